@@ -1,0 +1,252 @@
+//! The one error: a stable code, an errno, a sentence.
+//!
+//! The code is what a program looks at (`error.code` in JSON), the errno is what the kernel hands to a caller,
+//! and the sentence is for people: lower case, no full stop, names the thing, says what to do where there is something
+//! to do.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, and the sentence that says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    pub code: Code,
+    pub message: String,
+}
+
+/// The stable names of failure. A name never changes its meaning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// The caller wrote something that the file does not understand.
+    InvalidPayload,
+    UnknownOperation,
+    Forbidden,
+    NotFound,
+    AlreadyExists,
+    /// The thing changed since the caller looked.
+    Conflict,
+    TooLarge,
+    /// There is no room now, or one writer is at it already; the same call may succeed later.
+    Busy,
+    Timeout,
+    Cancelled,
+    Interrupted,
+    /// Something outside that the call needs is not there: a server, a process, a configuration.
+    Unavailable,
+    ReadOnly,
+    NoSpace,
+    BudgetExceeded,
+    ProviderError,
+    ExecutionFailed,
+    Internal,
+    /// What only a file system says, such as `ENOTDIR`; known to JSON by the name of the errno.
+    Os(i32),
+}
+
+impl Code {
+    /// Every code with a name of its own, for tests and for pages that list them.
+    pub const ALL: [Code; 18] = [
+        Code::InvalidPayload,
+        Code::UnknownOperation,
+        Code::Forbidden,
+        Code::NotFound,
+        Code::AlreadyExists,
+        Code::Conflict,
+        Code::TooLarge,
+        Code::Busy,
+        Code::Timeout,
+        Code::Cancelled,
+        Code::Interrupted,
+        Code::Unavailable,
+        Code::ReadOnly,
+        Code::NoSpace,
+        Code::BudgetExceeded,
+        Code::ProviderError,
+        Code::ExecutionFailed,
+        Code::Internal,
+    ];
+
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Code::InvalidPayload => "invalid_payload",
+            Code::UnknownOperation => "unknown_operation",
+            Code::Forbidden => "forbidden",
+            Code::NotFound => "not_found",
+            Code::AlreadyExists => "already_exists",
+            Code::Conflict => "conflict",
+            Code::TooLarge => "too_large",
+            Code::Busy => "busy",
+            Code::Timeout => "timeout",
+            Code::Cancelled => "cancelled",
+            Code::Interrupted => "interrupted",
+            Code::Unavailable => "unavailable",
+            Code::ReadOnly => "read_only",
+            Code::NoSpace => "no_space",
+            Code::BudgetExceeded => "budget_exceeded",
+            Code::ProviderError => "provider_error",
+            Code::ExecutionFailed => "execution_failed",
+            Code::Internal => "internal",
+            Code::Os(libc::ENOTDIR) => "not_a_directory",
+            Code::Os(libc::EISDIR) => "is_a_directory",
+            Code::Os(libc::EPERM) => "not_permitted",
+            Code::Os(libc::EBADF) => "bad_descriptor",
+            Code::Os(libc::EXDEV) => "crosses_devices",
+            Code::Os(libc::ENOTEMPTY) => "not_empty",
+            Code::Os(libc::ENAMETOOLONG) => "name_too_long",
+            Code::Os(libc::ELOOP) => "too_many_links",
+            Code::Os(_) => "system_error",
+        }
+    }
+
+    /// The number that the kernel hands to the caller.
+    pub fn errno(self) -> i32 {
+        match self {
+            Code::InvalidPayload => libc::EINVAL,
+            Code::UnknownOperation => libc::EOPNOTSUPP,
+            Code::Forbidden => libc::EACCES,
+            Code::NotFound => libc::ENOENT,
+            Code::AlreadyExists => libc::EEXIST,
+            Code::Conflict => libc::ESTALE,
+            Code::TooLarge => libc::EFBIG,
+            Code::Busy => libc::EAGAIN,
+            Code::Timeout => libc::ETIMEDOUT,
+            Code::Cancelled => libc::ECANCELED,
+            Code::Interrupted => libc::EINTR,
+            Code::Unavailable => libc::ENXIO,
+            Code::ReadOnly => libc::EROFS,
+            Code::NoSpace => libc::ENOSPC,
+            Code::BudgetExceeded => libc::EDQUOT,
+            Code::ProviderError | Code::ExecutionFailed | Code::Internal => libc::EIO,
+            Code::Os(errno) => errno,
+        }
+    }
+
+    /// The code of that name, if there is one.
+    pub fn named(name: &str) -> Option<Code> {
+        let os = [libc::ENOTDIR, libc::EISDIR, libc::EPERM, libc::EBADF, libc::EXDEV, libc::ENOTEMPTY]
+            .into_iter()
+            .chain([libc::ENAMETOOLONG, libc::ELOOP, libc::EIO])
+            .map(Code::Os);
+        Code::ALL.into_iter().chain(os).find(|code| code.name() == name)
+    }
+}
+
+impl Error {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Error { code, message: message.into() }
+    }
+
+    pub fn errno(&self) -> i32 {
+        self.code.errno()
+    }
+}
+
+/// One constructor a code, so that a refusal reads as what it is.
+macro_rules! constructors {
+    ($($name:ident => $code:ident),* $(,)?) => {
+        impl Error {
+            $(pub fn $name(message: impl Into<String>) -> Self {
+                Error::new(Code::$code, message)
+            })*
+        }
+    };
+}
+
+constructors! {
+    invalid => InvalidPayload,
+    unknown_operation => UnknownOperation,
+    forbidden => Forbidden,
+    not_found => NotFound,
+    already_exists => AlreadyExists,
+    conflict => Conflict,
+    too_large => TooLarge,
+    busy => Busy,
+    timeout => Timeout,
+    cancelled => Cancelled,
+    interrupted => Interrupted,
+    unavailable => Unavailable,
+    read_only => ReadOnly,
+    no_space => NoSpace,
+    budget_exceeded => BudgetExceeded,
+    provider => ProviderError,
+    failed => ExecutionFailed,
+    internal => Internal,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Finds the code for what the operating system said. The sentence of the system is kept.
+impl From<std::io::Error> for Error {
+    fn from(err: std::io::Error) -> Self {
+        let code = match err.raw_os_error() {
+            Some(libc::ENOENT) => Code::NotFound,
+            Some(libc::EACCES) => Code::Forbidden,
+            Some(libc::EEXIST) => Code::AlreadyExists,
+            Some(libc::EFBIG) => Code::TooLarge,
+            Some(libc::EAGAIN) => Code::Busy,
+            Some(libc::ETIMEDOUT) => Code::Timeout,
+            Some(libc::EINTR) => Code::Interrupted,
+            Some(libc::EROFS) => Code::ReadOnly,
+            Some(libc::ENOSPC | libc::EDQUOT) => Code::NoSpace,
+            Some(errno) => Code::Os(errno),
+            None => Code::ExecutionFailed,
+        };
+        Error::new(code, err.to_string())
+    }
+}
+
+/// How an error stands in JSON: `{"code": "...", "message": "..."}`.
+#[derive(Serialize, Deserialize)]
+struct Shown {
+    code: String,
+    message: String,
+}
+
+impl Serialize for Error {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Shown { code: self.code.name().to_owned(), message: self.message.clone() }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Error {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let shown = Shown::deserialize(deserializer)?;
+        Ok(Error::new(Code::named(&shown.code).unwrap_or(Code::Internal), shown.message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_leads_back_to_its_code() {
+        for code in Code::ALL {
+            assert_eq!(Code::named(code.name()), Some(code));
+        }
+    }
+
+    #[test]
+    fn an_error_survives_json() {
+        let error = Error::conflict("version 3 is newer");
+        let json = serde_json::to_string(&error).unwrap();
+        assert_eq!(json, r#"{"code":"conflict","message":"version 3 is newer"}"#);
+        assert_eq!(serde_json::from_str::<Error>(&json).unwrap(), error);
+    }
+
+    #[test]
+    fn the_system_is_believed() {
+        let full = std::io::Error::from_raw_os_error(libc::ENOSPC);
+        assert_eq!(Error::from(full).code, Code::NoSpace);
+    }
+}

@@ -1,0 +1,3 @@
+//! Acheron: an agent host that you can `ls`.
+
+pub mod error;
