@@ -2,4 +2,7 @@
 
 pub mod clock;
 pub mod error;
+pub mod place;
+pub mod policy;
 pub mod store;
+pub mod vfs;
