@@ -1,6 +1,8 @@
 //! Acheron: an agent host that you can `ls`.
 
+pub mod clock;
 pub mod error;
 pub mod place;
 pub mod policy;
+pub mod store;
 pub mod vfs;
