@@ -3,3 +3,5 @@
 pub mod contract;
 pub mod error;
 pub mod place;
+pub mod policy;
+pub mod vfs;
