@@ -15,3 +15,13 @@ pub enum Action {
     Write,
     Invoke,
 }
+
+impl std::fmt::Display for Principal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Principal::Operator => f.write_str("operator"),
+            Principal::Agent(id) => write!(f, "agent:{id}"),
+            Principal::Nobody => f.write_str("nobody"),
+        }
+    }
+}
