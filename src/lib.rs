@@ -7,5 +7,6 @@ pub mod events;
 pub mod jobs;
 pub mod place;
 pub mod policy;
+pub mod service;
 pub mod store;
 pub mod vfs;
