@@ -4,5 +4,7 @@ pub mod clock;
 pub mod error;
 pub mod place;
 pub mod policy;
+pub mod services;
 pub mod store;
+pub mod tokens;
 pub mod vfs;
