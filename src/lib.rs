@@ -1,7 +1,10 @@
 //! Acheron: an agent host that you can `ls`.
 
 pub mod clock;
+pub mod contract;
 pub mod error;
+pub mod events;
+pub mod jobs;
 pub mod place;
 pub mod policy;
 pub mod services;
