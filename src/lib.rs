@@ -8,5 +8,7 @@ pub mod jobs;
 pub mod place;
 pub mod policy;
 pub mod service;
+pub mod services;
 pub mod store;
+pub mod tokens;
 pub mod vfs;

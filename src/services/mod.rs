@@ -1,0 +1,3 @@
+//! The services of the house, one file or folder each.
+
+pub mod memory;
