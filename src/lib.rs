@@ -2,6 +2,7 @@
 
 pub mod contract;
 pub mod error;
+pub mod events;
 pub mod place;
 pub mod policy;
 pub mod vfs;

@@ -1,0 +1,3 @@
+//! What happened, and waiting for it.
+
+pub mod selector;
