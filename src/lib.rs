@@ -5,4 +5,5 @@ pub mod error;
 pub mod events;
 pub mod place;
 pub mod policy;
+pub mod spec;
 pub mod vfs;

@@ -198,7 +198,10 @@ fn source_of(agent: &str, source: &[&str]) -> Result<Selector, String> {
             is_parameter(parameter)?;
             Ok(Selector::Signal { agent, kind, parameter: Some(parameter.to_owned()) })
         }
-        [_, _, ..] => Err("a source is <kind>.json or <kind>/<parameter>.json".to_owned()),
+        [kind, _, ..] => {
+            signal(kind)?;
+            Err("a source is <kind>.json or <kind>/<parameter>.json".to_owned())
+        }
     }
 }
 
