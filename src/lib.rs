@@ -1,9 +1,14 @@
 //! Acheron: an agent host that you can `ls`.
 
+pub mod clock;
 pub mod contract;
 pub mod error;
 pub mod events;
+pub mod jobs;
+pub mod library;
+pub mod mountinfo;
 pub mod place;
 pub mod policy;
 pub mod spec;
+pub mod store;
 pub mod vfs;

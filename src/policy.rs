@@ -33,6 +33,17 @@ impl fmt::Display for Principal {
     }
 }
 
+impl Principal {
+    /// The principal of that name, as it stands in the journal.
+    pub fn named(name: &str) -> Principal {
+        match name.split_once(' ') {
+            None if name == "operator" => Principal::Operator,
+            Some(("agent", id)) => Principal::Agent(id.to_owned()),
+            _ => Principal::Nobody,
+        }
+    }
+}
+
 /// What one may want to do with a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -1,258 +1,226 @@
-//! What one may wait for, written as a path: `/agents/self/events/sources/time/after/1000.json`.
-//!
-//! Pure: whether the job exists and who may look is found out by whoever arms the wait.
+//! What a path in `wait.json` stands for.
 
-use std::fmt;
+use serde::{Deserialize, Serialize};
 
-use crate::contract::nearest::{hint, shown};
+use crate::error::{Error, Result};
+use crate::vfs::normal;
 
-/// How long a timer may be, and the latest moment it may name: ten years, and the end of the year 9999.
-const LONGEST: u64 = 10 * 365 * 24 * 3600 * 1000;
-const LATEST: u64 = 253_402_300_799_999;
-
-/// One thing to wait for. `agent` is as it was written: an id, or `self`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Selector {
-    /// A job has settled.
-    Job { agent: String, job: Job, file: JobFile },
-    /// Someone spoke to the agent.
-    Chat { agent: String },
-    /// A signal was sent; any of its kind if no parameter is named.
-    Signal { agent: String, kind: SignalKind, parameter: Option<String> },
-    /// So much time has passed since the wait was armed.
-    After { agent: String, ms: u64 },
-    /// A moment has come.
-    At { agent: String, unix_ms: u64 },
-    /// Something at or below a path has changed.
-    Change { path: String },
-}
-
-/// Which job.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Job {
-    Id(String),
-    /// By the correlation id of who started it.
-    By(String),
-    Last,
-}
-
-/// Through which of its files; all settle together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum JobFile {
-    Status,
-    ResultText,
-    ResultJson,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+/// What kind of voice a signal has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum SignalKind {
+pub enum Kind {
     User,
     Agent,
     Hook,
 }
 
-impl SignalKind {
-    pub const ALL: [SignalKind; 3] = [SignalKind::User, SignalKind::Agent, SignalKind::Hook];
+impl Kind {
+    pub const ALL: [Kind; 3] = [Kind::Agent, Kind::Hook, Kind::User];
 
     pub fn name(self) -> &'static str {
         match self {
-            SignalKind::User => "user",
-            SignalKind::Agent => "agent",
-            SignalKind::Hook => "hook",
+            Kind::User => "user",
+            Kind::Agent => "agent",
+            Kind::Hook => "hook",
         }
     }
 
-    pub fn named(name: &str) -> Option<SignalKind> {
-        SignalKind::ALL.into_iter().find(|kind| kind.name() == name)
+    pub fn named(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-impl JobFile {
-    const ALL: [JobFile; 3] = [JobFile::Status, JobFile::ResultText, JobFile::ResultJson];
-
-    fn name(self) -> &'static str {
-        match self {
-            JobFile::Status => "status.json",
-            JobFile::ResultText => "result.txt",
-            JobFile::ResultJson => "result.json",
-        }
-    }
+/// Something to wait for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// The end of a job.
+    Job(String),
+    /// A message to the agent.
+    Chat,
+    /// A signal, of any parameter or of one.
+    Signal(Kind, Option<String>),
+    /// So many milliseconds from the arming.
+    After(u64),
+    /// A moment, in milliseconds since 1970.
+    At(u64),
+    /// A change of a path, or below it.
+    Path(String),
 }
+
+/// Longer parameters make no name of a file.
+const PARAMETER: usize = 200;
 
 impl Selector {
-    /// Understands a path, or says why nothing can ever happen there.
-    pub fn parse(path: &str) -> Result<Selector, String> {
-        let names = names(path)?;
-        let selector = match names[..] {
-            ["agents", agent, "events", "sources", ref source @ ..] => source_of(agent, source),
-            ["agents", agent, "jobs", ref job @ ..] => job_of(agent, job),
-            ["agents", agent, "chat", "control", "input"] => Ok(Selector::Chat { agent: agent.to_owned() }),
-            ["agents", ..]
-            | ["nodes", ..]
-            | ["projects", ..]
-            | ["global", ..]
-            | ["meta", ..]
-            | ["README.md" | "AGENTS.md"] => Ok(Selector::Change { path: format!("/{}", names.join("/")) }),
-            [] => Err("name a path below the root".to_owned()),
-            [first, ..] => {
-                let known = ["agents", "nodes", "projects", "global", "meta", "README.md", "AGENTS.md"];
-                Err(format!("there is no /{first}{}", hint(first, known, "names at the root")))
-            }
+    /// Reads `path` as the agent `agent` means it. `job` finds the job behind a correlation id or `last`.
+    pub fn parse(path: &str, agent: &str, job: impl Fn(&str) -> Option<String>) -> Result<Selector> {
+        if path.trim().is_empty() {
+            return Err(Error::invalid("a path to wait for is empty"));
+        }
+        let whole = normal(path)?;
+        let whole = match whole.strip_prefix("/agents/self") {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("/agents/{agent}{rest}"),
+            _ => whole,
         };
-        selector.map_err(|reason| format!("{}: {reason}", shown(path)))
+        let Some(own) = whole.strip_prefix(&format!("/agents/{agent}/")) else {
+            return Selector::elsewhere(whole, agent);
+        };
+        let names: Vec<&str> = own.split('/').collect();
+        match names[..] {
+            ["jobs", "by", word] | ["jobs", "by", word, "status.json" | "result.txt" | "result.json"] => {
+                job(word).map(Selector::Job).ok_or_else(|| no_job(&format!("by/{word}")))
+            }
+            ["jobs", id, "status.json" | "result.txt" | "result.json"] => {
+                job(id).map(Selector::Job).ok_or_else(|| no_job(id))
+            }
+            ["chat", "control", "input"] => Ok(Selector::Chat),
+            ["events", "sources", ref source @ ..] => Selector::source(source),
+            _ => Ok(Selector::Path(whole)),
+        }
     }
 
-    /// The path that is understood as this.
-    pub fn to_path(&self) -> String {
+    /// Reads the names below `events/sources`.
+    pub fn source(names: &[&str]) -> Result<Selector> {
+        let refuse = |why: &str| Err(Error::invalid(format!("sources/{} cannot be: {why}", names.join("/"))));
+        let bare = |name: &str| name.strip_suffix(".json").map(str::to_owned);
+        match names {
+            [kind] => match bare(kind).as_deref().and_then(Kind::named) {
+                Some(kind) => Ok(Selector::Signal(kind, None)),
+                None => refuse("it is agent.json, hook.json, user.json, or a file below agent, hook, user or time"),
+            },
+            ["time", when @ ("after" | "at"), number] => match bare(number).map(|number| number.parse::<u64>()) {
+                Some(Ok(ms)) if *when == "after" => Ok(Selector::After(ms)),
+                Some(Ok(ms)) => Ok(Selector::At(ms)),
+                _ => refuse("it is a number of milliseconds with .json behind it"),
+            },
+            ["time", ..] => refuse("a time is time/after/<ms>.json or time/at/<unix_ms>.json"),
+            [kind, parameter] => match (Kind::named(kind), bare(parameter)) {
+                (None, _) => refuse("its kind is agent, hook, user or time"),
+                (_, None) => refuse("the name of a file below it ends in .json"),
+                (Some(kind), Some(parameter)) => {
+                    check_parameter(&parameter)?;
+                    Ok(Selector::Signal(kind, Some(parameter)))
+                }
+            },
+            _ => refuse("nothing lies that deep"),
+        }
+    }
+
+    fn elsewhere(path: String, agent: &str) -> Result<Selector> {
+        match path.strip_prefix("/agents/") {
+            Some(other) if !other.is_empty() && other != agent => Err(Error::invalid(format!(
+                "{path} belongs to another agent; wait in its own events, or have it send a signal"
+            ))),
+            _ => Ok(Selector::Path(path)),
+        }
+    }
+
+    /// Where in the tree of `agent` the source stands.
+    pub fn path(&self, agent: &str) -> String {
+        let source = |name: String| format!("/agents/{agent}/events/sources/{name}.json");
         match self {
-            Selector::Job { agent, job: Job::Id(id), file } => format!("/agents/{agent}/jobs/{id}/{}", file.name()),
-            Selector::Job { agent, job: Job::By(id), file } => format!("/agents/{agent}/jobs/by/{id}/{}", file.name()),
-            Selector::Job { agent, job: Job::Last, file } => format!("/agents/{agent}/jobs/last/{}", file.name()),
-            Selector::Chat { agent } => format!("/agents/{agent}/chat/control/input"),
-            Selector::Signal { agent, kind, parameter: None } => {
-                format!("/agents/{agent}/events/sources/{}.json", kind.name())
-            }
-            Selector::Signal { agent, kind, parameter: Some(parameter) } => {
-                format!("/agents/{agent}/events/sources/{}/{parameter}.json", kind.name())
-            }
-            Selector::After { agent, ms } => format!("/agents/{agent}/events/sources/time/after/{ms}.json"),
-            Selector::At { agent, unix_ms } => format!("/agents/{agent}/events/sources/time/at/{unix_ms}.json"),
-            Selector::Change { path } => path.clone(),
+            Selector::Job(id) => format!("/agents/{agent}/jobs/{id}/status.json"),
+            Selector::Chat => format!("/agents/{agent}/chat/control/input"),
+            Selector::Signal(kind, None) => source(kind.name().to_owned()),
+            Selector::Signal(kind, Some(parameter)) => source(format!("{}/{parameter}", kind.name())),
+            Selector::After(ms) => source(format!("time/after/{ms}")),
+            Selector::At(ms) => source(format!("time/at/{ms}")),
+            Selector::Path(path) => path.clone(),
         }
-    }
-
-    /// The same with `self` as the agent of that id.
-    pub fn owned_by(mut self, id: &str) -> Selector {
-        match &mut self {
-            Selector::Job { agent, .. }
-            | Selector::Chat { agent }
-            | Selector::Signal { agent, .. }
-            | Selector::After { agent, .. }
-            | Selector::At { agent, .. } => {
-                if agent == "self" {
-                    *agent = id.to_owned();
-                }
-            }
-            Selector::Change { path } => {
-                if let Some(rest) =
-                    path.strip_prefix("/agents/self").filter(|rest| rest.is_empty() || rest.starts_with('/'))
-                {
-                    *path = format!("/agents/{id}{rest}");
-                }
-            }
-        }
-        self
     }
 }
 
-impl fmt::Display for Selector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.to_path())
-    }
+fn no_job(id: &str) -> Error {
+    Error::invalid(format!("there is no job `{id}` to wait for"))
 }
 
-/// What may ride behind a signal's kind; it becomes a file name.
-pub fn is_parameter(text: &str) -> Result<(), String> {
-    match text {
-        "" => Err("a parameter must not be empty".to_owned()),
-        text if text.len() > 128 => Err("a parameter has at most 128 bytes".to_owned()),
-        text if text.chars().any(|c| c == '/' || c.is_control()) => {
-            Err("a parameter holds no slash and no control character".to_owned())
-        }
-        _ => Ok(()),
-    }
-}
-
-fn names(path: &str) -> Result<Vec<&str>, String> {
-    let whole = match path {
-        path if path.len() > 4096 => Err("is longer than a path can be"),
-        path if path.contains('\0') => Err("holds a NUL, which no path can"),
-        _ => Ok(()),
+/// A parameter becomes the name of a file.
+pub fn check_parameter(parameter: &str) -> Result<()> {
+    let fault = match parameter {
+        "" => "is empty",
+        "." | ".." => "cannot be . or ..",
+        it if it.len() > PARAMETER => "is too long",
+        it if it.contains(['/', '\0']) || it.chars().any(char::is_control) => "holds a slash or a control character",
+        _ => return Ok(()),
     };
-    whole.map_err(|fault| format!("{} {fault}", shown(path)))?;
-    let names: Vec<&str> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
-    match names.contains(&"..") {
-        true => Err(format!("{} climbs by ..; name the path from the root", shown(path))),
-        false => Ok(names),
-    }
-}
-
-fn source_of(agent: &str, source: &[&str]) -> Result<Selector, String> {
-    let agent = agent.to_owned();
-    let kinds = || SignalKind::ALL.map(SignalKind::name).into_iter().chain(["time"]);
-    let signal = |word: &str| {
-        SignalKind::named(word)
-            .ok_or_else(|| format!("there is no source {}{}", shown(word), hint(word, kinds(), "sources")))
-    };
-    match *source {
-        [] => Err("name a source, such as user.json or time/after/1000.json".to_owned()),
-        ["time", "after", file] => Ok(Selector::After { agent, ms: number(file, LONGEST)? }),
-        ["time", "at", file] => Ok(Selector::At { agent, unix_ms: number(file, LATEST)? }),
-        ["time" | "time.json", ..] => {
-            Err("time is waited for as time/after/<ms>.json or time/at/<unix_ms>.json".to_owned())
-        }
-        [kind] => Ok(Selector::Signal { agent, kind: signal(stem(kind)?)?, parameter: None }),
-        [kind, file] => {
-            let (kind, parameter) = (signal(kind)?, stem(file)?);
-            is_parameter(parameter)?;
-            Ok(Selector::Signal { agent, kind, parameter: Some(parameter.to_owned()) })
-        }
-        [kind, _, ..] => {
-            signal(kind)?;
-            Err("a source is <kind>.json or <kind>/<parameter>.json".to_owned())
-        }
-    }
-}
-
-fn job_of(agent: &str, job: &[&str]) -> Result<Selector, String> {
-    let (job, rest) = match *job {
-        ["by", id, ref rest @ ..] => (Job::By(id.to_owned()), rest),
-        ["last", ref rest @ ..] => (Job::Last, rest),
-        [id, ref rest @ ..] if id.starts_with("job-") => (Job::Id(id.to_owned()), rest),
-        // The list itself changes as jobs come and go.
-        [] | ["by" | "status.json" | "README.md"] => {
-            let path = ["agents", agent, "jobs"].into_iter().chain(job.iter().copied()).collect::<Vec<_>>().join("/");
-            return Ok(Selector::Change { path: format!("/{path}") });
-        }
-        [id, ..] => return Err(format!("{} is no job; ids begin with job-", shown(id))),
-    };
-    let agent = agent.to_owned();
-    let files = JobFile::ALL.map(JobFile::name);
-    match *rest {
-        // A job's directory is waited for as its status is.
-        [] => Ok(Selector::Job { agent, job, file: JobFile::Status }),
-        [file] => match JobFile::ALL.into_iter().find(|known| known.name() == file) {
-            Some(file) => Ok(Selector::Job { agent, job, file }),
-            None if matches!(file, "progress.json" | "log.txt") => {
-                let base = Selector::Job { agent, job, file: JobFile::Status }.to_path();
-                Ok(Selector::Change { path: base.replace("/status.json", &format!("/{file}")) })
-            }
-            None => {
-                Err(format!("a job cannot be waited for by {}{}", shown(file), hint(file, files, "files that settle")))
-            }
-        },
-        [..] => Err(format!("a job is waited for by {}", files.join(", "))),
-    }
-}
-
-fn stem(file: &str) -> Result<&str, String> {
-    file.strip_suffix(".json").ok_or_else(|| format!("{} must end in .json", shown(file)))
-}
-
-fn number(file: &str, most: u64) -> Result<u64, String> {
-    let digits = stem(file)?;
-    let plain = !digits.is_empty()
-        && digits.bytes().all(|byte| byte.is_ascii_digit())
-        && (digits == "0" || !digits.starts_with('0'));
-    if !plain {
-        return Err(format!("{} is no number of milliseconds", shown(digits)));
-    }
-    match digits.parse() {
-        Ok(number) if number <= most => Ok(number),
-        _ => Err(format!("{} is more than {most} milliseconds", shown(digits))),
-    }
+    Err(Error::invalid(format!("the parameter {fault}; it becomes the name of a file")))
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use expect_test::expect;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn parse(path: &str) -> Result<Selector> {
+        Selector::parse(path, "charon", |id| ["mine", "job-1", "last"].contains(&id).then(|| "job-1".to_owned()))
+    }
+
+    #[test]
+    fn paths_become_selectors_or_are_refused_with_the_reason() {
+        let said: Vec<String> = [
+            "/agents/self/jobs/job-1/status.json",
+            "agents/self/jobs/by/mine/result.txt",
+            "/agents/charon/jobs/by/mine",
+            "/agents/self/jobs/job-2/status.json",
+            "/agents/self/chat/control/input",
+            "/agents/self/events/sources/user.json",
+            "/agents/self/events/sources/user/go.json",
+            "/agents/self/events/sources/time/after/1000.json",
+            "/agents/self/events/sources/time/at/5.json",
+            "/agents/self/events/sources/time/after/soon.json",
+            "/agents/self/events/sources/time/5.json",
+            "/agents/self/events/sources/dog.json",
+            "/agents/self/events/sources/dog/bark.json",
+            "/agents/self/events/sources/user/go",
+            "/agents/self/events/sources/user/a/b.json",
+            "/agents/self/memory/items/x",
+            "/agents/selfish/x",
+            "/projects/here/fs/../fs/a",
+            "/agents/styx/chat/control/input",
+            "",
+        ]
+        .into_iter()
+        .map(|path| match parse(path) {
+            Ok(selector) => format!("{path}: {selector:?}"),
+            Err(error) => format!("{path}: {error}"),
+        })
+        .collect();
+        expect![[r#"
+            /agents/self/jobs/job-1/status.json: Job("job-1")
+            agents/self/jobs/by/mine/result.txt: Job("job-1")
+            /agents/charon/jobs/by/mine: Job("job-1")
+            /agents/self/jobs/job-2/status.json: there is no job `job-2` to wait for
+            /agents/self/chat/control/input: Chat
+            /agents/self/events/sources/user.json: Signal(User, None)
+            /agents/self/events/sources/user/go.json: Signal(User, Some("go"))
+            /agents/self/events/sources/time/after/1000.json: After(1000)
+            /agents/self/events/sources/time/at/5.json: At(5)
+            /agents/self/events/sources/time/after/soon.json: sources/time/after/soon.json cannot be: it is a number of milliseconds with .json behind it
+            /agents/self/events/sources/time/5.json: sources/time/5.json cannot be: a time is time/after/<ms>.json or time/at/<unix_ms>.json
+            /agents/self/events/sources/dog.json: sources/dog.json cannot be: it is agent.json, hook.json, user.json, or a file below agent, hook, user or time
+            /agents/self/events/sources/dog/bark.json: sources/dog/bark.json cannot be: its kind is agent, hook, user or time
+            /agents/self/events/sources/user/go: sources/user/go cannot be: the name of a file below it ends in .json
+            /agents/self/events/sources/user/a/b.json: sources/user/a/b.json cannot be: nothing lies that deep
+            /agents/self/memory/items/x: Path("/agents/charon/memory/items/x")
+            /agents/selfish/x: /agents/selfish/x belongs to another agent; wait in its own events, or have it send a signal
+            /projects/here/fs/../fs/a: Path("/projects/here/fs/a")
+            /agents/styx/chat/control/input: /agents/styx/chat/control/input belongs to another agent; wait in its own events, or have it send a signal
+            : a path to wait for is empty"#]]
+        .assert_eq(&said.join("\n"));
+    }
+
+    proptest! {
+        #[test]
+        fn a_selector_leads_back_to_itself(path in "/agents/self/(events/sources/(user|hook|agent|time/at|time/after)?/?[a-z0-9]{0,4}(\\.json)?|[a-z]{1,8})") {
+            if let Ok(selector) = parse(&path) {
+                prop_assert_eq!(parse(&selector.path("charon")).unwrap(), selector);
+            }
+        }
+
+        #[test]
+        fn any_path_is_taken_or_refused(path in ".{0,60}") {
+            let _ = parse(&path);
+        }
+    }
+}

@@ -4,7 +4,7 @@ use super::{Agent, LAYOUT, Model, ModelKind, Service, Spec, SymbolsBackend};
 use crate::contract::check::{Fault, join};
 use crate::contract::nearest::{hint, shown};
 use crate::contract::{self, Contract};
-use crate::events::selector::Selector;
+use crate::events::Selector;
 use crate::policy::pattern::Pattern;
 
 /// The services of the house, which may have settings here but no other program behind them.
@@ -160,8 +160,9 @@ impl Faults {
             }
         }
         for (at, wake) in agent.wake.iter().enumerate() {
-            if let Err(fault) = Selector::parse(&wake.on) {
-                self.add(&format!("{path}.wake[{at}].on"), fault);
+            // Which jobs there are is not known here; that one could be waited for is enough.
+            if let Err(err) = Selector::parse(&wake.on, id, |job| Some(job.to_owned())) {
+                self.add(&format!("{path}.wake[{at}].on"), err.message);
             }
             if wake.say.trim().is_empty() {
                 self.add(&format!("{path}.wake[{at}].say"), "must not be empty");
