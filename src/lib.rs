@@ -1,4 +1,5 @@
 //! Acheron: an agent host that you can `ls`.
 
 pub mod error;
+pub mod http;
 pub mod model;
