@@ -3,6 +3,15 @@
 //! Knows nothing of the tree, of tools or of turns. A model is given messages and gives back text; no tool of a
 //! provider's own is ever offered to it, and why the provider stopped is not even kept.
 
+pub mod anthropic;
+pub mod kind;
+pub mod openai;
+pub mod remote;
+pub mod replay;
+pub mod script;
+#[cfg(test)]
+mod trials;
+
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
