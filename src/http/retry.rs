@@ -80,7 +80,12 @@ mod tests {
     use super::*;
 
     fn patience() -> Patience {
-        Patience { attempts: 5, pause: Duration::from_secs(1), longest_pause: Duration::from_secs(4), ..Patience::default() }
+        Patience {
+            attempts: 5,
+            pause: Duration::from_secs(1),
+            longest_pause: Duration::from_secs(4),
+            ..Patience::default()
+        }
     }
 
     #[test]
@@ -96,7 +101,8 @@ mod tests {
     #[test]
     fn the_server_is_obeyed_within_bounds() {
         let mut dice = StdRng::seed_from_u64(1);
-        let mut after = |seconds| patience().pause_after(1, Again::After(Some(Duration::from_secs(seconds))), &mut dice);
+        let mut after =
+            |seconds| patience().pause_after(1, Again::After(Some(Duration::from_secs(seconds))), &mut dice);
         assert_eq!(after(3), Some(Duration::from_secs(3)));
         assert_eq!(after(0), Some(Duration::ZERO));
         assert_eq!(after(5), None);

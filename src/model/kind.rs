@@ -23,8 +23,14 @@ pub enum Kind {
     /// A script file, or the guide.
     Script(Option<String>),
     Replay(String),
-    OpenAi { model: String, base_url: Option<String> },
-    Anthropic { model: String, base_url: Option<String> },
+    OpenAi {
+        model: String,
+        base_url: Option<String>,
+    },
+    Anthropic {
+        model: String,
+        base_url: Option<String>,
+    },
     /// The turn is served by whoever reads the input and writes the reply.
     External,
 }
@@ -63,7 +69,9 @@ impl Kind {
         env: &dyn Fn(&str) -> Option<String>,
         seed: u64,
     ) -> Result<Option<Arc<dyn Model>>> {
-        let text = |file: &str| std::fs::read_to_string(base.join(file)).map_err(|e| Error::from(e).at(Path::new(file)));
+        let text = |file: &str| {
+            std::fs::read_to_string(base.join(file)).map_err(|error| Error::invalid(format!("{file}: {error}")))
+        };
         Ok(Some(match self {
             Kind::Script(None) => Arc::new(Script::read("guide", GUIDE)?),
             Kind::Script(Some(file)) => Arc::new(Script::read(file, &text(file)?)?),

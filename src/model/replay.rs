@@ -36,7 +36,10 @@ impl Recording {
     /// Makes a new recording. One that is there already is refused, not lengthened.
     pub fn create(path: &Path) -> Result<Arc<Recording>> {
         let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(path);
-        let file = file.map_err(|error| Error::from(error).at(path))?;
+        let file = file.map_err(|error| {
+            let why = format!("{} cannot be recorded to: {error}", path.display());
+            Error::new(Error::from(error).code, why)
+        })?;
         Ok(Arc::new(Recording(Mutex::new(file))))
     }
 

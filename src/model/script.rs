@@ -170,8 +170,9 @@ impl Model for Script {
     fn resume(&self, said: &[String]) {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         for text in said {
-            let gave = |line: &Line| line.when.as_ref().is_some_and(|when| when.captures_len() > 1)
-                || spoken(&line.answer, None) == *text;
+            let gave = |line: &Line| {
+                line.when.as_ref().is_some_and(|when| when.captures_len() > 1) || spoken(&line.answer, None) == *text
+            };
             if let Some(at) = (0..used.len()).find(|&at| !used[at] && !self.lines[at].repeat && gave(&self.lines[at])) {
                 used[at] = true;
             }
@@ -188,7 +189,8 @@ mod tests {
         let shown = match Script::read("s", script) {
             Err(error) => format!("{error}\n"),
             Ok(script) => {
-                let answers = messages.iter().map(|message| script.next(message).unwrap_or("(exhausted)".into()) + "\n");
+                let answers =
+                    messages.iter().map(|message| script.next(message).unwrap_or("(exhausted)".into()) + "\n");
                 answers.collect()
             }
         };
@@ -197,11 +199,15 @@ mod tests {
 
     #[test]
     fn lines_are_used_in_order() {
-        check("\"one\"\n\n# a remark\n{\"answer\": {\"b\": 1, \"a\": 2}}", &["x", "x", "x"], expect![[r#"
+        check(
+            "\"one\"\n\n# a remark\n{\"answer\": {\"b\": 1, \"a\": 2}}",
+            &["x", "x", "x"],
+            expect![[r#"
             one
             {"b":1,"a":2}
             (exhausted)
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -210,13 +216,17 @@ mod tests {
 {"when": "cat", "answer": "meow"}
 {"when": "dog", "answer": "woof", "repeat": true}
 {"answer": "what?"}"#;
-        check(script, &["dog", "a cat", "cat", "dog", "cow"], expect![[r#"
+        check(
+            script,
+            &["dog", "a cat", "cat", "dog", "cow"],
+            expect![[r#"
             woof
             meow
             what?
             woof
             (exhausted)
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -225,28 +235,44 @@ mod tests {
 {"when": "remember (.+)", "answer": {"content": "<$1> costs $ 5, $9"}, "repeat": true}
 {"when": "\"content\":\"(?<it_json>(?:[^\"\\\\]|\\\\.)*)\"", "answer": "${it_json}"}
 {"when": "plain", "answer": "$1 stays"}"#;
-        check(script, &["remember \"this\"", r#"{"content":"two\nlines \"x\""}"#, "plain"], expect![[r#"
+        check(
+            script,
+            &["remember \"this\"", r#"{"content":"two\nlines \"x\""}"#, "plain"],
+            expect![[r#"
             {"content":"<\"this\"> costs $ 5, $9"}
             two
             lines "x"
             $1 stays
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
     fn a_bad_script_is_refused_by_its_line() {
-        check("\"fine\"\n{\"anwser\": \"x\"}", &[], expect![[r#"
+        check(
+            "\"fine\"\n{\"anwser\": \"x\"}",
+            &[],
+            expect![[r#"
             s, line 2: unknown field `anwser`, expected one of `answer`, `when`, `repeat`
-        "#]]);
-        check("{\"answer\": 3}", &[], expect![[r#"
+        "#]],
+        );
+        check(
+            "{\"answer\": 3}",
+            &[],
+            expect![[r#"
             s, line 1: answer is a string or an object
-        "#]]);
-        check("{\"answer\": \"x\", \"when\": \"(\"}", &[], expect![[r#"
+        "#]],
+        );
+        check(
+            "{\"answer\": \"x\", \"when\": \"(\"}",
+            &[],
+            expect![[r#"
             s, line 1: regex parse error:
                 (
                 ^
             error: unclosed group
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
