@@ -11,5 +11,6 @@ pub mod jobs;
 pub mod model;
 pub mod place;
 pub mod policy;
+pub mod service;
 pub mod store;
 pub mod vfs;
