@@ -1,11 +1,15 @@
 //! Acheron: an agent host that you can `ls`.
 
+pub mod agent;
 pub mod clock;
 pub mod contract;
 pub mod error;
 pub mod events;
+pub mod file_tools;
+pub mod http;
 pub mod jobs;
 pub mod library;
+pub mod model;
 pub mod mountinfo;
 pub mod place;
 pub mod policy;
