@@ -1,4 +1,10 @@
 //! Acheron: an agent host that you can `ls`.
 
+pub mod clock;
+pub mod contract;
 pub mod error;
+pub mod place;
+pub mod policy;
 pub mod services;
+pub mod store;
+pub mod vfs;

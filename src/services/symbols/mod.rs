@@ -9,12 +9,11 @@ pub mod index;
 pub mod kit;
 pub mod redis;
 pub mod shelf;
+pub mod sqlite;
 pub mod symbol;
 pub mod vector;
 pub mod walk;
 pub mod words;
 
-#[cfg(test)]
-mod memory;
 #[cfg(test)]
 mod suite;

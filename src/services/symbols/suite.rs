@@ -8,9 +8,10 @@ use super::backend::{Backend, Filter};
 use super::catalogue;
 use super::change::{Act, By, Change, Edit, Kind};
 use super::index::Within;
-use super::memory::Memory;
 use super::shelf::{Author, Shelf, Taken};
+use super::sqlite::Sqlite;
 use crate::error::Code;
+use crate::store::Store;
 
 #[path = "suite_redis.rs"]
 mod redis_server;
@@ -201,14 +202,25 @@ async fn the_catalogue_is_loaded_once(shelf: &Shelf) {
 }
 
 #[tokio::test]
-async fn memory_passes_the_suite() {
-    all_of_it(Arc::new(Memory::default())).await;
+async fn sqlite_passes_the_suite() {
+    let dir = tempfile::tempdir().unwrap();
+    all_of_it(Arc::new(Sqlite::new(Store::open(dir.path()).unwrap()))).await;
+}
+
+#[tokio::test]
+async fn what_was_stored_is_there_after_a_restart() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = || Shelf::new(Arc::new(Sqlite::new(Store::open(dir.path()).unwrap())));
+    open().put(Kind::Symbol, &symbol("stay", json!({"name":"still here"})), &author()).await.unwrap();
+    let shelf = open();
+    assert_eq!(shelf.search("still here", 1, &Within::default()).await.unwrap()[0].1.id, "stay");
 }
 
 /// Twenty ways to say what a shipped symbol is about, none of them its name.
 #[tokio::test]
 async fn paraphrases_find_their_symbol_among_the_first_five() {
-    let shelf = Shelf::new(Arc::new(Memory::default()));
+    let dir = tempfile::tempdir().unwrap();
+    let shelf = Shelf::new(Arc::new(Sqlite::new(Store::open(dir.path()).unwrap())));
     shelf.put_many(&catalogue::documents(&catalogue::shipped()).unwrap(), true, &author()).await.unwrap();
     let top = async |query: &str| {
         let hits = shelf.search(query, 5, &Within::default()).await.unwrap();
