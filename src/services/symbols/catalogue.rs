@@ -157,8 +157,10 @@ mod tests {
     fn what_we_ship_is_whole() {
         let all = documents(&shipped()).unwrap();
         let of = |kind| all.iter().filter(move |(other, _)| *other == kind).map(|(_, body)| body);
-        let symbols: HashMap<String, Symbol> =
-            of(Kind::Symbol).map(|body| Symbol::read(body).unwrap()).map(|symbol| (symbol.id.clone(), symbol)).collect();
+        let symbols: HashMap<String, Symbol> = of(Kind::Symbol)
+            .map(|body| Symbol::read(body).unwrap())
+            .map(|symbol| (symbol.id.clone(), symbol))
+            .collect();
         let agents: Vec<Agent> = of(Kind::Agent).map(|body| Agent::read(body).unwrap()).collect();
         let kits: Vec<Kit> = of(Kind::Kit).map(|body| Kit::read(body).unwrap()).collect();
         assert!(symbols.len() >= 30 && kits.len() >= 3 && agents.len() >= 4);

@@ -169,8 +169,7 @@ impl Index {
 
     /// BM25 (k1 = 1.2, b = 0.75) of every symbol that shares a word with the query.
     fn strengths(&self, query: &str) -> HashMap<u32, f32> {
-        let mut asked: Vec<u32> =
-            words(query).iter().filter_map(|word| self.terms.get(stem(word)).copied()).collect();
+        let mut asked: Vec<u32> = words(query).iter().filter_map(|word| self.terms.get(stem(word)).copied()).collect();
         asked.sort_unstable();
         asked.dedup();
         let count = self.len() as f32;

@@ -57,9 +57,7 @@ impl Redis {
     fn fault(&self, fault: &RedisError) -> Error {
         match fault.kind() {
             redis::ErrorKind::Server(redis::ServerErrorKind::ResponseError)
-            | redis::ErrorKind::UnexpectedReturnType => {
-                Error::failed(format!("redis at {} refused: {fault}", self.at))
-            }
+            | redis::ErrorKind::UnexpectedReturnType => Error::failed(format!("redis at {} refused: {fault}", self.at)),
             _ => self.outage(fault),
         }
     }
@@ -157,7 +155,11 @@ fn replace(work: &mut Pipeline, change: &Change, old: Option<&Value>, moves: &mu
         let Some((domain, tag)) = body.map(places) else { continue };
         let lists = [("domain", domain), ("tag", tag)].into_iter().filter(|(_, value)| !value.is_empty());
         for list in lists.map(|(by, value)| listed(*kind, by, value)).chain([format!("ids:{}", kind.name())]) {
-            if arrives { work.zadd(list, id, 0) } else { work.zrem(list, id) };
+            if arrives {
+                work.zadd(list, id, 0)
+            } else {
+                work.zrem(list, id)
+            };
         }
         if *kind == Kind::Symbol && !domain.is_empty() {
             *moves.entry(domain.to_owned()).or_default() += if arrives { 1 } else { -1 };
@@ -209,8 +211,7 @@ impl Backend for Redis {
             let ids: Vec<String> = self.one(question).await?;
             let Some(last) = ids.last() else { break };
             from = format!("({last}");
-            let fits =
-                |record: &Record| filter.tag.as_deref().is_none_or(|tag| places(&record.body).1 == tag);
+            let fits = |record: &Record| filter.tag.as_deref().is_none_or(|tag| places(&record.body).1 == tag);
             found.extend(self.get(kind, &ids).await?.into_iter().flatten().filter(fits));
         }
         found.truncate(limit);

@@ -51,8 +51,11 @@ fn apply(tx: &Tx, edit: &Edit) -> Result<()> {
         }
     }
     let line = serde_json::to_string(change).map_err(|fault| Error::internal(fault.to_string()))?;
-    tx.prepare_cached("INSERT INTO document_changes (kind, id, change) VALUES (?1, ?2, ?3)")?
-        .execute(params![kind.name(), id, line])?;
+    tx.prepare_cached("INSERT INTO document_changes (kind, id, change) VALUES (?1, ?2, ?3)")?.execute(params![
+        kind.name(),
+        id,
+        line
+    ])?;
     Ok(())
 }
 
@@ -78,7 +81,7 @@ impl Backend for Sqlite {
         let domain = filter.domain.as_ref().map_or("", |_| "AND domain = ?3");
         let tag = filter.tag.as_ref().map_or("", |_| "AND tag = ?4");
         let text = format!(
-            "SELECT id, body FROM documents WHERE kind = ?1 AND id > ?2 {domain} {tag} AND (?3, ?4) IS NOT NULL
+            "SELECT id, body FROM documents WHERE kind = ?1 AND id > ?2 {domain} {tag} AND ?3 IS NOT NULL AND ?4 IS NOT NULL
              ORDER BY id LIMIT ?5"
         );
         self.store

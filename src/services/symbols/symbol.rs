@@ -289,7 +289,10 @@ mod tests {
             ]],
         );
         check(json!({"id":"A","macro":7}), expect!["invalid_payload: macro must be a string"]);
-        check(json!({"id":"A","linked_patterns":[1]}), expect!["invalid_payload: linked_patterns must be a list of strings"]);
+        check(
+            json!({"id":"A","linked_patterns":[1]}),
+            expect!["invalid_payload: linked_patterns must be a list of strings"],
+        );
         check(json!({"id":"A","facets":7}), expect!["invalid_payload: facets of a symbol must be an object"]);
         check(
             json!({"id":"A","description":"x".repeat(LARGEST)}),

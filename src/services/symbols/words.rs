@@ -9,9 +9,9 @@ const MOST: usize = 4096;
 
 /// Words that say nothing about what a text is about.
 const EMPTY: [&str; 44] = [
-    "a", "about", "an", "and", "are", "as", "at", "be", "been", "by", "can", "do", "does", "for", "from", "has", "have",
-    "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "of", "on", "or", "so", "that", "the", "their", "this",
-    "to", "was", "we", "what", "when", "which", "who", "with", "you",
+    "a", "about", "an", "and", "are", "as", "at", "be", "been", "by", "can", "do", "does", "for", "from", "has",
+    "have", "how", "i", "if", "in", "into", "is", "it", "its", "me", "my", "of", "on", "or", "so", "that", "the",
+    "their", "this", "to", "was", "we", "what", "when", "which", "who", "with", "you",
 ];
 
 /// The words of a text, in order. Camel case and hyphens part words, so that an id can be searched too.
@@ -50,7 +50,10 @@ pub fn stem(word: &str) -> &str {
     if !word.is_ascii() {
         return word;
     }
-    for ending in ["ations", "ation", "ingly", "ments", "ment", "ness", "ings", "ing", "edly", "ies", "ied", "ion", "ed", "es", "ly", "s", "e", "y"] {
+    for ending in [
+        "ations", "ation", "ingly", "ments", "ment", "ness", "ings", "ing", "edly", "ies", "ied", "ion", "ed", "es",
+        "ly", "s", "e", "y",
+    ] {
         if let Some(rest) = word.strip_suffix(ending)
             && rest.len() >= 4
         {
@@ -86,9 +89,13 @@ mod tests {
 
     #[test]
     fn endings_fall_off_but_short_words_stay() {
-        for (word, expected) in
-            [("repairing", "repair"), ("repaired", "repair"), ("validation", "valid"), ("bring", "bring"), ("naïves", "naïves")]
-        {
+        for (word, expected) in [
+            ("repairing", "repair"),
+            ("repaired", "repair"),
+            ("validation", "valid"),
+            ("bring", "bring"),
+            ("naïves", "naïves"),
+        ] {
             assert_eq!(stem(word), expected);
         }
     }
