@@ -1,4 +1,11 @@
 //! Acheron: an agent host that you can `ls`.
 
+pub mod clock;
+pub mod contract;
 pub mod error;
+pub mod jobs;
+pub mod place;
+pub mod policy;
 pub mod sandbox;
+pub mod store;
+pub mod vfs;

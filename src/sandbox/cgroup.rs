@@ -9,6 +9,14 @@ use std::path::{Path, PathBuf};
 use super::limits::Limits;
 use crate::error::{Error, Result};
 
+/// Before the keeper's number in the name of its groups.
+const PREFIX: &str = "acheron-";
+
+/// The name of this process's groups.
+pub(super) fn name() -> String {
+    format!("{PREFIX}{}", std::process::id())
+}
+
 /// Where a group for one controller can be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
@@ -50,10 +58,20 @@ fn places_at(line: &str, own: &str, controller: &str) -> Vec<Place> {
     });
     let Some(mine) = mine else { return Vec::new() };
     let below = mine.strip_prefix(root.trim_end_matches('/')).unwrap_or(mine).trim_start_matches('/');
-    let here = Place { version, parent: Path::new(point).join(below) };
+    let here = Place { version, parent: Path::new(point).join(below).components().collect() };
     let top = Place { version, parent: PathBuf::from(point) };
     // A group with processes in it cannot hand controllers down (version 2), so the top is worth a try.
     if version == 2 && here != top { vec![here, top] } else { vec![here] }
+}
+
+/// Removes groups whose keeper was killed before it could do so itself.
+fn sweep(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let keeper = entry.file_name().to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse::<u32>().ok());
+        if keeper.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            _ = fs::remove_dir(entry.path());
+        }
+    }
 }
 
 /// What to write into which file of a group.
@@ -82,6 +100,7 @@ impl Groups {
     }
 
     fn make_at(&mut self, place: &Place, controller: &str, name: &str, limits: &Limits) -> Result<()> {
+        sweep(&place.parent);
         let group = place.parent.join(name);
         if let Err(err) = fs::create_dir(&group)
             && err.kind() != std::io::ErrorKind::AlreadyExists

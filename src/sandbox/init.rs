@@ -19,7 +19,7 @@ use super::cgroup::Groups;
 use super::plan::{Plan, Terminal};
 use super::talk::{Ended, Word};
 use super::walls::Builder;
-use super::{fence, filter, limits, namespaces, root};
+use super::{cgroup, fence, filter, limits, namespaces, root};
 use crate::error::{Error, Result};
 
 /// Becomes a sandbox. `args` are the words after [`super::WORD`]: the number of the descriptor to the host, and the
@@ -59,7 +59,7 @@ fn keep(host: &UnixStream) -> Result<i32> {
     }
     let mut walls = Builder::new(plan.unconfined);
     let mut groups = Groups::default();
-    let name = format!("acheron-{}", std::process::id());
+    let name = cgroup::name();
     let memory = groups.make("memory", &name, &plan.limits);
     let processes = groups.make("pids", &name, &plan.limits);
     let ended = keep_walled(host, &plan, &mut walls, &mut groups, memory, processes);
