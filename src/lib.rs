@@ -7,5 +7,6 @@ pub mod jobs;
 pub mod place;
 pub mod policy;
 pub mod sandbox;
+pub mod services;
 pub mod store;
 pub mod vfs;

@@ -2,6 +2,8 @@
 
 mod escapes;
 mod lives;
+mod runs;
+mod sessions;
 
 use std::path::Path;
 use std::time::Duration;

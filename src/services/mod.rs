@@ -1,0 +1,3 @@
+//! The services that ship with the host.
+
+pub mod terminal;
