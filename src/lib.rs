@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod contract;
 pub mod error;
+pub mod events;
 pub mod jobs;
 pub mod place;
 pub mod policy;
