@@ -13,6 +13,7 @@ pub mod model;
 pub mod mountinfo;
 pub mod place;
 pub mod policy;
+pub mod sandbox;
 pub mod service;
 pub mod services;
 pub mod spec;
