@@ -125,6 +125,18 @@ fn one_that_fails_or_panics_takes_nothing_along() {
     assert_eq!((count(&store), store.commits()), (61, 2));
 }
 
+#[test]
+fn what_follows_a_commit_happens_though_nobody_waits() {
+    let store = Trial::new();
+    let (heard, hear) = mpsc::channel();
+    let tell = heard.clone();
+    drop(store.write_then(|_| Ok(7), move |n| tell.send(*n).unwrap()));
+    drop(store.write_then(|_| Err::<i32, _>(Error::conflict("no")), move |n| heard.send(*n).unwrap()));
+    drop(store.write_then(|_| Ok(()), |()| panic!("after")));
+    put(&store, "later").unwrap();
+    assert_eq!(hear.iter().collect::<Vec<_>>(), [7]);
+}
+
 #[tokio::test]
 async fn a_runtime_writes_and_reads_without_blocking() {
     let store = Trial::new();
