@@ -344,11 +344,12 @@ fn a_damaged_page_is_found_and_said() {
     for n in 0..50 {
         put(&store, &format!("{n} {}", "x".repeat(2000))).unwrap();
     }
+    let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'audit'";
+    let page: usize = store.look(|conn| Ok(conn.query_row(root, [], |row| row.get(0))?)).unwrap();
     store.close();
     let path = store.dir.path().join(FILE);
     let mut bytes = std::fs::read(&path).unwrap();
-    let len = bytes.len();
-    bytes[len / 2..len / 2 + 16384].fill(0xa5);
+    bytes[(page - 1) * 4096..page * 4096].fill(0xa5);
     std::fs::write(&path, bytes).unwrap();
     assert!(!faults(store.dir.path()).unwrap().unwrap().is_empty());
     let again = Store::open(store.dir.path()).unwrap();
