@@ -1,8 +1,7 @@
-//! The services of the house, one file or folder each.
+//! The services of the house, one file or folder each: a pure core first, the service last.
 
 pub mod memory;
-//! The services of this host, one file or folder each.
-pub mod prompts;
-//! The services of the house, one file or folder each: a pure core first, the service last.
 pub mod phases;
+pub mod prompts;
+pub mod search_code;
 pub mod symbols;
