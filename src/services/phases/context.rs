@@ -97,22 +97,7 @@ pub fn assemble(material: &Material, window: usize) -> Result<Context> {
     let available = room - reserved;
     let present = [!material.agents.is_empty(), !material.symbols.is_empty(), !material.history.is_empty()];
     let budgets = shares(available, present);
-    // First each part within its own share; then those that were cut get what the others left over.
-    let sections = [budgets[0], budgets[1], budgets[2]];
-    let used = |sections: [usize; 3]| {
-        let parts = pack_all(material, sections);
-        [parts.agents.cost, parts.symbols.cost, parts.history.cost]
-    };
-    let mut sections = sections;
-    for part in 0..3 {
-        let spent = used(sections);
-        let others: usize = (0..3).filter(|other| *other != part).map(|other| spent[other]).sum();
-        sections[part] = sections[part].max(available.saturating_sub(others));
-        for other in (0..3).filter(|other| *other != part) {
-            sections[other] = spent[other];
-        }
-    }
-    let parts = pack_all(material, sections);
+    let parts = pack_all(material, spilled(material, budgets, available));
     let mut blocks = vec![system.join("\n")];
     for (heading, pack) in
         [("AGENTS:", &parts.agents), ("SYMBOLS:", &parts.symbols), ("CHAT_HISTORY:", &parts.history)]
@@ -155,6 +140,18 @@ fn pack_all(material: &Material, rooms: [usize; 3]) -> Parts {
     }
 }
 
+/// The rooms of the parts when each, in turn, is also given what the others leave over.
+fn spilled(material: &Material, budgets: [usize; 3], available: usize) -> [usize; 3] {
+    let mut rooms = budgets;
+    for part in 0..3 {
+        let packed = pack_all(material, rooms);
+        let mut spent = [packed.agents.cost, packed.symbols.cost, packed.history.cost];
+        spent[part] = 0;
+        rooms[part] = rooms[part].max(available.saturating_sub(spent.iter().sum()));
+    }
+    rooms
+}
+
 /// Packs by falling relevance; the loaded ones first get half of the room, and then what is left.
 fn pack_lines(lines: &[Line], room: usize) -> Pack {
     let mut order: Vec<&Line> = lines.iter().collect();
@@ -185,14 +182,15 @@ fn pack_lines(lines: &[Line], room: usize) -> Pack {
     pack
 }
 
-/// Packs the newest first and gives them back in order. A turn that would take more than half is cut with a mark.
+/// Packs the newest first and gives them back in order. A turn that does not fit and is longer than half of the room is
+/// cut with a mark, so that one long answer does not hide everything before it.
 fn pack_history(history: &[Turn], room: usize) -> Pack {
     let mut pack = Pack::default();
     for (place, turn) in history.iter().enumerate().rev() {
         let mut line = format!("{}: {}", turn.role.to_uppercase(), turn.text);
         let most = (room / 2).max(8);
         let mut partly = false;
-        if tokens(&line) + 1 > most && tokens(&line) + 1 + pack.cost > room.min(most + pack.cost) {
+        if tokens(&line) + 1 > most && pack.cost + tokens(&line) + 1 > room {
             let kept = head(&line, most.saturating_sub(tokens(CUT) + 1)).to_owned();
             line = kept + CUT;
             partly = true;
