@@ -99,8 +99,7 @@ pub fn assemble(material: &Material, window: usize) -> Result<Context> {
     let budgets = shares(available, present);
     let parts = pack_all(material, spilled(material, budgets, available));
     let mut blocks = vec![system.join("\n")];
-    for (heading, pack) in
-        [("AGENTS:", &parts.agents), ("SYMBOLS:", &parts.symbols), ("CHAT_HISTORY:", &parts.history)]
+    for (heading, pack) in [("AGENTS:", &parts.agents), ("SYMBOLS:", &parts.symbols), ("CHAT_HISTORY:", &parts.history)]
     {
         if !pack.lines.is_empty() {
             blocks.push(format!("{heading}\n{}", pack.lines.join("\n")));

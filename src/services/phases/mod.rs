@@ -8,8 +8,12 @@ pub mod command;
 pub mod context;
 #[cfg(test)]
 mod context_tests;
+pub mod history;
+#[cfg(test)]
+mod history_tests;
 pub mod payload;
 pub mod scan;
+pub mod seal;
 pub mod set;
 pub mod step;
 #[cfg(test)]
