@@ -21,7 +21,7 @@ pub fn directory(keep: &Arc<dyn Keep>, id: &str) -> Listing {
         .file("progress.json", file(|row| line(&status(row))))
         .file("result.txt", file(|row| plain(&Arc::new(outcome(row)))))
         .file("result.json", file(|row| line(&answer(row))))
-        .file("request.json", file(|row| request(&row.service, &row.operation, &row.arguments)))
+        .file("request.json", file(|row| request(&row.service, &row.operation, &row.request)))
 }
 
 fn gone() -> Error {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Call, Job, Keep, Row, State};
+use super::{Call, Job, Keep, Row, row};
 use crate::clock::Clock;
 use crate::contract::Effect;
 use crate::error::{Error, Result};
@@ -68,8 +68,7 @@ impl Book {
     /// Books all of `calls`, or none. They are in the tree, and safe if their effects matter, when the answer is there.
     pub fn accept(&self, calls: Vec<Call>) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
         let now = self.clock.now_ms();
-        let jobs: Vec<Arc<Job>> =
-            calls.into_iter().map(|call| Arc::new(Job::new(new_id(), call, now))).collect();
+        let jobs: Vec<Arc<Job>> = calls.into_iter().map(|call| Arc::new(Job::new(new_id(), call, now))).collect();
         for (i, job) in jobs.iter().enumerate() {
             let shelf = self.shelf(&job.call.agent);
             if let Err(error) = shelf.add(job) {
@@ -79,7 +78,7 @@ impl Book {
                 return Err(error);
             }
         }
-        let rows: Vec<Row> = jobs.iter().filter(|job| job.call.effect != Effect::Read).map(|job| Row::of(job)).collect();
+        let rows: Vec<Row> = jobs.iter().filter(|job| job.call.effect != Effect::Read).map(|job| row(job)).collect();
         let safe = match rows.is_empty() {
             true => Answer::ok(()),
             false => self.keep.accept(rows),
@@ -205,8 +204,7 @@ impl Shelf {
             Booked::Here(job) => job.settled() && (*i < over || job.now().updated_at_ms < before_ms),
             Booked::Away => *i < over,
         };
-        let gone: Vec<String> =
-            jobs.all.iter().enumerate().filter(old).map(|(_, (id, _))| id.clone()).collect();
+        let gone: Vec<String> = jobs.all.iter().enumerate().filter(old).map(|(_, (id, _))| id.clone()).collect();
         for id in &gone {
             jobs.all.remove(id);
         }
@@ -260,14 +258,4 @@ impl Jobs {
 /// Sortable by time, and not to be guessed.
 fn new_id() -> String {
     format!("job-{}", uuid::Uuid::now_v7())
-}
-
-/// A job found in the journal of an earlier life: what ran is `interrupted`, unless it may simply run again.
-pub fn revived(row: &Row) -> State {
-    match row.state {
-        State::Queued => State::Queued,
-        State::Running if row.idempotent => State::Queued,
-        State::Running => State::Interrupted,
-        settled => settled,
-    }
 }

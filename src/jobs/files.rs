@@ -11,9 +11,7 @@ use super::book::Shelf;
 use super::cancel::Cancel;
 use super::{Book, Booked, Job, Now, Outcome};
 use crate::error::{Error, Result};
-use crate::vfs::{
-    Answer, Caller, Link, Listing, Node, Virtual, line, live, text, waiting,
-};
+use crate::vfs::{Answer, Caller, Link, Listing, Node, Virtual, line, live, text, waiting};
 
 const README: &str = "\
 # jobs

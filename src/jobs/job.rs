@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::contract::Effect;
 use crate::error::{Code, Error, Result};
 use crate::policy::Principal;
+pub use crate::store::jobs::State;
 use crate::vfs::Log;
 
 /// How much of a job's log is kept.
@@ -30,49 +31,14 @@ pub struct Call {
     pub arguments: Value,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    Queued,
-    Running,
-    Done,
-    Failed,
-    Cancelled,
-    TimedOut,
-    /// The host died while it ran.
-    Interrupted,
-}
-
-impl State {
-    pub fn settled(self) -> bool {
-        !matches!(self, State::Queued | State::Running)
-    }
-
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Queued => "queued",
-            State::Running => "running",
-            State::Done => "done",
-            State::Failed => "failed",
-            State::Cancelled => "cancelled",
-            State::TimedOut => "timed_out",
-            State::Interrupted => "interrupted",
-        }
-    }
-
-    pub fn named(name: &str) -> Option<State> {
-        serde_json::from_value(Value::from(name)).ok()
-    }
-
-    /// How a call that ended with `outcome` ended.
-    pub fn of(outcome: &Result<Value>) -> State {
-        match outcome.as_ref().map_err(|error| error.code) {
-            Ok(_) => State::Done,
-            Err(Code::Cancelled) => State::Cancelled,
-            Err(Code::Timeout) => State::TimedOut,
-            Err(Code::Interrupted) => State::Interrupted,
-            Err(_) => State::Failed,
-        }
+/// How a call that ended with `outcome` ended.
+pub fn ending(outcome: &Result<Value>) -> State {
+    match outcome.as_ref().map_err(|error| error.code) {
+        Ok(_) => State::Done,
+        Err(Code::Cancelled) => State::Cancelled,
+        Err(Code::Timeout) => State::TimedOut,
+        Err(Code::Interrupted) => State::Interrupted,
+        Err(_) => State::Failed,
     }
 }
 
@@ -120,8 +86,15 @@ pub struct Job {
 impl Job {
     pub fn new(id: String, call: Call, now_ms: u64) -> Self {
         let state = State::Queued;
-        let now = Now { state, started_at_ms: None, updated_at_ms: now_ms, attempt: 1, progress: None, outcome: None };
-        Job { id, call, created_at_ms: now_ms, log: Log::new(LOG), cancel: CancellationToken::new(), now: watch::Sender::new(now) }
+        let now = Now { state, started_at_ms: None, updated_at_ms: now_ms, attempt: 0, progress: None, outcome: None };
+        Job {
+            id,
+            call,
+            created_at_ms: now_ms,
+            log: Log::new(LOG),
+            cancel: CancellationToken::new(),
+            now: watch::Sender::new(now),
+        }
     }
 
     pub fn now(&self) -> Now {

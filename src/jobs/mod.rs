@@ -11,7 +11,7 @@ mod job;
 mod keep;
 mod runner;
 
-pub use book::{Book, Booked, Shelf, revived};
-pub use job::{Call, Job, Now, Outcome, State, Status};
-pub use keep::{Forgetful, Keep, Row};
+pub use book::{Book, Booked, Shelf};
+pub use job::{Call, Job, Now, Outcome, State, Status, ending};
+pub use keep::{Forgetful, Keep, Row, row};
 pub use runner::{Room, Work, run};

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
-use super::{Book, Job, Row, State};
+use super::{Book, Job, Row, State, ending, row};
 use crate::contract::Effect;
 use crate::error::{Error, Result};
 
@@ -63,10 +63,11 @@ async fn begin(book: &Book, job: &Arc<Job>, work: impl FnOnce() -> Work) -> Resu
     job.update(|it| {
         it.state = State::Running;
         it.started_at_ms = Some(now);
+        it.attempt += 1;
         it.updated_at_ms = now;
     });
     if job.call.effect != Effect::Read {
-        book.keep().begun(&job.id, now, job.now().attempt);
+        book.keep().begun(&job.id, now);
     }
     // In a task of its own, so that a service that panics fails its call and nothing else.
     let mut task = tokio::spawn(work());
@@ -101,20 +102,20 @@ fn broken(err: JoinError) -> Error {
 async fn settle(book: &Book, job: &Job, mut outcome: Result<Value>) {
     let now = book.clock().now_ms();
     if job.call.effect != Effect::Read {
-        let row = Row {
-            state: State::of(&outcome),
+        let ended = Row {
+            state: ending(&outcome),
             result: outcome.as_ref().ok().cloned(),
             error: outcome.as_ref().err().cloned(),
             updated_at_ms: now,
-            ..Row::of(job)
+            ..row(job)
         };
-        if let Err(error) = book.keep().settled(row).await {
+        if let Err(error) = book.keep().settled(ended).await {
             tracing::error!(job = job.id, %error, "the end of a job could not be kept");
             outcome = Err(Error::new(error.code, format!("the result could not be kept: {error}")));
         }
     }
     job.update(|it| {
-        it.state = State::of(&outcome);
+        it.state = ending(&outcome);
         it.updated_at_ms = now;
         it.outcome = Some(Arc::new(outcome));
     });

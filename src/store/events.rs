@@ -40,6 +40,21 @@ pub fn append(tx: &Tx<'_>, agent: &str, kind: &str, path: &str, at_ms: u64, payl
     Ok(seq)
 }
 
+/// Puts an event with the number it was given in memory.
+pub fn put(tx: &Tx<'_>, agent: &str, event: &Event) -> Result<()> {
+    let Event { seq, kind, path, at_ms, payload } = event;
+    let mut last = tx.prepare_cached(
+        "INSERT INTO event_logs (agent, last_seq) VALUES (?1, ?2) \
+         ON CONFLICT (agent) DO UPDATE SET last_seq = max(last_seq, ?2)",
+    )?;
+    last.execute(params![agent, seq])?;
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO events (agent, seq, kind, path, at_ms, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    insert.execute(params![agent, seq, kind, path, at_ms, payload.to_string()])?;
+    Ok(())
+}
+
 /// The last number given; 0 before the first event.
 pub fn last(conn: &Connection, agent: &str) -> Result<u64> {
     let mut select = conn.prepare_cached("SELECT last_seq FROM event_logs WHERE agent = ?1")?;
