@@ -14,6 +14,10 @@ use crate::error::{Error, Result};
 /// Room that is kept for the system block, even if that is shorter.
 pub const SYSTEM_RESERVED: usize = 1000;
 const CUT: &str = " … [cut]";
+/// Headings and blank lines, whether or not all of them are used.
+const FRAME: &str = "\n\nAGENTS:\n\n\nSYMBOLS:\n\n\nCHAT_HISTORY:\n\n\nCURRENT_QUERY: ";
+/// Blanks that meet where texts are joined may cost a little more than they did apart.
+const SEAMS: usize = 8;
 
 /// A line of the ledger, and how much it matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,8 +77,7 @@ pub struct Context {
 pub fn assemble(material: &Material, window: usize) -> Result<Context> {
     let mut cut = Vec::new();
     let mut system: Vec<String> = material.system.iter().map(|text| format!("SYSTEM: {}", text.trim())).collect();
-    // Headings, blank lines and the mark of a cut, whether or not all of them are used.
-    let frame = tokens("\n\nAGENTS:\n\n\nSYMBOLS:\n\n\nCHAT_HISTORY:\n\n\nCURRENT_QUERY: ") + tokens(CUT);
+    let frame = tokens(FRAME) + tokens(CUT) + SEAMS;
     let fixed = cost(&system) + frame;
     if fixed + 16 > window {
         return Err(Error::budget_exceeded(format!(
@@ -83,7 +86,7 @@ pub fn assemble(material: &Material, window: usize) -> Result<Context> {
     }
     let room = window - fixed;
     let query = fitted(&material.query, room, || Cut { section: "query", item: String::new(), partly: true }, &mut cut);
-    let mut room = room - tokens(&query);
+    let mut room = room.saturating_sub(tokens(&query));
     if let Some(carried) = &material.carried {
         let line = format!("SYSTEM: context_state carried from the last phase: {carried}");
         if tokens(&line) + 1 <= room / 4 {
