@@ -1,0 +1,205 @@
+//! The file that is spoken to: text, one message a flush.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+
+use super::replies::Replies;
+use super::{Answer, Caller, File, Handle, Kind, Open, Reply, slice};
+use crate::error::{Error, Result};
+
+/// Takes messages.
+pub trait Hear: Send + Sync + 'static {
+    /// What a fresh reader sees: a line that says what to write.
+    fn template(&self) -> Bytes;
+
+    /// Whether anything from this caller would be taken now. Asked when the file is opened for writing, because an error
+    /// at `close(2)` is lost on a shell.
+    fn may(&self, caller: &Caller) -> Result<()>;
+
+    fn hear(&self, caller: &Caller, message: String) -> Answer<Arc<dyn Reply>>;
+
+    fn limit(&self) -> usize {
+        super::control::LIMIT
+    }
+}
+
+/// A file that takes text.
+///
+/// A message is what was written when the opener's process closes a descriptor, or at the last close:
+/// `{ cat a; cat b; } > input` is one message although each `cat` flushes.
+pub struct Speech(Arc<dyn Hear>);
+
+impl Speech {
+    pub fn new(hear: Arc<dyn Hear>) -> Self {
+        Speech(hear)
+    }
+}
+
+impl File for Speech {
+    fn kind(&self) -> Kind {
+        Kind::Speech
+    }
+
+    fn open(&self, caller: &Caller, how: Open) -> Result<Box<dyn Handle>> {
+        if how.write {
+            self.0.may(caller)?;
+        }
+        let words = Arc::new(Mutex::new(Words { unsaid: Vec::new(), wrote: false }));
+        Ok(Box::new(Speaker { hear: self.0.clone(), caller: caller.clone(), words, replies: Replies::default() }))
+    }
+}
+
+struct Speaker {
+    hear: Arc<dyn Hear>,
+    caller: Caller,
+    words: Arc<Mutex<Words>>,
+    replies: Replies,
+}
+
+struct Words {
+    unsaid: Vec<u8>,
+    wrote: bool,
+}
+
+impl Speaker {
+    /// Says what was written so far, if anything was.
+    fn say(&self) -> Answer<()> {
+        let unsaid = std::mem::take(&mut self.words.lock().unwrap_or_else(PoisonError::into_inner).unsaid);
+        if unsaid.is_empty() {
+            return Answer::ok(());
+        }
+        let Ok(message) = String::from_utf8(unsaid) else { return Answer::refuse(not_text()) };
+        let replies = self.replies.clone();
+        self.hear.hear(&self.caller, message).map(move |reply| replies.add([reply]))
+    }
+}
+
+impl Handle for Speaker {
+    fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
+        if !self.words.lock().unwrap_or_else(PoisonError::into_inner).wrote {
+            return Answer::ok(slice(&self.hear.template(), offset, size));
+        }
+        // Who reads back on the handle that it wrote to has finished its sentence.
+        match self.say().looked_at() {
+            Answer::Now(Ok(())) => self.replies.read(offset, size),
+            Answer::Now(Err(error)) => Answer::refuse(error),
+            Answer::Soon(said) | Answer::Later(said) => {
+                let replies = self.replies.clone();
+                Answer::later(async move {
+                    said.await?;
+                    replies.read(offset, size).wait().await
+                })
+            }
+        }
+    }
+
+    fn write(&self, _offset: u64, data: &[u8]) -> Answer<()> {
+        let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+        if words.unsaid.len() + data.len() > self.hear.limit() {
+            words.unsaid.clear();
+            return Answer::refuse(Error::too_large(format!("a message has at most {} bytes", self.hear.limit())));
+        }
+        words.wrote = true;
+        words.unsaid.extend_from_slice(data);
+        // A character cut in two by the writer's buffer is no fault yet.
+        if std::str::from_utf8(&words.unsaid).is_err_and(|err| err.error_len().is_some()) {
+            words.unsaid.clear();
+            return Answer::refuse(not_text());
+        }
+        Answer::ok(())
+    }
+
+    fn flush(&self, by_opener: bool) -> Answer<()> {
+        match by_opener {
+            true => self.say(),
+            false => Answer::ok(()),
+        }
+    }
+
+    fn sync(&self) -> Answer<()> {
+        self.say()
+    }
+
+    fn readable(&self) -> Answer<()> {
+        self.replies.readable()
+    }
+
+    fn closed(&self) {
+        if let Answer::Soon(said) | Answer::Later(said) = self.say().looked_at()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(said);
+        }
+    }
+}
+
+fn not_text() -> Error {
+    Error::invalid("the message is not UTF-8 text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Said;
+    use super::*;
+
+    #[derive(Default)]
+    struct Ear(Mutex<Vec<String>>);
+
+    impl Hear for Ear {
+        fn template(&self) -> Bytes {
+            Bytes::from_static(b"say something\n")
+        }
+
+        fn may(&self, _caller: &Caller) -> Result<()> {
+            Ok(())
+        }
+
+        fn hear(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
+            self.0.lock().unwrap().push(message.clone());
+            Answer::ok(Arc::new(Said(message.to_uppercase().into())))
+        }
+
+        fn limit(&self) -> usize {
+            8
+        }
+    }
+
+    fn open() -> (Arc<Ear>, Box<dyn Handle>) {
+        let ear = Arc::new(Ear::default());
+        let handle = Speech::new(ear.clone()).open(&Caller::operator(), Open::BOTH).unwrap();
+        (ear, handle)
+    }
+
+    #[tokio::test]
+    async fn a_message_is_what_its_opener_flushes() {
+        let (ear, handle) = open();
+        handle.flush(true).wait().await.unwrap();
+        handle.write(0, b"a").wait().await.unwrap();
+        handle.flush(false).wait().await.unwrap();
+        handle.write(0, b"b").wait().await.unwrap();
+        handle.flush(true).wait().await.unwrap();
+        handle.closed();
+        assert_eq!(*ear.0.lock().unwrap(), ["ab"]);
+    }
+
+    #[tokio::test]
+    async fn reading_back_says_what_was_written() {
+        let (_, handle) = open();
+        assert_eq!(handle.read(0, 99).wait().await.unwrap(), "say something\n");
+        handle.write(0, b"hi").wait().await.unwrap();
+        assert_eq!(handle.read(2, 99).wait().await.unwrap(), "HI");
+        assert_eq!(handle.read(4, 99).wait().await.unwrap(), "");
+    }
+
+    #[tokio::test]
+    async fn bad_text_and_too_much_are_refused_at_the_write() {
+        let (ear, handle) = open();
+        assert_eq!(handle.write(0, b"\xff").wait().await.unwrap_err().errno(), libc::EINVAL);
+        assert_eq!(handle.write(0, b"123456789").wait().await.unwrap_err().errno(), libc::EFBIG);
+        handle.write(0, "ä".as_bytes().split_at(1).0).wait().await.unwrap();
+        handle.write(0, "ä".as_bytes().split_at(1).1).wait().await.unwrap();
+        handle.closed();
+        assert_eq!(*ear.0.lock().unwrap(), ["ä"]);
+    }
+}

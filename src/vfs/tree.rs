@@ -1,0 +1,273 @@
+//! The whole tree, and the one door into it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{Answer, Caller, Dir, Handle, Kind, Node, Open};
+use crate::error::{Code, Error, Result};
+use crate::policy::Action;
+
+/// Decides who may do what. Asked at every opening; it fails closed.
+pub trait Gate: Send + Sync {
+    fn check(&self, caller: &Caller, action: Action, path: &str) -> Result<()>;
+
+    /// Whether `path` is there at all for this caller, when the tree is walked from inside. A process finds its view
+    /// cut by the mount namespace it lives in.
+    fn sees(&self, caller: &Caller, path: &str) -> bool;
+}
+
+#[derive(Clone)]
+pub struct Tree {
+    root: Arc<dyn Dir>,
+    gate: Arc<dyn Gate>,
+}
+
+/// A name in a listing.
+pub struct Entry {
+    pub path: String,
+    pub node: Node,
+}
+
+/// How many links one path may lead through.
+const LINKS: usize = 16;
+
+impl Tree {
+    pub fn new(root: Arc<dyn Dir>, gate: Arc<dyn Gate>) -> Self {
+        Tree { root, gate }
+    }
+
+    pub fn root(&self) -> Arc<dyn Dir> {
+        self.root.clone()
+    }
+
+    /// Opens `node`, which stands at `path`, if the caller may.
+    pub fn open(&self, caller: &Caller, node: &Node, path: &str, how: Open) -> Result<Box<dyn Handle>> {
+        let Node::File(file) = node else {
+            return Err(Error::new(Code::Os(libc::EISDIR), format!("`{path}` is a directory")));
+        };
+        self.may_open(caller, file.kind(), file.mode(), path, how)?;
+        file.open(caller, how)
+    }
+
+    fn may_open(&self, caller: &Caller, kind: Kind, mode: u16, path: &str, how: Open) -> Result<()> {
+        if how.read {
+            if mode & 0o400 == 0 {
+                return Err(Error::forbidden(format!("`{path}` cannot be read")));
+            }
+            self.gate.check(caller, Action::Read, path)?;
+        }
+        if how.write {
+            if mode & 0o200 == 0 {
+                return Err(Error::forbidden(format!("`{path}` cannot be written")));
+            }
+            let action = match kind {
+                Kind::Control | Kind::Speech => Action::Invoke,
+                _ => Action::Write,
+            };
+            self.gate.check(caller, action, path)?;
+        }
+        Ok(())
+    }
+
+    /// Whether `caller` may change the names under `path`.
+    pub fn may_change(&self, caller: &Caller, path: &str) -> Result<()> {
+        self.gate.check(caller, Action::Write, path)
+    }
+
+    /// Follows `path`, through links, to its node; returns the path where that really stands.
+    pub fn find(&self, caller: &Caller, path: &str) -> Result<(String, Node)> {
+        let mut wanted: Vec<String> = names(path)?.rev().map(str::to_owned).collect();
+        let mut at: Vec<(String, Node)> = Vec::new();
+        let mut links = 0;
+        while let Some(name) = wanted.pop() {
+            if name == ".." {
+                at.pop();
+                continue;
+            }
+            let dir = match at.last() {
+                None => self.root.clone(),
+                Some((_, Node::Dir(dir))) => dir.clone(),
+                Some((at, _)) => return Err(not_a_directory(at)),
+            };
+            let here = format!("{}/{name}", at.last().map_or("", |(path, _)| path));
+            let node = dir.lookup(&name).ok_or_else(|| not_found(&here))?;
+            if let Node::Link(link) = &node {
+                links += 1;
+                if links > LINKS {
+                    return Err(Error::new(Code::Os(libc::ELOOP), format!("`{path}` leads through too many links")));
+                }
+                let target = link.target(caller)?;
+                if target.starts_with('/') {
+                    at.clear();
+                }
+                wanted.extend(target.split('/').rev().filter(|it| !it.is_empty() && *it != ".").map(str::to_owned));
+                continue;
+            }
+            if !self.gate.sees(caller, &here) {
+                return Err(not_found(&here));
+            }
+            at.push((here, node));
+        }
+        Ok(at.pop().unwrap_or_else(|| ("/".to_owned(), Node::Dir(self.root.clone()))))
+    }
+
+    pub fn open_path(&self, caller: &Caller, path: &str, how: Open) -> Result<Box<dyn Handle>> {
+        let (path, node) = self.find(caller, path)?;
+        self.open(caller, &node, &path, how)
+    }
+
+    /// Reads the file at `path` to its end, waiting as a reader of the mount would.
+    pub async fn read(&self, caller: &Caller, path: &str) -> Result<Bytes> {
+        let handle = self.open_path(caller, path, Open::READ)?;
+        read_to_end(&*handle, 0, usize::MAX).await
+    }
+
+    /// Writes `data` to the file at `path`, as `echo >` would.
+    pub async fn write(&self, caller: &Caller, path: &str, data: &[u8]) -> Result<()> {
+        let handle = self.open_path(caller, path, Open::WRITE)?;
+        let written = async {
+            handle.write(0, data).wait().await?;
+            handle.flush(true).wait().await
+        };
+        let written = written.await;
+        handle.closed();
+        written
+    }
+
+    /// Writes `data` to the control file at `path` and reads the answer, as a private conversation would.
+    pub async fn ask(&self, caller: &Caller, path: &str, data: &[u8]) -> Result<Bytes> {
+        let handle = self.open_path(caller, path, Open::BOTH)?;
+        handle.write(0, data).wait().await?;
+        handle.flush(true).wait().await?;
+        let answer = read_to_end(&*handle, data.len() as u64, usize::MAX).await;
+        handle.closed();
+        answer
+    }
+
+    /// The names in the directory at `path` that the caller may see.
+    pub fn list(&self, caller: &Caller, path: &str) -> Result<Vec<Entry>> {
+        let (path, node) = self.find(caller, path)?;
+        let Node::Dir(dir) = node else { return Err(not_a_directory(&path)) };
+        let under = if path == "/" { "" } else { &path };
+        let entries = dir.list().into_iter().map(|(name, node)| Entry { path: format!("{under}/{name}"), node });
+        Ok(entries.filter(|entry| self.gate.sees(caller, &entry.path)).collect())
+    }
+}
+
+/// Reads from `begin` to the end of the pass, at most `limit` bytes.
+pub async fn read_to_end(handle: &dyn Handle, begin: u64, limit: usize) -> Result<Bytes> {
+    const CHUNK: usize = 128 * 1024;
+
+    let mut bytes = Vec::new();
+    while bytes.len() < limit {
+        let size = CHUNK.min(limit - bytes.len());
+        let answer: Answer<Bytes> = handle.read(begin + bytes.len() as u64, size);
+        let chunk = answer.wait().await?;
+        if chunk.is_empty() {
+            break;
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes.into())
+}
+
+/// The names of `path` in order; `.` is skipped, `..` stays.
+fn names(path: &str) -> Result<impl DoubleEndedIterator<Item = &str>> {
+    if path.contains('\0') {
+        return Err(Error::invalid("a path has no NUL in it"));
+    }
+    Ok(path.split('/').filter(|name| !name.is_empty() && *name != "."))
+}
+
+/// `path` from the root, without `.`, `..` and doubled slashes; a leading slash is optional. `..` stops at the root.
+pub fn normal(path: &str) -> Result<String> {
+    let mut kept: Vec<&str> = Vec::new();
+    for name in names(path)? {
+        match name {
+            ".." => _ = kept.pop(),
+            name => kept.push(name),
+        }
+    }
+    Ok(format!("/{}", kept.join("/")))
+}
+
+fn not_found(path: &str) -> Error {
+    Error::not_found(format!("there is no `{path}`"))
+}
+
+fn not_a_directory(path: &str) -> Error {
+    Error::new(Code::Os(libc::ENOTDIR), format!("`{path}` is not a directory"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Link, Listing, text};
+    use super::*;
+    use crate::policy::Principal;
+
+    struct OwnOnly;
+
+    impl Gate for OwnOnly {
+        fn check(&self, caller: &Caller, _action: Action, path: &str) -> Result<()> {
+            match self.sees(caller, path) {
+                true => Ok(()),
+                false => Err(Error::forbidden("no")),
+            }
+        }
+
+        fn sees(&self, caller: &Caller, path: &str) -> bool {
+            match &caller.principal {
+                Principal::Agent(id) => path == "/agents" || path.starts_with(&format!("/agents/{id}")),
+                _ => true,
+            }
+        }
+    }
+
+    struct Own;
+
+    impl Link for Own {
+        fn target(&self, caller: &Caller) -> Result<String> {
+            match &caller.principal {
+                Principal::Agent(id) => Ok(id.clone()),
+                _ => Ok("ada".to_owned()),
+            }
+        }
+    }
+
+    fn tree() -> Tree {
+        let home = |word: &'static str| Listing::default().file("who", text(word));
+        let agents = Listing::default().dir("ada", home("ada")).dir("bob", home("bob")).link("self", Own);
+        Tree::new(Arc::new(Listing::default().dir("agents", agents).file("secret", text("x"))), Arc::new(OwnOnly))
+    }
+
+    #[tokio::test]
+    async fn self_leads_each_to_its_own() {
+        let tree = tree();
+        assert_eq!(tree.read(&Caller::agent("bob"), "agents/self/who").await.unwrap(), "bob");
+        assert_eq!(tree.read(&Caller::operator(), "/agents/self/../bob/./who").await.unwrap(), "bob");
+        assert_eq!(tree.find(&Caller::agent("bob"), "agents/self/who").unwrap().0, "/agents/bob/who");
+    }
+
+    #[tokio::test]
+    async fn what_one_may_not_see_is_absent() {
+        let tree = tree();
+        let names = |caller: &Caller, path: &str| -> Vec<String> {
+            tree.list(caller, path).unwrap().into_iter().map(|entry| entry.path).collect()
+        };
+        assert_eq!(names(&Caller::agent("bob"), "/"), ["/agents"]);
+        assert_eq!(names(&Caller::operator(), "/"), ["/agents", "/secret"]);
+        assert_eq!(tree.read(&Caller::agent("bob"), "/agents/ada/who").await.unwrap_err().errno(), libc::ENOENT);
+        assert_eq!(tree.write(&Caller::operator(), "/secret", b"y").await.unwrap_err().errno(), libc::EACCES);
+    }
+
+    #[test]
+    fn paths_are_made_normal() {
+        for (path, expected) in
+            [("", "/"), ("a//b/", "/a/b"), ("/a/../../b", "/b"), ("./a/.", "/a"), ("/agents/self/", "/agents/self")]
+        {
+            assert_eq!(normal(path).unwrap(), expected);
+        }
+        assert!(normal("a\0b").is_err());
+    }
+}
