@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+/// What a function answers that reads a row.
+pub use rusqlite::Result as Sql;
 pub use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 pub use self::writer::{Tx, Written};
@@ -24,7 +26,7 @@ mod lock;
 mod readers;
 mod schema;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod writer;
 
 /// How long a change waits for another process that has locked the database.
