@@ -76,7 +76,6 @@ fn strange_files_are_faults_and_links_are_not_followed() {
     assert_eq!(
         faults,
         [
-            "p/a/b.pdf:1:1: not a prompt: one is <ns>/<key>/prompt.json with it",
             "p/loose.md:1:1: not a prompt: one is <ns>/<key>/prompt.json with i",
             "p/a/Big Key.md:1:1: prompt key 'Big Key' must match ^[a-z0-9][a-z0",
             "p/a/bytes.md:2:2: the text is not UTF-8",
