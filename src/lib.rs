@@ -6,6 +6,8 @@ pub mod contract;
 pub mod error;
 pub mod events;
 pub mod file_tools;
+pub mod fuse;
+pub mod host;
 pub mod http;
 pub mod jobs;
 pub mod library;
