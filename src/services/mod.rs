@@ -14,15 +14,16 @@ mod world;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::service::Serve;
+use crate::service::{Serve, typed};
 use crate::vfs::Node;
 
+use search_code::SearchCode;
 pub use shared::Shared;
 pub use world::World;
 
 /// Every service of one agent.
-pub fn all(_world: &World) -> Result<Vec<Arc<dyn Serve>>> {
-    Ok(vec![])
+pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
+    Ok(vec![typed(SearchCode::of(world))?])
 }
 
 /// What stands in an agent's directory without being a service.
