@@ -14,9 +14,10 @@ mod world;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::service::Serve;
+use crate::service::{Serve, typed};
 use crate::vfs::Node;
 
+use search_code::SearchCode;
 pub use shared::Shared;
 pub use world::World;
 
@@ -26,6 +27,8 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
     let _ = world;
     let all: Vec<Arc<dyn Serve>> = Vec::new();
     Ok(all)
+/// Every service of one agent.
+    Ok(vec![typed(SearchCode::of(world))?])
 }
 
 /// What stands in an agent's directory without being a service, a line each.
