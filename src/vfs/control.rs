@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::reply::Replies;
+use super::replies::Replies;
 use super::{Answer, Caller, File, Handle, Kind, Open, Reply, Said, line, slice};
 use crate::error::{Error, Result};
 

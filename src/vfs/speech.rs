@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-use super::reply::Replies;
+use super::replies::Replies;
 use super::{Answer, Caller, File, Handle, Kind, Open, Reply, slice};
 use crate::error::{Error, Result};
 

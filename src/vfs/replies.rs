@@ -17,6 +17,11 @@ pub trait Reply: Send + Sync {
     fn finished(&self) -> bool {
         false
     }
+
+    /// It never runs dry, so the next command on its handle ends it.
+    fn endless(&self) -> bool {
+        false
+    }
 }
 
 /// An answer that a closure gives.
@@ -58,6 +63,7 @@ impl Replies {
         if state.pass.take().is_some() {
             state.end();
         }
+        state.waiting.retain(|reply| !reply.endless());
         state.waiting.extend(replies);
         while state.waiting.len() > UNREAD {
             state.waiting.pop_front();

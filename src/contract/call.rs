@@ -1,0 +1,106 @@
+//! From what was written to a control file to a call: the envelope, the arguments, the typed command.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+
+use super::Contract;
+use super::check::{self, Fault};
+use super::nearest::{hint, shown};
+use crate::error::{Error, Result};
+
+/// One command, checked against its contract.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    pub op: String,
+    pub arguments: Value,
+    /// The caller's own name for the job.
+    pub correlation_id: Option<String>,
+}
+
+impl Contract {
+    /// What was written to `control/invoke.json`: `{"op", "arguments"?, "correlation_id"?}`.
+    pub fn envelope(&self, value: Value) -> Result<Call> {
+        let mut object = object(value)?;
+        let op = match object.remove("op") {
+            Some(Value::String(op)) => op,
+            Some(_) => return Err(Error::invalid("op must be a string")),
+            None => {
+                let names: Vec<_> = self.operations.iter().map(|operation| operation.name.as_str()).collect();
+                return Err(Error::invalid(format!("op is missing; operations are {}", names.join(", "))));
+            }
+        };
+        let arguments = object.remove("arguments").unwrap_or_else(|| json!({}));
+        let correlation_id = object.remove("correlation_id");
+        if let Some(key) = object.keys().next() {
+            let known = ["op", "arguments", "correlation_id"];
+            // Arguments beside `op` are the commonest slip of all: say where they belong.
+            return Err(Error::invalid(
+                match self.operation(&op).is_ok_and(|op| op.arguments["properties"].get(key).is_some()) {
+                    true => format!("{key} belongs into arguments: {{\"op\": {op:?}, \"arguments\": {{{key:?}: …}}}}"),
+                    false => format!("unknown key {}{}", shown(key), hint(key, known, "keys of a call")),
+                },
+            ));
+        }
+        self.call(op, arguments, correlation_id)
+    }
+
+    /// What was written to `control/<op>.json`: the arguments alone, `_meta` riding along.
+    pub fn arguments(&self, op: &str, value: Value) -> Result<Call> {
+        let mut object = object(value)?;
+        let correlation_id = match object.remove("_meta") {
+            None => None,
+            Some(Value::Object(mut meta)) => {
+                let id = meta.remove("correlation_id");
+                if let Some(key) = meta.keys().next() {
+                    let hint = hint(key, ["correlation_id"], "keys of _meta");
+                    return Err(Error::invalid(format!("_meta: unknown key {}{hint}", shown(key))));
+                }
+                id
+            }
+            Some(_) => return Err(Error::invalid("_meta must be an object, such as {\"correlation_id\": \"mine\"}")),
+        };
+        self.call(op.to_owned(), Value::Object(object), correlation_id)
+    }
+
+    /// The command as the service's own type.
+    pub fn command<C: DeserializeOwned>(&self, call: &Call) -> Result<C> {
+        let bare = self.operation(&call.op)?.bare;
+        let whole = match bare {
+            true => json!({"op": call.op}),
+            false => json!({"op": call.op, "arguments": call.arguments}),
+        };
+        serde_json::from_value(whole).map_err(|err| Error::invalid(format!("{}: {err}", call.op)))
+    }
+
+    fn call(&self, op: String, arguments: Value, correlation_id: Option<Value>) -> Result<Call> {
+        self.check(&op, &arguments)?;
+        let correlation_id = match correlation_id {
+            None | Some(Value::Null) => None,
+            Some(Value::String(id)) => Some(correlation(id)?),
+            Some(_) => return Err(Error::invalid("correlation_id must be a string")),
+        };
+        Ok(Call { op, arguments, correlation_id })
+    }
+}
+
+/// It becomes a name in `jobs/by/`, so it must be one.
+fn correlation(id: String) -> Result<String> {
+    let fault = match id.as_str() {
+        "" => "must not be empty",
+        "." | ".." => "cannot be . or ..",
+        id if id.len() > 128 => "is longer than 128 bytes",
+        id if id.contains(['/', '\0']) || id.chars().any(char::is_control) => "holds a slash or a control character",
+        _ => return Ok(id),
+    };
+    Err(Error::invalid(format!("correlation_id {fault}; it becomes a name in jobs/by/")))
+}
+
+fn object(value: Value) -> Result<Map<String, Value>> {
+    match value {
+        Value::Object(object) => Ok(object),
+        other => {
+            let fault = check::faults(&json!({"type": "object"}), &Value::Null, &other);
+            Err(Error::invalid(format!("a command {}", fault.first().map_or("", |Fault { message, .. }| message))))
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Alternatives (`oneOf`, `anyOf`): which one was meant, so that its faults are told and not those of all.
+
+use serde_json::Value;
+
+use super::super::nearest::{hint, shown};
+use super::limits::{kinds, name_of};
+use super::{Check, Fault, fault, join};
+
+impl<'a> Check<'a> {
+    pub(super) fn forms(
+        &mut self,
+        forms: &'a [Value],
+        exactly_one: bool,
+        value: &Value,
+        path: &str,
+        depth: usize,
+        faults: &mut Vec<Fault>,
+    ) {
+        let mut refusals: Vec<(&'a Value, Vec<Fault>)> = Vec::new();
+        let mut fitting = 0;
+        for form in forms {
+            let mut found = Vec::new();
+            self.value(form, value, path, depth + 1, &mut found);
+            if found.is_empty() {
+                fitting += 1;
+            } else {
+                refusals.push((form, found));
+            }
+        }
+        match fitting {
+            0 => {}
+            1 => return,
+            _ if exactly_one && self.left > 0 => {
+                return fault(faults, path, "fits more than one of the possible forms");
+            }
+            _ => return,
+        }
+        if let Some(words) = self.words(forms) {
+            return fault(faults, path, not_among(value, &words));
+        }
+        // The form whose tag stands in the value is the one that was meant.
+        if let Some((_, found)) = refusals.iter().find(|(form, _)| self.tag(form).is_some_and(|tag| tagged(value, tag)))
+        {
+            return faults.extend(found.iter().cloned());
+        }
+        let tags: Vec<_> = forms.iter().filter_map(|form| self.tag(form)).collect();
+        if let Some((key, _)) = tags.first().filter(|_| tags.len() == forms.len() && value.is_object()) {
+            let words: Vec<&str> = tags.iter().filter(|(name, _)| name == key).map(|(_, word)| *word).collect();
+            return match value.get(key) {
+                Some(given) => fault(faults, &join(path, key), not_among(given, &words)),
+                None => fault(faults, path, format!("{key} is missing; it is one of {}", words.join(", "))),
+            };
+        }
+        // Otherwise the forms of the right type, if there is only one; else what there could have been.
+        let mut likely = refusals.iter().filter(|(form, _)| self.kinds(form).contains(&name_of(value)));
+        match (likely.next(), likely.next()) {
+            (Some((_, found)), None) => faults.extend(found.iter().cloned()),
+            (Some(_), Some(_)) => fault(faults, path, "has none of the possible forms"),
+            (None, _) => {
+                let mut kinds: Vec<_> = forms.iter().flat_map(|form| self.kinds(form)).collect();
+                kinds.dedup();
+                fault(faults, path, format!("must be {}, not {}", kinds.join(" or "), name_of(value)));
+            }
+        }
+    }
+
+    fn resolved(&self, form: &'a Value) -> &'a Value {
+        let target = form.get("$ref").and_then(|target| self.root.pointer(target.as_str()?.trim_start_matches('#')));
+        target.unwrap_or(form)
+    }
+
+    fn kinds(&self, form: &'a Value) -> Vec<&'static str> {
+        kinds(self.resolved(form))
+    }
+
+    /// The words, if every form is one or several.
+    fn words(&self, forms: &'a [Value]) -> Option<Vec<&'a str>> {
+        let mut words = Vec::new();
+        for form in forms.iter().map(|form| self.resolved(form)) {
+            match (form.get("const"), form.get("enum")) {
+                (Some(word), _) => words.push(word.as_str()?),
+                (_, Some(several)) => words.extend(several.as_array()?.iter().filter_map(Value::as_str)),
+                _ if form.get("type") == Some(&Value::from("null")) => {}
+                _ => return None,
+            }
+        }
+        Some(words)
+    }
+
+    /// The key and word by which a form is told from the others.
+    fn tag(&self, form: &'a Value) -> Option<(&'a str, &'a str)> {
+        let properties = self.resolved(form).get("properties")?.as_object()?;
+        properties.iter().find_map(|(key, schema)| Some((key.as_str(), schema.get("const")?.as_str()?)))
+    }
+}
+
+fn tagged(value: &Value, (key, word): (&str, &str)) -> bool {
+    value.get(key).and_then(Value::as_str) == Some(word)
+}
+
+pub(super) fn not_among(value: &Value, words: &[&str]) -> String {
+    match value {
+        Value::String(word) => {
+            format!("{} is not known{}", shown(word), hint(word, words.iter().copied(), "possible values"))
+        }
+        other => format!("must be one of {}, not {}", words.join(", "), name_of(other)),
+    }
+}

@@ -1,0 +1,69 @@
+//! Guessing what was meant: the nearest known name to a misspelt one.
+
+/// The known name that the writer most likely meant: letters missing, added, wrong or swapped, another case, `-` for `_`.
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > 64 {
+        return None; // no name here is that long, and the comparison is quadratic
+    }
+    let plain = |word: &str| word.to_lowercase().replace(['-', ' '], "_");
+    let wanted = plain(word);
+    known
+        .into_iter()
+        .map(|name| (strsim::damerau_levenshtein(&wanted, &plain(name)), name))
+        .filter(|(distance, name)| *distance <= (name.chars().count() / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// What follows the refusal of `word`: `; did you mean x?`, or the few there are.
+pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, kind: &str) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    match nearest(word, known.iter().copied()) {
+        Some(name) => format!("; did you mean {name}?"),
+        None if known.is_empty() => format!("; there are no {kind}"),
+        None if known.len() > 16 => format!("; {kind} are {}, …", known[..16].join(", ")),
+        None => format!("; {kind} are {}", known.join(", ")),
+    }
+}
+
+/// A foreign word inside a sentence: quoted, and not longer than a sentence bears.
+pub fn shown(word: &str) -> String {
+    let mut short: String = word.chars().take(60).collect();
+    if short.len() < word.len() {
+        short.push('…');
+    }
+    format!("{short:?}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slip_of_the_finger_is_understood_and_another_word_is_not() {
+        let known = ["query", "path", "case_sensitive", "max_results", "on"];
+        let table = [
+            ("qurey", Some("query")),
+            ("Query", Some("query")),
+            ("querry", Some("query")),
+            ("pat", Some("path")),
+            ("paht", Some("path")),
+            ("case-sensitive", Some("case_sensitive")),
+            ("caseSensitive", Some("case_sensitive")),
+            ("maxresults", Some("max_results")),
+            ("no", Some("on")),
+            ("zebra", None),
+            ("", None),
+        ];
+        for (word, meant) in table {
+            assert_eq!(nearest(word, known), meant, "{word}");
+        }
+    }
+
+    #[test]
+    fn an_endless_word_costs_nothing_and_is_shown_cut() {
+        let word = "x".repeat(1_000_000);
+        assert_eq!(nearest(&word, ["query"]), None);
+        assert!(shown(&word).len() < 80);
+    }
+}

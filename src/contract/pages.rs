@@ -1,0 +1,190 @@
+//! The pages of a service, as they stand in its directory.
+
+use serde_json::{Map, Value, json};
+
+use super::{Contract, Effect, Operation};
+
+impl Contract {
+    /// What it is for, and each operation with an example that works when pasted in its directory.
+    pub fn readme(&self) -> String {
+        let mut page = format!("# {}\n\n{}\n", self.name, self.about);
+        if self.operations.is_empty() {
+            return page;
+        }
+        page.push_str(
+            "\nWrite a command, then read `result.json`, which waits until the work is over. A command that is refused \
+             fails\nthe write; the reason stands in `status.json`. `SCHEMA.json` has every argument and result exactly.\n",
+        );
+        for operation in &self.operations {
+            page.push_str(&self.section(operation));
+        }
+        let first = &self.operations[0];
+        let whole = json!({"op": first.name, "arguments": self.template(first)});
+        page.push_str(&format!(
+            "\n## Any operation, and the job it makes\n\n```sh\necho {} > control/invoke.json\ncat result.json\n```\n\n\
+             Add `\"correlation_id\": \"mine\"` and the job is `jobs/by/mine`. To hear the answer of your own call only, \
+             keep one\nhandle: `exec 3<>control/invoke.json; echo … >&3; cat <&3`.\n",
+            quoted(&whole)
+        ));
+        page
+    }
+
+    fn section(&self, operation: &Operation) -> String {
+        let Operation { name, about, effect, .. } = operation;
+        let mut text = format!("\n## {name}\n\n{about}\n\n");
+        let arguments = self.resolved(&operation.arguments);
+        let required: Vec<&str> =
+            arguments["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        for (key, schema) in arguments["properties"].as_object().into_iter().flatten() {
+            let fate = match (required.contains(&key.as_str()), schema.get("default")) {
+                (true, _) => ", required".to_owned(),
+                (false, None | Some(Value::Null)) => String::new(),
+                (false, Some(default)) => format!(", {default} if absent"),
+            };
+            let about = self.description(schema);
+            let about = if about.is_empty() { about } else { format!(": {about}") };
+            text.push_str(&format!("- `{key}` ({}{fate}){about}\n", self.kind(schema)));
+        }
+        if !text.ends_with("\n\n") {
+            text.push('\n');
+        }
+        let control = operation.control_path();
+        text.push_str(&format!(
+            "```sh\necho {} > {control}\ncat result.json\n```\n",
+            quoted(&self.template(operation))
+        ));
+        let again = if operation.idempotent { ", may be repeated" } else { "" };
+        text.push_str(&format!("\nEffect: {}{again}; deadline: {} s.\n", effect.name(), operation.deadline.as_secs()));
+        text
+    }
+
+    /// SCHEMA.json.
+    pub fn schema(&self) -> &Value {
+        &self.document
+    }
+
+    /// CAPS.json.
+    pub fn caps(&self) -> Value {
+        let names: Vec<&str> = self.operations.iter().map(|operation| operation.name.as_str()).collect();
+        let read_only = self.operations.iter().all(|operation| operation.effect == Effect::Read);
+        let mut caps = json!({
+            "service_id": self.name,
+            "version": self.version,
+            "invoke": !names.is_empty(),
+            "operations": names,
+            "read_only": read_only,
+        });
+        for (flag, value) in &self.flags {
+            caps[flag] = value.clone();
+        }
+        caps
+    }
+
+    /// OPS.json: operation → where to write, what it does, how long it may take.
+    pub fn ops(&self) -> Value {
+        let described = |operation: &Operation| {
+            json!({
+                "control_path": operation.control_path(),
+                "effect": operation.effect,
+                "deadline_ms": operation.deadline.as_millis() as u64,
+                "idempotent": operation.idempotent,
+                "about": first_line(&operation.about),
+            })
+        };
+        let all = self.operations.iter().map(|operation| (operation.name.clone(), described(operation)));
+        Value::Object(all.collect::<Map<_, _>>())
+    }
+
+    /// control/README.md: one line a file.
+    pub fn control_readme(&self) -> String {
+        let mut page = format!(
+            "# {}: control files\n\nThese are written, not replaced; reading one that you have not written shows a \
+             template.\n\n- `invoke.json`: any operation, `{{\"op\", \"arguments\"?, \"correlation_id\"?}}`\n",
+            self.name
+        );
+        for operation in &self.operations {
+            page.push_str(&format!("- `{}.json`: {}\n", operation.name, first_line(&operation.about)));
+        }
+        page.push_str("\nArguments alone may carry `\"_meta\": {\"correlation_id\": \"…\"}`.\n");
+        page
+    }
+
+    /// What a fresh read of `control/<op>.json` shows: arguments that work, to be changed.
+    pub fn template(&self, operation: &Operation) -> Value {
+        operation.example.clone().unwrap_or_else(|| self.sample(&operation.arguments, 0))
+    }
+
+    /// What a fresh read of `control/invoke.json` shows.
+    pub fn envelope_template(&self) -> Value {
+        let first = self.operations.first();
+        first.map_or_else(|| json!({}), |first| json!({"op": first.name, "arguments": self.template(first)}))
+    }
+
+    /// The smallest value of a schema, for a template that no one wrote.
+    fn sample(&self, schema: &Value, depth: usize) -> Value {
+        let schema = self.resolved(schema);
+        let given =
+            schema.get("const").or(schema.get("default")).or(schema["enum"].get(0)).or(schema["examples"].get(0));
+        if let Some(value) = given {
+            return value.clone();
+        }
+        let kind = schema["type"].as_str().or(schema["type"][0].as_str());
+        match kind {
+            _ if depth > 8 => Value::Null,
+            Some("string") => "…".into(),
+            Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| 0.into()),
+            Some("boolean") => false.into(),
+            Some("array") => json!([]),
+            Some("object") => {
+                let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                let filled = required.map(|key| (key.to_owned(), self.sample(&schema["properties"][key], depth + 1)));
+                Value::Object(filled.collect())
+            }
+            _ => match schema["oneOf"].get(0).or(schema["anyOf"].get(0)) {
+                Some(form) => self.sample(form, depth + 1),
+                None => Value::Null,
+            },
+        }
+    }
+
+    fn resolved<'a>(&'a self, schema: &'a Value) -> &'a Value {
+        let target = schema["$ref"].as_str().and_then(|target| self.document.pointer(target.trim_start_matches('#')));
+        target.unwrap_or(schema)
+    }
+
+    fn description(&self, schema: &Value) -> String {
+        let own = schema["description"].as_str().or(self.resolved(schema)["description"].as_str());
+        own.unwrap_or_default().replace('\n', " ")
+    }
+
+    /// A schema's type in a word or a few.
+    fn kind(&self, schema: &Value) -> String {
+        let resolved = self.resolved(schema);
+        let forms = || ["oneOf", "anyOf"].into_iter().filter_map(|word| resolved[word].as_array()).flatten();
+        let words: Vec<&str> = forms().filter_map(|form| form["const"].as_str()).collect();
+        match (&resolved["type"], &resolved["enum"]) {
+            (_, Value::Array(several)) => join(several.iter().filter_map(Value::as_str)),
+            (Value::String(one), _) if one == "array" => format!("array of {}", self.kind(&resolved["items"])),
+            (Value::String(one), _) => one.clone(),
+            (Value::Array(several), _) => join(several.iter().filter_map(Value::as_str).filter(|word| *word != "null")),
+            _ if !words.is_empty() => join(words.into_iter()),
+            _ => match forms().find(|form| form["type"] != "null") {
+                Some(form) => self.kind(form),
+                None => "anything".to_owned(),
+            },
+        }
+    }
+}
+
+fn join<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    words.collect::<Vec<_>>().join(" | ")
+}
+
+fn first_line(about: &str) -> &str {
+    about.lines().next().unwrap_or_default()
+}
+
+/// JSON as one word of a shell.
+fn quoted(value: &Value) -> String {
+    format!("'{}'", value.to_string().replace('\'', r"'\''"))
+}

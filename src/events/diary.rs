@@ -1,0 +1,232 @@
+//! The log of one agent, in memory as far as anybody still looks, on the disk as long as it is kept.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::Event;
+use super::wait::Wait;
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::store::events as table;
+use crate::store::{Store, events::Cursor};
+use crate::vfs::{Answer, Log, line};
+
+/// Events that are looked through without a disk.
+const RECENT: usize = 4096;
+/// How much of the log its file shows.
+const SHOWN: usize = 4 << 20;
+
+/// The logs of all agents.
+pub struct Diaries {
+    all: Mutex<HashMap<String, Arc<Diary>>>,
+    store: Option<Store>,
+    clock: Clock,
+}
+
+impl Diaries {
+    /// Without a store nothing outlives the process.
+    pub fn new(store: Option<Store>, clock: Clock) -> Self {
+        Diaries { all: Mutex::default(), store, clock }
+    }
+
+    /// The log of `agent`, as it was left if it was there before.
+    pub fn of(&self, agent: &str) -> Result<Arc<Diary>> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(diary) = all.get(agent) {
+            return Ok(diary.clone());
+        }
+        let diary = Arc::new(Diary::open(agent, self.store.clone(), self.clock.clone())?);
+        all.insert(agent.to_owned(), diary.clone());
+        Ok(diary)
+    }
+
+    pub fn forget(&self, agent: &str) {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(agent);
+    }
+}
+
+pub struct Diary {
+    pub agent: String,
+    pub clock: Clock,
+    pub shown: Log,
+    store: Option<Store>,
+    state: Mutex<State>,
+    /// Changes with everything that a waiting reader may want to look at again.
+    news: watch::Sender<u64>,
+    /// The event that began the turn under way.
+    turn: AtomicU64,
+}
+
+struct State {
+    recent: VecDeque<Event>,
+    last: u64,
+    shared: Shared,
+}
+
+/// What `next.json` waits for.
+#[derive(Clone, Default)]
+pub struct Shared {
+    pub wait: Option<Wait>,
+    pub cursor: u64,
+    pub armed_at_ms: u64,
+    pub fired: Vec<usize>,
+}
+
+impl Diary {
+    fn open(agent: &str, store: Option<Store>, clock: Clock) -> Result<Diary> {
+        let (mut recent, mut last, mut shared) = (Vec::new(), 0, Shared::default());
+        if let Some(store) = &store {
+            let (tail, end, cursor) = store.look(|conn| {
+                Ok((table::tail(conn, agent, RECENT)?, table::last(conn, agent)?, table::cursor(conn, agent)?))
+            })?;
+            (recent, last, shared) = (tail, end, restored(cursor));
+        }
+        let shown = Log::new(SHOWN);
+        recent.iter().for_each(|event| shown.append(&shown_line(event)));
+        let state = State { recent: recent.into(), last, shared };
+        let (agent, state, news) = (agent.to_owned(), Mutex::new(state), watch::Sender::new(0));
+        Ok(Diary { agent, clock, shown, store, state, news, turn: AtomicU64::new(0) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes down what happened. Readers hear it at once; it is safe when the answer is there.
+    pub fn add(&self, kind: &str, path: &str, payload: Value) -> Answer<u64> {
+        let at_ms = self.clock.now_ms();
+        let mut state = self.state();
+        state.last += 1;
+        let event = Event { seq: state.last, kind: kind.to_owned(), path: path.to_owned(), at_ms, payload };
+        self.shown.append(&shown_line(&event));
+        state.recent.push_back(event.clone());
+        if state.recent.len() > RECENT {
+            state.recent.pop_front();
+        }
+        let seq = event.seq;
+        // Queued under the lock: what is on the disk is in the order of the numbers.
+        let safe = self.store.as_ref().map(|store| {
+            let agent = self.agent.clone();
+            store.write(move |tx| table::put(tx, &agent, &event))
+        });
+        drop(state);
+        self.wake();
+        match safe {
+            None => Answer::ok(seq),
+            Some(safe) => Answer::soon(async move { safe.await.map(|()| seq) }),
+        }
+    }
+
+    /// [`add`](Self::add) by somebody who does not wait for it to be safe.
+    pub fn note(&self, kind: &str, path: &str, payload: Value) {
+        drop(self.add(kind, path, payload));
+    }
+
+    /// Something below `path` changed.
+    pub fn changed(&self, path: &str, what: Value) {
+        self.note("change", path, what);
+    }
+
+    /// Makes everybody who waits look again.
+    pub fn wake(&self) {
+        self.news.send_modify(|count| *count += 1);
+    }
+
+    pub fn listen(&self) -> watch::Receiver<u64> {
+        self.news.subscribe()
+    }
+
+    /// The number of the last event.
+    pub fn last(&self) -> u64 {
+        self.state().last
+    }
+
+    /// The events after `cursor`; those that are no longer in memory come from the disk.
+    pub fn after(&self, cursor: u64) -> Answer<Vec<Event>> {
+        let state = self.state();
+        let first = state.recent.front().map_or(state.last + 1, |event| event.seq);
+        let recent: Vec<Event> = state.recent.iter().filter(|event| event.seq > cursor).cloned().collect();
+        drop(state);
+        match &self.store {
+            Some(store) if cursor + 1 < first => {
+                let (store, agent) = (store.clone(), self.agent.clone());
+                Answer::soon(async move {
+                    let mut events = store.read(move |conn| table::since(conn, &agent, cursor, RECENT)).await?;
+                    events.retain(|event| event.seq < first);
+                    events.extend(recent);
+                    Ok(events)
+                })
+            }
+            _ => Answer::ok(recent),
+        }
+    }
+
+    pub fn shared(&self) -> Shared {
+        self.state().shared.clone()
+    }
+
+    /// Arms the shared wait; safe when the answer is there.
+    pub fn arm(&self, wait: Wait) -> Answer<()> {
+        let now = self.clock.now_ms();
+        let mut state = self.state();
+        let cursor = wait.since.unwrap_or(state.shared.cursor);
+        let written = json!({ "wait": wait, "fired": [] });
+        let since = wait.since;
+        state.shared = Shared { wait: Some(wait), cursor, armed_at_ms: now, fired: Vec::new() };
+        let safe = self.store.as_ref().map(|store| {
+            let agent = self.agent.clone();
+            store.write(move |tx| table::arm(tx, &agent, &written, since, now))
+        });
+        drop(state);
+        self.wake();
+        safe.map_or(Answer::ok(()), Answer::soon)
+    }
+
+    /// The reader of `next.json` has heard the event `seq`, or what stands at `fired` among the selectors.
+    pub fn heard(&self, armed_at_ms: u64, seq: Option<u64>, fired: usize) {
+        let mut state = self.state();
+        let shared = &mut state.shared;
+        match seq {
+            Some(seq) => shared.cursor = shared.cursor.max(seq),
+            None if shared.armed_at_ms == armed_at_ms => shared.fired.push(fired),
+            None => return, // it was armed again meanwhile
+        }
+        let written = json!({ "wait": shared.wait, "fired": shared.fired });
+        let (cursor, at) = (shared.cursor, shared.armed_at_ms);
+        if let Some(store) = &self.store {
+            let agent = self.agent.clone();
+            drop(store.write(move |tx| match seq {
+                Some(seq) => table::advance(tx, &agent, seq),
+                None => table::arm(tx, &agent, &written, Some(cursor), at),
+            }));
+        }
+    }
+
+    /// A turn begins with the message of that event; only newer ones are news to it.
+    pub fn turn_began(&self, seq: u64) {
+        self.turn.store(seq, Ordering::SeqCst);
+    }
+
+    pub fn turn(&self) -> u64 {
+        self.turn.load(Ordering::SeqCst)
+    }
+}
+
+fn restored(cursor: Cursor) -> Shared {
+    let written = cursor.wait.unwrap_or_default();
+    Shared {
+        wait: serde_json::from_value(written["wait"].clone()).ok(),
+        cursor: cursor.cursor,
+        armed_at_ms: cursor.armed_at_ms.unwrap_or_default(),
+        fired: serde_json::from_value(written["fired"].clone()).unwrap_or_default(),
+    }
+}
+
+fn shown_line(event: &Event) -> bytes::Bytes {
+    let Event { seq, kind, path, at_ms, payload } = event;
+    line(&json!({ "seq": seq, "ts_ms": at_ms, "kind": kind, "path": path, "payload": payload }))
+}

@@ -1,0 +1,106 @@
+//! `next.json`: the shared reader of an agent's events.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+
+use super::Diary;
+use super::wait::{Armed, Found, not_configured};
+use super::watching::{Watching, selectors};
+use crate::error::Result;
+use crate::jobs::Book;
+use crate::vfs::{Answer, Caller, File, Handle, Kind, Open, line, slice};
+
+/// Waits for what was last written to `wait.json`.
+pub struct Next {
+    pub diary: Arc<Diary>,
+    pub book: Arc<Book>,
+}
+
+impl File for Next {
+    fn kind(&self) -> Kind {
+        Kind::Waiting
+    }
+
+    fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
+        Ok(Box::new(Reader { diary: self.diary.clone(), book: self.book.clone(), pass: Arc::default() }))
+    }
+}
+
+struct Reader {
+    diary: Arc<Diary>,
+    book: Arc<Book>,
+    pass: Arc<Mutex<Pass>>,
+}
+
+#[derive(Default)]
+struct Pass {
+    bytes: Option<Bytes>,
+    /// To be acknowledged when the last byte was handed out.
+    found: Option<(Watching, Found)>,
+}
+
+impl Reader {
+    fn watching(&self) -> Result<Option<Watching>> {
+        let shared = self.diary.shared();
+        let Some(wait) = shared.wait else { return Ok(None) };
+        let armed = Armed {
+            selectors: selectors(&self.diary, &self.book, &wait)?,
+            cursor: shared.cursor,
+            armed_at_ms: shared.armed_at_ms,
+            fired: shared.fired.into_iter().collect(),
+            turn: self.diary.turn(),
+        };
+        let (diary, at) = (self.diary.clone(), shared.armed_at_ms);
+        let acknowledge = move |found: &Found| diary.heard(at, found.seq, found.selector);
+        let timeout = Some(wait.timeout_ms);
+        Ok(Some(Watching::telling(&self.diary, &self.book, armed, timeout, Some(Box::new(acknowledge)))))
+    }
+}
+
+impl Pass {
+    fn part(&mut self, offset: u64, size: usize) -> Bytes {
+        let Some(bytes) = &self.bytes else { return Bytes::new() };
+        let part = slice(bytes, offset, size);
+        if offset.saturating_add(part.len() as u64) >= bytes.len() as u64
+            && let Some((watching, found)) = self.found.take()
+        {
+            watching.heard(&found);
+        }
+        part
+    }
+}
+
+impl Handle for Reader {
+    fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
+        let mut pass = self.pass.lock().unwrap_or_else(PoisonError::into_inner);
+        if offset > 0 && pass.bytes.is_some() {
+            return Answer::ok(pass.part(offset, size));
+        }
+        drop(pass);
+        let watching = match self.watching() {
+            Ok(Some(watching)) => watching,
+            Ok(None) => {
+                let mut pass = self.pass.lock().unwrap_or_else(PoisonError::into_inner);
+                pass.bytes = Some(line(&not_configured()));
+                return Answer::ok(pass.part(offset, size));
+            }
+            Err(error) => return Answer::refuse(error),
+        };
+        let pass = self.pass.clone();
+        Answer::later(async move {
+            let (found, body) = watching.next().await?;
+            let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
+            pass.bytes = Some(line(&body));
+            pass.found = found.map(|found| (watching, found));
+            Ok(pass.part(offset, size))
+        })
+    }
+
+    fn readable(&self) -> Answer<()> {
+        match self.watching() {
+            Ok(Some(watching)) => Answer::later(async move { watching.next().await.map(|_| ()) }),
+            _ => Answer::ok(()),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `signal.json`: telling an agent something.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::selector::check_parameter;
+use super::{Diary, Kind, Selector};
+use crate::error::{Error, Result};
+use crate::vfs::{Answer, Caller};
+
+/// What is written to `signal.json`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Signal {
+    pub event_type: Kind,
+    #[serde(default)]
+    pub parameter: Option<String>,
+    #[serde(default)]
+    pub payload: Value,
+    /// The agent to be told; the one whose file it is if absent.
+    #[serde(default)]
+    pub to: Option<String>,
+}
+
+impl Signal {
+    pub fn parse(value: Value) -> Result<Signal> {
+        let signal: Signal =
+            serde_json::from_value(value).map_err(|err| Error::invalid(format!("not a signal: {err}")))?;
+        if let Some(parameter) = &signal.parameter {
+            check_parameter(parameter)?;
+        }
+        Ok(signal)
+    }
+
+    /// Writes the signal down; its number comes when it is safe.
+    pub fn send(self, diary: &Arc<Diary>, caller: &Caller) -> Answer<Bytes> {
+        let path = Selector::Signal(self.event_type, self.parameter.clone()).path(&diary.agent);
+        let said = json!({
+            "event_type": self.event_type,
+            "parameter": self.parameter,
+            "payload": self.payload,
+            "from": caller.principal.to_string(),
+        });
+        let agent = diary.agent.clone();
+        diary
+            .add("signal", &path, said)
+            .map(move |seq| crate::vfs::line(&json!({ "ok": true, "event_id": seq, "to": agent })))
+    }
+}

@@ -1,0 +1,88 @@
+//! `sources/`: a file for everything that can be waited for; reading one waits.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::wait::Armed;
+use super::{Diary, Kind, Selector, Watching};
+use crate::error::Result;
+use crate::jobs::Book;
+use crate::vfs::{Answer, Caller, File, Handle, Kind as FileKind, Listing, Node, Open, Reply, Virtual, replies};
+
+/// The directory of selectors. Those with a number or a parameter are without end, so they are found but not listed.
+pub fn directory(diary: &Arc<Diary>, book: &Arc<Book>) -> Listing {
+    let mut listing = Listing::default();
+    for kind in Kind::ALL {
+        listing = listing
+            .file(&format!("{}.json", kind.name()), Source::new(diary, book, Selector::Signal(kind, None)))
+            .dir(kind.name(), below(diary, book, vec![kind.name()]));
+    }
+    let times = ["after", "at"]
+        .into_iter()
+        .fold(Listing::default(), |listing, when| listing.dir(when, below(diary, book, vec!["time", when])));
+    listing.dir("time", times)
+}
+
+fn below(diary: &Arc<Diary>, book: &Arc<Book>, under: Vec<&'static str>) -> Virtual {
+    let (diary, book) = (diary.clone(), book.clone());
+    Virtual::new(Vec::new, move |name| {
+        let names: Vec<&str> = under.iter().copied().chain([name]).collect();
+        Selector::source(&names).ok().map(|selector| Node::file(Source::new(&diary, &book, selector)))
+    })
+}
+
+struct Source {
+    diary: Arc<Diary>,
+    book: Arc<Book>,
+    selector: Selector,
+}
+
+impl Source {
+    fn new(diary: &Arc<Diary>, book: &Arc<Book>, selector: Selector) -> Self {
+        Source { diary: diary.clone(), book: book.clone(), selector }
+    }
+}
+
+impl File for Source {
+    fn kind(&self) -> FileKind {
+        FileKind::Waiting
+    }
+
+    /// Armed when it is opened: what happens between the opening and the reading is heard.
+    fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
+        let armed = Armed {
+            selectors: vec![self.selector.clone()],
+            cursor: self.diary.last(),
+            armed_at_ms: self.diary.clock.now_ms(),
+            fired: BTreeSet::new(),
+            turn: self.diary.turn(),
+        };
+        let once: Arc<dyn Reply> = Arc::new(Once(Watching::new(&self.diary, &self.book, armed, None)));
+        let answers = replies::Replies::default();
+        answers.add([once]);
+        Ok(Box::new(Reader(answers)))
+    }
+}
+
+/// A timer fires once; then the file is at its end.
+struct Once(Watching);
+
+impl Reply for Once {
+    fn read(&self) -> Answer<Bytes> {
+        self.0.read()
+    }
+}
+
+struct Reader(replies::Replies);
+
+impl Handle for Reader {
+    fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
+        self.0.read(offset, size)
+    }
+
+    fn readable(&self) -> Answer<()> {
+        self.0.readable()
+    }
+}

@@ -1,0 +1,257 @@
+//! Whether somebody who waits has something to hear. Pure: time, jobs and events come in as data.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Event, Selector};
+use crate::error::{Error, Result};
+
+/// What is written to `wait.json`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Wait {
+    /// What to wait for; the first to happen is the answer.
+    pub paths: Vec<String>,
+    /// How long a read waits; 0 only looks.
+    #[serde(default = "minute")]
+    pub timeout_ms: u64,
+    /// Hear only what came after this event.
+    #[serde(default)]
+    pub since: Option<u64>,
+}
+
+/// More selectors than this in one wait are a mistake.
+const PATHS: usize = 256;
+
+fn minute() -> u64 {
+    60_000
+}
+
+impl Wait {
+    pub fn check(&self) -> Result<()> {
+        match self.paths.len() {
+            0 => Err(Error::invalid("paths is empty: name at least one path to wait for")),
+            n if n > PATHS => Err(Error::invalid(format!("{n} paths are too many; {PATHS} is the most"))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A wait that was armed, and what of it was heard.
+#[derive(Clone, Debug)]
+pub struct Armed {
+    pub selectors: Vec<Selector>,
+    pub cursor: u64,
+    pub armed_at_ms: u64,
+    /// Jobs and timers, by their place among the selectors, that have fired: once per arming.
+    pub fired: BTreeSet<usize>,
+    /// Messages up to this event began the turn of whoever waits.
+    pub turn: u64,
+}
+
+/// What is to be heard.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// Which of the selectors.
+    pub selector: usize,
+    /// The event, if it is one of the log.
+    pub seq: Option<u64>,
+    pub body: Value,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Look {
+    Found(Found),
+    /// Nothing yet; a timer fires at that moment.
+    Nothing {
+        until_ms: Option<u64>,
+    },
+}
+
+/// Looks for the first thing to be heard: jobs that have ended, timers, then the log in its order.
+///
+/// `job` tells of a job that has ended, and nothing of one that has not.
+pub fn look<'a>(
+    armed: &Armed,
+    agent: &str,
+    events: impl IntoIterator<Item = &'a Event>,
+    job: impl Fn(&str) -> Option<Value>,
+    now_ms: u64,
+) -> Look {
+    let mut until_ms: Option<u64> = None;
+    let waiting = armed.selectors.iter().enumerate().filter(|(i, _)| !armed.fired.contains(i));
+    for (i, selector) in waiting {
+        let due = match selector {
+            Selector::Job(id) => match job(id) {
+                Some(status) => {
+                    let at = status["updated_at_ms"].as_u64().unwrap_or(now_ms);
+                    return found(agent, selector, i, None, &selector.path(agent), at, "job", status);
+                }
+                None => continue,
+            },
+            Selector::After(ms) => armed.armed_at_ms.saturating_add(*ms),
+            Selector::At(ms) => *ms,
+            _ => continue,
+        };
+        if due <= now_ms {
+            let time = json!({ "due_ms": due, "now_ms": now_ms });
+            return found(agent, selector, i, None, &selector.path(agent), now_ms, "time", time);
+        }
+        until_ms = Some(until_ms.map_or(due, |until| until.min(due)));
+    }
+    for event in events.into_iter().filter(|event| event.seq > armed.cursor) {
+        let hears = |selector: &Selector| hears(selector, event, agent, armed.turn);
+        if let Some(i) = armed.selectors.iter().position(hears) {
+            let name = match event.kind.as_str() {
+                kind @ ("job" | "signal" | "chat") => kind,
+                _ => "change",
+            };
+            let selector = &armed.selectors[i];
+            return found(agent, selector, i, Some(event.seq), &event.path, event.at_ms, name, event.payload.clone());
+        }
+    }
+    Look::Nothing { until_ms }
+}
+
+fn hears(selector: &Selector, event: &Event, agent: &str, turn: u64) -> bool {
+    match selector {
+        Selector::Job(_) | Selector::After(_) | Selector::At(_) => false,
+        Selector::Chat => event.kind == "chat" && event.seq > turn,
+        Selector::Signal(kind, parameter) => {
+            event.kind == "signal"
+                && event.payload["event_type"] == kind.name()
+                && parameter.as_ref().is_none_or(|wanted| event.payload["parameter"] == **wanted)
+        }
+        Selector::Path(path) => {
+            let below =
+                event.path.strip_prefix(path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            below || path == "/" || path == &format!("/agents/{agent}")
+        }
+    }
+}
+
+#[allow(clippy::too_many_arguments)] // the fields of one answer
+fn found(
+    agent: &str,
+    selector: &Selector,
+    i: usize,
+    seq: Option<u64>,
+    event_path: &str,
+    at_ms: u64,
+    name: &str,
+    said: Value,
+) -> Look {
+    let body = json!({
+        "configured": true,
+        "waiting": false,
+        "event_id": seq,
+        "source_path": selector.path(agent),
+        "event_path": event_path,
+        "updated_at_ms": at_ms,
+        name: said,
+    });
+    Look::Found(Found { selector: i, seq, body })
+}
+
+impl Armed {
+    /// Notes that `found` was read to its end.
+    pub fn heard(&mut self, found: &Found) {
+        match found.seq {
+            Some(seq) => self.cursor = self.cursor.max(seq),
+            None => _ = self.fired.insert(found.selector),
+        }
+    }
+}
+
+/// What a reader is told whose time is over.
+pub fn timed_out(waited_ms: u64) -> Value {
+    json!({ "configured": true, "waiting": true, "timeout": true, "waited_ms": waited_ms })
+}
+
+/// What a reader of `next.json` is told before anything was written to `wait.json`.
+pub fn not_configured() -> Value {
+    json!({ "configured": false, "waiting": false, "error": "wait_not_configured" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::events::Kind;
+
+    fn armed(selectors: Vec<Selector>) -> Armed {
+        Armed { selectors, cursor: 0, armed_at_ms: 100, fired: BTreeSet::new(), turn: 0 }
+    }
+
+    fn signal(seq: u64, kind: &str, parameter: Option<&str>) -> Event {
+        let payload = json!({ "event_type": kind, "parameter": parameter });
+        Event { seq, kind: "signal".into(), path: "/agents/a/events/sources/user.json".into(), at_ms: 1, payload }
+    }
+
+    fn seen(armed: &Armed, events: &[Event], now_ms: u64) -> String {
+        match look(armed, "a", events, |id| (id == "over").then(|| json!({"state": "done"})), now_ms) {
+            Look::Found(found) => format!("{} {:?}", found.selector, found.seq),
+            Look::Nothing { until_ms } => format!("nothing {until_ms:?}"),
+        }
+    }
+
+    #[test]
+    fn a_job_that_is_over_is_heard_once_per_arming() {
+        let mut armed = armed(vec![Selector::Job("runs".into()), Selector::Job("over".into())]);
+        assert_eq!(seen(&armed, &[], 0), "1 None");
+        let Look::Found(found) = look(&armed, "a", &[], |_| Some(json!({})), 0) else { panic!() };
+        armed.heard(&Found { selector: 1, ..found });
+        assert_eq!(seen(&armed, &[], 0), "nothing None");
+    }
+
+    #[test]
+    fn timers_count_from_the_arming_or_name_a_moment() {
+        let mut armed = armed(vec![Selector::After(50), Selector::At(120)]);
+        assert_eq!(seen(&armed, &[], 110), "nothing Some(120)");
+        assert_eq!(seen(&armed, &[], 120), "1 None");
+        armed.fired.insert(1);
+        assert_eq!(seen(&armed, &[], 120), "nothing Some(150)");
+        assert_eq!(seen(&armed, &[], 150), "0 None");
+    }
+
+    #[test]
+    fn signals_are_heard_in_order_after_the_cursor() {
+        let events = [signal(1, "user", None), signal(2, "hook", None), signal(3, "user", Some("go"))];
+        let mut any = armed(vec![Selector::Signal(Kind::User, None)]);
+        assert_eq!(seen(&any, &events, 0), "0 Some(1)");
+        any.cursor = 1;
+        assert_eq!(seen(&any, &events, 0), "0 Some(3)");
+        let go = armed(vec![Selector::Signal(Kind::User, Some("go".into()))]);
+        assert_eq!(seen(&go, &events, 0), "0 Some(3)");
+        assert_eq!(seen(&armed(vec![Selector::Signal(Kind::Agent, None)]), &events, 0), "nothing None");
+    }
+
+    #[test]
+    fn a_path_hears_of_itself_and_what_is_below() {
+        let change =
+            |path: &str| Event { seq: 1, kind: "change".into(), path: path.into(), at_ms: 1, payload: json!({}) };
+        for (path, expected) in
+            [("/p/a", "0 Some(1)"), ("/p/a/b", "0 Some(1)"), ("/p/ab", "nothing None"), ("/p", "nothing None")]
+        {
+            assert_eq!(seen(&armed(vec![Selector::Path("/p/a".into())]), &[change(path)], 0), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_message_that_began_the_turn_is_not_news() {
+        let chat = Event {
+            seq: 5,
+            kind: "chat".into(),
+            path: "/agents/a/chat/control/input".into(),
+            at_ms: 1,
+            payload: json!({}),
+        };
+        let mut armed = armed(vec![Selector::Chat]);
+        armed.turn = 5;
+        assert_eq!(seen(&armed, std::slice::from_ref(&chat), 0), "nothing None");
+        armed.turn = 4;
+        assert_eq!(seen(&armed, &[chat], 0), "0 Some(5)");
+    }
+}

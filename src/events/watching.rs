@@ -1,0 +1,139 @@
+//! One who waits: looks, and sleeps until there is something to look at.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::wait::{Armed, Found, Look, look, timed_out};
+use super::{Diary, wait};
+use crate::error::Result;
+use crate::jobs::{Book, Booked};
+use crate::vfs::{Answer, Reply, line};
+
+/// Told that what was found has been read to its end.
+pub type Acknowledge = dyn Fn(&Found) + Send + Sync;
+
+/// A wait with a cursor of its own.
+#[derive(Clone)]
+pub struct Watching(Arc<Inner>);
+
+struct Inner {
+    diary: Arc<Diary>,
+    book: Arc<Book>,
+    armed: Mutex<Armed>,
+    timeout_ms: Option<u64>,
+    acknowledge: Option<Box<Acknowledge>>,
+    /// What the last answer told; it is heard when its reader comes to its end.
+    told: Mutex<Option<Found>>,
+}
+
+impl Watching {
+    /// Without a time limit, a read waits until something happens.
+    pub fn new(diary: &Arc<Diary>, book: &Arc<Book>, armed: Armed, timeout_ms: Option<u64>) -> Self {
+        Watching::telling(diary, book, armed, timeout_ms, None)
+    }
+
+    pub fn telling(
+        diary: &Arc<Diary>,
+        book: &Arc<Book>,
+        armed: Armed,
+        timeout_ms: Option<u64>,
+        acknowledge: Option<Box<Acknowledge>>,
+    ) -> Self {
+        let (diary, book, armed) = (diary.clone(), book.clone(), Mutex::new(armed));
+        Watching(Arc::new(Inner { diary, book, armed, timeout_ms, acknowledge, told: Mutex::default() }))
+    }
+
+    /// The next thing to hear, and the body that tells it; a timeout has only a body.
+    pub async fn next(&self) -> Result<(Option<Found>, Value)> {
+        let inner = &self.0;
+        let begun = inner.diary.clock.now_ms();
+        let patience = inner.timeout_ms.map(|ms| tokio::time::Instant::now() + Duration::from_millis(ms));
+        let mut news = inner.diary.listen();
+        loop {
+            news.borrow_and_update();
+            let armed = inner.armed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let events = inner.diary.after(armed.cursor).wait().await?;
+            let now = inner.diary.clock.now_ms();
+            let until = match look(&armed, &inner.diary.agent, &events, |id| inner.ended(id), now) {
+                Look::Found(found) => return Ok((Some(found.clone()), found.body)),
+                Look::Nothing { until_ms } => until_ms,
+            };
+            let out_of_time = patience.is_some_and(|end| end <= tokio::time::Instant::now());
+            if out_of_time {
+                return Ok((None, timed_out(now.saturating_sub(begun))));
+            }
+            let timer =
+                until.map(|at| tokio::time::Instant::now() + Duration::from_millis(at.saturating_sub(now).max(1)));
+            tokio::select! {
+                _ = news.changed() => (),
+                () = sleep_until(timer) => (),
+                () = sleep_until(patience) => (),
+            }
+        }
+    }
+
+    /// Notes that `found` was read to its end.
+    pub fn heard(&self, found: &Found) {
+        self.0.armed.lock().unwrap_or_else(PoisonError::into_inner).heard(found);
+        if let Some(acknowledge) = &self.0.acknowledge {
+            acknowledge(found);
+        }
+    }
+}
+
+/// A time too far away for the clock is never.
+async fn sleep_until(at: Option<tokio::time::Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Inner {
+    /// The status of the job `id`, if it has ended.
+    fn ended(&self, id: &str) -> Option<Value> {
+        match self.book.shelf(&self.diary.agent).get(id) {
+            Some(Booked::Here(job)) if job.settled() => serde_json::to_value(job.status()).ok(),
+            Some(Booked::Here(_)) => None,
+            // What is away, or was forgotten, is over.
+            Some(Booked::Away) | None => Some(serde_json::json!({ "job_id": id, "archived": true })),
+        }
+    }
+}
+
+/// On a handle: one event an answer, again and again.
+impl Reply for Watching {
+    fn read(&self) -> Answer<Bytes> {
+        let watching = self.clone();
+        Answer::later(async move {
+            let (found, body) = watching.next().await?;
+            *watching.0.told.lock().unwrap_or_else(PoisonError::into_inner) = found;
+            Ok(line(&body))
+        })
+    }
+
+    fn finished(&self) -> bool {
+        if let Some(found) = self.0.told.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            self.heard(&found);
+        }
+        true
+    }
+
+    fn endless(&self) -> bool {
+        true
+    }
+}
+
+/// The selectors of `wait`, as the agent of this diary means them.
+pub fn selectors(diary: &Diary, book: &Book, wait: &wait::Wait) -> Result<Vec<super::Selector>> {
+    wait.check()?;
+    let shelf = book.shelf(&diary.agent);
+    let job = |word: &str| match word {
+        "last" => shelf.last(),
+        word => shelf.by(word).or_else(|| shelf.get(word).map(|_| word.to_owned())),
+    };
+    wait.paths.iter().map(|path| super::Selector::parse(path, &diary.agent, job)).collect()
+}

@@ -1,0 +1,63 @@
+//! A job that ended long ago: its files are fetched when somebody reads them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::json;
+
+use super::files::{plain, request};
+use super::{Keep, Row, Status};
+use crate::error::{Error, Result};
+use crate::vfs::{Listing, Shown, line};
+
+/// The directory of the job `id`, which `keep` knows.
+pub fn directory(keep: &Arc<dyn Keep>, id: &str) -> Listing {
+    let file = |show: fn(&Row) -> Bytes| {
+        let (keep, id) = (keep.clone(), id.to_owned());
+        Shown::fetched(move |_| keep.fetch(&id).and(move |row| Ok(show(&row.ok_or_else(gone)?))))
+    };
+    Listing::default()
+        .file("status.json", file(|row| line(&status(row))))
+        .file("progress.json", file(|row| line(&status(row))))
+        .file("result.txt", file(|row| plain(&Arc::new(outcome(row)))))
+        .file("result.json", file(|row| line(&answer(row))))
+        .file("request.json", file(|row| request(&row.service, &row.operation, &row.request)))
+}
+
+fn gone() -> Error {
+    Error::not_found("this job is no longer kept")
+}
+
+pub fn status(row: &Row) -> Status {
+    Status {
+        job_id: row.id.clone(),
+        state: row.state,
+        service: row.service.clone(),
+        operation: row.operation.clone(),
+        agent: row.agent.clone(),
+        correlation_id: row.correlation_id.clone(),
+        created_at_ms: row.created_at_ms,
+        started_at_ms: row.started_at_ms,
+        updated_at_ms: row.updated_at_ms,
+        attempt: row.attempt,
+        error: row.error.clone(),
+    }
+}
+
+fn outcome(row: &Row) -> Result<serde_json::Value> {
+    match (&row.result, &row.error) {
+        (_, Some(error)) => Err(error.clone()),
+        (Some(result), None) => Ok(result.clone()),
+        (None, None) => Ok(serde_json::Value::Null),
+    }
+}
+
+fn answer(row: &Row) -> serde_json::Value {
+    json!({
+        "ok": row.error.is_none(),
+        "operation": row.operation,
+        "job_id": row.id,
+        "result": row.result,
+        "error": row.error,
+    })
+}

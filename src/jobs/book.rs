@@ -1,0 +1,261 @@
+//! Every job there is, by agent, in the order in which they came.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Call, Job, Keep, Row, row};
+use crate::clock::Clock;
+use crate::contract::Effect;
+use crate::error::{Error, Result};
+use crate::vfs::{Answer, Bell};
+
+/// Ended jobs whose results stay in memory, an agent. Older ones are fetched when somebody looks.
+const FRESH: usize = 256;
+
+/// All jobs of the host.
+pub struct Book {
+    shelves: Mutex<HashMap<String, Arc<Shelf>>>,
+    keep: Arc<dyn Keep>,
+    clock: Clock,
+}
+
+/// The jobs of one agent.
+#[derive(Default)]
+pub struct Shelf {
+    state: Mutex<Jobs>,
+    /// Rings when a job's directory goes.
+    pub bell: Arc<Bell>,
+}
+
+#[derive(Default)]
+struct Jobs {
+    /// Ids are in order of time.
+    all: BTreeMap<String, Booked>,
+    by: BTreeMap<String, String>,
+}
+
+/// A job as the book holds it.
+#[derive(Clone)]
+pub enum Booked {
+    Here(Arc<Job>),
+    /// Ended long ago: only its name is in memory.
+    Away,
+}
+
+impl Book {
+    pub fn new(keep: Arc<dyn Keep>, clock: Clock) -> Self {
+        Book { shelves: Mutex::default(), keep, clock }
+    }
+
+    pub fn keep(&self) -> &Arc<dyn Keep> {
+        &self.keep
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    pub fn shelf(&self, agent: &str) -> Arc<Shelf> {
+        let mut shelves = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
+        shelves.entry(agent.to_owned()).or_default().clone()
+    }
+
+    /// Forgets an agent and its jobs.
+    pub fn forget(&self, agent: &str) {
+        self.shelves.lock().unwrap_or_else(PoisonError::into_inner).remove(agent);
+    }
+
+    /// Books all of `calls`, or none. They are in the tree, and safe if their effects matter, when the answer is there.
+    pub fn accept(&self, calls: Vec<Call>) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
+        let now = self.clock.now_ms();
+        let jobs: Vec<Arc<Job>> = calls.into_iter().map(|call| Arc::new(Job::new(new_id(), call, now))).collect();
+        for (i, job) in jobs.iter().enumerate() {
+            let shelf = self.shelf(&job.call.agent);
+            if let Err(error) = shelf.add(job) {
+                for job in &jobs[..i] {
+                    self.shelf(&job.call.agent).remove(&job.id);
+                }
+                return Err(error);
+            }
+        }
+        let rows: Vec<Row> = jobs.iter().filter(|job| job.call.effect != Effect::Read).map(|job| row(job)).collect();
+        let safe = match rows.is_empty() {
+            true => Answer::ok(()),
+            false => self.keep.accept(rows),
+        };
+        Ok((jobs, safe))
+    }
+
+    /// Takes jobs back that could not be made safe.
+    pub fn retract(&self, jobs: &[Arc<Job>]) {
+        for job in jobs {
+            self.shelf(&job.call.agent).remove(&job.id);
+        }
+    }
+
+    /// Puts a job of an earlier life of the host where it stood.
+    pub fn restore(&self, job: Job) -> Arc<Job> {
+        let job = Arc::new(job);
+        self.shelf(&job.call.agent).put(&job.id, job.call.correlation_id.as_deref(), Booked::Here(job.clone()));
+        job
+    }
+
+    /// Puts the name of a job that ended in an earlier life.
+    pub fn restore_name(&self, agent: &str, id: &str, correlation_id: Option<&str>) {
+        self.shelf(agent).put(id, correlation_id, Booked::Away);
+    }
+
+    pub fn agents(&self) -> Vec<String> {
+        self.shelves.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
+    /// How many jobs there are in each state, and how many ended long ago.
+    pub fn census(&self) -> BTreeMap<&'static str, usize> {
+        let shelves: Vec<_> = self.shelves.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let mut count = BTreeMap::new();
+        for shelf in shelves {
+            for booked in shelf.jobs().all.values() {
+                let name = match booked {
+                    Booked::Here(job) => job.now().state.name(),
+                    Booked::Away => "archived",
+                };
+                *count.entry(name).or_insert(0) += 1;
+            }
+        }
+        count
+    }
+}
+
+impl Shelf {
+    fn jobs(&self) -> MutexGuard<'_, Jobs> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, job: &Arc<Job>) -> Result<()> {
+        let mut jobs = self.jobs();
+        if let Some(word) = &job.call.correlation_id {
+            if let Some(Booked::Here(other)) = jobs.by.get(word).and_then(|id| jobs.all.get(id))
+                && !other.settled()
+            {
+                return Err(Error::already_exists(format!(
+                    "the correlation id `{word}` belongs to {}, which is still {}",
+                    other.id,
+                    other.now().state.name()
+                )));
+            }
+            jobs.by.insert(word.clone(), job.id.clone());
+        }
+        jobs.all.insert(job.id.clone(), Booked::Here(job.clone()));
+        jobs.send_away();
+        Ok(())
+    }
+
+    fn put(&self, id: &str, correlation_id: Option<&str>, booked: Booked) {
+        let mut jobs = self.jobs();
+        if let Some(word) = correlation_id {
+            jobs.by.insert(word.to_owned(), id.to_owned());
+        }
+        jobs.all.insert(id.to_owned(), booked);
+    }
+
+    pub fn remove(&self, id: &str) {
+        let mut jobs = self.jobs();
+        jobs.all.remove(id);
+        jobs.by.retain(|_, it| it != id);
+        drop(jobs);
+        self.bell.name(id);
+    }
+
+    pub fn get(&self, id: &str) -> Option<Booked> {
+        self.jobs().all.get(id).cloned()
+    }
+
+    pub fn by(&self, correlation_id: &str) -> Option<String> {
+        self.jobs().by.get(correlation_id).cloned()
+    }
+
+    pub fn correlations(&self) -> Vec<String> {
+        self.jobs().by.keys().cloned().collect()
+    }
+
+    pub fn last(&self) -> Option<String> {
+        self.jobs().all.last_key_value().map(|(id, _)| id.clone())
+    }
+
+    pub fn ids(&self) -> Vec<String> {
+        self.jobs().all.keys().cloned().collect()
+    }
+
+    /// The jobs that have not ended.
+    pub fn alive(&self) -> Vec<Arc<Job>> {
+        let jobs = self.jobs();
+        let here = jobs.all.values().filter_map(|booked| match booked {
+            Booked::Here(job) => Some(job.clone()),
+            Booked::Away => None,
+        });
+        here.filter(|job| !job.settled()).collect()
+    }
+
+    /// Forgets the oldest ended jobs beyond `count`, and those that ended before `before_ms`; returns their ids.
+    pub fn retire(&self, count: usize, before_ms: u64) -> Vec<String> {
+        let mut jobs = self.jobs();
+        let over = jobs.all.len().saturating_sub(count);
+        let old = |(i, (_, booked)): &(usize, (&String, &Booked))| match booked {
+            Booked::Here(job) => job.settled() && (*i < over || job.now().updated_at_ms < before_ms),
+            Booked::Away => *i < over,
+        };
+        let gone: Vec<String> = jobs.all.iter().enumerate().filter(old).map(|(_, (id, _))| id.clone()).collect();
+        for id in &gone {
+            jobs.all.remove(id);
+        }
+        let kept = &jobs.all;
+        let dead: Vec<String> =
+            jobs.by.iter().filter(|(_, id)| !kept.contains_key(*id)).map(|(word, _)| word.clone()).collect();
+        for word in dead {
+            jobs.by.remove(&word);
+        }
+        drop(jobs);
+        for id in &gone {
+            self.bell.name(id);
+        }
+        gone
+    }
+}
+
+impl Jobs {
+    /// Lets go of what ended long ago and can be fetched; what was never kept is forgotten whole.
+    fn send_away(&mut self) {
+        if self.all.len() <= FRESH {
+            return;
+        }
+        let here = |booked: &Booked| matches!(booked, Booked::Here(_));
+        let many = self.all.values().rev().take(FRESH * 4).filter(|booked| here(booked)).count();
+        if many <= FRESH {
+            return;
+        }
+        let over = many - FRESH;
+        let candidates: Vec<(String, Effect)> = self
+            .all
+            .iter()
+            .filter_map(|(id, booked)| match booked {
+                Booked::Here(job) if job.settled() => Some((id.clone(), job.call.effect)),
+                _ => None,
+            })
+            .take(over)
+            .collect();
+        for (id, effect) in candidates {
+            match effect {
+                Effect::Read => {
+                    self.all.remove(&id);
+                    self.by.retain(|_, it| *it != id);
+                }
+                Effect::Write | Effect::Execute => _ = self.all.insert(id, Booked::Away),
+            }
+        }
+    }
+}
+
+/// Sortable by time, and not to be guessed.
+fn new_id() -> String {
+    format!("job-{}", uuid::Uuid::now_v7())
+}

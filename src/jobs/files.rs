@@ -1,0 +1,176 @@
+//! `jobs/`: a directory for each job, and names that lead to the right one.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::archive;
+use super::book::Shelf;
+use super::cancel::Cancel;
+use super::{Book, Booked, Job, Now, Outcome};
+use crate::error::{Error, Result};
+use crate::vfs::{Answer, Caller, Link, Listing, Node, Virtual, line, live, text, waiting};
+
+const README: &str = "\
+# jobs
+
+Every call of a service is a job with a directory of its own here, newest last.
+
+- `last` leads to the newest job, `by/<correlation_id>` to the one that was called so.
+- `<job>/status.json`, `result.txt` and `result.json` wait until the job has ended; reading them again answers at once.
+- `<job>/progress.json` tells how far it is, without waiting. `log.txt` grows while it runs: `tail -f` works.
+- `echo > <job>/control/cancel` stops it.
+
+Jobs of effect `read` are gone after a restart; the others stay, by age and count.
+";
+
+const JOB: &str = "\
+# One job
+
+`status.json`, `result.txt` and `result.json` wait until the job has ended. `progress.json` does not wait.
+`log.txt` grows while it runs. `request.json` is what was asked. Write anything to `control/cancel` to stop it.
+";
+
+const CONTROL: &str = "- `cancel`: write anything to stop this job.\n";
+
+/// The `jobs/` of one agent.
+pub fn directory(book: &Arc<Book>, agent: &str) -> Virtual {
+    let shelf = book.shelf(agent);
+    let (names, bell) = (shelf.clone(), shelf.bell.clone());
+    let keep = book.keep().clone();
+    let readme = Node::file(text(README));
+    let by = Node::dir(by(shelf.clone()));
+    let last = Node::link(Last(shelf.clone()));
+    let here = shelf.clone();
+    let names = move || {
+        let fixed = ["README.md", "by"].into_iter().chain(names.last().is_some().then_some("last"));
+        fixed.map(str::to_owned).chain(names.ids()).collect()
+    };
+    Virtual::new(names, move |name| match name {
+        "README.md" => Some(readme.clone()),
+        "by" => Some(by.clone()),
+        "last" => shelf.last().is_some().then(|| last.clone()),
+        id => match shelf.get(id)? {
+            Booked::Here(job) => Some(Node::dir(job_directory(&job))),
+            Booked::Away => Some(Node::dir(archive::directory(&keep, id))),
+        },
+    })
+    .ringing(bell)
+    .modified_at(move || match here.last() {
+        Some(id) => match here.get(&id) {
+            Some(Booked::Here(job)) => time(job.created_at_ms),
+            _ => *crate::vfs::STARTED,
+        },
+        None => *crate::vfs::STARTED,
+    })
+}
+
+fn by(shelf: Arc<Shelf>) -> Virtual {
+    let names = shelf.clone();
+    Virtual::new(
+        move || names.correlations().into_iter().filter(|name| is_name(name)).collect(),
+        move |name| shelf.by(name).map(|id| Node::link(To(format!("../{id}")))),
+    )
+}
+
+/// What the kernel can show as one name.
+fn is_name(word: &str) -> bool {
+    !word.is_empty() && word.len() <= 255 && !word.contains(['/', '\0']) && word != "." && word != ".."
+}
+
+struct To(String);
+
+impl Link for To {
+    fn target(&self, _caller: &Caller) -> Result<String> {
+        Ok(self.0.clone())
+    }
+}
+
+struct Last(Arc<Shelf>);
+
+impl Link for Last {
+    fn target(&self, _caller: &Caller) -> Result<String> {
+        self.0.last().ok_or_else(|| Error::not_found("there is no job yet"))
+    }
+}
+
+pub fn job_directory(job: &Arc<Job>) -> Listing {
+    let at = |job: &Arc<Job>| {
+        let job = job.clone();
+        move || time(job.now().updated_at_ms)
+    };
+    let (progress, created) = (job.clone(), job.created_at_ms);
+    let request = request(&job.call.service, &job.call.operation, &job.call.arguments);
+    Listing::default()
+        .file("README.md", text(JOB))
+        .file("status.json", ended(job, |job, now| line(&job.status_at(now))).modified_at(at(job)))
+        .file("result.txt", ended(job, |_, now| result_text(now)).modified_at(at(job)))
+        .file("result.json", ended(job, |job, now| line(&answer(job, now))).modified_at(at(job)))
+        .file("progress.json", live(move |_| Ok(line(&progress_of(&progress)))).modified_at(at(job)))
+        .file("log.txt", job.log.clone())
+        .file("log.txt.1", job.log.older())
+        .file("request.json", crate::vfs::Page::new(request, time(created)))
+        .dir("control", Listing::default().file("README.md", text(CONTROL)).file("cancel", Cancel(job.clone())))
+}
+
+/// What was asked, in the form in which it could be asked again.
+pub fn request(service: &str, operation: &str, arguments: &Value) -> Bytes {
+    line(&json!({ "service": service, "op": operation, "arguments": arguments }))
+}
+
+/// A file that waits for the end of its job.
+fn ended(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> crate::vfs::Shown {
+    let job = job.clone();
+    waiting(move |_| at_end(&job, show))
+}
+
+/// `show` of the job once it has ended; at once if it has.
+pub fn at_end(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> Answer<Bytes> {
+    if job.settled() {
+        return Answer::ok(show(job, &job.now()));
+    }
+    let job = job.clone();
+    Answer::later(async move {
+        let now = job.end().await;
+        Ok(show(&job, &now))
+    })
+}
+
+fn progress_of(job: &Job) -> Value {
+    let now = job.now();
+    let mut shown = serde_json::to_value(job.status_at(&now)).unwrap_or_default();
+    shown["progress"] = now.progress.unwrap_or_default();
+    shown
+}
+
+fn result_text(now: &Now) -> Bytes {
+    now.outcome.as_ref().map_or_else(Bytes::new, |outcome| plain(outcome))
+}
+
+/// A result for people: text as it is, anything else as JSON; of a failure, its sentence.
+pub fn plain(outcome: &Outcome) -> Bytes {
+    match outcome.as_ref() {
+        Ok(Value::String(text)) if text.ends_with('\n') => Bytes::copy_from_slice(text.as_bytes()),
+        Ok(Value::String(text)) => format!("{text}\n").into(),
+        Ok(value) => line(value),
+        Err(error) => format!("{error}\n").into(),
+    }
+}
+
+/// `{ok, operation, job_id, result, error}`, as `result.json` of a job and of a service shows it.
+pub fn answer(job: &Job, now: &Now) -> Value {
+    let outcome = now.outcome.as_deref();
+    json!({
+        "ok": outcome.is_some_and(Result::is_ok),
+        "operation": job.call.operation,
+        "job_id": job.id,
+        "result": outcome.and_then(|outcome| outcome.as_ref().ok()),
+        "error": outcome.and_then(|outcome| outcome.as_ref().err()),
+    })
+}
+
+pub fn time(ms: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(ms)
+}

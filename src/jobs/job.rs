@@ -1,0 +1,162 @@
+//! One job: what was asked, how far it is, how it ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::contract::Effect;
+use crate::error::{Code, Error, Result};
+use crate::policy::Principal;
+pub use crate::store::jobs::State;
+use crate::vfs::Log;
+
+/// How much of a job's log is kept.
+const LOG: usize = 2 << 20;
+
+/// What was asked, by whom.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub agent: String,
+    pub service: String,
+    pub operation: String,
+    pub effect: Effect,
+    pub idempotent: bool,
+    pub deadline: Duration,
+    pub correlation_id: Option<String>,
+    pub principal: Principal,
+    pub arguments: Value,
+}
+
+/// How a call that ended with `outcome` ended.
+pub fn ending(outcome: &Result<Value>) -> State {
+    match outcome.as_ref().map_err(|error| error.code) {
+        Ok(_) => State::Done,
+        Err(Code::Cancelled) => State::Cancelled,
+        Err(Code::Timeout) => State::TimedOut,
+        Err(Code::Interrupted) => State::Interrupted,
+        Err(_) => State::Failed,
+    }
+}
+
+pub type Outcome = Arc<Result<Value>>;
+
+/// What changes while a job lives.
+#[derive(Clone, Debug)]
+pub struct Now {
+    pub state: State,
+    pub started_at_ms: Option<u64>,
+    pub updated_at_ms: u64,
+    pub attempt: u32,
+    /// What the service says about how far it is.
+    pub progress: Option<Value>,
+    /// There when the state is settled.
+    pub outcome: Option<Outcome>,
+}
+
+/// What `status.json` shows.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    pub job_id: String,
+    pub state: State,
+    pub service: String,
+    pub operation: String,
+    pub agent: String,
+    pub correlation_id: Option<String>,
+    pub created_at_ms: u64,
+    pub started_at_ms: Option<u64>,
+    pub updated_at_ms: u64,
+    pub attempt: u32,
+    pub error: Option<Error>,
+}
+
+pub struct Job {
+    pub id: String,
+    pub call: Call,
+    pub created_at_ms: u64,
+    pub log: Log,
+    /// Cancelled by whoever writes to `control/cancel`.
+    pub cancel: CancellationToken,
+    now: watch::Sender<Now>,
+}
+
+impl Job {
+    pub fn new(id: String, call: Call, now_ms: u64) -> Self {
+        let state = State::Queued;
+        let now = Now { state, started_at_ms: None, updated_at_ms: now_ms, attempt: 0, progress: None, outcome: None };
+        Job {
+            id,
+            call,
+            created_at_ms: now_ms,
+            log: Log::new(LOG),
+            cancel: CancellationToken::new(),
+            now: watch::Sender::new(now),
+        }
+    }
+
+    /// A job of an earlier life of the host, as its journal has it.
+    pub fn from_row(row: &crate::store::jobs::Job) -> Self {
+        let effect = match row.effect.as_str() {
+            "write" => Effect::Write,
+            _ => Effect::Execute,
+        };
+        let call = Call {
+            agent: row.agent.clone(),
+            service: row.service.clone(),
+            operation: row.operation.clone(),
+            effect,
+            idempotent: row.idempotent,
+            deadline: Duration::from_secs(600),
+            correlation_id: row.correlation_id.clone(),
+            principal: Principal::named(&row.principal),
+            arguments: row.request.clone(),
+        };
+        let job = Job::new(row.id.clone(), call, row.created_at_ms);
+        job.update(|now| now.attempt = row.attempt);
+        job
+    }
+
+    pub fn now(&self) -> Now {
+        self.now.borrow().clone()
+    }
+
+    pub fn settled(&self) -> bool {
+        self.now.borrow().state.settled()
+    }
+
+    /// Changes what is shown and wakes whoever waits for it.
+    pub fn update(&self, change: impl FnOnce(&mut Now)) {
+        self.now.send_modify(change);
+    }
+
+    /// The job as it is once it has settled.
+    pub async fn end(&self) -> Now {
+        let mut now = self.now.subscribe();
+        // The sender lives as long as this job, so waiting cannot fail.
+        let settled = now.wait_for(|now| now.state.settled()).await.map(|now| now.clone());
+        settled.unwrap_or_else(|_| self.now())
+    }
+
+    pub fn status(&self) -> Status {
+        self.status_at(&self.now())
+    }
+
+    pub fn status_at(&self, now: &Now) -> Status {
+        Status {
+            job_id: self.id.clone(),
+            state: now.state,
+            service: self.call.service.clone(),
+            operation: self.call.operation.clone(),
+            agent: self.call.agent.clone(),
+            correlation_id: self.call.correlation_id.clone(),
+            created_at_ms: self.created_at_ms,
+            started_at_ms: now.started_at_ms,
+            updated_at_ms: now.updated_at_ms,
+            attempt: now.attempt,
+            error: now.outcome.as_ref().and_then(|outcome| outcome.as_ref().as_ref().err().cloned()),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Where jobs are kept so that they outlive the host.
+
+use super::Job;
+use crate::error::Result;
+use crate::store::jobs as journal;
+use crate::store::{Store, Tx};
+use crate::vfs::{Answer, Later};
+
+pub use crate::store::jobs::Job as Row;
+
+/// All of a job that is worth keeping.
+pub fn row(job: &Job) -> Row {
+    let now = job.now();
+    let outcome = now.outcome.as_deref();
+    Row {
+        id: job.id.clone(),
+        agent: job.call.agent.clone(),
+        service: job.call.service.clone(),
+        operation: job.call.operation.clone(),
+        effect: job.call.effect.name().to_owned(),
+        idempotent: job.call.idempotent,
+        state: now.state,
+        correlation_id: job.call.correlation_id.clone(),
+        principal: job.call.principal.to_string(),
+        request: job.call.arguments.clone(),
+        result: outcome.and_then(|outcome| outcome.as_ref().ok().cloned()),
+        error: outcome.and_then(|outcome| outcome.as_ref().err().cloned()),
+        created_at_ms: job.created_at_ms,
+        started_at_ms: now.started_at_ms,
+        updated_at_ms: now.updated_at_ms,
+        attempt: now.attempt,
+    }
+}
+
+/// Keeps the jobs whose effects matter.
+pub trait Keep: Send + Sync {
+    /// Notes new jobs, all or none; they are safe when the answer is there.
+    fn accept(&self, rows: Vec<Row>) -> Answer<()>;
+
+    /// Notes that a job began. Nobody waits for it: a job found queued and one found running end alike.
+    fn begun(&self, id: &str, at_ms: u64);
+
+    /// Notes how a job ended; safe when the future is done.
+    fn settled(&self, row: Row) -> Later<()>;
+
+    /// An ended job that is no longer in memory.
+    fn fetch(&self, id: &str) -> Answer<Option<Row>>;
+}
+
+/// Keeps nothing: for tests, and for hosts that need not remember.
+pub struct Forgetful;
+
+impl Keep for Forgetful {
+    fn accept(&self, _rows: Vec<Row>) -> Answer<()> {
+        Answer::ok(())
+    }
+
+    fn begun(&self, _id: &str, _at_ms: u64) {}
+
+    fn settled(&self, _row: Row) -> Later<()> {
+        Box::pin(async { Result::Ok(()) })
+    }
+
+    fn fetch(&self, _id: &str) -> Answer<Option<Row>> {
+        Answer::ok(None)
+    }
+}
+
+/// The journal in the database.
+impl Keep for Store {
+    fn accept(&self, rows: Vec<Row>) -> Answer<()> {
+        let accept = move |tx: &Tx<'_>| rows.iter().try_for_each(|row| journal::insert(tx, row));
+        Answer::soon(self.write(accept))
+    }
+
+    fn begun(&self, id: &str, at_ms: u64) {
+        let id = id.to_owned();
+        drop(self.write(move |tx| journal::begin(tx, &id, at_ms)));
+    }
+
+    fn settled(&self, row: Row) -> Later<()> {
+        let settled = self.write(move |tx| {
+            journal::settle(tx, &row.id, row.state, row.result.as_ref(), row.error.as_ref(), row.updated_at_ms)
+        });
+        Box::pin(async { settled.await.map(|_| ()) })
+    }
+
+    fn fetch(&self, id: &str) -> Answer<Option<Row>> {
+        let (store, id) = (self.clone(), id.to_owned());
+        Answer::soon(async move { store.read(move |conn| journal::get(conn, &id)).await })
+    }
+}

@@ -1,0 +1,173 @@
+//! Patterns of paths: `*` for a part of one name, `**` for any number of names, `/agents/self` for who asks.
+
+/// A pattern, name by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    /// `**`
+    Any,
+    /// A name with stars in it, or without.
+    Name(String),
+}
+
+impl Pattern {
+    pub fn parse(text: &str) -> Result<Pattern, String> {
+        let Some(rest) = text.strip_prefix('/') else {
+            return Err("must begin with /".to_owned());
+        };
+        if text.len() > 4096 || text.contains('\0') {
+            return Err("is no path".to_owned());
+        }
+        let mut parts = Vec::new();
+        for name in rest.strip_suffix('/').unwrap_or(rest).split('/') {
+            match name {
+                "" if rest.is_empty() => {}
+                "" => return Err("has a doubled slash".to_owned()),
+                "." | ".." => return Err(format!("cannot hold {name}")),
+                "**" if parts.last() == Some(&Part::Any) => {}
+                "**" => parts.push(Part::Any),
+                name if name.contains("**") => {
+                    return Err(format!("** must stand alone between slashes, not in {name}"));
+                }
+                name => parts.push(Part::Name(name.to_owned())),
+            }
+        }
+        Ok(Pattern { parts })
+    }
+
+    /// The same with `/agents/self` as that agent.
+    pub fn owned_by(mut self, id: &str) -> Pattern {
+        if let [Part::Name(agents), Part::Name(own), ..] = &mut self.parts[..]
+            && agents == "agents"
+            && own == "self"
+        {
+            *own = id.to_owned();
+        }
+        self
+    }
+
+    pub fn matches(&self, names: &[&str]) -> bool {
+        self.after(names)[self.parts.len()]
+    }
+
+    /// Whether something below `names` could match.
+    pub fn leads_through(&self, names: &[&str]) -> bool {
+        self.after(names)[..self.parts.len()].contains(&true)
+    }
+
+    /// Whether everything at and below `names` matches.
+    pub fn covers(&self, names: &[&str]) -> bool {
+        self.parts.last() == Some(&Part::Any) && self.after(names)[self.parts.len() - 1]
+    }
+
+    /// Which positions of the pattern can be reached by these names: one pass, whatever the number of `**`.
+    fn after(&self, names: &[&str]) -> Vec<bool> {
+        let mut at = vec![false; self.parts.len() + 1];
+        at[0] = true;
+        self.skip(&mut at);
+        for name in names {
+            let mut next = vec![false; at.len()];
+            for (position, part) in self.parts.iter().enumerate().filter(|(position, _)| at[*position]) {
+                match part {
+                    Part::Any => next[position] = true,
+                    Part::Name(pattern) => next[position + 1] |= star(pattern, name),
+                }
+            }
+            self.skip(&mut next);
+            at = next;
+        }
+        at
+    }
+
+    /// `**` may stand for nothing.
+    fn skip(&self, at: &mut [bool]) {
+        for position in 0..self.parts.len() {
+            if at[position] && self.parts[position] == Part::Any {
+                at[position + 1] = true;
+            }
+        }
+    }
+}
+
+/// Whether one name matches a pattern with stars; linear but for the last star that is tried again.
+fn star(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
+    let (mut p, mut n, mut again) = (0, 0, None);
+    while n < name.len() {
+        if pattern.get(p) == Some(&b'*') {
+            again = Some((p, n));
+            p += 1;
+        } else if pattern.get(p) == Some(&name[n]) {
+            (p, n) = (p + 1, n + 1);
+        } else if let Some((star, from)) = again {
+            again = Some((star, from + 1));
+            (p, n) = (star + 1, from + 1);
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_what_they_say() {
+        let table = [
+            ("/", "", true),
+            ("/", "a", false),
+            ("/a", "a", true),
+            ("/a", "a/b", false),
+            ("/a/**", "a", true),
+            ("/a/**", "a/b/c", true),
+            ("/a/**", "ab", false),
+            ("/**", "", true),
+            ("/**/x", "x", true),
+            ("/**/x", "a/b/x", true),
+            ("/**/x", "a/b/x/y", false),
+            ("/**/a/**/b", "a/a/c/b/b", true),
+            ("/a/*/c", "a/b/c", true),
+            ("/a/*/c", "a/c", false),
+            ("/a/*.json", "a/x.json", true),
+            ("/a/*.json", "a/.json", true),
+            ("/a/x*y*z", "a/xyyz", true),
+            ("/a/x*y*z", "a/xz", false),
+            ("/agents/self/**", "agents/charon/x", true),
+            ("/agents/self/**", "agents/self/x", false),
+            ("/a/self", "a/charon", false),
+        ];
+        for (pattern, path, matching) in table {
+            let pattern_of = Pattern::parse(pattern).unwrap().owned_by("charon");
+            let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
+            assert_eq!(pattern_of.matches(&names), matching, "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_refused_with_the_reason() {
+        let table = [
+            ("", "must begin with /"),
+            ("agents/self", "must begin with /"),
+            ("/a//b", "has a doubled slash"),
+            ("/a/../b", "cannot hold .."),
+            ("/a/b**", "** must stand alone between slashes, not in b**"),
+        ];
+        for (text, fault) in table {
+            assert_eq!(Pattern::parse(text).unwrap_err(), fault, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_of_many_stars_ends_soon() {
+        let pattern = Pattern::parse(&"/**/a*a*a*a*b".repeat(100)).unwrap();
+        let long = "a".repeat(200);
+        let names = vec![long.as_str(); 100];
+        assert!(!pattern.matches(&names));
+    }
+}
