@@ -22,13 +22,10 @@ pub use shared::Shared;
 pub use world::World;
 
 /// Every service of one agent, a line each.
-#[allow(clippy::vec_init_then_push)] // a list that grows by lines
 pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
-    let _ = world;
-    let all: Vec<Arc<dyn Serve>> = Vec::new();
-    Ok(all)
-/// Every service of one agent.
-    Ok(vec![typed(SearchCode::of(world))?])
+    Ok(vec![
+        typed(SearchCode::of(world))?, //
+    ])
 }
 
 /// What stands in an agent's directory without being a service, a line each.
