@@ -20,8 +20,8 @@ pub use shared::Shared;
 pub use world::World;
 
 /// Every service of one agent.
-pub fn all(_world: &World) -> Result<Vec<Arc<dyn Serve>>> {
-    Ok(vec![])
+pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
+    Ok(vec![memory::served(world)?])
 }
 
 /// What stands in an agent's directory without being a service.
