@@ -25,6 +25,7 @@ pub use world::World;
 pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
     Ok(vec![
         typed(SearchCode::of(world))?, //
+        memory::served(world)?,
     ])
 }
 
