@@ -239,7 +239,8 @@ impl Service for Symbols {
         ready(&self.shelf).await?;
         let author = |reason: String| {
             let run = cx.job_id().to_owned();
-            Author::new(By { who: cx.caller.principal.to_string(), run, ..By::default() }, cx.clock.now_ms()).because(reason)
+            Author::new(By { who: cx.caller.principal.to_string(), run, ..By::default() }, cx.clock.now_ms())
+                .because(reason)
         };
         let shelf = &*self.shelf;
         Ok(match command {
@@ -253,7 +254,10 @@ impl Service for Symbols {
             Command::List { kind, domain, tag, after, limit } => {
                 let limit = bounded("limit", limit, 20)?;
                 let items = shelf.list(kind, &Filter { domain, tag }, after.as_deref(), limit).await?;
-                Output::Documents(Documents { items: items.into_iter().map(|record| record.body).collect(), missing: vec![] })
+                Output::Documents(Documents {
+                    items: items.into_iter().map(|record| record.body).collect(),
+                    missing: vec![],
+                })
             }
             Command::Put { body, kind, reason } => stored(shelf.put(kind, &body, &author(reason)).await?),
             Command::Update { body, kind, reason } => {
@@ -285,7 +289,9 @@ impl Service for Symbols {
                 let found = shelf.kit(&id).await?;
                 let kit = found.ok_or_else(|| Error::not_found(format!("there is no kit {id}")))?;
                 let (symbols, agents) = (&kit.symbols, &kit.agents);
-                Output::Plain(json!({"kit": kit.kit, "symbols": symbols, "agents": agents, "unresolved": kit.unresolved}))
+                Output::Plain(
+                    json!({"kit": kit.kit, "symbols": symbols, "agents": agents, "unresolved": kit.unresolved}),
+                )
             }
             Command::Import { catalogue, kits, agents, replace } => {
                 let documents = documents(catalogue, kits, agents)?;

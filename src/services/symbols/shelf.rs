@@ -361,7 +361,11 @@ impl Shelf {
     fn name(&self, kind: Kind, id: &str, there: bool) {
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
         let key = (kind, id.to_owned());
-        if there { names.insert(key) } else { names.remove(&key) };
+        if there {
+            names.insert(key)
+        } else {
+            names.remove(&key)
+        };
     }
 }
 
