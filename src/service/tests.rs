@@ -195,13 +195,16 @@ async fn the_writer_hears_every_refusal_and_nothing_runs() {
 
 #[tokio::test]
 async fn a_cancelled_job_ends_and_its_waiters_hear_it() {
-    let (tree, _office) = tree();
+    let (tree, office) = tree();
     let mut said = write(&tree, "bench/control/hang.json", r#"{"_meta":{"correlation_id":"h"}}"#).await;
     said += &write(&tree, "bench/control/hang.json", r#"{"_meta":{"correlation_id":"h"}}"#).await;
     let (waiter, waiting) =
         (tree.clone(), tree.open_path(&Caller::operator(), "jobs/by/h/status.json", Open::READ).unwrap());
     assert!(matches!(waiting.readable().looked_at(), crate::vfs::Answer::Later(_)));
     let heard = tokio::spawn(async move { read(&waiter, "jobs/by/h/result.txt").await });
+    while office.book.shelf("ada").alive()[0].now().state != jobs::State::Running {
+        tokio::task::yield_now().await;
+    }
     said += &write(&tree, "jobs/by/h/control/cancel", "\n").await;
     said += &heard.await.unwrap();
     said += &read(&tree, "jobs/by/h/status.json").await;
@@ -209,8 +212,8 @@ async fn a_cancelled_job_ends_and_its_waiters_hear_it() {
         &said,
         expect![[r#"
             ! already_exists: the correlation id `h` belongs to JOB, which is still queued
-            the call was cancelled before it began
-            {"job_id":"JOB","state":"cancelled","service":"bench","operation":"hang","agent":"ada","correlation_id":"h","created_at_ms":0,"started_at_ms":null,"updated_at_ms":0,"attempt":0,"error":{"code":"cancelled","message":"the call was cancelled before it began"}}
+            the call was cancelled
+            {"job_id":"JOB","state":"cancelled","service":"bench","operation":"hang","agent":"ada","correlation_id":"h","created_at_ms":0,"started_at_ms":0,"updated_at_ms":0,"attempt":1,"error":{"code":"cancelled","message":"the call was cancelled"}}
         "#]],
     );
 }

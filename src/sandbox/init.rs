@@ -1,0 +1,312 @@
+//! The life of a sandbox, in three small processes of one thread each.
+//!
+//! The **keeper** lives outside: it makes the control groups, enters the user namespace, starts init, and ends it when
+//! the host closes the conversation or dies. **Init** is number one inside: it builds the new root, starts the program,
+//! buries orphans, and takes everything with it when it ends. The **program** puts the last walls around itself and
+//! becomes the stranger.
+
+use std::ffi::{CString, OsString};
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
+use nix::sys::wait::{WaitStatus, waitpid};
+use nix::unistd::{ForkResult, Pid, fork};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::cgroup::Groups;
+use super::plan::{Plan, Terminal};
+use super::talk::{Ended, Word};
+use super::walls::Builder;
+use super::{cgroup, fence, filter, limits, namespaces, root};
+use crate::error::{Error, Result};
+
+/// Becomes a sandbox. `args` are the words after [`super::WORD`]: the number of the descriptor to the host, and the
+/// agent's name, which is there to be read in `/proc/<pid>/cmdline`.
+pub fn init_main(args: impl IntoIterator<Item = OsString>) -> ! {
+    let number = args.into_iter().next().and_then(|word| word.to_str()?.parse::<RawFd>().ok()).filter(|fd| *fd > 2);
+    let Some(number) = number.filter(|fd| nix::fcntl::fcntl(borrowed(*fd), nix::fcntl::FcntlArg::F_GETFD).is_ok())
+    else {
+        eprintln!("acheron: {} is not for people", super::WORD);
+        std::process::exit(2);
+    };
+    // SAFETY: the descriptor is open (checked above), was handed to this process alone, and is taken here once.
+    let host = UnixStream::from(unsafe { OwnedFd::from_raw_fd(number) });
+    let code = keep(&host).unwrap_or_else(|error| {
+        tell(&host, &Word::Failed { error });
+        1
+    });
+    std::process::exit(code)
+}
+
+fn borrowed(fd: RawFd) -> std::os::fd::BorrowedFd<'static> {
+    // SAFETY: used for one fcntl, which answers EBADF if there is no such descriptor.
+    unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) }
+}
+
+/// The keeper's life; its exit code.
+fn keep(host: &UnixStream) -> Result<i32> {
+    rustix::io::fcntl_setfd(host, rustix::io::FdFlags::CLOEXEC).map_err(io)?;
+    let mut line = String::new();
+    BufReader::new(host).read_line(&mut line)?;
+    let plan: Plan =
+        serde_json::from_str(&line).map_err(|err| Error::internal(format!("the sandbox's plan: {err}")))?;
+    plan.check()?;
+    for signal in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTSTP, Signal::SIGHUP] {
+        // At a shared terminal these are meant for the program; losing the host is seen by the descriptor.
+        handle(signal, SigHandler::SigIgn)?;
+    }
+    let mut walls = Builder::new(plan.unconfined);
+    let mut groups = Groups::default();
+    let name = cgroup::name();
+    let memory = groups.make("memory", &name, &plan.limits);
+    let processes = groups.make("pids", &name, &plan.limits);
+    let ended = keep_walled(host, &plan, &mut walls, &mut groups, memory, processes);
+    groups.remove();
+    ended
+}
+
+fn keep_walled(
+    host: &UnixStream,
+    plan: &Plan,
+    walls: &mut Builder,
+    groups: &mut Groups,
+    memory: Result<u8>,
+    processes: Result<u8>,
+) -> Result<i32> {
+    walls.add("user", namespaces::user())?;
+    walls.add("pids", namespaces::pid())?;
+    // Only now: without it the maps could not be written. Nobody inside may look into us.
+    nix::sys::prctl::set_dumpable(false).map_err(errno)?;
+    let (waiting, go) = nix::unistd::pipe().map_err(errno)?;
+    // SAFETY: this process has one thread, so the child may do whatever it likes.
+    let init = match unsafe { fork() }.map_err(errno)? {
+        ForkResult::Parent { child } => child,
+        ForkResult::Child => {
+            drop(go);
+            let bounds = Bounds { memory: memory.ok(), processes: processes.ok() };
+            if let Err(error) = init(host, plan, walls, &bounds, waiting) {
+                tell(host, &Word::Failed { error });
+            }
+            std::process::exit(1);
+        }
+    };
+    drop(waiting);
+    forget_streams()?;
+    let admitted = groups.admit(init.as_raw());
+    tell(host, &Word::Init { pid: init.as_raw() });
+    if admitted.is_ok() {
+        _ = nix::unistd::write(&go, b"g");
+    }
+    drop(go);
+    watch(host, init)?;
+    admitted.map(|()| 0)
+}
+
+/// Which control groups hold the sandbox, by version.
+struct Bounds {
+    memory: Option<u8>,
+    processes: Option<u8>,
+}
+
+/// Waits until init ends, and ends it when the host hangs up.
+fn watch(host: &UnixStream, init: Pid) -> Result<()> {
+    let raw = rustix::process::Pid::from_raw(init.as_raw()).ok_or_else(|| Error::internal("init has no pid"))?;
+    let door = rustix::process::pidfd_open(raw, rustix::process::PidfdFlags::empty()).map_err(io)?;
+    loop {
+        let mut both = [PollFd::new(&door, PollFlags::IN), PollFd::new(host, PollFlags::IN)];
+        match poll(&mut both, None) {
+            Ok(_) => (),
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(err) => return Err(io(err)),
+        }
+        let [ended, hung_up] = both.map(|fd| !fd.revents().is_empty());
+        if hung_up {
+            _ = rustix::process::pidfd_send_signal(&door, rustix::process::Signal::KILL);
+        }
+        if ended || hung_up {
+            // Returns when everything inside is gone: the kernel ends a namespace before its init is buried.
+            _ = waitpid(init, None);
+            return Ok(());
+        }
+    }
+}
+
+/// Init's life. Returns only when something went wrong.
+fn init(host: &UnixStream, plan: &Plan, walls: &mut Builder, bounds: &Bounds, waiting: OwnedFd) -> Result<()> {
+    // From a process of one thread this is safe; from a worker of the host it would fire when the worker ends.
+    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(errno)?;
+    // Nothing to read means that the keeper died before it could say go.
+    if nix::unistd::read(&waiting, &mut [0]).map_err(errno)? == 0 {
+        return Err(Error::unavailable("the sandbox could not be put into its control groups"));
+    }
+    drop(waiting);
+    namespaces::rest(walls, plan.network)?;
+    let built = if walls.walls.stands("mounts") {
+        root::build(plan)
+    } else {
+        Err(Error::unavailable("no mount namespace to build it in"))
+    };
+    let rooted = built.as_ref().ok().cloned().unwrap_or_default();
+    walls.add("root", built)?;
+    walls.add(
+        "processes",
+        bounded(bounds.processes, "pids").or_else(|why| {
+            let user = !nix::unistd::getuid().is_root() && limits::processes(&plan.limits).is_ok();
+            if rooted.ends_with("pid_max") {
+                Ok("pid_max of the namespace".to_owned())
+            } else if user {
+                Ok("rlimit of the user".to_owned())
+            } else {
+                Err(why)
+            }
+        }),
+    )?;
+    // SAFETY: one thread, as above.
+    let program = match unsafe { fork() }.map_err(errno)? {
+        ForkResult::Parent { child } => child,
+        ForkResult::Child => {
+            let Err(error) = become_program(host, plan, walls, bounds);
+            tell(host, &Word::Failed { error });
+            std::process::exit(127);
+        }
+    };
+    forget_streams()?;
+    loop {
+        let ended = match waitpid(None::<Pid>, None) {
+            Ok(WaitStatus::Exited(pid, code)) if pid == program => Ended { code: Some(code), signal: None },
+            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == program => {
+                Ended { code: None, signal: Some(signal as i32) }
+            }
+            Ok(_) | Err(nix::Error::EINTR) => continue,
+            Err(err) => return Err(errno(err)),
+        };
+        tell(host, &Word::Ended { ended });
+        std::process::exit(0);
+    }
+}
+
+fn bounded(version: Option<u8>, controller: &str) -> Result<String> {
+    version.map(|version| format!("control group, version {version}")).ok_or_else(|| {
+        Error::unavailable(format!("no {controller} control group may be made, and nothing else binds root"))
+    })
+}
+
+/// The last walls, then the program.
+fn become_program(
+    host: &UnixStream,
+    plan: &Plan,
+    walls: &mut Builder,
+    bounds: &Bounds,
+) -> Result<std::convert::Infallible> {
+    for signal in Signal::iterator().filter(|signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP)) {
+        handle(signal, SigHandler::SigDfl)?;
+    }
+    nix::sys::signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(errno)?;
+    session(plan.terminal)?;
+    limits::apply(&plan.limits, bounds.memory.is_none())?;
+    walls
+        .add("memory", Ok(bounded(bounds.memory, "memory").unwrap_or_else(|_| "rlimit of each process".to_owned())))?;
+    walls.add("cpu", Ok("rlimit of each process".to_owned()))?;
+    nix::sys::prctl::set_no_new_privs().map_err(errno)?;
+    walls.add("privileges", drop_capabilities().map(|()| "no new ones, no capabilities".to_owned()))?;
+    let open_network = !plan.network && !walls.walls.stands("network");
+    walls.add("landlock", fence::apply(plan, open_network))?;
+
+    let cwd = std::env::set_current_dir(&plan.cwd);
+    cwd.map_err(|err| Error::not_found(format!("the working directory '{}': {err}", plan.cwd.display())))?;
+    let argv = plan.argv.iter().map(|word| CString::new(word.as_str())).collect::<Result<Vec<_>, _>>();
+    let env = plan.environment().into_iter().map(|(key, value)| CString::new(format!("{key}={value}")));
+    let (Ok(argv), Ok(env)) = (argv, env.collect::<Result<Vec<_>, _>>()) else {
+        return Err(Error::invalid("an argument contains a NUL byte"));
+    };
+    // The host's descriptor among them: it closes when the program begins.
+    // SAFETY: only sets a flag on descriptors of this process.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    let path = plan.environment().remove("PATH").unwrap_or_default();
+    walls.add("calls", filter::apply())?;
+    tell(host, &Word::Ready { walls: walls.walls.clone() });
+    let err = execute(&path, &argv, &env);
+    Err(Error::not_found(format!("cannot run '{}': {}", plan.argv[0], err.desc())))
+}
+
+/// Tries the program where its name says, or in the directories of the *new* path.
+fn execute(path: &str, argv: &[CString], env: &[CString]) -> nix::Error {
+    if argv[0].as_bytes().contains(&b'/') {
+        return nix::unistd::execve(&argv[0], argv, env).unwrap_err_infallible();
+    }
+    let mut failed = nix::Error::ENOENT;
+    for directory in path.split(':').filter(|directory| !directory.is_empty()) {
+        let full = [directory.as_bytes(), b"/", argv[0].as_bytes()].concat();
+        let Ok(full) = CString::new(full) else { continue };
+        match nix::unistd::execve(&full, argv, env).unwrap_err_infallible() {
+            nix::Error::ENOENT | nix::Error::ENOTDIR => (),
+            err => failed = err,
+        }
+    }
+    failed
+}
+
+/// A call that never returns well.
+trait Failing<E> {
+    fn unwrap_err_infallible(self) -> E;
+}
+
+impl<E> Failing<E> for Result<std::convert::Infallible, E> {
+    fn unwrap_err_infallible(self) -> E {
+        let Err(err) = self;
+        err
+    }
+}
+
+fn session(terminal: Terminal) -> Result<()> {
+    if terminal == Terminal::Shared {
+        return Ok(());
+    }
+    nix::unistd::setsid().map_err(errno)?;
+    if terminal == Terminal::Own {
+        rustix::process::ioctl_tiocsctty(std::io::stdin()).map_err(io)?;
+    }
+    Ok(())
+}
+
+/// Gives up every capability for ever: a root without them is an ordinary owner of root's files.
+fn drop_capabilities() -> Result<()> {
+    let clear = |set| caps::clear(None, set).map_err(|err| Error::unavailable(format!("capabilities: {err}")));
+    // Ambient and bounding first: dropping the latter needs a capability.
+    _ = caps::clear(None, caps::CapSet::Ambient);
+    for capability in caps::all() {
+        _ = caps::drop(None, caps::CapSet::Bounding, capability);
+    }
+    clear(caps::CapSet::Inheritable)?;
+    clear(caps::CapSet::Effective)?;
+    clear(caps::CapSet::Permitted)
+}
+
+/// Lets go of the program's streams, so that whoever reads them sees their end when the program closes them.
+fn forget_streams() -> Result<()> {
+    // Nothing but /dev/null is opened, and it may be missing in a strange root: then a pipe without a reader does.
+    let nothing = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(nothing.as_fd()).map_err(io)?;
+    rustix::stdio::dup2_stdout(nothing.as_fd()).map_err(io)?;
+    rustix::stdio::dup2_stderr(nothing.as_fd()).map_err(io)
+}
+
+fn handle(signal: Signal, how: SigHandler) -> Result<()> {
+    // SAFETY: only the default and the ignoring disposition are set, no function of ours.
+    unsafe { nix::sys::signal::signal(signal, how) }.map(|_| ()).map_err(errno)
+}
+
+fn tell(mut host: &UnixStream, word: &Word) {
+    // A host that is gone cannot be told; the keeper notices that itself.
+    _ = host.write_all(word.line().as_bytes());
+}
+
+fn errno(err: nix::Error) -> Error {
+    Error::from(std::io::Error::from(err))
+}
+
+fn io(err: rustix::io::Errno) -> Error {
+    Error::from(std::io::Error::from(err))
+}

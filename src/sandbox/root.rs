@@ -1,0 +1,247 @@
+//! The root that a sandbox sees: a small one in memory, into which a few trees of the host are bound.
+//!
+//! Every tree is taken by descriptor before anything is hidden and set down by descriptor without following a link, so
+//! that no name can be swapped in between.
+
+use std::fs;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
+
+use super::plan::{Plan, inside};
+use super::system;
+use crate::error::{Error, Result};
+
+/// Any directory that every system has: the new root is mounted over it for a moment.
+const BASE: &str = "/tmp";
+
+/// A tree of the host's, held by a descriptor, on its way to a place under the new root.
+struct Tree {
+    held: OwnedFd,
+    target: PathBuf,
+    directory: bool,
+}
+
+/// Builds the new root, makes it `/` and lets go of the old one. Says what the `/proc` in it is.
+pub(super) fn build(plan: &Plan) -> Result<String> {
+    rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(|err| said("making mounts private", err))?;
+    let system = system_trees(plan)?;
+    let devices = device_trees()?;
+    let bound = plan.ordered().into_iter().map(|bind| {
+        let attributes = if bind.read_only { libc::MOUNT_ATTR_RDONLY } else { 0 };
+        take(&bind.source, inside(&bind.target)?, attributes | QUIET)
+    });
+    let bound = bound.collect::<Result<Vec<Tree>>>()?;
+
+    let scratch = format!("mode=755,size={},nr_inodes=65536", plan.limits.scratch_bytes);
+    filesystem("tmpfs", BASE, MountFlags::NOSUID | MountFlags::NODEV, "mode=755,size=8m")?;
+    std::env::set_current_dir(BASE)?;
+    for name in ["tmp", "home", "dev", "etc", "proc"] {
+        fs::create_dir(name)?;
+    }
+    for name in ["tmp", "home"] {
+        filesystem("tmpfs", name, MountFlags::NOSUID | MountFlags::NODEV, &scratch)?;
+    }
+    for (name, text) in system::written(nix::unistd::getuid().as_raw(), nix::unistd::getgid().as_raw()) {
+        fs::write(Path::new("etc").join(name), text)?;
+    }
+    links()?;
+    let top = rustix::fs::open(".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|err| said("opening the new root", err))?;
+    for tree in system.into_iter().chain(devices) {
+        set_down(top.as_fd(), tree)?;
+    }
+    device_directories(&scratch)?;
+    let proc = proc(plan)?;
+    for tree in bound {
+        set_down(top.as_fd(), tree)?;
+    }
+    for link in &plan.links {
+        let path = inside(&link.path)?;
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        symlink(&link.to, path).map_err(|err| Error::invalid(format!("the link '{}': {err}", link.path.display())))?;
+    }
+    attributes(top.as_fd(), libc::MOUNT_ATTR_RDONLY, false).map_err(|err| said("closing the new root", err))?;
+
+    // The new root and the old one share a place for a moment, so no directory is needed to put the old one.
+    rustix::process::pivot_root(".", ".").map_err(|err| said("pivot_root", err))?;
+    rustix::mount::unmount(".", UnmountFlags::DETACH).map_err(|err| said("leaving the old root", err))?;
+    std::env::set_current_dir("/")?;
+    Ok(proc)
+}
+
+/// No set-user-id programs and no devices in whatever is bound.
+const QUIET: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+
+fn system_trees(plan: &Plan) -> Result<Vec<Tree>> {
+    let mut trees = Vec::new();
+    for name in system::DIRECTORIES {
+        let path = Path::new("/").join(name);
+        if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir()) {
+            trees.push(take(&path, Path::new(name), libc::MOUNT_ATTR_RDONLY | QUIET)?);
+        }
+    }
+    for path in system::etc(plan.network).filter(|path| path.exists()) {
+        let target = path.strip_prefix("/").unwrap_or(&path).to_owned();
+        trees.push(take(&path, &target, libc::MOUNT_ATTR_RDONLY | QUIET)?);
+    }
+    Ok(trees)
+}
+
+fn device_trees() -> Result<Vec<Tree>> {
+    let names = system::DEVICES.iter().map(|name| (Path::new("/dev").join(name), Path::new("dev").join(name)));
+    let mut trees = Vec::new();
+    for (source, target) in names.filter(|(source, _)| source.exists()) {
+        trees.push(take(&source, &target, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC)?);
+    }
+    if nix::unistd::isatty(std::io::stdin()).unwrap_or(false) {
+        // The terminal's own name lies in the host's /dev/pts, which is not here; as a console `tty` finds it.
+        let named = Path::new("/proc/self/fd/0");
+        trees.extend(take(named, Path::new("dev/console"), libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC));
+    }
+    Ok(trees)
+}
+
+fn links() -> Result<()> {
+    for name in system::DIRECTORIES {
+        if let Ok(to) = fs::read_link(Path::new("/").join(name)) {
+            symlink(to, name)?;
+        }
+    }
+    for (name, to) in
+        [("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2"), ("ptmx", "pts/ptmx")]
+    {
+        symlink(to, Path::new("dev").join(name))?;
+    }
+    Ok(())
+}
+
+fn device_directories(scratch: &str) -> Result<()> {
+    fs::create_dir("dev/shm")?;
+    filesystem("tmpfs", "dev/shm", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, scratch)?;
+    fs::create_dir("dev/pts")?;
+    let options = "newinstance,ptmxmode=0666,mode=0620";
+    filesystem("devpts", "dev/pts", MountFlags::NOSUID | MountFlags::NOEXEC, options)
+}
+
+/// A `/proc` of the sandbox's own processes, all of it read-only: some of its switches obey the host's root whatever
+/// namespace he sits in. Where the host's own is partly covered the kernel refuses a new one, and there is none.
+fn proc(plan: &Plan) -> Result<String> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    if rustix::mount::mount("proc", "proc", "proc", flags, None).is_err() {
+        return Ok("private root without /proc: this host hides a part of its own".to_owned());
+    }
+    let limited = if own_pid_max(&nix::sys::utsname::uname().map(|u| u.release().to_owned()).unwrap_or_default()) {
+        // The kernel takes nothing below 301.
+        fs::write("proc/sys/kernel/pid_max", plan.limits.processes.max(301).to_string()).is_ok()
+    } else {
+        false
+    };
+    let proc = rustix::fs::open("proc", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|err| said("opening /proc", err))?;
+    attributes(proc.as_fd(), libc::MOUNT_ATTR_RDONLY, true).map_err(|err| said("closing /proc", err))?;
+    Ok(if limited { "private root, pid_max" } else { "private root" }.to_owned())
+}
+
+/// Whether `pid_max` belongs to the pid namespace (since Linux 6.14). Before, writing it would change the host's.
+fn own_pid_max(release: &std::ffi::OsStr) -> bool {
+    let release = release.to_string_lossy();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 14)
+}
+
+/// A copy of the tree at `source`, whatever is mounted below it included: the kernel does not let us uncover what
+/// such a mount hides.
+fn take(source: &Path, target: &Path, attribute: u64) -> Result<Tree> {
+    let named = |err: rustix::io::Errno| {
+        let error = Error::from(std::io::Error::from(err));
+        Error::new(error.code, format!("'{}' cannot be bound: {}", source.display(), error.message))
+    };
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+    let held = rustix::mount::open_tree(CWD, source, flags).map_err(named)?;
+    attributes(held.as_fd(), attribute, true).map_err(named)?;
+    let directory = rustix::fs::fstat(&held).map_err(named)?.st_mode & libc::S_IFMT == libc::S_IFDIR;
+    Ok(Tree { held, target: target.to_owned(), directory })
+}
+
+fn set_down(top: BorrowedFd<'_>, tree: Tree) -> Result<()> {
+    let named = |err: rustix::io::Errno| said(&format!("mounting '/{}'", tree.target.display()), err);
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let find = || rustix::fs::openat2(top, &tree.target, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve);
+    let place = match find() {
+        Ok(place) => place,
+        Err(rustix::io::Errno::NOENT) => {
+            prepare(&tree)?;
+            find().map_err(named)?
+        }
+        Err(err) => return Err(named(err)),
+    };
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    rustix::mount::move_mount(&tree.held, c"", &place, c"", flags).map_err(named)
+}
+
+fn prepare(tree: &Tree) -> Result<()> {
+    let directory = if tree.directory { Some(tree.target.as_path()) } else { tree.target.parent() };
+    directory.map_or(Ok(()), fs::create_dir_all)?;
+    if !tree.directory {
+        fs::write(&tree.target, "")?;
+    }
+    Ok(())
+}
+
+fn filesystem(kind: &str, target: &str, flags: MountFlags, options: &str) -> Result<()> {
+    let options = std::ffi::CString::new(options).map_err(|err| Error::internal(err.to_string()))?;
+    rustix::mount::mount(kind, target, kind, flags, Some(options.as_c_str()))
+        .map_err(|err| said(&format!("mounting {kind} on {target}"), err))
+}
+
+/// Sets attributes on a mount, or on it and all below.
+fn attributes(mount: BorrowedFd<'_>, set: u64, below: bool) -> rustix::io::Result<()> {
+    let wanted = libc::mount_attr { attr_set: set, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    let flags = libc::AT_EMPTY_PATH | if below { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path is a static empty string, the struct lives over the call and its size is its own.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const wanted,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    if answer == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+fn last_errno() -> rustix::io::Errno {
+    rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::IO)
+}
+
+fn said(what: &str, err: rustix::io::Errno) -> Error {
+    Error::unavailable(format!("{what}: {}", std::io::Error::from(err)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_processes_is_written_only_where_it_belongs_to_the_namespace() {
+        for (release, expected) in [
+            ("6.18.44-fc-v445", true),
+            ("6.14", true),
+            ("7.0.1", true),
+            ("6.1.0-37-amd64", false),
+            ("5.15", false),
+            ("", false),
+        ] {
+            assert_eq!(own_pid_max(std::ffi::OsStr::new(release)), expected, "{release}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! One program, from its start to its end: streams, deadline, cancellation.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+
+use super::text::Capture;
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::sandbox::{Ended, Plan, Streams, start};
+
+/// What to run, and for how long.
+pub struct Run<'a> {
+    pub program: &'a Path,
+    pub plan: &'a Plan,
+    pub stdin: Vec<u8>,
+    pub deadline: Duration,
+    /// How much of each stream is kept.
+    pub keep: usize,
+    pub clock: &'a Clock,
+}
+
+/// Hears the streams as they come.
+pub trait Watch: Send + Sync {
+    fn out(&self, _bytes: &[u8]) {}
+    fn err(&self, _bytes: &[u8]) {}
+}
+
+/// How it went.
+#[derive(Debug)]
+pub struct Ran {
+    pub ended: Ended,
+    pub out: Capture,
+    pub err: Capture,
+    pub duration_ms: u64,
+}
+
+impl Run<'_> {
+    /// Runs to the end, or until the deadline or `cancelled`; whatever happens, nothing of it is left running.
+    pub async fn go(self, watch: &dyn Watch, cancelled: impl Future<Output = ()>) -> Result<Ran> {
+        let began = self.clock.now_ms();
+        let mut running = start(self.program, self.plan, Streams::Piped).await?;
+        let (stdin, stdout, stderr) = (running.stdin.take(), running.stdout.take(), running.stderr.take());
+        let (mut out, mut err) = (Capture::new(self.keep), Capture::new(self.keep));
+        let stopped = {
+            let feed = async {
+                if let Some(mut stdin) = stdin {
+                    // A program need not read what it is given.
+                    _ = stdin.write_all(&self.stdin).await;
+                }
+            };
+            let streams = async {
+                tokio::join!(
+                    feed,
+                    drain(stdout, |bytes| {
+                        watch.out(bytes);
+                        out.take(bytes);
+                    }),
+                    drain(stderr, |bytes| {
+                        watch.err(bytes);
+                        err.take(bytes);
+                    }),
+                );
+            };
+            let ending = async {
+                let (ended, ()) = tokio::join!(running.wait(), streams);
+                ended
+            };
+            tokio::select! {
+                ended = ending => Ok(ended),
+                () = cancelled => Err(Error::cancelled("the command was cancelled, and everything it had started ended")),
+                () = tokio::time::sleep(self.deadline) => Err(late(self.deadline)),
+            }
+        };
+        match stopped {
+            Ok(ended) => {
+                let duration_ms = self.clock.now_ms().saturating_sub(began);
+                Ok(Ran { ended: ended?, out, err, duration_ms })
+            }
+            Err(why) => {
+                _ = running.kill().await;
+                Err(why)
+            }
+        }
+    }
+}
+
+fn late(deadline: Duration) -> Error {
+    Error::timeout(format!(
+        "the command did not end within {} ms; everything it had started was ended",
+        deadline.as_millis()
+    ))
+}
+
+async fn drain(stream: Option<impl AsyncRead + Unpin>, mut each: impl FnMut(&[u8])) {
+    let Some(mut stream) = stream else { return };
+    let mut buffer = vec![0; 64 << 10];
+    // An unreadable pipe ends the stream as its end does.
+    while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+        each(&buffer[..count]);
+    }
+}

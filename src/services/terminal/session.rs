@@ -1,0 +1,285 @@
+//! A shell on a terminal that outlives its callers: written to, read from any offset, asked to run one command.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde::Serialize;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::pty::{Pty, Size};
+use super::sentinel::{Listener, script};
+use super::text::{Capture, whole};
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::sandbox::{Ended, Plan, Running, Streams, Terminal, start};
+use crate::vfs::Log;
+
+/// How much of a session's output is kept.
+const KEPT: usize = 4 << 20;
+
+/// A shell and its terminal.
+pub struct Session {
+    pub id: String,
+    /// All that the terminal said, with offsets that stay true.
+    pub output: Log,
+    pty: Pty,
+    facts: Mutex<Facts>,
+    /// Where the output ends, and whether it ever grows again.
+    heard: watch::Sender<Heard>,
+    end: CancellationToken,
+    /// One command at a time.
+    turn: tokio::sync::Mutex<()>,
+    clock: Clock,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Heard {
+    until: u64,
+    eof: bool,
+}
+
+/// What `status.json` shows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Facts {
+    pub session_id: String,
+    /// `open` or `closed`.
+    pub state: String,
+    pub shell: String,
+    pub cwd: String,
+    pub cols: u16,
+    pub rows: u16,
+    pub created_at_ms: u64,
+    pub updated_at_ms: u64,
+    /// How many commands were run by `exec`.
+    pub exec_count: u64,
+    pub exit_code: Option<i32>,
+    pub signal: Option<i32>,
+}
+
+/// A part of the output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    pub bytes: Vec<u8>,
+    pub offset: u64,
+    pub next: u64,
+    /// The oldest offset that can still be read.
+    pub first: u64,
+    pub eof: bool,
+}
+
+/// How a command in a session ended.
+#[derive(Debug)]
+pub struct Answered {
+    pub output: Capture,
+    pub exit_code: i32,
+    pub duration_ms: u64,
+}
+
+impl Session {
+    /// Starts the plan's shell on a new terminal.
+    pub async fn start(program: &Path, mut plan: Plan, id: String, size: Size, clock: Clock) -> Result<Arc<Session>> {
+        plan.terminal = Terminal::Own;
+        let (pty, far) = Pty::open(size)?;
+        let running = start(program, &plan, Streams::Terminal(far)).await?;
+        let now = clock.now_ms();
+        let facts = Facts {
+            session_id: id.clone(),
+            state: "open".to_owned(),
+            shell: plan.argv[0].clone(),
+            cwd: plan.cwd.display().to_string(),
+            cols: size.cols,
+            rows: size.rows,
+            created_at_ms: now,
+            updated_at_ms: now,
+            exec_count: 0,
+            exit_code: None,
+            signal: None,
+        };
+        let session = Arc::new(Session {
+            id,
+            output: Log::new(KEPT),
+            pty,
+            facts: Mutex::new(facts),
+            heard: watch::Sender::new(Heard { until: 0, eof: false }),
+            end: CancellationToken::new(),
+            turn: tokio::sync::Mutex::new(()),
+            clock,
+        });
+        tokio::spawn(listen(session.clone(), running));
+        Ok(session)
+    }
+
+    pub fn facts(&self) -> Facts {
+        self.held().clone()
+    }
+
+    pub fn is_open(&self) -> bool {
+        !self.heard.borrow().eof
+    }
+
+    fn held(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Types into the terminal.
+    pub async fn write(&self, bytes: &[u8]) -> Result<()> {
+        self.alive()?;
+        self.held().updated_at_ms = self.clock.now_ms();
+        let mut heard = self.heard.subscribe();
+        tokio::select! {
+            written = self.pty.write(bytes) => written,
+            _ = heard.wait_for(|heard| heard.eof) => self.alive(),
+        }
+    }
+
+    /// What the terminal said from `offset` on, at most `size` bytes. If there is nothing yet, waits for it.
+    pub async fn read(&self, offset: u64, size: usize, wait: Duration) -> Piece {
+        let mut heard = self.heard.subscribe();
+        let something = heard.wait_for(|heard| heard.until > offset || heard.eof);
+        // A time that runs out is an answer too: nothing yet.
+        _ = tokio::time::timeout(wait, something).await.map(|_| ());
+        let now = *self.heard.borrow();
+        let first = self.output.range().0;
+        let (offset, mut bytes) = self.output.from(offset.min(now.until), size);
+        if bytes.len() == size {
+            bytes.truncate(whole(&bytes));
+        }
+        let next = offset + bytes.len() as u64;
+        Piece { bytes, offset, next, first, eof: now.eof && next >= now.until }
+    }
+
+    /// Runs one command in the shell, whose state it may change. `token` marks its output and must be new.
+    pub async fn exec(
+        &self,
+        command: &str,
+        token: &str,
+        deadline: Duration,
+        keep: usize,
+        watch: &(dyn Fn(&[u8]) + Send + Sync),
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<Answered> {
+        let began = self.clock.now_ms();
+        let mut typed = false;
+        let answered = async {
+            let _turn = self.turn.lock().await;
+            typed = true;
+            self.converse(command, token, keep, watch).await
+        };
+        let stopped = tokio::select! {
+            answered = answered => return answered.map(|(output, exit_code)| Answered {
+                output,
+                exit_code,
+                duration_ms: self.clock.now_ms().saturating_sub(began),
+            }),
+            () = cancelled => Error::cancelled("the command was cancelled"),
+            () = tokio::time::sleep(deadline) => Error::timeout(format!("the command did not end within {} ms", deadline.as_millis())),
+        };
+        if typed {
+            // It may have ended just now; the shell stays in any case.
+            _ = self.pty.interrupt();
+        }
+        Err(stopped)
+    }
+
+    async fn converse(
+        &self,
+        command: &str,
+        token: &str,
+        keep: usize,
+        watch: &(dyn Fn(&[u8]) + Send + Sync),
+    ) -> Result<(Capture, i32)> {
+        let mut at = self.heard.borrow().until;
+        self.held().exec_count += 1;
+        self.write(script(token, command).as_bytes()).await?;
+        let (mut listener, mut output) = (Listener::new(token), Capture::new(keep));
+        loop {
+            let piece = self.read(at, 64 << 10, Duration::from_secs(3600)).await;
+            at = piece.next;
+            let heard = listener.hear(&piece.bytes);
+            let text = unterminal(&heard.output);
+            watch(&text);
+            output.take(&text);
+            if let Some(code) = heard.ended {
+                return Ok((output, code));
+            }
+            if piece.eof {
+                // The command was `exit`, or it killed its own shell.
+                let facts = self.facts();
+                return Ok((output, facts.exit_code.unwrap_or_else(|| 128 + facts.signal.unwrap_or(0))));
+            }
+        }
+    }
+
+    pub fn resize(&self, size: Size) -> Result<()> {
+        self.alive()?;
+        self.pty.resize(size)?;
+        let mut facts = self.held();
+        (facts.cols, facts.rows) = (size.cols, size.rows);
+        Ok(())
+    }
+
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        self.alive()?;
+        self.pty.signal(signal)
+    }
+
+    /// Ends the shell and everything started in it, and waits until it is gone.
+    pub async fn close(&self) {
+        self.end.cancel();
+        // The sender lives as long as we do, so this only ends with the session.
+        _ = self.heard.subscribe().wait_for(|heard| heard.eof).await;
+    }
+
+    /// Ends it soon; for whoever cannot wait.
+    pub fn end(&self) {
+        self.end.cancel();
+    }
+
+    fn alive(&self) -> Result<()> {
+        if self.is_open() { Ok(()) } else { Err(Error::unavailable(format!("the session '{}' is closed", self.id))) }
+    }
+}
+
+/// A terminal writes line ends as two characters; a program that asked for lines wants one.
+fn unterminal(bytes: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(bytes.len());
+    for (at, byte) in bytes.iter().enumerate() {
+        if *byte != b'\r' || bytes.get(at + 1) != Some(&b'\n') {
+            plain.push(*byte);
+        }
+    }
+    plain
+}
+
+/// Hears a session's terminal until the shell and all its children are gone.
+async fn listen(session: Arc<Session>, mut running: Running) {
+    let mut buffer = vec![0; 64 << 10];
+    let mut ended = None;
+    loop {
+        tokio::select! {
+            read = session.pty.read(&mut buffer) => match read {
+                Ok(count @ 1..) => {
+                    session.output.append(&buffer[..count]);
+                    session.heard.send_modify(|heard| heard.until += count as u64);
+                }
+                _ => break,
+            },
+            how = running.wait(), if ended.is_none() => ended = Some(how.unwrap_or(Ended::KILLED)),
+            () = session.end.cancelled(), if ended.is_none() => ended = Some(running.kill().await.unwrap_or(Ended::KILLED)),
+        }
+    }
+    let ended = match ended {
+        Some(ended) => ended,
+        // The terminal is closed but the shell lives on without it: nobody could reach it.
+        None => running.kill().await.unwrap_or(Ended::KILLED),
+    };
+    {
+        let mut facts = session.held();
+        facts.state = "closed".to_owned();
+        (facts.exit_code, facts.signal, facts.updated_at_ms) = (ended.code, ended.signal, session.clock.now_ms());
+    }
+    session.heard.send_modify(|heard| heard.eof = true);
+}

@@ -1,0 +1,108 @@
+//! What an agent's programs find around them. Inside, the names of the namespace are real paths: `/agents/self`,
+//! `/projects/<id>/fs`, `/global`.
+
+use std::path::{Path, PathBuf};
+
+use crate::sandbox::{Bind, Limits, Link, Plan};
+
+/// An agent's share of the host, from which every plan is made.
+#[derive(Clone, Debug, Default)]
+pub struct World {
+    pub agent: String,
+    /// Where the namespace is mounted; nowhere in tests without FUSE.
+    pub mount: Option<PathBuf>,
+    pub projects: Vec<Project>,
+    pub network: bool,
+    /// The mountspec allows programs to run where walls are missing.
+    pub unconfined: bool,
+    pub limits: Limits,
+}
+
+/// A directory of the host, in a project of the agent's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Project {
+    pub id: String,
+    /// Where it shows under the project's `fs`: `/` or `/docs`.
+    pub at: PathBuf,
+    pub source: PathBuf,
+    pub read_only: bool,
+}
+
+impl World {
+    /// A plan for a program of this agent's, not yet told what to run.
+    pub fn plan(&self, argv: Vec<String>) -> Plan {
+        let mut plan = Plan::new(self.agent.clone(), argv);
+        (plan.network, plan.unconfined, plan.limits) = (self.network, self.unconfined, self.limits.clone());
+        if let Some(mount) = &self.mount {
+            plan.binds.push(tree(mount, &Path::new("agents").join(&self.agent), false));
+            for name in ["global", "meta", "nodes"] {
+                plan.binds.push(tree(mount, Path::new(name), false));
+            }
+            plan.links.push(Link { path: "/agents/self".into(), to: PathBuf::from(&self.agent) });
+        }
+        for project in &self.projects {
+            plan.binds.push(Bind {
+                source: project.source.clone(),
+                target: place(project),
+                read_only: project.read_only,
+            });
+        }
+        plan.cwd = self.projects.first().map_or_else(|| PathBuf::from("/home"), place);
+        plan
+    }
+}
+
+/// A part of the mounted namespace, under its own name.
+fn tree(mount: &Path, name: &Path, read_only: bool) -> Bind {
+    Bind { source: mount.join(name), target: Path::new("/").join(name), read_only }
+}
+
+fn place(project: &Project) -> PathBuf {
+    let below: PathBuf = project.at.strip_prefix("/").unwrap_or(&project.at).to_owned();
+    Path::new("/projects").join(&project.id).join("fs").join(below).components().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_finds_its_own_subtree_and_its_projects_and_no_other() {
+        let project = |id: &str, at: &str, read_only| Project {
+            id: id.into(),
+            at: at.into(),
+            source: Path::new("/srv").join(id),
+            read_only,
+        };
+        let world = World {
+            agent: "charon".into(),
+            mount: Some("/mnt/a".into()),
+            projects: vec![project("here", "/", true), project("site", "/docs", false)],
+            ..World::default()
+        };
+        let plan = world.plan(vec!["true".into()]);
+        plan.check().unwrap();
+        let mut shown = String::new();
+        for bind in plan.ordered() {
+            let mode = if bind.read_only { "ro" } else { "rw" };
+            shown += &format!("{} {} {mode}\n", bind.target.display(), bind.source.display());
+        }
+        expect_test::expect![[r"
+            /global /mnt/a/global rw
+            /meta /mnt/a/meta rw
+            /nodes /mnt/a/nodes rw
+            /agents/charon /mnt/a/agents/charon rw
+            /projects/here/fs /srv/here ro
+            /projects/site/fs/docs /srv/site rw
+        "]]
+        .assert_eq(&shown);
+        assert_eq!(plan.cwd, Path::new("/projects/here/fs"));
+        assert_eq!(plan.links, [Link { path: "/agents/self".into(), to: "charon".into() }]);
+    }
+
+    #[test]
+    fn without_a_mount_and_projects_there_is_only_a_home() {
+        let plan = World { agent: "charon".into(), ..World::default() }.plan(vec!["true".into()]);
+        assert_eq!((plan.binds.len(), plan.cwd.as_path()), (0, Path::new("/home")));
+    }
+}

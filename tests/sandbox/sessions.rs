@@ -1,0 +1,136 @@
+//! Shells that stay.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use acheron::clock::Clock;
+use acheron::error::Code;
+use acheron::sandbox::Plan;
+use acheron::services::terminal::{Session, Size, signal_named};
+
+use crate::{block, program};
+
+const LONG: Duration = Duration::from_secs(120);
+
+async fn session(shell: &str) -> Arc<Session> {
+    let mut plan = Plan::new("charon", [shell, "-i"]);
+    plan.env.insert("PS1".into(), "$ ".into());
+    Session::start(program(), plan, "term-1".into(), Size { cols: 80, rows: 24 }, Clock::at(5)).await.unwrap()
+}
+
+/// Reads until the output contains `word`.
+async fn until(session: &Session, word: &str) -> String {
+    let (mut text, mut at) = (String::new(), 0);
+    while !text.contains(word) {
+        let piece = session.read(at, 4096, LONG).await;
+        assert!(!piece.eof, "closed after {text:?}");
+        text += &String::from_utf8(piece.bytes).unwrap();
+        at = piece.next;
+    }
+    text
+}
+
+/// Runs a command: what it printed, and its exit code.
+async fn exec(session: &Session, token: &str, command: &str) -> (String, i32) {
+    let answered = session.exec(command, token, LONG, 1 << 20, &|_| (), std::future::pending()).await.unwrap();
+    (String::from_utf8_lossy(&answered.output.kept).into_owned(), answered.exit_code)
+}
+
+#[test]
+fn the_state_of_the_shell_persists_between_commands() {
+    block(async {
+        for shell in ["bash", "sh"] {
+            let session = session(shell).await;
+            assert_eq!(exec(&session, "t1", "cd /tmp && X='a b'; pwd").await, ("/tmp\n".into(), 0), "{shell}");
+            assert_eq!(exec(&session, "t2", "echo \"$X\"; pwd\n(exit 3)").await, ("a b\n/tmp\n".into(), 3), "{shell}");
+            assert_eq!(exec(&session, "t3", "cat; no-such-program 2>/dev/null").await, (String::new(), 127), "{shell}");
+            assert_eq!(exec(&session, "t4", "if then").await.1, 2, "{shell}");
+            assert_eq!(exec(&session, "t5", "tty; stty size").await, ("/dev/console\n24 80\n".into(), 0), "{shell}");
+            assert_eq!(exec(&session, "t6", "exit 9").await.1, 9, "{shell}");
+            assert_eq!((session.facts().state.as_str(), session.facts().exit_code), ("closed", Some(9)));
+        }
+    });
+}
+
+#[test]
+fn long_and_odd_commands_arrive_as_they_are() {
+    block(async {
+        let session = session("sh").await;
+        let text = "x\ty '\"$!\\`é\n".repeat(800);
+        let command = format!("cat <<'END'\n{text}END\n");
+        assert_eq!(exec(&session, "t1", &command).await, (text, 0));
+        session.close().await;
+    });
+}
+
+#[test]
+fn a_reader_that_comes_back_goes_on_where_it_stopped() {
+    block(async {
+        let session = session("sh").await;
+        session.write(b"stty -echo; echo one''-; echo t''wo\n").await.unwrap();
+        let seen = until(&session, "two").await;
+        let offset = seen.find("one-").unwrap() as u64;
+        let piece = session.read(offset, 4, LONG).await;
+        assert_eq!((piece.bytes.as_slice(), piece.offset, piece.next), (&b"one-"[..], offset, offset + 4));
+        assert!(!piece.eof);
+        session.close().await;
+        let rest = session.read(piece.next, 1000, LONG).await;
+        assert!(rest.eof && rest.bytes.starts_with(b"\r\ntwo"), "{rest:?}");
+        assert_eq!(session.write(b"x").await.unwrap_err().message, "the session 'term-1' is closed");
+    });
+}
+
+#[test]
+fn a_wait_for_output_that_does_not_come_ends() {
+    block(async {
+        let session = session("sh").await;
+        until(&session, "$ ").await;
+        let nothing = session.read(1 << 40, 10, Duration::ZERO).await;
+        assert_eq!((nothing.bytes.len(), nothing.eof), (0, false));
+        session.close().await;
+    });
+}
+
+#[test]
+fn a_signal_reaches_what_runs_in_the_foreground() {
+    block(async {
+        let session = session("bash").await;
+        session.write(b"sleep 600 || echo inter''rupted; read x\n").await.unwrap();
+        // The echo of the line says that it was typed, not that it runs: signal until it is heard.
+        let mut at = 0;
+        let mut text = String::new();
+        while !text.contains("\ninterrupted") {
+            _ = session.signal(signal_named("TERM").unwrap());
+            let piece = session.read(at, 4096, Duration::from_millis(20)).await;
+            text += &String::from_utf8_lossy(&piece.bytes);
+            at = piece.next;
+        }
+        session.close().await;
+    });
+}
+
+#[test]
+fn a_deadline_ends_the_command_and_keeps_the_shell() {
+    block(async {
+        let session = session("bash").await;
+        assert_eq!(exec(&session, "t1", "X=kept").await, (String::new(), 0));
+        for (token, command) in [("t2", "sleep 600"), ("t3", "while :; do :; done"), ("t4", "trap '' INT; sleep 600")] {
+            let late =
+                session.exec(command, token, Duration::from_millis(100), 10, &|_| (), std::future::pending()).await;
+            assert_eq!(late.unwrap_err().code, Code::Timeout, "{command}");
+            assert_eq!(exec(&session, &format!("{token}x"), "echo $X").await, ("kept\n".into(), 0), "{command}");
+        }
+        session.close().await;
+    });
+}
+
+#[test]
+fn the_window_has_the_size_it_was_given() {
+    block(async {
+        let session = session("bash").await;
+        session.resize(Size { cols: 100, rows: 30 }).unwrap();
+        assert_eq!(exec(&session, "t1", "stty size").await, ("30 100\n".into(), 0));
+        assert_eq!((session.facts().cols, session.facts().exec_count), (100, 1));
+        session.close().await;
+    });
+}
