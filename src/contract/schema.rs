@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::Operation;
 
-pub(super) const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+pub const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// What the type of a command says about one operation.
 pub(super) struct Request {

@@ -97,6 +97,28 @@ impl Job {
         }
     }
 
+    /// A job of an earlier life of the host, as its journal has it.
+    pub fn from_row(row: &crate::store::jobs::Job) -> Self {
+        let effect = match row.effect.as_str() {
+            "write" => Effect::Write,
+            _ => Effect::Execute,
+        };
+        let call = Call {
+            agent: row.agent.clone(),
+            service: row.service.clone(),
+            operation: row.operation.clone(),
+            effect,
+            idempotent: row.idempotent,
+            deadline: Duration::from_secs(600),
+            correlation_id: row.correlation_id.clone(),
+            principal: Principal::named(&row.principal),
+            arguments: row.request.clone(),
+        };
+        let job = Job::new(row.id.clone(), call, row.created_at_ms);
+        job.update(|now| now.attempt = row.attempt);
+        job
+    }
+
     pub fn now(&self) -> Now {
         self.now.borrow().clone()
     }

@@ -58,6 +58,12 @@ pub async fn run(book: &Book, room: &Room, job: Arc<Job>, work: impl FnOnce() ->
     ended(&job);
 }
 
+/// Ends a job that nobody can run any more.
+pub fn abandon(book: &Arc<Book>, job: Arc<Job>, error: Error) {
+    let book = book.clone();
+    tokio::spawn(async move { settle(&book, &job, Err(error)).await });
+}
+
 async fn begin(book: &Book, job: &Arc<Job>, work: impl FnOnce() -> Work) -> Result<Value> {
     let now = book.clock().now_ms();
     job.update(|it| {

@@ -1,3 +1,31 @@
-//! The services that ship with the host.
+//! The services of the house, one file or folder each: a pure core first, the service last.
+//!
+//! A new one is a module here and a line in [`all`].
 
+pub mod memory;
+pub mod phases;
+pub mod prompts;
+pub mod search_code;
+mod shared;
+pub mod symbols;
 pub mod terminal;
+mod world;
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::service::Serve;
+use crate::vfs::Node;
+
+pub use shared::Shared;
+pub use world::World;
+
+/// Every service of one agent.
+pub fn all(_world: &World) -> Result<Vec<Arc<dyn Serve>>> {
+    Ok(vec![])
+}
+
+/// What stands in an agent's directory without being a service.
+pub fn rooms(_world: &World) -> Result<Vec<(String, Node)>> {
+    Ok(vec![])
+}

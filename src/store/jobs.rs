@@ -165,6 +165,15 @@ pub fn unsettled(conn: &Connection) -> Result<Vec<Job>> {
     select.query_map([], |row| Ok(read(row)))?.map(|row| row?).collect()
 }
 
+/// Agent, id and correlation id of every job that has ended, oldest first.
+pub fn names(conn: &Connection) -> Result<Vec<(String, String, Option<String>)>> {
+    let mut select = conn.prepare_cached(
+        "SELECT agent, id, correlation_id FROM jobs WHERE state NOT IN ('queued', 'running') ORDER BY id",
+    )?;
+    let found = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
 /// What the start of a host found unfinished, oldest first.
 #[derive(Debug, Default, PartialEq)]
 pub struct Recovered {

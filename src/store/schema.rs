@@ -6,7 +6,8 @@ use rusqlite::Connection;
 
 use crate::error::{Error, Result};
 
-pub(super) const STEPS: &[&str] = &[include_str!("steps/1-journal.sql"), include_str!("steps/2-memory.sql")];
+pub(super) const STEPS: &[&str] =
+    &[include_str!("steps/1-journal.sql"), include_str!("steps/2-memory.sql"), include_str!("steps/3-symbols.sql")];
 
 /// Takes the steps that are missing, each in a transaction of its own.
 pub(super) fn migrate(conn: &mut Connection, steps: &[&str]) -> Result<()> {

@@ -12,7 +12,9 @@ CREATE TABLE memories (
     id              INTEGER PRIMARY KEY,
     agent           INTEGER NOT NULL REFERENCES memory_agents (number),
     name            TEXT NOT NULL,
+    -- the latest one, and its tokens
     version         INTEGER NOT NULL,
+    tokens          INTEGER NOT NULL DEFAULT 0,
     deleted         INTEGER NOT NULL DEFAULT 0,
     write_protected INTEGER NOT NULL,
     unevictable     INTEGER NOT NULL,
@@ -23,7 +25,8 @@ CREATE TABLE memories (
     left_at_ms      INTEGER,
     UNIQUE (agent, name)
 );
-CREATE INDEX memories_active ON memories (agent, used) WHERE used IS NOT NULL;
+-- everything that the rule of eviction asks for
+CREATE INDEX memories_active ON memories (agent, used, tokens, pinned, unevictable) WHERE used IS NOT NULL;
 CREATE INDEX memories_left ON memories (agent, left_at_ms) WHERE tombstone IS NOT NULL;
 
 CREATE TABLE memory_versions (
@@ -48,3 +51,7 @@ CREATE VIRTUAL TABLE memory_now USING fts5 (
 CREATE VIRTUAL TABLE memory_ever USING fts5 (
     name, content, tokenize = 'unicode61 remove_diacritics 2', content = '', contentless_delete = 1
 );
+
+-- A word in the name says more than one in the text.
+INSERT INTO memory_now (memory_now, rank) VALUES ('rank', 'bm25(4.0, 1.0)');
+INSERT INTO memory_ever (memory_ever, rank) VALUES ('rank', 'bm25(4.0, 1.0)');

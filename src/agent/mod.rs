@@ -1,0 +1,11 @@
+//! One agent's turns: from an input to a reply, a call at a time.
+//!
+//! What is decided is decided by pure functions over the transcript ([`step`], [`protocol`], [`budget`], [`context`]);
+//! the rest carries it out. An agent has no hands but the three file tools.
+
+pub mod budget;
+pub mod context;
+pub mod protocol;
+pub mod step;
+mod strict;
+pub mod transcript;

@@ -1,0 +1,316 @@
+//! What a model's answer means: exactly one call, or a fault that says precisely what was wrong.
+//!
+//! Total: every text is one or the other. Each byte is looked at a bounded number of times, and what is not part of the
+//! one call is skipped, not kept, so a large hostile answer costs time in proportion and hardly any memory.
+
+use std::fmt;
+
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use super::strict::{Strict, Why};
+use crate::file_tools::{Misuse, Tool};
+use crate::model::Said;
+
+/// One call, as the model made it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Call {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    #[serde(flatten)]
+    pub tool: Tool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    ZeroCalls,
+    ManyCalls,
+    ProseAround,
+    NativeCall,
+    UnknownTool,
+    BadArguments,
+    NotJson,
+}
+
+impl Fault {
+    pub fn name(self) -> &'static str {
+        match self {
+            Fault::ZeroCalls => "zero_calls",
+            Fault::ManyCalls => "many_calls",
+            Fault::ProseAround => "prose_around",
+            Fault::NativeCall => "native_call",
+            Fault::UnknownTool => "unknown_tool",
+            Fault::BadArguments => "bad_arguments",
+            Fault::NotJson => "not_json",
+        }
+    }
+}
+
+/// A fault and its sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    pub fault: Fault,
+    pub why: String,
+}
+
+fn wrong<T>(fault: Fault, why: impl Into<String>) -> Result<T, Wrong> {
+    Err(Wrong { fault, why: why.into() })
+}
+
+/// Longer ids are cut: they are only for the model's own orientation.
+const LONGEST_ID: usize = 128;
+
+/// Reads a whole answer, with what the provider noticed beside the text.
+pub fn read(said: &Said) -> Result<Call, Wrong> {
+    if said.native_call {
+        return wrong(Fault::NativeCall, "the provider's own function calling was used; write the JSON object as text");
+    }
+    parse(&said.text)
+}
+
+/// Splits reasoning that a model puts before its answer, in the tags that open models use, from the answer itself.
+///
+/// A block that leads the answer is a thought, as it would be if the provider had parted it; anywhere else it is prose.
+pub fn thoughts(text: &str) -> (Option<&str>, &str) {
+    let start = text.trim_start();
+    for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
+        if let Some((thought, rest)) = start.strip_prefix(open).and_then(|inner| inner.split_once(close)) {
+            return (Some(thought.trim()), rest);
+        }
+    }
+    (None, text)
+}
+
+/// Reads the text of an answer.
+pub fn parse(text: &str) -> Result<Call, Wrong> {
+    let text = thoughts(text).1.trim_start_matches('\u{feff}').trim();
+    if text.is_empty() {
+        return wrong(Fault::ZeroCalls, "the answer is empty; exactly one call is needed");
+    }
+    if let Some(tag) = NATIVE_TAGS.into_iter().find(|tag| text.starts_with(tag)) {
+        return wrong(Fault::NativeCall, format!("the answer begins with `{tag}`, a provider's own way of calling"));
+    }
+    if !text.starts_with('{') {
+        return no_object_first(text);
+    }
+    let (answer, rest) = object(text)?;
+    let rest = rest.trim_start();
+    if !rest.is_empty() {
+        return match object(rest) {
+            Ok((Answer { calls: Some(_), .. }, _)) => {
+                wrong(Fault::ManyCalls, "the answer has more than one object; give one, with one call")
+            }
+            _ => wrong(Fault::ProseAround, "text follows the JSON object; nothing may stand beside it"),
+        };
+    }
+    answer.judge()
+}
+
+/// How native calls begin when a model writes them out as text.
+const NATIVE_TAGS: [&str; 7] =
+    ["<tool_call>", "<function_call", "<function=", "<invoke", "[TOOL_CALLS]", "<|python_tag|>", "<|tool"];
+
+/// The answer begins with something else. One look inside tells prose around an object from no object at all.
+fn no_object_first(text: &str) -> Result<Call, Wrong> {
+    let inside = text.find("{\"tool_calls\"").or_else(|| text.find('{'));
+    if let Some(at) = inside
+        && let Ok((Answer { calls: Some(_), .. }, _)) = object(&text[at..])
+    {
+        let why = match text.starts_with("```") {
+            true => "a code fence stands around the JSON object; leave it out",
+            false => "text stands before the JSON object; nothing may stand beside it",
+        };
+        return wrong(Fault::ProseAround, why);
+    }
+    if let Some(tag) = NATIVE_TAGS.into_iter().find(|tag| text.contains(tag)) {
+        return wrong(Fault::NativeCall, format!("the answer has `{tag}` in it, a provider's own way of calling"));
+    }
+    match text.starts_with(['[', '"']) {
+        true => wrong(Fault::NotJson, "the answer is JSON, but no object; give an object with `tool_calls`"),
+        false => wrong(Fault::NotJson, "the answer is no JSON object; words for people go into a reply by file_write"),
+    }
+}
+
+/// Reads one object at the start of the text; returns what follows it.
+fn object(text: &str) -> Result<(Answer, &str), Wrong> {
+    let mut reader = serde_json::Deserializer::from_str(text).into_iter::<Answer>();
+    match reader.next() {
+        Some(Ok(answer)) => Ok((answer, &text[reader.byte_offset()..])),
+        Some(Err(error)) => wrong(Fault::NotJson, format!("the JSON is broken: {error}")),
+        None => wrong(Fault::NotJson, "there is no JSON"),
+    }
+}
+
+/// The object, as far as it matters.
+#[derive(Default)]
+struct Answer {
+    calls: Option<Calls>,
+    /// `tool_calls` stands in it twice.
+    twice: bool,
+    /// A key that only a native call has.
+    native: Option<String>,
+}
+
+enum Calls {
+    List {
+        first: Option<Result<Strict, Why>>,
+        count: u64,
+    },
+    /// Something else than a list.
+    Other,
+}
+
+impl Answer {
+    fn judge(self) -> Result<Call, Wrong> {
+        if self.twice {
+            return wrong(Fault::ManyCalls, "`tool_calls` stands in the object twice");
+        }
+        match (self.calls, self.native) {
+            (Some(Calls::List { first: None, .. }), _) => wrong(Fault::ZeroCalls, "`tool_calls` is empty"),
+            (Some(Calls::List { first: Some(first), count: 1 }), _) => match first {
+                Ok(call) => one(call),
+                Err(Why(why)) => wrong(Fault::BadArguments, format!("the call is not readable: {why}")),
+            },
+            (Some(Calls::List { count, .. }), _) => wrong(
+                Fault::ManyCalls,
+                format!("`tool_calls` has {count} calls; give exactly one, then see its result"),
+            ),
+            (Some(Calls::Other), _) => wrong(Fault::BadArguments, "`tool_calls` is not a list"),
+            (None, Some(key)) => wrong(
+                Fault::NativeCall,
+                format!("the object has `{key}`, as a provider's own call has; put the call into `tool_calls`"),
+            ),
+            (None, None) => wrong(Fault::ZeroCalls, "the object has no `tool_calls`"),
+        }
+    }
+}
+
+/// Reads the one call.
+fn one(call: Strict) -> Result<Call, Wrong> {
+    let serde_json::Value::Object(mut call) = call.0 else {
+        return wrong(Fault::BadArguments, "a call is an object with `name` and `arguments`");
+    };
+    if call.contains_key("function") || call.get("type").is_some_and(|kind| kind == "function" || kind == "tool_use") {
+        return wrong(Fault::NativeCall, "the call has a provider's own form; give `name` and `arguments` directly");
+    }
+    let id = match call.shift_remove("id") {
+        None | Some(serde_json::Value::Null) => None,
+        Some(serde_json::Value::String(id)) => Some(id.chars().take(LONGEST_ID).collect()),
+        Some(other) => Some(other.to_string().chars().take(LONGEST_ID).collect()),
+    };
+    let Some(serde_json::Value::String(name)) = call.shift_remove("name") else {
+        return wrong(Fault::BadArguments, "the call has no `name`, which is a string");
+    };
+    let arguments = match call.shift_remove("arguments") {
+        None => serde_json::Map::new(),
+        Some(serde_json::Value::Object(arguments)) => arguments,
+        Some(serde_json::Value::String(_)) => {
+            return wrong(Fault::BadArguments, "`arguments` is a string; write the object itself");
+        }
+        Some(_) => return wrong(Fault::BadArguments, "`arguments` is not an object"),
+    };
+    match Tool::read(&name, arguments) {
+        Err(Misuse::Unknown(why)) => wrong(Fault::UnknownTool, why),
+        _ if !call.is_empty() => {
+            let strange = call.keys().next().map_or("", String::as_str);
+            let strange: String = strange.chars().take(80).collect();
+            wrong(Fault::BadArguments, format!("a call has `id`, `name` and `arguments`, but no `{strange}`"))
+        }
+        Err(Misuse::Arguments(why)) => wrong(Fault::BadArguments, why),
+        Ok(tool) => Ok(Call { id, tool }),
+    }
+}
+
+impl<'de> Deserialize<'de> for Answer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys;
+        impl<'de> Visitor<'de> for Keys {
+            type Value = Answer;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Answer, A::Error> {
+                let mut answer = Answer::default();
+                while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
+                    match &*key {
+                        "tool_calls" if answer.calls.is_none() => answer.calls = Some(map.next_value()?),
+                        "tool_calls" => {
+                            answer.twice = true;
+                            map.next_value::<IgnoredAny>()?;
+                        }
+                        // Words beside the calls are the model's own affair.
+                        key => {
+                            if matches!(key, "function_call" | "function" | "name" | "tool" | "arguments" | "tool_use")
+                            {
+                                answer.native.get_or_insert_with(|| key.to_owned());
+                            }
+                            map.next_value::<IgnoredAny>()?;
+                        }
+                    }
+                }
+                Ok(answer)
+            }
+        }
+        deserializer.deserialize_map(Keys)
+    }
+}
+
+impl<'de> Deserialize<'de> for Calls {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct List;
+        impl<'de> Visitor<'de> for List {
+            type Value = Calls;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a list")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Calls, A::Error> {
+                let mut room = super::strict::ROOM;
+                let first = seq.next_element_seed(super::strict::Reading(&mut room))?;
+                let mut count = u64::from(first.is_some());
+                while seq.next_element::<IgnoredAny>()?.is_some() {
+                    count += 1;
+                }
+                Ok(Calls::List { first, count })
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Calls, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Calls::Other)
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Calls, E> {
+                Ok(Calls::Other)
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Calls, E> {
+                Ok(Calls::Other)
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Calls, E> {
+                Ok(Calls::Other)
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Calls, E> {
+                Ok(Calls::Other)
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Calls, E> {
+                Ok(Calls::Other)
+            }
+
+            fn visit_unit<E>(self) -> Result<Calls, E> {
+                Ok(Calls::Other)
+            }
+        }
+        deserializer.deserialize_any(List)
+    }
+}
+
+#[cfg(test)]
+#[path = "protocol_tests.rs"]
+mod tests;

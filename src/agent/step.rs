@@ -1,0 +1,174 @@
+//! What to do next, by what has happened. Pure: the transcript is the program counter.
+//!
+//! ```text
+//! began ─→ ask ─→ said ─→ act ─→ outcome ─→ ask … ─→ rest
+//!                   └ fault ─→ ask, at most three times in a row
+//! ```
+
+use serde_json::{Value, json};
+
+use super::budget::{Limits, Spent, Standing, standing};
+use super::protocol::{self, Call};
+use super::transcript::{End, Record};
+use crate::error::Error;
+use crate::file_tools::Tool;
+
+/// How many answers in a row may be none.
+const FAULTS: usize = 3;
+/// How often in a row the same call may fail.
+const FAILURES: usize = 3;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Ask the model.
+    Ask,
+    /// Perform this call, after recording the intent if it acts.
+    Act(Call),
+    /// Record that this call was cut off by a crash. It is not performed again.
+    Interrupted(Call),
+    Rest(End),
+}
+
+/// The next thing to do.
+pub fn next(records: &[Record]) -> Next {
+    match records.last() {
+        None => Next::Rest(End::failed("internal", Error::internal("a turn without a beginning"))),
+        Some(Record::Ended { end, .. }) => Next::Rest(end.clone()),
+        Some(Record::Began { .. }) => ask(records),
+        Some(Record::Said { said, .. }) => match protocol::read(said) {
+            Ok(call) => Next::Act(call),
+            Err(wrong) if faults(records) >= FAULTS => {
+                let name = wrong.fault.name();
+                let said = format!("the model broke the protocol {FAULTS} times in a row: {name}: {}", wrong.why);
+                Next::Rest(End::failed("protocol_fault", Error::provider(said)))
+            }
+            Err(_) => ask(records),
+        },
+        Some(Record::Intent { call, .. }) if call.tool.acts() => Next::Interrupted(call.clone()),
+        Some(Record::Intent { call, .. }) => Next::Act(call.clone()),
+        Some(Record::Outcome { result, .. }) => {
+            let calls = calls(records);
+            let Some((call, _)) = calls.last() else { return ask(records) };
+            if let Some(text) = reply(&call.tool).filter(|_| error(result).is_none()) {
+                return Next::Rest(End::Replied(text.to_owned()));
+            }
+            if failures(&calls) >= FAILURES {
+                let name = call.tool.name();
+                let why = error(result).and_then(|error| error["message"].as_str()).unwrap_or_default();
+                let said = format!("the same {name} failed {FAILURES} times in a row: {why}");
+                return Next::Rest(End::failed("repeated_failure", Error::failed(said)));
+            }
+            ask(records)
+        }
+    }
+}
+
+/// Asks, unless a budget is used up. What was paid for already is always carried out first.
+fn ask(records: &[Record]) -> Next {
+    match standing(&limits(records), &Spent::of(records)) {
+        Standing::Over(what) => {
+            let error = Error::budget_exceeded(format!("the turn has used up its {what}"));
+            Next::Rest(End::failed("budget_exceeded", error))
+        }
+        _ => Next::Ask,
+    }
+}
+
+/// The limits under which the turn began.
+pub fn limits(records: &[Record]) -> Limits {
+    match records.first() {
+        Some(Record::Began { limits, .. }) => *limits,
+        _ => Limits::default(),
+    }
+}
+
+/// What the model is told of a round: the result of its call, or what was wrong with its answer.
+pub fn told(records: &[Record]) -> Option<Value> {
+    let mut told = match records.last()? {
+        Record::Said { said, .. } => {
+            let wrong = protocol::read(said).err()?;
+            json!({"protocol_fault": {
+                "fault": wrong.fault.name(), "message": wrong.why, "in_a_row": faults(records), "allowed": FAULTS,
+                "expected": {"tool_calls": [{"name": "file_read | file_write | file_list", "arguments": {}}]},
+            }})
+        }
+        Record::Outcome { result, .. } => {
+            let calls = calls(records);
+            let (call, _) = calls.last()?;
+            let mut told = json!({});
+            if let Some(id) = &call.id {
+                told["id"] = id.as_str().into();
+            }
+            told["name"] = call.tool.name().into();
+            match error(result) {
+                Some(error) => told["error"] = error.clone(),
+                None => told["result"] = result.clone(),
+            }
+            if failures(&calls) == FAILURES - 1 {
+                told["notice"] = "this same call has failed twice; once more ends the turn, so change it".into();
+            }
+            json!({ "tool_result": told })
+        }
+        _ => return None,
+    };
+    if let Standing::Soft(what) = standing(&limits(records), &Spent::of(records)) {
+        told["budget"] = format!("four fifths of this turn's {what} are used; come to the reply").into();
+    }
+    Some(told)
+}
+
+/// How many answers at the end of the transcript were none.
+fn faults(records: &[Record]) -> usize {
+    let said = records.iter().rev().filter_map(|record| match record {
+        Record::Said { said, .. } => Some(protocol::read(said).is_err()),
+        Record::Outcome { .. } => Some(false),
+        _ => None,
+    });
+    said.take_while(|fault| *fault).count()
+}
+
+/// The last calls with their results, in order: as many as matter, since this is asked at every step.
+fn calls(records: &[Record]) -> Vec<(Call, Option<&Value>)> {
+    let mut calls = Vec::new();
+    let mut outcome = None;
+    for record in records.iter().rev() {
+        match record {
+            Record::Said { said, .. } => {
+                calls.extend(protocol::read(said).ok().map(|call| (call, outcome.take())));
+                if calls.len() == FAILURES {
+                    break;
+                }
+            }
+            Record::Outcome { result, .. } => outcome = Some(result),
+            _ => (),
+        }
+    }
+    calls.reverse();
+    calls
+}
+
+/// How often the last call has failed in a row, in the same words.
+fn failures(calls: &[(Call, Option<&Value>)]) -> usize {
+    let Some((last, _)) = calls.last() else { return 0 };
+    let same = calls
+        .iter()
+        .rev()
+        .take_while(|(call, result)| call.tool == last.tool && result.is_some_and(|result| error(result).is_some()));
+    same.count()
+}
+
+fn error(result: &Value) -> Option<&Value> {
+    result.get("error").filter(|error| error.is_object())
+}
+
+/// The text, if the call is a reply to who spoke.
+pub fn reply(tool: &Tool) -> Option<&str> {
+    let Tool::Write(write) = tool else { return None };
+    let path = crate::vfs::normal(&write.path).ok()?;
+    let (agents, rest) = path.strip_prefix("/agents/")?.split_once('/')?;
+    (!agents.is_empty() && rest == "chat/control/reply").then_some(write.content.as_str())
+}
+
+#[cfg(test)]
+#[path = "step_tests.rs"]
+mod tests;

@@ -1,0 +1,179 @@
+//! What happened in a turn, in order: the program counter of the loop, as lines in a file.
+//!
+//! A line is on the disk before it is acted upon. The last line may be torn by a crash and is then forgotten: it was
+//! never acted upon.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::budget::Limits;
+use super::protocol::Call;
+use crate::error::{Error, Result};
+use crate::model::{Prices, Said};
+use crate::place::Place;
+
+/// What set a turn going.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// Somebody wrote to the chat.
+    Chat,
+    /// A selector fired.
+    Wake(String),
+    /// Another agent gave this as a task.
+    Task(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Record {
+    Began {
+        at_ms: u64,
+        job_id: String,
+        source: Source,
+        input: String,
+        limits: Limits,
+        prices: Prices,
+    },
+    /// The model answered, after so many milliseconds.
+    Said {
+        at_ms: u64,
+        ms: u64,
+        said: Said,
+    },
+    /// This is going to be done, and must not be done twice.
+    Intent {
+        at_ms: u64,
+        call: Call,
+    },
+    /// A call has ended; part of its time may have been spent waiting for something to happen.
+    Outcome {
+        at_ms: u64,
+        ms: u64,
+        parked_ms: u64,
+        result: Value,
+    },
+    Ended {
+        at_ms: u64,
+        end: End,
+    },
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    Replied(String),
+    /// `why` is one word: `protocol_fault`, `repeated_failure`, `budget_exceeded`, `provider_error`, `cancelled` …
+    Failed {
+        why: String,
+        error: Error,
+    },
+}
+
+impl End {
+    pub fn failed(why: &str, error: Error) -> End {
+        End::Failed { why: why.to_owned(), error }
+    }
+}
+
+/// A transcript and its file.
+pub struct Transcript {
+    place: Arc<Place>,
+    name: String,
+    records: Vec<Record>,
+}
+
+impl Transcript {
+    /// A new one, with nothing in it and no file yet.
+    pub fn new(place: Arc<Place>, name: String) -> Self {
+        Transcript { place, name, records: Vec::new() }
+    }
+
+    /// One that is there, as far as it is whole. A torn last line is cut from the file.
+    pub fn open(place: Arc<Place>, name: String) -> Result<Self> {
+        let bytes = place.read(&name)?;
+        let (records, whole) = read(&bytes).map_err(|why| Error::internal(format!("{name}: {why}")))?;
+        if whole < bytes.len() {
+            place.write(&name, &bytes[..whole])?;
+        }
+        Ok(Transcript { place, name, records })
+    }
+
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Adds records; returns when they are on the disk. Blocks for as long as the disk does.
+    pub fn append(&mut self, records: impl IntoIterator<Item = Record>) -> Result<()> {
+        let records: Vec<_> = records.into_iter().collect();
+        let mut lines = Vec::new();
+        for record in &records {
+            serde_json::to_writer(&mut lines, record).map_err(|error| Error::internal(error.to_string()))?;
+            lines.push(b'\n');
+        }
+        self.place.append(&self.name, &lines)?;
+        self.records.extend(records);
+        Ok(())
+    }
+}
+
+/// The records of a file, and how much of it is whole. A broken line before the last is an error: that is no crash.
+pub fn read(bytes: &[u8]) -> Result<(Vec<Record>, usize), String> {
+    let mut records = Vec::new();
+    let mut at = 0;
+    while let Some(end) = bytes[at..].iter().position(|byte| *byte == b'\n') {
+        let line = &bytes[at..at + end];
+        match serde_json::from_slice(line) {
+            Ok(record) => records.push(record),
+            // A crash may leave the length of the last line right and its bytes wrong.
+            Err(_) if at + end + 1 == bytes.len() => break,
+            Err(error) => return Err(format!("line {}: {error}", records.len() + 1)),
+        }
+        at += end + 1;
+    }
+    Ok((records, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(at_ms: u64) -> Record {
+        Record::Ended { at_ms, end: End::Replied("ok".into()) }
+    }
+
+    #[test]
+    fn a_torn_last_line_is_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Arc::new(Place::open(dir.path()).unwrap());
+        let mut transcript = Transcript::new(place.clone(), "turns/a.ndjson".into());
+        transcript.append([ended(1), ended(2)]).unwrap();
+        place.append("turns/a.ndjson", b"{\"kind\":\"end").unwrap();
+        let mut again = Transcript::open(place.clone(), "turns/a.ndjson".into()).unwrap();
+        assert_eq!(again.records(), [ended(1), ended(2)]);
+        again.append([ended(3)]).unwrap();
+        let last = Transcript::open(place, "turns/a.ndjson".into()).unwrap();
+        assert_eq!(last.records(), [ended(1), ended(2), ended(3)]);
+    }
+
+    #[test]
+    fn every_cut_of_a_file_gives_its_whole_lines() {
+        let text: Vec<u8> =
+            (0..3).flat_map(|at| serde_json::to_vec(&ended(at)).unwrap().into_iter().chain([b'\n'])).collect();
+        for cut in 0..=text.len() {
+            let (records, whole) = read(&text[..cut]).unwrap();
+            assert_eq!(whole, text[..cut].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
+            assert_eq!(records.len(), text[..cut].iter().filter(|byte| **byte == b'\n').count());
+        }
+    }
+
+    #[test]
+    fn damage_in_the_middle_is_an_error() {
+        let line = serde_json::to_string(&ended(1)).unwrap();
+        assert!(read(format!("{line}\nrubbish\n{line}\n").as_bytes()).unwrap_err().starts_with("line 2"));
+        assert_eq!(read(format!("{line}\nrubbish\n").as_bytes()).unwrap().0.len(), 1);
+    }
+}

@@ -1,0 +1,194 @@
+//! The tools on a real directory: a mount of the tree, for a program that is not in this process.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::FileWrite;
+use super::perform::{Entry, Ground, Kind, Taken};
+use super::tagged::{job_of, tagged};
+use crate::error::{Code, Error, Result};
+
+pub struct Outside {
+    root: PathBuf,
+    /// Makes correlation ids.
+    id: Arc<dyn Fn() -> String + Send + Sync>,
+}
+
+impl Outside {
+    pub fn new(root: impl Into<PathBuf>, id: Arc<dyn Fn() -> String + Send + Sync>) -> Self {
+        Outside { root: root.into(), id }
+    }
+
+    /// Where a path of the namespace is. `..` stops at the root, as it does in the tree.
+    fn place(&self, path: &str) -> PathBuf {
+        let mut inner: Vec<&std::ffi::OsStr> = Vec::new();
+        for part in Path::new(path).components() {
+            match part {
+                Component::Normal(name) => inner.push(name),
+                Component::ParentDir => _ = inner.pop(),
+                _ => (),
+            }
+        }
+        self.root.join(inner.iter().collect::<PathBuf>())
+    }
+}
+
+/// Runs what may block where blocking is allowed.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Error::internal(error.to_string()))?
+}
+
+fn options(wait: bool) -> OpenOptions {
+    let mut options = OpenOptions::new();
+    if !wait {
+        options.custom_flags(libc::O_NONBLOCK);
+    }
+    options
+}
+
+fn explained(path: &str) -> impl Fn(std::io::Error) -> Error {
+    let path = path.to_owned();
+    move |error| {
+        let code = match error.raw_os_error() {
+            Some(libc::EINVAL) => Code::InvalidPayload,
+            Some(libc::EOPNOTSUPP) => Code::UnknownOperation,
+            Some(libc::ECANCELED) => Code::Cancelled,
+            Some(libc::ENXIO) => Code::Unavailable,
+            Some(libc::ESTALE) => Code::Conflict,
+            _ => {
+                let Error { code, message } = error.into();
+                return Error::new(code, format!("`{path}`: {message}"));
+            }
+        };
+        Error::new(code, format!("`{path}`: {error}"))
+    }
+}
+
+#[async_trait]
+impl Ground for Outside {
+    async fn read(&self, path: &str, max: usize, wait: bool) -> Result<Taken> {
+        let (place, path) = (self.place(path), path.to_owned());
+        blocking(move || {
+            let file = options(wait).read(true).open(&place).map_err(explained(&path))?;
+            let mut bytes = Vec::new();
+            file.take(max as u64 + 1).read_to_end(&mut bytes).map_err(explained(&path))?;
+            let more = bytes.len() > max;
+            bytes.truncate(max);
+            Ok(Taken { bytes, more })
+        })
+        .await
+    }
+
+    async fn write(&self, call: &FileWrite) -> Result<Option<String>> {
+        let (place, call) = (self.place(&call.path), call.clone());
+        let tagged = tagged(&call.path, &call.content, &(self.id)());
+        let link = tagged.as_ref().map(|(_, link)| self.place(link));
+        blocking(move || {
+            let explain = explained(&call.path);
+            if let Some(parent) = place.parent().filter(|_| call.create_parents) {
+                fs::create_dir_all(parent).map_err(&explain)?;
+            }
+            let mut options = options(call.wait_until_ready);
+            if call.append {
+                options.append(true)
+            } else {
+                options.write(true).truncate(true)
+            };
+            let mut file = match options.open(&place) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    options.create(true).open(&place).map_err(|_| explain(error))?
+                }
+                opened => opened.map_err(&explain)?,
+            };
+            let content = tagged.as_ref().map_or(&call.content, |(content, _)| content);
+            file.write_all(content.as_bytes()).map_err(&explain)?;
+            // What is kept is acknowledged by fsync; control files and the like do not know it.
+            match file.sync_all() {
+                Err(error) if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {
+                    Err(explain(error))?
+                }
+                _ => drop(file),
+            }
+            let target = link.and_then(|link| fs::read_link(link).ok());
+            Ok(target.and_then(|target| job_of(&target.to_string_lossy())))
+        })
+        .await
+    }
+
+    async fn list(&self, path: &str) -> Result<Vec<Entry>> {
+        let (place, path) = (self.place(path), path.to_owned());
+        blocking(move || {
+            let mut entries = Vec::new();
+            for entry in fs::read_dir(&place).map_err(explained(&path))? {
+                let entry = entry.map_err(explained(&path))?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let Ok(meta) = entry.metadata() else { continue }; // gone meanwhile
+                entries.push(match meta.file_type() {
+                    kind if kind.is_dir() => Entry { name, kind: Kind::Directory, size: 0 },
+                    kind if kind.is_symlink() => Entry { name, kind: Kind::Link, size: 0 },
+                    _ => Entry { name, kind: Kind::File, size: meta.len() },
+                });
+            }
+            entries.sort_by(|a, b| a.name.cmp(&b.name));
+            Ok(entries)
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file_tools::{Tool, perform};
+    use serde_json::{Value, json};
+
+    fn tool(name: &str, arguments: Value) -> Tool {
+        Tool::read(name, arguments.as_object().unwrap().clone()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn files_are_written_read_and_listed() {
+        let dir = tempfile::tempdir().unwrap();
+        let ground = Outside::new(dir.path(), Arc::new(|| "c".to_owned()));
+        let said = |name: &'static str, arguments: Value| {
+            let ground = &ground;
+            async move { perform(ground, &tool(name, arguments)).await }
+        };
+        let wrote = said("file_write", json!({"path": "/a/b.txt", "content": "Σχ", "create_parents": true})).await;
+        assert_eq!(wrote, json!({"path": "/a/b.txt", "bytes_written": 4, "ready": true}));
+        let read = said("file_read", json!({"path": "../../a/./b.txt"})).await;
+        assert_eq!(
+            read,
+            json!({"path": "../../a/./b.txt", "content": "Σχ", "bytes": 4, "truncated": false, "ready": true})
+        );
+        let cut = said("file_read", json!({"path": "a/b.txt", "max_bytes": 3})).await;
+        assert_eq!(cut, json!({"path": "a/b.txt", "content": "Σ", "bytes": 2, "truncated": true, "ready": true}));
+        let listed = said("file_list", json!({"recursive": true})).await;
+        assert_eq!(
+            listed,
+            json!({"path": ".", "truncated": false, "entries": [
+                {"path": "a", "type": "directory", "size": 0}, {"path": "a/b.txt", "type": "file", "size": 4}]})
+        );
+        let cut = said("file_list", json!({"recursive": true, "max_entries": 1})).await;
+        assert_eq!(cut["truncated"], true);
+        let refused = said("file_write", json!({"path": "c/d", "content": ""})).await;
+        assert_eq!(refused["error"]["code"], "not_found");
+        assert_eq!(said("file_read", json!({"path": "a"})).await["error"]["code"], "is_a_directory");
+    }
+
+    #[tokio::test]
+    async fn what_is_not_ready_is_said_to_be_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let _other_end = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+        let ground = Outside::new(dir.path(), Arc::new(|| "c".to_owned()));
+        let read = perform(&ground, &tool("file_read", json!({"path": "pipe", "wait_until_ready": false}))).await;
+        assert_eq!(read, json!({"path": "pipe", "content": "", "bytes": 0, "truncated": false, "ready": false}));
+    }
+}

@@ -1,0 +1,142 @@
+//! The tools on the tree of this process, with the caller's own rights.
+//!
+//! The kernel is not in it, but everything else is: the same opening, the same handles, the same refusals. A read that
+//! waits is a future that somebody holds, and costs no thread.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::FileWrite;
+use super::perform::{Entry, Ground, Kind, Taken};
+use super::tagged::{job_of, tagged};
+use crate::error::{Code, Error, Result};
+use crate::vfs::{Answer, Caller, Handle, Node, Open, Tree, normal};
+
+/// Told when a call begins to wait for something to happen (`true`) and when it has happened (`false`).
+pub type Parked = Arc<dyn Fn(bool) + Send + Sync>;
+
+pub struct Inside {
+    pub tree: Tree,
+    pub caller: Caller,
+    /// Makes correlation ids.
+    pub id: Arc<dyn Fn() -> String + Send + Sync>,
+    pub parked: Parked,
+}
+
+impl Inside {
+    async fn wait<T: Send + 'static>(&self, answer: Answer<T>, wait: bool) -> Result<T> {
+        match answer.looked_at() {
+            Answer::Later(future) if wait => {
+                let _parked = Parking::begin(&self.parked);
+                future.await
+            }
+            other => other.unless_later().await,
+        }
+    }
+
+    /// Opens the file to be written, making it and its directories where that is wanted and allowed.
+    fn open(&self, call: &FileWrite) -> Result<Box<dyn Handle>> {
+        let how = if call.append { Open::APPEND } else { Open::WRITE };
+        let missing = match self.tree.open_path(&self.caller, &call.path, how) {
+            Err(error) if error.code == Code::NotFound => error,
+            opened => return opened,
+        };
+        let path = normal(&call.path)?;
+        let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
+        if name.is_empty() {
+            return Err(missing);
+        }
+        let mut at = String::new();
+        for part in dir.split('/').filter(|part| !part.is_empty()) {
+            let above = if at.is_empty() { "/".to_owned() } else { at.clone() };
+            at = format!("{at}/{part}");
+            if call.create_parents && matches!(self.tree.find(&self.caller, &at), Err(e) if e.code == Code::NotFound) {
+                let (above, node) = self.tree.find(&self.caller, &above)?;
+                let Node::Dir(node) = node else { return Err(missing) };
+                self.tree.may_change(&self.caller, &above)?;
+                node.make_dir(&self.caller, part)?;
+            }
+        }
+        let (dir, node) = self.tree.find(&self.caller, if dir.is_empty() { "/" } else { dir }).map_err(|_| missing)?;
+        let Node::Dir(node) = node else {
+            return Err(Error::new(Code::Os(libc::ENOTDIR), format!("`{dir}` is not a directory")));
+        };
+        self.tree.may_change(&self.caller, &dir)?;
+        Ok(node.create(&self.caller, name, how)?.1)
+    }
+
+    async fn put(&self, handle: &dyn Handle, content: &str, call: &FileWrite) -> Result<()> {
+        self.wait(handle.write(0, content.as_bytes()), call.wait_until_ready).await?;
+        self.wait(handle.flush(true), call.wait_until_ready).await
+    }
+}
+
+/// Says that the wait is over, also when it was dropped.
+struct Parking<'a>(&'a Parked);
+
+impl<'a> Parking<'a> {
+    fn begin(parked: &'a Parked) -> Self {
+        parked(true);
+        Parking(parked)
+    }
+}
+
+impl Drop for Parking<'_> {
+    fn drop(&mut self) {
+        (self.0)(false);
+    }
+}
+
+#[async_trait]
+impl Ground for Inside {
+    async fn read(&self, path: &str, max: usize, wait: bool) -> Result<Taken> {
+        const CHUNK: usize = 128 * 1024;
+
+        let handle = self.tree.open_path(&self.caller, path, Open::READ)?;
+        let mut bytes = Vec::new();
+        let read = async {
+            // One byte more than is wanted shows whether there is more.
+            while bytes.len() <= max {
+                let size = CHUNK.min(max + 1 - bytes.len());
+                let chunk = self.wait(handle.read(bytes.len() as u64, size), wait).await?;
+                if chunk.is_empty() {
+                    break;
+                }
+                bytes.extend_from_slice(&chunk);
+            }
+            Ok(())
+        };
+        let read: Result<()> = read.await;
+        handle.closed();
+        read?;
+        let more = bytes.len() > max;
+        bytes.truncate(max);
+        Ok(Taken { bytes, more })
+    }
+
+    async fn write(&self, call: &FileWrite) -> Result<Option<String>> {
+        let tagged = tagged(&call.path, &call.content, &(self.id)());
+        let content = tagged.as_ref().map_or(&call.content, |(content, _)| content);
+        let handle = self.open(call)?;
+        let put = self.put(&*handle, content, call).await;
+        handle.closed();
+        put?;
+        let Some((_, link)) = tagged else { return Ok(None) };
+        let found = self.tree.find(&self.caller, &link);
+        Ok(found.ok().and_then(|(path, _)| job_of(&path)))
+    }
+
+    async fn list(&self, path: &str) -> Result<Vec<Entry>> {
+        let entries = self.tree.list(&self.caller, path)?;
+        let named = entries.into_iter().map(|entry| {
+            let name = entry.path.rsplit('/').next().unwrap_or_default().to_owned();
+            match entry.node {
+                Node::Dir(_) => Entry { name, kind: Kind::Directory, size: 0 },
+                Node::File(file) => Entry { name, kind: Kind::File, size: file.stat().size },
+                Node::Link(_) => Entry { name, kind: Kind::Link, size: 0 },
+            }
+        });
+        Ok(named.collect())
+    }
+}

@@ -1,0 +1,54 @@
+//! How many requests of each kind came.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! requests {
+    ($($name:ident = $word:literal),* $(,)?) => {
+        /// What the kernel asks for.
+        #[derive(Clone, Copy, Debug)]
+        pub enum Asked { $($name),* }
+
+        const WORDS: &[&str] = &[$($word),*];
+    };
+}
+
+requests! {
+    Lookup = "lookup",
+    Forget = "forget",
+    Getattr = "getattr",
+    Setattr = "setattr",
+    Readlink = "readlink",
+    Open = "open",
+    Read = "read",
+    Write = "write",
+    Flush = "flush",
+    Fsync = "fsync",
+    Release = "release",
+    Opendir = "opendir",
+    Readdir = "readdir",
+    Readdirplus = "readdirplus",
+    Releasedir = "releasedir",
+    Statfs = "statfs",
+    Poll = "poll",
+    Ioctl = "ioctl",
+    Create = "create",
+    Mkdir = "mkdir",
+    Remove = "remove",
+    Refused = "refused",
+}
+
+#[derive(Default)]
+pub struct Traffic([AtomicU64; WORDS.len()]);
+
+impl Traffic {
+    pub fn count(&self, asked: Asked) {
+        self.0[asked as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Every kind that came at least once.
+    pub fn counts(&self) -> BTreeMap<&'static str, u64> {
+        let counts = WORDS.iter().zip(&self.0).map(|(word, count)| (*word, count.load(Ordering::Relaxed)));
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+}

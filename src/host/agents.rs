@@ -1,0 +1,140 @@
+//! `agents/`: those who live here, and `self`.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::House;
+use crate::error::{Error, Result};
+use crate::events::{self, Diary};
+use crate::jobs;
+use crate::policy::{Action, Principal};
+use crate::service::{Desk, Warden, directory};
+use crate::services::{self, World};
+use crate::vfs::{Caller, Dir, Link, Listing, Node, live, pretty, text};
+
+const README: &str = "\
+# services
+
+`SERVICES.json` lists what this agent can call. Each service is a directory: read its `README.md`, write a command to
+`control/<op>.json`, read `result.json`.
+";
+
+/// The agents of the host.
+pub struct Residents {
+    listing: Arc<Listing>,
+}
+
+impl Residents {
+    pub fn new(house: &Arc<House>) -> Result<Arc<Self>> {
+        let listing = Arc::new(Listing::default().link("self", Own(house.spec.default_agent().to_owned())));
+        Ok(Arc::new(Residents { listing }))
+    }
+
+    pub fn directory(self: &Arc<Self>) -> Arc<dyn Dir> {
+        self.listing.clone()
+    }
+
+    /// Lets everybody of the spec move in.
+    pub fn open(self: &Arc<Self>, house: &Arc<House>) -> Result<()> {
+        for id in house.spec.agents.keys() {
+            self.move_in(house, id)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the directory of an agent.
+    pub fn move_in(self: &Arc<Self>, house: &Arc<House>, id: &str) -> Result<()> {
+        let diary = house.diaries.of(id)?;
+        let world = World::new(house, id, diary.clone())?;
+        let mut home = Listing::default()
+            .dir("jobs", jobs::files::directory(&house.book, id))
+            .dir("events", events(house, &diary))
+            .dir("services", services_directory(house, id));
+        for serve in services::all(&world)? {
+            let desk = Desk::of(&house.office, id, serve);
+            house.office.seat(id, &desk);
+            home = home.dir(desk.name(), directory(&desk));
+        }
+        for (name, node) in services::rooms(&world)? {
+            home = home.with(&name, node);
+        }
+        self.listing.put(id, Node::dir(home));
+        Ok(())
+    }
+}
+
+fn events(house: &Arc<House>, diary: &Arc<Diary>) -> Listing {
+    let (reach, may) = (house.clone(), house.gate.clone());
+    let reach = move |caller: &Caller, agent: &str| {
+        if !reach.spec.agents.contains_key(agent) {
+            return Err(Error::not_found(format!("there is no agent `{agent}`")));
+        }
+        Warden::check(&*reach.gate, caller, Action::Invoke, &format!("/agents/{agent}/events/control/signal.json"))?;
+        reach.diaries.of(agent)
+    };
+    let may = move |caller: &Caller, path: &str| Warden::check(&*may, caller, Action::Read, path);
+    events::files::directory(diary, &house.book, Arc::new(reach), Arc::new(may))
+}
+
+/// `services/`: what there is to call.
+fn services_directory(house: &Arc<House>, agent: &str) -> Listing {
+    let (house, agent) = (house.clone(), agent.to_owned());
+    Listing::default()
+        .file("README.md", text(README))
+        .file("SERVICES.json", live(move |caller| Ok(pretty(&services_of(&house, &agent, caller)))))
+}
+
+/// Everything that `agent` can call, as `reader` would write its paths.
+pub fn services_of(house: &House, agent: &str, reader: &Caller) -> Value {
+    let own = matches!(&reader.principal, Principal::Agent(id) if id == agent);
+    let shown = |path: &str| match path.strip_prefix(&format!("/agents/{agent}/")) {
+        Some(rest) if own => format!("/agents/self/{rest}"),
+        _ => path.to_owned(),
+    };
+    let entry = |desk: &Desk, scope: &str| {
+        let (contract, path) = (desk.contract(), shown(desk.path()));
+        let has_invoke = !contract.operations.is_empty();
+        json!({
+            "node_id": "local",
+            "service_id": contract.name,
+            "service_path": path,
+            "invoke_path": has_invoke.then(|| format!("{path}/control/invoke.json")),
+            "has_invoke": has_invoke,
+            "scope": scope,
+            "about": contract.about.lines().next().unwrap_or_default(),
+            "version": contract.version,
+        })
+    };
+    let mut all: Vec<Value> = house.office.desks_of(agent).iter().map(|desk| entry(desk, "agent_namespace")).collect();
+    let shared = house.office.desks_of(super::nodes::NODE);
+    let may = |desk: &Desk| {
+        let agent = Caller { principal: Principal::Agent(agent.to_owned()), ..reader.clone() };
+        crate::policy::authorize(&house.gate.policy(), &agent.principal, Action::Read, desk.path()).allowed
+    };
+    all.extend(shared.iter().filter(|desk| may(desk)).map(|desk| entry(desk, "node")));
+    all.push(json!({
+        "node_id": "local",
+        "service_id": "library",
+        "service_path": "/global/library",
+        "invoke_path": null,
+        "has_invoke": false,
+        "scope": "global_namespace",
+        "about": super::library::ABOUT,
+        "version": env!("CARGO_PKG_VERSION"),
+    }));
+    Value::from(all)
+}
+
+/// `self`: each caller's own directory, and the default agent's for the operator.
+struct Own(String);
+
+impl Link for Own {
+    fn target(&self, caller: &Caller) -> Result<String> {
+        match &caller.principal {
+            Principal::Agent(id) => Ok(id.clone()),
+            Principal::Operator => Ok(self.0.clone()),
+            Principal::Nobody => Err(Error::forbidden("the process that asks is gone or unknown")),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The door: asks the policy, counts and writes down what was refused.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+
+use serde_json::Value;
+
+use crate::clock::Clock;
+use crate::contract::Effect;
+use crate::error::{Error, Result};
+use crate::fuse::Mount;
+use crate::policy::{self, Action, Policy};
+use crate::service::Warden;
+use crate::spec::Spec;
+use crate::store::{Store, audit};
+use crate::vfs::{Caller, Gate};
+
+pub struct Doorkeeper {
+    policy: RwLock<Arc<Policy>>,
+    store: Store,
+    clock: Clock,
+    refused: AtomicU64,
+    mount: Mutex<Weak<Mount>>,
+}
+
+impl Doorkeeper {
+    pub fn new(spec: &Spec, store: Store, clock: Clock) -> Result<Self> {
+        let mut policy = Policy::default();
+        for (id, agent) in &spec.agents {
+            policy = policy.agent(id, &agent.projects, &agent.permissions).map_err(Error::invalid)?;
+        }
+        let refused = AtomicU64::new(0);
+        Ok(Doorkeeper { policy: RwLock::new(Arc::new(policy)), store, clock, refused, mount: Mutex::default() })
+    }
+
+    pub fn policy(&self) -> Arc<Policy> {
+        self.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Decides by `policy` from now on.
+    pub fn follow(&self, policy: Policy) {
+        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
+    }
+
+    /// How many were refused.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    pub fn mounted(&self, mount: Arc<Mount>) {
+        *self.mount.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&mount);
+    }
+
+    pub fn left(&self) {
+        *self.mount.lock().unwrap_or_else(PoisonError::into_inner) = Weak::new();
+    }
+
+    /// The mount, while there is one.
+    pub fn mount(&self) -> Option<Arc<Mount>> {
+        self.mount.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+    }
+
+    fn decide(&self, caller: &Caller, action: Action, path: &str) -> Result<()> {
+        let decision = policy::authorize(&self.policy(), &caller.principal, action, path);
+        if decision.allowed {
+            return Ok(());
+        }
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(principal = %caller.principal, pid = caller.pid, action = action.name(), path, "refused");
+        let entry = audit::Entry {
+            at_ms: self.clock.now_ms(),
+            principal: caller.principal.to_string(),
+            pid: caller.pid,
+            action: action.name().to_owned(),
+            path: path.to_owned(),
+            allowed: false,
+            reason: decision.reason.clone(),
+        };
+        drop(self.store.write(move |tx| audit::insert(tx, &entry)));
+        Err(Error::forbidden(decision.reason))
+    }
+}
+
+impl Gate for Doorkeeper {
+    fn check(&self, caller: &Caller, action: Action, path: &str) -> Result<()> {
+        self.decide(caller, action, path)
+    }
+
+    fn sees(&self, caller: &Caller, path: &str) -> bool {
+        policy::sees(&self.policy(), &caller.principal, path)
+    }
+}
+
+impl Warden for Doorkeeper {
+    fn check(&self, caller: &Caller, action: Action, path: &str) -> Result<()> {
+        self.decide(caller, action, path)
+    }
+
+    fn permissions(&self, caller: &Caller, path: &str, operations: &[(String, Effect)]) -> Value {
+        let operations = operations.iter().map(|(name, effect)| (name.as_str(), effect.name()));
+        policy::permissions(&self.policy(), &caller.principal, path, operations)
+    }
+}

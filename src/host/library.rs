@@ -1,0 +1,123 @@
+//! `global/library`: pages for people and agents, kept current while somebody edits them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use notify::{RecursiveMode, Watcher};
+
+use super::House;
+use crate::contract::Contract;
+use crate::error::{Error, Result};
+use crate::library::Source;
+use crate::service::{Warden, silent};
+use crate::vfs::{Dir, Listing, Node, Page};
+
+pub const ABOUT: &str = "What there is to know about this tree: an index, topics, and a page for each service.";
+
+/// The library as a directory. It is listed as a service that takes no calls.
+pub fn directory(house: &Arc<House>) -> Result<impl Dir + use<>> {
+    let contract = Contract::plain("library", ABOUT, Vec::new())?;
+    let gate = house.gate.clone();
+    let listing = silent(&contract, move |caller| gate.permissions(caller, "/global/library", &[]));
+    let dirs = Mutex::new(BTreeMap::from([(String::new(), Arc::new(listing))]));
+    let shelf = Arc::new(Shelf { dirs, pages: Mutex::default(), watcher: Mutex::default() });
+    let source = Source::choose(house.spec.library.as_deref(), &house.here);
+    shelf.show(&source)?;
+    if let Source::Folder(folder) = source {
+        shelf.follow(folder)?;
+    }
+    Ok(Shown { root: shelf.dir(""), _shelf: shelf })
+}
+
+struct Shelf {
+    /// Every directory, by its path; the root is the empty one.
+    dirs: Mutex<BTreeMap<String, Arc<Listing>>>,
+    pages: Mutex<BTreeMap<String, Arc<Page>>>,
+    /// Dropped with the shelf; its thread ends then.
+    watcher: Mutex<Option<notify::RecommendedWatcher>>,
+}
+
+/// The directory keeps the shelf, and so its watcher, alive.
+struct Shown {
+    root: Arc<Listing>,
+    _shelf: Arc<Shelf>,
+}
+
+impl Dir for Shown {
+    fn lookup(&self, name: &str) -> Option<Node> {
+        self.root.lookup(name)
+    }
+
+    fn list(&self) -> Vec<(String, Node)> {
+        self.root.list()
+    }
+
+    fn bell(&self) -> Option<&crate::vfs::Bell> {
+        self.root.bell()
+    }
+}
+
+impl Shelf {
+    /// Makes the tree show what the source has: pages come, change and go.
+    fn show(&self, source: &Source) -> Result<()> {
+        let wanted: BTreeMap<String, String> = source.pages()?.into_iter().map(|page| (page.path, page.text)).collect();
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone: Vec<String> = pages.keys().filter(|path| !wanted.contains_key(*path)).cloned().collect();
+        for path in gone {
+            pages.remove(&path);
+            let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
+            self.dir(dir).take(name);
+        }
+        for (path, text) in wanted {
+            match pages.get(&path) {
+                Some(page) if page.bytes() == text.as_bytes() => (),
+                Some(page) => page.set(text, SystemTime::now()),
+                None => {
+                    let page = Arc::new(Page::new(text, SystemTime::now()));
+                    let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
+                    self.dir(dir).put(name, Node::file(page.clone()));
+                    pages.insert(path, page);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The directory at `path`, made if need be.
+    fn dir(&self, path: &str) -> Arc<Listing> {
+        if let Some(dir) = self.dirs.lock().unwrap_or_else(PoisonError::into_inner).get(path) {
+            return dir.clone();
+        }
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let dir = Arc::new(Listing::default());
+        self.dir(above).put(name, Node::Dir(dir.clone()));
+        self.dirs.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), dir.clone());
+        dir
+    }
+
+    /// Shows the folder again whenever something in it was written.
+    fn follow(self: &Arc<Self>, folder: std::path::PathBuf) -> Result<()> {
+        let (shelf, source) = (Arc::downgrade(self), Source::Folder(folder.clone()));
+        let heard = move |event: notify::Result<notify::Event>| {
+            let (Some(shelf), Ok(event)) = (shelf.upgrade(), event) else { return };
+            // A file that is only opened for writing may still be empty: what counts is that it was closed.
+            use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
+            let finished = matches!(
+                event.kind,
+                EventKind::Access(AccessKind::Close(AccessMode::Write))
+                    | EventKind::Remove(_)
+                    | EventKind::Modify(ModifyKind::Name(_))
+                    | EventKind::Create(notify::event::CreateKind::Folder)
+            );
+            if finished && let Err(error) = shelf.show(&source) {
+                tracing::warn!(%error, "the library could not be read again");
+            }
+        };
+        let told = |err: notify::Error| Error::unavailable(format!("{} cannot be watched: {err}", folder.display()));
+        let mut watcher = notify::recommended_watcher(heard).map_err(told)?;
+        watcher.watch(&folder, RecursiveMode::Recursive).map_err(told)?;
+        *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) = Some(watcher);
+        Ok(())
+    }
+}

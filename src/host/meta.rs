@@ -1,0 +1,54 @@
+//! `meta/`: what this host is, how it is, and what it has done.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::House;
+use crate::vfs::{Listing, live, pretty, text};
+
+pub fn directory(house: &Arc<House>) -> Listing {
+    let (healthy, counted) = (house.clone(), house.clone());
+    Listing::default()
+        .file("protocol.json", text(pretty(&protocol())))
+        .file("health.json", live(move |_| Ok(pretty(&health(&healthy)))))
+        .file("metrics.json", live(move |_| Ok(pretty(&metrics(&counted)))))
+}
+
+fn protocol() -> Value {
+    let codes: Vec<_> =
+        crate::error::Code::ALL.into_iter().map(|code| json!({ "code": code.name(), "errno": code.errno() })).collect();
+    json!({
+        "layout": crate::spec::LAYOUT,
+        "version": env!("CARGO_PKG_VERSION"),
+        "tools": ["file_read", "file_write", "file_list"],
+        "command_bytes": 1 << 20,
+        "errors": codes,
+    })
+}
+
+pub fn health(house: &House) -> Value {
+    let mount = house.gate.mount();
+    json!({
+        "ok": true,
+        "pid": std::process::id(),
+        "started_at_ms": house.started_at_ms,
+        "uptime_ms": house.clock.now_ms().saturating_sub(house.started_at_ms),
+        "state": house.state,
+        "mountpoint": mount.as_ref().map(|mount| mount.mountpoint().to_owned()),
+        "agents": house.spec.agents.keys().collect::<Vec<_>>(),
+    })
+}
+
+fn metrics(house: &House) -> Value {
+    let mount = house.gate.mount();
+    json!({
+        "refused": house.gate.refused(),
+        "jobs": house.book.census(),
+        "commits": house.store.commits(),
+        "requests": mount.as_ref().map(|mount| mount.traffic()),
+        "parked": mount.as_ref().map(|mount| mount.parked()),
+        "open_handles": mount.as_ref().map(|mount| mount.open_handles()),
+        "inodes": mount.as_ref().map(|mount| mount.inodes()),
+    })
+}

@@ -1,0 +1,195 @@
+//! Builds the world from a mountspec, and takes it down in the opposite order. No behaviour of its own.
+
+mod agents;
+mod census;
+mod gate;
+mod library;
+mod meta;
+mod nodes;
+mod pages;
+mod projects;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::events::Diaries;
+use crate::fuse::{self, Mount};
+use crate::jobs::{Book, Job, Keep};
+use crate::policy::Principal;
+use crate::service::Office;
+use crate::services;
+use crate::spec::Spec;
+use crate::store::Store;
+use crate::vfs::{Listing, Node, Tree};
+
+pub use agents::Residents;
+pub use census::Census;
+pub use gate::Doorkeeper;
+
+/// What a host is started with.
+pub struct Options {
+    pub spec: Spec,
+    /// Where relative paths begin: the directory in which `mount` was started.
+    pub here: PathBuf,
+    /// Where state is kept.
+    pub state: PathBuf,
+    /// Where the tree will be mounted, if it will.
+    pub mountpoint: Option<PathBuf>,
+    pub clock: Clock,
+}
+
+/// A running host. Dropping it takes it down.
+pub struct Host {
+    pub house: Arc<House>,
+    tree: Tree,
+    root: Arc<Listing>,
+    mount: Option<Arc<Mount>>,
+}
+
+/// What everything in the host is built from.
+pub struct House {
+    pub spec: Arc<Spec>,
+    pub here: PathBuf,
+    pub state: PathBuf,
+    pub mountpoint: Option<PathBuf>,
+    pub clock: Clock,
+    pub store: Store,
+    pub book: Arc<Book>,
+    pub diaries: Arc<Diaries>,
+    pub office: Arc<Office>,
+    pub gate: Arc<Doorkeeper>,
+    pub shared: services::Shared,
+    pub started_at_ms: u64,
+}
+
+impl Host {
+    /// Builds everything but the mount. Must be called within a runtime.
+    pub fn start(options: Options) -> Result<Host> {
+        let Options { spec, here, state, mountpoint, clock } = options;
+        let store = Store::open(&state)?;
+        let gate = Arc::new(Doorkeeper::new(&spec, store.clone(), clock.clone())?);
+        let book = Arc::new(Book::new(Arc::new(store.clone()) as Arc<dyn Keep>, clock.clone()));
+        let diaries = Arc::new(Diaries::new(Some(store.clone()), clock.clone()));
+        let runtime = tokio::runtime::Handle::current();
+        let office = Office::new(book.clone(), diaries.clone(), clock.clone(), gate.clone(), runtime);
+        let spec = Arc::new(spec);
+        let shared = services::Shared::open(&spec, &here, &state, &store, &clock)?;
+        let started_at_ms = clock.now_ms();
+        let house = Arc::new(House {
+            spec,
+            here,
+            state,
+            mountpoint,
+            clock,
+            store,
+            book,
+            diaries,
+            office,
+            gate,
+            shared,
+            started_at_ms,
+        });
+        let recovered = recover(&house)?;
+        let (root, residents) = build(&house)?;
+        let root = Arc::new(root);
+        let tree = Tree::new(root.clone(), house.gate.clone());
+        house.office.set_tree(tree.clone());
+        residents.open(&house)?;
+        for job in recovered {
+            resume(&house, job);
+        }
+        Ok(Host { house, tree, root, mount: None })
+    }
+
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Mounts the tree.
+    pub fn mount(&mut self, mountpoint: &Path) -> Result<Arc<Mount>> {
+        let census = Arc::new(Census);
+        let mount = fuse::mount(self.tree.clone(), census, mountpoint, tokio::runtime::Handle::current())?;
+        let mount = Arc::new(mount);
+        self.house.gate.mounted(mount.clone());
+        self.mount = Some(mount.clone());
+        Ok(mount)
+    }
+
+    /// Takes everything down: work first, then the mount with whoever waits in it, then the state.
+    pub async fn down(mut self) {
+        self.end_work();
+        if let Some(mount) = self.mount.take()
+            && let Err(error) = mount.down().await
+        {
+            tracing::warn!(%error, "the mount could not be taken away");
+        }
+    }
+
+    fn end_work(&self) {
+        if let Some(mount) = &self.mount {
+            mount.stop_parking();
+        }
+        for agent in self.house.book.agents() {
+            for job in self.house.book.shelf(&agent).alive() {
+                job.cancel.cancel();
+            }
+        }
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.end_work();
+        drop(self.mount.take());
+        self.house.gate.left();
+        // Desks hold the office and the office holds desks; nodes of the tree hold both.
+        self.house.office.empty();
+        self.root.clear();
+        self.house.store.close();
+    }
+}
+
+/// The root of the tree.
+fn build(house: &Arc<House>) -> Result<(Listing, Arc<Residents>)> {
+    let residents = Residents::new(house)?;
+    let root = Listing::default()
+        .file("README.md", crate::vfs::text(pages::README))
+        .file("AGENTS.md", crate::vfs::text(pages::AGENTS))
+        .with("agents", Node::Dir(residents.directory()))
+        .dir("global", Listing::default().dir("library", library::directory(house)?))
+        .dir("meta", meta::directory(house))
+        .dir("nodes", Listing::default().dir("local", nodes::directory(house)?))
+        .dir("projects", projects::directory(house));
+    Ok((root, residents))
+}
+
+/// Puts the jobs of an earlier life into the book; returns those that are to run.
+fn recover(house: &House) -> Result<Vec<Arc<Job>>> {
+    use crate::store::jobs as journal;
+
+    let now = house.clock.now_ms();
+    let found = house.store.write_blocking(move |tx| journal::recover(tx, now))?;
+    let names = house.store.look(|conn| journal::names(conn))?;
+    for (agent, id, correlation_id) in names {
+        house.book.restore_name(&agent, &id, correlation_id.as_deref());
+    }
+    for row in &found.interrupted {
+        tracing::warn!(job = row.id, service = row.service, "a job was interrupted by the end of the host");
+    }
+    Ok(found.queued.iter().map(|row| house.book.restore(Job::from_row(row))).collect())
+}
+
+fn resume(house: &House, job: Arc<Job>) {
+    let agent = match &job.call.principal {
+        Principal::Agent(id) => id.clone(),
+        _ => job.call.agent.clone(),
+    };
+    let desk =
+        house.office.desk(&job.call.agent, &job.call.service).or_else(|_| house.office.desk(&agent, &job.call.service));
+    match desk {
+        Ok(desk) => desk.resume(job),
+        Err(error) => crate::jobs::abandon(&house.book, job, error),
+    }
+}

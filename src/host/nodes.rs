@@ -1,0 +1,43 @@
+//! `nodes/local`: this host, and the services that all agents share.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::House;
+use crate::error::Result;
+use crate::vfs::{Listing, live, pretty, text};
+
+/// Under whose name the shared services have their desks; no agent can be called so.
+pub const NODE: &str = "nodes/local";
+
+const README: &str = "\
+# local
+
+This host. `services/` has what all agents share; `STATUS.json` tells how it is, `CAPS.json` what it can.
+";
+
+pub fn directory(house: &Arc<House>) -> Result<Listing> {
+    let (status, list) = (house.clone(), house.clone());
+    let services = Listing::default().file("SERVICES.json", live(move |_| Ok(pretty(&services(&list)))));
+    Ok(Listing::default()
+        .file("README.md", text(README))
+        .file("CAPS.json", text(pretty(&caps())))
+        .file("STATUS.json", live(move |_| Ok(pretty(&super::meta::health(&status)))))
+        .dir("services", services))
+}
+
+fn caps() -> Value {
+    json!({
+        "node_id": "local",
+        "layout": crate::spec::LAYOUT,
+        "version": env!("CARGO_PKG_VERSION"),
+        "system": std::env::consts::OS,
+        "machine": std::env::consts::ARCH,
+    })
+}
+
+fn services(house: &House) -> Value {
+    let desks = house.office.desks_of(NODE);
+    desks.iter().map(|desk| json!({ "service_id": desk.name(), "service_path": desk.path() })).collect()
+}

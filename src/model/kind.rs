@@ -1,0 +1,123 @@
+//! From a word of the configuration to a model.
+//!
+//! Keys come from the environment, which is handed in as a function, and from nowhere else.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::anthropic::{Anthropic, Messages};
+use super::openai::{ChatCompletions, OpenAi};
+use super::remote::Server;
+use super::replay::Replay;
+use super::script::Script;
+use super::{Model, remote::Dialect};
+use crate::error::{Error, Result};
+use crate::http::Http;
+
+/// The script that answers when nothing is configured.
+pub const GUIDE: &str = include_str!("../../prompts/runtime/guide.ndjson");
+
+/// What a model is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A script file, or the guide.
+    Script(Option<String>),
+    Replay(String),
+    OpenAi {
+        model: String,
+        base_url: Option<String>,
+    },
+    Anthropic {
+        model: String,
+        base_url: Option<String>,
+    },
+    /// The turn is served by whoever reads the input and writes the reply.
+    External,
+}
+
+impl Kind {
+    /// Reads `kind` and `name` of the configuration, or the two halves of `--model KIND:NAME`.
+    pub fn read(kind: &str, name: Option<&str>, base_url: Option<&str>) -> Result<Kind> {
+        let name = name.filter(|name| !name.is_empty()).map(str::to_owned);
+        let base_url = base_url.map(str::to_owned);
+        let needed = |what: &str| name.clone().ok_or_else(|| Error::invalid(format!("model {kind} needs {what}")));
+        match kind {
+            "script" => Ok(Kind::Script(name)),
+            "replay" => Ok(Kind::Replay(needed("the file of a recording")?)),
+            ChatCompletions::NAME => Ok(Kind::OpenAi { model: needed("the name of a model")?, base_url }),
+            Messages::NAME => Ok(Kind::Anthropic { model: needed("the name of a model")?, base_url }),
+            "external" if name.is_none() => Ok(Kind::External),
+            "external" => Err(Error::invalid("model external takes no name")),
+            _ => Err(Error::invalid(format!(
+                "no model is of kind {kind:?}; there are script, replay, openai, anthropic and external"
+            ))),
+        }
+    }
+
+    /// The same from the one word of the command line, such as `openai:gpt-5`.
+    pub fn from_word(word: &str) -> Result<Kind> {
+        let (kind, name) = word.split_once(':').map_or((word, None), |(kind, name)| (kind, Some(name)));
+        Kind::read(kind, name, None)
+    }
+
+    /// Opens the model for one agent; `None` is an external one. Files are relative to `base`.
+    pub fn open(
+        &self,
+        agent: &str,
+        base: &Path,
+        http: &Arc<Http>,
+        env: &dyn Fn(&str) -> Option<String>,
+        seed: u64,
+    ) -> Result<Option<Arc<dyn Model>>> {
+        let text = |file: &str| {
+            std::fs::read_to_string(base.join(file)).map_err(|error| Error::invalid(format!("{file}: {error}")))
+        };
+        Ok(Some(match self {
+            Kind::Script(None) => Arc::new(Script::read("guide", GUIDE)?),
+            Kind::Script(Some(file)) => Arc::new(Script::read(file, &text(file)?)?),
+            Kind::Replay(file) => Arc::new(Replay::read(file, &text(file)?, Some(agent))?),
+            Kind::OpenAi { model, base_url } => {
+                let server = Server::find::<ChatCompletions>(Some(model), base_url.as_deref(), env)?;
+                Arc::new(OpenAi::new(server, http.clone(), seed))
+            }
+            Kind::Anthropic { model, base_url } => {
+                let server = Server::find::<Messages>(Some(model), base_url.as_deref(), env)?;
+                Arc::new(Anthropic::new(server, http.clone(), seed))
+            }
+            Kind::External => return Ok(None),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_names_a_model() {
+        for (word, wanted) in [
+            ("script", Ok(Kind::Script(None))),
+            ("script:a/b.ndjson", Ok(Kind::Script(Some("a/b.ndjson".into())))),
+            ("openai:qwen3:8b", Ok(Kind::OpenAi { model: "qwen3:8b".into(), base_url: None })),
+            ("anthropic:", Err("model anthropic needs the name of a model")),
+            ("replay", Err("model replay needs the file of a recording")),
+            ("external", Ok(Kind::External)),
+            ("oracle", Err("no model is of kind \"oracle\"; there are script, replay, openai, anthropic and external")),
+        ] {
+            assert_eq!(Kind::from_word(word).map_err(|error| error.message), wanted.map_err(str::to_owned), "{word}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_asked_for_by_name() {
+        let kind = Kind::from_word("anthropic:m").unwrap();
+        let http = Arc::new(Http::new(Default::default()));
+        let error = kind.open("ada", Path::new("."), &http, &|_| None, 0).err().unwrap();
+        assert_eq!(error.message, "ANTHROPIC_API_KEY is not set, which anthropic needs");
+    }
+
+    #[test]
+    fn the_guide_is_a_script() {
+        Script::read("guide", GUIDE).unwrap();
+    }
+}

@@ -1,0 +1,83 @@
+//! Chat completions, as OpenAI and every compatible server (vLLM, llama.cpp, Ollama) speak them.
+
+use serde_json::{Value, json};
+
+use super::remote::{Answer, Dialect, Remote, Server, alternating};
+use super::{Ask, Role};
+use crate::http::{Failure, Request};
+
+pub type OpenAi = Remote<ChatCompletions>;
+
+pub struct ChatCompletions;
+
+impl Dialect for ChatCompletions {
+    const NAME: &'static str = "openai";
+    const KEY_VARIABLE: &'static str = "OPENAI_API_KEY";
+    const BASE_URL_VARIABLE: &'static str = "OPENAI_BASE_URL";
+    const BASE_URL: &'static str = "https://api.openai.com/v1";
+
+    fn request(server: &Server, ask: &Ask) -> Request {
+        let mut messages = vec![json!({"role": "system", "content": ask.system})];
+        messages.extend(alternating(&ask.messages).iter().map(|message| {
+            let role = if message.role == Role::User { "user" } else { "assistant" };
+            json!({"role": role, "content": message.text})
+        }));
+        let mut body = json!({
+            "model": server.model,
+            "messages": messages,
+            "stream": true,
+            "stream_options": {"include_usage": true},
+        });
+        // OpenAI renamed the field, and its newer models refuse the old name; compatible servers know only that.
+        let limit = if server.base_url == Self::BASE_URL { "max_completion_tokens" } else { "max_tokens" };
+        body[limit] = ask.max_tokens.into();
+        let mut request = Request::post(format!("{}/chat/completions", server.base_url), &body);
+        request.secret = server.key.clone().map(|key| ("authorization", "Bearer ", key));
+        request
+    }
+
+    fn event(event: &Value, answer: &mut Answer) -> Result<(), Failure> {
+        if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
+            return Err(Answer::trouble(error));
+        }
+        let choice = &event["choices"][0];
+        take(&choice["delta"], answer);
+        note(event, answer);
+        // The end of the stream comes later, with the usage in between, and some servers close without `[DONE]`.
+        answer.complete |= choice["finish_reason"].is_string();
+        Ok(())
+    }
+
+    fn whole(body: &Value, answer: &mut Answer) -> Result<(), Failure> {
+        if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
+            return Err(Answer::trouble(error));
+        }
+        let message = &body["choices"][0]["message"];
+        if !message.is_object() {
+            return Err(crate::error::Error::provider("the answer of the model's server has no message in it").into());
+        }
+        take(message, answer);
+        note(body, answer);
+        Ok(())
+    }
+}
+
+/// Text, reasoning and native calls, of a whole message or of a piece.
+fn take(message: &Value, answer: &mut Answer) {
+    answer.text(message["content"].as_str().unwrap_or_default());
+    let reasoning = message["reasoning_content"].as_str().or_else(|| message["reasoning"].as_str());
+    answer.thought(reasoning.unwrap_or_default());
+    answer.native_call |= ["tool_calls", "function_call"].iter().any(|key| match &message[*key] {
+        Value::Array(calls) => !calls.is_empty(),
+        other => other.is_object(),
+    });
+}
+
+fn note(body: &Value, answer: &mut Answer) {
+    let usage = &body["usage"];
+    answer.input = usage["prompt_tokens"].as_u64().or(answer.input);
+    answer.output = usage["completion_tokens"].as_u64().or(answer.output);
+    if let Some(model) = body["model"].as_str().filter(|model| !model.is_empty()) {
+        answer.model = Some(model.to_owned());
+    }
+}

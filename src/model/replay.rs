@@ -1,0 +1,170 @@
+//! A run written down, and a run given again.
+//!
+//! One line of NDJSON an answer: who asked, a digest of the question, and what was said or how it failed. A replay gives
+//! the lines in order, each agent its own; it does not insist on the question, since ids and times differ between runs,
+//! but the digest shows where two runs part.
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::{Ask, Model, Piece, Said};
+use crate::error::{Error, Result};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Line {
+    by: String,
+    asked: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    said: Option<Said>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failed: Option<Error>,
+}
+
+/// The file that a run is written to.
+#[derive(Debug)]
+pub struct Recording(Mutex<File>);
+
+impl Recording {
+    /// Makes a new recording. One that is there already is refused, not lengthened.
+    pub fn create(path: &Path) -> Result<Arc<Recording>> {
+        let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(path);
+        let file = file.map_err(|error| {
+            let why = format!("{} cannot be recorded to: {error}", path.display());
+            Error::new(Error::from(error).code, why)
+        })?;
+        Ok(Arc::new(Recording(Mutex::new(file))))
+    }
+
+    /// The same model, with its answers to this agent written down.
+    pub fn of(self: &Arc<Self>, agent: &str, model: Arc<dyn Model>) -> Arc<dyn Model> {
+        Arc::new(Recorded { by: agent.to_owned(), model, recording: self.clone() })
+    }
+
+    fn write(&self, line: &Line) -> Result<()> {
+        let mut text = serde_json::to_string(line).map_err(|error| Error::internal(error.to_string()))?;
+        text.push('\n');
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(file.write_all(text.as_bytes())?)
+    }
+}
+
+struct Recorded {
+    by: String,
+    model: Arc<dyn Model>,
+    recording: Arc<Recording>,
+}
+
+#[async_trait]
+impl Model for Recorded {
+    fn name(&self) -> String {
+        self.model.name()
+    }
+
+    async fn answer(&self, ask: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+        let answer = self.model.answer(ask, watch).await;
+        let (said, failed) = match &answer {
+            Ok(said) => (Some(said.clone()), None),
+            Err(error) => (None, Some(error.clone())),
+        };
+        self.recording.write(&Line { by: self.by.clone(), asked: digest(ask), said, failed })?;
+        answer
+    }
+
+    fn resume(&self, said: &[String]) {
+        self.model.resume(said);
+    }
+}
+
+fn digest(ask: &Ask) -> String {
+    let json = serde_json::to_vec(ask).unwrap_or_default();
+    Sha256::digest(json).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A recording that answers.
+#[derive(Debug)]
+pub struct Replay {
+    name: String,
+    lines: Mutex<VecDeque<Line>>,
+}
+
+impl Replay {
+    /// The lines of one agent, or all if none is named.
+    pub fn read(name: &str, text: &str, agent: Option<&str>) -> Result<Replay> {
+        let mut lines = VecDeque::new();
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let line: Line = serde_json::from_str(line)
+                .map_err(|error| Error::invalid(format!("{name}, line {}: {error}", number + 1)))?;
+            if agent.is_none_or(|agent| agent == line.by) {
+                lines.push_back(line);
+            }
+        }
+        Ok(Replay { name: name.to_owned(), lines: Mutex::new(lines) })
+    }
+}
+
+#[async_trait]
+impl Model for Replay {
+    fn name(&self) -> String {
+        format!("replay:{}", self.name)
+    }
+
+    async fn answer(&self, _: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+        let line = self.lines.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        match line {
+            Some(Line { said: Some(said), .. }) => {
+                if let Some(thoughts) = &said.thoughts {
+                    watch(Piece::Thought(thoughts.clone()));
+                }
+                watch(Piece::Text(said.text.clone()));
+                Ok(said)
+            }
+            Some(Line { failed: Some(error), .. }) => Err(error),
+            Some(_) => Err(Error::provider(format!("the recording {} has a line without an answer", self.name))),
+            None => Err(Error::provider(format!("the recording {} is at its end", self.name))),
+        }
+    }
+
+    fn resume(&self, said: &[String]) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        for text in said {
+            if lines.front().is_some_and(|line| line.said.as_ref().is_some_and(|said| said.text == *text)) {
+                lines.pop_front();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::script::Script;
+
+    #[tokio::test]
+    async fn what_was_recorded_is_given_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.ndjson");
+        let recording = Recording::create(&path).unwrap();
+        let script: Arc<dyn Model> = Arc::new(Script::read("s", "\"one\"\n\"two\"").unwrap());
+        let (ada, bob) = (recording.of("ada", script.clone()), recording.of("bob", script));
+        let ask = Ask { system: "be".into(), ..Ask::default() };
+        let mut first = Vec::new();
+        for model in [&ada, &bob, &ada] {
+            first.push(model.answer(&ask, &mut |_| ()).await);
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let again = Replay::read("run", &text, Some("ada")).unwrap();
+        assert_eq!(again.answer(&ask, &mut |_| ()).await, first[0]);
+        assert_eq!(again.answer(&ask, &mut |_| ()).await, first[2]);
+        let end = again.answer(&ask, &mut |_| ()).await.unwrap_err();
+        assert_eq!(end.message, "the recording run is at its end");
+        assert!(Recording::create(&path).is_err(), "a recording is never overwritten");
+    }
+}

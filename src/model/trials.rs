@@ -1,0 +1,359 @@
+//! Both providers against a real server that misbehaves in every way, by one table.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::anthropic::Messages;
+use super::openai::ChatCompletions;
+use super::remote::{Dialect, Remote, Server};
+use super::{Ask, Message, Model, Piece, Said, Usage};
+use crate::error::{Code, Error, Result};
+use crate::http::{Http, Patience, Secret};
+
+const KEY: &str = "sk-trial-0123456789";
+
+/// What the server does with one connection.
+#[derive(Clone, Debug)]
+enum Deed {
+    /// Answers well, each chunk of the body apart.
+    Well,
+    /// The same, a byte a chunk, so that characters are cut.
+    ByteByByte,
+    /// Sends this many bytes of a good answer and closes.
+    Cut(usize),
+    /// Sends this many bytes of a good answer and then nothing, until the client is gone.
+    Stall(usize),
+    /// Takes the request and closes.
+    Hangup,
+    /// Another status with a body.
+    Status(u16, &'static str, String),
+    /// 200 with another body.
+    Body(&'static str, String),
+    /// A good answer that goes on and on.
+    Endless,
+}
+
+/// The good answer of each provider, as a stream and whole. Says `Σ ok`, thinks `hm`, takes 7 and gives 5 tokens.
+trait Voice: Dialect {
+    fn stream() -> String;
+    fn unstreamed() -> String;
+    fn delta(text: &str) -> String;
+    fn native() -> String;
+    fn overloaded() -> String;
+}
+
+fn events(all: &[serde_json::Value]) -> String {
+    all.iter().map(|each| format!("event: {}\ndata: {each}\n\n", each["type"].as_str().unwrap_or("x"))).collect()
+}
+
+impl Voice for ChatCompletions {
+    fn stream() -> String {
+        let delta = |delta| json!({"model": "m-1", "choices": [{"delta": delta}]});
+        let usage = json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 5}});
+        events(&[
+            delta(json!({"role": "assistant", "reasoning_content": "hm"})),
+            delta(json!({"content": "Σ "})),
+            delta(json!({"content": "ok"})),
+            json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}),
+            usage,
+        ]) + "data: [DONE]\n\n"
+    }
+
+    fn unstreamed() -> String {
+        json!({"model": "m-1", "choices": [{"message": {"content": "Σ ok", "reasoning_content": "hm"}}],
+            "usage": {"prompt_tokens": 7, "completion_tokens": 5}})
+        .to_string()
+    }
+
+    fn delta(text: &str) -> String {
+        events(&[json!({"choices": [{"delta": {"content": text}}]})])
+    }
+
+    fn native() -> String {
+        let call = json!({"index": 0, "function": {"name": "file_read", "arguments": "{}"}});
+        events(&[json!({"choices": [{"delta": {"tool_calls": [call]}}]})]) + "data: [DONE]\n\n"
+    }
+
+    fn overloaded() -> String {
+        events(&[json!({"error": {"type": "server_error", "message": "too hot"}})])
+    }
+}
+
+impl Voice for Messages {
+    fn stream() -> String {
+        let delta = |delta| json!({"type": "content_block_delta", "index": 0, "delta": delta});
+        events(&[
+            json!({"type": "message_start", "message": {"model": "m-1", "usage": {"input_tokens": 3, "cache_read_input_tokens": 4, "output_tokens": 1}}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}}),
+            delta(json!({"type": "thinking_delta", "thinking": "hm"})),
+            json!({"type": "ping"}),
+            delta(json!({"type": "text_delta", "text": "Σ "})),
+            delta(json!({"type": "text_delta", "text": "ok"})),
+            json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}}),
+            json!({"type": "message_stop"}),
+        ])
+    }
+
+    fn unstreamed() -> String {
+        json!({"type": "message", "model": "m-1", "usage": {"input_tokens": 7, "output_tokens": 5},
+            "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Σ ok"}]})
+        .to_string()
+    }
+
+    fn delta(text: &str) -> String {
+        events(&[json!({"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}})])
+    }
+
+    fn native() -> String {
+        let start = json!({"type": "content_block_start", "content_block": {"type": "tool_use", "name": "file_read"}});
+        events(&[start, json!({"type": "message_stop"})])
+    }
+
+    fn overloaded() -> String {
+        events(&[json!({"type": "error", "error": {"type": "overloaded_error", "message": "too hot"}})])
+    }
+}
+
+struct Theatre {
+    url: String,
+    /// Every request, head and body.
+    heard: Arc<Mutex<Vec<String>>>,
+    /// How many clients went away while the server was stalling.
+    left: Arc<tokio::sync::Notify>,
+}
+
+impl Theatre {
+    async fn open<V: Voice>(deeds: Vec<Deed>) -> Theatre {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let theatre = Theatre { url, heard: Arc::default(), left: Arc::default() };
+        let (heard, left) = (theatre.heard.clone(), theatre.left.clone());
+        tokio::spawn(async move {
+            for deed in deeds {
+                let Ok((mut stream, _)) = listener.accept().await else { return };
+                let request = request(&mut stream).await;
+                heard.lock().unwrap().push(request);
+                // The client may be gone at any moment, which is no fault here.
+                drop(act::<V>(&mut stream, deed, &left).await);
+            }
+        });
+        theatre
+    }
+}
+
+async fn request(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes).to_string();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.to_lowercase().lines().find_map(|l| l.strip_prefix("content-length: ")?.parse().ok());
+            if body.len() >= length.unwrap_or(0) {
+                return text;
+            }
+        }
+        if stream.read_buf(&mut bytes).await.unwrap_or(0) == 0 {
+            return text;
+        }
+    }
+}
+
+async fn act<V: Voice>(stream: &mut TcpStream, deed: Deed, left: &tokio::sync::Notify) -> std::io::Result<()> {
+    let head = |status: u16, extra: &str| format!("HTTP/1.1 {status} X\r\nconnection: close\r\n{extra}\r\n\r\n");
+    let chunked = head(200, "content-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked");
+    let good = V::stream();
+    match deed {
+        Deed::Hangup => (),
+        Deed::Status(status, extra, body) => {
+            stream.write_all((head(status, extra) + &body).as_bytes()).await?;
+        }
+        Deed::Body(kind, body) => {
+            stream.write_all((head(200, &format!("content-type: {kind}")) + &body).as_bytes()).await?;
+        }
+        Deed::Endless => {
+            stream.write_all(chunked.as_bytes()).await?;
+            let delta = V::delta(&"x".repeat(60_000));
+            for _ in 0..170 {
+                chunk(stream, delta.as_bytes()).await?;
+            }
+        }
+        Deed::Well | Deed::ByteByByte | Deed::Cut(_) | Deed::Stall(_) => {
+            stream.write_all(chunked.as_bytes()).await?;
+            let (size, end) = match deed {
+                Deed::ByteByByte => (1, good.len()),
+                Deed::Cut(end) | Deed::Stall(end) => (100, end),
+                _ => (100, good.len()),
+            };
+            for piece in good.as_bytes()[..end].chunks(size) {
+                chunk(stream, piece).await?;
+            }
+            if let Deed::Stall(_) = deed {
+                while stream.read(&mut [0; 64]).await? > 0 {}
+                left.notify_one();
+            } else if end == good.len() {
+                stream.write_all(b"0\r\n\r\n").await?;
+            }
+        }
+    }
+    stream.shutdown().await
+}
+
+async fn chunk(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
+    let mut whole = format!("{:x}\r\n", bytes.len()).into_bytes();
+    whole.extend_from_slice(bytes);
+    whole.extend_from_slice(b"\r\n");
+    stream.write_all(&whole).await
+}
+
+/// Generous where an answer is to come, so that a busy machine fails nothing; short where silence is the point.
+fn patience(silence: bool) -> Patience {
+    let long = Duration::from_secs(60);
+    let wait = if silence { Duration::from_millis(80) } else { long };
+    let pause = Duration::from_millis(1);
+    Patience { connect: long, first_byte: wait, idle: wait, attempts: 3, pause, longest_pause: Duration::from_secs(5) }
+}
+
+fn ask() -> Ask {
+    Ask { system: "be".into(), messages: vec![Message::user("hi"), Message::user("there")], max_tokens: 99 }
+}
+
+fn remote<V: Voice>(url: &str, silence: bool) -> Remote<V> {
+    let server = Server { model: "m".into(), base_url: url.to_owned(), key: Some(Secret::new(KEY)) };
+    Remote::new(server, Arc::new(Http::new(patience(silence))), 7)
+}
+
+async fn trial<V: Voice>(deeds: Vec<Deed>, silence: bool) -> (Result<Said>, Vec<Piece>, Theatre) {
+    let theatre = Theatre::open::<V>(deeds).await;
+    let mut pieces = Vec::new();
+    let said = remote::<V>(&theatre.url, silence).answer(&ask(), &mut |piece| pieces.push(piece)).await;
+    (said, pieces, theatre)
+}
+
+/// What each sequence of deeds comes to: an answer, or a code and a part of the sentence.
+async fn table<V: Voice>() {
+    let good = Ok(());
+    let again = |body: &str| Deed::Status(429, "retry-after: 0", body.to_owned());
+    let broken = || Deed::Status(500, "content-type: text/plain", "oh no".to_owned());
+    let wrong_key = format!(r#"{{"error":{{"message":"bad key {KEY}"}}}}"#);
+    let middle = V::stream().find("ok").unwrap();
+    let html = "<!doctype html><title>hello</title>".to_owned();
+    let rows: Vec<(Vec<Deed>, bool, Result<(), (Code, &str)>, usize)> = vec![
+        (vec![Deed::Well], false, good, 1),
+        (vec![Deed::ByteByByte], false, good, 1),
+        (vec![Deed::Body("application/json", V::unstreamed())], false, good, 1),
+        (vec![Deed::Cut(middle), Deed::Well], false, good, 2),
+        (vec![Deed::Cut(0), Deed::Hangup, Deed::Well], false, good, 3),
+        (vec![again("{}"), broken(), Deed::Well], false, good, 3),
+        (vec![Deed::Body("text/event-stream", V::overloaded()), Deed::Well], false, good, 2),
+        (vec![Deed::Cut(middle); 3], false, Err((Code::ProviderError, "(3 attempts)")), 3),
+        (vec![Deed::Hangup; 3], false, Err((Code::ProviderError, "the connection to 127.0.0.1 failed")), 3),
+        (
+            vec![broken(), broken(), broken()],
+            false,
+            Err((Code::ProviderError, "answered 500 Internal Server Error: oh no (3 attempts)")),
+            3,
+        ),
+        (vec![Deed::Status(429, "retry-after: 3600", String::new())], false, Err((Code::ProviderError, "429")), 1),
+        (
+            vec![Deed::Status(401, "x: y", wrong_key)],
+            false,
+            Err((Code::ProviderError, "401 Unauthorized: bad key [secret]; is ")),
+            1,
+        ),
+        (
+            vec![Deed::Status(404, "x: y", r#"{"error":{"message":"no model m"}}"#.into())],
+            false,
+            Err((Code::ProviderError, "404 Not Found: no model m")),
+            1,
+        ),
+        (
+            vec![Deed::Status(302, "location: http://elsewhere/", String::new())],
+            false,
+            Err((Code::ProviderError, "it moved to http://elsewhere/")),
+            1,
+        ),
+        (vec![Deed::Body("text/html", html.clone())], false, Err((Code::ProviderError, "a page of HTML")), 1),
+        (vec![Deed::Body("application/json", html)], false, Err((Code::ProviderError, "a page of HTML")), 1),
+        (vec![Deed::Body("application/json", "{\"x".into())], false, Err((Code::ProviderError, "is not JSON")), 1),
+        (vec![Deed::Body("application/json", "{}".into())], false, Err((Code::ProviderError, "has no ")), 1),
+        (
+            vec![Deed::Body("text/event-stream", "data: {oops\n\n".into())],
+            false,
+            Err((Code::ProviderError, "not JSON")),
+            1,
+        ),
+        (vec![Deed::Endless], false, Err((Code::TooLarge, "larger than")), 1),
+        (vec![Deed::Stall(middle); 3], true, Err((Code::Timeout, "silence from 127.0.0.1")), 3),
+    ];
+    for (deeds, silence, wanted, requests) in rows {
+        let name = format!("{} {deeds:?}", V::NAME).chars().take(120).collect::<String>();
+        let (said, _, theatre) = trial::<V>(deeds, silence).await;
+        match (said, wanted) {
+            (Ok(said), Ok(())) => {
+                assert_eq!(said.text, "Σ ok", "{name}");
+                assert_eq!(said.thoughts.as_deref(), Some("hm"), "{name}");
+                assert_eq!(said.usage, Usage { input: 7, output: 5 }, "{name}");
+                assert_eq!((said.model.as_str(), said.native_call), ("m-1", false), "{name}");
+            }
+            (Err(Error { code, message }), Err((wanted, part))) => {
+                assert_eq!(code, wanted, "{name}: {message}");
+                assert!(message.contains(part), "{name}: {message}");
+                assert!(!message.contains(KEY), "{name}: {message}");
+            }
+            (said, wanted) => panic!("{name}: {said:?}, not {wanted:?}"),
+        }
+        assert_eq!(theatre.heard.lock().unwrap().len(), requests, "{name}");
+    }
+}
+
+async fn asked<V: Voice>() {
+    let (said, pieces, theatre) = trial::<V>(vec![Deed::Cut(V::stream().find("ok").unwrap()), Deed::Well], false).await;
+    assert!(said.is_ok());
+    let again = pieces.iter().position(|piece| *piece == Piece::Again).expect("a broken answer is begun anew");
+    let text: String =
+        pieces[again..].iter().filter_map(|p| if let Piece::Text(t) = p { Some(&**t) } else { None }).collect();
+    assert_eq!(text, "Σ ok");
+    for request in theatre.heard.lock().unwrap().iter() {
+        assert!(request.contains(KEY), "the key is in the header");
+        let (_, body) = request.split_once("\r\n\r\n").unwrap();
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert!(body.get("tools").is_none() && body.get("functions").is_none() && body.get("tool_choice").is_none());
+        let last = body["messages"].as_array().unwrap().last().unwrap();
+        assert_eq!(*last, json!({"role": "user", "content": "hi\n\nthere"}));
+    }
+    let (said, _, _) = trial::<V>(vec![Deed::Body("text/event-stream", V::native())], false).await;
+    assert!(said.unwrap().native_call);
+}
+
+async fn dropped<V: Voice>() {
+    let theatre = Theatre::open::<V>(vec![Deed::Stall(V::stream().len() / 2)]).await;
+    let model = remote::<V>(&theatre.url, false);
+    let begun = tokio::sync::Notify::new();
+    let question = ask();
+    let mut watch = |_| begun.notify_one();
+    tokio::select! {
+        said = model.answer(&question, &mut watch) => panic!("{said:?}"),
+        () = begun.notified() => (),
+    }
+    // The request was dropped with the future: the server sees its client leave.
+    tokio::time::timeout(Duration::from_secs(60), theatre.left.notified()).await.expect("the connection was closed");
+}
+
+macro_rules! both {
+    ($($name:ident => $trial:ident),* $(,)?) => {$(
+        #[tokio::test]
+        async fn $name() {
+            $trial::<ChatCompletions>().await;
+            $trial::<Messages>().await;
+        }
+    )*};
+}
+
+both! {
+    a_misbehaving_server_yields_an_answer_or_a_clear_sentence => table,
+    a_question_carries_the_key_in_its_header_and_no_tools => asked,
+    a_cancelled_question_leaves_no_connection => dropped,
+}

@@ -1,0 +1,61 @@
+//! What a call may touch.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Office;
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::events::Diary;
+use crate::jobs::Job;
+use crate::vfs::{Caller, Tree};
+
+/// Who asks, the job that the call is, and the world as far as a call may reach it.
+#[derive(Clone)]
+pub struct Cx {
+    pub caller: Caller,
+    /// The agent whose service is called.
+    pub agent: String,
+    pub job: Arc<Job>,
+    pub clock: Clock,
+    pub office: Arc<Office>,
+}
+
+impl Cx {
+    pub fn job_id(&self) -> &str {
+        &self.job.id
+    }
+
+    /// Adds a line to the job's `log.txt`.
+    pub fn log(&self, line: &str) {
+        self.job.log.line(line);
+    }
+
+    /// Shows how far the work is, in `progress.json`.
+    pub fn progress(&self, progress: Value) {
+        let now = self.clock.now_ms();
+        self.job.update(|it| {
+            it.progress = Some(progress);
+            it.updated_at_ms = now;
+        });
+    }
+
+    /// Whether somebody has cancelled the call. A future is dropped then anyway; this is for threads.
+    pub fn is_cancelled(&self) -> bool {
+        self.job.cancel.is_cancelled()
+    }
+
+    pub async fn cancelled(&self) {
+        self.job.cancel.cancelled().await;
+    }
+
+    pub fn tree(&self) -> Result<Tree> {
+        self.office.tree()
+    }
+
+    /// The events of the agent whose service is called.
+    pub fn diary(&self) -> Result<Arc<Diary>> {
+        self.office.diaries.of(&self.agent)
+    }
+}

@@ -1,0 +1,261 @@
+//! Where one service takes its calls.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Cx, Office, Serve};
+use crate::contract::{Call, Contract, Effect};
+use crate::error::{Error, Result};
+use crate::jobs::{self, Job, Room, State};
+use crate::policy::{Action, Principal};
+use crate::vfs::{Answer, Caller};
+
+/// Calls under way at once, and calls that wait, a desk.
+const RUNNING: usize = 64;
+const WAITING: usize = 960;
+
+pub struct Desk {
+    office: Arc<Office>,
+    serve: Arc<dyn Serve>,
+    /// Whose calls they are; `None` for a service that all agents share: then it is whoever asks.
+    owner: Option<String>,
+    /// For calls of the operator to a shared service.
+    default_agent: String,
+    /// Where its directory stands.
+    path: String,
+    room: Arc<Room>,
+    last: Mutex<HashMap<String, Last>>,
+    closed: AtomicBool,
+}
+
+/// The last call of an agent.
+#[derive(Clone)]
+pub enum Last {
+    Refused { operation: Option<String>, error: Error, at_ms: u64 },
+    Job(Arc<Job>),
+}
+
+/// What `status.json` of a service shows.
+#[derive(Serialize)]
+pub struct Status {
+    pub state: &'static str,
+    pub job_id: Option<String>,
+    pub operation: Option<String>,
+    pub updated_at_ms: Option<u64>,
+    pub error: Option<Error>,
+}
+
+impl Desk {
+    /// The desk of the service that only `agent` has.
+    pub fn of(office: &Arc<Office>, agent: &str, serve: Arc<dyn Serve>) -> Arc<Desk> {
+        let path = format!("/agents/{agent}/{}", serve.contract().name);
+        Desk::build(office, Some(agent.to_owned()), agent, path, serve)
+    }
+
+    /// The desk of a service that all agents share.
+    pub fn shared(office: &Arc<Office>, default_agent: &str, path: String, serve: Arc<dyn Serve>) -> Arc<Desk> {
+        Desk::build(office, None, default_agent, path, serve)
+    }
+
+    fn build(
+        office: &Arc<Office>,
+        owner: Option<String>,
+        default_agent: &str,
+        path: String,
+        serve: Arc<dyn Serve>,
+    ) -> Arc<Desk> {
+        let (office, default_agent) = (office.clone(), default_agent.to_owned());
+        let (room, last) = (Arc::new(Room::new(RUNNING, WAITING)), Mutex::default());
+        Arc::new(Desk { office, serve, owner, default_agent, path, room, last, closed: AtomicBool::new(false) })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.contract().name
+    }
+
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub fn contract(&self) -> &Contract {
+        self.serve.contract()
+    }
+
+    pub fn serve(&self) -> &Arc<dyn Serve> {
+        &self.serve
+    }
+
+    pub fn office(&self) -> &Arc<Office> {
+        &self.office
+    }
+
+    /// Whose call it is when `caller` calls.
+    pub fn agent_for(&self, caller: &Caller) -> String {
+        match (&self.owner, &caller.principal) {
+            (Some(owner), _) => owner.clone(),
+            (None, Principal::Agent(id)) => id.clone(),
+            (None, _) => self.default_agent.clone(),
+        }
+    }
+
+    /// No more calls; those under way are cancelled. The service was taken out of the tree.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+        let last: Vec<Last> = self.last.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        for agent in self.office.book.agents() {
+            for job in self.office.book.shelf(&agent).alive() {
+                let mine =
+                    job.call.service == self.name() && (self.owner.is_none() || self.owner.as_ref() == Some(&agent));
+                if mine {
+                    job.cancel.cancel();
+                }
+            }
+        }
+        drop(last);
+    }
+
+    /// Begins all of `calls`, or none. They are safe, if their effects matter, when the answer is there.
+    pub fn begin(self: &Arc<Self>, caller: &Caller, calls: Vec<Call>) -> Answer<Vec<Arc<Job>>> {
+        match self.accept(caller, &calls) {
+            Err(error) => Answer::refuse(error),
+            Ok((jobs, safe)) => {
+                let (desk, caller) = (self.clone(), caller.clone());
+                match safe.looked_at() {
+                    Answer::Now(safe) => Answer::Now(desk.start(&caller, jobs, calls, safe)),
+                    Answer::Soon(safe) | Answer::Later(safe) => {
+                        Answer::soon(async move { desk.start(&caller, jobs, calls, safe.await) })
+                    }
+                }
+            }
+        }
+    }
+
+    fn accept(&self, caller: &Caller, calls: &[Call]) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(Error::unavailable(format!("the service {} was removed", self.name())));
+        }
+        let mut booked = Vec::new();
+        for call in calls {
+            let operation = self.contract().operation(&call.op)?;
+            self.office.warden.check(caller, Action::Invoke, &format!("{}/{}", self.path, operation.control_path()))?;
+            booked.push(jobs::Call {
+                agent: self.agent_for(caller),
+                service: self.name().to_owned(),
+                operation: call.op.clone(),
+                effect: operation.effect,
+                idempotent: operation.idempotent,
+                deadline: operation.deadline,
+                correlation_id: call.correlation_id.clone(),
+                principal: caller.principal.clone(),
+                arguments: call.arguments.clone(),
+            });
+        }
+        self.room.enter(calls.len())?;
+        self.office.book.accept(booked).inspect_err(|_| self.room.leave(calls.len()))
+    }
+
+    fn start(
+        self: &Arc<Self>,
+        caller: &Caller,
+        jobs: Vec<Arc<Job>>,
+        calls: Vec<Call>,
+        safe: Result<()>,
+    ) -> Result<Vec<Arc<Job>>> {
+        if let Err(error) = safe {
+            self.office.book.retract(&jobs);
+            self.room.leave(jobs.len());
+            return Err(error);
+        }
+        for (job, call) in jobs.iter().zip(calls) {
+            self.note(&job.call.agent, Last::Job(job.clone()));
+            self.run(caller.clone(), job.clone(), call);
+        }
+        Ok(jobs)
+    }
+
+    /// Runs a job that an earlier life of the host left queued.
+    pub fn resume(self: &Arc<Self>, job: Arc<Job>) {
+        let call = Call {
+            op: job.call.operation.clone(),
+            arguments: job.call.arguments.clone(),
+            correlation_id: job.call.correlation_id.clone(),
+        };
+        // What was accepted runs, however many there are.
+        _ = self.room.enter(1);
+        let caller = Caller::inside(job.call.principal.clone());
+        self.note(&job.call.agent, Last::Job(job.clone()));
+        self.run(caller, job, call);
+    }
+
+    fn run(self: &Arc<Self>, caller: Caller, job: Arc<Job>, call: Call) {
+        let desk = self.clone();
+        self.office.runtime.spawn(async move {
+            let office = desk.office.clone();
+            let cx = Cx {
+                caller,
+                agent: job.call.agent.clone(),
+                job: job.clone(),
+                clock: office.clock.clone(),
+                office: office.clone(),
+            };
+            let serve = desk.serve.clone();
+            let work = move || -> jobs::Work { Box::pin(async move { serve.invoke(&cx, &call).await }) };
+            jobs::run(&office.book, &desk.room, job, work, |job| tell(&office, job)).await;
+        });
+    }
+
+    /// Notes the last call of an agent.
+    fn note(&self, agent: &str, last: Last) {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).insert(agent.to_owned(), last);
+    }
+
+    /// A refusal counts as the last call, so that its sentence can be read.
+    pub fn refused(&self, caller: &Caller, operation: Option<String>, error: &Error) {
+        let last = Last::Refused { operation, error: error.clone(), at_ms: self.office.clock.now_ms() };
+        self.note(&self.agent_for(caller), last);
+    }
+
+    pub fn last(&self, caller: &Caller) -> Option<Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).get(&self.agent_for(caller)).cloned()
+    }
+
+    pub fn status(&self, caller: &Caller) -> Status {
+        match self.last(caller) {
+            None => Status { state: "idle", job_id: None, operation: None, updated_at_ms: None, error: None },
+            Some(Last::Refused { operation, error, at_ms }) => {
+                Status { state: "refused", job_id: None, operation, updated_at_ms: Some(at_ms), error: Some(error) }
+            }
+            Some(Last::Job(job)) => {
+                let status = job.status();
+                Status {
+                    state: status.state.name(),
+                    job_id: Some(status.job_id),
+                    operation: Some(status.operation),
+                    updated_at_ms: Some(status.updated_at_ms),
+                    error: status.error,
+                }
+            }
+        }
+    }
+
+    /// What the reader may do here.
+    pub fn permissions(&self, caller: &Caller) -> Value {
+        let operations: Vec<(String, Effect)> =
+            self.contract().operations.iter().map(|operation| (operation.name.clone(), operation.effect)).collect();
+        self.office.warden.permissions(caller, &self.path, &operations)
+    }
+}
+
+/// The end of a job is news. What was only read is not worth writing down, but may be waited for.
+fn tell(office: &Office, job: &Job) {
+    let Ok(diary) = office.diaries.of(&job.call.agent) else { return };
+    let path = format!("/agents/{}/jobs/{}/status.json", job.call.agent, job.id);
+    match (job.call.effect, job.now().state) {
+        (Effect::Read, State::Done) => diary.wake(),
+        _ => diary.note("job", &path, serde_json::to_value(job.status()).unwrap_or_default()),
+    }
+}

@@ -1,0 +1,120 @@
+//! The directory of a service: the same names for every one.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::Desk;
+use super::desk::Last;
+use crate::contract::{Call, Contract};
+use crate::error::{Error, Result};
+use crate::jobs::{Job, files};
+use crate::vfs::{Answer, Asked, Caller, Control, Listing, Obey, Once, Reply, line, live, pretty, text, waiting};
+
+/// Builds the directory of one service.
+pub fn directory(desk: &Arc<Desk>) -> Listing {
+    let (status, permissions, result) = (desk.clone(), desk.clone(), desk.clone());
+    let mut listing = pages(desk.contract())
+        .file("PERMISSIONS.json", live(move |caller| Ok(pretty(&permissions.permissions(caller)))))
+        .file("status.json", live(move |caller| Ok(line(&status.status(caller)))))
+        .file("result.json", waiting(move |caller| last_result(&result, caller)))
+        .dir("control", control(desk));
+    for (name, node) in desk.serve().files() {
+        listing = listing.with(&name, node);
+    }
+    listing
+}
+
+/// A directory for what is described like a service but takes no calls.
+pub fn silent(contract: &Contract, permissions: impl Fn(&Caller) -> Value + Send + Sync + 'static) -> Listing {
+    pages(contract).file("PERMISSIONS.json", live(move |caller| Ok(pretty(&permissions(caller)))))
+}
+
+fn pages(contract: &Contract) -> Listing {
+    Listing::default()
+        .file("README.md", text(contract.readme()))
+        .file("SCHEMA.json", text(pretty(contract.schema())))
+        .file("CAPS.json", text(pretty(&contract.caps())))
+        .file("OPS.json", text(pretty(&contract.ops())))
+}
+
+fn control(desk: &Arc<Desk>) -> Listing {
+    let contract = desk.contract();
+    let invoke = Control::new(Arc::new(Invoke(desk.clone())));
+    let mut listing = Listing::default().file("README.md", text(contract.control_readme())).file("invoke.json", invoke);
+    for operation in &contract.operations {
+        let control = Control::new(Arc::new(One { desk: desk.clone(), op: operation.name.clone() }));
+        listing = listing.file(&format!("{}.json", operation.name), control);
+    }
+    listing
+}
+
+/// `result.json`: waits while the last call runs.
+fn last_result(desk: &Desk, caller: &Caller) -> Answer<Bytes> {
+    match desk.last(caller) {
+        None => Answer::ok(line(&refusal(None, &Error::not_found("nothing was called yet")))),
+        Some(Last::Refused { operation, error, .. }) => Answer::ok(line(&refusal(operation, &error))),
+        Some(Last::Job(job)) => answer(&job),
+    }
+}
+
+fn answer(job: &Arc<Job>) -> Answer<Bytes> {
+    files::at_end(job, |job, now| line(&files::answer(job, now)))
+}
+
+fn refusal(operation: Option<String>, error: &Error) -> Value {
+    json!({ "ok": false, "operation": operation, "job_id": null, "result": null, "error": error })
+}
+
+/// `control/invoke.json`.
+struct Invoke(Arc<Desk>);
+
+impl Obey for Invoke {
+    fn template(&self) -> Bytes {
+        let contract = self.0.contract();
+        let first = contract.operations.first().map(|first| (first.name.clone(), contract.template(first)));
+        let (op, arguments) = first.unwrap_or_default();
+        line(&json!({ "op": op, "arguments": arguments }))
+    }
+
+    fn obey(&self, asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+        begin(&self.0, asked, commands.into_iter().map(|value| self.0.contract().envelope(value)).collect())
+    }
+
+    fn refused(&self, asked: &Asked, error: &Error) {
+        self.0.refused(&asked.caller, None, error);
+    }
+}
+
+/// `control/<op>.json`.
+struct One {
+    desk: Arc<Desk>,
+    op: String,
+}
+
+impl Obey for One {
+    fn template(&self) -> Bytes {
+        let contract = self.desk.contract();
+        let template = contract.operation(&self.op).map(|operation| contract.template(operation));
+        line(&template.unwrap_or_default())
+    }
+
+    fn obey(&self, asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+        let calls = commands.into_iter().map(|value| self.desk.contract().arguments(&self.op, value));
+        begin(&self.desk, asked, calls.collect())
+    }
+
+    fn refused(&self, asked: &Asked, error: &Error) {
+        self.desk.refused(&asked.caller, Some(self.op.clone()), error);
+    }
+}
+
+fn begin(desk: &Arc<Desk>, asked: &Asked, calls: Result<Vec<Call>>) -> Answer<Vec<Arc<dyn Reply>>> {
+    let calls = match calls {
+        Ok(calls) => calls,
+        Err(error) => return Answer::refuse(error),
+    };
+    desk.begin(&asked.caller, calls)
+        .map(|jobs| jobs.into_iter().map(|job| Arc::new(Once(move || answer(&job))) as Arc<dyn Reply>).collect())
+}

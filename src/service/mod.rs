@@ -1,0 +1,103 @@
+//! What a service is: a name, a type of command, and what it does when commanded.
+//!
+//! The rest of its directory is made here, the same for every service, from the types it names.
+
+mod cx;
+mod desk;
+mod directory;
+mod office;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::contract::{Call, Contract, Operation};
+use crate::error::{Error, Result};
+use crate::vfs::Node;
+
+pub use cx::Cx;
+pub use desk::Desk;
+pub use directory::{directory, silent};
+pub use office::{Office, Warden};
+
+/// What an author writes.
+#[async_trait]
+pub trait Service: Send + Sync + 'static {
+    /// The name of its directory.
+    const NAME: &'static str;
+    /// What it is for: the first paragraph of its README.
+    const ABOUT: &'static str;
+
+    /// What is written to `control/invoke.json`: an enum, tagged `op` with content `arguments`, each variant with a doc
+    /// comment.
+    type Command: DeserializeOwned + JsonSchema + Send + 'static;
+    /// What is found under `result`.
+    type Output: Serialize + JsonSchema + Send + 'static;
+
+    /// The effect of each command, and an example that works when pasted.
+    fn operations() -> Vec<Operation>;
+
+    /// What CAPS.json says beside the operations, such as `network`.
+    fn flags(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    /// Names of its own, beside those that every service has.
+    fn files(&self) -> Vec<(String, Node)> {
+        Vec::new()
+    }
+
+    /// Obeys one command. Several may be under way at once. It is dropped when the call is cancelled or out of time: what
+    /// it started must end with it.
+    async fn invoke(&self, cx: &Cx, command: Self::Command) -> Result<Self::Output>;
+}
+
+/// A service whose types are known only at run time: a program named in the mountspec, or a [`Service`] behind [`typed`].
+#[async_trait]
+pub trait Serve: Send + Sync + 'static {
+    fn contract(&self) -> &Contract;
+
+    fn files(&self) -> Vec<(String, Node)> {
+        Vec::new()
+    }
+
+    /// Obeys one call that was checked against the contract.
+    async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value>;
+}
+
+/// A service, ready to be served.
+pub fn typed<S: Service>(service: S) -> Result<Arc<dyn Serve>> {
+    let mut contract = Contract::of::<S::Command, S::Output>(S::NAME, S::ABOUT, S::operations())?;
+    for flag in service.flags() {
+        contract = contract.flag(flag);
+    }
+    Ok(Arc::new(Typed { service, contract }))
+}
+
+struct Typed<S> {
+    service: S,
+    contract: Contract,
+}
+
+#[async_trait]
+impl<S: Service> Serve for Typed<S> {
+    fn contract(&self) -> &Contract {
+        &self.contract
+    }
+
+    fn files(&self) -> Vec<(String, Node)> {
+        self.service.files()
+    }
+
+    async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {
+        let command = self.contract.command(call)?;
+        let output = self.service.invoke(cx, command).await?;
+        serde_json::to_value(output).map_err(|err| Error::internal(format!("the result is not JSON: {err}")))
+    }
+}

@@ -1,0 +1,103 @@
+//! What all services share.
+
+use std::sync::{Arc, OnceLock};
+
+use dashmap::DashMap;
+use serde_json::{Value, json};
+
+use super::Desk;
+use crate::clock::Clock;
+use crate::contract::{Call, Effect};
+use crate::error::{Error, Result};
+use crate::events::Diaries;
+use crate::jobs::{Book, Job};
+use crate::policy::Action;
+use crate::vfs::{Caller, Tree};
+
+/// Decides who may, and tells a reader what it may.
+pub trait Warden: Send + Sync {
+    fn check(&self, caller: &Caller, action: Action, path: &str) -> Result<()>;
+
+    /// PERMISSIONS.json of the service at `path`, for `caller`.
+    fn permissions(&self, caller: &Caller, path: &str, operations: &[(String, Effect)]) -> Value;
+}
+
+pub struct Office {
+    pub book: Arc<Book>,
+    pub diaries: Arc<Diaries>,
+    pub clock: Clock,
+    pub warden: Arc<dyn Warden>,
+    /// Where work is started: requests come on threads of the kernel's side.
+    pub runtime: tokio::runtime::Handle,
+    tree: OnceLock<Tree>,
+    /// Every desk, by the agent it serves and the name of its service.
+    desks: DashMap<(String, String), Arc<Desk>>,
+}
+
+impl Office {
+    pub fn new(
+        book: Arc<Book>,
+        diaries: Arc<Diaries>,
+        clock: Clock,
+        warden: Arc<dyn Warden>,
+        runtime: tokio::runtime::Handle,
+    ) -> Arc<Self> {
+        Arc::new(Office { book, diaries, clock, warden, runtime, tree: OnceLock::new(), desks: DashMap::new() })
+    }
+
+    /// The tree, which is built after the services that stand in it.
+    pub fn tree(&self) -> Result<Tree> {
+        self.tree.get().cloned().ok_or_else(|| Error::unavailable("the tree is still being built"))
+    }
+
+    pub fn set_tree(&self, tree: Tree) {
+        _ = self.tree.set(tree); // there is only one
+    }
+
+    pub fn seat(&self, agent: &str, desk: &Arc<Desk>) {
+        self.desks.insert((agent.to_owned(), desk.name().to_owned()), desk.clone());
+    }
+
+    pub fn unseat(&self, agent: &str, service: &str) {
+        if let Some((_, desk)) = self.desks.remove(&(agent.to_owned(), service.to_owned())) {
+            desk.close();
+        }
+    }
+
+    /// Lets go of every desk; those hold the office in turn.
+    pub fn empty(&self) {
+        self.desks.clear();
+    }
+
+    pub fn desk(&self, agent: &str, service: &str) -> Result<Arc<Desk>> {
+        let found = self.desks.get(&(agent.to_owned(), service.to_owned())).map(|desk| desk.clone());
+        found.ok_or_else(|| Error::not_found(format!("agent {agent} has no service `{service}`")))
+    }
+
+    /// The services of an agent, by name.
+    pub fn desks_of(&self, agent: &str) -> Vec<Arc<Desk>> {
+        let mut desks: Vec<_> =
+            self.desks.iter().filter(|entry| entry.key().0 == agent).map(|entry| entry.value().clone()).collect();
+        desks.sort_by(|a, b| a.name().cmp(b.name()));
+        desks
+    }
+
+    /// Calls a service from inside, with the rights of `caller`, as a write to its control file would.
+    pub async fn call(
+        &self,
+        caller: &Caller,
+        agent: &str,
+        service: &str,
+        op: &str,
+        arguments: Value,
+    ) -> Result<Arc<Job>> {
+        let desk = self.desk(agent, service)?;
+        let call = desk.contract().envelope(json!({ "op": op, "arguments": arguments }))?;
+        self.call_checked(caller, &desk, call).await
+    }
+
+    async fn call_checked(&self, caller: &Caller, desk: &Arc<Desk>, call: Call) -> Result<Arc<Job>> {
+        let mut jobs = desk.begin(caller, vec![call]).wait().await?;
+        jobs.pop().ok_or_else(|| Error::internal("a call without a job"))
+    }
+}

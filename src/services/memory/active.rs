@@ -1,0 +1,122 @@
+//! The active set: which memories the agent has before its eyes, within a budget of tokens.
+
+use crate::error::{Error, Result};
+
+use super::book::{Book, Memory, Pen};
+use super::evict::{self, Held};
+use super::path::Target;
+use super::rows::{self, Head};
+use super::snippet::headline;
+
+/// A memory that has left the active set, and the line that stands in its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    pub name: String,
+    pub version: u64,
+    pub tombstone: String,
+    pub at_ms: u64,
+}
+
+impl Book<'_> {
+    /// What is active, least recently used first.
+    pub fn active(&self) -> Result<Vec<Memory>> {
+        let with_version = |head: Head| {
+            let version = rows::version(self.conn, head.id, head.version)?;
+            let version =
+                version.ok_or_else(|| Error::internal(format!("the memory {} has lost its version", head.name)))?;
+            Ok(Memory { head, version })
+        };
+        rows::active(self.conn, self.agent)?.into_iter().map(with_version).collect()
+    }
+
+    /// What has left, the last one first.
+    pub fn left(&self, limit: usize) -> Result<Vec<Left>> {
+        Ok(rows::left(self.conn, self.agent, limit)?.into_iter().filter_map(tombstone).collect())
+    }
+}
+
+impl Pen<'_> {
+    /// The memory that is meant. The latest version becomes active; an old one is only looked at.
+    pub fn load(&self, target: &Target) -> Result<Memory> {
+        let mut memory = self.book().find(target)?;
+        if memory.version.deleted {
+            return Err(Error::not_found(format!(
+                "version {} of {} is its deletion and has no content",
+                memory.version.version, target.name
+            )));
+        }
+        if memory.version.version == memory.head.version {
+            self.activate(&mut memory.head)?;
+        }
+        Ok(memory)
+    }
+
+    /// Takes a memory out of the active set. False when it was not in it.
+    pub fn evict(&self, target: &Target, summary: Option<&str>) -> Result<(Memory, bool)> {
+        let mut memory = self.book().find(&Target::latest(target.name.as_str()))?;
+        if memory.head.unevictable {
+            return Err(Error::forbidden(format!("the memory {} is unevictable", target.name)));
+        }
+        if memory.head.pinned {
+            return Err(Error::forbidden(format!("the memory {} is pinned; unpin it first", target.name)));
+        }
+        let was = memory.head.used.is_some();
+        if was {
+            self.lay_down(&mut memory, summary)?;
+        }
+        Ok((memory, was))
+    }
+
+    /// A pinned memory is active and does not leave by itself.
+    pub fn pin(&self, target: &Target) -> Result<Memory> {
+        let mut memory = self.book().find(&Target::latest(target.name.as_str()))?;
+        memory.head.pinned = true;
+        self.activate(&mut memory.head)?;
+        Ok(memory)
+    }
+
+    pub fn unpin(&self, target: &Target) -> Result<Memory> {
+        let mut memory = self.book().find(&Target::latest(target.name.as_str()))?;
+        memory.head.pinned = false;
+        rows::update_head(self.tx, &memory.head)?;
+        Ok(memory)
+    }
+
+    /// Makes what is active fit into the budget, by the rule of [`evict::leaving`].
+    pub fn keep_within(&self, budget: u64) -> Result<Vec<Left>> {
+        let held: Vec<Held> = rows::held(self.tx, self.agent)?;
+        let leave = |id: i64| {
+            let head = rows::head_by_id(self.tx, id)?;
+            let mut memory = self.book().find(&Target::latest(head.name.as_str()))?;
+            self.lay_down(&mut memory, None)?;
+            tombstone(memory.head).ok_or_else(|| Error::internal("a memory left without a tombstone"))
+        };
+        evict::leaving(&held, budget).into_iter().map(leave).collect()
+    }
+
+    /// Makes a memory the most recently used.
+    pub(super) fn activate(&self, head: &mut Head) -> Result<()> {
+        head.used = Some(rows::next_use(self.tx, self.agent)?);
+        (head.tombstone, head.left_at_ms) = (None, None);
+        rows::update_head(self.tx, head)
+    }
+
+    fn lay_down(&self, memory: &mut Memory, summary: Option<&str>) -> Result<()> {
+        let line = match summary.map(headline).filter(|line| !line.is_empty()) {
+            Some(line) => line,
+            None => headline(&memory.version.content.text()),
+        };
+        let line = match line.is_empty() {
+            true => format!("{}, {} tokens", memory.version.kind, memory.version.tokens),
+            false => format!("{}, {} tokens: {line}", memory.version.kind, memory.version.tokens),
+        };
+        memory.head.used = None;
+        (memory.head.tombstone, memory.head.left_at_ms) = (Some(line), Some(self.now_ms));
+        rows::update_head(self.tx, &memory.head)
+    }
+}
+
+fn tombstone(head: Head) -> Option<Left> {
+    let Head { name, version, tombstone, left_at_ms, .. } = head;
+    Some(Left { name, version, tombstone: tombstone?, at_ms: left_at_ms? })
+}

@@ -1,0 +1,214 @@
+//! What a memory holds: text or JSON, and how it changes.
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+
+/// The largest item, in bytes as they are kept.
+pub const LIMIT: usize = 1 << 20;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    Text(String),
+    Json(Value),
+}
+
+/// What a mutation asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    Replace(Value),
+    /// A JSON merge patch (RFC 7396).
+    Patch(Value),
+    Append(Value),
+}
+
+impl Content {
+    /// A JSON string is text; anything else stays JSON.
+    pub fn given(value: Value) -> Result<Content> {
+        match value {
+            Value::String(text) => Content::Text(text),
+            value => Content::Json(value),
+        }
+        .fitting()
+    }
+
+    /// The bytes that somebody wrote to the file. JSON stays JSON as long as it is; a text that happens to look like
+    /// JSON stays text.
+    pub fn written(bytes: &[u8], before: &Content) -> Result<Content> {
+        let text = std::str::from_utf8(bytes)
+            .map_err(|err| Error::invalid(format!("a memory is UTF-8 text; byte {} is not", err.valid_up_to())))?;
+        let json = match before {
+            Content::Json(_) => serde_json::from_str(text).ok().filter(|value: &Value| !value.is_string()),
+            Content::Text(_) => None,
+        };
+        json.map_or_else(|| Content::Text(text.to_owned()), Content::Json).fitting()
+    }
+
+    /// What was kept.
+    pub fn kept(form: &str, text: String) -> Result<Content> {
+        match form {
+            "json" => serde_json::from_str(&text)
+                .map(Content::Json)
+                .map_err(|err| Error::internal(format!("the database holds a memory that is not JSON: {err}"))),
+            _ => Ok(Content::Text(text)),
+        }
+    }
+
+    pub fn form(&self) -> &'static str {
+        match self {
+            Content::Text(_) => "text",
+            Content::Json(_) => "json",
+        }
+    }
+
+    /// As it is kept, and shown by `cat`.
+    pub fn text(&self) -> String {
+        match self {
+            Content::Text(text) => text.clone(),
+            Content::Json(value) => format!("{value}\n"),
+        }
+    }
+
+    /// As it stands in a result.
+    pub fn value(self) -> Value {
+        match self {
+            Content::Text(text) => Value::String(text),
+            Content::Json(value) => value,
+        }
+    }
+
+    pub fn changed(self, change: Change) -> Result<Content> {
+        match (self, change) {
+            (_, Change::Replace(value)) => Content::given(value),
+            (Content::Json(mut value), Change::Patch(patch)) => {
+                merge(&mut value, patch);
+                Content::given(value)
+            }
+            (Content::Text(_), Change::Patch(_)) => {
+                Err(Error::invalid("a patch changes JSON, and this memory is text: give `content` or `append`"))
+            }
+            (Content::Text(text), Change::Append(Value::String(more))) => Content::Text(text + &more).fitting(),
+            (Content::Text(_), Change::Append(_)) => {
+                Err(Error::invalid("only a string can be appended to a memory that is text"))
+            }
+            (Content::Json(Value::Array(mut items)), Change::Append(item)) => {
+                items.push(item);
+                Content::Json(Value::Array(items)).fitting()
+            }
+            (Content::Json(_), Change::Append(_)) => {
+                Err(Error::invalid("one can append to a text or to a JSON array: give `content` or `patch`"))
+            }
+        }
+    }
+
+    fn fitting(self) -> Result<Content> {
+        let size = match &self {
+            Content::Text(text) => text.len(),
+            Content::Json(_) => self.text().len(),
+        };
+        match size {
+            0..=LIMIT => Ok(self),
+            _ => Err(Error::too_large(format!("a memory holds at most {LIMIT} bytes, and this has {size}"))),
+        }
+    }
+}
+
+/// RFC 7396: objects are merged, null removes, anything else replaces.
+fn merge(target: &mut Value, patch: Value) {
+    let Value::Object(patch) = patch else {
+        *target = patch;
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(serde_json::Map::new());
+    }
+    let Value::Object(fields) = target else { return };
+    for (key, change) in patch {
+        match change {
+            // keeps the order of the others
+            Value::Null => drop(fields.shift_remove(&key)),
+            change => merge(fields.entry(key).or_insert(Value::Null), change),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::error::Code;
+
+    #[test]
+    fn merge_patch_does_what_the_rfc_shows() {
+        // the table of RFC 7396, appendix A
+        let table = [
+            (json!({"a":"b"}), json!({"a":"c"}), json!({"a":"c"})),
+            (json!({"a":"b"}), json!({"b":"c"}), json!({"a":"b","b":"c"})),
+            (json!({"a":"b"}), json!({"a":null}), json!({})),
+            (json!({"a":"b","b":"c"}), json!({"a":null}), json!({"b":"c"})),
+            (json!({"a":["b"]}), json!({"a":"c"}), json!({"a":"c"})),
+            (json!({"a":"c"}), json!({"a":["b"]}), json!({"a":["b"]})),
+            (json!({"a":{"b":"c"}}), json!({"a":{"b":"d","c":null}}), json!({"a":{"b":"d"}})),
+            (json!({"a":[{"b":"c"}]}), json!({"a":[1]}), json!({"a":[1]})),
+            (json!(["a", "b"]), json!(["c", "d"]), json!(["c", "d"])),
+            (json!({"a":"b"}), json!(["c"]), json!(["c"])),
+            (json!({"a":"foo"}), json!(null), json!(null)),
+            (json!({"a":"foo"}), json!("bar"), json!("bar")),
+            (json!({"e":null}), json!({"a":1}), json!({"e":null,"a":1})),
+            (json!([1, 2]), json!({"a":"b","c":null}), json!({"a":"b"})),
+            (json!({}), json!({"a":{"bb":{"ccc":null}}}), json!({"a":{"bb":{}}})),
+        ];
+        for (mut target, patch, expected) in table {
+            merge(&mut target, patch.clone());
+            assert_eq!(target, expected, "{patch}");
+        }
+    }
+
+    #[test]
+    fn changes_fit_what_is_there() {
+        let text = || Content::Text("one\n".into());
+        let list = || Content::Json(json!([1]));
+        let object = || Content::Json(json!({"a": 1}));
+        let table = [
+            (text(), Change::Append(json!("two\n")), Ok(Content::Text("one\ntwo\n".into()))),
+            (text(), Change::Append(json!(2)), Err(Code::InvalidPayload)),
+            (text(), Change::Patch(json!({})), Err(Code::InvalidPayload)),
+            (text(), Change::Replace(json!({"a": 1})), Ok(object())),
+            (list(), Change::Append(json!([2])), Ok(Content::Json(json!([1, [2]])))),
+            (object(), Change::Append(json!("x")), Err(Code::InvalidPayload)),
+            (object(), Change::Patch(json!({"a": 2})), Ok(Content::Json(json!({"a": 2})))),
+            (object(), Change::Patch(json!("said")), Ok(Content::Text("said".into()))),
+            (text(), Change::Append(json!("x".repeat(LIMIT))), Err(Code::TooLarge)),
+        ];
+        for (before, change, expected) in table {
+            assert_eq!(before.changed(change).map_err(|error| error.code), expected);
+        }
+    }
+
+    #[test]
+    fn a_file_keeps_its_form_while_it_can() {
+        let text = Content::Text(String::new());
+        let json = Content::Json(json!({}));
+        assert_eq!(Content::written(b"{\"a\":1}", &text), Ok(Content::Text("{\"a\":1}".into())));
+        assert_eq!(Content::written(b"{\"a\":1}\n", &json), Ok(Content::Json(json!({"a": 1}))));
+        assert_eq!(Content::written(b"plain", &json), Ok(Content::Text("plain".into())));
+        assert_eq!(Content::written(b"ab\xff", &text).unwrap_err().message, "a memory is UTF-8 text; byte 2 is not");
+    }
+
+    #[test]
+    fn the_limit_is_a_mebibyte() {
+        assert!(Content::given(json!("x".repeat(LIMIT))).is_ok());
+        assert_eq!(Content::given(json!("x".repeat(LIMIT + 1))).unwrap_err().code, Code::TooLarge);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_kept_comes_back(text in ".{0,40}", n: i64) {
+            for content in [Content::Text(text.clone()), Content::Json(json!({"t": text, "n": n}))] {
+                prop_assert_eq!(Content::kept(content.form(), content.text()).unwrap(), content);
+            }
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! The rows of the memory tables, read and written one at a time. Decides nothing.
+
+use crate::error::Result;
+use crate::store::{self, Connection, OptionalExtension, Row, Tx, params};
+use crate::tokens;
+
+use super::content::Content;
+use super::evict::Held;
+use super::words;
+
+/// The row ids of one agent are one range of this length; see the second step of the schema.
+pub const RANGE: i64 = 1 << 40;
+
+/// What is known of a memory whatever its version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    pub id: i64,
+    pub name: String,
+    /// The latest.
+    pub version: u64,
+    pub tokens: u64,
+    pub deleted: bool,
+    pub write_protected: bool,
+    pub unevictable: bool,
+    pub pinned: bool,
+    /// When it was last used, if it is active.
+    pub used: Option<u64>,
+    pub tombstone: Option<String>,
+    pub left_at_ms: Option<u64>,
+}
+
+/// One version as it was written. A deletion is a version without content.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Version {
+    pub version: u64,
+    pub deleted: bool,
+    pub kind: String,
+    pub tags: Vec<String>,
+    /// The memories that it sums up.
+    pub sources: Vec<String>,
+    pub content: Content,
+    pub bytes: u64,
+    pub tokens: u64,
+    pub written_at_ms: u64,
+}
+
+const HEAD: &str =
+    "id, name, version, tokens, deleted, write_protected, unevictable, pinned, used, tombstone, left_at_ms";
+const VERSION: &str = "version, deleted, kind, tags, sources, form, content, tokens, created_at_ms";
+
+/// The number of an agent; 0, which no agent has, when it remembers nothing yet.
+pub fn agent(conn: &Connection, agent: &str) -> Result<i64> {
+    let mut select = conn.prepare_cached("SELECT number FROM memory_agents WHERE agent = ?1")?;
+    Ok(select.query_row([agent], |row| row.get(0)).optional()?.unwrap_or(0))
+}
+
+/// The number of an agent, given now if it has none.
+pub fn agent_or_new(tx: &Tx<'_>, name: &str) -> Result<i64> {
+    tx.prepare_cached("INSERT OR IGNORE INTO memory_agents (agent) VALUES (?1)")?.execute([name])?;
+    agent(tx, name)
+}
+
+pub fn head(conn: &Connection, agent: i64, name: &str) -> Result<Option<Head>> {
+    let mut select = conn.prepare_cached(&format!("SELECT {HEAD} FROM memories WHERE agent = ?1 AND name = ?2"))?;
+    Ok(select.query_row(params![agent, name], read_head).optional()?)
+}
+
+pub fn head_by_id(conn: &Connection, id: i64) -> Result<Head> {
+    let mut select = conn.prepare_cached(&format!("SELECT {HEAD} FROM memories WHERE id = ?1"))?;
+    Ok(select.query_row([id], read_head)?)
+}
+
+/// Those in the active set, least recently used first.
+pub fn active(conn: &Connection, agent: i64) -> Result<Vec<Head>> {
+    let sql = format!("SELECT {HEAD} FROM memories WHERE agent = ?1 AND used IS NOT NULL ORDER BY used, id");
+    let mut select = conn.prepare_cached(&sql)?;
+    Ok(select.query_map([agent], read_head)?.collect::<Result<_, _>>()?)
+}
+
+/// Those that left it, the last one first.
+pub fn left(conn: &Connection, agent: i64, limit: usize) -> Result<Vec<Head>> {
+    let sql = format!(
+        "SELECT {HEAD} FROM memories WHERE agent = ?1 AND tombstone IS NOT NULL ORDER BY left_at_ms DESC, id DESC LIMIT ?2"
+    );
+    let mut select = conn.prepare_cached(&sql)?;
+    Ok(select.query_map(params![agent, limit], read_head)?.collect::<Result<_, _>>()?)
+}
+
+/// How many memories an agent has or had.
+pub fn count(conn: &Connection, agent: i64) -> Result<u64> {
+    let mut select = conn.prepare_cached("SELECT count(*) FROM memories WHERE agent = ?1")?;
+    Ok(select.query_row([agent], |row| row.get(0))?)
+}
+
+pub fn version(conn: &Connection, memory: i64, version: u64) -> Result<Option<Version>> {
+    let sql = format!("SELECT {VERSION} FROM memory_versions WHERE memory = ?1 AND version = ?2");
+    let mut select = conn.prepare_cached(&sql)?;
+    select.query_row(params![memory, version], |row| Ok(read_version(row))).optional()?.transpose()
+}
+
+/// The newest versions, newest first.
+pub fn versions(conn: &Connection, memory: i64, limit: usize) -> Result<Vec<Version>> {
+    let sql = format!("SELECT {VERSION} FROM memory_versions WHERE memory = ?1 ORDER BY version DESC LIMIT ?2");
+    let mut select = conn.prepare_cached(&sql)?;
+    select.query_map(params![memory, limit], |row| Ok(read_version(row)))?.map(|row| row?).collect()
+}
+
+/// Makes room for a memory that has no version yet.
+pub fn insert_head(tx: &Tx<'_>, agent: i64, name: &str) -> Result<Head> {
+    let id = next_id(tx, "SELECT max(id) FROM memories WHERE id BETWEEN ?1 AND ?2", agent)?;
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO memories (id, agent, name, version, deleted, write_protected, unevictable) \
+         VALUES (?1, ?2, ?3, 0, 1, 0, 0)",
+    )?;
+    insert.execute(params![id, agent, name])?;
+    head_by_id(tx, id)
+}
+
+/// Writes `head` as it is now, except for its version, which [`insert_version`] moves on.
+pub fn update_head(tx: &Tx<'_>, head: &Head) -> Result<()> {
+    let mut update = tx.prepare_cached(
+        "UPDATE memories SET write_protected = ?2, unevictable = ?3, pinned = ?4, used = ?5, tombstone = ?6, \
+         left_at_ms = ?7 WHERE id = ?1",
+    )?;
+    let Head { id, write_protected, unevictable, pinned, used, tombstone, left_at_ms, .. } = head;
+    update.execute(params![id, write_protected, unevictable, pinned, used, tombstone, left_at_ms])?;
+    Ok(())
+}
+
+/// The next number of use.
+pub fn next_use(conn: &Connection, agent: i64) -> Result<u64> {
+    let sql = "SELECT coalesce(max(used), 0) + 1 FROM memories WHERE agent = ?1 AND used IS NOT NULL";
+    Ok(conn.prepare_cached(sql)?.query_row([agent], |row| row.get(0))?)
+}
+
+/// Adds a version, which becomes the latest, and its words. Counts its tokens, once and for all.
+pub fn insert_version(tx: &Tx<'_>, agent: i64, head: &mut Head, version: Version) -> Result<Version> {
+    let text = version.content.text();
+    let tokens = match version.deleted {
+        true => 0,
+        false => [&head.name, &version.kind, &text].into_iter().map(|part| tokens::count(part)).sum(),
+    };
+    let version = Version { version: head.version + 1, bytes: text.len() as u64, tokens, ..version };
+    let id = next_id(tx, "SELECT max(id) FROM memory_versions WHERE id BETWEEN ?1 AND ?2", agent)?;
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO memory_versions (id, memory, version, deleted, kind, tags, sources, form, content, tokens, created_at_ms) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?;
+    insert.execute(params![
+        id,
+        head.id,
+        version.version,
+        version.deleted,
+        version.kind,
+        list(&version.tags),
+        list(&version.sources),
+        version.content.form(),
+        text,
+        tokens,
+        version.written_at_ms,
+    ])?;
+    let mut update = tx.prepare_cached("UPDATE memories SET version = ?2, tokens = ?3, deleted = ?4 WHERE id = ?1")?;
+    update.execute(params![head.id, version.version, tokens, version.deleted])?;
+    index(tx, head, &version, id, &text)?;
+    (head.version, head.tokens, head.deleted) = (version.version, tokens, version.deleted);
+    Ok(version)
+}
+
+fn index(tx: &Tx<'_>, head: &Head, version: &Version, id: i64, text: &str) -> Result<()> {
+    if !head.deleted {
+        tx.prepare_cached("DELETE FROM memory_now WHERE rowid = ?1")?.execute([head.id])?;
+    }
+    if version.deleted {
+        return Ok(());
+    }
+    let row = |rowid: i64| (rowid, &head.name, words::indexed(text));
+    tx.prepare_cached("INSERT INTO memory_now (rowid, name, content) VALUES (?1, ?2, ?3)")?.execute(row(head.id))?;
+    tx.prepare_cached("INSERT INTO memory_ever (rowid, name, content) VALUES (?1, ?2, ?3)")?.execute(row(id))?;
+    Ok(())
+}
+
+fn next_id(tx: &Tx<'_>, newest: &str, agent: i64) -> Result<i64> {
+    let (first, last) = range(agent);
+    let newest: Option<i64> = tx.prepare_cached(newest)?.query_row([first, last], |row| row.get(0))?;
+    Ok(newest.map_or(first, |newest| newest + 1))
+}
+
+/// The first and the last row id of an agent.
+pub fn range(agent: i64) -> (i64, i64) {
+    (agent * RANGE, (agent + 1) * RANGE - 1)
+}
+
+pub fn list(words: &[String]) -> String {
+    serde_json::Value::from(words).to_string()
+}
+
+fn read_list(text: &str) -> Vec<String> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+fn read_head(row: &Row<'_>) -> store::Sql<Head> {
+    Ok(Head {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        version: row.get(2)?,
+        tokens: row.get(3)?,
+        deleted: row.get(4)?,
+        write_protected: row.get(5)?,
+        unevictable: row.get(6)?,
+        pinned: row.get(7)?,
+        used: row.get(8)?,
+        tombstone: row.get(9)?,
+        left_at_ms: row.get(10)?,
+    })
+}
+
+fn read_version(row: &Row<'_>) -> Result<Version> {
+    let text: String = row.get(6)?;
+    Ok(Version {
+        version: row.get(0)?,
+        deleted: row.get(1)?,
+        kind: row.get(2)?,
+        tags: read_list(&row.get::<_, String>(3)?),
+        sources: read_list(&row.get::<_, String>(4)?),
+        bytes: text.len() as u64,
+        content: Content::kept(&row.get::<_, String>(5)?, text)?,
+        tokens: row.get(7)?,
+        written_at_ms: row.get(8)?,
+    })
+}
+
+/// The active set as the rule of eviction sees it; answered from an index alone.
+pub fn held(conn: &Connection, agent: i64) -> Result<Vec<Held>> {
+    let mut select = conn.prepare_cached(
+        "SELECT id, tokens, used, pinned, unevictable FROM memories WHERE agent = ?1 AND used IS NOT NULL",
+    )?;
+    let held = select.query_map([agent], |row| {
+        Ok(Held {
+            id: row.get(0)?,
+            tokens: row.get(1)?,
+            used: row.get(2)?,
+            pinned: row.get(3)?,
+            unevictable: row.get(4)?,
+        })
+    })?;
+    Ok(held.collect::<Result<_, _>>()?)
+}
+
+/// A memory as a directory shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub name: String,
+    pub version: u64,
+    pub bytes: u64,
+    pub written_at_ms: u64,
+    pub deleted: bool,
+    pub write_protected: bool,
+}
+
+impl Entry {
+    pub fn of(head: &Head, version: &Version) -> Entry {
+        Entry {
+            name: head.name.clone(),
+            version: head.version,
+            bytes: version.bytes,
+            written_at_ms: version.written_at_ms,
+            deleted: head.deleted,
+            write_protected: head.write_protected,
+        }
+    }
+}
+
+/// Every memory of an agent, for the start of a host.
+pub fn entries(conn: &Connection, agent: i64) -> Result<Vec<Entry>> {
+    let mut select = conn.prepare_cached(
+        "SELECT name, m.version, octet_length(content), created_at_ms, m.deleted, write_protected FROM memories m \
+         JOIN memory_versions v ON v.memory = m.id AND v.version = m.version WHERE agent = ?1",
+    )?;
+    let entries = select.query_map([agent], |row| {
+        Ok(Entry {
+            name: row.get(0)?,
+            version: row.get(1)?,
+            bytes: row.get(2)?,
+            written_at_ms: row.get(3)?,
+            deleted: row.get(4)?,
+            write_protected: row.get(5)?,
+        })
+    })?;
+    Ok(entries.collect::<Result<_, _>>()?)
+}

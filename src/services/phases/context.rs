@@ -1,0 +1,226 @@
+//! The prompt of a phase: system texts, agents, symbols, history and the query, within the window.
+//!
+//! Items are dropped whole, the least relevant symbols and the oldest history first; only a message that is too long by
+//! itself, and a query, are cut, with a mark. What was left out is reported. The assembled text never has more tokens
+//! than the window.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::budget::shares;
+use super::tokens::{head, tokens};
+use crate::error::{Error, Result};
+
+/// Room that is kept for the system block, even if that is shorter.
+pub const SYSTEM_RESERVED: usize = 1000;
+const CUT: &str = " … [cut]";
+/// Headings and blank lines, whether or not all of them are used.
+const FRAME: &str = "\n\nAGENTS:\n\n\nSYMBOLS:\n\n\nCHAT_HISTORY:\n\n\nCURRENT_QUERY: ";
+/// Blanks that meet where texts are joined may cost a little more than they did apart.
+const SEAMS: usize = 8;
+
+/// A line of the ledger, and how much it matters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    pub id: String,
+    pub text: String,
+    pub relevance: u32,
+    /// Asked for by a command of this run: half of the symbols' room is theirs.
+    pub loaded: bool,
+}
+
+/// Something that was said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    pub role: String,
+    pub text: String,
+}
+
+/// Everything that a phase may be shown.
+#[derive(Clone, Debug, Default)]
+pub struct Material {
+    pub system: Vec<String>,
+    /// What the phases hand on to each other, as JSON; shown with the system block when there is room.
+    pub carried: Option<String>,
+    pub agents: Vec<Line>,
+    pub symbols: Vec<Line>,
+    /// Oldest first.
+    pub history: Vec<Turn>,
+    pub query: String,
+}
+
+/// What was left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Cut {
+    /// `agents`, `symbols`, `history`, `query` or `context_state`.
+    pub section: &'static str,
+    /// Which one: an id, or the place of a turn counted from the oldest.
+    pub item: String,
+    /// Whether a part of it is still there.
+    pub partly: bool,
+}
+
+/// A prompt, ready to be asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Context {
+    #[serde(skip)]
+    pub text: String,
+    pub tokens: usize,
+    /// What agents, symbols and history were given.
+    pub budgets: [usize; 3],
+    pub symbols: Vec<String>,
+    pub agents: Vec<String>,
+    pub cut: Vec<Cut>,
+}
+
+/// Puts a prompt together. Fails only if the system block alone does not leave room for a query.
+pub fn assemble(material: &Material, window: usize) -> Result<Context> {
+    let mut cut = Vec::new();
+    let mut system: Vec<String> = material.system.iter().map(|text| format!("SYSTEM: {}", text.trim())).collect();
+    let frame = tokens(FRAME) + tokens(CUT) + SEAMS;
+    let fixed = cost(&system) + frame;
+    if fixed + 16 > window {
+        return Err(Error::budget_exceeded(format!(
+            "the system block has {fixed} tokens and leaves no room in a window of {window}"
+        )));
+    }
+    let room = window - fixed;
+    let query = fitted(&material.query, room, || Cut { section: "query", item: String::new(), partly: true }, &mut cut);
+    let mut room = room.saturating_sub(tokens(&query));
+    if let Some(carried) = &material.carried {
+        let line = format!("SYSTEM: context_state carried from the last phase: {carried}");
+        if tokens(&line) + 1 <= room / 4 {
+            room -= tokens(&line) + 1;
+            system.push(line);
+        } else {
+            cut.push(Cut { section: "context_state", item: String::new(), partly: false });
+        }
+    }
+    let reserved = SYSTEM_RESERVED.saturating_sub(cost(&system)).min(room / 2);
+    let available = room - reserved;
+    let present = [!material.agents.is_empty(), !material.symbols.is_empty(), !material.history.is_empty()];
+    let budgets = shares(available, present);
+    let parts = pack_all(material, spilled(material, budgets, available));
+    let mut blocks = vec![system.join("\n")];
+    for (heading, pack) in [("AGENTS:", &parts.agents), ("SYMBOLS:", &parts.symbols), ("CHAT_HISTORY:", &parts.history)]
+    {
+        if !pack.lines.is_empty() {
+            blocks.push(format!("{heading}\n{}", pack.lines.join("\n")));
+        }
+    }
+    blocks.push(format!("CURRENT_QUERY: {query}"));
+    blocks.retain(|block| !block.is_empty());
+    let text = blocks.join("\n\n");
+    for (section, pack) in [("agents", &parts.agents), ("symbols", &parts.symbols), ("history", &parts.history)] {
+        cut.extend(pack.cut.iter().map(|(item, partly)| Cut { section, item: item.clone(), partly: *partly }));
+    }
+    let tokens = tokens(&text);
+    let (symbols, agents) = (parts.symbols.ids, parts.agents.ids);
+    Ok(Context { text, tokens, budgets, symbols, agents, cut })
+}
+
+/// The lines of one part that fit.
+#[derive(Default)]
+struct Pack {
+    lines: Vec<String>,
+    ids: Vec<String>,
+    cost: usize,
+    cut: Vec<(String, bool)>,
+}
+
+struct Parts {
+    agents: Pack,
+    symbols: Pack,
+    history: Pack,
+}
+
+fn pack_all(material: &Material, rooms: [usize; 3]) -> Parts {
+    Parts {
+        agents: pack_lines(&material.agents, rooms[0]),
+        symbols: pack_lines(&material.symbols, rooms[1]),
+        history: pack_history(&material.history, rooms[2]),
+    }
+}
+
+/// The rooms of the parts when each, in turn, is also given what the others leave over.
+fn spilled(material: &Material, budgets: [usize; 3], available: usize) -> [usize; 3] {
+    let mut rooms = budgets;
+    for part in 0..3 {
+        let packed = pack_all(material, rooms);
+        let mut spent = [packed.agents.cost, packed.symbols.cost, packed.history.cost];
+        spent[part] = 0;
+        rooms[part] = rooms[part].max(available.saturating_sub(spent.iter().sum()));
+    }
+    rooms
+}
+
+/// Packs by falling relevance; the loaded ones first get half of the room, and then what is left.
+fn pack_lines(lines: &[Line], room: usize) -> Pack {
+    let mut order: Vec<&Line> = lines.iter().collect();
+    order.sort_by_key(|line| std::cmp::Reverse(line.relevance));
+    let mut taken = vec![false; order.len()];
+    let mut cost = 0;
+    let mut pass = |loaded: Option<bool>, most: usize| {
+        for (place, line) in order.iter().enumerate() {
+            let price = tokens(&line.text) + 1;
+            if !taken[place] && loaded.is_none_or(|loaded| loaded == line.loaded) && cost + price <= most {
+                taken[place] = true;
+                cost += price;
+            }
+        }
+    };
+    pass(Some(true), room / 2);
+    pass(Some(false), room);
+    pass(None, room);
+    let mut pack = Pack { cost, ..Pack::default() };
+    for (line, taken) in order.into_iter().zip(taken) {
+        if taken {
+            pack.lines.push(line.text.clone());
+            pack.ids.push(line.id.clone());
+        } else {
+            pack.cut.push((line.id.clone(), false));
+        }
+    }
+    pack
+}
+
+/// Packs the newest first and gives them back in order. A turn that does not fit and is longer than half of the room is
+/// cut with a mark, so that one long answer does not hide everything before it.
+fn pack_history(history: &[Turn], room: usize) -> Pack {
+    let mut pack = Pack::default();
+    for (place, turn) in history.iter().enumerate().rev() {
+        let mut line = format!("{}: {}", turn.role.to_uppercase(), turn.text);
+        let most = (room / 2).max(8);
+        let mut partly = false;
+        if tokens(&line) + 1 > most && pack.cost + tokens(&line) + 1 > room {
+            let kept = head(&line, most.saturating_sub(tokens(CUT) + 1)).to_owned();
+            line = kept + CUT;
+            partly = true;
+        }
+        let price = tokens(&line) + 1;
+        if pack.cost + price > room {
+            pack.cut.push((place.to_string(), false));
+            continue;
+        }
+        if partly {
+            pack.cut.push((place.to_string(), true));
+        }
+        pack.cost += price;
+        pack.lines.push(line);
+    }
+    pack.lines.reverse();
+    pack.cut.reverse();
+    pack
+}
+
+fn fitted(text: &str, room: usize, cut: impl FnOnce() -> Cut, cuts: &mut Vec<Cut>) -> String {
+    if tokens(text) <= room {
+        return text.to_owned();
+    }
+    cuts.push(cut());
+    head(text, room.saturating_sub(tokens(CUT))).to_owned() + CUT
+}
+
+fn cost(lines: &[String]) -> usize {
+    lines.iter().map(|line| tokens(line) + 1).sum()
+}

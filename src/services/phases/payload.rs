@@ -1,0 +1,200 @@
+//! The payload of a reply: the first JSON object in it that parses.
+//!
+//! Fenced or not; thoughts and commands are skipped. A list at the top is not a payload, nor is what is inside it.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+use super::command::{Asked, Diagnostic};
+use super::scan::{Patience, bounded, thoughts, within};
+
+/// The most candidates that are tried in one reply.
+const MOST_CANDIDATES: usize = 64;
+
+/// An object, and where it stood.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Payload {
+    pub value: Value,
+    pub span: Range<usize>,
+}
+
+/// What was found, and what was tried in vain before it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Search {
+    pub payload: Option<Payload>,
+    pub rejected: Vec<Diagnostic>,
+}
+
+/// Finds the payload of a reply whose commands are known.
+pub fn find(reply: &str, commands: &[Asked]) -> Search {
+    let text = bounded(reply);
+    let mut skip = thoughts(text);
+    skip.extend(commands.iter().map(|asked| asked.span.clone()));
+    if is_list(text, &skip) {
+        return Search::default();
+    }
+    let mut search = Search::default();
+    let mut at = 0;
+    let mut patience = Patience::default();
+    while let Some(place) = text[at..].find('{').map(|found| at + found) {
+        if let Some(span) = within(&skip, place) {
+            at = span.end;
+            continue;
+        }
+        match patience.object(text, place) {
+            Ok((value, end)) => {
+                search.payload = Some(Payload { value, span: place..end });
+                break;
+            }
+            Err(message) => search.rejected.push(Diagnostic { offset: place, message }),
+        }
+        if search.rejected.len() >= MOST_CANDIDATES || patience.is_over() {
+            break;
+        }
+        at = place + 1;
+    }
+    search
+}
+
+/// Whether what was said is one JSON list, fenced or not.
+fn is_list(text: &str, skip: &[Range<usize>]) -> bool {
+    let mut rest = text.trim_start();
+    while let Some(span) = within(skip, text.len() - rest.len()) {
+        rest = text[span.end..].trim_start();
+        if rest.is_empty() {
+            return false;
+        }
+    }
+    if let Some(fenced) = rest.strip_prefix("```") {
+        rest = fenced.split_once('\n').map_or("", |(_, body)| body).trim_start();
+    }
+    rest.starts_with('[') && {
+        let mut lists = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        matches!(lists.next(), Some(Ok(Value::Array(_))))
+    }
+}
+
+/// The name of the next phase, as the payload has it.
+pub enum Wish {
+    /// Nothing, null or an empty string: the run is complete.
+    None,
+    Phase(String),
+    /// Something that is not a name at all, shown as JSON.
+    Strange(String),
+}
+
+pub fn wish(payload: &Value) -> Wish {
+    match payload.get("next_phase") {
+        None | Some(Value::Null | Value::Bool(false)) => Wish::None,
+        Some(Value::String(name)) if name.trim().is_empty() => Wish::None,
+        Some(Value::String(name)) => Wish::Phase(name.clone()),
+        Some(other) => {
+            let mut shown = other.to_string();
+            shown.truncate(shown.floor_char_boundary(80));
+            Wish::Strange(shown)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::services::phases::command::marked;
+    use expect_test::{Expect, expect};
+
+    fn check(reply: &str, expected: Expect) {
+        let search = find(reply, &marked(reply).commands);
+        let payload =
+            search.payload.map_or_else(|| "none".to_owned(), |found| format!("{} at {:?}", found.value, found.span));
+        let rejected: Vec<String> =
+            search.rejected.iter().map(|fault| format!("; {} {}", fault.offset, fault.message)).collect();
+        expected.assert_eq(&(payload + &rejected.concat()));
+    }
+
+    #[test]
+    fn a_bare_object_is_the_payload() {
+        check(r#"{"next_phase":"x"}"#, expect![[r#"{"next_phase":"x"} at 0..18"#]]);
+        check(r#"{"a":"}"} tail"#, expect![[r#"{"a":"}"} at 0..9"#]]);
+    }
+
+    #[test]
+    fn fences_and_prose_do_not_matter() {
+        check("```json\n{\"a\":1}\n```", expect![[r#"{"a":1} at 8..15"#]]);
+        check("```\n{\"a\":1}\n```", expect![[r#"{"a":1} at 4..11"#]]);
+        check("Well.\n```json\n{\"a\":1}\n```\nDone.", expect![[r#"{"a":1} at 14..21"#]]);
+        check("```json\n{\"a\":1}\n``` and so on", expect![[r#"{"a":1} at 8..15"#]]);
+    }
+
+    #[test]
+    fn the_first_of_two_objects_wins() {
+        check(r#"text {"next_phase":"a"} more {"next_phase":"b"}"#, expect![[r#"{"next_phase":"a"} at 5..23"#]]);
+    }
+
+    #[test]
+    fn commands_are_not_payloads() {
+        check("{\"next_phase\":\"x\"}\n⟐CMD {\"action\":\"y\"}", expect![[r#"{"next_phase":"x"} at 0..18"#]]);
+        check("⟐CMD {\"action\":\"y\"}\n{\"next_phase\":\"x\"}", expect![[r#"{"next_phase":"x"} at 22..40"#]]);
+        check("⟐CMD {\"action\":\"y\"}", expect!["none"]);
+    }
+
+    #[test]
+    fn thoughts_are_skipped() {
+        check(r#"<think>{bad}</think>{"next_phase":"x"}"#, expect![[r#"{"next_phase":"x"} at 20..38"#]]);
+        check(r#"<think>{"next_phase":"no"}</think>{"next_phase":"x"}"#, expect![[r#"{"next_phase":"x"} at 34..52"#]]);
+        check(r#"<think>{"next_phase":"no"}"#, expect!["none"]);
+    }
+
+    #[test]
+    fn lists_nulls_strings_and_nothing_are_no_payload() {
+        for reply in
+            [r#"[{"next_phase":"a"}]"#, "```json\n[{\"a\":1}]\n```", "null", "\"str\"", "", "   ", "plain words"]
+        {
+            check(reply, expect!["none"]);
+        }
+    }
+
+    #[test]
+    fn what_does_not_parse_is_named_and_passed_over() {
+        check(r#"{"a":1,}"#, expect!["none; 0 trailing comma at line 1 column 8"]);
+        check(r#"{bad} {"a":1}"#, expect![[r#"{"a":1} at 6..13; 0 key must be a string at line 1 column 2"#]]);
+    }
+
+    #[test]
+    fn two_megabytes_of_braces_are_bounded() {
+        let search = find(&"{".repeat(2 << 20), &[]);
+        assert_eq!((search.payload, search.rejected.len()), (None, MOST_CANDIDATES));
+        let far = format!("{}{{\"a\":1}}", " ".repeat(super::super::scan::LONGEST));
+        assert_eq!(find(&far, &[]).payload, None, "what is too far is not read");
+    }
+
+    #[test]
+    fn a_wish_that_is_no_name_is_strange() {
+        let kind = |text: &str| match wish(&serde_json::from_str(text).unwrap()) {
+            Wish::None => "none".to_owned(),
+            Wish::Phase(name) => name,
+            Wish::Strange(shown) => format!("strange {shown}"),
+        };
+        for (payload, expected) in [
+            ("{}", "none"),
+            (r#"{"next_phase":null}"#, "none"),
+            (r#"{"next_phase":""}"#, "none"),
+            (r#"{"next_phase":"a"}"#, "a"),
+            (r#"{"next_phase":["a"]}"#, r#"strange ["a"]"#),
+            (r#"{"next_phase":7}"#, "strange 7"),
+        ] {
+            assert_eq!(kind(payload), expected);
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_reply_has_an_answer(reply in "(⟐CMD|[{}\\[\\]\":, a\\\\`\n]|<think>|</think>|\"a\":1){0,80}") {
+            let search = find(&reply, &marked(&reply).commands);
+            if let Some(found) = search.payload {
+                proptest::prop_assert!(found.value.is_object());
+                proptest::prop_assert_eq!(serde_json::from_str::<Value>(&reply[found.span]).unwrap(), found.value);
+            }
+        }
+    }
+}

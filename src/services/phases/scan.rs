@@ -1,0 +1,187 @@
+//! Finding JSON objects in what a model said: left to right, aware of strings, bounded.
+//!
+//! Total: any text gives an answer. One pass over the text; a brace that never closes costs no second look.
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+/// The longest reply that is looked into.
+pub const LONGEST: usize = 1 << 20;
+/// The deepest nesting of an object.
+pub const DEEPEST: usize = 64;
+/// The largest object.
+pub const LARGEST: usize = 256 * 1024;
+
+/// The object that begins at `start` (which holds a `{`): where it ends, one byte after its last brace.
+///
+/// Brackets must close in the order in which they were opened, so that `{[}]` is no object.
+pub fn object_end(text: &str, start: usize) -> Result<usize, Broken> {
+    let mut open: Vec<u8> = Vec::new();
+    let mut quoted = false;
+    let mut escaped = false;
+    for (offset, byte) in text.as_bytes()[start..].iter().enumerate() {
+        if offset > LARGEST {
+            return Err(Broken::TooLarge);
+        }
+        if quoted {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => quoted = false,
+                _ => (),
+            }
+            continue;
+        }
+        match byte {
+            b'"' => quoted = true,
+            b'{' | b'[' => {
+                open.push(*byte);
+                if open.len() > DEEPEST {
+                    return Err(Broken::TooDeep);
+                }
+            }
+            b'}' | b']' => {
+                let opener = if *byte == b'}' { b'{' } else { b'[' };
+                if open.pop() != Some(opener) {
+                    return Err(Broken::Crossed);
+                }
+                if open.is_empty() {
+                    return Ok(start + offset + 1);
+                }
+            }
+            _ => (),
+        }
+    }
+    Err(Broken::Unclosed)
+}
+
+/// Why there is no object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    Unclosed,
+    Crossed,
+    TooDeep,
+    TooLarge,
+}
+
+impl Broken {
+    pub fn sentence(self) -> String {
+        match self {
+            Broken::Unclosed => "the object is never closed".to_owned(),
+            Broken::Crossed => "brackets close in the wrong order".to_owned(),
+            Broken::TooDeep => format!("the object is nested deeper than {DEEPEST}"),
+            Broken::TooLarge => format!("the object is larger than {LARGEST} bytes"),
+        }
+    }
+}
+
+/// How much a parser may read in vain, all tries together: hostile text must not cost more than its length squared.
+pub struct Patience {
+    left: usize,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { left: 8 * LONGEST }
+    }
+}
+
+impl Patience {
+    pub fn is_over(&self) -> bool {
+        self.left == 0
+    }
+
+    /// The object that begins at `start`, parsed, and where it ends.
+    pub fn object(&mut self, text: &str, start: usize) -> Result<(Value, usize), String> {
+        let end = object_end(text, start).map_err(|broken| {
+            let read = if broken == Broken::TooDeep { DEEPEST } else { LARGEST.min(text.len() - start) };
+            self.left = self.left.saturating_sub(read);
+            broken.sentence()
+        })?;
+        match serde_json::from_str::<Value>(&text[start..end]) {
+            Ok(value) => Ok((value, end)),
+            Err(fault) => {
+                self.left = self.left.saturating_sub(end - start);
+                Err(fault.to_string())
+            }
+        }
+    }
+}
+
+/// The parts of a reply that are thought, not said: `<think>…</think>`, and a think block that never ends.
+pub fn thoughts(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(open) = ["<think>", "<thinking>"].iter().filter_map(|tag| text[from..].find(tag)).min() {
+        let open = from + open;
+        let closed = ["</think>", "</thinking>"]
+            .iter()
+            .filter_map(|tag| text[open..].find(tag).map(|at| open + at + tag.len()))
+            .min();
+        let end = closed.unwrap_or(text.len());
+        found.push(open..end);
+        from = end;
+    }
+    found
+}
+
+/// The range in `spans` that holds `at`, if any.
+pub fn within(spans: &[Range<usize>], at: usize) -> Option<&Range<usize>> {
+    spans.iter().find(|span| span.contains(&at))
+}
+
+/// The beginning of a text, as much as is looked into, cut between characters.
+pub fn bounded(text: &str) -> &str {
+    match text.len() {
+        0..=LONGEST => text,
+        _ => &text[..text.floor_char_boundary(LONGEST)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_ends_at_its_own_brace() {
+        for (text, expected) in [
+            (r#"{"a":"}"} tail"#, Ok(9)),
+            (r#"{"a":"\"}"} x"#, Ok(11)),
+            (r#"{"a":[{"b":1}]}}"#, Ok(15)),
+            ("{", Err(Broken::Unclosed)),
+            ("{[}]", Err(Broken::Crossed)),
+            ("{\"a", Err(Broken::Unclosed)),
+        ] {
+            assert_eq!(object_end(text, 0), expected, "{text}");
+        }
+        assert_eq!(object_end(&"{\"a\":".repeat(100), 0), Err(Broken::TooDeep));
+        assert_eq!(object_end(&format!("{{\"{}", "a".repeat(LARGEST + 1)), 0), Err(Broken::TooLarge));
+    }
+
+    #[test]
+    fn thoughts_are_found_even_when_they_do_not_end() {
+        for (text, expected) in [
+            ("a<think>b</think>c", vec![1..17]),
+            ("<think>b", vec![0..8]),
+            ("<think>a</think><thinking>b</thinking>", vec![0..16, 16..38]),
+            ("</think>{}", vec![]),
+        ] {
+            assert_eq!(thoughts(text), expected, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_has_an_answer(text in "[{}\\[\\]\"\\\\a⟐<think>/]{0,200}") {
+            for (start, _) in text.match_indices('{') {
+                if let Ok(end) = object_end(&text, start) {
+                    proptest::prop_assert!(text.is_char_boundary(end) && end > start);
+                }
+            }
+            for span in thoughts(&text) {
+                proptest::prop_assert!(text.get(span).is_some());
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The loop as a state machine: which phase is asked, what a reply means, when it is over.
+//!
+//! Pure. Whoever drives it asks the model, performs the commands and tells it what came of that.
+
+use std::ops::Range;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::command::{self, Asked, Diagnostic};
+use super::payload::{self, Payload, Wish};
+use super::set::{Phase, PhaseSet};
+use crate::error::{Error, Result};
+
+/// The most bytes of `context_state` that are carried on.
+pub const LARGEST_STATE: usize = 4096;
+/// The most commands that one reply may give.
+pub const COMMANDS_A_PHASE: usize = 32;
+/// The most commands that one run may give.
+pub const COMMANDS_A_RUN: usize = 128;
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// No phase was asked for, or the model said that it is complete.
+    Complete,
+    UnknownPhase,
+    Cycle,
+    Limit,
+    Terminated,
+    Cancelled,
+    ModelError,
+    Budget,
+}
+
+impl Stop {
+    pub fn name(self) -> &'static str {
+        match self {
+            Stop::Complete => "complete",
+            Stop::UnknownPhase => "unknown_phase",
+            Stop::Cycle => "cycle",
+            Stop::Limit => "limit",
+            Stop::Terminated => "terminated",
+            Stop::Cancelled => "cancelled",
+            Stop::ModelError => "model_error",
+            Stop::Budget => "budget",
+        }
+    }
+}
+
+/// One reply, as it stands in the result.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Entry {
+    pub phase_id: String,
+    pub response: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_phase: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// What a reply asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heard {
+    /// Commands to perform, in order.
+    pub commands: Vec<Asked>,
+    /// Commands beyond the caps, which are only reported.
+    pub refused: Vec<Asked>,
+    pub span: Option<Range<usize>>,
+}
+
+/// A run under way.
+#[derive(Clone, Debug)]
+pub struct Loop {
+    set: PhaseSet,
+    strict: bool,
+    limit: usize,
+    at: usize,
+    visits: Vec<u32>,
+    iterations: usize,
+    commands: usize,
+    /// What the phases hand on to each other.
+    pub state: Map<String, Value>,
+    pub entries: Vec<Entry>,
+    stopped: Option<(Stop, String)>,
+}
+
+impl Loop {
+    /// Begins at the first phase. `max_iterations` can only lower the limit of three rounds.
+    pub fn begin(set: PhaseSet, strict: bool, max_iterations: Option<usize>) -> Result<Loop> {
+        if set.is_empty() {
+            return Err(Error::not_found(format!("there are no phases in the set {}", set.name)));
+        }
+        let most = set.len() * 3;
+        let limit = max_iterations.unwrap_or(most).clamp(1, most);
+        let mut visits = vec![0; set.len()];
+        visits[0] = 1;
+        let (state, entries) = (Map::new(), Vec::new());
+        Ok(Loop { set, strict, limit, at: 0, visits, iterations: 1, commands: 0, state, entries, stopped: None })
+    }
+
+    /// The phase to ask now; none when the run is over.
+    pub fn phase(&self) -> Option<&Phase> {
+        self.stopped.is_none().then(|| &self.set.phases[self.at])
+    }
+
+    /// Why it is over, and the sentence that says so.
+    pub fn stopped(&self) -> Option<(Stop, &str)> {
+        self.stopped.as_ref().map(|(stop, why)| (*stop, why.as_str()))
+    }
+
+    pub fn iterations(&self) -> usize {
+        self.iterations
+    }
+
+    /// Whether symbols may still be changed: not by the last phase of a strict run.
+    pub fn may_mutate(&self) -> bool {
+        !(self.strict && self.at + 1 == self.set.len())
+    }
+
+    /// Ends the run for a reason from outside.
+    pub fn stop(&mut self, stop: Stop, why: impl Into<String>) {
+        self.stopped.get_or_insert_with(|| (stop, why.into()));
+    }
+
+    /// Takes the reply of the present phase.
+    pub fn hear(&mut self, reply: &str) -> Heard {
+        let marked = command::marked(reply);
+        let search = payload::find(reply, &marked.commands);
+        let emitted = search.payload.as_ref().map(|found| command::emitted(&found.value, &found.span));
+        let found = command::all(marked, emitted.unwrap_or_default());
+        let mut diagnostics = found.diagnostics;
+        if search.payload.is_none() {
+            diagnostics.extend(search.rejected);
+        }
+        let mut commands = found.commands;
+        let room = COMMANDS_A_PHASE.min(COMMANDS_A_RUN - self.commands);
+        let refused = commands.split_off(room.min(commands.len()));
+        self.commands += commands.len();
+        let (value, span) = match search.payload {
+            Some(Payload { value, span }) => (Some(value), Some(span)),
+            None => (None, None),
+        };
+        if let Some(fault) = value.as_ref().and_then(|value| self.carry(value)) {
+            diagnostics.push(fault);
+        }
+        self.entries.push(Entry {
+            phase_id: self.set.phases[self.at].phase_id.clone(),
+            response: reply.to_owned(),
+            next_phase: value.as_ref().map(|value| value.get("next_phase").cloned().unwrap_or(Value::Null)),
+            payload: value,
+            diagnostics,
+        });
+        Heard { commands, refused, span }
+    }
+
+    /// Goes on to what the last reply asked for, or stops. A warning, if there is something to warn of.
+    pub fn advance(&mut self) -> Option<String> {
+        if self.stopped.is_some() {
+            return None;
+        }
+        let payload = self.entries.last().and_then(|entry| entry.payload.clone());
+        let name = match payload.as_ref().map_or(Wish::None, payload::wish) {
+            Wish::None => {
+                self.stop(Stop::Complete, "no next phase was asked for");
+                return None;
+            }
+            Wish::Strange(shown) => return self.warn(Stop::UnknownPhase, format!("next_phase is no name: {shown}")),
+            Wish::Phase(name) => name,
+        };
+        let shown: String = name.chars().take(80).collect();
+        let Some(next) = self.set.find(&name) else {
+            return self.warn(Stop::UnknownPhase, format!("there is no phase '{shown}'"));
+        };
+        let routes = payload.as_ref().and_then(|payload| payload.get("valid_routes")).and_then(Value::as_array);
+        let allowed = routes.is_none_or(|routes| {
+            routes.is_empty() || routes.iter().filter_map(Value::as_str).any(|route| self.set.find(route) == Some(next))
+        });
+        if !allowed && self.strict {
+            return self.warn(Stop::UnknownPhase, format!("'{shown}' is not among the valid routes of the payload"));
+        }
+        let id = self.set.phases[next].phase_id.clone();
+        if self.visits[next] >= self.set.phases[next].max_visits {
+            return self.warn(Stop::Cycle, format!("phase {id} was visited {} times already", self.visits[next]));
+        }
+        if self.iterations >= self.limit {
+            return self.warn(Stop::Limit, format!("the limit of {} iterations is reached", self.limit));
+        }
+        self.at = next;
+        self.visits[next] += 1;
+        self.iterations += 1;
+        (!allowed).then(|| format!("'{shown}' is not among the valid routes of the payload"))
+    }
+
+    fn warn(&mut self, stop: Stop, why: String) -> Option<String> {
+        self.stop(stop, why.clone());
+        Some(why)
+    }
+
+    /// Merges the payload's `context_state` into what is carried on.
+    fn carry(&mut self, payload: &Value) -> Option<Diagnostic> {
+        let told = match payload.get("context_state") {
+            None | Some(Value::Null) => return None,
+            Some(Value::Object(told)) => told,
+            Some(_) => {
+                let message = "context_state is not an object and is not carried on".to_owned();
+                return Some(Diagnostic { offset: 0, message });
+            }
+        };
+        let mut next = self.state.clone();
+        next.extend(told.iter().map(|(key, value)| (key.clone(), value.clone())));
+        let size = Value::Object(next.clone()).to_string().len();
+        if size > LARGEST_STATE {
+            let message = format!("context_state would have {size} bytes, over {LARGEST_STATE}; the last one is kept");
+            return Some(Diagnostic { offset: 0, message });
+        }
+        self.state = next;
+        None
+    }
+}

@@ -1,0 +1,217 @@
+//! The prompts that this host knows: those built into the program, and over them those of a folder.
+//!
+//! A prompt of the folder replaces the built-in one of the same name. A faulty one replaces nothing: the last good one
+//! stays, and the fault is listed until it is mended.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use include_dir::{Dir, include_dir};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::check::strangers;
+use super::fault::Fault;
+use super::load::{Files, Loaded, load};
+use super::names;
+use super::prompt::Prompt;
+use super::record::Record;
+use super::render::Rendered;
+use super::tree::PromptTemplate;
+use crate::error::{Error, Result};
+
+static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/prompts");
+
+const FILE_BYTES: u64 = 1 << 20;
+const FILES: usize = 10_000;
+
+pub struct Library {
+    folder: Option<PathBuf>,
+    shelf: RwLock<Shelf>,
+}
+
+#[derive(Default)]
+struct Shelf {
+    prompts: BTreeMap<String, Known>,
+    faults: Vec<Fault>,
+    generation: u64,
+}
+
+#[derive(Clone)]
+struct Known {
+    template: Arc<PromptTemplate>,
+    origin: Origin,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    BuiltIn,
+    Folder,
+}
+
+impl Library {
+    /// What is built in, and over it the folder, which need not exist. Faults do not stop it: see [`Library::faults`].
+    pub fn open(folder: Option<&Path>) -> Library {
+        let library = Library { folder: folder.map(Path::to_owned), shelf: RwLock::default() };
+        library.reload();
+        library
+    }
+
+    /// What is built in, alone.
+    pub fn built_in() -> Library {
+        Library::open(None)
+    }
+
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// Reads everything again and gives the faults. A prompt that is faulty now stays as it was.
+    pub fn reload(&self) -> Vec<Fault> {
+        let mut built_in = load(&embedded(), "prompts");
+        let mut own = match &self.folder {
+            Some(folder) => on_disk(folder),
+            None => Loaded::default(),
+        };
+        let mut faults = std::mem::take(&mut built_in.faults);
+        faults.append(&mut own.faults);
+        let mut shelf = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
+        let mut prompts = BTreeMap::new();
+        for (origin, loaded) in [(Origin::BuiltIn, built_in), (Origin::Folder, own)] {
+            for (id, prompt) in loaded.prompts {
+                match prompt {
+                    Ok(template) => {
+                        prompts.insert(id, Known { template: Arc::new(template), origin });
+                    }
+                    Err(mut found) => {
+                        faults.append(&mut found);
+                        if let Some(last) = shelf.prompts.get(&id).filter(|last| last.origin == origin) {
+                            prompts.insert(id, last.clone());
+                        }
+                    }
+                }
+            }
+        }
+        // An unchanged prompt keeps its identity, so that who holds it can see that nothing happened.
+        shelf.prompts = prompts;
+        shelf.faults.clone_from(&faults);
+        shelf.generation += 1;
+        faults
+    }
+
+    fn shelf(&self) -> std::sync::RwLockReadGuard<'_, Shelf> {
+        self.shelf.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn faults(&self) -> Vec<Fault> {
+        self.shelf().faults.clone()
+    }
+
+    /// Rises with every reload.
+    pub fn generation(&self) -> u64 {
+        self.shelf().generation
+    }
+
+    pub fn get(&self, ns: &str, key: &str) -> Result<Arc<PromptTemplate>> {
+        let shelf = self.shelf();
+        let known = shelf.prompts.get(&format!("{ns}/{key}")).map(|known| known.template.clone());
+        known.ok_or_else(|| {
+            let name = names::clipped(&format!("{ns}/{key}"));
+            match shelf.faults.iter().find(|fault| about(fault, ns, key)) {
+                Some(fault) => Error::invalid(format!("prompt '{name}' is faulty: {fault}")),
+                None => Error::not_found(format!("there is no prompt '{name}'")),
+            }
+        })
+    }
+
+    pub fn list(&self) -> Vec<(Arc<PromptTemplate>, Origin)> {
+        self.shelf().prompts.values().map(|known| (known.template.clone(), known.origin)).collect()
+    }
+
+    /// The prompts of one namespace in the order of their keys.
+    pub fn namespace(&self, ns: &str) -> Vec<Arc<PromptTemplate>> {
+        self.list().into_iter().map(|(template, _)| template).filter(|template| template.ns == ns).collect()
+    }
+
+    /// Renders a prompt in one go. For a prompt of one file `params` are its fields; else records by type.
+    pub fn render(&self, ns: &str, key: &str, params: &Value) -> Result<Rendered> {
+        let mut prompt = Prompt::new(self.get(ns, key)?);
+        prompt.bind_json(params)?;
+        Ok(prompt.render()?)
+    }
+
+    /// The text of a prompt of which the params are a Rust value.
+    pub fn text<P: Serialize>(&self, ns: &str, key: &str, params: &P) -> Result<String> {
+        let params = serde_json::to_value(params).map_err(|error| Error::invalid(error.to_string()))?;
+        Ok(self.render(ns, key, &params)?.text)
+    }
+
+    /// Whether a prompt of one file asks for nothing that the Rust type does not have. Call it when the host starts,
+    /// so that a placeholder that nobody fills is found before the prompt is needed.
+    pub fn expect<P: JsonSchema>(&self, ns: &str, key: &str) -> Result<()> {
+        let template = self.get(ns, key)?;
+        let record = Record::of::<P>().map_err(Error::internal)?;
+        for node in &template.nodes {
+            for text in [&node.section.body, &node.section.summary].into_iter().flatten() {
+                if let Some((fault, line, column)) = strangers(text, Some(&record)).into_iter().next() {
+                    return Err(fault.section(&node.path).at(template.id(), line, column).into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn about(fault: &Fault, ns: &str, key: &str) -> bool {
+    let file = fault.spot.as_ref().map_or("", |spot| spot.file.as_str());
+    let stem = format!("{ns}/{key}");
+    file.find(&stem).is_some_and(|at| matches!(file.as_bytes().get(at + stem.len()), Some(b'/' | b'.')))
+}
+
+fn embedded() -> Files {
+    let mut files = Files::new();
+    let mut folders = vec![&BUILT_IN];
+    while let Some(folder) = folders.pop() {
+        folders.extend(folder.dirs());
+        for file in folder.files() {
+            files.insert(file.path().to_string_lossy().into_owned(), file.contents().to_vec());
+        }
+    }
+    files
+}
+
+/// A folder is read three names deep. Links are not followed: what they lead to was not put here by the folder's owner.
+fn on_disk(folder: &Path) -> Loaded {
+    let mut files = Files::new();
+    let mut faults = Vec::new();
+    let mut folders = vec![(folder.to_owned(), String::new(), 0)];
+    while let Some((path, prefix, depth)) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&path) else { continue };
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let below = if prefix.is_empty() { name.clone() } else { format!("{prefix}/{name}") };
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() && depth < 3 && !name.starts_with('.') {
+                folders.push((entry.path(), below, depth + 1));
+            } else if kind.is_file() && files.len() < FILES {
+                let size = entry.metadata().map_or(0, |meta| meta.len());
+                let shown = format!("{}/{below}", folder.display());
+                match std::fs::read(entry.path()) {
+                    _ if size > FILE_BYTES => {
+                        faults.push(Fault::validation(format!("longer than {FILE_BYTES} bytes")).at(shown, 1, 1));
+                    }
+                    Ok(bytes) => {
+                        files.insert(below, bytes);
+                    }
+                    Err(error) => faults.push(Fault::validation(format!("cannot be read: {error}")).at(shown, 1, 1)),
+                }
+            }
+        }
+    }
+    let mut loaded = load(&files, &folder.to_string_lossy());
+    loaded.faults.append(&mut faults);
+    loaded
+}

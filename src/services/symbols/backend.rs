@@ -1,0 +1,50 @@
+//! Where documents are kept: one trait, several stores.
+//!
+//! A backend keeps documents and their ledgers, changes several at once or not at all, and tells what changed since one
+//! looked. It knows nothing of what is in a document except its domain and its tag.
+
+use async_trait::async_trait;
+
+use super::change::{Change, Edit, Kind, Record};
+use crate::error::{Error, Result};
+
+/// Which documents to list.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub domain: Option<String>,
+    pub tag: Option<String>,
+}
+
+/// A place for documents.
+#[async_trait]
+pub trait Backend: Send + Sync {
+    /// What it is, for people: `sqlite`, `redis://host`.
+    fn describe(&self) -> String;
+
+    /// The documents of these ids, in the order asked.
+    async fn get(&self, kind: Kind, ids: &[String]) -> Result<Vec<Option<Record>>>;
+
+    /// Documents in the order of their ids, beginning after `after`.
+    async fn page(&self, kind: Kind, filter: &Filter, after: Option<&str>, limit: usize) -> Result<Vec<Record>>;
+
+    /// Makes all the changes, or none: `conflict` if one of the documents is not as its author saw it.
+    async fn commit(&self, edits: &[Edit]) -> Result<()>;
+
+    /// The ledger of a document, oldest first, whether or not the document is still there.
+    async fn ledger(&self, kind: Kind, id: &str) -> Result<Vec<Change>>;
+
+    /// The domains of the symbols that there are, sorted.
+    async fn domains(&self) -> Result<Vec<String>>;
+
+    async fn count(&self, kind: Kind) -> Result<usize>;
+
+    /// The number of changes made so far, and what they were about after the first `seen`.
+    async fn since(&self, seen: u64) -> Result<(u64, Vec<(Kind, String)>)>;
+}
+
+/// The sentence of a change that came too late.
+pub fn conflict(edit: &Edit, found: u64) -> Error {
+    let Change { kind, id, .. } = &edit.change;
+    let at = |version| if version == 0 { "absent".to_owned() } else { format!("at version {version}") };
+    Error::conflict(format!("{} {id} is {}, not {} as expected", kind.name(), at(found), at(edit.expected)))
+}

@@ -1,0 +1,171 @@
+//! What happened to a document: one change a version, with who, when and why.
+//!
+//! The ledger of a document is the list of its changes; its present state is the body of the last one that has one to
+//! say. Deleting leaves the ledger, so that everything can be undone.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+
+/// The three kinds of documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    #[default]
+    Symbol,
+    Kit,
+    Agent,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 3] = [Kind::Symbol, Kind::Kit, Kind::Agent];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Symbol => "symbol",
+            Kind::Kit => "kit",
+            Kind::Agent => "agent",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// What a change did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Act {
+    Put,
+    Delete,
+    Undo,
+    /// A remark on the document; its body stays as it was.
+    Feedback,
+}
+
+/// Who changed something, and in the course of what.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct By {
+    /// An agent, `operator`, or `catalogue` for what was shipped.
+    pub who: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub run: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub phase: String,
+}
+
+impl By {
+    pub fn who(who: impl Into<String>) -> By {
+        By { who: who.into(), ..By::default() }
+    }
+}
+
+/// One entry of the ledger.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Change {
+    pub kind: Kind,
+    pub id: String,
+    /// The version that this change made; a remark carries the version that it is about.
+    pub version: u64,
+    pub act: Act,
+    pub by: By,
+    pub at_ms: u64,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// The document after the change; none when it was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Value>,
+}
+
+/// A change that is to be made, if the document still has the version that its author saw (0: it is not there).
+#[derive(Clone, Debug)]
+pub struct Edit {
+    pub expected: u64,
+    pub change: Change,
+}
+
+/// A document as it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    pub id: String,
+    pub version: u64,
+    pub body: Value,
+}
+
+impl Record {
+    /// Makes a record of a stored body, whose `version` says how often it changed.
+    pub fn of(id: &str, body: Value) -> Record {
+        Record { id: id.to_owned(), version: version_of(&body), body }
+    }
+}
+
+pub fn version_of(body: &Value) -> u64 {
+    body.get("version").and_then(Value::as_u64).unwrap_or(0)
+}
+
+/// The domain and tag by which a body is listed; both may be empty.
+pub fn places(body: &Value) -> (&str, &str) {
+    let text = |key| body.get(key).and_then(Value::as_str).unwrap_or_default();
+    (text("symbol_domain"), text("symbol_tag"))
+}
+
+/// The last version in a ledger; 0 if there was none.
+pub fn last_version(ledger: &[Change]) -> u64 {
+    ledger.iter().map(|change| change.version).max().unwrap_or(0)
+}
+
+/// What to go back to when the last change is undone: the body before it, if there was one.
+///
+/// An undo of an undo goes back to what the first undo removed: each undo is a change like any other.
+pub fn before_last(ledger: &[Change]) -> Result<Option<Value>> {
+    let mut real = ledger.iter().rev().filter(|change| change.act != Act::Feedback);
+    match real.next() {
+        None => Err(Error::not_found("there is nothing to undo")),
+        Some(_) => Ok(real.next().and_then(|change| change.body.clone())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn change(version: u64, act: Act, body: Option<Value>) -> Change {
+        Change {
+            kind: Kind::Symbol,
+            id: "A".into(),
+            version,
+            act,
+            by: By::who("t"),
+            at_ms: 0,
+            reason: String::new(),
+            body,
+        }
+    }
+
+    #[test]
+    fn undo_goes_back_by_one_and_remarks_do_not_count() {
+        let mut ledger = vec![];
+        assert!(before_last(&ledger).is_err());
+        ledger.push(change(1, Act::Put, Some(json!(1))));
+        assert_eq!(before_last(&ledger).unwrap(), None);
+        ledger.push(change(2, Act::Put, Some(json!(2))));
+        ledger.push(change(2, Act::Feedback, None));
+        assert_eq!(before_last(&ledger).unwrap(), Some(json!(1)));
+        ledger.push(change(3, Act::Delete, None));
+        assert_eq!(before_last(&ledger).unwrap(), Some(json!(2)));
+        ledger.push(change(4, Act::Undo, Some(json!(2))));
+        assert_eq!(before_last(&ledger).unwrap(), None);
+        assert_eq!(last_version(&ledger), 4);
+    }
+
+    #[test]
+    fn a_change_survives_json() {
+        let made = change(1, Act::Put, Some(json!({"id":"A"})));
+        let text = serde_json::to_string(&made).unwrap();
+        assert_eq!(serde_json::from_str::<Change>(&text).unwrap(), made);
+    }
+}

@@ -1,0 +1,260 @@
+//! Search over symbols: BM25 on words, and the likeness of small vectors, updated in place.
+//!
+//! The index holds what it needs to take a symbol out again, so a change costs as much as the symbol, not as much as the
+//! catalogue. Order is deterministic: by score, then by id.
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::symbol::Symbol;
+use super::vector::{Vector, likeness, vector};
+use super::words::{stem, words};
+
+/// How much a word counts by where it stands.
+const NAME: u32 = 3;
+const RECIPE: u32 = 2;
+const ROLE: u32 = 2;
+const TEXT: u32 = 1;
+
+/// Below this likeness (in thousandths), with no word in common, two texts are strangers.
+const STRANGERS: i32 = 250;
+
+/// One symbol that was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Hit {
+    pub id: String,
+    /// 0 to 1000.
+    pub score: u32,
+    /// The part that words in common give, in thousandths of the best.
+    pub words: u32,
+    /// How alike the texts are, in thousandths.
+    pub likeness: u32,
+}
+
+/// Narrows a search.
+#[derive(Clone, Debug, Default)]
+pub struct Within<'a> {
+    pub domain: Option<&'a str>,
+    pub tag: Option<&'a str>,
+}
+
+/// The words and vectors of every symbol.
+#[derive(Default)]
+pub struct Index {
+    entries: Vec<Option<Entry>>,
+    free: Vec<u32>,
+    places: HashMap<String, u32>,
+    terms: HashMap<String, u32>,
+    /// For each term, who has it and how strongly.
+    postings: Vec<Vec<(u32, u32)>>,
+    total: u64,
+}
+
+struct Entry {
+    id: String,
+    domain: String,
+    tag: String,
+    terms: Vec<u32>,
+    length: u32,
+    vector: Vector,
+}
+
+impl Index {
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Adds a symbol, or replaces the one of that id.
+    pub fn put(&mut self, symbol: &Symbol) {
+        self.remove(&symbol.id);
+        let mut weights: HashMap<u32, u32> = HashMap::new();
+        let fields = [
+            (&symbol.name, NAME),
+            (&symbol.recipe, RECIPE),
+            (&symbol.symbolic_role, ROLE),
+            (&symbol.description, TEXT),
+            (&symbol.id, TEXT),
+        ];
+        for (text, weight) in fields {
+            for word in words(text) {
+                let term = self.term(stem(&word));
+                *weights.entry(term).or_default() += weight;
+            }
+        }
+        let place = self.free.pop().unwrap_or(self.entries.len() as u32);
+        let mut terms: Vec<(u32, u32)> = weights.into_iter().collect();
+        terms.sort_unstable();
+        for (term, weight) in &terms {
+            self.postings[*term as usize].push((place, *weight));
+        }
+        let length = terms.iter().map(|(_, weight)| weight).sum();
+        self.total += u64::from(length);
+        let whole = fields.map(|(text, _)| text.as_str()).join(" ");
+        let entry = Entry {
+            id: symbol.id.clone(),
+            domain: symbol.symbol_domain.clone(),
+            tag: symbol.symbol_tag.clone(),
+            terms: terms.into_iter().map(|(term, _)| term).collect(),
+            length,
+            vector: vector(&whole),
+        };
+        if place as usize == self.entries.len() {
+            self.entries.push(Some(entry));
+        } else {
+            self.entries[place as usize] = Some(entry);
+        }
+        self.places.insert(symbol.id.clone(), place);
+    }
+
+    /// Takes a symbol out; whether it was there.
+    pub fn remove(&mut self, id: &str) -> bool {
+        let Some(place) = self.places.remove(id) else { return false };
+        let Some(entry) = self.entries[place as usize].take() else { return false };
+        for term in entry.terms {
+            self.postings[term as usize].retain(|(other, _)| *other != place);
+        }
+        self.total -= u64::from(entry.length);
+        self.free.push(place);
+        true
+    }
+
+    /// The `k` nearest symbols to a text.
+    pub fn search(&self, query: &str, k: usize, within: &Within) -> Vec<Hit> {
+        let strengths = self.strengths(query);
+        let best = strengths.values().copied().fold(0.0f32, f32::max);
+        let asked = vector(query);
+        let mut hits: Vec<(u32, u32, i32, &str)> = Vec::new();
+        for (place, entry) in self.entries.iter().enumerate() {
+            let Some(entry) = entry else { continue };
+            let elsewhere = within.domain.is_some_and(|domain| domain != entry.domain)
+                || within.tag.is_some_and(|tag| tag != entry.tag);
+            if elsewhere {
+                continue;
+            }
+            let strength = strengths.get(&(place as u32)).copied().unwrap_or(0.0);
+            let words = if best > 0.0 { (strength / best * 1000.0).round() as u32 } else { 0 };
+            let likeness = likeness(&asked, &entry.vector).max(0);
+            if words == 0 && likeness < STRANGERS {
+                continue;
+            }
+            let score = (words * 6 + likeness as u32 * 4) / 10;
+            hits.push((score, words, likeness, &entry.id));
+        }
+        hits.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.3.cmp(b.3)));
+        hits.truncate(k);
+        let hit = |(score, words, likeness, id): (u32, u32, i32, &str)| Hit {
+            id: id.to_owned(),
+            score,
+            words,
+            likeness: likeness as u32,
+        };
+        hits.into_iter().map(hit).collect()
+    }
+
+    fn term(&mut self, word: &str) -> u32 {
+        if let Some(term) = self.terms.get(word) {
+            return *term;
+        }
+        let term = self.postings.len() as u32;
+        self.terms.insert(word.to_owned(), term);
+        self.postings.push(Vec::new());
+        term
+    }
+
+    /// BM25 (k1 = 1.2, b = 0.75) of every symbol that shares a word with the query.
+    fn strengths(&self, query: &str) -> HashMap<u32, f32> {
+        let mut asked: Vec<u32> = words(query).iter().filter_map(|word| self.terms.get(stem(word)).copied()).collect();
+        asked.sort_unstable();
+        asked.dedup();
+        let count = self.len() as f32;
+        let usual = (self.total as f32 / count.max(1.0)).max(1.0);
+        let mut strengths: HashMap<u32, f32> = HashMap::new();
+        for term in asked {
+            let holders = &self.postings[term as usize];
+            let rarity = (1.0 + (count - holders.len() as f32 + 0.5) / (holders.len() as f32 + 0.5)).ln();
+            for (place, weight) in holders {
+                let length = self.entries[*place as usize].as_ref().map_or(0, |entry| entry.length);
+                let weight = *weight as f32;
+                let damping = weight + 1.2 * (0.25 + 0.75 * length as f32 / usual);
+                *strengths.entry(*place).or_default() += rarity * weight * 2.2 / damping;
+            }
+        }
+        strengths
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn index(symbols: &[(&str, &str, &str)]) -> Index {
+        let mut index = Index::default();
+        for (id, name, domain) in symbols {
+            let written = json!({"id": id, "name": name, "symbol_domain": domain});
+            index.put(&Symbol::read(&written).unwrap());
+        }
+        index
+    }
+
+    fn ids(index: &Index, query: &str, within: &Within) -> Vec<String> {
+        index.search(query, 5, within).into_iter().map(|hit| hit.id).collect()
+    }
+
+    fn three() -> Index {
+        index(&[("A", "trust repair", "root"), ("B", "drift detection", "root"), ("C", "repair of drift", "side")])
+    }
+
+    #[test]
+    fn the_nearest_comes_first() {
+        assert_eq!(ids(&three(), "repairing trust", &Within::default()), ["A", "C"]);
+        assert_eq!(ids(&three(), "elephants", &Within::default()), [""; 0]);
+    }
+
+    #[test]
+    fn a_symbol_without_a_macro_is_found_by_its_name() {
+        assert_eq!(ids(&three(), "detection", &Within::default())[0], "B");
+    }
+
+    #[test]
+    fn a_search_can_be_narrowed_to_a_domain() {
+        assert_eq!(ids(&three(), "repair", &Within { domain: Some("side"), tag: None }), ["C"]);
+        assert_eq!(ids(&three(), "repair", &Within { domain: None, tag: Some("none") }), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_removed_is_not_found_and_its_place_is_used_again() {
+        let mut index = three();
+        assert!(index.remove("A"));
+        assert!(!index.remove("A"));
+        assert_eq!(ids(&index, "trust", &Within::default()), [""; 0]);
+        index.put(&Symbol::read(&json!({"id":"D","name":"trust"})).unwrap());
+        assert_eq!((index.len(), index.entries.len()), (3, 3));
+        assert_eq!(ids(&index, "trust", &Within::default()), ["D"]);
+    }
+
+    #[test]
+    fn an_index_changed_in_place_answers_as_one_made_anew() {
+        let mut changed = three();
+        changed.put(&Symbol::read(&json!({"id":"B","name":"banana bread"})).unwrap());
+        changed.remove("C");
+        changed.put(&Symbol::read(&json!({"id":"B","name":"drift detection","symbol_domain":"root"})).unwrap());
+        changed.put(&Symbol::read(&json!({"id":"C","name":"repair of drift","symbol_domain":"side"})).unwrap());
+        for query in ["repair", "drift", "banana", "detect the drift"] {
+            let all = Within::default();
+            assert_eq!(changed.search(query, 5, &all), three().search(query, 5, &all), "{query}");
+        }
+    }
+
+    #[test]
+    fn an_empty_index_answers_nothing() {
+        assert!(Index::default().search("x", 5, &Within::default()).is_empty());
+        assert!(three().search("", 5, &Within::default()).is_empty());
+    }
+}

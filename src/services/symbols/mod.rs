@@ -1,0 +1,19 @@
+//! Symbols: small named patterns with links between them, and the kits and agents that use them.
+//!
+//! Every change has a version, an author and a reason, and can be undone. Knows nothing of phases or of models.
+
+pub mod backend;
+pub mod catalogue;
+pub mod change;
+pub mod index;
+pub mod kit;
+pub mod redis;
+pub mod shelf;
+pub mod sqlite;
+pub mod symbol;
+pub mod vector;
+pub mod walk;
+pub mod words;
+
+#[cfg(test)]
+mod suite;

@@ -1,0 +1,365 @@
+//! The symbols, kits and agents as one thing to ask: a backend, and an index that follows it.
+//!
+//! Every change goes through [`Shelf::change`], which numbers it and tries again when somebody else was faster. The index
+//! is brought up to date from the backend's own list of changes, so it also sees what other hosts did.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+
+use super::backend::{Backend, Filter};
+use super::change::{Act, By, Change, Edit, Kind, Record, before_last, last_version, version_of};
+use super::index::{Hit, Index, Within};
+use super::kit::{Agent, Kit, means};
+use super::symbol::{Symbol, check_id, merged};
+use super::walk::{Walk, Walked};
+use crate::error::{Code, Error, Result};
+
+/// How many documents are fetched at once.
+const PAGE: usize = 1000;
+/// How often a change is tried anew when somebody else changed the same document first.
+const TRIES: usize = 8;
+
+/// Who changes something, when, and why.
+#[derive(Clone, Debug, Default)]
+pub struct Author {
+    pub by: By,
+    pub at_ms: u64,
+    pub reason: String,
+}
+
+impl Author {
+    pub fn new(by: By, at_ms: u64) -> Author {
+        Author { by, at_ms, reason: String::new() }
+    }
+
+    pub fn because(mut self, reason: impl Into<String>) -> Author {
+        self.reason = reason.into();
+        self
+    }
+}
+
+/// What became of many documents that were handed in at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    pub stored: usize,
+    /// Those that were there already and were left alone.
+    pub kept: usize,
+}
+
+/// A kit with what its names lead to.
+#[derive(Clone, Debug, Default)]
+pub struct Resolved {
+    pub kit: Kit,
+    pub symbols: Vec<Symbol>,
+    pub agents: Vec<Agent>,
+    pub unresolved: Vec<String>,
+}
+
+pub struct Shelf {
+    backend: Arc<dyn Backend>,
+    index: Mutex<Followed>,
+}
+
+/// The index, and how much of the backend's history is in it; none before the first look.
+#[derive(Default)]
+struct Followed {
+    index: Index,
+    seen: Option<u64>,
+}
+
+impl Shelf {
+    pub fn new(backend: Arc<dyn Backend>) -> Shelf {
+        Shelf { backend, index: Mutex::default() }
+    }
+
+    pub fn backend(&self) -> &dyn Backend {
+        &*self.backend
+    }
+
+    /// The document of that kind and id.
+    pub async fn get(&self, kind: Kind, id: &str) -> Result<Option<Record>> {
+        Ok(self.backend.get(kind, &[id.to_owned()]).await?.pop().flatten())
+    }
+
+    /// The symbols of these ids, in the order asked.
+    pub async fn symbols(&self, ids: &[String]) -> Result<Vec<Option<Symbol>>> {
+        let records = self.backend.get(Kind::Symbol, ids).await?;
+        Ok(records.into_iter().map(|record| Symbol::read(&record?.body).ok()).collect())
+    }
+
+    pub async fn agent(&self, id: &str) -> Result<Option<Agent>> {
+        self.get(Kind::Agent, id).await?.map(|record| Agent::read(&record.body)).transpose()
+    }
+
+    pub async fn list(&self, kind: Kind, filter: &Filter, after: Option<&str>, limit: usize) -> Result<Vec<Record>> {
+        self.backend.page(kind, filter, after, limit).await
+    }
+
+    /// Stores a document as it is written, under its own id, as its next version.
+    pub async fn put(&self, kind: Kind, written: &Value, author: &Author) -> Result<Record> {
+        let (id, body) = canonical(kind, written)?;
+        let given = version_of(&body);
+        self.change(kind, &id, Act::Put, author, |_, ledger| {
+            let version = if ledger.is_empty() { given.max(1) } else { last_version(ledger) + 1 };
+            Ok(Some((version, Some(body.clone()))))
+        })
+        .await?
+        .ok_or_else(|| Error::internal("a stored document has no record"))
+    }
+
+    /// Merges `update` over what is stored under its id, or stores it if there is nothing. `accept` may refuse the whole.
+    pub async fn update(
+        &self,
+        kind: Kind,
+        update: &Value,
+        author: &Author,
+        accept: impl Fn(&Value) -> Result<()> + Send + Sync,
+    ) -> Result<Record> {
+        let (id, _) = canonical(kind, update)?;
+        self.change(kind, &id, Act::Put, author, |now, ledger| {
+            let whole = now.map_or_else(|| update.clone(), |now| merged(&now.body, update));
+            let (_, body) = canonical(kind, &whole)?;
+            accept(&body)?;
+            Ok(Some((last_version(ledger) + 1, Some(body))))
+        })
+        .await?
+        .ok_or_else(|| Error::internal("an updated document has no record"))
+    }
+
+    /// Takes a document away; whether it was there. Its ledger stays.
+    pub async fn delete(&self, kind: Kind, id: &str, author: &Author) -> Result<bool> {
+        let mut was_there = false;
+        let there = &mut was_there;
+        self.change(kind, id, Act::Delete, author, |now, ledger| {
+            *there = now.is_some();
+            Ok(now.map(|_| (last_version(ledger) + 1, None)))
+        })
+        .await?;
+        Ok(was_there)
+    }
+
+    /// Goes back by one change, as a change of its own. The document as it is then, if it is.
+    pub async fn undo(&self, kind: Kind, id: &str, author: &Author) -> Result<Option<Record>> {
+        self.change(kind, id, Act::Undo, author, |_, ledger| {
+            let body = before_last(ledger)
+                .map_err(|fault| Error::new(fault.code, format!("{} {id}: {fault}", kind.name())))?;
+            Ok(Some((last_version(ledger) + 1, body)))
+        })
+        .await
+    }
+
+    /// Writes a remark into the ledger of a document; whether that document is there.
+    pub async fn feedback(&self, kind: Kind, id: &str, author: &Author) -> Result<bool> {
+        check_id(id)?;
+        let now = self.get(kind, id).await?;
+        let version = now.as_ref().map_or(0, |record| record.version);
+        let change = entry(kind, id, version, Act::Feedback, author, None);
+        self.backend.commit(&[Edit { expected: version, change }]).await?;
+        Ok(now.is_some())
+    }
+
+    /// Stores many documents in few transactions. With `keep`, one that is there already stays as it is.
+    pub async fn put_many(&self, written: &[(Kind, Value)], keep: bool, author: &Author) -> Result<Taken> {
+        let mut documents: Vec<(Kind, String, Value)> = Vec::new();
+        for (kind, value) in written {
+            let (id, body) = canonical(*kind, value)?;
+            documents.push((*kind, id, body));
+        }
+        let mut taken = Taken::default();
+        for batch in batches(&documents) {
+            let mut edits = Vec::new();
+            for (kind, id, body) in batch {
+                let now = self.get(*kind, id).await?;
+                if now.is_some() && keep {
+                    taken.kept += 1;
+                    continue;
+                }
+                let last = match &now {
+                    Some(record) => record.version,
+                    None => last_version(&self.backend.ledger(*kind, id).await?),
+                };
+                let version = if last == 0 { version_of(body).max(1) } else { last + 1 };
+                let body = merged(body, &json!({ "version": version }));
+                let change = entry(*kind, id, version, Act::Put, author, Some(body));
+                edits.push(Edit { expected: now.map_or(0, |record| record.version), change });
+            }
+            self.backend.commit(&edits).await?;
+            taken.stored += edits.len();
+        }
+        Ok(taken)
+    }
+
+    /// The symbols nearest to a text, best first.
+    pub async fn search(&self, query: &str, k: usize, within: &Within<'_>) -> Result<Vec<(Hit, Symbol)>> {
+        let hits = {
+            let mut followed = self.index.lock().await;
+            self.follow(&mut followed).await?;
+            followed.index.search(query, k, within)
+        };
+        let ids: Vec<String> = hits.iter().map(|hit| hit.id.clone()).collect();
+        let found = self.symbols(&ids).await?;
+        Ok(hits.into_iter().zip(found).filter_map(|(hit, symbol)| Some((hit, symbol?))).collect())
+    }
+
+    /// Walks the links of `roots`.
+    pub async fn walk(&self, roots: &[Symbol], depth: usize, room: usize) -> Result<Walked> {
+        let mut walk = Walk::new(roots, depth, room);
+        while !walk.wanted().is_empty() {
+            let found = self.symbols(walk.wanted()).await?;
+            walk.found(found);
+        }
+        Ok(walk.end())
+    }
+
+    /// A kit, with the symbols and agents that its names lead to.
+    pub async fn kit(&self, id: &str) -> Result<Option<Resolved>> {
+        let Some(record) = self.get(Kind::Kit, id).await? else { return Ok(None) };
+        let kit = Kit::read(&record.body)?;
+        let mut resolved = Resolved::default();
+        let names: Vec<String> = kit.wanted().into_iter().map(str::to_owned).collect();
+        let symbols = self.symbols(&names).await?;
+        let agents = self.agents().await?;
+        for (name, symbol) in names.into_iter().zip(symbols) {
+            let agent = agents.iter().find(|agent| agent.id == name);
+            let agent = agent.or_else(|| agents.iter().find(|agent| means(&name, &agent.id)));
+            match (symbol, agent) {
+                (Some(symbol), _) => resolved.symbols.push(symbol),
+                (None, Some(agent)) => resolved.agents.push(agent.clone()),
+                (None, None) => resolved.unresolved.push(name),
+            }
+        }
+        Ok(Some(Resolved { kit, ..resolved }))
+    }
+
+    /// Every agent there is, up to a page of them.
+    pub async fn agents(&self) -> Result<Vec<Agent>> {
+        let records = self.backend.page(Kind::Agent, &Filter::default(), None, PAGE).await?;
+        Ok(records.iter().filter_map(|record| Agent::read(&record.body).ok()).collect())
+    }
+
+    /// Every document of a kind, page by page.
+    pub async fn all(&self, kind: Kind) -> Result<Vec<Record>> {
+        let mut all: Vec<Record> = Vec::new();
+        loop {
+            let after = all.last().map(|record| record.id.clone());
+            let page = self.backend.page(kind, &Filter::default(), after.as_deref(), PAGE).await?;
+            if page.is_empty() {
+                return Ok(all);
+            }
+            all.extend(page);
+        }
+    }
+
+    /// Makes one change. `decide` is told what is there and what was, and gives the new version and body, or nothing.
+    async fn change(
+        &self,
+        kind: Kind,
+        id: &str,
+        act: Act,
+        author: &Author,
+        mut decide: impl FnMut(Option<&Record>, &[Change]) -> Result<Option<(u64, Option<Value>)>>,
+    ) -> Result<Option<Record>> {
+        check_id(id)?;
+        for _ in 0..TRIES {
+            let now = self.get(kind, id).await?;
+            let ledger = self.backend.ledger(kind, id).await?;
+            let Some((version, body)) = decide(now.as_ref(), &ledger)? else { return Ok(now) };
+            let body = body.map(|body| merged(&body, &json!({ "version": version })));
+            let change = entry(kind, id, version, act, author, body.clone());
+            let edit = Edit { expected: now.map_or(0, |record| record.version), change };
+            match self.backend.commit(&[edit]).await {
+                Ok(()) => return Ok(body.map(|body| Record::of(id, body))),
+                Err(fault) if fault.code == Code::Conflict => (), // somebody was faster: look again
+                Err(fault) => return Err(fault),
+            }
+        }
+        Err(Error::busy(format!("{} {id} kept changing while it was being changed", kind.name())))
+    }
+
+    /// Brings the index to where the backend is.
+    async fn follow(&self, followed: &mut Followed) -> Result<()> {
+        let Some(seen) = followed.seen else {
+            let (count, _) = self.backend.since(u64::MAX >> 1).await?;
+            followed.index = Index::default();
+            for record in self.all(Kind::Symbol).await? {
+                if let Ok(symbol) = Symbol::read(&record.body) {
+                    followed.index.put(&symbol);
+                }
+            }
+            followed.seen = Some(count);
+            return Ok(());
+        };
+        let (count, changed) = self.backend.since(seen).await?;
+        if count < seen {
+            // A history that became shorter is another history: a Redis that was emptied, a restored copy.
+            followed.seen = None;
+            return Box::pin(self.follow(followed)).await;
+        }
+        let mut ids: Vec<String> =
+            changed.into_iter().filter(|(kind, _)| *kind == Kind::Symbol).map(|(_, id)| id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        for ids in ids.chunks(PAGE) {
+            for (id, symbol) in ids.iter().zip(self.symbols(ids).await?) {
+                match symbol {
+                    Some(symbol) => followed.index.put(&symbol),
+                    None => {
+                        followed.index.remove(id);
+                    }
+                }
+            }
+        }
+        followed.seen = Some(count);
+        Ok(())
+    }
+}
+
+/// Parts documents into batches of one transaction each, in none of which an id stands twice.
+fn batches(documents: &[(Kind, String, Value)]) -> Vec<&[(Kind, String, Value)]> {
+    let mut batches = Vec::new();
+    let mut start = 0;
+    let mut seen = HashSet::new();
+    for (place, (kind, id, _)) in documents.iter().enumerate() {
+        if seen.len() == PAGE || !seen.insert((*kind, id)) {
+            batches.push(&documents[start..place]);
+            start = place;
+            seen = HashSet::from([(*kind, id)]);
+        }
+    }
+    batches.push(&documents[start..]);
+    batches
+}
+
+fn entry(kind: Kind, id: &str, version: u64, act: Act, author: &Author, body: Option<Value>) -> Change {
+    Change {
+        kind,
+        id: id.to_owned(),
+        version,
+        act,
+        by: author.by.clone(),
+        at_ms: author.at_ms,
+        reason: author.reason.clone(),
+        body,
+    }
+}
+
+/// The id and the canonical form of what someone wrote.
+fn canonical(kind: Kind, written: &Value) -> Result<(String, Value)> {
+    Ok(match kind {
+        Kind::Symbol => {
+            let symbol = Symbol::read(written)?;
+            (symbol.id.clone(), symbol.json())
+        }
+        Kind::Kit => {
+            let kit = Kit::read(written)?;
+            (kit.kit.clone(), json!(kit))
+        }
+        Kind::Agent => {
+            let agent = Agent::read(written)?;
+            (agent.id.clone(), json!(agent))
+        }
+    })
+}

@@ -1,0 +1,167 @@
+//! Documents in the house's own database: the default.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::backend::{Backend, Filter, conflict};
+use super::change::{Act, Change, Edit, Kind, Record, places, version_of};
+use crate::error::{Error, Result};
+use crate::store::{Connection, OptionalExtension, Store, Tx, params};
+
+pub struct Sqlite {
+    store: Store,
+}
+
+impl Sqlite {
+    pub fn new(store: Store) -> Sqlite {
+        Sqlite { store }
+    }
+}
+
+fn body(conn: &Connection, kind: Kind, id: &str) -> Result<Option<Value>> {
+    let mut query = conn.prepare_cached("SELECT body FROM documents WHERE kind = ?1 AND id = ?2")?;
+    let text: Option<String> = query.query_row(params![kind.name(), id], |row| row.get(0)).optional()?;
+    text.map(|text| parse(&text)).transpose()
+}
+
+fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|fault| Error::internal(format!("a stored document is damaged: {fault}")))
+}
+
+fn apply(tx: &Tx, edit: &Edit) -> Result<()> {
+    let change = &edit.change;
+    let Change { kind, id, .. } = change;
+    if change.act != Act::Feedback {
+        let found = body(tx, *kind, id)?.as_ref().map_or(0, version_of);
+        if found != edit.expected {
+            return Err(conflict(edit, found));
+        }
+        match &change.body {
+            Some(body) => {
+                let (domain, tag) = places(body);
+                tx.prepare_cached("REPLACE INTO documents (kind, id, domain, tag, body) VALUES (?1, ?2, ?3, ?4, ?5)")?
+                    .execute(params![kind.name(), id, domain, tag, body.to_string()])?;
+            }
+            None => {
+                tx.prepare_cached("DELETE FROM documents WHERE kind = ?1 AND id = ?2")?
+                    .execute(params![kind.name(), id])?;
+            }
+        }
+    }
+    let line = serde_json::to_string(change).map_err(|fault| Error::internal(fault.to_string()))?;
+    tx.prepare_cached("INSERT INTO document_changes (kind, id, change) VALUES (?1, ?2, ?3)")?.execute(params![
+        kind.name(),
+        id,
+        line
+    ])?;
+    Ok(())
+}
+
+#[async_trait]
+impl Backend for Sqlite {
+    fn describe(&self) -> String {
+        "sqlite".to_owned()
+    }
+
+    async fn get(&self, kind: Kind, ids: &[String]) -> Result<Vec<Option<Record>>> {
+        let ids = ids.to_vec();
+        self.store
+            .read(move |conn| {
+                let one = |id: &String| Ok(body(conn, kind, id)?.map(|body| Record::of(id, body)));
+                ids.iter().map(one).collect()
+            })
+            .await
+    }
+
+    async fn page(&self, kind: Kind, filter: &Filter, after: Option<&str>, limit: usize) -> Result<Vec<Record>> {
+        let (filter, after) = (filter.clone(), after.unwrap_or_default().to_owned());
+        // The condition stands in the text only when it is asked for, so that the right index is taken.
+        let domain = filter.domain.as_ref().map_or("", |_| "AND domain = ?3");
+        let tag = filter.tag.as_ref().map_or("", |_| "AND tag = ?4");
+        let text = format!(
+            "SELECT id, body FROM documents WHERE kind = ?1 AND id > ?2 {domain} {tag} AND ?3 IS NOT NULL AND ?4 IS NOT NULL
+             ORDER BY id LIMIT ?5"
+        );
+        self.store
+            .read(move |conn| {
+                let mut query = conn.prepare_cached(&text)?;
+                let (domain, tag) = (filter.domain.unwrap_or_default(), filter.tag.unwrap_or_default());
+                let limit = limit.min(i64::MAX as usize) as i64;
+                let mut rows = query.query(params![kind.name(), after, domain, tag, limit])?;
+                let mut page = Vec::new();
+                while let Some(row) = rows.next()? {
+                    let (id, body): (String, String) = (row.get(0)?, row.get(1)?);
+                    page.push(Record::of(&id, parse(&body)?));
+                }
+                Ok(page)
+            })
+            .await
+    }
+
+    async fn commit(&self, edits: &[Edit]) -> Result<()> {
+        let edits = edits.to_vec();
+        self.store.write(move |tx| edits.iter().try_for_each(|edit| apply(tx, edit))).await
+    }
+
+    async fn ledger(&self, kind: Kind, id: &str) -> Result<Vec<Change>> {
+        let id = id.to_owned();
+        self.store
+            .read(move |conn| {
+                let mut query = conn
+                    .prepare_cached("SELECT change FROM document_changes WHERE kind = ?1 AND id = ?2 ORDER BY seq")?;
+                let mut rows = query.query(params![kind.name(), id])?;
+                let mut ledger = Vec::new();
+                while let Some(row) = rows.next()? {
+                    ledger.push(parse(&row.get::<_, String>(0)?)?);
+                }
+                Ok(ledger)
+            })
+            .await
+    }
+
+    async fn domains(&self) -> Result<Vec<String>> {
+        self.store
+            .read(|conn| {
+                let mut query = conn.prepare_cached(
+                    "SELECT DISTINCT domain FROM documents WHERE kind = 'symbol' AND domain <> '' ORDER BY domain",
+                )?;
+                let mut rows = query.query([])?;
+                let mut domains = Vec::new();
+                while let Some(row) = rows.next()? {
+                    domains.push(row.get(0)?);
+                }
+                Ok(domains)
+            })
+            .await
+    }
+
+    async fn count(&self, kind: Kind) -> Result<usize> {
+        self.store
+            .read(move |conn| {
+                let mut query = conn.prepare_cached("SELECT count(*) FROM documents WHERE kind = ?1")?;
+                Ok(query.query_row([kind.name()], |row| row.get::<_, i64>(0))? as usize)
+            })
+            .await
+    }
+
+    async fn since(&self, seen: u64) -> Result<(u64, Vec<(Kind, String)>)> {
+        self.store
+            .read(move |conn| {
+                let last: i64 = conn
+                    .prepare_cached("SELECT coalesce(max(seq), 0) FROM document_changes")?
+                    .query_row([], |row| row.get(0))?;
+                let mut query =
+                    conn.prepare_cached("SELECT seq, kind, id FROM document_changes WHERE seq > ?1 AND seq <= ?2")?;
+                let mut rows = query.query(params![seen as i64, last])?;
+                let mut changed = BTreeMap::new();
+                while let Some(row) = rows.next()? {
+                    let (seq, kind, id): (i64, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                    changed.extend(Kind::named(&kind).map(|kind| (seq, (kind, id))));
+                }
+                Ok((last as u64, changed.into_values().collect()))
+            })
+            .await
+    }
+}

@@ -1,0 +1,254 @@
+//! What a schema cannot say: names that must exist, things that need one another.
+
+use super::{Agent, LAYOUT, Model, ModelKind, Service, Spec, SymbolsBackend};
+use crate::contract::check::{Fault, join};
+use crate::contract::nearest::{hint, shown};
+use crate::contract::{self, Contract};
+use crate::events::Selector;
+use crate::policy::pattern::Pattern;
+
+/// The services of the house, which may have settings here but no other program behind them.
+pub const HOUSE: [&str; 12] = [
+    "agents",
+    "dm",
+    "memory",
+    "mounts",
+    "phases",
+    "prompts",
+    "recall",
+    "search_code",
+    "sub_brains",
+    "symbols",
+    "terminal",
+    "web_search",
+];
+/// What else stands in an agent's directory or in `global`.
+const TAKEN: [&str; 7] = ["chat", "events", "jobs", "library", "services", "status.json", "thoughts"];
+
+pub(super) fn faults(spec: &Spec) -> Vec<Fault> {
+    let mut faults = Faults::default();
+    if spec.layout != LAYOUT {
+        faults.add("layout", format!("{} is not known; this program knows {LAYOUT}", shown(&spec.layout)));
+    }
+    if spec.agents.is_empty() {
+        faults.add("agents", "someone must live here: name an agent");
+    }
+    if let Some(name) = spec.default_agent.as_deref().filter(|name| !spec.agents.contains_key(*name)) {
+        let hint = hint(name, spec.agents.keys().map(String::as_str), "agents");
+        faults.add("default_agent", format!("there is no agent {}{hint}", shown(name)));
+    }
+    for (path, folder) in [
+        ("state", &spec.state),
+        ("library", &spec.library),
+        ("prompts", &spec.prompts),
+        ("recall.store", &spec.recall.store),
+        ("dm.root", &spec.dm.root),
+    ] {
+        if let Some(folder) = folder {
+            faults.folder(path, folder);
+        }
+    }
+    faults.model("model", &spec.model);
+    for (id, agent) in &spec.agents {
+        faults.agent(&join("agents", id), id, agent, spec);
+    }
+    for (id, project) in &spec.projects {
+        let path = join("projects", id);
+        faults.id(&path, id);
+        for (place, bind) in &project.binds {
+            let path = join(&join(&path, "binds"), place);
+            if let Err(fault) = bind_place(place) {
+                faults.add(&path, fault);
+            }
+            faults.folder(&join(&path, "path"), &bind.path);
+        }
+    }
+    for (name, service) in &spec.services {
+        faults.service(&join("services", name), name, service);
+    }
+    match (spec.symbols.backend, spec.symbols.url.as_deref()) {
+        (SymbolsBackend::Redis, None) => faults.add("symbols.url", "redis needs one: redis://127.0.0.1:6379/0"),
+        (SymbolsBackend::Redis, Some(url)) if !begins(url, &["redis://", "rediss://", "unix://", "redis+unix://"]) => {
+            faults.add("symbols.url", format!("{} is no address of a Redis; it begins with redis://", shown(url)));
+        }
+        (SymbolsBackend::Sqlite, Some(_)) => faults.add("symbols.url", "is only for the backend redis"),
+        _ => {}
+    }
+    faults.0
+}
+
+/// The contract of a program, from what the spec says of it.
+pub fn contract_of(name: &str, service: &Service) -> crate::error::Result<Contract> {
+    let operations = service.operations.iter().map(|(name, said)| {
+        let mut operation = contract::Operation::new(name, said.effect).about(&said.about);
+        operation.idempotent = said.idempotent;
+        operation.example = said.example.clone();
+        if let Some(ms) = said.timeout_ms {
+            operation = operation.deadline(std::time::Duration::from_millis(ms));
+        }
+        if let Some(arguments) = &said.arguments {
+            operation = operation.takes(arguments.clone());
+        }
+        match &said.result {
+            Some(result) => operation.answers(result.clone()),
+            None => operation,
+        }
+    });
+    Contract::plain(name, &service.about, operations.collect())
+}
+
+/// An id of an agent or a project, which is a name of a directory.
+pub fn is_id(id: &str) -> bool {
+    let ordinary = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    (1..=64).contains(&id.len())
+        && id.starts_with(ordinary)
+        && id.chars().all(|c| ordinary(c) || matches!(c, '_' | '-'))
+}
+
+#[derive(Default)]
+struct Faults(Vec<Fault>);
+
+impl Faults {
+    fn add(&mut self, path: &str, message: impl Into<String>) {
+        self.0.push(Fault { path: path.to_owned(), message: message.into() });
+    }
+
+    fn id(&mut self, path: &str, id: &str) {
+        if !is_id(id) {
+            self.add(path, "an id has up to 64 of a-z, 0-9, _ and -, and begins with a letter or a digit");
+        }
+    }
+
+    fn folder(&mut self, path: &str, folder: &str) {
+        if folder.is_empty() || folder.contains('\0') {
+            self.add(path, "must name a directory");
+        }
+    }
+
+    fn agent(&mut self, path: &str, id: &str, agent: &Agent, spec: &Spec) {
+        self.id(path, id);
+        if id == "self" {
+            self.add(path, "self is whoever asks; no agent can be called so");
+        }
+        for (at, project) in agent.projects.iter().enumerate().filter(|(_, name)| !spec.projects.contains_key(*name)) {
+            let hint = hint(project, spec.projects.keys().map(String::as_str), "projects");
+            self.add(&format!("{path}.projects[{at}]"), format!("there is no project {}{hint}", shown(project)));
+        }
+        let model = spec.model_of(agent);
+        if agent.model.kind.is_some() || agent.model.base_url.is_some() {
+            self.model(&join(path, "model"), &model);
+        }
+        match agent.limits.money {
+            Some(money) if money.is_nan() || money <= 0.0 => {
+                self.add(&format!("{path}.limits.money"), "must be more than 0");
+            }
+            Some(_) if model.prices.input_per_mtok <= 0.0 && model.prices.output_per_mtok <= 0.0 => {
+                self.add(
+                    &format!("{path}.limits.money"),
+                    "cannot be kept without model.prices: nothing would ever cost anything",
+                );
+            }
+            _ => {}
+        }
+        for (at, rule) in agent.permissions.iter().enumerate() {
+            let path = format!("{path}.permissions[{at}]");
+            if rule.allow.is_empty() && rule.deny.is_empty() {
+                self.add(&path, "neither allows nor denies anything");
+            }
+            if let Err(fault) = Pattern::parse(&rule.path) {
+                self.add(&join(&path, "path"), fault);
+            }
+        }
+        for (at, wake) in agent.wake.iter().enumerate() {
+            // Which jobs there are is not known here; that one could be waited for is enough.
+            if let Err(err) = Selector::parse(&wake.on, id, |job| Some(job.to_owned())) {
+                self.add(&format!("{path}.wake[{at}].on"), err.message);
+            }
+            if wake.say.trim().is_empty() {
+                self.add(&format!("{path}.wake[{at}].say"), "must not be empty");
+            }
+        }
+    }
+
+    fn model(&mut self, path: &str, model: &Model) {
+        let named = model.name.as_deref().is_some_and(|name| !name.is_empty());
+        match model.kind {
+            ModelKind::Openai | ModelKind::Anthropic if !named => {
+                self.add(&join(path, "name"), "which model? it must be named");
+            }
+            ModelKind::Replay if !named => self.add(&join(path, "name"), "which recording? it must be named"),
+            _ => {}
+        }
+        if let Some(url) = model.base_url.as_deref().filter(|url| !begins(url, &["http://", "https://"])) {
+            self.add(
+                &join(path, "base_url"),
+                format!("{} is no address; it begins with http:// or https://", shown(url)),
+            );
+        }
+    }
+
+    fn service(&mut self, path: &str, name: &str, service: &Service) {
+        if service.command.is_empty() && service.operations.is_empty() {
+            return self.of_the_house(path, name, service);
+        }
+        self.id(path, name);
+        if HOUSE.contains(&name) || TAKEN.contains(&name) {
+            self.add(path, "this name is taken by the house; call the program something else");
+        }
+        match service.command.first() {
+            None => self.add(&join(path, "command"), "must name the program"),
+            Some(program) if program.is_empty() => self.add(&format!("{path}.command[0]"), "must name the program"),
+            Some(_) => {}
+        }
+        if service.operations.is_empty() {
+            self.add(&join(path, "operations"), "what can it do? name an operation");
+        }
+        for (word, given) in [("backend", service.backend.is_some()), ("url", service.url.is_some())] {
+            if given {
+                self.add(&join(path, word), "is only for web_search");
+            }
+        }
+        if let Err(err) = contract_of(name, service) {
+            let message = err.message.split_once(": ").map_or(err.message.clone(), |(_, rest)| rest.to_owned());
+            self.add(&join(path, "operations"), message);
+        }
+    }
+
+    fn of_the_house(&mut self, path: &str, name: &str, service: &Service) {
+        if !HOUSE.contains(&name) {
+            let hint = hint(name, HOUSE, "services of the house");
+            return self.add(path, format!("has no command, and is no service of the house{hint}"));
+        }
+        if name != "web_search" {
+            return self.add(path, "has no settings");
+        }
+        match service.url.as_deref() {
+            Some(url) if !begins(url, &["http://", "https://"]) => {
+                self.add(
+                    &join(path, "url"),
+                    format!("{} is no address; it begins with http:// or https://", shown(url)),
+                );
+            }
+            None => self.add(&join(path, "url"), "where does the backend listen? http://127.0.0.1:8888"),
+            _ => {}
+        }
+        if service.backend.is_none() {
+            self.add(&join(path, "backend"), "who searches? searxng");
+        }
+    }
+}
+
+fn begins(text: &str, any: &[&str]) -> bool {
+    any.iter().any(|start| text.strip_prefix(start).is_some_and(|rest| !rest.is_empty()))
+}
+
+/// Where a bind stands in `fs/`: from its root, each name once.
+fn bind_place(place: &str) -> Result<(), &'static str> {
+    let Some(rest) = place.strip_prefix('/') else {
+        return Err("must begin with /, the root of the project's fs/");
+    };
+    match rest.split('/').any(|name| matches!(name, "" | "." | "..") || name.contains('\0')) && !rest.is_empty() {
+        true => Err("must be a plain path, without //, ., .. or a slash at the end"),
+        false => Ok(()),
+    }
+}
