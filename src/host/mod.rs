@@ -78,7 +78,18 @@ impl Host {
         let shared = services::Shared::open(&spec, &here, &state, &store, &clock)?;
         let started_at_ms = clock.now_ms();
         let house = Arc::new(House {
-            spec, here, state, mountpoint, clock, store, book, diaries, office, gate, shared, started_at_ms,
+            spec,
+            here,
+            state,
+            mountpoint,
+            clock,
+            store,
+            book,
+            diaries,
+            office,
+            gate,
+            shared,
+            started_at_ms,
         });
         let recovered = recover(&house)?;
         let (root, residents) = build(&house)?;
@@ -107,26 +118,36 @@ impl Host {
     }
 
     /// Takes everything down: work first, then the mount with whoever waits in it, then the state.
-    pub fn down(&mut self) {
+    pub async fn down(mut self) {
+        self.end_work();
+        if let Some(mount) = self.mount.take()
+            && let Err(error) = mount.down().await
+        {
+            tracing::warn!(%error, "the mount could not be taken away");
+        }
+    }
+
+    fn end_work(&self) {
+        if let Some(mount) = &self.mount {
+            mount.stop_parking();
+        }
         for agent in self.house.book.agents() {
             for job in self.house.book.shelf(&agent).alive() {
                 job.cancel.cancel();
             }
         }
-        if let Some(mount) = self.mount.take() {
-            mount.down();
-        }
-        self.house.gate.left();
-        // Desks hold the office and the office holds desks; nodes of the tree hold both.
-        self.house.office.empty();
-        self.root.clear();
-        self.house.store.close();
     }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
-        self.down();
+        self.end_work();
+        drop(self.mount.take());
+        self.house.gate.left();
+        // Desks hold the office and the office holds desks; nodes of the tree hold both.
+        self.house.office.empty();
+        self.root.clear();
+        self.house.store.close();
     }
 }
 
@@ -165,7 +186,8 @@ fn resume(house: &House, job: Arc<Job>) {
         Principal::Agent(id) => id.clone(),
         _ => job.call.agent.clone(),
     };
-    let desk = house.office.desk(&job.call.agent, &job.call.service).or_else(|_| house.office.desk(&agent, &job.call.service));
+    let desk =
+        house.office.desk(&job.call.agent, &job.call.service).or_else(|_| house.office.desk(&agent, &job.call.service));
     match desk {
         Ok(desk) => desk.resume(job),
         Err(error) => crate::jobs::abandon(&house.book, job, error),

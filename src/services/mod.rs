@@ -6,6 +6,7 @@ pub mod dm;
 pub mod memory;
 pub mod phases;
 pub mod prompts;
+pub mod search_code;
 mod shared;
 pub mod symbols;
 pub mod terminal;

@@ -115,7 +115,8 @@ fn a_deadline_ends_the_command_and_keeps_the_shell() {
         let session = session("bash").await;
         assert_eq!(exec(&session, "t1", "X=kept").await, (String::new(), 0));
         for (token, command) in [("t2", "sleep 600"), ("t3", "while :; do :; done"), ("t4", "trap '' INT; sleep 600")] {
-            let late = session.exec(command, token, Duration::from_millis(100), 10, &|_| (), std::future::pending()).await;
+            let late =
+                session.exec(command, token, Duration::from_millis(100), 10, &|_| (), std::future::pending()).await;
             assert_eq!(late.unwrap_err().code, Code::Timeout, "{command}");
             assert_eq!(exec(&session, &format!("{token}x"), "echo $X").await, ("kept\n".into(), 0), "{command}");
         }

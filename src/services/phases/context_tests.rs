@@ -25,9 +25,8 @@ fn small() -> Material {
 }
 
 fn cuts(context: &Context) -> String {
-    let shown = |cut: &super::context::Cut| {
-        format!("{}:{}{}", cut.section, cut.item, if cut.partly { " partly" } else { "" })
-    };
+    let shown =
+        |cut: &super::context::Cut| format!("{}:{}{}", cut.section, cut.item, if cut.partly { " partly" } else { "" });
     context.cut.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 
@@ -122,6 +121,8 @@ fn lines() -> impl Strategy<Value = Vec<Line>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn no_context_is_ever_larger_than_its_window(
         system in proptest::collection::vec("\\PC{0,300}", 0..4),

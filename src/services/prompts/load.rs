@@ -31,12 +31,12 @@ pub fn load(files: &Files, root: &str) -> Loaded {
         match parts[..] {
             // Notes for people, and what editors leave behind.
             [.., name] if name == "README.md" || name.starts_with('.') || name.ends_with('~') => {}
-            [ns, file] => match file.rsplit_once('.') {
-                Some((key, "md" | "txt")) => {
-                    loaded.add(format!("{ns}/{key}"), &shown, one_file(ns, key, &shown, bytes))
+            [ns, file] => {
+                // Other files beside prompts are somebody else's: scripts, tables.
+                if let Some((key, "md" | "txt")) = file.rsplit_once('.') {
+                    loaded.add(format!("{ns}/{key}"), &shown, one_file(ns, key, &shown, bytes));
                 }
-                _ => loaded.stray(shown),
-            },
+            }
             [ns, key, file] => {
                 folders.entry(format!("{ns}/{key}")).or_default().insert(file.to_owned(), bytes);
             }

@@ -32,3 +32,6 @@ pub use library::{Library, Origin};
 pub use prompt::Prompt;
 pub use render::Rendered;
 pub use tree::PromptTemplate;
+
+#[cfg(test)]
+mod tests;

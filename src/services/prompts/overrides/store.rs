@@ -1,0 +1,206 @@
+//! The files of overrides: `{ns}/{key}/{tag}.json` below one directory. Writes are whole and lasting, and two processes
+//! that write do so one after the other.
+
+use serde::Serialize;
+
+use super::super::descriptor::text_hash;
+use super::super::fault::Fault;
+use super::super::names;
+use super::super::tree::PromptTemplate;
+use super::file::{ExampleEntry, OverrideFile, SectionEntry, TaskEntry, ToolEntry};
+use super::resolve::{self, Resolved};
+use super::Change;
+use crate::error::{Code, Error, Result};
+use crate::place::{Kind, Lock, Place};
+
+pub const LATEST: &str = "latest";
+
+pub struct Store {
+    place: Place,
+}
+
+/// What a file holds, without its words.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Inspected {
+    pub prompt: String,
+    pub tag: String,
+    pub modified_ms: u64,
+    /// SHA-256 of the file.
+    pub hash: String,
+    pub sections: usize,
+    pub tools: usize,
+    pub task_examples: usize,
+}
+
+impl Store {
+    pub fn new(place: Place) -> Store {
+        Store { place }
+    }
+
+    /// What applies now. No file, nothing applies.
+    pub fn resolve(&self, template: &PromptTemplate, tag: &str) -> Result<Resolved> {
+        match self.read(&template.ns, &template.key, tag)? {
+            Some(file) => Ok(resolve::resolve(template, &file)?),
+            None => Ok(Resolved::default()),
+        }
+    }
+
+    /// Replaces the whole file. Every entry has to fit the prompt as it is now.
+    pub fn upsert(&self, template: &PromptTemplate, file: &OverrideFile) -> Result<()> {
+        let path = path(&template.ns, &template.key, &file.tag)?;
+        file.belongs(&template.ns, &template.key, &file.tag)?;
+        file.check_hashes()?;
+        if let Some(stale) = resolve::resolve(template, file)?.stale.first() {
+            let fault = Fault::overrides(format!("{}: {}", stale.target, stale.reason)).coded(Code::Conflict);
+            return Err(fault.into());
+        }
+        let _lock = self.lock()?;
+        self.place.write(&path, &file.bytes())
+    }
+
+    /// Puts one override into the file, and gives what the file holds then.
+    pub fn store(&self, template: &PromptTemplate, tag: &str, change: &Change) -> Result<OverrideFile> {
+        let path = path(&template.ns, &template.key, tag)?;
+        let _lock = self.lock()?;
+        let old = self.read(&template.ns, &template.key, tag)?;
+        let mut file = old.unwrap_or_else(|| OverrideFile::new(&template.ns, &template.key, tag));
+        change.put(template, &mut file)?;
+        self.place.write(&path, &file.bytes())?;
+        Ok(file)
+    }
+
+    /// Writes down the prompt's own words, so that there is something to edit. A file that is there stays.
+    pub fn seed(&self, template: &PromptTemplate, tag: &str) -> Result<OverrideFile> {
+        let path = path(&template.ns, &template.key, tag)?;
+        let _lock = self.lock()?;
+        if let Some(file) = self.read(&template.ns, &template.key, tag)? {
+            let resolved = resolve::resolve(template, &file)?;
+            if resolved.overrides.is_empty() && !resolved.stale.is_empty() {
+                let why = "the override file exists but could not be resolved: all of it is stale";
+                return Err(Fault::overrides(why).coded(Code::Conflict).into());
+            }
+            return Ok(file);
+        }
+        let file = seeded(template, tag);
+        self.place.write(&path, &file.bytes())?;
+        Ok(file)
+    }
+
+    /// Whether there was a file. Removing what is not there is no fault.
+    pub fn delete(&self, ns: &str, key: &str, tag: &str) -> Result<bool> {
+        let path = path(ns, key, tag)?;
+        let _lock = self.lock()?;
+        match self.place.remove(&path) {
+            Ok(()) => Ok(true),
+            Err(error) if error.code == Code::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub fn read(&self, ns: &str, key: &str, tag: &str) -> Result<Option<OverrideFile>> {
+        let path = path(ns, key, tag)?;
+        let bytes = match self.place.read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.code == Code::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let file = OverrideFile::read(&bytes, &path)?;
+        file.belongs(ns, key, tag)?;
+        Ok(Some(file))
+    }
+
+    pub fn tags(&self, ns: &str, key: &str) -> Result<Vec<String>> {
+        names::exact("namespace", ns)?;
+        names::exact("prompt key", key)?;
+        let files = match self.place.list(&format!("{ns}/{key}")) {
+            Err(error) if error.code == Code::NotFound => return Ok(Vec::new()),
+            files => files?,
+        };
+        let tags = files.into_iter().filter(|file| file.kind == Kind::File);
+        Ok(tags.filter_map(|file| file.name.strip_suffix(".json").map(str::to_owned)).collect())
+    }
+
+    /// Every file, sorted by its path. One that is malformed is an error that names it.
+    pub fn inspect(&self) -> Result<Vec<Inspected>> {
+        let mut all = Vec::new();
+        for entry in self.place.walk("")? {
+            let parts: Vec<&str> = entry.name.split('/').collect();
+            let (Kind::File, [ns, key, name]) = (entry.kind, &parts[..]) else { continue };
+            let Some(tag) = name.strip_suffix(".json") else { continue };
+            let bytes = self.place.read(&entry.name)?;
+            let file = OverrideFile::read(&bytes, &entry.name)?;
+            file.belongs(ns, key, tag)?;
+            all.push(Inspected {
+                prompt: format!("{ns}/{key}"),
+                tag: tag.to_owned(),
+                modified_ms: entry.modified_ms,
+                hash: text_hash(&String::from_utf8_lossy(&bytes)),
+                sections: file.sections.len(),
+                tools: file.tools.len(),
+                task_examples: file.task_example_overrides.len(),
+            });
+        }
+        all.sort_by(|a, b| (&a.prompt, &a.tag).cmp(&(&b.prompt, &b.tag)));
+        Ok(all)
+    }
+
+    fn lock(&self) -> Result<Lock> {
+        self.place.lock(".lock")
+    }
+}
+
+fn path(ns: &str, key: &str, tag: &str) -> Result<String, Error> {
+    names::exact("namespace", ns)?;
+    names::exact("prompt key", key)?;
+    names::exact("tag", tag)?;
+    Ok(format!("{ns}/{key}/{tag}.json"))
+}
+
+fn seeded(template: &PromptTemplate, tag: &str) -> OverrideFile {
+    let descriptor = template.descriptor();
+    let mut file = OverrideFile::new(&template.ns, &template.key, tag);
+    for mark in &descriptor.sections {
+        let Some(node) = template.at(&mark.path).map(|index| &template.nodes[index]) else { continue };
+        let source = |text: &Option<super::super::template::Template>| text.as_ref().map(|text| text.source().to_owned());
+        let entry = SectionEntry {
+            path: mark.path.split('/').map(str::to_owned).collect(),
+            expected_hash: mark.content_hash.clone(),
+            body: source(&node.section.body).unwrap_or_default(),
+            summary: source(&node.section.summary),
+            expected_summary_hash: mark.summary_hash.clone(),
+            visibility: None,
+        };
+        file.sections.insert(mark.path.clone(), entry);
+    }
+    for mark in &descriptor.tools {
+        let Some((_, tool)) = template.tool(&mark.name) else { continue };
+        let described = tool.params.get("properties").and_then(serde_json::Value::as_object).into_iter().flatten();
+        let described = described.filter_map(|(name, schema)| {
+            let text = schema.get("description").and_then(serde_json::Value::as_str).filter(|text| !text.is_empty());
+            Some((name.clone(), text?.to_owned()))
+        });
+        let hashed = tool.examples.iter().zip(&mark.example_hashes).enumerate();
+        let examples = hashed.map(|(index, (example, hash))| {
+            (index, ExampleEntry { expected_hash: hash.clone(), example: example.clone() })
+        });
+        let entry = ToolEntry {
+            expected_contract_hash: mark.contract_hash.clone(),
+            description: Some(tool.description.clone()),
+            param_descriptions: Some(described.collect()),
+            examples: examples.collect(),
+        };
+        file.tools.insert(mark.name.clone(), entry);
+    }
+    for mark in &descriptor.task_examples {
+        let example = template.at(&mark.path).and_then(|index| template.nodes[index].section.examples.get(mark.index));
+        if let Some(example) = example {
+            file.task_example_overrides.push(TaskEntry {
+                path: mark.path.split('/').map(str::to_owned).collect(),
+                index: mark.index,
+                expected_hash: mark.content_hash.clone(),
+                example: example.clone(),
+            });
+        }
+    }
+    file
+}
