@@ -2,6 +2,7 @@
 //!
 //! A new one is a module here and a line in [`all`].
 
+pub mod dm;
 pub mod memory;
 pub mod phases;
 pub mod prompts;
