@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use fuser::{
-    FileHandle, PollEvents, PollFlags, PollNotifier, ReplyAttr, ReplyData, ReplyEmpty, ReplyOpen, ReplyPoll, ReplyWrite,
-    Request,
+    FileHandle, PollEvents, PollFlags, PollNotifier, ReplyAttr, ReplyData, ReplyEmpty, ReplyOpen, ReplyPoll,
+    ReplyWrite, Request,
 };
 
 use super::attributes;

@@ -209,16 +209,7 @@ impl Filesystem for Face {
         self.0.request(Asked::Refused, || reply.error(Errno::EPERM));
     }
 
-    fn rename(
-        &self,
-        _: &Request,
-        _: INodeNo,
-        _: &OsStr,
-        _: INodeNo,
-        _: &OsStr,
-        _: RenameFlags,
-        reply: ReplyEmpty,
-    ) {
+    fn rename(&self, _: &Request, _: INodeNo, _: &OsStr, _: INodeNo, _: &OsStr, _: RenameFlags, reply: ReplyEmpty) {
         self.0.request(Asked::Refused, || reply.error(Errno::EPERM));
     }
 

@@ -172,9 +172,10 @@ fn shape(node: &Node) -> u8 {
 
 /// FNV-1a, then mixed: short paths that differ in one letter should differ in all bits.
 fn hash(path: &str, shape: u8) -> u64 {
-    let hash = path.bytes().chain([0, shape]).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = path
+        .bytes()
+        .chain([0, shape])
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     let hash = (hash ^ (hash >> 32)).wrapping_mul(0x9fb2_1c65_1e98_df25);
     hash ^ (hash >> 29)
 }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use fuser::{Errno, FileAttr, ReplyAttr, ReplyData, ReplyEmpty, ReplyWrite, Request};
 use tokio::runtime::Handle as Runtime;
 
+use super::Identify;
 use super::attributes::{self, Owner};
 use super::handles::{Listed, Opened, Table};
 use super::inodes::Inodes;
@@ -14,7 +15,6 @@ use super::notices::Notices;
 use super::parking::{Parking, Tell, Wait};
 use super::traffic::{Asked, Traffic};
 use super::turns::{self, Turns};
-use super::Identify;
 use crate::error::{Error, Result};
 use crate::vfs::{Answer, Caller, Node, Tree};
 

@@ -61,8 +61,7 @@ impl Dir for Shown {
 impl Shelf {
     /// Makes the tree show what the source has: pages come, change and go.
     fn show(&self, source: &Source) -> Result<()> {
-        let wanted: BTreeMap<String, String> =
-            source.pages()?.into_iter().map(|page| (page.path, page.text)).collect();
+        let wanted: BTreeMap<String, String> = source.pages()?.into_iter().map(|page| (page.path, page.text)).collect();
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         let gone: Vec<String> = pages.keys().filter(|path| !wanted.contains_key(*path)).cloned().collect();
         for path in gone {

@@ -16,10 +16,8 @@ pub fn directory(house: &Arc<House>) -> Listing {
 }
 
 fn protocol() -> Value {
-    let codes: Vec<_> = crate::error::Code::ALL
-        .into_iter()
-        .map(|code| json!({ "code": code.name(), "errno": code.errno() }))
-        .collect();
+    let codes: Vec<_> =
+        crate::error::Code::ALL.into_iter().map(|code| json!({ "code": code.name(), "errno": code.errno() })).collect();
     json!({
         "layout": crate::spec::LAYOUT,
         "version": env!("CARGO_PKG_VERSION"),

@@ -78,7 +78,18 @@ impl Host {
         let shared = services::Shared::open(&spec, &here, &state, &store, &clock)?;
         let started_at_ms = clock.now_ms();
         let house = Arc::new(House {
-            spec, here, state, mountpoint, clock, store, book, diaries, office, gate, shared, started_at_ms,
+            spec,
+            here,
+            state,
+            mountpoint,
+            clock,
+            store,
+            book,
+            diaries,
+            office,
+            gate,
+            shared,
+            started_at_ms,
         });
         let recovered = recover(&house)?;
         let (root, residents) = build(&house)?;
@@ -165,7 +176,8 @@ fn resume(house: &House, job: Arc<Job>) {
         Principal::Agent(id) => id.clone(),
         _ => job.call.agent.clone(),
     };
-    let desk = house.office.desk(&job.call.agent, &job.call.service).or_else(|_| house.office.desk(&agent, &job.call.service));
+    let desk =
+        house.office.desk(&job.call.agent, &job.call.service).or_else(|_| house.office.desk(&agent, &job.call.service));
     match desk {
         Ok(desk) => desk.resume(job),
         Err(error) => crate::jobs::abandon(&house.book, job, error),

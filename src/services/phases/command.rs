@@ -157,8 +157,12 @@ mod tests {
 
     #[test]
     fn the_marker_may_be_followed_by_blanks_and_one_colon() {
-        for reply in ["⟐CMD {\"action\":\"x\"}", "⟐CMD{\"action\":\"x\"}", "⟐CMD: {\"action\":\"x\"}", "⟐CMD\n  {\"action\":\"x\"}"]
-        {
+        for reply in [
+            "⟐CMD {\"action\":\"x\"}",
+            "⟐CMD{\"action\":\"x\"}",
+            "⟐CMD: {\"action\":\"x\"}",
+            "⟐CMD\n  {\"action\":\"x\"}",
+        ] {
             assert_eq!(marked(reply).commands[0].body, serde_json::json!({"action":"x"}), "{reply}");
         }
         check("⟐CMD :: {\"action\":\"x\"}", expect![""]);
@@ -179,9 +183,12 @@ mod tests {
                 0 {"action":"a"}
             "#]],
         );
-        check(r#"{"control_signature":{"emit":{"action":"a"}}}"#, expect![[r#"
+        check(
+            r#"{"control_signature":{"emit":{"action":"a"}}}"#,
+            expect![[r#"
             0 {"action":"a"}
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
@@ -193,9 +200,12 @@ mod tests {
                 ! 0 entry 0 of control_signature.emit is not an object
             "#]],
         );
-        check(r#"{"control_signature":{"emit":"go"}}"#, expect![[r#"
+        check(
+            r#"{"control_signature":{"emit":"go"}}"#,
+            expect![[r#"
             ! 0 control_signature.emit must be a list of commands
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]

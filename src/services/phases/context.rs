@@ -114,8 +114,7 @@ pub fn assemble(material: &Material, window: usize) -> Result<Context> {
     }
     let parts = pack_all(material, sections);
     let mut blocks = vec![system.join("\n")];
-    for (heading, pack) in
-        [("AGENTS:", &parts.agents), ("SYMBOLS:", &parts.symbols), ("CHAT_HISTORY:", &parts.history)]
+    for (heading, pack) in [("AGENTS:", &parts.agents), ("SYMBOLS:", &parts.symbols), ("CHAT_HISTORY:", &parts.history)]
     {
         if !pack.lines.is_empty() {
             blocks.push(format!("{heading}\n{}", pack.lines.join("\n")));

@@ -25,9 +25,8 @@ fn small() -> Material {
 }
 
 fn cuts(context: &Context) -> String {
-    let shown = |cut: &super::context::Cut| {
-        format!("{}:{}{}", cut.section, cut.item, if cut.partly { " partly" } else { "" })
-    };
+    let shown =
+        |cut: &super::context::Cut| format!("{}:{}{}", cut.section, cut.item, if cut.partly { " partly" } else { "" });
     context.cut.iter().map(shown).collect::<Vec<_>>().join(", ")
 }
 

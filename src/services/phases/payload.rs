@@ -105,7 +105,8 @@ mod tests {
 
     fn check(reply: &str, expected: Expect) {
         let search = find(reply, &marked(reply).commands);
-        let payload = search.payload.map_or_else(|| "none".to_owned(), |found| format!("{} at {:?}", found.value, found.span));
+        let payload =
+            search.payload.map_or_else(|| "none".to_owned(), |found| format!("{} at {:?}", found.value, found.span));
         let rejected: Vec<String> =
             search.rejected.iter().map(|fault| format!("; {} {}", fault.offset, fault.message)).collect();
         expected.assert_eq(&(payload + &rejected.concat()));
@@ -146,7 +147,9 @@ mod tests {
 
     #[test]
     fn lists_nulls_strings_and_nothing_are_no_payload() {
-        for reply in [r#"[{"next_phase":"a"}]"#, "```json\n[{\"a\":1}]\n```", "null", "\"str\"", "", "   ", "plain words"] {
+        for reply in
+            [r#"[{"next_phase":"a"}]"#, "```json\n[{\"a\":1}]\n```", "null", "\"str\"", "", "   ", "plain words"]
+        {
             check(reply, expect!["none"]);
         }
     }
@@ -154,10 +157,7 @@ mod tests {
     #[test]
     fn what_does_not_parse_is_named_and_passed_over() {
         check(r#"{"a":1,}"#, expect!["none; 0 trailing comma at line 1 column 8"]);
-        check(
-            r#"{bad} {"a":1}"#,
-            expect![[r#"{"a":1} at 6..13; 0 key must be a string at line 1 column 2"#]],
-        );
+        check(r#"{bad} {"a":1}"#, expect![[r#"{"a":1} at 6..13; 0 key must be a string at line 1 column 2"#]]);
     }
 
     #[test]

@@ -124,7 +124,10 @@ pub mod tests {
     #[test]
     fn phases_stand_in_the_order_of_their_files() {
         let ids: Vec<String> = five().phases.into_iter().map(|phase| phase.phase_id).collect();
-        assert_eq!(ids, ["symbolize_input", "recurse_thought", "synthesize_symbols", "validate_symbols", "build_output"]);
+        assert_eq!(
+            ids,
+            ["symbolize_input", "recurse_thought", "synthesize_symbols", "validate_symbols", "build_output"]
+        );
     }
 
     #[test]

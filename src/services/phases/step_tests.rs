@@ -1,7 +1,7 @@
 //! The loop, told as replies: each row is a script and how the run went.
 
-use super::set::tests::source;
 use super::set::PhaseSet;
+use super::set::tests::source;
 use super::step::{COMMANDS_A_PHASE, COMMANDS_A_RUN, LARGEST_STATE, Loop, Stop};
 use serde_json::json;
 
@@ -36,7 +36,11 @@ fn without_phases_nothing_is_asked() {
 
 #[test]
 fn a_run_goes_where_the_payload_says() {
-    check(false, &[r#"{"next_phase":"c"}"#, r#"{"next_phase":"B"}"#, "{}"], "a c b: complete: no next phase was asked for");
+    check(
+        false,
+        &[r#"{"next_phase":"c"}"#, r#"{"next_phase":"B"}"#, "{}"],
+        "a c b: complete: no next phase was asked for",
+    );
 }
 
 #[test]
@@ -55,7 +59,11 @@ fn an_unknown_phase_ends_it() {
 
 #[test]
 fn a_phase_that_was_visited_ends_it() {
-    check(false, &[r#"{"next_phase":"b"}"#, r#"{"next_phase":"a"}"#], "a b: cycle: phase a was visited 1 times already");
+    check(
+        false,
+        &[r#"{"next_phase":"b"}"#, r#"{"next_phase":"a"}"#],
+        "a b: cycle: phase a was visited 1 times already",
+    );
     check(false, &[r#"{"next_phase":"a"}"#], "a: cycle: phase a was visited 1 times already");
 }
 

@@ -24,7 +24,9 @@ impl Pty {
     pub fn open(size: Size) -> Result<(Pty, OwnedFd)> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let near = rustix::pty::openpt(flags).map_err(|err| unavailable("no terminal can be opened", err))?;
-        rustix::pty::grantpt(&near).and_then(|()| rustix::pty::unlockpt(&near)).map_err(|err| unavailable("terminal", err))?;
+        rustix::pty::grantpt(&near)
+            .and_then(|()| rustix::pty::unlockpt(&near))
+            .map_err(|err| unavailable("terminal", err))?;
         // By descriptor, not by name: /dev/pts may be someone else's.
         let far = rustix::pty::ioctl_tiocgptpeer(&near, flags).map_err(|err| unavailable("terminal", err))?;
         rustix::io::ioctl_fionbio(&near, true).map_err(|err| unavailable("terminal", err))?;
@@ -69,7 +71,9 @@ impl Pty {
     pub fn interrupt(&self) -> Result<()> {
         self.signal(Signal::INT)?;
         let near = self.0.get_ref();
-        let group = rustix::termios::tcgetpgrp(near).ok().filter(|group| rustix::termios::tcgetsid(near).is_ok_and(|leader| leader != *group));
+        let group = rustix::termios::tcgetpgrp(near)
+            .ok()
+            .filter(|group| rustix::termios::tcgetsid(near).is_ok_and(|leader| leader != *group));
         group.map_or(Ok(()), |group| {
             rustix::process::kill_process_group(group, Signal::KILL).map_err(|err| unavailable("cannot signal", err))
         })
@@ -77,7 +81,8 @@ impl Pty {
 
     /// Sends a signal to whatever runs in the foreground, as the keys of a terminal do.
     pub fn signal(&self, signal: Signal) -> Result<()> {
-        let group = rustix::termios::tcgetpgrp(self.0.get_ref()).map_err(|err| unavailable("nothing runs there", err))?;
+        let group =
+            rustix::termios::tcgetpgrp(self.0.get_ref()).map_err(|err| unavailable("nothing runs there", err))?;
         rustix::process::kill_process_group(group, signal).map_err(|err| unavailable("cannot signal", err))
     }
 }

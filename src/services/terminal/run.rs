@@ -87,7 +87,10 @@ impl Run<'_> {
 }
 
 fn late(deadline: Duration) -> Error {
-    Error::timeout(format!("the command did not end within {} ms; everything it had started was ended", deadline.as_millis()))
+    Error::timeout(format!(
+        "the command did not end within {} ms; everything it had started was ended",
+        deadline.as_millis()
+    ))
 }
 
 async fn drain(stream: Option<impl AsyncRead + Unpin>, mut each: impl FnMut(&[u8])) {
