@@ -11,6 +11,7 @@ pub mod tree;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use directory::Outside;
 pub use perform::{Entry, Ground, Kind, Taken, perform};
 
 /// How much of a file is read when nothing else is asked for, and at most.

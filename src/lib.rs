@@ -1,6 +1,7 @@
 //! Acheron: an agent host that you can `ls`.
 
 pub mod agent;
+pub mod cli;
 pub mod clock;
 pub mod contract;
 pub mod error;

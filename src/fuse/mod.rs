@@ -75,6 +75,11 @@ pub fn mount(tree: Tree, who: Arc<dyn Identify>, mountpoint: &Path, runtime: Run
     }
 }
 
+/// Takes a mount away from under whoever serves it.
+pub fn take_away(mount: &Mounted) -> Result<()> {
+    attach::detach(&mount.source, &mount.path)
+}
+
 /// Greets the kernel and begins to answer it.
 fn serve(served: Arc<Served>, device: std::os::fd::OwnedFd, say: channel::Sender<Option<String>>) -> Result<()> {
     let mut config = Config::default();

@@ -2,7 +2,7 @@
 
 use crate::fuse::Identify;
 use crate::policy::Principal;
-use crate::sandbox::ancestry::{self, Whose};
+use crate::sandbox::{Whose, look, whose};
 use crate::vfs::Caller;
 
 /// Tells agents from the operator by the sandbox that a process descends from.
@@ -12,7 +12,7 @@ impl Identify for Census {
     fn caller(&self, uid: u32, gid: u32, tid: u32) -> Caller {
         let nobody = Caller { uid, gid, pid: 0, principal: Principal::Nobody };
         let Ok(thread) = i32::try_from(tid) else { return nobody };
-        let principal = match ancestry::whose(thread, ancestry::look) {
+        let principal = match whose(thread, look) {
             Whose::Own => Principal::Operator,
             Whose::Agent(id) => Principal::Agent(id),
             Whose::Nobody => return nobody,

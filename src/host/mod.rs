@@ -118,26 +118,36 @@ impl Host {
     }
 
     /// Takes everything down: work first, then the mount with whoever waits in it, then the state.
-    pub fn down(&mut self) {
+    pub async fn down(mut self) {
+        self.end_work();
+        if let Some(mount) = self.mount.take()
+            && let Err(error) = mount.down().await
+        {
+            tracing::warn!(%error, "the mount could not be taken away");
+        }
+    }
+
+    fn end_work(&self) {
+        if let Some(mount) = &self.mount {
+            mount.stop_parking();
+        }
         for agent in self.house.book.agents() {
             for job in self.house.book.shelf(&agent).alive() {
                 job.cancel.cancel();
             }
         }
-        if let Some(mount) = self.mount.take() {
-            mount.down();
-        }
-        self.house.gate.left();
-        // Desks hold the office and the office holds desks; nodes of the tree hold both.
-        self.house.office.empty();
-        self.root.clear();
-        self.house.store.close();
     }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
-        self.down();
+        self.end_work();
+        drop(self.mount.take());
+        self.house.gate.left();
+        // Desks hold the office and the office holds desks; nodes of the tree hold both.
+        self.house.office.empty();
+        self.root.clear();
+        self.house.store.close();
     }
 }
 

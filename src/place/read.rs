@@ -56,6 +56,27 @@ impl Place {
         entries(&dir, WALK_LIMIT).map_err(|err| Error { message: format!("{rel}: {err}"), ..err })
     }
 
+    /// The names in a directory and what they are, sorted; cheaper than [`Place::list`], which also asks for sizes.
+    pub fn names(&self, rel: &str) -> Result<Vec<(String, Kind)>> {
+        let dir = self.open_dir(rel)?;
+        let mut named = Vec::new();
+        for (name, kind) in names(&dir, WALK_LIMIT).map_err(|err| Error { message: format!("{rel}: {err}"), ..err })? {
+            // Some file systems do not tell the kind along with the name.
+            match kind.map_or_else(|| kind_at(&dir, &name), Ok) {
+                Ok(_) if name.starts_with(UNFINISHED) => {}
+                Ok(kind) => named.push((name, kind)),
+                Err(_) => {} // gone meanwhile, or something else is mounted there
+            }
+        }
+        named.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        Ok(named)
+    }
+
+    /// A regular file, open for reading.
+    pub fn file(&self, rel: &str) -> Result<File> {
+        self.open_file(rel, OFlags::RDONLY).map(File::from)
+    }
+
     /// Everything below a directory, sorted by path, parents before children; links are named, not followed.
     pub fn walk(&self, rel: &str) -> Result<Vec<Entry>> {
         let mut found = Vec::new();
@@ -85,7 +106,7 @@ impl Place {
 /// A directory's names, each asked without crossing into what is mounted on it.
 pub(super) fn entries(dir: &OwnedFd, limit: usize) -> Result<Vec<Entry>> {
     let mut found = Vec::new();
-    for name in names(dir, limit)? {
+    for (name, _) in names(dir, limit)? {
         if name.starts_with(UNFINISHED) {
             continue;
         }
@@ -100,13 +121,13 @@ pub(super) fn entries(dir: &OwnedFd, limit: usize) -> Result<Vec<Entry>> {
     Ok(found)
 }
 
-fn names(dir: &OwnedFd, limit: usize) -> Result<Vec<String>> {
+fn names(dir: &OwnedFd, limit: usize) -> Result<Vec<(String, Option<Kind>)>> {
     let mut names = Vec::new();
     for item in rustix::fs::Dir::read_from(dir).map_err(std::io::Error::from)? {
         let item = item.map_err(std::io::Error::from)?;
         match item.file_name().to_str() {
             Ok("." | "..") | Err(_) => {}
-            Ok(name) => names.push(name.to_owned()),
+            Ok(name) => names.push((name.to_owned(), kind_of(item.file_type()))),
         }
         if names.len() > limit {
             return Err(Error::too_large(format!("more than {limit} names")));
@@ -137,18 +158,23 @@ pub(super) fn child(dir: &OwnedFd, name: &str) -> Option<OwnedFd> {
 }
 
 fn entry(name: &str, stat: &Stat) -> Entry {
-    let kind = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Dir,
-        FileType::Symlink => Kind::Link,
-        _ => Kind::Other,
-    };
+    let kind = kind_of(FileType::from_raw_mode(stat.st_mode)).unwrap_or(Kind::Other);
     let (seconds, nanos) = (stat.st_mtime.max(0) as u64, stat.st_mtime_nsec);
     Entry {
         name: name.to_owned(),
         kind,
         size: stat.st_size.max(0) as u64,
         modified_ms: seconds * 1000 + nanos / 1_000_000,
+    }
+}
+
+fn kind_of(kind: FileType) -> Option<Kind> {
+    match kind {
+        FileType::RegularFile => Some(Kind::File),
+        FileType::Directory => Some(Kind::Dir),
+        FileType::Symlink => Some(Kind::Link),
+        FileType::Unknown => None,
+        _ => Some(Kind::Other),
     }
 }
 

@@ -5,6 +5,7 @@
 pub mod memory;
 pub mod phases;
 pub mod prompts;
+pub mod search_code;
 mod shared;
 pub mod symbols;
 pub mod terminal;

@@ -77,7 +77,18 @@ impl Store {
         T: Send + 'static,
         F: FnOnce(&Tx<'_>) -> Result<T> + Send + 'static,
     {
-        self.0.writer.write(work)
+        self.0.writer.write(work, |_| ())
+    }
+
+    /// [`write`](Store::write), and then something that must follow the commit even if nobody waits for the answer any
+    /// more. It runs on the writer's thread, in the order of the commits, before the answer: it must be short.
+    pub fn write_then<T, F, A>(&self, work: F, after: A) -> Written<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Tx<'_>) -> Result<T> + Send + 'static,
+        A: FnOnce(&T) + Send + 'static,
+    {
+        self.0.writer.write(work, after)
     }
 
     /// [`write`](Store::write) for a caller that may block.

@@ -125,6 +125,18 @@ fn one_that_fails_or_panics_takes_nothing_along() {
     assert_eq!((count(&store), store.commits()), (61, 2));
 }
 
+#[test]
+fn what_follows_a_commit_happens_though_nobody_waits() {
+    let store = Trial::new();
+    let (heard, hear) = mpsc::channel();
+    let tell = heard.clone();
+    drop(store.write_then(|_| Ok(7), move |n| tell.send(*n).unwrap()));
+    drop(store.write_then(|_| Err::<i32, _>(Error::conflict("no")), move |n| heard.send(*n).unwrap()));
+    drop(store.write_then(|_| Ok(()), |()| panic!("after")));
+    put(&store, "later").unwrap();
+    assert_eq!(hear.iter().collect::<Vec<_>>(), [7]);
+}
+
 #[tokio::test]
 async fn a_runtime_writes_and_reads_without_blocking() {
     let store = Trial::new();
@@ -332,11 +344,12 @@ fn a_damaged_page_is_found_and_said() {
     for n in 0..50 {
         put(&store, &format!("{n} {}", "x".repeat(2000))).unwrap();
     }
+    let root = "SELECT rootpage FROM sqlite_schema WHERE name = 'audit'";
+    let page: usize = store.look(|conn| Ok(conn.query_row(root, [], |row| row.get(0))?)).unwrap();
     store.close();
     let path = store.dir.path().join(FILE);
     let mut bytes = std::fs::read(&path).unwrap();
-    let len = bytes.len();
-    bytes[len / 2..len / 2 + 16384].fill(0xa5);
+    bytes[(page - 1) * 4096..page * 4096].fill(0xa5);
     std::fs::write(&path, bytes).unwrap();
     assert!(!faults(store.dir.path()).unwrap().unwrap().is_empty());
     let again = Store::open(store.dir.path()).unwrap();

@@ -34,9 +34,22 @@ impl Deref for Tx<'_> {
 
 /// The answer to a change, there when it is on the disk. Dropping it does not take the change back.
 #[must_use = "a change is only known to be kept when its answer has come"]
-pub struct Written<T>(Result<oneshot::Receiver<Result<T>>>);
+pub struct Written<T>(Pin<Box<dyn Future<Output = Result<T>> + Send>>);
 
-impl<T> Written<T> {
+impl<T: Send + 'static> Written<T> {
+    fn new(answer: oneshot::Receiver<Result<T>>) -> Self {
+        Written(Box::pin(async { answer.await.unwrap_or_else(|_| Err(closed())) }))
+    }
+
+    fn refused(error: Error) -> Self {
+        Written(Box::pin(std::future::ready(Err(error))))
+    }
+
+    /// The same answer in other words.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U + Send + 'static) -> Written<U> {
+        Written(Box::pin(async { self.await.map(change) }))
+    }
+
     /// Blocks this thread until the answer is there.
     pub fn wait(mut self) -> Result<T> {
         let waker = Waker::from(Arc::new(Unpark(thread::current())));
@@ -54,10 +67,7 @@ impl<T> Future for Written<T> {
     type Output = Result<T>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<T>> {
-        match &mut self.0 {
-            Err(refused) => Poll::Ready(Err(refused.clone())),
-            Ok(answer) => Pin::new(answer).poll(cx).map(|answer| answer.unwrap_or_else(|_| Err(closed()))),
-        }
+        self.0.as_mut().poll(cx)
     }
 }
 
@@ -77,14 +87,20 @@ trait Change: Send {
     fn answer(self: Box<Self>, group: &Result<()>);
 }
 
-struct Asked<T, F> {
+struct Asked<T, F, A> {
     work: Option<F>,
+    after: A,
     /// Nothing until it has run.
     outcome: Option<Result<T>>,
     reply: oneshot::Sender<Result<T>>,
 }
 
-impl<T: Send, F: FnOnce(&Tx<'_>) -> Result<T> + Send> Change for Asked<T, F> {
+impl<T, F, A> Change for Asked<T, F, A>
+where
+    T: Send,
+    F: FnOnce(&Tx<'_>) -> Result<T> + Send,
+    A: FnOnce(&T) + Send,
+{
     fn run(&mut self, conn: &Connection) -> bool {
         let Some(work) = self.work.take() else { return false };
         let outcome = catch_unwind(AssertUnwindSafe(|| work(&Tx(conn))));
@@ -93,13 +109,19 @@ impl<T: Send, F: FnOnce(&Tx<'_>) -> Result<T> + Send> Change for Asked<T, F> {
     }
 
     fn answer(self: Box<Self>, group: &Result<()>) {
-        let answer = match (self.outcome, group) {
+        let Asked { after, outcome, reply, .. } = *self;
+        let answer = match (outcome, group) {
             (Some(Err(error)), _) => Err(error),
             (_, Err(error)) => Err(error.clone()),
             (Some(Ok(value)), Ok(())) => Ok(value),
             (None, Ok(())) => Err(closed()),
         };
-        let _ = self.reply.send(answer); // nobody waits for it any more
+        if let Ok(value) = &answer
+            && let Err(panic) = catch_unwind(AssertUnwindSafe(|| after(value)))
+        {
+            tracing::error!("{}", panicked(panic.as_ref()));
+        }
+        let _ = reply.send(answer); // nobody waits for it any more
     }
 }
 
@@ -126,22 +148,23 @@ impl Writer {
     }
 
     /// Queues a change. The order of calls is the order of changes.
-    pub(super) fn write<T, F>(&self, work: F) -> Written<T>
+    pub(super) fn write<T, F, A>(&self, work: F, after: A) -> Written<T>
     where
         T: Send + 'static,
         F: FnOnce(&Tx<'_>) -> Result<T> + Send + 'static,
+        A: FnOnce(&T) + Send + 'static,
     {
         let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(queue) = queue.as_ref() else { return Written(Err(closed())) };
+        let Some(queue) = queue.as_ref() else { return Written::refused(closed()) };
         if self.counts.waiting.fetch_add(1, Ordering::SeqCst) >= QUEUE {
             self.counts.waiting.fetch_sub(1, Ordering::SeqCst);
-            return Written(Err(Error::busy("too many changes wait for the disk; try again")));
+            return Written::refused(Error::busy("too many changes wait for the disk; try again"));
         }
         let (reply, answer) = oneshot::channel();
-        let change = Asked { work: Some(work), outcome: None, reply };
+        let change = Asked { work: Some(work), after, outcome: None, reply };
         // a queue without a thread drops the change, and the answer says so
         let _ = queue.send(Box::new(change));
-        Written(Ok(answer))
+        Written::new(answer)
     }
 
     pub(super) fn commits(&self) -> u64 {

@@ -59,7 +59,7 @@ impl File for Item {
         }
         let draft = match (how.write, how.truncate) {
             (false, _) => Draft::None,
-            (true, true) => Draft::Changed(Vec::new()),
+            (true, true) => Draft::Cut { flushed: false },
             (true, false) => Draft::Opened(Mutex::new(Some(self.0.latest()))),
         };
         let (keep, caller) = (self.0.clone(), caller.clone());
@@ -87,9 +87,24 @@ enum Draft {
     None,
     /// What stood there at the opening, not looked at yet.
     Opened(Mutex<Option<Answer<Bytes>>>),
+    /// Emptied by the opening, and nothing written yet. A shell flushes once before it writes: that is no version.
+    Cut {
+        flushed: bool,
+    },
     /// The same as a version that is kept.
     Same(Vec<u8>),
     Changed(Vec<u8>),
+    /// A write failed: what there is, is only a part, and is never kept.
+    Spoilt(Error),
+}
+
+impl Draft {
+    fn changed(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> (Draft, Result<()>) {
+        match change(&mut bytes) {
+            Ok(()) => (Draft::Changed(bytes), Ok(())),
+            Err(error) => (Draft::Spoilt(error.clone()), Err(error)),
+        }
+    }
 }
 
 impl Version {
@@ -98,28 +113,37 @@ impl Version {
         let mut draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
         let begun = match &mut *draft {
             Draft::None => return Answer::refuse(Error::forbidden("the file was not opened for writing")),
+            Draft::Spoilt(error) => return Answer::refuse(error.clone()),
+            Draft::Cut { .. } => {
+                let (next, outcome) = Draft::changed(Vec::new(), change);
+                *draft = next;
+                return Answer::Now(outcome);
+            }
             Draft::Same(bytes) | Draft::Changed(bytes) => {
-                let mut bytes = std::mem::take(bytes);
-                let outcome = change(&mut bytes);
-                *draft = Draft::Changed(bytes);
+                let (next, outcome) = Draft::changed(std::mem::take(bytes), change);
+                *draft = next;
                 return Answer::Now(outcome);
             }
             Draft::Opened(latest) => latest.get_mut().unwrap_or_else(PoisonError::into_inner).take(),
         };
         let draft = self.draft.clone();
         begun.unwrap_or_else(|| Answer::refuse(Error::busy("the file is being opened"))).and(move |latest| {
-            let mut bytes = latest.to_vec();
-            let outcome = change(&mut bytes);
-            *draft.lock().unwrap_or_else(PoisonError::into_inner) = Draft::Changed(bytes);
+            let (next, outcome) = Draft::changed(latest.to_vec(), change);
+            *draft.lock().unwrap_or_else(PoisonError::into_inner) = next;
             outcome
         })
     }
 
-    /// Makes a version of what was changed.
+    /// Makes a version of what was changed. A version that could not be kept spoils the draft no further: the writer
+    /// was told.
     fn save(&self) -> Answer<()> {
         let mut draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
-        let Draft::Changed(bytes) = &mut *draft else { return Answer::ok(()) };
-        let bytes = std::mem::take(bytes);
+        let bytes = match &mut *draft {
+            Draft::Changed(bytes) => std::mem::take(bytes),
+            Draft::Cut { .. } => Vec::new(),
+            Draft::Spoilt(error) => return Answer::refuse(error.clone()),
+            Draft::None | Draft::Opened(_) | Draft::Same(_) => return Answer::ok(()),
+        };
         let version = Bytes::from(bytes.clone());
         *draft = Draft::Same(bytes);
         drop(draft);
@@ -129,9 +153,13 @@ impl Version {
 
 impl Handle for Version {
     fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
-        if let Draft::Same(bytes) | Draft::Changed(bytes) = &*self.draft.lock().unwrap_or_else(PoisonError::into_inner)
-        {
-            return Answer::ok(slice(&Bytes::copy_from_slice(bytes), offset, size));
+        match &*self.draft.lock().unwrap_or_else(PoisonError::into_inner) {
+            Draft::Same(bytes) | Draft::Changed(bytes) => {
+                return Answer::ok(slice(&Bytes::copy_from_slice(bytes), offset, size));
+            }
+            Draft::Cut { .. } => return Answer::ok(Bytes::new()),
+            Draft::Spoilt(error) => return Answer::refuse(error.clone()),
+            Draft::None | Draft::Opened(_) => (),
         }
         if offset > 0
             && let Some(seen) = &*self.seen.lock().unwrap_or_else(PoisonError::into_inner)
@@ -185,10 +213,16 @@ impl Handle for Version {
     }
 
     fn flush(&self, by_opener: bool) -> Answer<()> {
-        match by_opener {
-            true => self.save(),
-            false => Answer::ok(()),
+        if !by_opener {
+            return Answer::ok(());
         }
+        if let Draft::Cut { flushed: flushed @ false } =
+            &mut *self.draft.lock().unwrap_or_else(PoisonError::into_inner)
+        {
+            *flushed = true;
+            return Answer::ok(());
+        }
+        self.save()
     }
 
     fn sync(&self) -> Answer<()> {
@@ -201,5 +235,81 @@ impl Handle for Version {
         {
             runtime.spawn(saved);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keeps every version, each at most eight bytes.
+    #[derive(Default)]
+    struct Kept(Mutex<Vec<Bytes>>);
+
+    impl Keep for Kept {
+        fn stat(&self) -> Stat {
+            Stat { size: 0, modified: *super::super::STARTED }
+        }
+
+        fn latest(&self) -> Answer<Bytes> {
+            let latest = self.0.lock().unwrap().last().cloned().unwrap_or_default();
+            Answer::soon(async move { Ok(latest) })
+        }
+
+        fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
+            self.0.lock().unwrap().push(bytes);
+            Answer::ok(())
+        }
+
+        fn limit(&self) -> usize {
+            8
+        }
+    }
+
+    /// Plays `script` on one handle (`F`lush, `S`ync, or a text to write), closes it, and shows the versions.
+    async fn versions(how: Open, script: &[&str]) -> String {
+        let kept = Arc::new(Kept(Mutex::new(vec!["old".into()])));
+        let handle = Item::new(kept.clone()).open(&Caller::operator(), how).unwrap();
+        let (mut at, mut said) = (0, String::new());
+        for step in script {
+            let outcome = match *step {
+                "F" => handle.flush(true).wait().await,
+                "S" => handle.sync().wait().await,
+                text => {
+                    at += text.len();
+                    handle.write((at - text.len()) as u64, text.as_bytes()).wait().await
+                }
+            };
+            said += if outcome.is_err() { "!" } else { "" };
+        }
+        handle.closed();
+        let kept = kept.0.lock().unwrap();
+        said + &kept.iter().map(|bytes| String::from_utf8_lossy(bytes)).collect::<Vec<_>>().join("|")
+    }
+
+    #[tokio::test]
+    async fn a_version_is_made_when_its_writer_flushes() {
+        let table: &[(Open, &[&str], &str)] = &[
+            (Open::WRITE, &["new", "F"], "old|new"),
+            (Open::WRITE, &["F", "new", "F"], "old|new"), // as a shell does
+            (Open::WRITE, &["a", "F", "b", "F"], "old|a|ab"),
+            (Open::WRITE, &["a", "S", "F"], "old|a"),
+            (Open::WRITE, &["F", "F"], "old|"), // `: > file`
+            (Open::WRITE, &["F"], "old|"),
+            (Open::WRITE, &["a"], "old|a"), // closed by somebody else
+            (Open::APPEND, &["er", "F"], "old|older"),
+            (Open::APPEND, &["F"], "old"),
+            (Open::BOTH, &["n", "F"], "old|nld"),
+        ];
+        for (how, script, expected) in table {
+            assert_eq!(versions(*how, script).await, *expected, "{script:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_only_written_in_part_is_never_kept() {
+        assert_eq!(versions(Open::WRITE, &["far too long", "F"]).await, "!!old");
+        assert_eq!(versions(Open::WRITE, &["short", "far too long", "F"]).await, "!!old");
+        assert_eq!(versions(Open::APPEND, &["far too long"]).await, "!old");
     }
 }

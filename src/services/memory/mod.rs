@@ -1,16 +1,27 @@
 //! Memory: named things with versions, some of them active.
 //!
 //! `path`, `content`, `evict`, `words` and `snippet` are rules without a database; `rows` are its tables, and `book`,
-//! `active` and `search` keep the rules in it.
+//! `active` and `search` keep the rules in it. `desk` is one agent's memory at work, `files` its part of the tree,
+//! `service` the operations.
 
 mod active;
+mod answers;
 mod book;
 mod content;
+mod desk;
 mod evict;
+mod files;
 mod path;
 mod rows;
 mod search;
+mod service;
+#[cfg(test)]
+mod sessions;
+mod shelf;
 mod snippet;
 #[cfg(test)]
 mod tests;
 mod words;
+
+pub use desk::{Desk, Summarize};
+pub use service::Memory;

@@ -254,12 +254,26 @@ pub struct Entry {
     pub bytes: u64,
     pub written_at_ms: u64,
     pub deleted: bool,
+    pub write_protected: bool,
+}
+
+impl Entry {
+    pub fn of(head: &Head, version: &Version) -> Entry {
+        Entry {
+            name: head.name.clone(),
+            version: head.version,
+            bytes: version.bytes,
+            written_at_ms: version.written_at_ms,
+            deleted: head.deleted,
+            write_protected: head.write_protected,
+        }
+    }
 }
 
 /// Every memory of an agent, for the start of a host.
 pub fn entries(conn: &Connection, agent: i64) -> Result<Vec<Entry>> {
     let mut select = conn.prepare_cached(
-        "SELECT name, m.version, octet_length(content), created_at_ms, m.deleted FROM memories m \
+        "SELECT name, m.version, octet_length(content), created_at_ms, m.deleted, write_protected FROM memories m \
          JOIN memory_versions v ON v.memory = m.id AND v.version = m.version WHERE agent = ?1",
     )?;
     let entries = select.query_map([agent], |row| {
@@ -269,6 +283,7 @@ pub fn entries(conn: &Connection, agent: i64) -> Result<Vec<Entry>> {
             bytes: row.get(2)?,
             written_at_ms: row.get(3)?,
             deleted: row.get(4)?,
+            write_protected: row.get(5)?,
         })
     })?;
     Ok(entries.collect::<Result<_, _>>()?)

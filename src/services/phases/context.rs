@@ -14,6 +14,10 @@ use crate::error::{Error, Result};
 /// Room that is kept for the system block, even if that is shorter.
 pub const SYSTEM_RESERVED: usize = 1000;
 const CUT: &str = " … [cut]";
+/// Headings and blank lines, whether or not all of them are used.
+const FRAME: &str = "\n\nAGENTS:\n\n\nSYMBOLS:\n\n\nCHAT_HISTORY:\n\n\nCURRENT_QUERY: ";
+/// Blanks that meet where texts are joined may cost a little more than they did apart.
+const SEAMS: usize = 8;
 
 /// A line of the ledger, and how much it matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,8 +77,7 @@ pub struct Context {
 pub fn assemble(material: &Material, window: usize) -> Result<Context> {
     let mut cut = Vec::new();
     let mut system: Vec<String> = material.system.iter().map(|text| format!("SYSTEM: {}", text.trim())).collect();
-    // Headings, blank lines and the mark of a cut, whether or not all of them are used.
-    let frame = tokens("\n\nAGENTS:\n\n\nSYMBOLS:\n\n\nCHAT_HISTORY:\n\n\nCURRENT_QUERY: ") + tokens(CUT);
+    let frame = tokens(FRAME) + tokens(CUT) + SEAMS;
     let fixed = cost(&system) + frame;
     if fixed + 16 > window {
         return Err(Error::budget_exceeded(format!(
@@ -83,7 +86,7 @@ pub fn assemble(material: &Material, window: usize) -> Result<Context> {
     }
     let room = window - fixed;
     let query = fitted(&material.query, room, || Cut { section: "query", item: String::new(), partly: true }, &mut cut);
-    let mut room = room - tokens(&query);
+    let mut room = room.saturating_sub(tokens(&query));
     if let Some(carried) = &material.carried {
         let line = format!("SYSTEM: context_state carried from the last phase: {carried}");
         if tokens(&line) + 1 <= room / 4 {
@@ -97,22 +100,7 @@ pub fn assemble(material: &Material, window: usize) -> Result<Context> {
     let available = room - reserved;
     let present = [!material.agents.is_empty(), !material.symbols.is_empty(), !material.history.is_empty()];
     let budgets = shares(available, present);
-    // First each part within its own share; then those that were cut get what the others left over.
-    let sections = [budgets[0], budgets[1], budgets[2]];
-    let used = |sections: [usize; 3]| {
-        let parts = pack_all(material, sections);
-        [parts.agents.cost, parts.symbols.cost, parts.history.cost]
-    };
-    let mut sections = sections;
-    for part in 0..3 {
-        let spent = used(sections);
-        let others: usize = (0..3).filter(|other| *other != part).map(|other| spent[other]).sum();
-        sections[part] = sections[part].max(available.saturating_sub(others));
-        for other in (0..3).filter(|other| *other != part) {
-            sections[other] = spent[other];
-        }
-    }
-    let parts = pack_all(material, sections);
+    let parts = pack_all(material, spilled(material, budgets, available));
     let mut blocks = vec![system.join("\n")];
     for (heading, pack) in [("AGENTS:", &parts.agents), ("SYMBOLS:", &parts.symbols), ("CHAT_HISTORY:", &parts.history)]
     {
@@ -154,6 +142,18 @@ fn pack_all(material: &Material, rooms: [usize; 3]) -> Parts {
     }
 }
 
+/// The rooms of the parts when each, in turn, is also given what the others leave over.
+fn spilled(material: &Material, budgets: [usize; 3], available: usize) -> [usize; 3] {
+    let mut rooms = budgets;
+    for part in 0..3 {
+        let packed = pack_all(material, rooms);
+        let mut spent = [packed.agents.cost, packed.symbols.cost, packed.history.cost];
+        spent[part] = 0;
+        rooms[part] = rooms[part].max(available.saturating_sub(spent.iter().sum()));
+    }
+    rooms
+}
+
 /// Packs by falling relevance; the loaded ones first get half of the room, and then what is left.
 fn pack_lines(lines: &[Line], room: usize) -> Pack {
     let mut order: Vec<&Line> = lines.iter().collect();
@@ -184,14 +184,15 @@ fn pack_lines(lines: &[Line], room: usize) -> Pack {
     pack
 }
 
-/// Packs the newest first and gives them back in order. A turn that would take more than half is cut with a mark.
+/// Packs the newest first and gives them back in order. A turn that does not fit and is longer than half of the room is
+/// cut with a mark, so that one long answer does not hide everything before it.
 fn pack_history(history: &[Turn], room: usize) -> Pack {
     let mut pack = Pack::default();
     for (place, turn) in history.iter().enumerate().rev() {
         let mut line = format!("{}: {}", turn.role.to_uppercase(), turn.text);
         let most = (room / 2).max(8);
         let mut partly = false;
-        if tokens(&line) + 1 > most && tokens(&line) + 1 + pack.cost > room.min(most + pack.cost) {
+        if tokens(&line) + 1 > most && pack.cost + tokens(&line) + 1 > room {
             let kept = head(&line, most.saturating_sub(tokens(CUT) + 1)).to_owned();
             line = kept + CUT;
             partly = true;

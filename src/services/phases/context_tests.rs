@@ -121,6 +121,8 @@ fn lines() -> impl Strategy<Value = Vec<Line>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn no_context_is_ever_larger_than_its_window(
         system in proptest::collection::vec("\\PC{0,300}", 0..4),

@@ -3,13 +3,22 @@
 //! A query goes through phases, each a prompt; a reply may ask the host for symbols and names the phase that follows. The
 //! loop, its parsers and its budgets are pure; what touches models, symbols and disks stands at the edge.
 
+pub mod action;
 pub mod budget;
 pub mod command;
 pub mod context;
 #[cfg(test)]
 mod context_tests;
+pub mod history;
+#[cfg(test)]
+mod history_tests;
 pub mod payload;
+pub mod perform;
+#[cfg(test)]
+mod perform_tests;
 pub mod scan;
+pub mod scene;
+pub mod seal;
 pub mod set;
 pub mod step;
 #[cfg(test)]

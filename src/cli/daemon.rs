@@ -1,0 +1,68 @@
+//! Leaving the host running: the command starts itself again, and returns when that one says that it is ready.
+
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use super::mount::Mount;
+use super::{Failure, Outcome};
+use crate::error::Error;
+
+const READY: &str = "ready";
+
+/// Starts the daemon and waits until its mount answers.
+pub fn start(mount: &Mount, state: &Path) -> Outcome {
+    std::fs::create_dir_all(state)?;
+    let log = log_file(state);
+    let written = OpenOptions::new().create(true).append(true).open(&log)?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("mount").arg(&mount.dir).arg("--child").arg("--state").arg(state);
+    for (flag, value) in [
+        ("--spec", mount.spec.as_ref().map(|it| it.as_os_str().to_owned())),
+        ("--model", mount.model.as_ref().map(Into::into)),
+    ] {
+        if let Some(value) = value {
+            command.arg(flag).arg(value);
+        }
+    }
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(written).spawn()?;
+    let mut said = String::new();
+    if let Some(stdout) = &mut child.stdout {
+        stdout.read_to_string(&mut said)?;
+    }
+    if said.trim_end() == READY {
+        std::fs::write(state.join("acheron.pid"), format!("{}\n", child.id()))?;
+        println!("mounted on {}; `acheron unmount {}` takes it down", mount.dir.display(), mount.dir.display());
+        return Ok(ExitCode::SUCCESS);
+    }
+    _ = child.wait();
+    let said = said.trim();
+    let error = match said.is_empty() {
+        true => Error::failed("the daemon ended before it was ready"),
+        false => serde_json::from_str(said).unwrap_or_else(|_| Error::failed(said)),
+    };
+    Err(Failure::hint(error, format!("its log is {}", log.display())))
+}
+
+pub fn log_file(state: &Path) -> PathBuf {
+    state.join("acheron.log")
+}
+
+/// The daemon's side: says that it is ready, or why not, and lets go of the terminal it was started from.
+pub fn tell(child: bool, error: Option<&Error>) {
+    if !child {
+        return;
+    }
+    let mut stdout = std::io::stdout();
+    _ = match error {
+        None => writeln!(stdout, "{READY}"),
+        Some(error) => writeln!(stdout, "{}", serde_json::to_string(error).unwrap_or_default()),
+    };
+    _ = stdout.flush();
+    // The starter reads to the end: it comes when the last copy of the pipe is closed.
+    if let Ok(null) = OpenOptions::new().write(true).open("/dev/null") {
+        _ = rustix::stdio::dup2_stdout(&null);
+    }
+    _ = nix::unistd::setsid();
+}

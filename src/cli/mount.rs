@@ -1,0 +1,128 @@
+//! `acheron mount`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::{Failure, Outcome, daemon, log};
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::host::{Host, Options};
+use crate::spec::{self, ModelKind, Spec};
+
+/// Mounts a namespace; Ctrl-C takes it down again.
+#[derive(Args)]
+pub struct Mount {
+    /// An empty directory
+    pub dir: PathBuf,
+    /// The mountspec; ./mountspec/default.json, or else the one in the program
+    #[arg(long, value_name = "FILE")]
+    pub spec: Option<PathBuf>,
+    /// Where state is kept; $XDG_STATE_HOME/acheron if absent
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external
+    #[arg(long, value_name = "KIND[:NAME]")]
+    pub model: Option<String>,
+    /// Return when the mount answers, and leave it running
+    #[arg(long)]
+    pub daemon: bool,
+    /// The daemon itself: tells on standard output when it is ready
+    #[arg(long, hide = true)]
+    pub child: bool,
+}
+
+impl Mount {
+    pub fn run(self) -> Outcome {
+        let here = std::env::current_dir()?;
+        let spec = self.chosen_spec(&here)?;
+        let state = self.state_directory(&spec, &here)?;
+        let dir = std::path::absolute(&self.dir)?;
+        if state.starts_with(&dir) {
+            let said = format!("the state directory {} lies in the mountpoint", state.display());
+            return Err(Failure::hint(Error::invalid(said), "choose another with --state DIR"));
+        }
+        if self.daemon {
+            return daemon::start(&self, &state);
+        }
+        log(if self.child { "info" } else { "warn" });
+        let options = Options { spec, here, state, mountpoint: Some(dir.clone()), clock: Clock::real() };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let served = runtime.block_on(serve(options, &dir, self.child));
+        // Whoever still waits on a blocking thread must not keep the program.
+        runtime.shutdown_background();
+        served?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn chosen_spec(&self, here: &Path) -> Result<Spec, Failure> {
+        let beside = here.join("mountspec/default.json");
+        let mut spec = match &self.spec {
+            Some(file) => Spec::load(file)?,
+            None if beside.is_file() => Spec::load(&beside)?,
+            None => Spec::check(spec::DEFAULT)
+                .map_err(|faults| Error::internal(format!("the spec in the program has {} faults", faults.len())))?,
+        };
+        if let Some(word) = &self.model {
+            let (kind, name) = word.split_once(':').map_or((word.as_str(), None), |(kind, name)| (kind, Some(name)));
+            let known = serde_json::from_value::<ModelKind>(kind.into());
+            spec.model.kind = known.map_err(|_| {
+                Failure::hint(
+                    Error::invalid(format!("there is no kind of model `{kind}`")),
+                    "script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external",
+                )
+            })?;
+            spec.model.name = name.map(str::to_owned);
+            // The faults that only show with another model: a missing name, a money limit without prices.
+            let text = serde_json::to_string(&spec).map_err(|err| Error::internal(err.to_string()))?;
+            spec = Spec::check(&text).map_err(|faults| {
+                let said: Vec<String> = faults.iter().map(ToString::to_string).collect();
+                Error::invalid(format!("--model {word}: {}", said.join("; ")))
+            })?;
+        }
+        Ok(spec)
+    }
+
+    fn state_directory(&self, spec: &Spec, here: &Path) -> Result<PathBuf> {
+        if let Some(state) = &self.state {
+            return Ok(std::path::absolute(state)?);
+        }
+        match &spec.state {
+            Some(state) => Ok(std::path::absolute(here.join(state))?),
+            None => default_state(),
+        }
+    }
+}
+
+/// `$XDG_STATE_HOME/acheron`.
+pub fn default_state() -> Result<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = set("XDG_STATE_HOME").filter(|path| path.is_absolute());
+    let base = base.or_else(|| set("HOME").map(|home| home.join(".local/state")));
+    base.map(|base| base.join("acheron")).ok_or_else(|| {
+        Error::invalid("neither XDG_STATE_HOME nor HOME says where state is kept; choose with --state DIR")
+    })
+}
+
+/// Serves until a signal, or until somebody takes the mount away.
+async fn serve(options: Options, dir: &Path, child: bool) -> Result<()> {
+    let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
+    let mut host = Host::start(options).inspect_err(|error| daemon::tell(child, Some(error)))?;
+    let mount = host.mount(dir).inspect_err(|error| daemon::tell(child, Some(error)))?;
+    match child {
+        true => daemon::tell(true, None),
+        false => println!("mounted on {}; Ctrl-C takes it down", dir.display()),
+    }
+    let [interrupt, terminate, hangup] = &mut ends;
+    let ended = tokio::select! {
+        ended = mount.ended() => ended,
+        _ = interrupt.recv() => Ok(()),
+        _ = terminate.recv() => Ok(()),
+        _ = hangup.recv() => Ok(()),
+    };
+    drop(mount);
+    host.down().await;
+    ended
+}

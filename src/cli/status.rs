@@ -1,0 +1,61 @@
+//! `acheron status`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{Outcome, daemon, root};
+use crate::fuse::ours;
+
+/// Shows what is mounted where, since when, by which process.
+#[derive(Args)]
+pub struct Status {
+    /// One JSON object a mount
+    #[arg(long)]
+    json: bool,
+}
+
+impl Status {
+    pub fn run(self) -> Outcome {
+        let mounts = ours()?;
+        if mounts.is_empty() && !self.json {
+            println!("nothing is mounted");
+        }
+        for mount in mounts {
+            let health = root::health(&mount.path);
+            match self.json {
+                true => {
+                    println!("{}", json!({ "mountpoint": mount.path, "answers": health.is_some(), "health": health }))
+                }
+                false => print!("{}", told(&mount.path.display().to_string(), health.as_ref())),
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn told(mountpoint: &str, health: Option<&Value>) -> String {
+    let Some(health) = health else {
+        return format!("{mountpoint}\n  does not answer; `acheron unmount {mountpoint}` takes it away\n");
+    };
+    let state = health["state"].as_str().unwrap_or("?");
+    let seconds = health["uptime_ms"].as_u64().unwrap_or_default() / 1000;
+    let agents: Vec<&str> = health["agents"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    format!(
+        "{mountpoint}\n  pid     {}\n  up      {}\n  agents  {}\n  state   {state}\n  log     {}\n  health  {}\n",
+        health["pid"],
+        span(seconds),
+        agents.join(", "),
+        daemon::log_file(state.as_ref()).display(),
+        if health["ok"] == true { "ok" } else { "not ok" },
+    )
+}
+
+fn span(seconds: u64) -> String {
+    match seconds {
+        0..=59 => format!("{seconds} s"),
+        60..=3599 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}

@@ -1,0 +1,145 @@
+//! `acheron tool`: the three file tools over standard input and output, for any agent.
+
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::{Outcome, root};
+use crate::error::Error;
+use crate::file_tools::{self, Misuse, Outside};
+
+/// Performs file_read, file_write and file_list for an outside agent: one JSON call a line in, one result a line out.
+#[derive(Args)]
+pub struct Tool {
+    /// The mount; not needed if there is one
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+/// Longer lines are refused, and read past.
+const LINE: usize = 4 << 20;
+
+impl Tool {
+    pub fn run(self) -> Outcome {
+        let root = root::choose(self.root.as_deref())?;
+        let ground = Outside::new(root, Arc::new(|| format!("tool-{}", uuid::Uuid::now_v7())));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (mut lines, mut stdout) = (std::io::stdin().lock(), std::io::stdout().lock());
+        while let Some(line) = next_line(&mut lines)? {
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            let answer = runtime.block_on(answer(&ground, &line));
+            writeln!(stdout, "{answer}")?;
+            stdout.flush()?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The next line without its end, or what fits of it.
+fn next_line(lines: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
+    let (mut line, mut begun) = (Vec::new(), false);
+    loop {
+        let chunk = lines.fill_buf()?;
+        if chunk.is_empty() {
+            return Ok(begun.then_some(line));
+        }
+        begun = true;
+        let end = chunk.iter().position(|byte| *byte == b'\n');
+        let take = end.unwrap_or(chunk.len());
+        let room = (LINE + 1).saturating_sub(line.len());
+        line.extend_from_slice(&chunk[..take.min(room)]);
+        lines.consume(end.map_or(take, |end| end + 1));
+        if end.is_some() {
+            return Ok(Some(line));
+        }
+    }
+}
+
+async fn answer(ground: &Outside, line: &[u8]) -> Value {
+    let (id, outcome) = match parse(line) {
+        Ok((id, tool)) => (id, file_tools::perform(ground, &tool).await),
+        Err((id, error)) => (id, file_tools::failure(&error)),
+    };
+    let mut answer = Map::new();
+    if let Some(id) = id {
+        answer.insert("id".to_owned(), id);
+    }
+    if let Value::Object(outcome) = outcome {
+        answer.extend(outcome);
+    }
+    Value::Object(answer)
+}
+
+type Id = Option<Value>;
+
+/// `{"id"?, "name", "arguments"}`.
+fn parse(line: &[u8]) -> Result<(Id, file_tools::Tool), (Id, Error)> {
+    if line.len() > LINE {
+        return Err((None, Error::too_large(format!("a call has at most {LINE} bytes"))));
+    }
+    let malformed = |why: String| Error::invalid(format!("not a call: {why}; it is {}", example()));
+    let call: Value = serde_json::from_slice(line).map_err(|err| (None, malformed(err.to_string())))?;
+    let Value::Object(mut call) = call else { return Err((None, malformed("no JSON object".to_owned()))) };
+    let id = call.remove("id");
+    let name = match call.remove("name") {
+        Some(Value::String(name)) => name,
+        _ => return Err((id, malformed("`name` is missing".to_owned()))),
+    };
+    let arguments = match call.remove("arguments") {
+        None => Map::new(),
+        Some(Value::Object(arguments)) => arguments,
+        Some(_) => return Err((id, malformed("`arguments` is no object".to_owned()))),
+    };
+    if let Some(key) = call.keys().next() {
+        return Err((id, malformed(format!("unknown key `{key}`"))));
+    }
+    match file_tools::Tool::read(&name, arguments) {
+        Ok(tool) => Ok((id, tool)),
+        Err(Misuse::Unknown(said)) => Err((id, Error::unknown_operation(said))),
+        Err(Misuse::Arguments(said)) => Err((id, Error::invalid(said))),
+    }
+}
+
+fn example() -> Value {
+    json!({ "name": "file_read", "arguments": { "path": "/README.md" } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_a_call_or_a_sentence_that_says_why_not() {
+        let said = |line: &str| match parse(line.as_bytes()) {
+            Ok((_, tool)) => tool.name().to_owned(),
+            Err((_, error)) => error.code.name().to_owned(),
+        };
+        for (line, expected) in [
+            (r#"{"name":"file_list"}"#, "file_list"),
+            (r#"{"id":1,"name":"file_read","arguments":{"path":"/"}}"#, "file_read"),
+            (r#"{"name":"file_read"}"#, "invalid_payload"),
+            (r#"{"name":"fly"}"#, "unknown_operation"),
+            (r#"{"name":"file_list","extra":1}"#, "invalid_payload"),
+            ("[]", "invalid_payload"),
+            ("{", "invalid_payload"),
+        ] {
+            assert_eq!(said(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_does_not_fill_the_memory() {
+        let mut long = std::io::BufReader::new(std::io::repeat(b'x').take(3 * LINE as u64).chain(&b"\nnext"[..]));
+        assert_eq!(next_line(&mut long).unwrap().unwrap().len(), LINE + 1);
+        assert_eq!(next_line(&mut long).unwrap().unwrap(), b"next");
+        assert_eq!(next_line(&mut long).unwrap(), None);
+    }
+
+    use std::io::Read;
+}

@@ -1,0 +1,49 @@
+//! `acheron unmount`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::{Outcome, root};
+use crate::fuse::{self, ours};
+
+/// Takes a mount down cleanly; whoever waits in it gets an error.
+#[derive(Args)]
+pub struct Unmount {
+    pub dir: PathBuf,
+}
+
+/// How long a daemon has to take its mount away.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+impl Unmount {
+    pub fn run(self) -> Outcome {
+        let mount = root::find(&self.dir)?;
+        let pid =
+            root::health(&mount.path).and_then(|health| health["pid"].as_i64()).and_then(|pid| i32::try_from(pid).ok());
+        let Some(pid) = pid.filter(|pid| *pid > 1).map(Pid::from_raw) else {
+            // Nobody answers: take the mount away from under its server.
+            fuse::take_away(&mount)?;
+            println!("{} did not answer; it was taken away", mount.path.display());
+            return Ok(ExitCode::SUCCESS);
+        };
+        _ = kill(pid, Signal::SIGTERM); // it may have gone by itself
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            let there = ours()?.contains(&mount);
+            if !there && kill(pid, None).is_err() {
+                return Ok(ExitCode::SUCCESS);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if ours()?.contains(&mount) {
+            fuse::take_away(&mount)?;
+        }
+        eprintln!("warning: the daemon (pid {pid}) is still going down");
+        Ok(ExitCode::SUCCESS)
+    }
+}

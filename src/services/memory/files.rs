@@ -1,0 +1,134 @@
+//! The files of memory: `items/<name>/{content,meta.json,versions/<n>}` and `active.json`.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+
+use super::book::New;
+use super::content::LIMIT;
+use super::desk::Desk;
+use super::path::{self, Target};
+use super::shelf::Slot;
+use crate::error::{Error, Result};
+use crate::vfs::{Answer, Bell, Caller, Dir, Item, Keep, Listing, Node, Shown, Stat, Virtual, pretty};
+
+/// The names that memory has beside those of every service.
+pub fn files(desk: &Arc<Desk>) -> Vec<(String, Node)> {
+    let active = {
+        let desk = desk.clone();
+        Shown::fetched(move |_| {
+            let desk = desk.clone();
+            Answer::soon(async move { Ok(pretty(&desk.active().await?)) })
+        })
+    };
+    vec![("active.json".into(), Node::file(active)), ("items".into(), Node::dir(Items(desk.clone())))]
+}
+
+/// The directory of memories. Making one there remembers an empty note, removing one deletes it.
+struct Items(Arc<Desk>);
+
+impl Dir for Items {
+    fn lookup(&self, name: &str) -> Option<Node> {
+        self.0.shelf.get(name).map(|slot| item(&self.0, slot))
+    }
+
+    fn list(&self) -> Vec<(String, Node)> {
+        let found = |name: String| Some((name.clone(), self.lookup(&name)?));
+        self.0.shelf.names().into_iter().filter_map(found).collect()
+    }
+
+    fn modified(&self) -> SystemTime {
+        self.0.shelf.changed()
+    }
+
+    fn bell(&self) -> Option<&Bell> {
+        Some(&self.0.shelf.bell)
+    }
+
+    fn make_dir(&self, _caller: &Caller, name: &str) -> Result<Node> {
+        path::check(name)?;
+        self.0.create(New::note(name)).wait()?;
+        self.lookup(name).ok_or_else(|| Error::not_found(format!("the memory {name} was deleted at once")))
+    }
+
+    fn remove_dir(&self, _caller: &Caller, name: &str) -> Result<()> {
+        self.0.delete(Target::latest(name)).wait().map(drop)
+    }
+}
+
+fn item(desk: &Arc<Desk>, slot: Arc<Slot>) -> Node {
+    let meta = {
+        let (desk, slot) = (desk.clone(), slot.clone());
+        let modified = slot.clone();
+        let shown = move |_: &Caller| {
+            let (desk, name) = (desk.clone(), slot.name.clone());
+            Answer::soon(async move { Ok(pretty(&desk.meta(name).await?)) })
+        };
+        Shown::fetched(shown).modified_at(move || modified.modified())
+    };
+    let content = Item::new(Arc::new(Latest { desk: desk.clone(), slot: slot.clone() }));
+    let listing = Listing::default().file("content", content).file("meta.json", meta);
+    Node::dir(listing.dir("versions", versions(desk, slot)))
+}
+
+/// One file a version. A deletion is an empty one.
+fn versions(desk: &Arc<Desk>, slot: Arc<Slot>) -> Virtual {
+    let (desk, bell, modified) = (desk.clone(), slot.versions.clone(), slot.clone());
+    let latest = {
+        let slot = slot.clone();
+        move || slot.now().version
+    };
+    let names = {
+        let latest = latest.clone();
+        move || (1..=latest()).map(|version| version.to_string()).collect()
+    };
+    let find = move |name: &str| {
+        let version: u64 = name.parse().ok()?;
+        let there = version.to_string() == name && (1..=latest()).contains(&version);
+        let (desk, name) = (desk.clone(), slot.name.clone());
+        there.then(|| {
+            Node::file(Shown::fetched(move |_| {
+                let (desk, name) = (desk.clone(), name.clone());
+                Answer::soon(async move { desk.content(name, version).await })
+            }))
+        })
+    };
+    Virtual::new(names, find).ringing(bell).modified_at(move || modified.modified())
+}
+
+/// `content`: the latest version, and the place where the next one is written.
+struct Latest {
+    desk: Arc<Desk>,
+    slot: Arc<Slot>,
+}
+
+impl Keep for Latest {
+    fn stat(&self) -> Stat {
+        Stat { size: self.slot.now().bytes, modified: self.slot.modified() }
+    }
+
+    fn bell(&self) -> Option<&Bell> {
+        Some(&self.slot.content)
+    }
+
+    fn latest(&self) -> Answer<Bytes> {
+        let (desk, now) = (self.desk.clone(), self.slot.now());
+        Answer::soon(async move { desk.content(now.name, now.version).await })
+    }
+
+    fn may(&self, _caller: &Caller) -> Result<()> {
+        match self.slot.now().write_protected {
+            true => Err(Error::forbidden(format!("the memory {} is write-protected", self.slot.name))),
+            false => Ok(()),
+        }
+    }
+
+    fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
+        Answer::soon(self.desk.write(self.slot.name.clone(), bytes))
+    }
+
+    fn limit(&self) -> usize {
+        LIMIT
+    }
+}

@@ -1,0 +1,251 @@
+//! The service: commands in, answers out. Everything else is at the desk.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
+
+use super::answers::{Deleted, Evicted, Found, Loaded, Summarized, Versions, Written};
+use super::book::New;
+use super::content::{Change, Content};
+use super::desk::{Desk, Summarize};
+use super::files::files;
+use super::path::Target;
+use super::search::Search;
+use crate::contract::Operation;
+use crate::error::{Error, Result};
+use crate::service::{Cx, Service};
+use crate::vfs::Node;
+
+/// How many answers a list has at most, and unless told.
+const MOST: usize = 200;
+const SOME: usize = 25;
+
+/// The memory of one agent.
+pub struct Memory {
+    desk: Arc<Desk>,
+    model: Option<Arc<dyn Summarize>>,
+}
+
+impl Memory {
+    /// `model` sums up when the caller does not.
+    pub fn new(desk: Arc<Desk>, model: Option<Arc<dyn Summarize>>) -> Memory {
+        Memory { desk, model }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
+pub enum Command {
+    /// Remembers something new and makes it active.
+    Create {
+        /// What sort of thing it is: `note`, `decision`, `plan`, …
+        kind: String,
+        /// Text, or any JSON; at most 1 MiB.
+        content: Value,
+        /// `[a-z0-9][a-z0-9._-]{0,127}`; made up when absent.
+        #[serde(default)]
+        name: Option<String>,
+        #[serde(default)]
+        tags: Vec<String>,
+        /// Nobody can change or delete it.
+        #[serde(default)]
+        write_protected: bool,
+        /// It never leaves the active set.
+        #[serde(default)]
+        unevictable: bool,
+    },
+    /// Answers the content and makes it active. A path to an old version is only looked at.
+    Load {
+        /// `/agents/self/memory/items/<name>`, or `…/versions/<n>`.
+        memory_path: String,
+    },
+    /// Makes a new version: by whole content, by a JSON merge patch, or by something appended.
+    Mutate {
+        /// With `…/versions/<n>` only if that is the latest.
+        memory_path: String,
+        /// The whole new content.
+        #[serde(default, deserialize_with = "given")]
+        content: Option<Value>,
+        /// A JSON merge patch (RFC 7396): null removes a key.
+        #[serde(default, deserialize_with = "given")]
+        patch: Option<Value>,
+        /// Text for a text, an element for a JSON array.
+        #[serde(default, deserialize_with = "given")]
+        append: Option<Value>,
+        /// Refuse with `conflict` unless this is the latest version.
+        #[serde(default)]
+        if_version: Option<u64>,
+    },
+    /// Takes it out of the active set, not out of memory, and leaves a line in its place.
+    Evict {
+        memory_path: String,
+        /// The line; else the first one of the content.
+        #[serde(default)]
+        summary: Option<String>,
+    },
+    /// Makes it active and keeps it so, whatever the budget.
+    Pin { memory_path: String },
+    /// Lets it leave the active set again when its time comes.
+    Unpin { memory_path: String },
+    /// Lists versions, newest first.
+    Versions {
+        memory_path: String,
+        /// At most 200.
+        #[serde(default = "some")]
+        limit: usize,
+    },
+    /// Deletes it, as one more version: `restore` undoes it.
+    Delete { memory_path: String },
+    /// Brings an old version back, as a new one.
+    Restore { memory_path: String, version: u64 },
+    /// Finds memories by their words, the best first.
+    Search {
+        /// Words; `"words together"`; `begin*`. Empty: everything, newest first.
+        query: String,
+        #[serde(default)]
+        kind: Option<String>,
+        /// Only those that have all of these.
+        #[serde(default)]
+        tags: Vec<String>,
+        /// Only what was written since then.
+        #[serde(default)]
+        since_ms: Option<u64>,
+        /// Old versions and what was deleted, too.
+        #[serde(default)]
+        history: bool,
+        /// At most 200.
+        #[serde(default = "some")]
+        limit: usize,
+        /// From the answer before, for the next page.
+        #[serde(default)]
+        cursor: Option<String>,
+    },
+    /// Writes one summary of several memories, linked to them, and takes them out of the active set.
+    Summarize {
+        memory_paths: Vec<String>,
+        /// The name of the summary; made up when absent. If it is there, it gets a new version.
+        #[serde(default)]
+        into: Option<String>,
+        /// The summary; the agent's model writes it when absent.
+        #[serde(default)]
+        text: Option<String>,
+    },
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Output {
+    Written(Written),
+    Loaded(Box<Loaded>),
+    Evicted(Evicted),
+    Versions(Versions),
+    Deleted(Deleted),
+    Found(Found),
+    Summarized(Summarized),
+}
+
+#[async_trait]
+impl Service for Memory {
+    const NAME: &'static str = "memory";
+    const ABOUT: &'static str = "What this agent remembers. Every memory is a file with versions: \
+        `items/<name>/content` is the latest, `items/<name>/versions/<n>` an old one; writing makes a new one, `mkdir` \
+        an empty note, `rmdir` deletes. `active.json` shows what is active now, within a budget of tokens, and what \
+        has left. Nothing is ever lost by a change, a deletion or an eviction.";
+    type Command = Command;
+    type Output = Output;
+
+    fn operations() -> Vec<Operation> {
+        let plan = json!({"memory_path": "/agents/self/memory/items/plan"});
+        vec![
+            Operation::write("create")
+                .gives::<Written>()
+                .example(json!({"kind": "plan", "name": "plan", "content": "cross the river", "tags": ["trip"]})),
+            Operation::write("load").gives::<Loaded>().idempotent().example(plan.clone()),
+            Operation::write("mutate")
+                .gives::<Written>()
+                .example(json!({"memory_path": "/agents/self/memory/items/plan", "append": ", then come back"})),
+            Operation::write("evict").gives::<Evicted>().idempotent().example(plan.clone()),
+            Operation::write("pin").gives::<Written>().idempotent().example(plan.clone()),
+            Operation::write("unpin").gives::<Written>().idempotent().example(plan.clone()),
+            Operation::read("versions").gives::<Versions>().example(plan.clone()),
+            Operation::write("delete").gives::<Deleted>().example(plan),
+            Operation::write("restore")
+                .gives::<Written>()
+                .example(json!({"memory_path": "/agents/self/memory/items/plan", "version": 1})),
+            Operation::read("search").gives::<Found>().example(json!({"query": "river", "limit": 5})),
+            Operation::write("summarize").gives::<Summarized>().example(json!({
+                "memory_paths": ["/agents/self/memory/items/plan"], "into": "trip", "text": "we crossed and came back"
+            })),
+        ]
+    }
+
+    fn files(&self) -> Vec<(String, Node)> {
+        files(&self.desk)
+    }
+
+    async fn invoke(&self, _cx: &Cx, command: Command) -> Result<Output> {
+        let desk = &self.desk;
+        let target = |path: &str| desk.target(path);
+        Ok(match command {
+            Command::Create { kind, content, name, tags, write_protected, unevictable } => {
+                let content = Content::given(content)?;
+                let new = New { name, kind, tags, sources: Vec::new(), content, write_protected, unevictable };
+                Output::Written(desk.create(new).await?)
+            }
+            Command::Load { memory_path } => Output::Loaded(Box::new(desk.load(target(&memory_path)?).await?)),
+            Command::Mutate { memory_path, content, patch, append, if_version } => {
+                let change = one_of(content, patch, append)?;
+                Output::Written(desk.mutate(target(&memory_path)?, if_version, change).await?)
+            }
+            Command::Evict { memory_path, summary } => {
+                Output::Evicted(desk.evict(target(&memory_path)?, summary).await?)
+            }
+            Command::Pin { memory_path } => Output::Written(desk.pin(target(&memory_path)?, true).await?),
+            Command::Unpin { memory_path } => Output::Written(desk.pin(target(&memory_path)?, false).await?),
+            Command::Versions { memory_path, limit } => {
+                Output::Versions(desk.versions(target(&memory_path)?, bounded(limit)?).await?)
+            }
+            Command::Delete { memory_path } => Output::Deleted(desk.delete(target(&memory_path)?).await?),
+            Command::Restore { memory_path, version } => {
+                Output::Written(desk.restore(target(&memory_path)?, version).await?)
+            }
+            Command::Search { query, kind, tags, since_ms, history, limit, cursor } => {
+                let limit = bounded(limit)?;
+                Output::Found(desk.search(Search { query, kind, tags, since_ms, history, limit, cursor }).await?)
+            }
+            Command::Summarize { memory_paths, into, text } => {
+                let targets = memory_paths.iter().map(|path| target(path)).collect::<Result<Vec<Target>>>()?;
+                let into = into.as_deref().map(target).transpose()?;
+                Output::Summarized(desk.summarize(targets, into, text, self.model.clone()).await?)
+            }
+        })
+    }
+}
+
+fn one_of(content: Option<Value>, patch: Option<Value>, append: Option<Value>) -> Result<Change> {
+    match (content, patch, append) {
+        (Some(content), None, None) => Ok(Change::Replace(content)),
+        (None, Some(patch), None) => Ok(Change::Patch(patch)),
+        (None, None, Some(append)) => Ok(Change::Append(append)),
+        _ => Err(Error::invalid("mutate: give one of content, patch and append")),
+    }
+}
+
+fn bounded(limit: usize) -> Result<usize> {
+    match limit {
+        1..=MOST => Ok(limit),
+        _ => Err(Error::invalid(format!("limit is 1 to {MOST}"))),
+    }
+}
+
+fn some() -> usize {
+    SOME
+}
+
+/// A null that was written is a value, not an absence.
+fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}

@@ -1,0 +1,108 @@
+//! What the directory of memories shows, in memory: names never wait for a disk.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use super::rows::Entry;
+use crate::vfs::{Bell, STARTED};
+
+/// The memories of one agent that are not deleted.
+pub struct Shelf {
+    slots: RwLock<BTreeMap<String, Arc<Slot>>>,
+    changed: RwLock<SystemTime>,
+    /// Rings when a memory comes or goes.
+    pub bell: Arc<Bell>,
+}
+
+/// One memory; the same one from its making to its deletion.
+pub struct Slot {
+    pub name: String,
+    entry: RwLock<Entry>,
+    /// Rings when there is a new version.
+    pub content: Bell,
+    /// Rings with the name of each new version.
+    pub versions: Arc<Bell>,
+}
+
+impl Slot {
+    fn new(entry: Entry) -> Arc<Slot> {
+        let name = entry.name.clone();
+        Arc::new(Slot { name, entry: RwLock::new(entry), content: Bell::default(), versions: Arc::default() })
+    }
+
+    pub fn now(&self) -> Entry {
+        self.entry.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn modified(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_millis(self.now().written_at_ms)
+    }
+}
+
+impl Shelf {
+    pub fn new(entries: Vec<Entry>) -> Shelf {
+        let there = entries.into_iter().filter(|entry| !entry.deleted);
+        let slots = there.map(|entry| (entry.name.clone(), Slot::new(entry))).collect();
+        Shelf { slots: RwLock::new(slots), changed: RwLock::new(*STARTED), bell: Arc::default() }
+    }
+
+    pub fn get(&self, name: &str) -> Option<Arc<Slot>> {
+        self.slots.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        self.slots.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
+    /// When a memory last came or went.
+    pub fn changed(&self) -> SystemTime {
+        *self.changed.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows a memory as it is since the last commit. Called in the order of commits.
+    pub fn note(&self, entry: Entry) {
+        let name = entry.name.clone();
+        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        match slots.get(&name).cloned() {
+            Some(slot) if !entry.deleted => {
+                drop(slots);
+                let version = entry.version;
+                let before = std::mem::replace(&mut *slot.entry.write().unwrap_or_else(PoisonError::into_inner), entry);
+                if before.version != version {
+                    slot.content.bytes();
+                    slot.versions.name(&version.to_string());
+                }
+                return;
+            }
+            Some(_) => drop(slots.remove(&name)),
+            None if entry.deleted => return,
+            None => drop(slots.insert(name.clone(), Slot::new(entry))),
+        }
+        drop(slots);
+        *self.changed.write().unwrap_or_else(PoisonError::into_inner) = SystemTime::now();
+        self.bell.name(&name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(name: &str, version: u64, deleted: bool) -> Entry {
+        Entry { name: name.into(), version, bytes: 3, written_at_ms: 5, deleted, write_protected: false }
+    }
+
+    #[test]
+    fn memories_come_change_and_go() {
+        let shelf = Shelf::new(vec![entry("a", 1, false), entry("gone", 2, true)]);
+        assert_eq!(shelf.names(), ["a"]);
+        let slot = shelf.get("a").unwrap();
+        shelf.note(entry("a", 2, false));
+        assert_eq!(slot.now().version, 2, "who holds it sees it change");
+        shelf.note(entry("b", 1, false));
+        shelf.note(entry("a", 3, true));
+        shelf.note(entry("never", 1, true));
+        assert_eq!(shelf.names(), ["b"]);
+    }
+}

@@ -1,0 +1,243 @@
+//! The histories of sessions: sealed lines in a file each, and in the database how many there must be.
+//!
+//! Lines go to the file first and are counted afterwards. So after a crash a file may have lines that are not counted
+//! yet: they are ours if they open in their place, and are counted then. Fewer than counted means that some were cut off.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::seal::{FIRST, Keys, Place, Random, Tag};
+use crate::error::{Code, Error, Result};
+use crate::place;
+use crate::store::{OptionalExtension, Store, params};
+
+/// The largest history file that is read.
+const LARGEST: u64 = 64 << 20;
+const KEY_FILE: &str = "history.key";
+
+/// One record of a history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Record {
+    /// `query`, `assistant` or `command`.
+    pub role: String,
+    pub content: String,
+    #[serde(default)]
+    pub at_ms: u64,
+}
+
+/// All sessions of one agent. Blocks: call it where that is allowed.
+pub struct Histories {
+    place: place::Place,
+    store: Store,
+    keys: Mutex<Keys>,
+    random: Arc<dyn Fn(&mut [u8]) + Send + Sync>,
+    /// Names the owner in the database, where all agents share a table.
+    owner: String,
+    writing: Mutex<()>,
+}
+
+impl Histories {
+    /// Opens the histories under `dir`. The key is `given` (from the environment), or a file beside them, which is made
+    /// if there is neither a key nor anything sealed with one.
+    pub fn open(
+        dir: &Path,
+        owner: &str,
+        store: Store,
+        given: Option<&str>,
+        random: Arc<dyn Fn(&mut [u8]) + Send + Sync>,
+    ) -> Result<Histories> {
+        let place = place::Place::create(dir)?;
+        let keys = match given {
+            Some(given) => Keys::read(given)?,
+            None => from_file(dir, &place, &store, owner, &*random)?,
+        };
+        let (keys, owner) = (Mutex::new(keys), owner.to_owned());
+        Ok(Histories { place, store, keys, random, owner, writing: Mutex::default() })
+    }
+
+    /// The whole history of a session; empty if there is none.
+    pub fn read(&self, session: &str) -> Result<Vec<Record>> {
+        Ok(self.load(session)?.records)
+    }
+
+    /// Adds records to a session, all of them on disk when this returns.
+    pub fn append(&self, session: &str, records: &[Record]) -> Result<()> {
+        let _one_writer = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = self.load(session)?;
+        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (mut position, mut previous) = (loaded.records.len() as u64, loaded.last);
+        let mut lines = String::new();
+        for record in records {
+            let plain = serde_json::to_vec(record).map_err(|fault| Error::internal(fault.to_string()))?;
+            let at = Place { what: "session", name: session, position, previous };
+            let (line, tag) = keys.seal(&at, &plain, &*self.random)?;
+            lines += &(line + "\n");
+            (position, previous) = (position + 1, tag);
+        }
+        if loaded.torn {
+            let whole = self.place.read_up_to(&file(session), LARGEST)?;
+            let kept = whole.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            self.place.write(&file(session), &whole[..kept])?;
+        }
+        self.place.append(&file(session), lines.as_bytes())?;
+        self.count(session, position, previous)
+    }
+
+    /// The sessions that there are, sorted.
+    pub fn sessions(&self) -> Result<Vec<String>> {
+        let entries = self.place.list(".")?;
+        let mut names: Vec<String> =
+            entries.iter().filter_map(|entry| entry.name.strip_suffix(".sealed").map(str::to_owned)).collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Makes a new key for what is sealed from now on; older lines keep theirs, which stays in the file.
+    pub fn rotate(&self) -> Result<String> {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = self.place.read_text(KEY_FILE).map_err(|fault| match fault.code {
+            Code::NotFound => Error::invalid("the history key comes from the environment: change it there"),
+            _ => fault,
+        })?;
+        text += &Keys::line(&*self.random);
+        let next = Keys::read(&text)?;
+        write_key(self.place.path(), &text, true)?;
+        *keys = next;
+        Ok(keys.ids().last().map(|id| (*id).to_owned()).unwrap_or_default())
+    }
+
+    fn load(&self, session: &str) -> Result<Loaded> {
+        check_session(session)?;
+        let (counted, last) = self.counted(session)?;
+        let bytes = match self.place.read_up_to(&file(session), LARGEST) {
+            Ok(bytes) => bytes,
+            Err(fault) if fault.code == Code::NotFound => vec![],
+            Err(fault) => return Err(fault),
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut loaded = Loaded { records: vec![], last: FIRST, torn: false };
+        for line in text.split_inclusive('\n') {
+            let position = loaded.records.len() as u64;
+            if !line.ends_with('\n') && position >= counted {
+                loaded.torn = true; // half a line, never acknowledged
+                break;
+            }
+            let at = Place { what: "session", name: session, position, previous: loaded.last };
+            let (plain, tag) = keys.open(&at, line)?;
+            let record = serde_json::from_slice(&plain)
+                .map_err(|_| Error::failed(format!("line {} of session {session} holds no record", position + 1)))?;
+            loaded.records.push(record);
+            loaded.last = tag;
+            if loaded.records.len() as u64 == counted && tag != last {
+                return Err(Error::failed(format!("the history of session {session} is not the one that was kept")));
+            }
+        }
+        let found = loaded.records.len() as u64;
+        if found < counted {
+            let lost = counted - found;
+            return Err(Error::failed(format!("{lost} lines were cut off the history of session {session}")));
+        }
+        Ok(loaded)
+    }
+
+    fn counted(&self, session: &str) -> Result<(u64, Tag)> {
+        let key = self.key(session);
+        self.store.look(|conn| {
+            let mut query = conn.prepare_cached("SELECT lines, last FROM sealed_histories WHERE session = ?1")?;
+            let row = query.query_row([key], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))).optional()?;
+            let Some((lines, last)) = row else { return Ok((0, FIRST)) };
+            let last = URL_SAFE_NO_PAD.decode(last).ok().and_then(|last| Tag::try_from(last).ok());
+            Ok((lines as u64, last.ok_or_else(|| Error::internal("a sealed history has no last tag"))?))
+        })
+    }
+
+    fn count(&self, session: &str, lines: u64, last: Tag) -> Result<()> {
+        let (key, last) = (self.key(session), URL_SAFE_NO_PAD.encode(last));
+        self.store.write_blocking(move |tx| {
+            tx.prepare_cached("REPLACE INTO sealed_histories (session, lines, last) VALUES (?1, ?2, ?3)")?
+                .execute(params![key, lines as i64, last])?;
+            Ok(())
+        })
+    }
+
+    fn key(&self, session: &str) -> String {
+        format!("{}/{session}", self.owner)
+    }
+}
+
+struct Loaded {
+    records: Vec<Record>,
+    last: Tag,
+    torn: bool,
+}
+
+fn file(session: &str) -> String {
+    format!("{session}.sealed")
+}
+
+/// A session's name becomes a file's name.
+pub fn check_session(session: &str) -> Result<()> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+    if session.is_empty() || session.len() > 100 || session.starts_with('.') || !session.chars().all(fits) {
+        return Err(Error::invalid(format!(
+            "session_id {session:.40?} must be 1 to 100 letters, digits, '.', '_' or '-', and not begin with '.'"
+        )));
+    }
+    Ok(())
+}
+
+fn from_file(dir: &Path, place: &place::Place, store: &Store, owner: &str, random: Random) -> Result<Keys> {
+    let named = |fault: Error| Error::new(fault.code, format!("{}: {fault}", dir.join(KEY_FILE).display()));
+    match place.read_text(KEY_FILE) {
+        Ok(text) => {
+            let mode = std::fs::metadata(dir.join(KEY_FILE))?.permissions().mode();
+            if mode & 0o077 != 0 {
+                let open = format!("others may read it (mode {:o}); make it 0600", mode & 0o777);
+                return Err(named(Error::forbidden(open)));
+            }
+            Keys::read(&text).map_err(named)
+        }
+        Err(fault) if fault.code == Code::NotFound => {
+            let prefix = format!("{owner}/");
+            let sealed: bool = store.look(|conn| {
+                let mut query = conn.prepare_cached(
+                    "SELECT EXISTS (SELECT 1 FROM sealed_histories WHERE substr(session, 1, length(?1)) = ?1)",
+                )?;
+                Ok(query.query_row([prefix], |row| row.get(0))?)
+            })?;
+            if sealed {
+                return Err(named(Error::unavailable("the key of existing histories is gone; put it back")));
+            }
+            let text = Keys::line(random);
+            write_key(dir, &text, false)?;
+            Keys::read(&text)
+        }
+        Err(fault) => Err(named(fault)),
+    }
+}
+
+/// Writes the key file with mode 0600 from its first moment on, whole or not at all.
+fn write_key(dir: &Path, text: &str, replace: bool) -> Result<()> {
+    let (fresh, whole) = (dir.join(".history.key.new"), dir.join(KEY_FILE));
+    if replace {
+        std::fs::remove_file(&fresh).ok(); // left over from a crash
+    }
+    let to = if replace { &fresh } else { &whole };
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    if replace {
+        std::fs::rename(&fresh, &whole)?;
+    }
+    std::fs::File::open(dir)?.sync_all()?;
+    Ok(())
+}

@@ -1,0 +1,289 @@
+//! Performing a command: on the symbols, on the scene, or by starting a job.
+//!
+//! A command that fails is a result like any other. Only an outage of the symbol store ends up in an error's words there.
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::action::{self, Action};
+use super::scene::{Scene, Why};
+use super::step::Stop;
+use crate::error::{Code, Error, Result};
+use crate::services::symbols::change::{By, Kind};
+use crate::services::symbols::index::Within;
+use crate::services::symbols::shelf::{Author, Shelf};
+use crate::services::symbols::symbol::{Symbol, check_id};
+
+/// The most symbols that one walk brings in.
+const WALK_ROOM: usize = 64;
+/// How many symbols a walk by words begins at.
+const WALK_ROOTS: usize = 5;
+
+/// Starts work elsewhere in the house, with the rights of the agent.
+#[async_trait]
+pub trait Dispatch: Send + Sync {
+    /// Starts an operation of a service and gives the id of its job.
+    async fn dispatch(&self, service: &str, operation: &str, arguments: &Value) -> Result<String>;
+}
+
+/// What came of a command.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub action: Value,
+    pub result: Value,
+    pub payload: Value,
+    /// What the next phase is told.
+    pub note: String,
+    pub ends: Option<Stop>,
+}
+
+impl Outcome {
+    /// As it stands in the result of a run.
+    pub fn json(&self) -> Value {
+        json!({ "action": self.action, "result": self.result, "payload": self.payload })
+    }
+}
+
+/// Everything that a command may reach.
+pub struct Hands<'a> {
+    pub shelf: &'a Shelf,
+    pub dispatch: Option<&'a dyn Dispatch>,
+    pub by: By,
+    pub at_ms: u64,
+    /// False in the last phase of a strict run.
+    pub may_mutate: bool,
+}
+
+/// A command that is beyond the caps: it is not run.
+pub fn refused(body: &Value) -> Outcome {
+    outcome(body, json!({ "status": "refused", "reason": "limit" }), None)
+}
+
+/// Runs one command.
+pub async fn perform(hands: &Hands<'_>, scene: &mut Scene, body: &Value) -> Outcome {
+    let (row, action) = match action::read(body) {
+        Ok(read) => read,
+        Err(result) => return outcome(body, result, None),
+    };
+    if row.mutates && !hands.may_mutate {
+        let reason = "no further symbolic mutation in the last phase";
+        return outcome(body, json!({ "status": "refused", "reason": reason }), None);
+    }
+    match hands.act(scene, action).await {
+        Ok(done) => Outcome { ends: done.ends, ..outcome(body, done.result, done.note) },
+        Err(fault) => {
+            let mut result = action::error(fault.message);
+            result["code"] = json!(fault.code.name());
+            outcome(body, result, None)
+        }
+    }
+}
+
+struct Done {
+    result: Value,
+    note: Option<String>,
+    ends: Option<Stop>,
+}
+
+impl From<Value> for Done {
+    fn from(result: Value) -> Done {
+        Done { result, note: None, ends: None }
+    }
+}
+
+fn noted(result: Value, note: String) -> Done {
+    Done { result, note: Some(note), ends: None }
+}
+
+fn outcome(body: &Value, result: Value, note: Option<String>) -> Outcome {
+    let action = body.get("action").cloned().unwrap_or(Value::Null);
+    let name = action.as_str().unwrap_or("missing_action").chars().take(64).collect::<String>();
+    let note = note.unwrap_or_else(|| format!("{name}: {}", sorted(&result)));
+    Outcome { action, result, payload: body.clone(), note, ends: None }
+}
+
+impl Hands<'_> {
+    async fn act(&self, scene: &mut Scene, action: Action) -> Result<Done> {
+        match action {
+            Action::StoreSymbol { symbol } => {
+                if Symbol::read(&symbol).is_err() {
+                    return Ok(action::error("invalid_symbol").into());
+                }
+                let stored = self.shelf.put(Kind::Symbol, &symbol, &self.author("")).await?;
+                self.changed(scene, stored.body)
+            }
+            Action::UpdateSymbol { symbol } => self.update(scene, &symbol).await,
+            Action::DeleteSymbol { id } => {
+                let there = self.shelf.delete(Kind::Symbol, &id, &self.author("")).await?;
+                scene.forget(&id);
+                Ok(json!({ "status": if there { "deleted" } else { "not_found" }, "id": id }).into())
+            }
+            Action::LoadSymbol { ids } => {
+                let (found, missing) = self.fetch(&ids).await?;
+                let result = json!({ "symbols": shown(&found), "missing": missing });
+                Ok(noted(result, added("load_symbol", scene, found)))
+            }
+            Action::LoadKit { kit } => self.load_kit(scene, kit).await,
+            Action::InvokeAgent { id } => match self.shelf.agent(&id).await? {
+                None => Ok(json!({ "status": "not_found", "agent_id": id }).into()),
+                Some(agent) => {
+                    let result = json!(agent);
+                    let said = if scene.call(agent) { "joined the roster" } else { "is on the roster already" };
+                    Ok(noted(result, format!("invoke_agent: {id} {said}")))
+                }
+            },
+            Action::QuerySymbols { ids, query, k, domain, tag } => {
+                let (mut found, missing) = self.fetch(&ids).await?;
+                let mut hits = Vec::new();
+                if let Some(query) = query {
+                    let within = Within { domain: domain.as_deref(), tag: tag.as_deref() };
+                    for (hit, symbol) in self.shelf.search(&query, k, &within).await? {
+                        hits.push(hit);
+                        found.push(symbol);
+                    }
+                }
+                let result = json!({ "symbols": shown(&found), "missing": missing, "hits": hits });
+                Ok(noted(result, added("query_symbols", scene, found)))
+            }
+            Action::RecurseGraph { ids, query, depth } => self.recurse(scene, &ids, query, depth).await,
+            Action::EmitFeedback { kind, target, reason } => self.feedback(&kind, &target, &reason).await,
+            Action::DispatchTask { task, payload } => self.task(&task, &payload).await,
+        }
+    }
+
+    async fn update(&self, scene: &mut Scene, symbol: &Value) -> Result<Done> {
+        let accept = |whole: &Value| {
+            if action::marked(whole) { Ok(()) } else { Err(Error::forbidden("missing_validated_trait")) }
+        };
+        match self.shelf.update(Kind::Symbol, symbol, &self.author(""), accept).await {
+            Ok(stored) => self.changed(scene, stored.body),
+            Err(fault) if fault.code == Code::Forbidden => {
+                Ok(json!({ "status": "rejected", "reason": fault.message }).into())
+            }
+            Err(fault) if fault.code == Code::InvalidPayload => {
+                Ok(json!({ "status": "error", "reason": "invalid_symbol", "detail": fault.message }).into())
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    async fn load_kit(&self, scene: &mut Scene, kit: String) -> Result<Done> {
+        let Some(resolved) = self.shelf.kit(&kit).await? else {
+            return Ok(json!({ "status": "not_found", "kit_id": kit }).into());
+        };
+        let agents: Vec<&str> = resolved.agents.iter().map(|agent| agent.id.as_str()).collect();
+        let result = json!({
+            "kit": resolved.kit,
+            "symbols": shown(&resolved.symbols),
+            "agents": agents,
+            "unresolved": resolved.unresolved,
+        });
+        for agent in resolved.agents {
+            scene.call(agent);
+        }
+        Ok(noted(result, added("load_kit", scene, resolved.symbols)))
+    }
+
+    async fn recurse(&self, scene: &mut Scene, ids: &[String], query: Option<String>, depth: usize) -> Result<Done> {
+        let (mut roots, missing) = self.fetch(ids).await?;
+        if let Some(query) = &query {
+            let hits = self.shelf.search(query, WALK_ROOTS, &Within::default()).await?;
+            roots.extend(hits.into_iter().map(|(_, symbol)| symbol));
+        }
+        let mut met = roots.clone();
+        if ids.is_empty() && query.is_none() {
+            roots = scene.symbols();
+        }
+        let walked = self.shelf.walk(&roots, depth, WALK_ROOM).await?;
+        let dangling: Vec<String> = missing.into_iter().chain(walked.dangling).collect();
+        met.extend(walked.symbols);
+        let new: Vec<String> =
+            met.into_iter().filter(|symbol| scene.bring(symbol.clone(), Why::Loaded)).map(|symbol| symbol.id).collect();
+        let note = if new.is_empty() {
+            "recurse_graph: no linked symbols loaded".to_owned()
+        } else {
+            format!("recurse_graph: loaded linked symbols [{}]", new.join(", "))
+        };
+        let result = json!({ "status": "ok", "depth": depth, "query": query, "loaded": new, "dangling": dangling, "cut": walked.cut });
+        Ok(noted(result, note))
+    }
+
+    async fn feedback(&self, kind: &str, target: &str, reason: &str) -> Result<Done> {
+        check_id(target)?;
+        let mut of = Kind::Symbol;
+        for other in [Kind::Agent, Kind::Kit] {
+            if self.shelf.get(Kind::Symbol, target).await?.is_none() && self.shelf.get(other, target).await?.is_some() {
+                of = other;
+            }
+        }
+        let author = self.author(&format!("[{kind}] {reason}"));
+        let known = self.shelf.feedback(of, target, &author).await?;
+        Ok(json!({ "status": "ok", "type": kind, "target": target, "kind": of, "known": known }).into())
+    }
+
+    async fn task(&self, task: &str, payload: &Value) -> Result<Done> {
+        let ends = match task {
+            "complete_inference_session" => Some(Stop::Complete),
+            "terminate_inference_session" => Some(Stop::Terminated),
+            _ => None,
+        };
+        if ends.is_some() {
+            return Ok(Done { ends, ..json!({ "status": "ok", "task": task }).into() });
+        }
+        let (Some((service, operation)), Some(dispatch)) = (task.split_once('.'), self.dispatch) else {
+            let reason = "a task is complete_inference_session, terminate_inference_session or <service>.<operation>";
+            return Ok(json!({ "status": "unknown_task", "task": task, "reason": reason }).into());
+        };
+        let job = dispatch.dispatch(service, operation, payload).await?;
+        Ok(json!({ "status": "dispatched", "task": task, "job_id": job }).into())
+    }
+
+    async fn fetch(&self, ids: &[String]) -> Result<(Vec<Symbol>, Vec<String>)> {
+        let (mut found, mut missing) = (Vec::new(), Vec::new());
+        for (id, symbol) in ids.iter().zip(self.shelf.symbols(ids).await?) {
+            match symbol {
+                Some(symbol) => found.push(symbol),
+                None => missing.push(id.clone()),
+            }
+        }
+        Ok((found, missing))
+    }
+
+    /// A symbol that this run stored is part of its scene.
+    fn changed(&self, scene: &mut Scene, body: Value) -> Result<Done> {
+        let symbol = Symbol::read(&body)?;
+        scene.refresh(&symbol);
+        scene.bring(symbol, Why::Loaded);
+        Ok(body.into())
+    }
+
+    fn author(&self, reason: &str) -> Author {
+        Author::new(self.by.clone(), self.at_ms).because(reason)
+    }
+}
+
+fn shown(symbols: &[Symbol]) -> Vec<Value> {
+    symbols.iter().map(Symbol::json).collect()
+}
+
+fn added(action: &str, scene: &mut Scene, symbols: Vec<Symbol>) -> String {
+    let ids: Vec<String> =
+        symbols.into_iter().filter(|symbol| scene.bring(symbol.clone(), Why::Loaded)).map(|symbol| symbol.id).collect();
+    match ids.is_empty() {
+        true => format!("{action}: no new symbols added"),
+        false => format!("{action}: added symbols [{}]", ids.join(", ")),
+    }
+}
+
+/// JSON with its keys in order, at every depth.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut keys: Vec<&String> = fields.keys().collect();
+            keys.sort();
+            Value::Object(keys.into_iter().map(|key| (key.clone(), sorted(&fields[key]))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        other => other.clone(),
+    }
+}

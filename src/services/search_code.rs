@@ -1,0 +1,119 @@
+//! `search_code`: finds lines in the files of an agent's projects.
+
+mod ignored;
+pub mod scope;
+pub mod search;
+mod sink;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::contract::Operation;
+use crate::error::{Error, Result};
+use crate::policy::Action;
+use crate::service::{Cx, Service};
+pub use scope::Root;
+use search::{Found, Query, Watch};
+
+/// The directories that an agent may search, asked anew at every call: projects come and go.
+pub type Roots = Arc<dyn Fn(&str) -> Vec<Root> + Send + Sync>;
+
+pub struct SearchCode {
+    roots: Roots,
+}
+
+impl SearchCode {
+    pub fn new(roots: Roots) -> Self {
+        SearchCode { roots }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
+pub enum Command {
+    /// Finds lines that match, file by file in the order of their names.
+    ///
+    /// Hidden files, binary files and what `.gitignore` and `.ignore` name are left out.
+    Search {
+        /// The text to find, in one line.
+        query: String,
+        /// Where to look: a path of the tree, or one below the project; everywhere if absent.
+        #[serde(default)]
+        path: Option<String>,
+        /// Whether the query is a regular expression.
+        #[serde(default)]
+        regex: bool,
+        #[serde(default)]
+        case_sensitive: bool,
+        /// Which files, such as `*.rs`, `src/**/*.py` or `!*.min.js`.
+        #[serde(default)]
+        glob: Option<String>,
+        /// How many lines to show before and after each match.
+        #[serde(default)]
+        #[schemars(range(max = 50))]
+        context: u32,
+        #[serde(default = "two_hundred")]
+        #[schemars(range(min = 1, max = 5000))]
+        max_results: u32,
+    },
+}
+
+fn two_hundred() -> u32 {
+    200
+}
+
+#[async_trait]
+impl Service for SearchCode {
+    const NAME: &'static str = "search_code";
+    const ABOUT: &'static str = "Finds lines in the files of your projects.";
+    type Command = Command;
+    type Output = Found;
+
+    fn operations() -> Vec<Operation> {
+        vec![
+            Operation::read("search")
+                .example(json!({"query": "fn main"}))
+                .deadline(Duration::from_secs(120))
+                .idempotent(),
+        ]
+    }
+
+    async fn invoke(&self, cx: &Cx, command: Command) -> Result<Found> {
+        let Command::Search { query, path, regex, case_sensitive, glob, context, max_results } = command;
+        let (context, max_results) = (context as usize, max_results as usize);
+        let query = Query { text: query, path, regex, case_sensitive, glob, context, max_results };
+        let roots = (self.roots)(&cx.agent);
+        let cx = cx.clone();
+        let gone = Gone::default();
+        let stop = gone.0.clone();
+        let searching = tokio::task::spawn_blocking(move || {
+            let watch = Watch {
+                stopped: &|| stop.load(Ordering::Relaxed) || cx.is_cancelled(),
+                may: &|path| cx.office.warden.check(&cx.caller, Action::Read, path).is_ok(),
+                progress: &|files, matches| cx.progress(json!({"files_searched": files, "matches": matches})),
+            };
+            search::search(&roots, &query, &watch)
+        });
+        let found = searching.await.map_err(|err| Error::internal(format!("the search broke down: {err}")))?;
+        drop(gone);
+        found
+    }
+}
+
+/// Tells the thread that searches when nobody waits for it any more: a call is dropped when its time is over.
+#[derive(Default)]
+struct Gone(Arc<AtomicBool>);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

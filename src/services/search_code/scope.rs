@@ -1,0 +1,98 @@
+//! Where to search: from a path that someone wrote to directories of this machine.
+
+use std::path::PathBuf;
+
+use crate::error::{Error, Result};
+use crate::vfs::normal;
+
+/// A directory of this machine and where it stands in the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// `/projects/here/fs`
+    pub at: String,
+    pub dir: PathBuf,
+}
+
+/// The roots that a path means, each with the path below it. None, or the root of all, means everything.
+///
+/// A path from the root of the tree is taken as it is; another one below each of the roots.
+pub fn scopes<'a>(roots: &'a [Root], path: Option<&str>) -> Result<Vec<(&'a Root, String)>> {
+    if roots.is_empty() {
+        return Err(Error::not_found("there is nothing to search: this agent has no project with files"));
+    }
+    let path = path.unwrap_or_default();
+    let whole = normal(path)?;
+    if whole == "/" {
+        return Ok(roots.iter().map(|root| (root, String::new())).collect());
+    }
+    let named = whole == "/projects" || whole.starts_with("/projects/");
+    if !named && path.starts_with('/') {
+        return Err(outside(path, roots));
+    }
+    if !named {
+        return Ok(roots.iter().map(|root| (root, whole[1..].to_owned())).collect());
+    }
+    // A bind inside another hides what lies there: the longest root is the one that is seen.
+    let holding = roots.iter().filter_map(|root| Some((root, below(&whole, &root.at)?)));
+    if let Some((root, rel)) = holding.max_by_key(|(root, _)| root.at.len())
+        && !rel.is_empty()
+    {
+        return Ok(vec![(root, rel.to_owned())]);
+    }
+    let inside: Vec<_> = roots.iter().filter(|root| below(&root.at, &whole).is_some()).collect();
+    match inside.is_empty() {
+        true => Err(outside(path, roots)),
+        false => Ok(inside.into_iter().map(|root| (root, String::new())).collect()),
+    }
+}
+
+/// What is left of `path` below `above`; nothing if it is the same.
+fn below<'a>(path: &'a str, above: &str) -> Option<&'a str> {
+    match path.strip_prefix(above)? {
+        "" => Some(""),
+        rest => rest.strip_prefix('/'),
+    }
+}
+
+fn outside(path: &str, roots: &[Root]) -> Error {
+    let places: Vec<&str> = roots.iter().map(|root| root.at.as_str()).collect();
+    Error::forbidden(format!("{path} is not in this agent's projects; what can be searched is {}", places.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_leads_to_the_roots_that_it_means() {
+        let root = |at: &str| Root { at: at.to_owned(), dir: PathBuf::from("/x") };
+        let roots = [root("/projects/a/fs"), root("/projects/a/fs/lib"), root("/projects/b/fs")];
+        let check = |path: Option<&str>, expected: &[&str]| {
+            let found = match scopes(&roots, path) {
+                Ok(scopes) => scopes.iter().map(|(root, rel)| format!("{} {rel}", root.at)).collect(),
+                Err(err) => vec![err.message],
+            };
+            assert_eq!(found, expected, "{path:?}");
+        };
+        let all = ["/projects/a/fs ", "/projects/a/fs/lib ", "/projects/b/fs "];
+        check(None, &all);
+        check(Some("."), &all);
+        check(Some("/"), &all);
+        check(Some("/projects"), &all);
+        check(Some("projects/a"), &all[..2]);
+        check(Some("/projects/a/fs/"), &all[..2]);
+        check(Some("/projects/b/fs"), &all[2..]);
+        check(Some("/projects/a/fs/src"), &["/projects/a/fs src"]);
+        check(Some("/projects/a/fs/lib/x.rs"), &["/projects/a/fs/lib x.rs"]);
+        check(Some("/projects/a/fs/library"), &["/projects/a/fs library"]);
+        check(Some("src/../src"), &["/projects/a/fs src", "/projects/a/fs/lib src", "/projects/b/fs src"]);
+        let places = "what can be searched is /projects/a/fs, /projects/a/fs/lib, /projects/b/fs";
+        check(Some("/etc"), &[&format!("/etc is not in this agent's projects; {places}")]);
+        check(Some("/projects/c/fs"), &[&format!("/projects/c/fs is not in this agent's projects; {places}")]);
+        check(
+            Some("/projects/a/fs/../../../etc"),
+            &[&format!("/projects/a/fs/../../../etc is not in this agent's projects; {places}")],
+        );
+        assert!(scopes(&[], None).is_err());
+    }
+}

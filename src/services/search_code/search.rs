@@ -1,0 +1,275 @@
+//! Searching directories for lines, on ripgrep's own libraries. Knows no service and no agent.
+//!
+//! Files are opened through a [`Place`], so neither a link nor a swapped directory leads out, nothing crosses into what
+//! is mounted below, and a pipe holds nobody up. Order and result do not depend on the machine.
+
+use std::io::{self, Read};
+
+use globset::{GlobBuilder, GlobMatcher};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::ignored::Ignored;
+use super::scope::{Root, scopes};
+use super::sink::Gather;
+use crate::error::{Code, Error, Result};
+use crate::place::{Kind, Place};
+
+const DEPTH: usize = 128;
+/// What one line may take in memory; a file with a longer one is passed over.
+const LONGEST_LINE: usize = 16 << 20;
+/// What all matches may take together.
+const ANSWER: usize = 4 << 20;
+/// How many files lie between two reports.
+const STRIDE: u64 = 256;
+
+/// What is looked for.
+#[derive(Clone, Debug)]
+pub struct Query {
+    pub text: String,
+    pub path: Option<String>,
+    pub regex: bool,
+    pub case_sensitive: bool,
+    pub glob: Option<String>,
+    pub context: usize,
+    pub max_results: usize,
+}
+
+/// A line that matches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Match {
+    /// Where the file stands in the tree.
+    pub path: String,
+    /// Counted from 1.
+    pub line: u64,
+    /// Of the first match in the line, in characters, counted from 1.
+    pub column: u64,
+    /// The line; of one that is very long the part around the match.
+    pub text: String,
+    pub before: Vec<String>,
+    pub after: Vec<String>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Found {
+    pub matches: Vec<Match>,
+    /// There was more than is shown.
+    pub truncated: bool,
+    pub files_searched: u64,
+    /// Files and directories that could not be read.
+    pub skipped: u64,
+}
+
+/// What a search asks while it runs.
+pub struct Watch<'a> {
+    /// Whether it should stop.
+    pub stopped: &'a (dyn Fn() -> bool + Sync),
+    /// Whether a path of the tree may be read by who asks.
+    pub may: &'a dyn Fn(&str) -> bool,
+    /// Told now and then: files searched, matches found.
+    pub progress: &'a dyn Fn(u64, usize),
+}
+
+/// Searches the roots, or the part of them that the query names.
+pub fn search(roots: &[Root], query: &Query, watch: &Watch) -> Result<Found> {
+    let scopes = scopes(roots, query.path.as_deref())?;
+    let mut search = Search {
+        roots,
+        query,
+        watch,
+        matcher: matcher(query)?,
+        glob: query.glob.as_deref().map(Glob::parse).transpose()?,
+        searcher: SearcherBuilder::new()
+            .binary_detection(BinaryDetection::quit(0))
+            .before_context(query.context)
+            .after_context(query.context)
+            .heap_limit(Some(LONGEST_LINE))
+            .build(),
+        size: 0,
+        found: Found::default(),
+    };
+    let mut exists = false;
+    for (root, rel) in scopes {
+        let place = Place::open(&root.dir).map_err(|err| Error { message: format!("{}: {err}", root.at), ..err })?;
+        exists |= search.scope(root, &place, &rel)?;
+        if search.found.truncated {
+            break;
+        }
+    }
+    match (exists, &query.path) {
+        (false, Some(path)) => Err(Error::not_found(format!("there is no {path} in this agent's projects"))),
+        _ => Ok(search.found),
+    }
+}
+
+struct Search<'a> {
+    roots: &'a [Root],
+    query: &'a Query,
+    watch: &'a Watch<'a>,
+    matcher: RegexMatcher,
+    glob: Option<Glob>,
+    searcher: Searcher,
+    size: usize,
+    found: Found,
+}
+
+impl Search<'_> {
+    /// Searches below `rel`, or the one file of that name, which is then searched whatever the rules say.
+    fn scope(&mut self, root: &Root, place: &Place, rel: &str) -> Result<bool> {
+        let kind = match place.stat(rel) {
+            Ok(entry) => entry.kind,
+            Err(err) if matches!(err.code, Code::NotFound | Code::Os(libc::ENOTDIR)) => return Ok(false),
+            Err(err) => return Err(err),
+        };
+        let at = if rel.is_empty() { root.at.clone() } else { format!("{}/{rel}", root.at) };
+        if !(self.watch.may)(&at) {
+            return Err(Error::forbidden(format!("{at} may not be read")));
+        }
+        if kind == Kind::File {
+            self.file(root, place, rel)?;
+            return Ok(true);
+        }
+        let mut ignored = Ignored::default();
+        for (end, _) in rel.match_indices('/') {
+            ignored.enter(place, &rel[..end]);
+        }
+        if !rel.is_empty() {
+            ignored.enter(place, "");
+        }
+        self.directory(root, place, rel, &mut ignored, 0)?;
+        Ok(true)
+    }
+
+    fn directory(&mut self, root: &Root, place: &Place, rel: &str, ignored: &mut Ignored, depth: usize) -> Result<()> {
+        let Ok(names) = place.names(rel) else {
+            self.found.skipped += 1;
+            return Ok(());
+        };
+        let entered = ignored.enter(place, rel);
+        for (name, kind) in names {
+            let path = if rel.is_empty() { name } else { format!("{rel}/{name}") };
+            let at = format!("{}/{path}", root.at);
+            if self.found.truncated {
+                break;
+            }
+            if ignored.is(&path, kind == Kind::Dir) || !(self.watch.may)(&at) {
+                continue;
+            }
+            match kind {
+                Kind::Dir if self.roots.iter().any(|other| other.at == at) => {} // searched as a root of its own
+                Kind::Dir if depth < DEPTH => self.directory(root, place, &path, ignored, depth + 1)?,
+                Kind::Dir => self.found.skipped += 1,
+                Kind::File if self.glob.as_ref().is_none_or(|glob| glob.takes(&path)) => {
+                    self.file(root, place, &path)?
+                }
+                _ => {}
+            }
+        }
+        ignored.leave(entered);
+        Ok(())
+    }
+
+    fn file(&mut self, root: &Root, place: &Place, rel: &str) -> Result<()> {
+        if (self.watch.stopped)() {
+            return Err(Error::cancelled("the search was stopped"));
+        }
+        let Ok(file) = place.file(rel) else {
+            self.found.skipped += 1;
+            return Ok(());
+        };
+        let path = format!("{}/{rel}", root.at);
+        let room = self.query.max_results - self.found.matches.len();
+        let mut gather = Gather::new(&path, &self.matcher, self.query.context, room);
+        let reader = Stoppable { file, stopped: self.watch.stopped };
+        let searched = self.searcher.search_reader(&self.matcher, reader, &mut gather);
+        if (self.watch.stopped)() {
+            return Err(Error::cancelled("the search was stopped"));
+        }
+        self.found.files_searched += 1;
+        if searched.is_err() {
+            self.found.skipped += 1;
+        } else if !gather.binary {
+            self.take(gather.found, gather.more);
+        }
+        if self.found.files_searched % STRIDE == 1 {
+            (self.watch.progress)(self.found.files_searched, self.found.matches.len());
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, matches: Vec<Match>, more: bool) {
+        self.found.truncated |= more;
+        for found in matches {
+            let around = found.before.iter().chain(&found.after).map(String::len).sum::<usize>();
+            self.size += found.path.len() + found.text.len() + around;
+            if self.size > ANSWER {
+                self.found.truncated = true;
+                return;
+            }
+            self.found.matches.push(found);
+        }
+    }
+}
+
+/// A file whose reading ends when the search is stopped, however large it is.
+struct Stoppable<'a> {
+    file: std::fs::File,
+    stopped: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl Read for Stoppable<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match (self.stopped)() {
+            true => Err(io::Error::other("stopped")),
+            false => self.file.read(buffer),
+        }
+    }
+}
+
+fn matcher(query: &Query) -> Result<RegexMatcher> {
+    if query.text.is_empty() {
+        return Err(Error::invalid("query must not be empty"));
+    }
+    if query.text.contains('\n') {
+        return Err(Error::invalid("query must be a single line: lines are searched one by one"));
+    }
+    let built = RegexMatcherBuilder::new()
+        .case_insensitive(!query.case_sensitive)
+        .fixed_strings(!query.regex)
+        .line_terminator(Some(b'\n'))
+        .size_limit(10 << 20)
+        .dfa_size_limit(10 << 20)
+        .build(&query.text);
+    built.map_err(|err| {
+        let said = err.to_string();
+        let reason = said.lines().last().unwrap_or_default().trim_start_matches("error: ");
+        Error::invalid(format!(
+            "query is no regular expression: {reason}; without \"regex\": true it is taken literally"
+        ))
+    })
+}
+
+/// Which files: by their name, or by their path if the pattern has a slash; `!` turns it round.
+struct Glob {
+    matcher: GlobMatcher,
+    whole: bool,
+    not: bool,
+}
+
+impl Glob {
+    fn parse(text: &str) -> Result<Glob> {
+        let (not, pattern) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
+        let whole = pattern.contains('/');
+        let built = GlobBuilder::new(pattern.trim_start_matches('/')).literal_separator(true).build();
+        let glob = built.map_err(|err| Error::invalid(format!("glob {text:?} is none: {}", err.kind())))?;
+        Ok(Glob { matcher: glob.compile_matcher(), whole, not })
+    }
+
+    fn takes(&self, rel: &str) -> bool {
+        let name = rel.rsplit('/').next().unwrap_or(rel);
+        self.matcher.is_match(if self.whole { rel } else { name }) != self.not
+    }
+}

@@ -1,0 +1,104 @@
+//! Gathers what ripgrep's searcher finds in one file: matches with the lines around them.
+
+use std::collections::VecDeque;
+use std::io;
+
+use grep_matcher::Matcher as _;
+use grep_regex::RegexMatcher;
+use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
+
+use super::search::Match;
+
+/// What of a long line is shown, around the match.
+const LINE: usize = 1000;
+const LEAD: usize = 200;
+
+pub struct Gather<'a> {
+    pub path: &'a str,
+    pub matcher: &'a RegexMatcher,
+    pub context: usize,
+    /// How many more matches are wanted.
+    pub room: usize,
+    pub found: Vec<Match>,
+    /// There was a match for which there was no room.
+    pub more: bool,
+    /// It is not text after all; what was found in it means nothing.
+    pub binary: bool,
+    /// The last lines, for what comes before a match.
+    recent: VecDeque<(u64, String)>,
+}
+
+impl<'a> Gather<'a> {
+    pub fn new(path: &'a str, matcher: &'a RegexMatcher, context: usize, room: usize) -> Self {
+        let (found, recent) = (Vec::new(), VecDeque::new());
+        Gather { path, matcher, context, room, found, more: false, binary: false, recent }
+    }
+
+    /// A line passes by: it comes after some matches and before others. Says whether more is wanted.
+    fn line(&mut self, number: u64, text: String) -> bool {
+        let context = self.context as u64;
+        let waiting = self.found.iter_mut().rev().take_while(|found| number <= found.line + context);
+        let mut waited_for = false;
+        for found in waiting.filter(|found| found.line < number) {
+            found.after.push(text.clone());
+            waited_for |= number < found.line + context;
+        }
+        self.recent.push_back((number, text));
+        if self.recent.len() > self.context {
+            self.recent.pop_front();
+        }
+        !self.more || waited_for
+    }
+}
+
+impl Sink for Gather<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _searcher: &Searcher, line: &SinkMatch<'_>) -> io::Result<bool> {
+        let number = line.line_number().unwrap_or(0);
+        let bytes = trimmed(line.bytes());
+        let start = self.matcher.find(bytes).ok().flatten().map_or(0, |found| found.start());
+        if self.found.len() >= self.room {
+            self.more = true;
+            return Ok(self.line(number, shown(bytes, start)));
+        }
+        let near = |at: &u64| *at + self.context as u64 >= number;
+        let before = self.recent.iter().filter(|(at, _)| near(at)).map(|(_, text)| text.clone()).collect();
+        let column = String::from_utf8_lossy(&bytes[..start]).chars().count() as u64 + 1;
+        let text = shown(bytes, start);
+        let wanted = self.line(number, text.clone());
+        self.found.push(Match { path: self.path.to_owned(), line: number, column, text, before, after: vec![] });
+        Ok(wanted)
+    }
+
+    fn context(&mut self, _searcher: &Searcher, line: &SinkContext<'_>) -> io::Result<bool> {
+        Ok(self.line(line.line_number().unwrap_or(0), shown(trimmed(line.bytes()), 0)))
+    }
+
+    fn binary_data(&mut self, _searcher: &Searcher, _offset: u64) -> io::Result<bool> {
+        self.binary = true;
+        Ok(false)
+    }
+
+    fn finish(&mut self, _searcher: &Searcher, finish: &SinkFinish) -> io::Result<()> {
+        self.binary |= finish.binary_byte_offset().is_some();
+        Ok(())
+    }
+}
+
+fn trimmed(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// A line as text; of a very long one the part around the match.
+fn shown(line: &[u8], start: usize) -> String {
+    if line.len() <= LINE {
+        return String::from_utf8_lossy(line).into_owned();
+    }
+    let text = String::from_utf8_lossy(line);
+    let from = text.floor_char_boundary(start.saturating_sub(LEAD));
+    let to = text.floor_char_boundary(from + LINE);
+    let (before, after) = (if from > 0 { "…" } else { "" }, if to < text.len() { "…" } else { "" });
+    format!("{before}{}{after}", &text[from..to])
+}

@@ -1,0 +1,263 @@
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::search::{Match, search};
+use super::*;
+
+fn query(text: &str) -> Query {
+    let text = text.to_owned();
+    Query { text, path: None, regex: false, case_sensitive: false, glob: None, context: 0, max_results: 200 }
+}
+
+fn put(dir: &Path, path: &str, text: impl AsRef<[u8]>) {
+    let path = dir.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn tree() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path();
+    put(root, "src/main.rs", "fn main() {\n    let größe = 1; // TODO\n}\n");
+    put(root, "src/lib.rs", "pub fn main_like() {}\r\n// todo: nothing\r\n");
+    put(root, "README.md", "main page\n");
+    put(root, "target/out.rs", "fn main() {}\n");
+    put(root, "notes/keep.log", "main\n");
+    put(root, "notes/drop.log", "main\n");
+    put(root, ".hidden/x.rs", "fn main() {}\n");
+    put(root, ".gitignore", "/target\n*.log\n!keep.log\n");
+    put(root, "binary", b"fn main\0\x01\x02");
+    put(root, "late-binary", [b"fn main\n".repeat(20_000), b"\0".to_vec()].concat());
+    dir
+}
+
+fn roots(dir: &Path) -> Vec<Root> {
+    vec![Root { at: "/projects/here/fs".to_owned(), dir: dir.to_owned() }]
+}
+
+fn run(dir: &Path, query: &Query) -> Result<Found> {
+    search(&roots(dir), query, &Watch { stopped: &|| false, may: &|_| true, progress: &|_, _| {} })
+}
+
+fn lines(found: Result<Found>) -> Vec<String> {
+    let shown = |it: &Match| {
+        format!("{}:{}:{}:{}", it.path.trim_start_matches("/projects/here/fs/"), it.line, it.column, it.text)
+    };
+    match found {
+        Ok(found) => found.matches.iter().map(shown).chain(found.truncated.then(|| "…".to_owned())).collect(),
+        Err(err) => vec![format!("! {}: {err}", err.code.name())],
+    }
+}
+
+#[test]
+fn lines_are_found_in_order_without_what_is_ignored() {
+    let dir = tree();
+    let check = |change: &dyn Fn(&mut Query), expected: &[&str]| {
+        let mut query = query("main");
+        change(&mut query);
+        assert_eq!(lines(run(dir.path(), &query)), expected, "{query:?}");
+    };
+    let all = [
+        "README.md:1:1:main page",
+        "notes/keep.log:1:1:main",
+        "src/lib.rs:1:8:pub fn main_like() {}",
+        "src/main.rs:1:4:fn main() {",
+    ];
+    check(&|_| {}, &all);
+    check(&|query| query.text = "MAIN".into(), &all);
+    check(&|query| (query.text, query.case_sensitive) = ("MAIN".into(), true), &[]);
+    check(&|query| query.glob = Some("*.rs".into()), &all[2..]);
+    check(&|query| query.glob = Some("!*.rs".into()), &all[..2]);
+    check(&|query| query.glob = Some("src/*.rs".into()), &all[2..]);
+    check(&|query| query.glob = Some("**/keep.*".into()), &all[1..2]);
+    check(&|query| query.glob = Some("/*".into()), &all[..1]);
+    check(&|query| query.path = Some("src".into()), &all[2..]);
+    check(&|query| query.path = Some("/projects/here/fs/src/main.rs".into()), &all[3..]);
+    check(&|query| query.path = Some("projects/here".into()), &all);
+    check(&|query| query.max_results = 2, &[all[0], all[1], "…"]);
+    check(&|query| query.max_results = 4, &all);
+    check(&|query| query.text = "main() {".into(), &["src/main.rs:1:4:fn main() {"]);
+    check(&|query| query.text = "größe".into(), &["src/main.rs:2:9:    let größe = 1; // TODO"]);
+    check(
+        &|query| query.text = "todo".into(),
+        &["src/lib.rs:2:4:// todo: nothing", "src/main.rs:2:23:    let größe = 1; // TODO"],
+    );
+    check(&|query| (query.text, query.regex) = (r"^\w+\s\w+$".into(), true), &["README.md:1:1:main page"]);
+    // What is named is searched, though a rule of the directory above leaves it out.
+    check(&|query| query.path = Some("target".into()), &["target/out.rs:1:4:fn main() {}"]);
+    check(&|query| query.path = Some("notes".into()), &["notes/keep.log:1:1:main"]);
+    check(&|query| query.path = Some("notes/drop.log".into()), &["notes/drop.log:1:1:main"]);
+}
+
+#[test]
+fn what_cannot_be_searched_is_refused_with_the_reason() {
+    let dir = tree();
+    let check = |change: &dyn Fn(&mut Query), expected: &str| {
+        let mut query = query("main");
+        change(&mut query);
+        assert_eq!(lines(run(dir.path(), &query)), [expected], "{query:?}");
+    };
+    check(&|query| query.text = String::new(), "! invalid_payload: query must not be empty");
+    check(
+        &|query| query.text = "a\nb".into(),
+        "! invalid_payload: query must be a single line: lines are searched one by one",
+    );
+    check(
+        &|query| (query.text, query.regex) = ("(".into(), true),
+        "! invalid_payload: query is no regular expression: unclosed group; without \"regex\": true it is taken literally",
+    );
+    check(
+        &|query| query.glob = Some("[".into()),
+        "! invalid_payload: glob \"[\" is none: unclosed character class; missing ']'",
+    );
+    check(&|query| query.path = Some("absent".into()), "! not_found: there is no absent in this agent's projects");
+    check(
+        &|query| query.path = Some("/etc".into()),
+        "! forbidden: /etc is not in this agent's projects; what can be searched is /projects/here/fs",
+    );
+    check(
+        &|query| (query.text, query.regex) = ("(a{1000}){1000}".into(), true),
+        "! invalid_payload: query is no regular expression: Compiled regex exceeds size limit of 10485760 bytes.; without \"regex\": true it is taken literally",
+    );
+}
+
+#[test]
+fn each_match_has_the_lines_around_it() {
+    let dir = tempfile::tempdir().unwrap();
+    put(dir.path(), "a", "1\n2 x\n3\n4 x\n5\n6\n7\n8 x\n");
+    let around = |context, max_results| {
+        let found = run(dir.path(), &Query { context, max_results, ..query("x") }).unwrap();
+        let shown = |it: &Match| format!("[{}] {} [{}]", it.before.join(","), it.line, it.after.join(","));
+        found.matches.iter().map(shown).collect::<Vec<_>>()
+    };
+    assert_eq!(around(0, 9), ["[] 2 []", "[] 4 []", "[] 8 []"]);
+    assert_eq!(around(1, 9), ["[1] 2 [3]", "[3] 4 [5]", "[7] 8 []"]);
+    assert_eq!(around(2, 9), ["[1] 2 [3,4 x]", "[2 x,3] 4 [5,6]", "[6,7] 8 []"]);
+    assert_eq!(around(3, 1), ["[1] 2 [3,4 x,5]"]);
+}
+
+#[test]
+fn nothing_outside_is_read_and_nothing_waits() {
+    let dir = tempfile::tempdir().unwrap();
+    let inside = dir.path().join("in");
+    put(dir.path(), "secret/x", "main\n");
+    put(&inside, "a", "main\n");
+    std::os::unix::fs::symlink("../secret", inside.join("dir")).unwrap();
+    std::os::unix::fs::symlink("../secret/x", inside.join("file")).unwrap();
+    nix::unistd::mkfifo(&inside.join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    nix::unistd::mkfifo(&inside.join(".gitignore"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert_eq!(lines(run(&inside, &query("main"))), ["a:1:1:main"]);
+    for path in ["dir/x", "file"] {
+        let found = run(&inside, &Query { path: Some(path.into()), ..query("main") });
+        assert_eq!(found.unwrap_err().code, crate::error::Code::Forbidden, "{path}");
+    }
+}
+
+#[test]
+fn what_the_caller_may_not_read_is_not_searched() {
+    let dir = tree();
+    let may = |path: &str| !path.starts_with("/projects/here/fs/src");
+    let watch = Watch { stopped: &|| false, may: &may, progress: &|_, _| {} };
+    let found = search(&roots(dir.path()), &query("main"), &watch);
+    assert_eq!(lines(found), ["README.md:1:1:main page", "notes/keep.log:1:1:main"]);
+    let named = search(&roots(dir.path()), &Query { path: Some("src".into()), ..query("main") }, &watch);
+    assert_eq!(named.unwrap_err().code, crate::error::Code::Forbidden);
+}
+
+#[test]
+fn a_bind_inside_another_is_searched_once_and_under_its_own_name() {
+    let dir = tempfile::tempdir().unwrap();
+    put(dir.path(), "base/a", "main\n");
+    put(dir.path(), "base/lib/hidden-by-the-bind", "main\n");
+    put(dir.path(), "other/b", "main\n");
+    let root = |at: &str, below: &str| Root { at: at.to_owned(), dir: dir.path().join(below) };
+    let roots = [root("/projects/here/fs", "base"), root("/projects/here/fs/lib", "other")];
+    let found = search(&roots, &query("main"), &Watch { stopped: &|| false, may: &|_| true, progress: &|_, _| {} });
+    assert_eq!(lines(found), ["a:1:1:main", "lib/b:1:1:main"]);
+}
+
+#[test]
+fn a_search_tells_how_far_it_is_and_stops_when_told() {
+    let dir = tempfile::tempdir().unwrap();
+    for number in 0..600 {
+        put(dir.path(), &format!("{number:03}"), "main\n");
+    }
+    let told = RefCell::new(Vec::new());
+    let watch =
+        Watch { stopped: &|| false, may: &|_| true, progress: &|files, found| told.borrow_mut().push((files, found)) };
+    let found = search(&roots(dir.path()), &Query { max_results: 5000, ..query("main") }, &watch).unwrap();
+    assert_eq!((found.matches.len(), found.files_searched), (600, 600));
+    assert_eq!(*told.borrow(), [(1, 1), (257, 257), (513, 513)]);
+
+    let asked = std::sync::atomic::AtomicU64::new(0);
+    let stopped = || asked.fetch_add(1, Ordering::Relaxed) >= 300;
+    let seen = Cell::new(0);
+    let watch = Watch {
+        stopped: &stopped,
+        may: &|_| {
+            seen.set(seen.get() + 1);
+            true
+        },
+        progress: &|_, _| {},
+    };
+    let error = search(&roots(dir.path()), &query("nothing"), &watch).unwrap_err();
+    assert_eq!(error.code, crate::error::Code::Cancelled);
+    assert!(seen.get() < 300, "stopped after {} files", seen.get());
+}
+
+#[test]
+fn a_large_file_without_a_match_is_left_in_the_middle() {
+    let dir = tempfile::tempdir().unwrap();
+    put(dir.path(), "big", "some line\n".repeat(400_000));
+    let asked = std::sync::atomic::AtomicU64::new(0);
+    let stopped = || asked.fetch_add(1, Ordering::Relaxed) >= 10;
+    let watch = Watch { stopped: &stopped, may: &|_| true, progress: &|_, _| {} };
+    assert_eq!(search(&roots(dir.path()), &query("nothing"), &watch).unwrap_err().code, crate::error::Code::Cancelled);
+}
+
+#[test]
+fn long_lines_are_shown_around_the_match_and_many_make_no_flood() {
+    let dir = tempfile::tempdir().unwrap();
+    put(dir.path(), "min.js", format!("{}needle{}", "é".repeat(100_000), "y".repeat(100_000)));
+    let found = run(dir.path(), &query("needle")).unwrap();
+    let line = &found.matches[0];
+    assert_eq!(line.column, 100_001);
+    assert!(line.text.len() < 1100 && line.text.contains("needle") && line.text.starts_with('…'), "{}", line.text);
+    put(dir.path(), "many", format!("{} needle\n", "z".repeat(900)).repeat(20_000));
+    let many = run(dir.path(), &Query { max_results: 5000, context: 50, ..query("needle") }).unwrap();
+    assert!(many.truncated && many.matches.len() < 200, "{}", many.matches.len());
+}
+
+#[test]
+fn the_contract_is_whole() {
+    let contract =
+        crate::contract::Contract::of::<Command, Found>(SearchCode::NAME, SearchCode::ABOUT, SearchCode::operations());
+    let contract = contract.unwrap();
+    let refused = |value| contract.check("search", &value).unwrap_err().message;
+    assert_eq!(refused(json!({"query": "x", "max_results": 0})), "search: max_results: must be at least 1, not 0");
+    assert_eq!(refused(json!({"query": "x", "context": 51})), "search: context: must be at most 50, not 51");
+    assert_eq!(
+        refused(json!({"query": "x", "case_senistive": true})),
+        "search: unknown key \"case_senistive\"; did you mean case_sensitive?"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Every line that holds the text is found, and no other.
+    #[test]
+    fn a_literal_is_found_wherever_it_stands(text in "[ab.*(é\n]{0,60}", word in "[ab.*(é]{1,2}") {
+        let dir = tempfile::tempdir().unwrap();
+        put(dir.path(), "file", &text);
+        let found = run(dir.path(), &Query { case_sensitive: true, ..query(&word) }).unwrap();
+        let expected: Vec<u64> = text.lines().enumerate().filter(|(_, line)| line.contains(&word)).map(|(at, _)| at as u64 + 1).collect();
+        prop_assert_eq!(found.matches.iter().map(|it| it.line).collect::<Vec<_>>(), expected);
+        for it in &found.matches {
+            let column = it.text.chars().take(it.column as usize - 1).collect::<String>().len();
+            prop_assert_eq!(it.text.find(&word), Some(column));
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The house as its inhabitants see it: sessions on real mounts.
+
+mod common;
+mod fuse_files;
+mod workshop;
