@@ -2,6 +2,7 @@
 //!
 //! A new one is a module here and a line in [`all`].
 
+mod chat;
 pub mod memory;
 pub mod phases;
 pub mod prompts;
@@ -26,6 +27,8 @@ pub fn all(_world: &World) -> Result<Vec<Arc<dyn Serve>>> {
 }
 
 /// What stands in an agent's directory without being a service.
-pub fn rooms(_world: &World) -> Result<Vec<(String, Node)>> {
-    Ok(vec![])
+pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
+    let chat = chat::open(world)?;
+    let thoughts = chat.mind().thoughts.directory();
+    Ok(vec![("chat".to_owned(), Node::dir(chat.directory())), ("thoughts".to_owned(), Node::dir(thoughts))])
 }
