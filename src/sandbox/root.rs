@@ -100,10 +100,11 @@ fn device_trees() -> Result<Vec<Tree>> {
     for (source, target) in names.filter(|(source, _)| source.exists()) {
         trees.push(take(&source, &target, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC)?);
     }
-    if nix::unistd::isatty(std::io::stdin()).unwrap_or(false) {
+    if nix::unistd::isatty(std::io::stdin()).unwrap_or(false)
+        && let Ok(named) = fs::read_link("/proc/self/fd/0")
+    {
         // The terminal's own name lies in the host's /dev/pts, which is not here; as a console `tty` finds it.
-        let named = Path::new("/proc/self/fd/0");
-        trees.extend(take(named, Path::new("dev/console"), libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC));
+        trees.extend(take(&named, Path::new("dev/console"), libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC));
     }
     Ok(trees)
 }

@@ -2,7 +2,13 @@
 //!
 //! A new one is a module here and a line in [`all`].
 
-mod chat;
+/// What stands in an agent's directory without being a service, a line each.
+pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
+    let chat = chat::open(world)?;
+    Ok(vec![
+        ("chat".to_owned(), Node::dir(chat.directory())),
+        ("thoughts".to_owned(), Node::dir(chat.mind().thoughts.directory())),
+    ])
 pub mod memory;
 pub mod phases;
 pub mod prompts;
@@ -15,20 +21,32 @@ mod world;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::service::Serve;
+use crate::service::{Serve, typed};
 use crate::vfs::Node;
 
+use search_code::SearchCode;
 pub use shared::Shared;
 pub use world::World;
 
-/// Every service of one agent.
-pub fn all(_world: &World) -> Result<Vec<Arc<dyn Serve>>> {
-    Ok(vec![])
+/// Every service of one agent, a line each.
+pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
+    Ok(vec![
+        typed(SearchCode::of(world))?, //
+        memory::served(world)?,
+    ])
 }
 
+<<<<<<< HEAD
 /// What stands in an agent's directory without being a service.
 pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
     let chat = chat::open(world)?;
     let thoughts = chat.mind().thoughts.directory();
     Ok(vec![("chat".to_owned(), Node::dir(chat.directory())), ("thoughts".to_owned(), Node::dir(thoughts))])
+=======
+/// What stands in an agent's directory without being a service, a line each.
+pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
+    let _ = world;
+    let rooms: Vec<(String, Node)> = Vec::new();
+    Ok(rooms)
+>>>>>>> main
 }

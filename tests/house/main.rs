@@ -2,4 +2,6 @@
 
 mod common;
 mod fuse_files;
+mod house;
+mod sessions;
 mod workshop;

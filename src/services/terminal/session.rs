@@ -273,8 +273,11 @@ async fn listen(session: Arc<Session>, mut running: Running) {
     }
     let ended = match ended {
         Some(ended) => ended,
-        // The terminal is closed but the shell lives on without it: nobody could reach it.
-        None => running.kill().await.unwrap_or(Ended::KILLED),
+        // The shell closes its terminal before we hear how it ended. One that lives on without could not be reached.
+        None => match tokio::time::timeout(Duration::from_secs(5), running.wait()).await {
+            Ok(how) => how.unwrap_or(Ended::KILLED),
+            Err(_) => running.kill().await.unwrap_or(Ended::KILLED),
+        },
     };
     {
         let mut facts = session.held();
