@@ -2,7 +2,13 @@
 //!
 //! A new one is a module here and a line in [`all`].
 
-pub mod dm;
+/// What stands in an agent's directory without being a service, a line each.
+pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
+    let chat = chat::open(world)?;
+    Ok(vec![
+        ("chat".to_owned(), Node::dir(chat.directory())),
+        ("thoughts".to_owned(), Node::dir(chat.mind().thoughts.directory())),
+    ])
 pub mod memory;
 pub mod phases;
 pub mod prompts;
@@ -30,9 +36,17 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
     ])
 }
 
+<<<<<<< HEAD
+/// What stands in an agent's directory without being a service.
+pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
+    let chat = chat::open(world)?;
+    let thoughts = chat.mind().thoughts.directory();
+    Ok(vec![("chat".to_owned(), Node::dir(chat.directory())), ("thoughts".to_owned(), Node::dir(thoughts))])
+=======
 /// What stands in an agent's directory without being a service, a line each.
 pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
     let _ = world;
     let rooms: Vec<(String, Node)> = Vec::new();
     Ok(rooms)
+>>>>>>> main
 }
