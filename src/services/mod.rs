@@ -2,6 +2,8 @@
 //!
 //! A new one is a module here and a line in [`all`].
 
+pub mod external;
+pub mod hands;
 pub mod memory;
 pub mod phases;
 pub mod prompts;
@@ -9,6 +11,7 @@ pub mod search_code;
 mod shared;
 pub mod symbols;
 pub mod terminal;
+pub mod web_search;
 mod world;
 
 use std::sync::Arc;
@@ -21,8 +24,10 @@ pub use shared::Shared;
 pub use world::World;
 
 /// Every service of one agent.
-pub fn all(_world: &World) -> Result<Vec<Arc<dyn Serve>>> {
-    Ok(vec![])
+pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
+    let mut all = vec![hands::terminal(world)?, hands::web_search(world)?];
+    all.extend(hands::programs(&world.house, crate::spec::Scope::Agent)?);
+    Ok(all)
 }
 
 /// What stands in an agent's directory without being a service.
