@@ -9,6 +9,8 @@ pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
         ("chat".to_owned(), Node::dir(chat.directory())),
         ("thoughts".to_owned(), Node::dir(chat.mind().thoughts.directory())),
     ])
+pub mod external;
+pub mod hands;
 pub mod memory;
 pub mod phases;
 pub mod prompts;
@@ -16,6 +18,7 @@ pub mod search_code;
 mod shared;
 pub mod symbols;
 pub mod terminal;
+pub mod web_search;
 mod world;
 
 use std::sync::Arc;
@@ -30,23 +33,22 @@ pub use world::World;
 
 /// Every service of one agent, a line each.
 pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
-    Ok(vec![
+    let mut all = vec![
         typed(SearchCode::of(world))?, //
         memory::served(world)?,
-    ])
+        hands::terminal(world)?,
+        hands::web_search(world)?,
+    ];
+    all.extend(hands::programs(&world.house, crate::spec::Scope::Agent)?);
+    Ok(all)
 }
 
-<<<<<<< HEAD
-/// What stands in an agent's directory without being a service.
+/// What stands in an agent's directory without being a service, a line each.
 pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
     let chat = chat::open(world)?;
     let thoughts = chat.mind().thoughts.directory();
-    Ok(vec![("chat".to_owned(), Node::dir(chat.directory())), ("thoughts".to_owned(), Node::dir(thoughts))])
-=======
-/// What stands in an agent's directory without being a service, a line each.
-pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
-    let _ = world;
-    let rooms: Vec<(String, Node)> = Vec::new();
-    Ok(rooms)
->>>>>>> main
+    Ok(vec![
+        ("chat".to_owned(), Node::dir(chat.directory())), //
+        ("thoughts".to_owned(), Node::dir(thoughts)),
+    ])
 }

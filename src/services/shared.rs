@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::prompts::Library;
+use super::terminal::Shells;
 use crate::agent::crew::Crew;
-use crate::services::prompts::Library;
-
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::spec::Spec;
@@ -14,6 +14,8 @@ use crate::store::Store;
 pub struct Shared {
     pub crew: Arc<Crew>,
     pub prompts: Arc<Library>,
+    /// The sessions of all terminals.
+    pub shells: Arc<Shells>,
 }
 
 impl Shared {
@@ -22,6 +24,6 @@ impl Shared {
         let folder = folder.or_else(|| Some(here.join("prompts")).filter(|folder| folder.is_dir()));
         let prompts = Arc::new(Library::open(folder.as_deref()));
         let crew = Arc::new(Crew::new(here, Box::new(|name| std::env::var(name).ok()), None));
-        Ok(Shared { crew, prompts })
+        Ok(Shared { crew, prompts, shells: Arc::default() })
     }
 }
