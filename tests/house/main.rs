@@ -6,5 +6,6 @@ mod fuse_files;
 mod house;
 mod layers;
 mod library;
+mod search_code;
 mod sessions;
 mod workshop;
