@@ -6,6 +6,7 @@ mod fuse_files;
 mod house;
 mod layers;
 mod library;
+mod memory;
 mod search_code;
 mod sessions;
 mod workshop;
