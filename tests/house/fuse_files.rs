@@ -158,7 +158,11 @@ fn a_log_grows_under_its_readers() {
     }
     tail.kill().unwrap();
     tail.wait().unwrap();
-    check(shop.root(), "cat log.txt; stat -c %s log.txt; tail -n 1 log.txt; dd if=log.txt bs=1 skip=4 count=3 status=none", expect![[]]);
+    check(
+        shop.root(),
+        "cat log.txt; stat -c %s log.txt; tail -n 1 log.txt; dd if=log.txt bs=1 skip=4 count=3 status=none",
+        expect![[]],
+    );
 }
 
 #[test]
@@ -198,7 +202,10 @@ try:
 except OSError as e: print(e.strerror)
 "#,
     );
-    assert_eq!(said, "Operation not supported\n! Exception ignored in: <_io.TextIOWrapper name='control/echo.json' mode='w' encoding='UTF-8'>\n! OSError: [Errno 95] Operation not supported\n");
+    assert_eq!(
+        said,
+        "Operation not supported\n! Exception ignored in: <_io.TextIOWrapper name='control/echo.json' mode='w' encoding='UTF-8'>\n! OSError: [Errno 95] Operation not supported\n"
+    );
 }
 
 #[test]
@@ -361,10 +368,8 @@ fn the_view_of_a_process_and_the_view_from_inside_agree() {
     }
     lines.sort();
     files.sort();
-    let bytes: Vec<u8> = files
-        .iter()
-        .flat_map(|path| shop.runtime.block_on(shop.tree.read(&caller, path)).unwrap().to_vec())
-        .collect();
+    let bytes: Vec<u8> =
+        files.iter().flat_map(|path| shop.runtime.block_on(shop.tree.read(&caller, path)).unwrap().to_vec()).collect();
     let sum = session_md5(&bytes);
     assert_eq!(seen, lines.concat() + &sum);
 }
