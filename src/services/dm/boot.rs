@@ -69,7 +69,9 @@ pub fn read(shelf: &dyn Shelf, world: &Cartridge) -> Result<Boot> {
     let agreed = session::field(last, "Panel").is_none_or(|sum| sum == super::delta::apply::sum(&json::render(&panel)));
     if !agreed && let Some(told) = told(shelf)? {
         corrections = session::conflicts(&panel, &told);
-        json::merge(&mut panel, &told);
+        for (key, value) in told.as_object().into_iter().flatten() {
+            panel[key] = value.clone();
+        }
     }
     let profile = shelf.read("PLAYER_PROFILE.md")?.unwrap_or_default();
     let style = preference(&profile, "STYLE").to_owned();

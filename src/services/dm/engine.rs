@@ -7,7 +7,7 @@ use include_dir::{Dir, include_dir};
 use super::mechanics::{combat, governance, social};
 use super::world::Fault;
 
-static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/prompts/dm/engine");
+static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/global-library/dm/engine");
 
 /// The mechanics' tables, read once.
 #[derive(Clone, Debug, Default)]

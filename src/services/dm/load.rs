@@ -140,7 +140,7 @@ pub fn routes(text: &str, head: &str) -> Vec<(Header, Vec<String>)> {
 fn indicators(text: &str, world: &mut Cartridge) {
     for table in md::tables(text) {
         for row in &table.rows {
-            let get = |column| table.get(row, column);
+            let get = |column: &str| table.get(row, column);
             if table.has("indicator") && table.has("min") {
                 let number = |column: &str| get(column).parse::<i64>();
                 match (number("min"), number("max")) {

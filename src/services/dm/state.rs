@@ -313,9 +313,9 @@ impl State {
                 told.extend(self.apply(effect, world)?);
             }
         }
-        for trigger in world.triggers.iter().filter(|trigger| !trigger.once && !self.holds(&trigger.when)) {
-            self.fired.retain(|mark| *mark != trigger.shown);
-        }
+        let armed = world.triggers.iter().filter(|trigger| !trigger.once && !self.holds(&trigger.when));
+        let armed: Vec<&str> = armed.map(|trigger| trigger.shown.as_str()).collect();
+        self.fired.retain(|mark| !armed.contains(&mark.as_str()));
         Ok(told)
     }
 

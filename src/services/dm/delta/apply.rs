@@ -13,12 +13,15 @@ use crate::error::{Error, Result};
 pub enum Change {
     Write { path: String, text: String },
     Append { path: String, text: String },
+    /// Leaves the first bytes: how an append is undone.
+    Cut { path: String, length: usize },
+    Remove { path: String },
 }
 
 impl Change {
     pub fn path(&self) -> &str {
         match self {
-            Change::Write { path, .. } | Change::Append { path, .. } => path,
+            Change::Write { path, .. } | Change::Append { path, .. } | Change::Cut { path, .. } | Change::Remove { path } => path,
         }
     }
 }

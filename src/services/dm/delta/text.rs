@@ -169,7 +169,8 @@ mod tests {
             let plain = |delta: &Delta| match &delta.items[0].what { What::Append(text) | What::Patch { text, .. } => text.trim_end().to_owned() };
             // A line of nothing but blanks comes back empty.
             let trimmed: Vec<&str> = text.trim_end().lines().map(|line| if line.trim().is_empty() { "" } else { line }).collect();
-            prop_assert_eq!(plain(&back), trimmed.join("\n").trim_end());
+            let trimmed = trimmed.join("\n");
+            prop_assert_eq!(plain(&back), trimmed.trim_end());
         }
 
         #[test]

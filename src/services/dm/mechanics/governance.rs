@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_holding_has_the_tier_that_it_fulfils_wholly() {
-        let rules = engine::rules().unwrap().governance;
+        let rules = &engine::rules().unwrap().governance;
         assert_eq!(rules.tier(&SMALL), 3);
         assert_eq!(rules.tier(&Holding { soldiers: 29, ..SMALL }), 2);
         assert_eq!(rules.tier(&Holding { lands: 20, followers: 2000, soldiers: 1000, ..SMALL }), 7);

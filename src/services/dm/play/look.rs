@@ -43,7 +43,8 @@ fn around(play: &mut Play<'_>) -> Result<()> {
     play.out.action = format!("{name} is searched with the eyes, corner by corner.");
     let hidden = concealed(play).next().is_some();
     if play.judged.roll.unwrap_or(hidden || play.found.risk.is_some()) {
-        let tier = match concealed(play).next().and_then(|item| item.number("dc")) {
+        let dc = concealed(play).next().and_then(|item| item.number("dc"));
+        let tier = match dc {
             Some(dc) if play.found.risk.is_none() => play.check_at(&format!("search {name}"), "int", dc as i32),
             _ => play.check(&format!("search {name}"), "int"),
         };
