@@ -76,7 +76,7 @@ pub enum Command {
     /// Asks a model, opens what it asks for, and finds the output in its answer.
     Evaluate {
         open_id: String,
-        /// The agent's own model unless told.
+        /// `KIND[:NAME]` as `--model` takes it, said by the operator; else the agent's own.
         #[serde(default)]
         model: Option<String>,
     },

@@ -28,6 +28,7 @@ pub mod record;
 pub mod render;
 pub mod resources;
 pub mod schema;
+mod served;
 pub mod service;
 pub mod tasks;
 pub mod template;
@@ -41,6 +42,7 @@ pub use fault::{Fault, Kind};
 pub use library::{Library, Origin};
 pub use prompt::Prompt;
 pub use render::Rendered;
+pub use served::served;
 pub use service::{Prompts, Setting};
 pub use tree::PromptTemplate;
 

@@ -22,6 +22,7 @@ use crate::contract::Operation;
 use crate::error::{Error, Result};
 use crate::model::Model;
 use crate::place::Place;
+use crate::policy::Principal;
 use crate::service::{Cx, Office, Service};
 use crate::vfs::Node;
 
@@ -162,6 +163,10 @@ impl Service for Prompts {
 impl Prompts {
     async fn evaluate(&self, cx: &Cx, open_id: &str, model: Option<&str>) -> Result<Value> {
         let opened = self.openings.get(open_id)?;
+        // Which model is asked decides what it costs and what it may read: that is the operator's to say.
+        if model.is_some() && cx.caller.principal != Principal::Operator {
+            return Err(Error::forbidden("only the operator chooses another model"));
+        }
         let choose = self.models.as_ref().ok_or_else(|| Error::unavailable("this agent has no model to ask"))?;
         let model = choose(model)?;
         let hands = Own { cx, opened: &opened };
