@@ -218,8 +218,7 @@ impl Handle for Version {
         if !by_opener {
             return Answer::ok(());
         }
-        if let Draft::Cut { flushed: flushed @ false } =
-            &mut *self.draft.lock().unwrap_or_else(PoisonError::into_inner)
+        if let Draft::Cut { flushed: flushed @ false } = &mut *self.draft.lock().unwrap_or_else(PoisonError::into_inner)
         {
             *flushed = true;
             return Answer::ok(());

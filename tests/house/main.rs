@@ -2,4 +2,7 @@
 
 mod common;
 mod fuse_files;
+mod fuse_mounts;
+mod fuse_polls;
+mod fuse_waits;
 mod workshop;

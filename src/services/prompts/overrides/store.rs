@@ -7,9 +7,9 @@ use super::super::descriptor::text_hash;
 use super::super::fault::Fault;
 use super::super::names;
 use super::super::tree::PromptTemplate;
+use super::Change;
 use super::file::{ExampleEntry, OverrideFile, SectionEntry, TaskEntry, ToolEntry};
 use super::resolve::{self, Resolved};
-use super::Change;
 use crate::error::{Code, Error, Result};
 use crate::place::{Kind, Lock, Place};
 
@@ -161,7 +161,8 @@ fn seeded(template: &PromptTemplate, tag: &str) -> OverrideFile {
     let mut file = OverrideFile::new(&template.ns, &template.key, tag);
     for mark in &descriptor.sections {
         let Some(node) = template.at(&mark.path).map(|index| &template.nodes[index]) else { continue };
-        let source = |text: &Option<super::super::template::Template>| text.as_ref().map(|text| text.source().to_owned());
+        let source =
+            |text: &Option<super::super::template::Template>| text.as_ref().map(|text| text.source().to_owned());
         let entry = SectionEntry {
             path: mark.path.split('/').map(str::to_owned).collect(),
             expected_hash: mark.content_hash.clone(),
