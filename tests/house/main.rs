@@ -3,6 +3,9 @@
 mod common;
 mod contracts;
 mod fuse_files;
+mod fuse_mounts;
+mod fuse_polls;
+mod fuse_waits;
 mod house;
 mod layers;
 mod library;
