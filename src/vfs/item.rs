@@ -126,6 +126,8 @@ impl Version {
             }
             Draft::Opened(latest) => latest.get_mut().unwrap_or_else(PoisonError::into_inner).take(),
         };
+        // What is there already changes the draft before this returns.
+        drop(draft);
         let draft = self.draft.clone();
         begun.unwrap_or_else(|| Answer::refuse(Error::busy("the file is being opened"))).and(move |latest| {
             let (next, outcome) = Draft::changed(latest.to_vec(), change);
@@ -216,8 +218,7 @@ impl Handle for Version {
         if !by_opener {
             return Answer::ok(());
         }
-        if let Draft::Cut { flushed: flushed @ false } =
-            &mut *self.draft.lock().unwrap_or_else(PoisonError::into_inner)
+        if let Draft::Cut { flushed: flushed @ false } = &mut *self.draft.lock().unwrap_or_else(PoisonError::into_inner)
         {
             *flushed = true;
             return Answer::ok(());

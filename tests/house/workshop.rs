@@ -102,7 +102,10 @@ fn tree() -> (Tree, Arc<Knobs>) {
         fired: watch::Sender::new(0),
         heard: Mutex::default(),
         refused: Mutex::default(),
-        item: Arc::new(Shelf { bytes: Mutex::new(("old words\n".into(), SystemTime::UNIX_EPOCH)), bell: Bell::default() }),
+        item: Arc::new(Shelf {
+            bytes: Mutex::new(("old words\n".into(), SystemTime::UNIX_EPOCH)),
+            bell: Bell::default(),
+        }),
         names: Mutex::new(vec!["one".to_owned(), "two".to_owned()]),
         replies: AtomicU64::new(0),
     });

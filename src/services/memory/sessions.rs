@@ -235,7 +235,9 @@ async fn the_file_refuses_what_the_operations_refuse() {
         }
         said += &format!("{op} {answer}\n");
     }
-    check(said, expect![[r#"
+    check(
+        said,
+        expect![[r#"
         ! forbidden: the memory law is write-protected
         ! too_large: at most 1048576 bytes are kept in one item
         ! invalid_payload: a memory is UTF-8 text; byte 0 is not
@@ -254,7 +256,8 @@ async fn the_file_refuses_what_the_operations_refuse() {
         restore {"code":"not_found","message":"the memory open has no version 9; its latest is 2"}
         summarize {"code":"invalid_payload","message":"name 1 to 64 memories to sum up"}
         summarize {"code":"invalid_payload","message":"open cannot be summed up into itself"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[tokio::test]
@@ -304,14 +307,17 @@ async fn above_the_budget_the_oldest_leave_and_an_event_says_so() {
     for event in evicted {
         said += &format!("{} {}\n", event.path, event.payload);
     }
-    check(said, expect![[r#"
+    check(
+        said,
+        expect![[r#"
         active ["b", "a"] 26
         left ["c"] "note, 13 tokens: ten words cost about ten tokens in any such text"
         pinned true []
         loaded ["/agents/self/memory/items/c"]
         /agents/charon/memory/items/a {"memory":"evicted","version":1,"tombstone":"note, 13 tokens: ten words cost about ten tokens in any such text"}
         /agents/charon/memory/items/c {"memory":"evicted","version":1,"tombstone":"note, 13 tokens: ten words cost about ten tokens in any such text"}
-    "#]]);
+    "#]],
+    );
 }
 
 #[tokio::test]
@@ -329,12 +335,15 @@ async fn a_summary_takes_the_place_of_its_sources() {
     said += &home.cat("memory/items/summary-5/content").await;
     let active: Value = serde_json::from_str(&home.cat("memory/active.json").await).unwrap();
     said += &format!("\n{}\n", active["left"]);
-    check(said, expect![[r#"
+    check(
+        said,
+        expect![[r#"
         {"memory_path":"/agents/self/memory/items/sum","version":1,"tokens":4,"sources":["/agents/self/memory/items/a/versions/1","/agents/self/memory/items/core/versions/1"],"evicted":["/agents/self/memory/items/a"],"kept":["/agents/self/memory/items/core"]}
         {"memory_path":"/agents/self/memory/items/summary-5","version":1,"tokens":12,"sources":["/agents/self/memory/items/a/versions/1","/agents/self/memory/items/b/versions/1"],"evicted":["/agents/self/memory/items/b"],"kept":[]}
         charon has 2 of them
         [{"memory_path":"/agents/self/memory/items/b","version":1,"tombstone":"note, 3 tokens: see /agents/self/memory/items/summary-5","left_at_ms":1000},{"memory_path":"/agents/self/memory/items/a","version":1,"tombstone":"note, 3 tokens: see /agents/self/memory/items/sum","left_at_ms":1000}]
-    "#]]);
+    "#]],
+    );
 }
 
 #[tokio::test]

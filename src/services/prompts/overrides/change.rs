@@ -139,7 +139,8 @@ impl Change {
 
 fn contract(template: &PromptTemplate, name: &str, expected: Option<&str>) -> Result<String, Fault> {
     let (_, tool) = template.tool(name).ok_or_else(|| {
-        Fault::overrides(format!("tool '{}' is not registered", super::super::names::clipped(name))).coded(Code::NotFound)
+        Fault::overrides(format!("tool '{}' is not registered", super::super::names::clipped(name)))
+            .coded(Code::NotFound)
     })?;
     if !tool.accepts_overrides {
         return Err(refuses(&format!("tool '{name}'")));

@@ -1,15 +1,18 @@
 //! The files of overrides: `{ns}/{key}/{tag}.json` below one directory. Writes are whole and lasting, and two processes
 //! that write do so one after the other.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::super::descriptor::text_hash;
 use super::super::fault::Fault;
 use super::super::names;
 use super::super::tree::PromptTemplate;
+use super::Change;
 use super::file::{ExampleEntry, OverrideFile, SectionEntry, TaskEntry, ToolEntry};
 use super::resolve::{self, Resolved};
-use super::Change;
 use crate::error::{Code, Error, Result};
 use crate::place::{Kind, Lock, Place};
 
@@ -17,7 +20,19 @@ pub const LATEST: &str = "latest";
 
 pub struct Store {
     place: Place,
+    /// Threads of this process wait here, so that only another process can find the lock taken.
+    turn: Mutex<()>,
 }
+
+/// Held while a file is read, changed and written.
+struct Turn<'a> {
+    _here: MutexGuard<'a, ()>,
+    _everywhere: Lock,
+}
+
+/// How often, and how long apart, another process is waited for.
+const TRIES: usize = 400;
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// What a file holds, without its words.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -34,7 +49,7 @@ pub struct Inspected {
 
 impl Store {
     pub fn new(place: Place) -> Store {
-        Store { place }
+        Store { place, turn: Mutex::new(()) }
     }
 
     /// What applies now. No file, nothing applies.
@@ -144,8 +159,18 @@ impl Store {
         Ok(all)
     }
 
-    fn lock(&self) -> Result<Lock> {
-        self.place.lock(".lock")
+    fn lock(&self) -> Result<Turn<'_>> {
+        let here = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tries = 0;
+        loop {
+            match self.place.lock(".lock") {
+                Err(error) if error.code == Code::Busy && tries < TRIES => {
+                    tries += 1;
+                    std::thread::sleep(PAUSE);
+                }
+                lock => return Ok(Turn { _here: here, _everywhere: lock? }),
+            }
+        }
     }
 }
 
@@ -161,7 +186,8 @@ fn seeded(template: &PromptTemplate, tag: &str) -> OverrideFile {
     let mut file = OverrideFile::new(&template.ns, &template.key, tag);
     for mark in &descriptor.sections {
         let Some(node) = template.at(&mark.path).map(|index| &template.nodes[index]) else { continue };
-        let source = |text: &Option<super::super::template::Template>| text.as_ref().map(|text| text.source().to_owned());
+        let source =
+            |text: &Option<super::super::template::Template>| text.as_ref().map(|text| text.source().to_owned());
         let entry = SectionEntry {
             path: mark.path.split('/').map(str::to_owned).collect(),
             expected_hash: mark.content_hash.clone(),

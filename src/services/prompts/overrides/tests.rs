@@ -59,7 +59,8 @@ fn row_94_what_is_stored_resolves_and_is_gone_after_it_was_deleted() {
     let (template, kept) = (house("Body $v"), kept());
     kept.store.store(&template, "latest", &body("New $v")).unwrap();
     kept.store.store(&template, "latest", &change(json!({"target": "section", "path": "a.b", "body": "bb"}))).unwrap();
-    let file: Value = serde_json::from_slice(&std::fs::read(kept.folder.path().join("t/t/latest.json")).unwrap()).unwrap();
+    let file: Value =
+        serde_json::from_slice(&std::fs::read(kept.folder.path().join("t/t/latest.json")).unwrap()).unwrap();
     assert_eq!(file["version"], 2);
     assert_eq!(file["sections"]["a/b"]["path"], json!(["a", "b"]));
     let read = kept.store.read("t", "t", "latest").unwrap().unwrap();
@@ -86,7 +87,9 @@ fn rows_95_96_a_seed_holds_the_words_as_they_are_and_is_not_made_twice() {
     std::fs::write(kept.folder.path().join("t/t/v1.json"), "{").unwrap();
     assert!(said(kept.store.seed(&template, "v1")).contains("failed to parse the override file t/t/v1.json"));
     let mut stale = OverrideFile::new("t", "t", "v1");
-    stale.sections.insert("a".to_owned(), file::SectionEntry { expected_hash: "0".repeat(64), ..seed.sections["a"].clone() });
+    stale
+        .sections
+        .insert("a".to_owned(), file::SectionEntry { expected_hash: "0".repeat(64), ..seed.sections["a"].clone() });
     std::fs::write(kept.folder.path().join("t/t/v1.json"), stale.bytes()).unwrap();
     assert!(said(kept.store.seed(&template, "v1")).contains("could not be resolved"));
 }
@@ -99,7 +102,10 @@ fn row_97_what_was_written_for_another_text_does_not_apply_and_is_listed() {
     let resolved = kept.store.resolve(&new, "latest").unwrap();
     assert!(resolved.overrides.is_empty());
     assert_eq!(resolved.stale.len(), 1);
-    assert_eq!((resolved.stale[0].target.as_str(), resolved.stale[0].reason.as_str()), ("a", "the section has changed"));
+    assert_eq!(
+        (resolved.stale[0].target.as_str(), resolved.stale[0].reason.as_str()),
+        ("a", "the section has changed")
+    );
     // Another store beside it keeps the stale one in the file.
     kept.store.store(&new, "latest", &change(json!({"target": "section", "path": "a/b", "body": "bb"}))).unwrap();
     assert_eq!(kept.store.resolve(&new, "latest").unwrap().stale.len(), 1);
@@ -153,22 +159,67 @@ fn row_99_a_malformed_file_is_an_error_that_names_it() {
 fn rows_100_101_104_a_write_has_to_fit_the_prompt_as_it_is() {
     let (template, kept) = (house("Body $v"), kept());
     let rows = [
-        (json!({"target": "section", "path": "zz", "body": "x"}), "not_found: section 'zz' does not exist in this prompt"),
-        (json!({"target": "section", "path": "fixed", "body": "x"}), "not_permitted: section 'fixed' does not accept overrides (section"),
-        (json!({"target": "section", "path": "tasks", "body": "x"}), "invalid_payload: section 'tasks' has no text to override"),
-        (json!({"target": "section", "path": "a", "body": "x", "expected_hash": "00"}), "conflict: hash mismatch for section 'a'"),
-        (json!({"target": "section", "path": "a", "body": "$oops"}), "invalid_payload: override of t/t/a, body:1:1: template references unknown"),
-        (json!({"target": "section", "path": "a", "body": "$5"}), "invalid_payload: override of t/t/a, body:1:1: malformed placeholder"),
-        (json!({"target": "section", "path": "a/b", "body": "x", "visibility": "summary"}), "invalid_payload: summary visibility is chosen"),
+        (
+            json!({"target": "section", "path": "zz", "body": "x"}),
+            "not_found: section 'zz' does not exist in this prompt",
+        ),
+        (
+            json!({"target": "section", "path": "fixed", "body": "x"}),
+            "not_permitted: section 'fixed' does not accept overrides (section",
+        ),
+        (
+            json!({"target": "section", "path": "tasks", "body": "x"}),
+            "invalid_payload: section 'tasks' has no text to override",
+        ),
+        (
+            json!({"target": "section", "path": "a", "body": "x", "expected_hash": "00"}),
+            "conflict: hash mismatch for section 'a'",
+        ),
+        (
+            json!({"target": "section", "path": "a", "body": "$oops"}),
+            "invalid_payload: override of t/t/a, body:1:1: template references unknown",
+        ),
+        (
+            json!({"target": "section", "path": "a", "body": "$5"}),
+            "invalid_payload: override of t/t/a, body:1:1: malformed placeholder",
+        ),
+        (
+            json!({"target": "section", "path": "a/b", "body": "x", "visibility": "summary"}),
+            "invalid_payload: summary visibility is chosen",
+        ),
         (json!({"target": "tool", "name": "x.none"}), "not_found: tool 'x.none' is not registered"),
-        (json!({"target": "tool", "name": "x.fixed", "description": "x"}), "not_permitted: tool 'x.fixed' does not accept overrides"),
-        (json!({"target": "tool", "name": "x.find", "description": "é"}), "invalid_payload: the description of tool 'x.find' must be one"),
-        (json!({"target": "tool", "name": "x.find", "expected_hash": "00"}), "conflict: hash mismatch for tool 'x.find'"),
-        (json!({"target": "tool", "name": "x.find", "param_descriptions": {"zz": "x"}}), "invalid_payload: tool 'x.find' has no parameter 'zz'"),
-        (json!({"target": "tool_example", "name": "x.find", "index": 4, "example": {"description": "d"}}), "not_found: tool 'x.find' has no example 4"),
-        (json!({"target": "tool_example", "name": "x.find", "index": 0, "example": {"description": "d", "input": {}}}), "invalid_payload: the input of an example"),
-        (json!({"target": "task_example", "path": "tasks", "index": 7, "example": {"key": "k", "objective": "o", "outcome": "x", "steps": []}}), "not_found: section 'tasks' has no task example 7"),
-        (json!({"target": "task_example", "path": "tasks", "index": 0, "example": {"key": "k", "objective": "o", "outcome": "x", "steps": []}}), "invalid_payload: task example 'k' has no steps"),
+        (
+            json!({"target": "tool", "name": "x.fixed", "description": "x"}),
+            "not_permitted: tool 'x.fixed' does not accept overrides",
+        ),
+        (
+            json!({"target": "tool", "name": "x.find", "description": "é"}),
+            "invalid_payload: the description of tool 'x.find' must be one",
+        ),
+        (
+            json!({"target": "tool", "name": "x.find", "expected_hash": "00"}),
+            "conflict: hash mismatch for tool 'x.find'",
+        ),
+        (
+            json!({"target": "tool", "name": "x.find", "param_descriptions": {"zz": "x"}}),
+            "invalid_payload: tool 'x.find' has no parameter 'zz'",
+        ),
+        (
+            json!({"target": "tool_example", "name": "x.find", "index": 4, "example": {"description": "d"}}),
+            "not_found: tool 'x.find' has no example 4",
+        ),
+        (
+            json!({"target": "tool_example", "name": "x.find", "index": 0, "example": {"description": "d", "input": {}}}),
+            "invalid_payload: the input of an example",
+        ),
+        (
+            json!({"target": "task_example", "path": "tasks", "index": 7, "example": {"key": "k", "objective": "o", "outcome": "x", "steps": []}}),
+            "not_found: section 'tasks' has no task example 7",
+        ),
+        (
+            json!({"target": "task_example", "path": "tasks", "index": 0, "example": {"key": "k", "objective": "o", "outcome": "x", "steps": []}}),
+            "invalid_payload: task example 'k' has no steps",
+        ),
     ];
     for (written, expected) in rows {
         let got = said(kept.store.store(&template, "latest", &change(written.clone())));
@@ -193,7 +244,9 @@ fn row_102_all_five_targets_are_seen_when_the_prompt_is_rendered() {
     let (template, kept) = (house("Body $v"), kept());
     let put = |value: Value| kept.store.store(&template, "latest", &change(value)).map(drop).unwrap();
     put(json!({"target": "section", "path": "a", "body": "Other $v", "summary": "brief $v"}));
-    put(json!({"target": "tool", "name": "x.find", "description": "Seeks.", "param_descriptions": {"q": "The thing."}}));
+    put(
+        json!({"target": "tool", "name": "x.find", "description": "Seeks.", "param_descriptions": {"q": "The thing."}}),
+    );
     put(json!({"target": "tool_example", "name": "x.find", "index": 0,
         "example": {"description": "Two", "input": {"q": "z"}, "output": "w"}}));
     put(json!({"target": "task_example", "path": "tasks", "index": 0, "example": {"key": "k", "objective": "Do more",
@@ -229,7 +282,11 @@ fn row_105_many_writers_leave_a_whole_file() {
             });
         }
     });
-    assert_eq!(kept.store.read("t", "t", "latest").unwrap().unwrap().sections.len(), 2, "no writer lost the other's entry");
+    assert_eq!(
+        kept.store.read("t", "t", "latest").unwrap().unwrap().sections.len(),
+        2,
+        "no writer lost the other's entry"
+    );
 }
 
 #[test]
