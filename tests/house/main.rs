@@ -2,6 +2,7 @@
 
 mod common;
 mod contracts;
+mod dm;
 mod fuse_files;
 mod house;
 mod layers;
