@@ -6,5 +6,8 @@ mod dm;
 mod fuse_files;
 mod house;
 mod layers;
+mod library;
+mod memory;
+mod search_code;
 mod sessions;
 mod workshop;

@@ -120,7 +120,7 @@ pub(super) fn campaign(table: &Arc<Table>, id: &str) -> Node {
         });
         here = here.file(name, file);
     }
-    here.with("sessions", Node::Dir(table.sitting(id).sessions.clone()))
+    Node::dir(here.with("sessions", Node::Dir(table.sitting(id).sessions.clone())))
 }
 
 /// What came of the last input. Waits while a turn is under way; a refusal is shown and nothing else has changed.

@@ -10,6 +10,7 @@ use super::super::act::{Act, Done};
 use super::super::init;
 use super::super::input::{Control, Input, parse};
 use super::super::narrator::{Narrator, brief};
+use super::super::shelf::Shelf as _;
 use super::super::store::{Hall, Save};
 use super::super::tools::{self, Call, Role, run};
 use super::super::turn::ready;
