@@ -31,6 +31,7 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
     let mut all = vec![
         typed(SearchCode::of(world))?, //
         memory::served(world)?,
+        dm::service::served(world)?,
         hands::terminal(world)?,
         hands::web_search(world)?,
     ];

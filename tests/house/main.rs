@@ -2,6 +2,7 @@
 
 mod common;
 mod contracts;
+mod dm;
 mod fuse_files;
 mod fuse_mounts;
 mod fuse_polls;
