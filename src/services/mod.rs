@@ -34,6 +34,8 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
         dm::service::served(world)?,
         hands::terminal(world)?,
         hands::web_search(world)?,
+        symbols::open::served(world)?,
+        phases::open::served(world)?,
     ];
     all.extend(hands::programs(&world.house, crate::spec::Scope::Agent)?);
     Ok(all)

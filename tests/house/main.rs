@@ -11,6 +11,7 @@ mod house;
 mod layers;
 mod library;
 mod memory;
+mod phases;
 mod search_code;
 mod sessions;
 mod workshop;

@@ -9,13 +9,16 @@ use rand::RngCore;
 use super::history::Histories;
 use super::run::Engine;
 use super::service::Phases;
-use super::speaker::{Question, Speaker};
+use super::speaker::{Guide, Question, Speaker};
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::model::{Ask, Message, Model};
+use crate::service::{Serve, typed};
+use crate::services::World;
 use crate::services::prompts::Library;
 use crate::services::symbols::catalogue;
 use crate::services::symbols::shelf::Shelf;
+use crate::spec::ModelKind;
 use crate::store::Store;
 
 /// Where a key for histories may be given instead of a file.
@@ -34,6 +37,37 @@ pub struct Parts {
     pub window: usize,
     /// The tokens that one run may read and write.
     pub tokens_a_run: usize,
+}
+
+/// The service for one agent of the house. Without a model that can be asked, the guide answers.
+pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
+    let house = &world.house;
+    let model = house.spec.model_of(&world.spec);
+    // A script holds the turns of a chat; phases that took its lines would spoil it.
+    let asked = if model.kind == ModelKind::Script {
+        None
+    } else {
+        house.shared.crew.settings(&world.agent, &model, &world.spec.limits)?.model
+    };
+    let speaker: Arc<dyn Speaker> = match asked {
+        Some(model) => Arc::new(Spoken(model)),
+        None => Arc::new(Guide),
+    };
+    let parts = Parts {
+        library: house.shared.prompts.clone(),
+        shelf: house.shared.symbols.clone(),
+        speaker,
+        store: house.store.clone(),
+        clock: house.clock.clone(),
+        window: window(model.context_tokens as usize),
+        tokens_a_run: world.spec.limits.tokens as usize,
+    };
+    typed(open(&world.home, &world.agent, parts)?)
+}
+
+/// What a prompt may have of a model's window: the rest is for its answer.
+fn window(context_tokens: usize) -> usize {
+    context_tokens.saturating_sub((ANSWER as usize).min(context_tokens / 4))
 }
 
 /// Opens the phases of `agent`, whose histories lie under `home`.
