@@ -2,13 +2,9 @@
 //!
 //! A new one is a module here and a line in [`all`].
 
-/// What stands in an agent's directory without being a service, a line each.
-pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
-    let chat = chat::open(world)?;
-    Ok(vec![
-        ("chat".to_owned(), Node::dir(chat.directory())),
-        ("thoughts".to_owned(), Node::dir(chat.mind().thoughts.directory())),
-    ])
+pub mod agents;
+mod chat;
+pub mod dm;
 pub mod memory;
 pub mod phases;
 pub mod prompts;
@@ -33,20 +29,15 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
     Ok(vec![
         typed(SearchCode::of(world))?, //
         memory::served(world)?,
+        typed(agents::Agents::of(world))?,
     ])
 }
 
-<<<<<<< HEAD
-/// What stands in an agent's directory without being a service.
-pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
-    let chat = chat::open(world)?;
-    let thoughts = chat.mind().thoughts.directory();
-    Ok(vec![("chat".to_owned(), Node::dir(chat.directory())), ("thoughts".to_owned(), Node::dir(thoughts))])
-=======
 /// What stands in an agent's directory without being a service, a line each.
 pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
-    let _ = world;
-    let rooms: Vec<(String, Node)> = Vec::new();
-    Ok(rooms)
->>>>>>> main
+    let chat = chat::open(world)?;
+    Ok(vec![
+        ("chat".to_owned(), Node::dir(chat.directory())),
+        ("thoughts".to_owned(), Node::dir(chat.mind().thoughts.directory())),
+    ])
 }
