@@ -36,6 +36,7 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
         hands::web_search(world)?,
         symbols::open::served(world)?,
         phases::open::served(world)?,
+        typed(agents::Agents::of(world))?,
     ];
     all.extend(hands::programs(&world.house, crate::spec::Scope::Agent)?);
     Ok(all)
