@@ -2,13 +2,7 @@
 //!
 //! A new one is a module here and a line in [`all`].
 
-/// What stands in an agent's directory without being a service, a line each.
-pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
-    let chat = chat::open(world)?;
-    Ok(vec![
-        ("chat".to_owned(), Node::dir(chat.directory())),
-        ("thoughts".to_owned(), Node::dir(chat.mind().thoughts.directory())),
-    ])
+mod chat;
 pub mod external;
 pub mod hands;
 pub mod memory;
@@ -36,6 +30,7 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
     let mut all = vec![
         typed(SearchCode::of(world))?, //
         memory::served(world)?,
+        prompts::served(world)?,
         hands::terminal(world)?,
         hands::web_search(world)?,
     ];

@@ -5,5 +5,6 @@ mod contracts;
 mod fuse_files;
 mod house;
 mod layers;
+mod prompts;
 mod sessions;
 mod workshop;
