@@ -2,7 +2,8 @@
 //!
 //! A new one is a module here and a line in [`all`].
 
-mod chat;
+pub mod chat;
+pub mod dm;
 pub mod external;
 pub mod hands;
 pub mod memory;

@@ -151,3 +151,36 @@ fn words_are_overridden_and_a_faulty_edit_keeps_the_last_good_prompt() {
         "#]],
     );
 }
+
+#[test]
+fn memory_and_files_go_back_to_a_snapshot() {
+    let house = ferry();
+    house.check(
+        r#"
+        cd agents/self/prompts
+        echo '{"prompt":"ferry/crossing","id":"two","resources":{"remembered":{"kind":"memory"},"files":{"kind":"filesystem","project":"here"}}}' > control/open.json
+        jq -c .ok result.json
+        echo '{"kind":"note","name":"fare","content":"one obol"}' > ../memory/control/create.json
+        jq -c .ok ../memory/result.json
+        echo '{"open_id":"two","tag":"before"}' > control/snapshot.json
+        jq -c '.result | [.made, .resources.remembered]' result.json
+        echo 'two obols' > ../memory/items/fare/content
+        echo '{"kind":"note","name":"later","content":"x"}' > ../memory/control/create.json
+        jq -c .ok ../memory/result.json
+        "#,
+        expect![[r#""#]],
+    );
+    std::fs::write(house.here().join("notes.txt"), "spoilt").unwrap();
+    house.check(
+        r#"
+        cd agents/self/prompts
+        echo '{"open_id":"two","snapshot":"before"}' > control/restore.json
+        jq -c '.result.resources, .error' result.json
+        cat ../memory/items/fare/content; echo
+        jq -c .version ../memory/items/fare/meta.json
+        ls ../memory/items
+        "#,
+        expect![[r#""#]],
+    );
+    assert_eq!(std::fs::read_to_string(house.here().join("notes.txt")).unwrap(), "a note\n");
+}
