@@ -2,6 +2,10 @@
 //!
 //! A new one is a module here and a line in [`all`].
 
+pub mod chat;
+pub mod dm;
+pub mod external;
+pub mod hands;
 pub mod memory;
 pub mod phases;
 pub mod prompts;
@@ -9,23 +13,40 @@ pub mod search_code;
 mod shared;
 pub mod symbols;
 pub mod terminal;
+pub mod web_search;
 mod world;
 
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::service::Serve;
+use crate::service::{Serve, typed};
 use crate::vfs::Node;
 
+use search_code::SearchCode;
 pub use shared::Shared;
 pub use world::World;
 
-/// Every service of one agent.
-pub fn all(_world: &World) -> Result<Vec<Arc<dyn Serve>>> {
-    Ok(vec![])
+/// Every service of one agent, a line each.
+pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
+    let mut all = vec![
+        typed(SearchCode::of(world))?, //
+        memory::served(world)?,
+        dm::service::served(world)?,
+        hands::terminal(world)?,
+        hands::web_search(world)?,
+        symbols::open::served(world)?,
+        phases::open::served(world)?,
+    ];
+    all.extend(hands::programs(&world.house, crate::spec::Scope::Agent)?);
+    Ok(all)
 }
 
-/// What stands in an agent's directory without being a service.
-pub fn rooms(_world: &World) -> Result<Vec<(String, Node)>> {
-    Ok(vec![])
+/// What stands in an agent's directory without being a service, a line each.
+pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
+    let chat = chat::open(world)?;
+    let thoughts = chat.mind().thoughts.directory();
+    Ok(vec![
+        ("chat".to_owned(), Node::dir(chat.directory())), //
+        ("thoughts".to_owned(), Node::dir(thoughts)),
+    ])
 }

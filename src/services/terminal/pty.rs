@@ -30,7 +30,9 @@ impl Pty {
         // By descriptor, not by name: /dev/pts may be someone else's.
         let far = rustix::pty::ioctl_tiocgptpeer(&near, flags).map_err(|err| unavailable("terminal", err))?;
         rustix::io::ioctl_fionbio(&near, true).map_err(|err| unavailable("terminal", err))?;
-        let pty = Pty(AsyncFd::new(near).map_err(|err| Error::unavailable(format!("terminal: {err}")))?);
+        // SAFETY: the descriptor is owned, and stays open and the same for as long as it is registered.
+        let registered = unsafe { AsyncFd::register(near) };
+        let pty = Pty(registered.map_err(|err| Error::unavailable(format!("terminal: {err}")))?);
         pty.resize(size)?;
         Ok((pty, far))
     }

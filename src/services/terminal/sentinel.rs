@@ -24,7 +24,10 @@ pub fn script(token: &str, command: &str) -> String {
         typed += &format!(" __acheron=$__acheron'{}'\n", &rest[..cut]);
         rest = &rest[cut..];
     }
-    typed += &format!(" printf '\\036%s<\\036' {token}; eval \"$(printf %b \"$__acheron\")\" </dev/null\n");
+    typed += &format!(
+        " printf '\\036%s<\\036' {token}; eval \"$(printf %b \"$__acheron\")\" </dev/null; printf '\\036%s>%d\\036' {token} \"$?\"\n"
+    );
+    // A shell that cannot parse the command may give up the whole line above.
     typed += &format!(" printf '\\036%s>%d\\036' {token} \"$?\"\n");
     typed
 }
