@@ -12,6 +12,7 @@ mod layers;
 mod library;
 mod memory;
 mod phases;
+mod prompts;
 mod search_code;
 mod sessions;
 mod workshop;
