@@ -1,5 +1,6 @@
 //! Words in, exit code out. One file a command; nothing below knows clap.
 
+mod chat;
 mod daemon;
 mod mount;
 mod root;
@@ -36,6 +37,7 @@ enum Command {
     Unmount(unmount::Unmount),
     Status(status::Status),
     Tool(tool::Tool),
+    Chat(chat::Chat),
 }
 
 /// What went wrong, and what to do about it.
@@ -72,6 +74,7 @@ pub fn run() -> ExitCode {
         Command::Unmount(it) => it.run(),
         Command::Status(it) => it.run(),
         Command::Tool(it) => it.run(),
+        Command::Chat(it) => it.run(),
     };
     outcome.unwrap_or_else(|failure| {
         complain(&failure);

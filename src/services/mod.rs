@@ -10,6 +10,7 @@ pub mod phases;
 pub mod prompts;
 pub mod search_code;
 mod shared;
+pub mod sub_brains;
 pub mod symbols;
 pub mod terminal;
 mod world;
@@ -30,6 +31,7 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
         typed(SearchCode::of(world))?, //
         memory::served(world)?,
         typed(agents::Agents::of(world))?,
+        typed(sub_brains::SubBrains::of(world)?)?,
     ])
 }
 
