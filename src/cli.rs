@@ -1,7 +1,9 @@
 //! Words in, exit code out. One file a command; nothing below knows clap.
 
 mod chat;
+mod check;
 mod daemon;
+mod doctor;
 mod mount;
 mod root;
 mod status;
@@ -38,6 +40,8 @@ enum Command {
     Status(status::Status),
     Tool(tool::Tool),
     Chat(chat::Chat),
+    Check(check::Check),
+    Doctor(doctor::Doctor),
 }
 
 /// What went wrong, and what to do about it.
@@ -75,6 +79,8 @@ pub fn run() -> ExitCode {
         Command::Status(it) => it.run(),
         Command::Tool(it) => it.run(),
         Command::Chat(it) => it.run(),
+        Command::Check(it) => it.run(),
+        Command::Doctor(it) => it.run(),
     };
     outcome.unwrap_or_else(|failure| {
         complain(&failure);

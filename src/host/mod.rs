@@ -128,6 +128,8 @@ impl Host {
     /// Takes everything down: work first, then the mount with whoever waits in it, then the state.
     pub async fn down(mut self) {
         self.end_work();
+        // Their mount namespaces hold the mount.
+        self.house.shared.shells.close().await;
         if let Some(mount) = self.mount.take()
             && let Err(error) = mount.down().await
         {
@@ -144,6 +146,7 @@ impl Host {
                 job.cancel.cancel();
             }
         }
+        self.house.shared.shells.end();
     }
 }
 

@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use super::House;
 use crate::error::Result;
+use crate::service::{self, Desk};
+use crate::services::hands;
+use crate::spec::Scope;
 use crate::vfs::{Listing, live, pretty, text};
 
 /// Under whose name the shared services have their desks; no agent can be called so.
@@ -19,7 +22,13 @@ This host. `services/` has what all agents share; `STATUS.json` tells how it is,
 
 pub fn directory(house: &Arc<House>) -> Result<Listing> {
     let (status, list) = (house.clone(), house.clone());
-    let services = Listing::default().file("SERVICES.json", live(move |_| Ok(pretty(&services(&list)))));
+    let mut services = Listing::default().file("SERVICES.json", live(move |_| Ok(pretty(&services(&list)))));
+    for serve in hands::programs(house, Scope::Node)? {
+        let path = format!("/{NODE}/services/{}", serve.contract().name);
+        let desk = Desk::shared(&house.office, house.spec.default_agent(), path, serve);
+        house.office.seat(NODE, &desk);
+        services = services.dir(desk.name(), service::directory(&desk));
+    }
     Ok(Listing::default()
         .file("README.md", text(README))
         .file("CAPS.json", text(pretty(&caps())))

@@ -142,27 +142,9 @@ fn init(host: &UnixStream, plan: &Plan, walls: &mut Builder, bounds: &Bounds, wa
         return Err(Error::unavailable("the sandbox could not be put into its control groups"));
     }
     drop(waiting);
-    namespaces::rest(walls, plan.network)?;
-    let built = if walls.walls.stands("mounts") {
-        root::build(plan)
-    } else {
-        Err(Error::unavailable("no mount namespace to build it in"))
-    };
-    let rooted = built.as_ref().ok().cloned().unwrap_or_default();
-    walls.add("root", built)?;
-    walls.add(
-        "processes",
-        bounded(bounds.processes, "pids").or_else(|why| {
-            let user = !nix::unistd::getuid().is_root() && limits::processes(&plan.limits).is_ok();
-            if rooted.ends_with("pid_max") {
-                Ok("pid_max of the namespace".to_owned())
-            } else if user {
-                Ok("rlimit of the user".to_owned())
-            } else {
-                Err(why)
-            }
-        }),
-    )?;
+    if !plan.bare {
+        build(plan, walls, bounds)?;
+    }
     // SAFETY: one thread, as above.
     let program = match unsafe { fork() }.map_err(errno)? {
         ForkResult::Parent { child } => child,
@@ -187,6 +169,32 @@ fn init(host: &UnixStream, plan: &Plan, walls: &mut Builder, bounds: &Bounds, wa
     }
 }
 
+/// The walls that init builds around itself.
+fn build(plan: &Plan, walls: &mut Builder, bounds: &Bounds) -> Result<()> {
+    namespaces::rest(walls, plan.network)?;
+    let built = if walls.walls.stands("mounts") {
+        root::build(plan)
+    } else {
+        Err(Error::unavailable("no mount namespace to build it in"))
+    };
+    let rooted = built.as_ref().ok().cloned().unwrap_or_default();
+    walls.add("root", built)?;
+    walls.add(
+        "processes",
+        bounded(bounds.processes, "pids").or_else(|why| {
+            let user = !nix::unistd::getuid().is_root() && limits::processes(&plan.limits).is_ok();
+            if rooted.ends_with("pid_max") {
+                Ok("pid_max of the namespace".to_owned())
+            } else if user {
+                Ok("rlimit of the user".to_owned())
+            } else {
+                Err(why)
+            }
+        }),
+    )?;
+    Ok(())
+}
+
 fn bounded(version: Option<u8>, controller: &str) -> Result<String> {
     version.map(|version| format!("control group, version {version}")).ok_or_else(|| {
         Error::unavailable(format!("no {controller} control group may be made, and nothing else binds root"))
@@ -205,6 +213,9 @@ fn become_program(
     }
     nix::sys::signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(errno)?;
     session(plan.terminal)?;
+    if plan.bare {
+        return execute_plan(host, plan, walls);
+    }
     limits::apply(&plan.limits, bounds.memory.is_none())?;
     walls
         .add("memory", Ok(bounded(bounds.memory, "memory").unwrap_or_else(|_| "rlimit of each process".to_owned())))?;
@@ -213,7 +224,10 @@ fn become_program(
     walls.add("privileges", drop_capabilities().map(|()| "no new ones, no capabilities".to_owned()))?;
     let open_network = !plan.network && !walls.walls.stands("network");
     walls.add("landlock", fence::apply(plan, open_network))?;
+    execute_plan(host, plan, walls)
+}
 
+fn execute_plan(host: &UnixStream, plan: &Plan, walls: &mut Builder) -> Result<std::convert::Infallible> {
     let cwd = std::env::set_current_dir(&plan.cwd);
     cwd.map_err(|err| Error::not_found(format!("the working directory '{}': {err}", plan.cwd.display())))?;
     let argv = plan.argv.iter().map(|word| CString::new(word.as_str())).collect::<Result<Vec<_>, _>>();
@@ -225,7 +239,10 @@ fn become_program(
     // SAFETY: only sets a flag on descriptors of this process.
     unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     let path = plan.environment().remove("PATH").unwrap_or_default();
-    walls.add("calls", filter::apply())?;
+    if !plan.bare {
+        // The last of the walls: it would forbid to build the others.
+        walls.add("calls", filter::apply())?;
+    }
     tell(host, &Word::Ready { walls: walls.walls.clone() });
     let err = execute(&path, &argv, &env);
     Err(Error::not_found(format!("cannot run '{}': {}", plan.argv[0], err.desc())))

@@ -26,6 +26,8 @@ pub struct Plan {
     pub limits: Limits,
     /// Run even where a wall cannot be built. Someone must have said so in the mountspec.
     pub unconfined: bool,
+    /// Only see to it that the program ends with all that it started: no walls. For programs of the operator's.
+    pub bare: bool,
 }
 
 /// A directory or file of the host, seen inside as `target`.
@@ -34,6 +36,8 @@ pub struct Bind {
     pub source: PathBuf,
     pub target: PathBuf,
     pub read_only: bool,
+    /// Whether what is mounted below the source is hidden, as an empty directory.
+    pub alone: bool,
 }
 
 /// A symbolic link inside.
@@ -72,11 +76,12 @@ impl Plan {
             terminal: Terminal::None,
             limits: Limits::default(),
             unconfined: false,
+            bare: false,
         }
     }
 
     pub fn bind(mut self, source: impl Into<PathBuf>, target: impl Into<PathBuf>, read_only: bool) -> Self {
-        self.binds.push(Bind { source: source.into(), target: target.into(), read_only });
+        self.binds.push(Bind { source: source.into(), target: target.into(), read_only, alone: false });
         self
     }
 
@@ -163,7 +168,7 @@ mod tests {
         let bound = |target: &str| {
             let target = target.to_owned();
             move |plan: &mut Plan| {
-                plan.binds.push(Bind { source: "/srv".into(), target: target.into(), read_only: true });
+                plan.binds.push(Bind { source: "/srv".into(), target: target.into(), read_only: true, alone: false });
             }
         };
         assert_eq!(refusal(|_| ()), "fine");

@@ -36,6 +36,7 @@ pub(super) fn build(plan: &Plan) -> Result<String> {
         take(&bind.source, inside(&bind.target)?, attributes | QUIET)
     });
     let bound = bound.collect::<Result<Vec<Tree>>>()?;
+    let covered = covered(plan, &crate::mountinfo::read()?);
 
     let scratch = format!("mode=755,size={},nr_inodes=65536", plan.limits.scratch_bytes);
     filesystem("tmpfs", BASE, MountFlags::NOSUID | MountFlags::NODEV, "mode=755,size=8m")?;
@@ -59,6 +60,9 @@ pub(super) fn build(plan: &Plan) -> Result<String> {
     let proc = proc(plan)?;
     for tree in bound {
         set_down(top.as_fd(), tree)?;
+    }
+    for place in covered {
+        cover(top.as_fd(), &place)?;
     }
     for link in &plan.links {
         let path = inside(&link.path)?;
@@ -196,6 +200,51 @@ fn prepare(tree: &Tree) -> Result<()> {
     Ok(())
 }
 
+/// The places under the new root where something that is mounted below a bind would show, and must not.
+fn covered(plan: &Plan, mounts: &[crate::mountinfo::Mount]) -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    for bind in plan.binds.iter().filter(|bind| bind.alone) {
+        let source = bind.source.canonicalize().unwrap_or_else(|_| bind.source.clone());
+        for mount in mounts.iter().filter(|mount| mount.point != source) {
+            if let (Ok(below), Ok(target)) = (mount.point.strip_prefix(&source), inside(&bind.target)) {
+                places.push(target.join(below));
+            }
+        }
+    }
+    // What lies in something that is covered already cannot be seen, nor found.
+    let all = places.clone();
+    places.retain(|place| !all.iter().any(|other| other != place && place.starts_with(other)));
+    places.sort();
+    places.dedup();
+    places
+}
+
+/// Puts an empty directory over one that shows too much.
+fn cover(top: BorrowedFd<'_>, place: &Path) -> Result<()> {
+    let named = |err: rustix::io::Errno| said(&format!("covering '/{}'", place.display()), err);
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let found = rustix::fs::openat2(top, place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve);
+    let found = match found {
+        Ok(found) => found,
+        // Its directory was covered, or is gone: nothing shows.
+        Err(rustix::io::Errno::NOENT) => return Ok(()),
+        Err(err) => return Err(named(err)),
+    };
+    let is_directory = rustix::fs::fstat(&found).map_err(named)?.st_mode & libc::S_IFMT == libc::S_IFDIR;
+    let empty = if is_directory {
+        use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
+        let made = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).map_err(named)?;
+        rustix::mount::fsconfig_create(&made).map_err(named)?;
+        let attributes =
+            MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+        rustix::mount::fsmount(&made, FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(named)?
+    } else {
+        take(Path::new("/dev/null"), place, QUIET)?.held
+    };
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    rustix::mount::move_mount(&empty, c"", &found, c"", flags).map_err(named)
+}
+
 fn filesystem(kind: &str, target: &str, flags: MountFlags, options: &str) -> Result<()> {
     let options = std::ffi::CString::new(options).map_err(|err| Error::internal(err.to_string()))?;
     rustix::mount::mount(kind, target, kind, flags, Some(options.as_c_str()))
@@ -231,6 +280,18 @@ fn said(what: &str, err: rustix::io::Errno) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_mounted_below_a_bind_is_covered() {
+        let mounts = crate::mountinfo::parse(
+            b"21 1 8:1 / / rw - ext4 /dev/a rw\n22 21 8:2 / /srv/p rw - ext4 /dev/b rw\n\
+              23 22 0:9 / /srv/p/ns rw - fuse x rw\n24 23 0:8 / /srv/p/ns/deep rw - tmpfs x rw\n",
+        );
+        let mut plan = Plan::new("charon", ["true"]).bind("/srv/p", "/projects/p/fs", true).bind("/srv", "/all", true);
+        assert_eq!(covered(&plan, &mounts), Vec::<PathBuf>::new());
+        plan.binds[0].alone = true;
+        assert_eq!(covered(&plan, &mounts), [PathBuf::from("projects/p/fs/ns")]);
+    }
 
     #[test]
     fn the_limit_of_processes_is_written_only_where_it_belongs_to_the_namespace() {

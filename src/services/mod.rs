@@ -3,8 +3,10 @@
 //! A new one is a module here and a line in [`all`].
 
 pub mod agents;
-mod chat;
+pub mod chat;
 pub mod dm;
+pub mod external;
+pub mod hands;
 pub mod memory;
 pub mod phases;
 pub mod prompts;
@@ -13,6 +15,7 @@ mod shared;
 pub mod sub_brains;
 pub mod symbols;
 pub mod terminal;
+pub mod web_search;
 mod world;
 
 use std::sync::Arc;
@@ -27,19 +30,28 @@ pub use world::World;
 
 /// Every service of one agent, a line each.
 pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
-    Ok(vec![
+    let mut all = vec![
         typed(SearchCode::of(world))?, //
         memory::served(world)?,
+        dm::service::served(world)?,
+        prompts::served(world)?,
+        hands::terminal(world)?,
+        hands::web_search(world)?,
+        symbols::open::served(world)?,
+        phases::open::served(world)?,
         typed(agents::Agents::of(world))?,
         typed(sub_brains::SubBrains::of(world)?)?,
-    ])
+    ];
+    all.extend(hands::programs(&world.house, crate::spec::Scope::Agent)?);
+    Ok(all)
 }
 
 /// What stands in an agent's directory without being a service, a line each.
 pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
     let chat = chat::open(world)?;
+    let thoughts = chat.mind().thoughts.directory();
     Ok(vec![
-        ("chat".to_owned(), Node::dir(chat.directory())),
-        ("thoughts".to_owned(), Node::dir(chat.mind().thoughts.directory())),
+        ("chat".to_owned(), Node::dir(chat.directory())), //
+        ("thoughts".to_owned(), Node::dir(thoughts)),
     ])
 }

@@ -171,6 +171,16 @@ pub struct Service {
     /// Variables that the program gets.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// Whether the program may use the network.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub network: bool,
+    /// Run it as the operator would, outside the agent's sandbox.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unconfined: bool,
+    /// How many calls may run at once; 8 if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub concurrency: Option<u32>,
     /// For `web_search`: who really searches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<SearchBackend>,
@@ -215,11 +225,13 @@ pub struct Operation {
 }
 
 /// How processes of agents are confined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Sandbox {
     /// Run processes even where this machine cannot confine them. Off, they are refused.
     pub allow_unconfined: bool,
+    /// Agents whose programs may use the network.
+    pub network: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,14 +1,23 @@
 //! Terminals: one program at a time, or a shell that stays.
+//!
+//! `text` and `sentinel` are rules without a process; `run`, `pty` and `session` are the processes; `shells` keeps the
+//! sessions, `files` shows them, `service` takes the commands.
 
+mod command;
+mod files;
 mod pty;
 mod run;
 mod sentinel;
+mod service;
 mod session;
+mod shells;
+mod surroundings;
 mod text;
-mod world;
 
 pub use pty::{Pty, Size, signal_named};
 pub use run::{Ran, Run, Watch};
+pub use service::{Around, Terminal};
 pub use session::{Answered, Facts, Piece, Session};
+pub use shells::Shells;
+pub use surroundings::{Project, Surroundings};
 pub use text::{Capture, decoded, shown, whole};
-pub use world::{Project, World};

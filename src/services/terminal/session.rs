@@ -1,6 +1,7 @@
 //! A shell on a terminal that outlives its callers: written to, read from any offset, asked to run one command.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,6 +33,8 @@ pub struct Session {
     end: CancellationToken,
     /// One command at a time.
     turn: tokio::sync::Mutex<()>,
+    /// Where the last reader without an offset stopped.
+    read_until: AtomicU64,
     clock: Clock,
 }
 
@@ -106,6 +109,7 @@ impl Session {
             heard: watch::Sender::new(Heard { until: 0, eof: false }),
             end: CancellationToken::new(),
             turn: tokio::sync::Mutex::new(()),
+            read_until: AtomicU64::new(0),
             clock,
         });
         tokio::spawn(listen(session.clone(), running));
@@ -151,6 +155,16 @@ impl Session {
         Piece { bytes, offset, next, first, eof: now.eof && next >= now.until }
     }
 
+    /// As [`Session::read`]; without an offset, from where the last such read stopped.
+    pub async fn read_on(&self, offset: Option<u64>, size: usize, wait: Duration) -> Piece {
+        let from = offset.unwrap_or_else(|| self.read_until.load(Ordering::SeqCst));
+        let piece = self.read(from, size, wait).await;
+        if offset.is_none() {
+            self.read_until.store(piece.next, Ordering::SeqCst);
+        }
+        piece
+    }
+
     /// Runs one command in the shell, whose state it may change. `token` marks its output and must be new.
     pub async fn exec(
         &self,
@@ -162,26 +176,19 @@ impl Session {
         cancelled: impl Future<Output = ()>,
     ) -> Result<Answered> {
         let began = self.clock.now_ms();
-        let mut typed = false;
         let answered = async {
             let _turn = self.turn.lock().await;
-            typed = true;
-            self.converse(command, token, keep, watch).await
+            let mut stop = Interrupt { pty: &self.pty, armed: true };
+            let answered = self.converse(command, token, keep, watch).await;
+            stop.armed = false;
+            answered
         };
-        let stopped = tokio::select! {
-            answered = answered => return answered.map(|(output, exit_code)| Answered {
-                output,
-                exit_code,
-                duration_ms: self.clock.now_ms().saturating_sub(began),
-            }),
-            () = cancelled => Error::cancelled("the command was cancelled"),
-            () = tokio::time::sleep(deadline) => Error::timeout(format!("the command did not end within {} ms", deadline.as_millis())),
+        let (output, exit_code) = tokio::select! {
+            answered = answered => answered?,
+            () = cancelled => return Err(Error::cancelled("the command was cancelled; the session stays")),
+            () = tokio::time::sleep(deadline) => return Err(late(deadline)),
         };
-        if typed {
-            // It may have ended just now; the shell stays in any case.
-            _ = self.pty.interrupt();
-        }
-        Err(stopped)
+        Ok(Answered { output, exit_code, duration_ms: self.clock.now_ms().saturating_sub(began) })
     }
 
     async fn converse(
@@ -241,6 +248,25 @@ impl Session {
     fn alive(&self) -> Result<()> {
         if self.is_open() { Ok(()) } else { Err(Error::unavailable(format!("the session '{}' is closed", self.id))) }
     }
+}
+
+/// Ends what was typed when nobody waits for it any more: the caller may have been cancelled or out of time.
+struct Interrupt<'a> {
+    pty: &'a Pty,
+    armed: bool,
+}
+
+impl Drop for Interrupt<'_> {
+    fn drop(&mut self) {
+        if self.armed {
+            // It may have ended just now; the shell stays in any case.
+            _ = self.pty.interrupt();
+        }
+    }
+}
+
+fn late(deadline: Duration) -> Error {
+    Error::timeout(format!("the command did not end within {} ms; the session stays", deadline.as_millis()))
 }
 
 /// A terminal writes line ends as two characters; a program that asked for lines wants one.

@@ -7,7 +7,7 @@ use crate::sandbox::{Bind, Limits, Link, Plan};
 
 /// An agent's share of the host, from which every plan is made.
 #[derive(Clone, Debug, Default)]
-pub struct World {
+pub struct Surroundings {
     pub agent: String,
     /// Where the namespace is mounted; nowhere in tests without FUSE.
     pub mount: Option<PathBuf>,
@@ -28,7 +28,7 @@ pub struct Project {
     pub read_only: bool,
 }
 
-impl World {
+impl Surroundings {
     /// A plan for a program of this agent's, not yet told what to run.
     pub fn plan(&self, argv: Vec<String>) -> Plan {
         let mut plan = Plan::new(self.agent.clone(), argv);
@@ -45,6 +45,7 @@ impl World {
                 source: project.source.clone(),
                 target: place(project),
                 read_only: project.read_only,
+                alone: true,
             });
         }
         plan.cwd = self.projects.first().map_or_else(|| PathBuf::from("/home"), place);
@@ -54,7 +55,7 @@ impl World {
 
 /// A part of the mounted namespace, under its own name.
 fn tree(mount: &Path, name: &Path, read_only: bool) -> Bind {
-    Bind { source: mount.join(name), target: Path::new("/").join(name), read_only }
+    Bind { source: mount.join(name), target: Path::new("/").join(name), read_only, alone: false }
 }
 
 fn place(project: &Project) -> PathBuf {
@@ -74,11 +75,11 @@ mod tests {
             source: Path::new("/srv").join(id),
             read_only,
         };
-        let world = World {
+        let world = Surroundings {
             agent: "charon".into(),
             mount: Some("/mnt/a".into()),
             projects: vec![project("here", "/", true), project("site", "/docs", false)],
-            ..World::default()
+            ..Surroundings::default()
         };
         let plan = world.plan(vec!["true".into()]);
         plan.check().unwrap();
@@ -102,7 +103,7 @@ mod tests {
 
     #[test]
     fn without_a_mount_and_projects_there_is_only_a_home() {
-        let plan = World { agent: "charon".into(), ..World::default() }.plan(vec!["true".into()]);
+        let plan = Surroundings { agent: "charon".into(), ..Surroundings::default() }.plan(vec!["true".into()]);
         assert_eq!((plan.binds.len(), plan.cwd.as_path()), (0, Path::new("/home")));
     }
 }

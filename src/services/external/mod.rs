@@ -1,0 +1,183 @@
+//! Any program as a service: JSON arguments on stdin, a JSON result on stdout, words on stderr.
+//!
+//! The host has checked the arguments before it is started; the result is checked before anyone sees it.
+
+mod answer;
+mod stderr;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use self::stderr::{Line, Lines};
+use super::terminal::{Run, Surroundings, Watch};
+use crate::contract::{Call, Contract};
+use crate::error::{Error, Result};
+use crate::sandbox::{Bind, Plan};
+use crate::service::{Cx, Serve};
+use crate::spec;
+
+/// The longest answer that is read.
+const LONGEST: usize = 16 << 20;
+/// Calls at once, unless the mountspec says otherwise.
+const AT_ONCE: u32 = 8;
+/// Where the program's own directory is, inside.
+const INSIDE: &str = "/service";
+
+/// What is around a program of the agent named.
+pub type Around = Arc<dyn Fn(&str) -> Result<Surroundings> + Send + Sync>;
+
+/// A program of the mountspec's.
+pub struct Program {
+    contract: Contract,
+    spec: spec::Service,
+    /// Where relative paths in its command begin.
+    here: PathBuf,
+    around: Around,
+    /// What knows how to be a sandbox.
+    init: PathBuf,
+    room: Semaphore,
+}
+
+impl Program {
+    pub fn new(name: &str, service: &spec::Service, here: &Path, around: Around, init: PathBuf) -> Result<Program> {
+        let mut contract = spec::contract_of(name, service)?;
+        if service.network {
+            contract = contract.flag("network");
+        }
+        let room = Semaphore::new(service.concurrency.unwrap_or(AT_ONCE) as usize);
+        Ok(Program { contract, spec: service.clone(), here: here.to_owned(), around, init, room })
+    }
+
+    fn plan(&self, cx: &Cx, operation: &str) -> Result<Plan> {
+        let (argv, directory) = located(&self.spec.command, &self.here, self.spec.unconfined, |path| path.is_file());
+        let mut plan = (self.around)(&cx.agent)?.plan(argv);
+        plan.network |= self.spec.network;
+        plan.bare = self.spec.unconfined;
+        if let Some(source) = directory {
+            plan.cwd = if plan.bare { source.clone() } else { PathBuf::from(INSIDE) };
+            plan.binds.push(Bind { source, target: INSIDE.into(), read_only: true, alone: true });
+        } else if plan.bare {
+            plan.cwd = self.here.clone();
+        }
+        plan.env.extend(self.spec.env.clone());
+        plan.env.insert("ACHERON_OPERATION".to_owned(), operation.to_owned());
+        plan.env.insert("ACHERON_JOB_ID".to_owned(), cx.job_id().to_owned());
+        Ok(plan)
+    }
+}
+
+/// The command as it is inside, and the directory of the host that it lies in: `./weather.py` is a file beside the mountspec,
+/// and so is the second word of `python3 ./weather.py`. Outside a sandbox the path stays what it is.
+fn located(
+    command: &[String],
+    here: &Path,
+    outside: bool,
+    is_file: impl Fn(&Path) -> bool,
+) -> (Vec<String>, Option<PathBuf>) {
+    let system = |path: &Path| ["/usr", "/bin", "/sbin", "/lib", "/opt"].iter().any(|top| path.starts_with(top));
+    let mut directory: Option<PathBuf> = None;
+    let words = command.iter().map(|word| {
+        let path: PathBuf = here.join(word).components().collect();
+        let (true, Some(parent), Some(name)) = (word.contains('/') && is_file(&path), path.parent(), path.file_name())
+        else {
+            return word.clone();
+        };
+        if system(&path) || directory.as_deref().is_some_and(|known| known != parent) {
+            return word.clone();
+        }
+        directory = Some(parent.to_owned());
+        if outside { path.display().to_string() } else { Path::new(INSIDE).join(name).display().to_string() }
+    });
+    (words.collect(), directory)
+}
+
+/// Hears a program: its errors line by line.
+struct Ear<'a> {
+    cx: &'a Cx,
+    lines: Mutex<(Lines, String)>,
+}
+
+impl Ear<'_> {
+    fn hear(&self, line: Line, last: &mut String) {
+        match line {
+            Line::Progress(progress) => self.cx.progress(progress),
+            Line::Log(text) => {
+                self.cx.log(&text);
+                if !text.trim().is_empty() {
+                    *last = text.trim().to_owned();
+                }
+            }
+        }
+    }
+
+    /// The last line that was not empty.
+    fn complaint(&self) -> String {
+        let mut held = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let (lines, last) = &mut *held;
+        if let Some(rest) = lines.rest() {
+            self.hear(rest, last);
+        }
+        last.clone()
+    }
+}
+
+impl Watch for Ear<'_> {
+    fn err(&self, bytes: &[u8]) {
+        let mut held = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let (lines, last) = &mut *held;
+        for line in lines.take(bytes) {
+            self.hear(line, last);
+        }
+    }
+}
+
+#[async_trait]
+impl Serve for Program {
+    fn contract(&self) -> &Contract {
+        &self.contract
+    }
+
+    async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {
+        let operation = self.contract.operation(&call.op)?;
+        let _place = self.room.acquire().await.map_err(|_| Error::unavailable("the service was removed"))?;
+        let plan = self.plan(cx, &call.op)?;
+        let (deadline, clock) = (operation.deadline, &cx.clock);
+        let stdin = call.arguments.to_string().into_bytes();
+        let run = Run { program: &self.init, plan: &plan, stdin, deadline, keep: LONGEST, clock };
+        let ear = Ear { cx, lines: Mutex::default() };
+        let ran = run.go(&ear, cx.cancelled()).await?;
+        if ran.out.truncated {
+            return Err(Error::too_large(format!(
+                "the answer of {} is longer than {LONGEST} bytes",
+                self.contract.name
+            )));
+        }
+        answer::answer(&self.contract, operation, ran.ended, &ran.out.kept, &ear.complaint())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_found_beside_the_mountspec() {
+        let files = ["/here/weather.py", "/here/bin/x", "/usr/bin/env", "/else/y"];
+        let check = |command: &[&str], outside: bool| {
+            let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+            let (words, directory) =
+                located(&command, Path::new("/here"), outside, |path| files.iter().any(|file| Path::new(file) == path));
+            format!("{} in {}", words.join(" "), directory.map_or("-".to_owned(), |path| path.display().to_string()))
+        };
+        assert_eq!(check(&["./weather.py", "-v"], false), "/service/weather.py -v in /here");
+        assert_eq!(check(&["python3", "./weather.py"], false), "python3 /service/weather.py in /here");
+        assert_eq!(check(&["bin/x", "/else/y"], false), "/service/x /else/y in /here/bin");
+        assert_eq!(check(&["/usr/bin/env", "./weather.py"], false), "/usr/bin/env /service/weather.py in /here");
+        assert_eq!(check(&["./weather.py"], true), "/here/weather.py in /here");
+        assert_eq!(check(&["jq", "."], false), "jq . in -");
+    }
+}

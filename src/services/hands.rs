@@ -1,0 +1,66 @@
+//! How terminals and programs are wired to the house: what an agent's sandbox shows of it.
+
+use std::sync::Arc;
+
+use super::World;
+use super::external::Program;
+use super::terminal::{Project, Surroundings, Terminal};
+use super::web_search::{Off, WebSearch};
+use crate::error::{Error, Result};
+use crate::host::House;
+use crate::http::{Http, Patience};
+use crate::sandbox;
+use crate::service::{Serve, typed};
+use crate::spec::Scope;
+
+/// What programs of `agent` find around them.
+pub fn surroundings(house: &House, agent: &str) -> Result<Surroundings> {
+    let spec = house.spec.agents.get(agent).ok_or_else(|| Error::not_found(format!("there is no agent `{agent}`")))?;
+    let mut projects = Vec::new();
+    for id in &spec.projects {
+        for (at, bind) in house.spec.projects.get(id).iter().flat_map(|project| &project.binds) {
+            projects.push(Project {
+                id: id.clone(),
+                at: at.into(),
+                source: house.here.join(&bind.path).components().collect(),
+                read_only: bind.read_only,
+            });
+        }
+    }
+    Ok(Surroundings {
+        agent: agent.to_owned(),
+        mount: house.gate.mount().map(|mount| mount.mountpoint().to_owned()),
+        projects,
+        network: house.spec.sandbox.network.iter().any(|name| name == agent),
+        unconfined: house.spec.sandbox.allow_unconfined,
+        limits: sandbox::Limits::default(),
+    })
+}
+
+pub fn terminal(world: &World) -> Result<Arc<dyn Serve>> {
+    let (house, agent) = (world.house.clone(), world.agent.clone());
+    let around = Arc::new(move || surroundings(&house, &agent));
+    typed(Terminal::new(&world.agent, sandbox::program(), around, world.house.shared.shells.clone()))
+}
+
+pub fn web_search(world: &World) -> Result<Arc<dyn Serve>> {
+    let url = world.house.spec.services.get(<WebSearch as crate::service::Service>::NAME).and_then(|it| it.url.clone());
+    match url {
+        Some(url) => typed(WebSearch::new(&url, Http::new(Patience::default()))),
+        None => Ok(Arc::new(Off::new()?)),
+    }
+}
+
+/// The programs of the mountspec that are services of this scope, by name.
+pub fn programs(house: &Arc<House>, scope: Scope) -> Result<Vec<Arc<dyn Serve>>> {
+    let named = house.spec.services.iter().filter(|(_, service)| !service.command.is_empty() && service.scope == scope);
+    let around = {
+        let house = house.clone();
+        Arc::new(move |agent: &str| surroundings(&house, agent))
+    };
+    let program = |(name, service): (&String, &crate::spec::Service)| {
+        let program = Program::new(name, service, &house.here, around.clone(), sandbox::program())?;
+        Ok(Arc::new(program) as Arc<dyn Serve>)
+    };
+    named.map(program).collect()
+}

@@ -1,0 +1,259 @@
+//! The service: commands in, answers out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::command::{self, Command, Executed, Heard, Listed, Output, Typed};
+use super::pty::{Size, signal_named};
+use super::run::{Run, Watch};
+use super::session::Session;
+use super::shells::Shells;
+use super::surroundings::Surroundings;
+use super::{files, text};
+use crate::contract::Operation;
+use crate::error::{Error, Result};
+use crate::sandbox::Plan;
+use crate::service::{Cx, Service};
+use crate::vfs::{Listing, Node};
+
+/// What is around an agent's programs, asked anew at every start: projects come and go.
+pub type Around = Arc<dyn Fn() -> Result<Surroundings> + Send + Sync>;
+
+/// The terminals of one agent.
+pub struct Terminal {
+    agent: String,
+    program: PathBuf,
+    around: Around,
+    shells: Arc<Shells>,
+    sessions: Arc<Listing>,
+}
+
+impl Terminal {
+    /// `program` is what knows how to be a sandbox.
+    pub fn new(agent: &str, program: PathBuf, around: Around, shells: Arc<Shells>) -> Self {
+        Terminal { agent: agent.to_owned(), program, around, shells, sessions: Arc::default() }
+    }
+
+    fn plan(
+        &self,
+        argv: Vec<String>,
+        cwd: Option<String>,
+        env: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<Plan> {
+        let mut plan = (self.around)()?.plan(argv);
+        if let Some(cwd) = cwd {
+            plan.cwd = PathBuf::from(cwd);
+        }
+        plan.env.extend(env);
+        plan.check()?;
+        Ok(plan)
+    }
+
+    async fn run(&self, cx: &Cx, plan: Plan, stdin: String, deadline: Duration, keep: usize) -> Result<Executed> {
+        let run =
+            Run { program: &self.program, plan: &plan, stdin: stdin.into_bytes(), deadline, keep, clock: &cx.clock };
+        let ran = run.go(&Logged(cx), cx.cancelled()).await?;
+        let ((stdout, stdout_b64), (stderr, stderr_b64)) = (text::shown(&ran.out.kept), text::shown(&ran.err.kept));
+        Ok(Executed {
+            exit_code: ran.ended.code,
+            signal: ran
+                .ended
+                .signal
+                .and_then(|number| nix::sys::signal::Signal::try_from(number).ok())
+                .map(|s| s.to_string()),
+            stdout,
+            stderr,
+            stdout_b64,
+            stderr_b64,
+            truncated: ran.out.truncated || ran.err.truncated,
+            duration_ms: ran.duration_ms,
+            session_id: None,
+        })
+    }
+
+    async fn run_in(&self, cx: &Cx, id: &str, command: &str, deadline: Duration, keep: usize) -> Result<Executed> {
+        let session = self.shells.find(&self.agent, Some(id))?;
+        // The job's name is new each time, and what is typed should not depend on its form.
+        let token: String = cx.job_id().chars().filter(char::is_ascii_alphanumeric).collect();
+        let log = cx.job.log.clone();
+        let answered = session
+            .exec(command, &token, deadline, keep, &move |bytes: &[u8]| log.append(bytes), cx.cancelled())
+            .await?;
+        let (stdout, stdout_b64) = text::shown(&answered.output.kept);
+        Ok(Executed {
+            exit_code: Some(answered.exit_code),
+            signal: None,
+            stdout,
+            stderr: String::new(),
+            stdout_b64,
+            stderr_b64: None,
+            truncated: answered.output.truncated,
+            duration_ms: answered.duration_ms,
+            session_id: Some(session.id.clone()),
+        })
+    }
+
+    async fn open(&self, cx: &Cx, id: Option<&str>, plan: Plan, size: Size) -> Result<Arc<Session>> {
+        let id = self.shells.name(&self.agent, id)?;
+        let session = Session::start(&self.program, plan, id.clone(), size, cx.clock.clone()).await?;
+        self.shells.keep(&self.agent, session.clone(), self.sessions.clone());
+        self.sessions.put(&id, files::directory(&session));
+        Ok(session)
+    }
+
+    fn find(&self, id: Option<String>) -> Result<Arc<Session>> {
+        self.shells.find(&self.agent, id.as_deref())
+    }
+}
+
+/// Both streams go into the job's log.
+struct Logged<'a>(&'a Cx);
+
+impl Watch for Logged<'_> {
+    fn out(&self, bytes: &[u8]) {
+        self.0.job.log.append(bytes);
+    }
+
+    fn err(&self, bytes: &[u8]) {
+        self.0.job.log.append(bytes);
+    }
+}
+
+#[async_trait]
+impl Service for Terminal {
+    const NAME: &'static str = "terminal";
+    const ABOUT: &'static str = "Runs programs in this agent's sandbox, one at a time or in a shell that stays.\n\n\
+        Inside, `/agents/self`, `/projects/<id>/fs` and `/global` are the same as here; there is no network unless the \
+        mountspec grants it, and nothing else of the host. An open session is also a directory: `echo ls > \
+        sessions/<id>/input`, `tail -f sessions/<id>/output`.";
+
+    type Command = Command;
+    type Output = Output;
+
+    fn operations() -> Vec<Operation> {
+        command::operations()
+    }
+
+    fn flags(&self) -> Vec<&'static str> {
+        vec!["interactive", "sandboxed"]
+    }
+
+    fn files(&self) -> Vec<(String, Node)> {
+        vec![("sessions".to_owned(), Node::Dir(self.sessions.clone()))]
+    }
+
+    async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
+        Ok(match command {
+            Command::Exec { command, argv, session_id, cwd, env, stdin, timeout_ms, max_output_bytes } => {
+                let deadline = Duration::from_millis(timeout_ms);
+                let done = match (command, argv, session_id) {
+                    (Some(command), None, Some(id)) => {
+                        if cwd.is_some() || stdin.is_some() || !env.is_empty() {
+                            return Err(Error::invalid(
+                                "cwd, env and stdin are the session's own; set them in the command",
+                            ));
+                        }
+                        self.run_in(cx, &id, &command, deadline, max_output_bytes).await?
+                    }
+                    (command, argv, None) => {
+                        let argv = words(command, argv)?;
+                        let plan = self.plan(argv, cwd, env)?;
+                        self.run(cx, plan, stdin.unwrap_or_default(), deadline, max_output_bytes).await?
+                    }
+                    (_, _, Some(_)) => return Err(Error::invalid("a session takes a `command`, not an `argv`")),
+                };
+                Output::Executed(done)
+            }
+            Command::Create { session_id, shell, cwd, env, cols, rows } => {
+                let mut plan = self.plan(shell_words(shell), cwd, env)?;
+                plan.env.entry("PS1".to_owned()).or_insert_with(|| "$ ".to_owned());
+                let session = self.open(cx, session_id.as_deref(), plan, Size { cols, rows }).await?;
+                Output::Session(session.facts())
+            }
+            Command::Write { session_id, input, command, data_b64 } => {
+                let bytes = match (input, command, data_b64) {
+                    (Some(input), None, None) => input.into_bytes(),
+                    (None, Some(command), None) => format!("{}\n", command.trim_end_matches('\n')).into_bytes(),
+                    (None, None, Some(data)) => text::decoded(&data)?,
+                    _ => return Err(Error::invalid("exactly one of `input`, `command` and `data_b64` is needed")),
+                };
+                let session = self.find(session_id)?;
+                session.write(&bytes).await?;
+                Output::Typed(Typed { session_id: session.id.clone(), written: bytes.len() })
+            }
+            Command::Read { session_id, offset, max_bytes, wait_ms } => {
+                let session = self.find(session_id)?;
+                let piece = session.read_on(offset, max_bytes, Duration::from_millis(wait_ms)).await;
+                let (data, data_b64) = text::shown(&piece.bytes);
+                Output::Heard(Heard {
+                    session_id: session.id.clone(),
+                    data,
+                    data_b64,
+                    offset: piece.offset,
+                    next_offset: piece.next,
+                    first_offset: piece.first,
+                    eof: piece.eof,
+                })
+            }
+            Command::Resize { session_id, cols, rows } => {
+                let session = self.find(session_id)?;
+                session.resize(Size { cols, rows })?;
+                Output::Session(session.facts())
+            }
+            Command::Signal { session_id, name } => {
+                let signal = signal_named(&name)?;
+                let session = self.find(session_id)?;
+                session.signal(signal)?;
+                Output::Session(session.facts())
+            }
+            Command::Close { session_id } => {
+                let session = self.find(session_id)?;
+                session.close().await;
+                Output::Session(session.facts())
+            }
+            Command::List {} => Output::Listed(Listed { sessions: self.shells.facts(&self.agent) }),
+        })
+    }
+}
+
+/// What to execute for `command` or `argv`.
+fn words(command: Option<String>, argv: Option<Vec<String>>) -> Result<Vec<String>> {
+    match (command, argv) {
+        (Some(command), None) => Ok(vec!["sh".to_owned(), "-c".to_owned(), command]),
+        (None, Some(argv)) if !argv.is_empty() => Ok(argv),
+        (None, Some(_)) => Err(Error::invalid("argv names no program")),
+        _ => Err(Error::invalid("exactly one of `command` and `argv` is needed")),
+    }
+}
+
+/// An interactive shell that reads no one's settings.
+fn shell_words(shell: Option<String>) -> Vec<String> {
+    let bash = std::path::Path::new("/bin/bash").exists();
+    let words: Vec<&str> = match shell.as_deref() {
+        None if bash => vec!["/bin/bash", "--norc", "--noprofile", "-i"],
+        None => vec!["/bin/sh", "-i"],
+        Some(shell) => return vec![shell.to_owned(), "-i".to_owned()],
+    };
+    words.into_iter().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_named_in_one_way_only() {
+        let said = |command: Option<&str>, argv: Option<&[&str]>| {
+            let argv = argv.map(|words| words.iter().map(|word| (*word).to_owned()).collect());
+            words(command.map(str::to_owned), argv).map_or_else(|err| err.message, |words| words.join("|"))
+        };
+        assert_eq!(said(Some("ls | wc"), None), "sh|-c|ls | wc");
+        assert_eq!(said(None, Some(&["ls", "-l"])), "ls|-l");
+        assert_eq!(said(None, Some(&[])), "argv names no program");
+        assert_eq!(said(None, None), "exactly one of `command` and `argv` is needed");
+        assert_eq!(said(Some("a"), Some(&["b"])), "exactly one of `command` and `argv` is needed");
+    }
+}
