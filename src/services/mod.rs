@@ -2,13 +2,9 @@
 //!
 //! A new one is a module here and a line in [`all`].
 
-/// What stands in an agent's directory without being a service, a line each.
-pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
-    let chat = chat::open(world)?;
-    Ok(vec![
-        ("chat".to_owned(), Node::dir(chat.directory())),
-        ("thoughts".to_owned(), Node::dir(chat.mind().thoughts.directory())),
-    ])
+pub mod agents;
+pub mod chat;
+pub mod dm;
 pub mod external;
 pub mod hands;
 pub mod memory;
@@ -36,8 +32,13 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
     let mut all = vec![
         typed(SearchCode::of(world))?, //
         memory::served(world)?,
+        dm::service::served(world)?,
+        prompts::served(world)?,
         hands::terminal(world)?,
         hands::web_search(world)?,
+        symbols::open::served(world)?,
+        phases::open::served(world)?,
+        typed(agents::Agents::of(world))?,
     ];
     all.extend(hands::programs(&world.house, crate::spec::Scope::Agent)?);
     Ok(all)
