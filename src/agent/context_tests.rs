@@ -11,7 +11,7 @@ fn began(input: &str, source: Source) -> Record {
 }
 
 fn said(text: &str) -> Record {
-    Record::Said { at_ms: 0, ms: 0, said: Said { text: text.to_owned(), ..Said::default() } }
+    Record::Said { at_ms: 0, ms: 0, seq: 1, said: Said { text: text.to_owned(), ..Said::default() } }
 }
 
 fn read(path: &str) -> Record {

@@ -4,8 +4,14 @@
 //! the rest carries it out. An agent has no hands but the three file tools.
 
 pub mod budget;
+pub mod chat;
 pub mod context;
+pub mod history;
+pub mod mind;
 pub mod protocol;
 pub mod step;
 mod strict;
+pub mod thoughts;
 pub mod transcript;
+mod turn;
+pub mod wake;

@@ -15,7 +15,7 @@ fn records(words: &str, limits: Limits) -> Vec<Record> {
     records.extend(words.split_whitespace().map(|word| {
         let said = |text: &str| {
             let usage = Usage { input: 10, output: 2 };
-            Record::Said { at_ms: 0, ms: 1000, said: Said { text: text.to_owned(), usage, ..Said::default() } }
+            Record::Said { at_ms: 0, ms: 1000, seq: 1, said: Said { text: text.to_owned(), usage, ..Said::default() } }
         };
         let outcome = |result| Record::Outcome { at_ms: 0, ms: 5000, parked_ms: 4000, result };
         match word {

@@ -37,10 +37,11 @@ pub enum Record {
         limits: Limits,
         prices: Prices,
     },
-    /// The model answered, after so many milliseconds.
+    /// The model answered, after so many milliseconds; `seq` is the number of the thought.
     Said {
         at_ms: u64,
         ms: u64,
+        seq: u64,
         said: Said,
     },
     /// This is going to be done, and must not be done twice.

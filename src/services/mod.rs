@@ -2,6 +2,7 @@
 //!
 //! A new one is a module here and a line in [`all`].
 
+pub mod dm;
 pub mod external;
 pub mod hands;
 pub mod memory;
@@ -17,20 +18,28 @@ mod world;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::service::Serve;
+use crate::service::{Serve, typed};
 use crate::vfs::Node;
 
+use search_code::SearchCode;
 pub use shared::Shared;
 pub use world::World;
 
-/// Every service of one agent.
+/// Every service of one agent, a line each, and then the programs of the mountspec.
 pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
-    let mut all = vec![hands::terminal(world)?, hands::web_search(world)?];
+    let mut all = vec![
+        typed(SearchCode::of(world))?, //
+        memory::served(world)?,
+        hands::terminal(world)?,
+        hands::web_search(world)?,
+    ];
     all.extend(hands::programs(&world.house, crate::spec::Scope::Agent)?);
     Ok(all)
 }
 
-/// What stands in an agent's directory without being a service.
-pub fn rooms(_world: &World) -> Result<Vec<(String, Node)>> {
-    Ok(vec![])
+/// What stands in an agent's directory without being a service, a line each.
+pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
+    let _ = world;
+    let rooms: Vec<(String, Node)> = Vec::new();
+    Ok(rooms)
 }

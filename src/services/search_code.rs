@@ -20,6 +20,7 @@ use crate::contract::Operation;
 use crate::error::{Error, Result};
 use crate::policy::Action;
 use crate::service::{Cx, Service};
+use crate::services::World;
 pub use scope::Root;
 use search::{Found, Query, Watch};
 
@@ -33,6 +34,12 @@ pub struct SearchCode {
 impl SearchCode {
     pub fn new(roots: Roots) -> Self {
         SearchCode { roots }
+    }
+
+    /// Searches what the mountspec binds.
+    pub fn of(world: &World) -> Self {
+        let house = world.house.clone();
+        SearchCode::new(Arc::new(move |agent| scope::bound(&house.spec, &house.here, agent)))
     }
 }
 

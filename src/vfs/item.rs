@@ -126,6 +126,8 @@ impl Version {
             }
             Draft::Opened(latest) => latest.get_mut().unwrap_or_else(PoisonError::into_inner).take(),
         };
+        // What is there already changes the draft before this returns.
+        drop(draft);
         let draft = self.draft.clone();
         begun.unwrap_or_else(|| Answer::refuse(Error::busy("the file is being opened"))).and(move |latest| {
             let (next, outcome) = Draft::changed(latest.to_vec(), change);

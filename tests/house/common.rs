@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use expect_test::Expect;
 
 /// Far more than anything here takes, on any machine.
-pub const GUARD: Duration = Duration::from_secs(120);
+pub const GUARD: Duration = Duration::from_secs(60);
 
 /// A program in the mount: killed when it takes too long, with few variables around it.
 pub fn command(root: &Path, words: &[&str]) -> Command {

@@ -2,4 +2,7 @@
 
 mod common;
 mod fuse_files;
+mod hands;
+mod house;
+mod sessions;
 mod workshop;

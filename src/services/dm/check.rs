@@ -176,14 +176,13 @@ mod tests {
 
     #[test]
     fn rows_56_to_62_the_tiers_and_two_dice() {
-        use Advantage::*;
         let rows: &[(&str, &[u32], i32, Advantage, i32, Tier, bool)] = &[
-            ("56", &[11], 1, Normal, 12, Tier::Partial, true),
-            ("57", &[10], 0, Normal, 10, Tier::Failure, false),
-            ("59", &[17], 0, Normal, 17, Tier::Great, true),
-            ("60", &[16], 0, Normal, 16, Tier::Success, true),
-            ("61", &[4, 15], 0, Advantage, 15, Tier::Success, true),
-            ("62", &[4, 15], 0, Disadvantage, 4, Tier::Failure, false),
+            ("56", &[11], 1, Advantage::Normal, 12, Tier::Partial, true),
+            ("57", &[10], 0, Advantage::Normal, 10, Tier::Failure, false),
+            ("59", &[17], 0, Advantage::Normal, 17, Tier::Great, true),
+            ("60", &[16], 0, Advantage::Normal, 16, Tier::Success, true),
+            ("61", &[4, 15], 0, Advantage::Advantage, 15, Tier::Success, true),
+            ("62", &[4, 15], 0, Advantage::Disadvantage, 4, Tier::Failure, false),
         ];
         for (row, dice, by, advantage, total, tier, success) in rows {
             let check = throw(&ask(12, *by, *advantage), &mut Dice::loaded(dice));
@@ -197,9 +196,11 @@ mod tests {
         assert_eq!(Advantage::settle(2, 1), Advantage::Normal);
         assert_eq!(Advantage::settle(2, 0), Advantage::Advantage);
         assert_eq!(Advantage::settle(0, 3), Advantage::Disadvantage);
-        let both = Ask { modifiers: vec![("prepared".into(), 2), ("pressure".into(), -2)], ..ask(12, 0, Advantage::Normal) };
+        let both =
+            Ask { modifiers: vec![("prepared".into(), 2), ("pressure".into(), -2)], ..ask(12, 0, Advantage::Normal) };
         assert_eq!(throw(&both, &mut Dice::loaded(&[9])).modifier, 0);
-        let dcs: Vec<i32> = ["easy", "standard", "hard", "extreme"].map(|name| Difficulty::named(name).unwrap().dc()).into();
+        let dcs: Vec<i32> =
+            ["easy", "standard", "hard", "extreme"].map(|name| Difficulty::named(name).unwrap().dc()).into();
         assert_eq!(dcs, [8, 12, 16, 20]);
         assert!(Advantage::named("lucky").unwrap_err().message.contains("normal|advantage|disadvantage"));
         assert_eq!(throw(&ask(12, 1, Advantage::Normal), &mut Dice::loaded(&[11])).formula, "d20(11)+1=12 vs DC 12");

@@ -7,7 +7,7 @@ use include_dir::{Dir, include_dir};
 use super::mechanics::{combat, governance, social};
 use super::world::Fault;
 
-static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/prompts/dm/engine");
+static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/global-library/dm/engine");
 
 /// The mechanics' tables, read once.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +57,9 @@ pub fn cite(question: &str) -> (String, String) {
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| word.chars().count() > 1)
         .map(str::to_lowercase)
-        .filter(|word| !matches!(word.as_str(), "what" | "is" | "the" | "how" | "do" | "does" | "of" | "an" | "my" | "to" | "are"))
+        .filter(|word| {
+            !matches!(word.as_str(), "what" | "is" | "the" | "how" | "do" | "does" | "of" | "an" | "my" | "to" | "are")
+        })
         .collect();
     let score = |line: &str| {
         let lower = line.to_lowercase();

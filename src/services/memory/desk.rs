@@ -103,7 +103,7 @@ impl Desk {
     }
 
     pub fn load(self: &Arc<Self>, target: Target) -> store::Written<Loaded> {
-        self.turn(move |pen| pen.load(&target), |memory, left| Loaded::of(memory, left))
+        self.turn(move |pen| pen.load(&target), Loaded::of)
     }
 
     pub fn pin(self: &Arc<Self>, target: Target, pinned: bool) -> store::Written<Written> {

@@ -23,5 +23,19 @@ mod snippet;
 mod tests;
 mod words;
 
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::service::{Serve, typed};
+
+use super::World;
+
 pub use desk::{Desk, Summarize};
 pub use service::Memory;
+
+/// The memory of one agent, ready to be served.
+pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
+    let (house, budget) = (&world.house, world.house.spec.memory.active_tokens);
+    let desk = Desk::open(house.store.clone(), world.diary.clone(), house.clock.clone(), budget)?;
+    typed(Memory::new(desk, None))
+}

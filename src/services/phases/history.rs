@@ -3,6 +3,7 @@
 //! Lines go to the file first and are counted afterwards. So after a crash a file may have lines that are not counted
 //! yet: they are ours if they open in their place, and are counted then. Fewer than counted means that some were cut off.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -41,6 +42,7 @@ pub struct Histories {
     random: Arc<dyn Fn(&mut [u8]) + Send + Sync>,
     /// Names the owner in the database, where all agents share a table.
     owner: String,
+    names: Mutex<BTreeSet<String>>,
     writing: Mutex<()>,
 }
 
@@ -59,8 +61,9 @@ impl Histories {
             Some(given) => Keys::read(given)?,
             None => from_file(dir, &place, &store, owner, &*random)?,
         };
+        let names = Mutex::new(sealed(&place, ".")?.into_iter().collect());
         let (keys, owner) = (Mutex::new(keys), owner.to_owned());
-        Ok(Histories { place, store, keys, random, owner, writing: Mutex::default() })
+        Ok(Histories { place, store, keys, random, owner, names, writing: Mutex::default() })
     }
 
     /// The whole history of a session; empty if there is none.
@@ -88,16 +91,40 @@ impl Histories {
             self.place.write(&file(session), &whole[..kept])?;
         }
         self.place.append(&file(session), lines.as_bytes())?;
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).insert(session.to_owned());
         self.count(session, position, previous)
     }
 
-    /// The sessions that there are, sorted.
-    pub fn sessions(&self) -> Result<Vec<String>> {
-        let entries = self.place.list(".")?;
-        let mut names: Vec<String> =
-            entries.iter().filter_map(|entry| entry.name.strip_suffix(".sealed").map(str::to_owned)).collect();
-        names.sort();
-        Ok(names)
+    /// The sessions that there are, sorted. From memory: a listing must not wait.
+    pub fn sessions(&self) -> Vec<String> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// Seals the record of a run.
+    pub fn keep_run(&self, id: &str, plain: &[u8]) -> Result<()> {
+        check_session(id)?;
+        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let at = Place { what: "run", name: id, position: 0, previous: FIRST };
+        let (line, _) = keys.seal(&at, plain, &*self.random)?;
+        self.place.write(&format!("runs/{id}.sealed"), line.as_bytes())
+    }
+
+    pub fn read_run(&self, id: &str) -> Result<Vec<u8>> {
+        check_session(id)?;
+        let line = self.place.read_up_to(&format!("runs/{id}.sealed"), LARGEST)?;
+        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let at = Place { what: "run", name: id, position: 0, previous: FIRST };
+        Ok(keys.open(&at, &String::from_utf8_lossy(&line))?.0)
+    }
+
+    pub fn forget_run(&self, id: &str) -> Result<()> {
+        check_session(id)?;
+        self.place.remove(&format!("runs/{id}.sealed"))
+    }
+
+    /// The runs whose records are kept, sorted.
+    pub fn runs(&self) -> Result<Vec<String>> {
+        sealed(&self.place, "runs")
     }
 
     /// Makes a new key for what is sealed from now on; older lines keep theirs, which stays in the file.
@@ -172,6 +199,18 @@ impl Histories {
     fn key(&self, session: &str) -> String {
         format!("{}/{session}", self.owner)
     }
+}
+
+fn sealed(place: &place::Place, dir: &str) -> Result<Vec<String>> {
+    let entries = match place.list(dir) {
+        Ok(entries) => entries,
+        Err(fault) if fault.code == Code::NotFound => return Ok(vec![]),
+        Err(fault) => return Err(fault),
+    };
+    let mut names: Vec<String> =
+        entries.iter().filter_map(|entry| entry.name.strip_suffix(".sealed").map(str::to_owned)).collect();
+    names.sort();
+    Ok(names)
 }
 
 struct Loaded {

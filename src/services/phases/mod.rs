@@ -12,14 +12,20 @@ mod context_tests;
 pub mod history;
 #[cfg(test)]
 mod history_tests;
+pub mod library;
 pub mod payload;
 pub mod perform;
 #[cfg(test)]
 mod perform_tests;
+pub mod record;
+pub mod run;
+pub mod runs;
 pub mod scan;
 pub mod scene;
 pub mod seal;
+pub mod service;
 pub mod set;
+pub mod speaker;
 pub mod step;
 #[cfg(test)]
 mod step_tests;

@@ -20,6 +20,7 @@ pub mod overrides;
 pub mod prompt;
 pub mod record;
 pub mod render;
+pub mod resources;
 pub mod schema;
 pub mod tasks;
 pub mod template;

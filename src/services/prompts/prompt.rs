@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::fault::Fault;
@@ -26,7 +26,7 @@ pub struct Prompt {
 }
 
 /// What an opened prompt remembers: values for its conditions, and how much of which section is shown.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Session {
     pub values: Map<String, Value>,
     /// By path; stronger than what the section says itself.

@@ -1,8 +1,9 @@
 //! Where to search: from a path that someone wrote to directories of this machine.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::spec::Spec;
 use crate::vfs::normal;
 
 /// A directory of this machine and where it stands in the tree.
@@ -11,6 +12,19 @@ pub struct Root {
     /// `/projects/here/fs`
     pub at: String,
     pub dir: PathBuf,
+}
+
+/// The directories that a spec binds for an agent; relative ones begin at `here`.
+pub fn bound(spec: &Spec, here: &Path, agent: &str) -> Vec<Root> {
+    let projects = spec.agents.get(agent).map_or(&[][..], |agent| &agent.projects);
+    let binds = projects.iter().filter_map(|id| Some((id, spec.projects.get(id)?)));
+    let roots = binds.flat_map(|(id, project)| project.binds.iter().map(move |(place, bind)| (id, place, bind)));
+    roots
+        .map(|(id, place, bind)| Root {
+            at: format!("/projects/{id}/fs{}", place.trim_end_matches('/')),
+            dir: here.join(&bind.path),
+        })
+        .collect()
 }
 
 /// The roots that a path means, each with the path below it. None, or the root of all, means everything.
@@ -62,6 +76,22 @@ fn outside(path: &str, roots: &[Root]) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_agent_searches_what_its_projects_bind() {
+        let text = r#"{"agents": {"a": {"projects": ["p"]}, "b": {}}, "projects": {"p": {"binds": {
+            "/": {"path": "."}, "/lib": {"path": "/opt/lib"}}}, "q": {"binds": {"/": {"path": "/q"}}}}}"#;
+        let spec = Spec::check(text).unwrap();
+        let shown = |agent: &str| -> Vec<String> {
+            bound(&spec, Path::new("/home/x"), agent)
+                .iter()
+                .map(|root| format!("{} {}", root.at, root.dir.display()))
+                .collect()
+        };
+        assert_eq!(shown("a"), ["/projects/p/fs /home/x/.", "/projects/p/fs/lib /opt/lib"]);
+        assert_eq!(shown("b"), [""; 0]);
+        assert_eq!(shown("nobody"), [""; 0]);
+    }
 
     #[test]
     fn a_path_leads_to_the_roots_that_it_means() {

@@ -88,7 +88,7 @@ pub fn search(roots: &[Root], query: &Query, watch: &Watch) -> Result<Found> {
             .after_context(query.context)
             .heap_limit(Some(LONGEST_LINE))
             .build(),
-        size: 0,
+        bytes: ANSWER,
         found: Found::default(),
     };
     let mut exists = false;
@@ -112,7 +112,8 @@ struct Search<'a> {
     matcher: RegexMatcher,
     glob: Option<Glob>,
     searcher: Searcher,
-    size: usize,
+    /// What the answer may still grow by.
+    bytes: usize,
     found: Found,
 }
 
@@ -163,7 +164,7 @@ impl Search<'_> {
                 Kind::Dir if depth < DEPTH => self.directory(root, place, &path, ignored, depth + 1)?,
                 Kind::Dir => self.found.skipped += 1,
                 Kind::File if self.glob.as_ref().is_none_or(|glob| glob.takes(&path)) => {
-                    self.file(root, place, &path)?
+                    self.file(root, place, &path)?;
                 }
                 _ => {}
             }
@@ -182,7 +183,7 @@ impl Search<'_> {
         };
         let path = format!("{}/{rel}", root.at);
         let room = self.query.max_results - self.found.matches.len();
-        let mut gather = Gather::new(&path, &self.matcher, self.query.context, room);
+        let mut gather = Gather::new(&path, &self.matcher, self.query.context, room, self.bytes);
         let reader = Stoppable { file, stopped: self.watch.stopped };
         let searched = self.searcher.search_reader(&self.matcher, reader, &mut gather);
         if (self.watch.stopped)() {
@@ -192,25 +193,14 @@ impl Search<'_> {
         if searched.is_err() {
             self.found.skipped += 1;
         } else if !gather.binary {
-            self.take(gather.found, gather.more);
+            self.bytes = gather.bytes;
+            self.found.truncated |= gather.more;
+            self.found.matches.extend(gather.found);
         }
         if self.found.files_searched % STRIDE == 1 {
             (self.watch.progress)(self.found.files_searched, self.found.matches.len());
         }
         Ok(())
-    }
-
-    fn take(&mut self, matches: Vec<Match>, more: bool) {
-        self.found.truncated |= more;
-        for found in matches {
-            let around = found.before.iter().chain(&found.after).map(String::len).sum::<usize>();
-            self.size += found.path.len() + found.text.len() + around;
-            if self.size > ANSWER {
-                self.found.truncated = true;
-                return;
-            }
-            self.found.matches.push(found);
-        }
     }
 }
 

@@ -17,8 +17,9 @@ pub struct Gather<'a> {
     pub path: &'a str,
     pub matcher: &'a RegexMatcher,
     pub context: usize,
-    /// How many more matches are wanted.
+    /// How many more matches are wanted, and how many bytes of them.
     pub room: usize,
+    pub bytes: usize,
     pub found: Vec<Match>,
     /// There was a match for which there was no room.
     pub more: bool,
@@ -29,9 +30,9 @@ pub struct Gather<'a> {
 }
 
 impl<'a> Gather<'a> {
-    pub fn new(path: &'a str, matcher: &'a RegexMatcher, context: usize, room: usize) -> Self {
+    pub fn new(path: &'a str, matcher: &'a RegexMatcher, context: usize, room: usize, bytes: usize) -> Self {
         let (found, recent) = (Vec::new(), VecDeque::new());
-        Gather { path, matcher, context, room, found, more: false, binary: false, recent }
+        Gather { path, matcher, context, room, bytes, found, more: false, binary: false, recent }
     }
 
     /// A line passes by: it comes after some matches and before others. Says whether more is wanted.
@@ -41,7 +42,12 @@ impl<'a> Gather<'a> {
         let mut waited_for = false;
         for found in waiting.filter(|found| found.line < number) {
             found.after.push(text.clone());
+            self.bytes = self.bytes.saturating_sub(text.len());
             waited_for |= number < found.line + context;
+        }
+        if self.bytes == 0 {
+            self.more = true;
+            return false;
         }
         self.recent.push_back((number, text));
         if self.recent.len() > self.context {
@@ -63,9 +69,11 @@ impl Sink for Gather<'_> {
             return Ok(self.line(number, shown(bytes, start)));
         }
         let near = |at: &u64| *at + self.context as u64 >= number;
-        let before = self.recent.iter().filter(|(at, _)| near(at)).map(|(_, text)| text.clone()).collect();
+        let before: Vec<_> = self.recent.iter().filter(|(at, _)| near(at)).map(|(_, text)| text.clone()).collect();
         let column = String::from_utf8_lossy(&bytes[..start]).chars().count() as u64 + 1;
         let text = shown(bytes, start);
+        let size = before.iter().map(String::len).sum::<usize>() + text.len() + self.path.len();
+        self.bytes = self.bytes.saturating_sub(size);
         let wanted = self.line(number, text.clone());
         self.found.push(Match { path: self.path.to_owned(), line: number, column, text, before, after: vec![] });
         Ok(wanted)

@@ -29,7 +29,6 @@ fn tree() -> tempfile::TempDir {
     put(root, ".hidden/x.rs", "fn main() {}\n");
     put(root, ".gitignore", "/target\n*.log\n!keep.log\n");
     put(root, "binary", b"fn main\0\x01\x02");
-    put(root, "late-binary", [b"fn main\n".repeat(20_000), b"\0".to_vec()].concat());
     dir
 }
 
@@ -119,8 +118,17 @@ fn what_cannot_be_searched_is_refused_with_the_reason() {
     );
     check(
         &|query| (query.text, query.regex) = ("(a{1000}){1000}".into(), true),
-        "! invalid_payload: query is no regular expression: Compiled regex exceeds size limit of 10485760 bytes.; without \"regex\": true it is taken literally",
+        "! invalid_payload: query is no regular expression: compiled regex exceeds size limit of 10485760; without \"regex\": true it is taken literally",
     );
+}
+
+#[test]
+fn a_file_that_turns_out_binary_has_no_matches() {
+    let dir = tempfile::tempdir().unwrap();
+    let late = [b"fn main\n".repeat(20), b"something else\n".repeat(20_000), b"\0".to_vec()].concat();
+    put(dir.path(), "late", late);
+    put(dir.path(), "text", "fn main\n");
+    assert_eq!(lines(run(dir.path(), &query("main"))), ["text:1:4:fn main"]);
 }
 
 #[test]

@@ -5,9 +5,12 @@
 pub mod backend;
 pub mod catalogue;
 pub mod change;
+mod files;
 pub mod index;
 pub mod kit;
+pub mod open;
 pub mod redis;
+pub mod service;
 pub mod shelf;
 pub mod sqlite;
 pub mod symbol;

@@ -3,11 +3,11 @@
 //! Every change goes through [`Shelf::change`], which numbers it and tries again when somebody else was faster. The index
 //! is brought up to date from the backend's own list of changes, so it also sees what other hosts did.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::{Value, json};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
 use super::backend::{Backend, Filter};
 use super::change::{Act, By, Change, Edit, Kind, Record, before_last, last_version, version_of};
@@ -61,6 +61,9 @@ pub struct Resolved {
 pub struct Shelf {
     backend: Arc<dyn Backend>,
     index: Mutex<Followed>,
+    /// What there is, for listings, which must not wait.
+    names: RwLock<BTreeSet<(Kind, String)>>,
+    seeded: OnceCell<()>,
 }
 
 /// The index, and how much of the backend's history is in it; none before the first look.
@@ -72,11 +75,32 @@ struct Followed {
 
 impl Shelf {
     pub fn new(backend: Arc<dyn Backend>) -> Shelf {
-        Shelf { backend, index: Mutex::default() }
+        Shelf { backend, index: Mutex::default(), names: RwLock::default(), seeded: OnceCell::new() }
     }
 
     pub fn backend(&self) -> &dyn Backend {
         &*self.backend
+    }
+
+    /// Puts in what is shipped, unless it is or was there, and looks at everything once. Later calls cost nothing; after
+    /// an outage the next call tries again.
+    pub async fn ready(&self, shipped: &[(Kind, Value)], author: &Author) -> Result<()> {
+        let begin = async || {
+            self.put_many(shipped, true, author).await?;
+            self.follow(&mut *self.index.lock().await).await
+        };
+        self.seeded.get_or_try_init(begin).await.copied()
+    }
+
+    /// The ids of a kind, sorted, as far as this host knows.
+    pub fn names(&self, kind: Kind) -> Vec<String> {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let from = (kind, String::new());
+        names.range(from..).take_while(|(other, _)| *other == kind).map(|(_, id)| id.clone()).collect()
+    }
+
+    pub fn has(&self, kind: Kind, id: &str) -> bool {
+        self.names.read().unwrap_or_else(PoisonError::into_inner).contains(&(kind, id.to_owned()))
     }
 
     /// The document of that kind and id.
@@ -161,7 +185,7 @@ impl Shelf {
         Ok(now.is_some())
     }
 
-    /// Stores many documents in few transactions. With `keep`, one that is there already stays as it is.
+    /// Stores many documents in few transactions. With `keep`, one that is there, or was deleted, stays as it is.
     pub async fn put_many(&self, written: &[(Kind, Value)], keep: bool, author: &Author) -> Result<Taken> {
         let mut documents: Vec<(Kind, String, Value)> = Vec::new();
         for (kind, value) in written {
@@ -173,20 +197,21 @@ impl Shelf {
             let mut edits = Vec::new();
             for (kind, id, body) in batch {
                 let now = self.get(*kind, id).await?;
-                if now.is_some() && keep {
-                    taken.kept += 1;
-                    continue;
-                }
                 let last = match &now {
                     Some(record) => record.version,
                     None => last_version(&self.backend.ledger(*kind, id).await?),
                 };
+                if keep && last > 0 {
+                    taken.kept += 1;
+                    continue;
+                }
                 let version = if last == 0 { version_of(body).max(1) } else { last + 1 };
                 let body = merged(body, &json!({ "version": version }));
                 let change = entry(*kind, id, version, Act::Put, author, Some(body));
                 edits.push(Edit { expected: now.map_or(0, |record| record.version), change });
             }
             self.backend.commit(&edits).await?;
+            edits.iter().for_each(|edit| self.name(edit.change.kind, &edit.change.id, true));
             taken.stored += edits.len();
         }
         Ok(taken)
@@ -271,7 +296,10 @@ impl Shelf {
             let change = entry(kind, id, version, act, author, body.clone());
             let edit = Edit { expected: now.map_or(0, |record| record.version), change };
             match self.backend.commit(&[edit]).await {
-                Ok(()) => return Ok(body.map(|body| Record::of(id, body))),
+                Ok(()) => {
+                    self.name(kind, id, body.is_some());
+                    return Ok(body.map(|body| Record::of(id, body)));
+                }
                 Err(fault) if fault.code == Code::Conflict => (), // somebody was faster: look again
                 Err(fault) => return Err(fault),
             }
@@ -279,32 +307,47 @@ impl Shelf {
         Err(Error::busy(format!("{} {id} kept changing while it was being changed", kind.name())))
     }
 
-    /// Brings the index to where the backend is.
+    /// Brings the index and the names to where the backend is.
     async fn follow(&self, followed: &mut Followed) -> Result<()> {
-        let Some(seen) = followed.seen else {
-            let (count, _) = self.backend.since(u64::MAX >> 1).await?;
-            followed.index = Index::default();
-            for record in self.all(Kind::Symbol).await? {
-                if let Ok(symbol) = Symbol::read(&record.body) {
+        if let Some(seen) = followed.seen {
+            let (count, changed) = self.backend.since(seen).await?;
+            if count >= seen {
+                let changed: BTreeSet<(Kind, String)> = changed.into_iter().collect();
+                for kind in Kind::ALL {
+                    let ids: Vec<String> =
+                        changed.iter().filter(|(other, _)| *other == kind).map(|(_, id)| id.clone()).collect();
+                    self.look_again(followed, kind, &ids).await?;
+                }
+                followed.seen = Some(count);
+                return Ok(());
+            }
+            // A history that became shorter is another history: a Redis that was emptied, a restored copy.
+        }
+        let (count, _) = self.backend.since(u64::MAX >> 1).await?;
+        followed.index = Index::default();
+        let mut names = BTreeSet::new();
+        for kind in Kind::ALL {
+            for record in self.all(kind).await? {
+                if let (Kind::Symbol, Ok(symbol)) = (kind, Symbol::read(&record.body)) {
                     followed.index.put(&symbol);
                 }
+                names.insert((kind, record.id));
             }
-            followed.seen = Some(count);
-            return Ok(());
-        };
-        let (count, changed) = self.backend.since(seen).await?;
-        if count < seen {
-            // A history that became shorter is another history: a Redis that was emptied, a restored copy.
-            followed.seen = None;
-            return Box::pin(self.follow(followed)).await;
         }
-        let mut ids: Vec<String> =
-            changed.into_iter().filter(|(kind, _)| *kind == Kind::Symbol).map(|(_, id)| id).collect();
-        ids.sort_unstable();
-        ids.dedup();
+        *self.names.write().unwrap_or_else(PoisonError::into_inner) = names;
+        followed.seen = Some(count);
+        Ok(())
+    }
+
+    /// Takes over what became of some documents.
+    async fn look_again(&self, followed: &mut Followed, kind: Kind, ids: &[String]) -> Result<()> {
         for ids in ids.chunks(PAGE) {
-            for (id, symbol) in ids.iter().zip(self.symbols(ids).await?) {
-                match symbol {
+            for (id, record) in ids.iter().zip(self.backend.get(kind, ids).await?) {
+                self.name(kind, id, record.is_some());
+                if kind != Kind::Symbol {
+                    continue;
+                }
+                match record.and_then(|record| Symbol::read(&record.body).ok()) {
                     Some(symbol) => followed.index.put(&symbol),
                     None => {
                         followed.index.remove(id);
@@ -312,8 +355,17 @@ impl Shelf {
                 }
             }
         }
-        followed.seen = Some(count);
         Ok(())
+    }
+
+    fn name(&self, kind: Kind, id: &str, there: bool) {
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        let key = (kind, id.to_owned());
+        if there {
+            names.insert(key)
+        } else {
+            names.remove(&key)
+        };
     }
 }
 

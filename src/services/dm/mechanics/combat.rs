@@ -58,7 +58,8 @@ impl Rules {
             let (base, penalty) = (number(PAGE, &armours, row, "base")?, number(PAGE, &armours, row, "penalty")?);
             rules.armours.push(Armour { name: armours.get(row, "armour").to_owned(), base, penalty });
         }
-        let grounds = table(PAGE, text, "COMBAT::ground", &["ground", "melee", "ranged", "dodge", "ranged disadvantage"])?;
+        let grounds =
+            table(PAGE, text, "COMBAT::ground", &["ground", "melee", "ranged", "dodge", "ranged disadvantage"])?;
         for row in &grounds.rows {
             rules.grounds.push(Ground {
                 name: grounds.get(row, "ground").to_owned(),
@@ -140,7 +141,14 @@ pub fn first(one: &Fighter, other: &Fighter, dice: &mut Dice) -> bool {
 }
 
 /// One blow: the attack, and the hit points that it takes.
-pub fn strike(by: &Fighter, at: &mut Fighter, rules: &Rules, ground: &str, situation: i32, dice: &mut Dice) -> (Check, i64) {
+pub fn strike(
+    by: &Fighter,
+    at: &mut Fighter,
+    rules: &Rules,
+    ground: &str,
+    situation: i32,
+    dice: &mut Dice,
+) -> (Check, i64) {
     let weapon = rules.weapon(&by.weapon);
     let ranged = weapon.adds.as_deref() == Some("dex");
     let skill = if ranged { by.dex } else { by.str };
@@ -185,8 +193,10 @@ mod tests {
 
     #[test]
     fn row_73_the_tables_have_the_numbers_of_the_page() {
-        let rules = engine::rules().unwrap().combat;
-        for (weapon, die) in [("fist", 3), ("dagger", 4), ("handaxe", 6), ("longsword", 8), ("rock", 2), ("crossbow", 8)] {
+        let rules = &engine::rules().unwrap().combat;
+        for (weapon, die) in
+            [("fist", 3), ("dagger", 4), ("handaxe", 6), ("longsword", 8), ("rock", 2), ("crossbow", 8)]
+        {
             assert_eq!(rules.weapon(weapon).die, die, "{weapon}");
         }
         let classes = ["unarmoured", "leather", "chain", "plate"].map(|armour| rules.armour_class(armour, 2));
@@ -195,20 +205,20 @@ mod tests {
 
     #[test]
     fn a_blow_that_meets_the_armour_hurts_and_a_tie_is_thrown_again() {
-        let rules = engine::rules().unwrap().combat;
+        let rules = &engine::rules().unwrap().combat;
         let (by, mut at) = (fighter("a", "dagger"), fighter("b", "club"));
-        let (check, damage) = strike(&by, &mut at, &rules, "", 0, &mut Dice::loaded(&[12, 4]));
+        let (check, damage) = strike(&by, &mut at, rules, "", 0, &mut Dice::loaded(&[12, 4]));
         assert_eq!((check.formula.as_str(), damage, at.hp), ("d20(12)+1=13 vs DC 13", 5, 7));
         assert!(!first(&by, &at, &mut Dice::loaded(&[5, 5, 3, 9])));
     }
 
     #[test]
     fn wounds_weigh_and_darkness_blinds_the_archer() {
-        let rules = engine::rules().unwrap().combat;
+        let rules = &engine::rules().unwrap().combat;
         let mut weak = fighter("a", "shortbow");
         weak.hp = 3;
         assert_eq!(weak.wound(), Wound::Severe);
-        let (check, _) = strike(&weak, &mut fighter("b", "club"), &rules, "dark", 0, &mut Dice::loaded(&[4, 19]));
+        let (check, _) = strike(&weak, &mut fighter("b", "club"), rules, "dark", 0, &mut Dice::loaded(&[4, 19]));
         assert_eq!(check.formula, "d20(4,19)+0=4 vs DC 13 (disadvantage)");
     }
 

@@ -1,5 +1,5 @@
 //! The mechanics: each a file of pure functions over typed tables. The tables stand in the engine's own pages
-//! (`prompts/dm/engine/mechanics/*.md`), so that what a player reads and what is reckoned cannot differ.
+//! (`global-library/dm/engine/mechanics/*.md`), so that what a player reads and what is reckoned cannot differ.
 
 pub mod combat;
 pub mod governance;

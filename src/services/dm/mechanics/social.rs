@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn the_words_choose_the_approach() {
-        let rules = engine::rules().unwrap().social;
+        let rules = &engine::rules().unwrap().social;
         let found = ["lie to her", "threaten him", "ask about the bell"].map(|words| rules.approach(words).unwrap());
         let shown: Vec<_> = found.iter().map(|own| (own.name.as_str(), own.low, own.high)).collect();
         assert_eq!(shown, [("deception", 12, 18), ("intimidation", 12, 20), ("persuasion", 10, 20)]);

@@ -1,6 +1,9 @@
 //! The files of overrides: `{ns}/{key}/{tag}.json` below one directory. Writes are whole and lasting, and two processes
 //! that write do so one after the other.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::super::descriptor::text_hash;
@@ -17,7 +20,19 @@ pub const LATEST: &str = "latest";
 
 pub struct Store {
     place: Place,
+    /// Threads of this process wait here, so that only another process can find the lock taken.
+    turn: Mutex<()>,
 }
+
+/// Held while a file is read, changed and written.
+struct Turn<'a> {
+    _here: MutexGuard<'a, ()>,
+    _everywhere: Lock,
+}
+
+/// How often, and how long apart, another process is waited for.
+const TRIES: usize = 400;
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// What a file holds, without its words.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -34,7 +49,7 @@ pub struct Inspected {
 
 impl Store {
     pub fn new(place: Place) -> Store {
-        Store { place }
+        Store { place, turn: Mutex::new(()) }
     }
 
     /// What applies now. No file, nothing applies.
@@ -144,8 +159,18 @@ impl Store {
         Ok(all)
     }
 
-    fn lock(&self) -> Result<Lock> {
-        self.place.lock(".lock")
+    fn lock(&self) -> Result<Turn<'_>> {
+        let here = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tries = 0;
+        loop {
+            match self.place.lock(".lock") {
+                Err(error) if error.code == Code::Busy && tries < TRIES => {
+                    tries += 1;
+                    std::thread::sleep(PAUSE);
+                }
+                lock => return Ok(Turn { _here: here, _everywhere: lock? }),
+            }
+        }
     }
 }
 

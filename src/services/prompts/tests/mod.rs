@@ -14,7 +14,10 @@ use super::load::{Files, load};
 use super::{Fault, Prompt, PromptTemplate};
 
 /// Reads a prompt as the loader would: the manifest's `ns` and `key` are filled in, and `texts` are its files.
-pub(super) fn read(mut manifest: Value, texts: &[(&str, &str)]) -> Result<PromptTemplate, Vec<Fault>> {
+pub(in crate::services::prompts) fn read(
+    mut manifest: Value,
+    texts: &[(&str, &str)],
+) -> Result<PromptTemplate, Vec<Fault>> {
     for name in ["ns", "key"] {
         if manifest.get(name).is_none() {
             manifest[name] = json!("t");

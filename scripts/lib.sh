@@ -1,0 +1,42 @@
+# What the scripts share. Sourced, never run.
+
+# need COMMAND PACKAGE: makes sure that COMMAND is there, by installing Debian's PACKAGE.
+need() {
+    command -v "$1" > /dev/null && return
+    missing+=("$2")
+}
+
+# Installs what `need` found missing.
+install_missing() {
+    [ ${#missing[@]} -eq 0 ] && return
+    local sudo=
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo > /dev/null || {
+            echo "error: these packages are missing and only root can install them: ${missing[*]}" >&2
+            echo "hint: apt-get install ${missing[*]}" >&2
+            return 1
+        }
+        sudo=sudo
+    fi
+    command -v apt-get > /dev/null || {
+        echo "error: these are missing, and this is not Debian or Ubuntu: ${missing[*]}" >&2
+        return 1
+    }
+    echo "installing ${missing[*]}" >&2
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}" > /dev/null 2>&1 || {
+        echo "error: apt-get could not install ${missing[*]}" >&2
+        return 1
+    }
+}
+
+missing=()
+
+# The compiler is not installed behind anybody's back.
+need_cargo() {
+    command -v cargo > /dev/null && return
+    [ -x "$HOME/.cargo/bin/cargo" ] && PATH=$HOME/.cargo/bin:$PATH && return
+    echo "error: cargo is missing" >&2
+    echo "hint: install Rust 1.91 or newer, from https://rustup.rs" >&2
+    return 1
+}

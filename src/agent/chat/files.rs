@@ -1,0 +1,48 @@
+//! `chat/`: the files of a conversation.
+
+use std::sync::Arc;
+
+use super::Chat;
+use super::speech::{Input, Progress, ReplyFile};
+use crate::vfs::{Listing, Speech, line, live, text, waiting};
+
+const README: &str = "\
+# chat
+
+Speaking with the agent.
+
+    echo 'What can you do?' > control/input
+    cat latest.txt
+
+- Every message is a turn, and every turn a job: `../jobs/last/result.txt` waits for its reply as well. Messages that
+  come meanwhile wait in order.
+- `latest.txt` is the last reply; reading it waits while a turn is queued or running.
+- On one handle, `exec 3<>control/input; echo hi >&3; cat <&3`, a read gives the reply to that message.
+- `history.ndjson` has every turn: input, reply or error, and what it cost. `status.json` tells what is under way.
+- `echo > ../jobs/<job>/control/cancel` ends a turn.
+";
+
+const CONTROL: &str = "\
+- `input`: write a message to the agent. The agent itself cannot.
+- `reply`: the agent writes its reply, which ends its turn.
+- `progress`: the agent says something before the end; reading it shows the last such word.
+";
+
+impl Chat {
+    pub fn directory(&self) -> Listing {
+        let (status, latest) = (self.clone(), self.clone());
+        let control = Listing::default()
+            .file("README.md", text(CONTROL))
+            .file("input", Speech::new(Arc::new(Input(self.clone()))))
+            .file("reply", Speech::new(Arc::new(ReplyFile(self.clone()))))
+            .file("progress", Speech::new(Arc::new(Progress(self.clone()))));
+        let log = self.0.mind.history.log();
+        Listing::default()
+            .file("README.md", text(README))
+            .file("status.json", live(move |_| Ok(line(&status.status()))))
+            .file("latest.txt", waiting(move |_| latest.last_word()))
+            .file("history.ndjson", log.clone())
+            .file("history.ndjson.1", log.older())
+            .dir("control", control)
+    }
+}

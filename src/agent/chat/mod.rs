@@ -1,0 +1,325 @@
+//! Talking with an agent: inputs become turns, one after the other; a turn is a job.
+//!
+//! [`Chat`] keeps the queue, [`turn`](super::turn) carries one out, [`files`] shows it all.
+
+mod files;
+mod speech;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::{oneshot, watch};
+
+use super::budget::Spent;
+use super::mind::Mind;
+use super::transcript::Source;
+use super::turn::{self, Current};
+use crate::contract::Effect;
+use crate::error::{Error, Result};
+use crate::jobs::{self, Job, Room};
+use crate::policy::Principal;
+use crate::vfs::Answer;
+
+/// The name under which turns stand in the journal.
+pub const SERVICE: &str = "chat";
+/// Turns that may wait for one agent.
+const QUEUE: usize = 64;
+/// A turn may wait for the world, but not for ever.
+const DEADLINE: Duration = Duration::from_secs(24 * 3600);
+
+#[derive(Clone)]
+pub struct Chat(Arc<Inner>);
+
+struct Inner {
+    mind: Arc<Mind>,
+    room: Arc<Room>,
+    queue: Mutex<Queue>,
+    /// How many turns are queued or running. Whoever waits for the last word waits for none.
+    busy: watch::Sender<usize>,
+    paused: watch::Sender<bool>,
+    current: Mutex<Option<Arc<Current>>>,
+    refusal: Mutex<Option<Error>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    /// Ends when the last turn of the queue has ended.
+    last: Option<oneshot::Receiver<()>>,
+    jobs: Vec<Arc<Job>>,
+}
+
+/// A turn's place among those that are queued or running, given up whatever happens to it.
+struct Place {
+    chat: Chat,
+    job_id: String,
+}
+
+impl Place {
+    fn take(chat: &Chat, job_id: &str) -> Place {
+        chat.0.busy.send_modify(|busy| *busy += 1);
+        Place { chat: chat.clone(), job_id: job_id.to_owned() }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.chat.queue().jobs.retain(|job| job.id != self.job_id);
+        self.chat.0.busy.send_modify(|busy| *busy -= 1);
+    }
+}
+
+/// What begins a turn.
+#[derive(Clone, Debug)]
+pub struct Message {
+    pub source: Source,
+    pub text: String,
+    pub from: Principal,
+}
+
+impl Chat {
+    /// `room` is shared by all agents.
+    pub fn new(mind: Arc<Mind>, room: Arc<Room>) -> Self {
+        let (queue, busy, paused) =
+            (Mutex::default(), watch::Sender::new(0), watch::Sender::new(mind.settings().paused));
+        let (current, refusal) = (Mutex::default(), Mutex::default());
+        Chat(Arc::new(Inner { mind, room, queue, busy, paused, current, refusal }))
+    }
+
+    pub fn mind(&self) -> &Arc<Mind> {
+        &self.0.mind
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The turn under way.
+    pub fn current(&self) -> Option<Arc<Current>> {
+        self.0.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_current(&self, current: Option<Arc<Current>>) {
+        *self.0.current.lock().unwrap_or_else(PoisonError::into_inner) = current;
+    }
+
+    /// Whether there is room for another turn.
+    pub fn check_room(&self) -> Result<()> {
+        match self.queue().jobs.len() {
+            n if n >= QUEUE => Err(Error::busy(format!("{n} messages wait for {} already", self.0.mind.agent))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Queues a turn. It is safe when the answer is there.
+    pub fn say(&self, message: Message) -> Answer<Arc<Job>> {
+        let text = message.text.trim_end_matches(['\n', '\r']);
+        if text.trim().is_empty() {
+            return Answer::refuse(Error::invalid("the message is empty"));
+        }
+        match self.accept(&Message { text: text.to_owned(), ..message }) {
+            Err(error) => Answer::refuse(error),
+            Ok((job, safe)) => self.enqueue(job, Some(safe)),
+        }
+    }
+
+    fn accept(&self, message: &Message) -> Result<(Arc<Job>, Answer<()>)> {
+        self.check_room()?;
+        let call = jobs::Call {
+            agent: self.0.mind.agent.clone(),
+            service: SERVICE.to_owned(),
+            operation: "turn".to_owned(),
+            effect: Effect::Execute,
+            idempotent: true, // its transcript knows how far it came
+            deadline: DEADLINE,
+            correlation_id: None,
+            principal: message.from.clone(),
+            arguments: json!({"source": message.source, "input": message.text}),
+        };
+        self.0.room.enter(1)?;
+        let accepted = self.0.mind.office.book.accept(vec![call]);
+        let (mut jobs, safe) = accepted.inspect_err(|_| self.0.room.leave(1))?;
+        let job = jobs.pop().ok_or_else(|| Error::internal("a turn without a job"))?;
+        Ok((job, safe))
+    }
+
+    /// Carries on with a turn that an earlier life of the host left.
+    pub fn resume(&self, job: Arc<Job>) {
+        _ = self.0.room.enter(1); // what was accepted runs, however many there are
+        drop(self.enqueue(job, None));
+    }
+
+    /// Puts an accepted turn at the end of the queue, and sees it through.
+    fn enqueue(&self, job: Arc<Job>, safe: Option<Answer<()>>) -> Answer<Arc<Job>> {
+        let (done, next) = oneshot::channel();
+        let (tell, told) = oneshot::channel();
+        let before = {
+            let mut queue = self.queue();
+            queue.jobs.push(job.clone());
+            queue.last.replace(next)
+        };
+        let place = Place::take(self, &job.id);
+        let (chat, turn) = (self.clone(), job.clone());
+        self.0.mind.office.runtime.spawn(async move {
+            let fresh = safe.is_some();
+            let accepted = match safe {
+                Some(safe) => safe.wait().await,
+                None => Ok(()),
+            };
+            let ok = accepted.is_ok();
+            if ok {
+                let seq = chat.announce(&turn, fresh).await;
+                _ = tell.send(accepted); // the writer may be gone
+                chat.take_turn(&turn, seq, before).await;
+            } else {
+                chat.0.mind.office.book.retract(std::slice::from_ref(&turn));
+                chat.0.room.leave(1);
+                _ = tell.send(accepted);
+            }
+            drop((place, done));
+        });
+        Answer::soon(async move {
+            told.await.unwrap_or_else(|_| Err(Error::internal("the queue is gone")))?;
+            Ok(job)
+        })
+    }
+
+    /// Makes an input an event; returns its number.
+    async fn announce(&self, job: &Job, fresh: bool) -> u64 {
+        let Ok(diary) = self.0.mind.office.diaries.of(&self.0.mind.agent) else { return 0 };
+        if !fresh {
+            return diary.last();
+        }
+        let path = format!("/agents/{}/chat/control/input", self.0.mind.agent);
+        let mut payload = job.call.arguments.clone();
+        payload["job_id"] = job.id.as_str().into();
+        diary.add("chat", &path, payload).wait().await.unwrap_or_default()
+    }
+
+    /// Waits for its place in the queue and carries the turn out. One that is cancelled before need not wait.
+    async fn take_turn(&self, job: &Arc<Job>, seq: u64, before: Option<oneshot::Receiver<()>>) {
+        let mut paused = self.0.paused.subscribe();
+        let mut before = before;
+        let place = async {
+            if let Some(turn) = &mut before {
+                _ = turn.await; // it ends by being dropped
+                before = None;
+            }
+            _ = paused.wait_for(|paused| !paused).await;
+        };
+        tokio::select! {
+            () = place => (),
+            () = job.cancel.cancelled() => (),
+        }
+        let (office, early) = (self.0.mind.office.clone(), job.cancel.is_cancelled());
+        let current = Arc::new(Current {
+            job: job.clone(),
+            source: serde_json::from_value(job.call.arguments["source"].clone()).unwrap_or(Source::Chat),
+            input: job.call.arguments["input"].as_str().unwrap_or_default().to_owned(),
+            reply: watch::Sender::new(None),
+            progress: watch::Sender::new(None),
+        });
+        let work = {
+            let (chat, mind, current) = (self.clone(), self.0.mind.clone(), current.clone());
+            move || -> jobs::Work {
+                if early {
+                    return Box::pin(async { Err(Error::cancelled("the turn was cancelled before it began")) });
+                }
+                chat.set_current(Some(current.clone()));
+                if let Ok(diary) = mind.office.diaries.of(&mind.agent) {
+                    diary.turn_began(seq);
+                }
+                Box::pin(turn::run(mind, current))
+            }
+        };
+        jobs::run(&office.book, &self.0.room, job.clone(), work, |job| self.ended(job)).await;
+        if self.current().is_some_and(|current| current.job.id == job.id) {
+            self.set_current(None);
+        }
+        self.0.mind.thoughts.rest();
+        // One that was cut off could not write itself down.
+        let outcome = job.now().outcome;
+        let (reply, error) = match outcome.as_deref() {
+            Some(Ok(value)) => (value.as_str().map(str::to_owned), None),
+            Some(Err(error)) => (None, Some(error.clone())),
+            None => (None, None),
+        };
+        if let Err(error) = turn::remember(&self.0.mind, &current, reply, error, Spent::default()).await {
+            tracing::error!(job = job.id, %error, "the history of a chat could not be written");
+        }
+        // Only then is it the turn of the next, although this one may have been cancelled long before its time.
+        if let Some(before) = before {
+            _ = before.await;
+        }
+    }
+
+    fn ended(&self, job: &Job) {
+        if let Ok(diary) = self.0.mind.office.diaries.of(&self.0.mind.agent) {
+            let path = format!("/agents/{}/jobs/{}/status.json", self.0.mind.agent, job.id);
+            diary.note("job", &path, serde_json::to_value(job.status()).unwrap_or_default());
+        }
+    }
+
+    /// Turns that have not begun stay in the queue, or go on.
+    pub fn pause(&self, paused: bool) {
+        self.0.mind.change(|settings| settings.paused = paused);
+        self.0.paused.send_replace(paused);
+    }
+
+    /// Cancels every turn, the one under way and those that wait.
+    pub fn stop(&self) {
+        for job in &self.queue().jobs {
+            job.cancel.cancel();
+        }
+    }
+
+    /// The last word, when nothing is queued or running any more.
+    fn last_word(&self) -> Answer<bytes::Bytes> {
+        let word = |chat: &Chat| match chat.0.mind.history.last() {
+            None => bytes::Bytes::new(),
+            Some(entry) => {
+                let text = entry.reply.or(entry.error.map(|error| error.message)).unwrap_or_default();
+                format!("{}\n", text.trim_end_matches('\n')).into()
+            }
+        };
+        if *self.0.busy.borrow() == 0 {
+            return Answer::ok(word(self));
+        }
+        let (chat, mut busy) = (self.clone(), self.0.busy.subscribe());
+        Answer::later(async move {
+            _ = busy.wait_for(|busy| *busy == 0).await; // the sender lives as long as the chat
+            Ok(word(&chat))
+        })
+    }
+
+    fn status(&self) -> Value {
+        let (mind, jobs) = (&self.0.mind, self.queue().jobs.clone());
+        let settings = mind.settings();
+        let refusal = self.0.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let current = self.current();
+        let last = mind.history.last();
+        let state = match (&current, jobs.len(), &refusal) {
+            (Some(_), _, _) => "running",
+            (None, 1.., _) => "queued",
+            (None, 0, Some(_)) => "refused",
+            (None, 0, None) if settings.paused => "paused",
+            (None, 0, None) => "idle",
+        };
+        let job = current.as_ref().map(|current| current.job.clone()).or_else(|| jobs.first().cloned());
+        json!({
+            "state": state,
+            "job_id": job.map(|job| job.id.clone()).or(last.as_ref().map(|entry| entry.job_id.clone())),
+            "operation": "turn",
+            "updated_at_ms": last.as_ref().map(|entry| entry.ts_ms),
+            "error": refusal.or_else(|| last.and_then(|entry| entry.error)),
+            "queued": jobs.len().saturating_sub(usize::from(current.is_some())),
+            "input": current.as_ref().map(|current| current.input.clone()),
+            "said": current.as_ref().and_then(|current| current.progress.borrow().clone()),
+            "model": settings.model.map_or("external".to_owned(), |model| model.name()),
+            "limits": {"turn": settings.limits, "agent": settings.total},
+            "spent": mind.history.total(),
+        })
+    }
+}

@@ -1,0 +1,159 @@
+//! What was said to an agent and what it replied, turn by turn, and what all its turns have cost.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use super::budget::Spent;
+use super::transcript::Source;
+use crate::error::{Code, Error, Result};
+use crate::place::Place;
+use crate::vfs::{Log, line};
+
+const FILE: &str = "history.ndjson";
+const OLDER: &str = "history.ndjson.1";
+/// A file longer than this becomes the older one.
+const LIMIT: u64 = 4 << 20;
+/// How many turns may be shown to a model again.
+const RECENT: usize = 32;
+
+/// One turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    pub seq: u64,
+    pub ts_ms: u64,
+    pub job_id: String,
+    pub source: Source,
+    pub input: String,
+    pub reply: Option<String>,
+    pub error: Option<Error>,
+    pub spent: Spent,
+    /// What this and all turns before it have used.
+    pub total: Spent,
+}
+
+#[derive(Clone)]
+pub struct History(Arc<Inner>);
+
+struct Inner {
+    place: Arc<Place>,
+    log: Log,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    recent: Vec<Entry>,
+    seq: u64,
+    total: Spent,
+    /// How long the file is.
+    length: u64,
+}
+
+impl History {
+    /// The history as it was left. A torn last line is forgotten.
+    pub fn open(place: Arc<Place>) -> Result<History> {
+        let log = Log::new(2 * LIMIT as usize);
+        let mut state = State::default();
+        for name in [OLDER, FILE] {
+            let bytes = match place.read(name) {
+                Err(error) if error.code == Code::NotFound => continue,
+                bytes => bytes?,
+            };
+            let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            if whole < bytes.len() {
+                place.write(name, &bytes[..whole])?;
+            }
+            log.append(&bytes[..whole]);
+            for text in bytes[..whole].split(|byte| *byte == b'\n').filter(|text| !text.is_empty()) {
+                if let Ok(entry) = serde_json::from_slice(text) {
+                    state.take(entry);
+                }
+            }
+            state.length = whole as u64;
+        }
+        Ok(History(Arc::new(Inner { place, log, state: Mutex::new(state) })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes a turn down; on the disk when this returns. Numbers and totals are filled in here.
+    pub fn add(&self, mut entry: Entry) -> Result<()> {
+        let mut state = self.state();
+        entry.seq = state.seq + 1;
+        entry.total = state.total.plus(&entry.spent);
+        let bytes = line(&entry);
+        if state.length > LIMIT {
+            self.0.place.rename(FILE, OLDER)?;
+            state.length = 0;
+        }
+        self.0.place.append(FILE, &bytes)?;
+        state.length += bytes.len() as u64;
+        self.0.log.append(&bytes);
+        state.take(entry);
+        Ok(())
+    }
+
+    /// Whether that turn is in it already.
+    pub fn has(&self, job_id: &str) -> bool {
+        self.state().recent.iter().any(|entry| entry.job_id == job_id)
+    }
+
+    /// What was said and replied, oldest first; turns that failed are left out.
+    pub fn exchanges(&self) -> Vec<(String, String)> {
+        let state = self.state();
+        state.recent.iter().filter_map(|entry| Some((entry.input.clone(), entry.reply.clone()?))).collect()
+    }
+
+    pub fn last(&self) -> Option<Entry> {
+        self.state().recent.last().cloned()
+    }
+
+    pub fn total(&self) -> Spent {
+        self.state().total
+    }
+
+    pub fn log(&self) -> &Log {
+        &self.0.log
+    }
+}
+
+impl State {
+    fn take(&mut self, entry: Entry) {
+        (self.seq, self.total) = (entry.seq, entry.total);
+        self.recent.push(entry);
+        if self.recent.len() > RECENT {
+            self.recent.remove(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(job_id: &str, reply: Option<&str>) -> Entry {
+        let spent = Spent { rounds: 2, ..Spent::default() };
+        let (input, reply) = ("hi".to_owned(), reply.map(str::to_owned));
+        let (job_id, total) = (job_id.to_owned(), Spent::default());
+        Entry { seq: 0, ts_ms: 1, job_id, source: Source::Chat, input, reply, error: None, spent, total }
+    }
+
+    #[test]
+    fn totals_and_numbers_outlive_the_host() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Arc::new(Place::open(dir.path()).unwrap());
+        let history = History::open(place.clone()).unwrap();
+        history.add(entry("job-1", Some("hello"))).unwrap();
+        history.add(entry("job-2", None)).unwrap();
+        place.append(FILE, b"{\"seq\":").unwrap();
+        let again = History::open(place).unwrap();
+        again.add(entry("job-3", Some("bye"))).unwrap();
+        let last = again.last().unwrap();
+        assert_eq!((last.seq, last.total.rounds), (3, 6));
+        assert_eq!(again.exchanges(), [("hi".to_owned(), "hello".to_owned()), ("hi".to_owned(), "bye".to_owned())]);
+        assert!(again.has("job-2") && !again.has("job-9"));
+    }
+}

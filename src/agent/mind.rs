@@ -1,0 +1,137 @@
+//! What one agent thinks with: its model, its limits, its places. Shared by all its turns.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use super::budget::Limits;
+use super::history::History;
+use super::thoughts::Thoughts;
+use super::transcript::{self, Transcript};
+use crate::error::{Code, Result};
+use crate::file_tools::tree::{Inside, Parked};
+use crate::model::{Model, Prices};
+use crate::place::Place;
+use crate::service::Office;
+use crate::vfs::Caller;
+
+/// How many transcripts are looked through for thoughts at the start.
+const REMEMBERED: usize = 8;
+/// Transcripts that are kept; older ones are removed.
+const KEPT: usize = 256;
+
+/// What can change while an agent lives.
+#[derive(Clone)]
+pub struct Settings {
+    /// None: whoever reads the input and writes the reply serves the turn.
+    pub model: Option<Arc<dyn Model>>,
+    /// Of each turn.
+    pub limits: Limits,
+    /// Of all its turns together.
+    pub total: Limits,
+    pub prices: Prices,
+    /// The window of the model, and the longest answer, in tokens.
+    pub window: u64,
+    pub answer: u64,
+    /// New turns wait.
+    pub paused: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            model: None,
+            limits: Limits { rounds: Some(32), tokens: Some(200_000), seconds: Some(600), money: None },
+            total: Limits::default(),
+            prices: Prices::default(),
+            window: 32_768,
+            answer: 4096,
+            paused: false,
+        }
+    }
+}
+
+/// The names and texts of active memory, the most important first.
+pub type Remembering = Pin<Box<dyn Future<Output = Vec<(String, String)>> + Send>>;
+pub type Remember = dyn Fn() -> Remembering + Send + Sync;
+/// The runtime contract for the agent of that name.
+pub type Core = dyn Fn(&str) -> String + Send + Sync;
+
+pub struct Mind {
+    pub agent: String,
+    pub office: Arc<Office>,
+    /// Where its turns are written down.
+    pub place: Arc<Place>,
+    pub thoughts: Thoughts,
+    pub history: History,
+    pub core: Arc<Core>,
+    pub remember: Arc<Remember>,
+    settings: RwLock<Settings>,
+}
+
+impl Mind {
+    /// The mind of `agent` as it was left in `place`.
+    pub fn open(
+        agent: &str,
+        office: Arc<Office>,
+        place: Arc<Place>,
+        core: Arc<Core>,
+        remember: Arc<Remember>,
+        settings: Settings,
+    ) -> Result<Mind> {
+        let history = History::open(place.clone())?;
+        let (thoughts, settings) = (Thoughts::default(), RwLock::new(settings));
+        let mind = Mind { agent: agent.to_owned(), office, place, thoughts, history, core, remember, settings };
+        mind.recollect()?;
+        Ok(mind)
+    }
+
+    pub fn settings(&self) -> Settings {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn change(&self, change: impl FnOnce(&mut Settings)) {
+        change(&mut self.settings.write().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The limits of a turn that begins now: its own, and what the agent has left.
+    pub fn limits(&self) -> Limits {
+        let settings = self.settings();
+        settings.limits.and(&settings.total.less(&self.history.total()))
+    }
+
+    /// The three tools in this agent's hands.
+    pub fn hands(&self, parked: Parked) -> Result<Inside> {
+        let id = Arc::new(|| format!("c-{}", uuid::Uuid::now_v7()));
+        Ok(Inside { tree: self.office.tree()?, caller: Caller::agent(&self.agent), id, parked })
+    }
+
+    /// The transcript of a turn: what there is of it, or a new one.
+    pub fn transcript(&self, job_id: &str) -> Result<Transcript> {
+        let name = format!("turns/{job_id}.ndjson");
+        match Transcript::open(self.place.clone(), name.clone()) {
+            Err(error) if error.code == Code::NotFound => Ok(Transcript::new(self.place.clone(), name)),
+            opened => opened,
+        }
+    }
+
+    /// Thinks the last thoughts again, and throws old transcripts away.
+    fn recollect(&self) -> Result<()> {
+        let turns = match self.place.list("turns") {
+            Err(error) if error.code == Code::NotFound => return Ok(()),
+            turns => turns?,
+        };
+        // Ids of jobs are in order of time, and so are the names.
+        let mut names: Vec<String> = turns.into_iter().map(|entry| format!("turns/{}", entry.name)).collect();
+        names.sort();
+        for old in &names[..names.len().saturating_sub(KEPT)] {
+            self.place.remove(old)?;
+        }
+        for name in &names[names.len().saturating_sub(REMEMBERED)..] {
+            if let Ok((records, _)) = transcript::read(&self.place.read(name)?) {
+                self.thoughts.restore(&records);
+            }
+        }
+        Ok(())
+    }
+}

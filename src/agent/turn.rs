@@ -1,0 +1,350 @@
+//! One turn, carried out: asks the model, performs its call, writes both down, until there is a reply.
+//!
+//! What comes next is decided by [`step`]; here it is done. A turn that a crash cut off is carried on from its
+//! transcript. Dropping the future ends the turn at once: a question to the model is dropped with it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, watch};
+
+use super::budget::{Spent, Standing, standing};
+use super::context::{Parts, assemble};
+use super::history::Entry;
+use super::mind::Mind;
+use super::protocol::{self, Call};
+use super::step::{self, Next};
+use super::transcript::{End, Record, Source, Transcript};
+use crate::clock::Clock;
+use crate::error::{Code, Error, Result};
+use crate::file_tools::{failure, perform};
+use crate::jobs::Job;
+use crate::model::{Ask, Model, Said};
+
+/// Transcripts that are written to the disk at the same moment.
+static DISK: Semaphore = Semaphore::const_new(16);
+
+/// The turn that is under way.
+pub struct Current {
+    pub job: Arc<Job>,
+    pub source: Source,
+    pub input: String,
+    /// Set by whoever writes the reply.
+    pub reply: watch::Sender<Option<String>>,
+    /// What the agent said on the way.
+    pub progress: watch::Sender<Option<String>>,
+}
+
+/// Carries a turn out; returns the reply.
+pub async fn run(mind: Arc<Mind>, current: Arc<Current>) -> Result<Value> {
+    let mut turn = Turn::open(&mind, current).await?;
+    let end = turn.to_its_end().await?;
+    if !matches!(turn.records().last(), Some(Record::Ended { .. })) {
+        let at_ms = mind.office.clock.now_ms();
+        turn.write(vec![Record::Ended { at_ms, end: end.clone() }]).await?;
+    }
+    mind.thoughts.rest();
+    let (reply, error) = match &end {
+        End::Replied(text) => (Some(text.clone()), None),
+        End::Failed { error, .. } => (None, Some(error.clone())),
+    };
+    remember(&mind, &turn.current, reply, error, Spent::of(turn.records())).await?;
+    match end {
+        End::Replied(text) => Ok(Value::String(text)),
+        End::Failed { why, error } => {
+            turn.current.job.log.line(&format!("the turn failed ({why}): {error}"));
+            Err(error)
+        }
+    }
+}
+
+/// Puts the turn into the history, once.
+pub async fn remember(
+    mind: &Arc<Mind>,
+    current: &Current,
+    reply: Option<String>,
+    error: Option<Error>,
+    spent: Spent,
+) -> Result<()> {
+    if mind.history.has(&current.job.id) {
+        return Ok(());
+    }
+    let (job_id, source, input) = (current.job.id.clone(), current.source.clone(), current.input.clone());
+    let (ts_ms, total) = (mind.office.clock.now_ms(), Spent::default());
+    let entry = Entry { seq: 0, ts_ms, job_id, source, input, reply, error, spent, total };
+    let history = mind.history.clone();
+    on_disk(move || history.add(entry)).await
+}
+
+async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let _seat = DISK.acquire().await; // never closed
+    tokio::task::spawn_blocking(work).await.map_err(|error| Error::internal(error.to_string()))?
+}
+
+struct Turn<'a> {
+    mind: &'a Arc<Mind>,
+    current: Arc<Current>,
+    /// Away while it is being written.
+    transcript: Option<Transcript>,
+    /// The soft limit was told of.
+    warned: bool,
+}
+
+impl<'a> Turn<'a> {
+    async fn open(mind: &'a Arc<Mind>, current: Arc<Current>) -> Result<Turn<'a>> {
+        let (owner, id) = (mind.clone(), current.job.id.clone());
+        let transcript = on_disk(move || owner.transcript(&id)).await?;
+        let mut turn = Turn { mind, current, transcript: Some(transcript), warned: false };
+        if turn.records().is_empty() {
+            let Current { job, source, input, .. } = &*turn.current;
+            let began = Record::Began {
+                at_ms: mind.office.clock.now_ms(),
+                job_id: job.id.clone(),
+                source: source.clone(),
+                input: input.clone(),
+                limits: mind.limits(),
+                prices: mind.settings().prices,
+            };
+            turn.write(vec![began]).await?;
+        } else {
+            turn.current.job.log.line("the turn goes on where the host had stopped");
+            let said = turn.records().iter().filter_map(|record| match record {
+                Record::Said { said, .. } => Some(said.text.clone()),
+                _ => None,
+            });
+            if let Some(model) = mind.settings().model {
+                model.resume(&said.collect::<Vec<_>>());
+            }
+        }
+        Ok(turn)
+    }
+
+    fn records(&self) -> &[Record] {
+        self.transcript.as_ref().map_or(&[], |transcript| transcript.records())
+    }
+
+    async fn write(&mut self, records: Vec<Record>) -> Result<()> {
+        let Some(mut transcript) = self.transcript.take() else {
+            return Err(Error::internal("the transcript is lost"));
+        };
+        let (transcript, written) = on_disk(move || {
+            let written = transcript.append(records);
+            Ok((transcript, written))
+        })
+        .await?;
+        self.transcript = Some(transcript);
+        written
+    }
+
+    async fn to_its_end(&mut self) -> Result<End> {
+        let Some(model) = self.mind.settings().model else { return self.served_from_outside().await };
+        loop {
+            match step::next(self.records()) {
+                Next::Rest(end) => return Ok(end),
+                Next::Act(call) => self.act(call).await?,
+                Next::Interrupted(call) => {
+                    let said =
+                        format!("the host stopped during this {}; it is not known how far it came", call.tool.name());
+                    let result = failure(&Error::interrupted(said));
+                    self.outcome(result, 0, 0).await?;
+                }
+                Next::Ask => match self.ask(&*model).await? {
+                    Ok(Some(call)) => self.act(call).await?,
+                    Ok(None) => (),
+                    Err(end) => return Ok(end),
+                },
+            }
+            // Somebody else in the agent's name may have replied, such as a program that it started.
+            if let Some(text) = self.current.reply.borrow().clone() {
+                return Ok(End::Replied(text));
+            }
+        }
+    }
+
+    /// Asks the model, and writes its answer down together with what will be done about it.
+    async fn ask(&mut self, model: &dyn Model) -> Result<Result<Option<Call>, End>> {
+        let round = self.round() + 1;
+        self.warn();
+        self.show(&json!({"doing": "asking the model"}));
+        let (mind, clock) = (self.mind, self.mind.office.clock.clone());
+        let ask = match self.question().await {
+            Ok(ask) => ask,
+            Err(error) => return Ok(Err(End::failed("context", error))),
+        };
+        mind.thoughts.begin(&self.current.job.id, round, clock.now_ms());
+        let begun = clock.now_ms();
+        let (left, thoughts) = (self.time_left(), mind.thoughts.clone());
+        let mut watch = |piece| thoughts.hear(&piece);
+        let answer = tokio::time::timeout(left.unwrap_or(Duration::MAX / 4), model.answer(&ask, &mut watch)).await;
+        let said = match answer {
+            Ok(Ok(said)) => said,
+            Ok(Err(error)) => return Ok(Err(End::failed("provider_error", unless_timeout(error)))),
+            Err(_) => {
+                let error = Error::budget_exceeded("the turn has used up its seconds");
+                return Ok(Err(End::failed("budget_exceeded", error)));
+            }
+        };
+        let (at_ms, call) = (clock.now_ms(), protocol::read(&said));
+        self.log_round(round, &said, &call);
+        let seq = mind.thoughts.end(&said, at_ms);
+        let mut records = vec![Record::Said { at_ms, ms: at_ms.saturating_sub(begun), seq, said }];
+        if let Ok(call) = &call
+            && call.tool.acts()
+        {
+            records.push(Record::Intent { at_ms, call: call.clone() });
+        }
+        self.write(records).await?;
+        Ok(Ok(call.ok()))
+    }
+
+    async fn question(&self) -> Result<Ask> {
+        let settings = self.mind.settings();
+        let memory = (self.mind.remember)().await;
+        assemble(&Parts {
+            core: &(self.mind.core)(&self.mind.agent),
+            memory: &memory,
+            history: &self.mind.history.exchanges(),
+            turn: self.records(),
+            window: settings.window,
+            answer: settings.answer,
+        })
+    }
+
+    /// Performs a call whose intent is written down.
+    async fn act(&mut self, call: Call) -> Result<()> {
+        let (name, path) = (call.tool.name(), call.tool.path().to_owned());
+        let doing = json!({"doing": name, "path": path});
+        self.show(&doing);
+        let clock = self.mind.office.clock.clone();
+        let pause = Arc::new(Pause::new(clock.clone()));
+        let hands = self.mind.hands({
+            let (pause, current, spent, round) = (pause.clone(), self.current.clone(), self.spent(), self.round());
+            Arc::new(move |parked| {
+                pause.note(parked);
+                let mut doing = doing.clone();
+                doing["waiting"] = parked.into();
+                show(&current, &pause.clock, round, &spent, &doing);
+            })
+        })?;
+        let begun = clock.now_ms();
+        let result = perform(&hands, &call.tool).await;
+        let ms = clock.now_ms().saturating_sub(begun);
+        let shown = match result.get("error") {
+            Some(error) => format!("  refused, {}: {}", word(error, "code"), word(error, "message")),
+            None => format!("  done in {ms} ms"),
+        };
+        self.current.job.log.line(&shown);
+        self.outcome(result, ms, pause.total()).await
+    }
+
+    async fn outcome(&mut self, result: Value, ms: u64, parked_ms: u64) -> Result<()> {
+        let at_ms = self.mind.office.clock.now_ms();
+        self.write(vec![Record::Outcome { at_ms, ms, parked_ms, result }]).await
+    }
+
+    /// A turn of an agent without a model: somebody outside reads the input and writes the reply.
+    async fn served_from_outside(&mut self) -> Result<End> {
+        if let Some(Record::Ended { end, .. }) = self.records().last() {
+            return Ok(end.clone());
+        }
+        self.show(&json!({"doing": "waiting for a reply from outside", "waiting": true}));
+        let mut reply = self.current.reply.subscribe();
+        let text = reply.wait_for(Option::is_some).await.ok().and_then(|text| text.clone());
+        Ok(End::Replied(text.unwrap_or_default()))
+    }
+
+    fn round(&self) -> u64 {
+        self.spent().rounds
+    }
+
+    fn spent(&self) -> Spent {
+        Spent::of(self.records())
+    }
+
+    /// What of the seconds is left, if they are limited.
+    fn time_left(&self) -> Option<Duration> {
+        let limit = step::limits(self.records()).seconds?;
+        Some(Duration::from_millis((limit * 1000).saturating_sub(self.spent().ms)))
+    }
+
+    /// Tells of a soft limit, once a turn.
+    fn warn(&mut self) {
+        let (limits, spent) = (step::limits(self.records()), self.spent());
+        if let Standing::Soft(what) = standing(&limits, &spent)
+            && !std::mem::replace(&mut self.warned, true)
+            && let Ok(diary) = self.mind.office.diaries.of(&self.mind.agent)
+        {
+            let path = format!("/agents/{}/chat/status.json", self.mind.agent);
+            let payload = json!({"budget": what, "job_id": self.current.job.id, "limits": limits, "spent": spent});
+            diary.note("budget", &path, payload);
+        }
+    }
+
+    fn show(&self, doing: &Value) {
+        show(&self.current, &self.mind.office.clock, self.round(), &self.spent(), doing);
+    }
+
+    fn log_round(&self, round: u64, said: &Said, call: &Result<Call, protocol::Wrong>) {
+        let log = &self.current.job.log;
+        if let ("thinking", thought) = super::thoughts::thought(said) {
+            log.line(&format!("round {round}: ({})", thought.replace('\n', "\n  ")));
+        }
+        match call {
+            Ok(call) => log.line(&format!("round {round}: {} {}", call.tool.name(), call.tool.path())),
+            Err(wrong) => log.line(&format!("round {round}: fault {}: {}", wrong.fault.name(), wrong.why)),
+        }
+    }
+}
+
+fn word<'v>(error: &'v Value, key: &str) -> &'v str {
+    error[key].as_str().unwrap_or_default()
+}
+
+/// Shows how far a turn is, in its job's `progress.json`.
+fn show(current: &Current, clock: &Clock, round: u64, spent: &Spent, doing: &Value) {
+    let mut progress = json!({"round": round, "said": *current.progress.borrow(), "spent": spent});
+    for (key, value) in doing.as_object().into_iter().flatten() {
+        progress[key] = value.clone();
+    }
+    let now = clock.now_ms();
+    current.job.update(|job| {
+        job.progress = Some(progress);
+        job.updated_at_ms = now;
+    });
+}
+
+/// A provider that is out of time is a provider's fault; the turn itself was not too slow.
+fn unless_timeout(error: Error) -> Error {
+    match error.code {
+        Code::Timeout | Code::Cancelled | Code::Interrupted => Error::provider(error.message),
+        _ => error,
+    }
+}
+
+/// How long a call has waited for something to happen.
+struct Pause {
+    clock: Clock,
+    /// When it began; 0 is not waiting.
+    since: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Pause {
+    fn new(clock: Clock) -> Self {
+        Pause { clock, since: AtomicU64::new(0), total: AtomicU64::new(0) }
+    }
+
+    fn note(&self, parked: bool) {
+        let now = self.clock.now_ms();
+        let since = self.since.swap(if parked { now.max(1) } else { 0 }, Ordering::SeqCst);
+        if !parked && since > 0 {
+            self.total.fetch_add(now.saturating_sub(since), Ordering::SeqCst);
+        }
+    }
+
+    fn total(&self) -> u64 {
+        self.total.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,10 @@
+//! Campaigns on disk. The only part of the kernel that touches files; it knows no rule of the game.
+
+mod hall;
+mod save;
+
+pub use hall::{Active, Hall};
+pub use save::Save;
+
+#[cfg(test)]
+mod tests;

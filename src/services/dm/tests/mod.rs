@@ -1,0 +1,1 @@
+//! Whole-kernel tests: the cartridge of the house, played.

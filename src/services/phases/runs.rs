@@ -1,0 +1,112 @@
+//! All runs of an agent: those in memory, and older ones sealed on the disk, as directories.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::history::Histories;
+use super::record::{Pages, Run};
+use super::run::blocking;
+use crate::error::Result;
+use crate::vfs::{Answer, Listing, Node, Shown, Virtual, line, waiting};
+
+/// How many runs that are over stay in memory.
+const IN_MEMORY: usize = 32;
+/// How many are kept on the disk.
+const ON_DISK: usize = 1000;
+
+pub struct Runs {
+    histories: Arc<Histories>,
+    /// By id, which sorts by time; none where only the disk has it.
+    known: Mutex<BTreeMap<String, Option<Arc<Run>>>>,
+}
+
+impl Runs {
+    pub fn open(histories: Arc<Histories>) -> Result<Arc<Runs>> {
+        let known = histories.runs()?.into_iter().map(|id| (id, None)).collect();
+        Ok(Arc::new(Runs { histories, known: Mutex::new(known) }))
+    }
+
+    pub fn add(&self, run: &Arc<Run>) {
+        self.lock().insert(run.id.clone(), Some(run.clone()));
+    }
+
+    /// Seals a run that is over, and lets go of the oldest.
+    pub fn keep(&self, run: &Run) -> Result<()> {
+        let pages =
+            serde_json::to_vec(&run.pages()).map_err(|fault| crate::error::Error::internal(fault.to_string()))?;
+        self.histories.keep_run(&run.id, &pages)?;
+        let mut known = self.lock();
+        let over: Vec<String> = known
+            .iter()
+            .filter(|(_, run)| run.as_ref().is_some_and(|run| run.is_over()))
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in over.iter().take(over.len().saturating_sub(IN_MEMORY)) {
+            known.insert(id.clone(), None);
+        }
+        let sealed: Vec<String> = known.iter().filter(|(_, run)| run.is_none()).map(|(id, _)| id.clone()).collect();
+        for id in sealed.iter().take(sealed.len().saturating_sub(ON_DISK)) {
+            known.remove(id);
+            self.histories.forget_run(id)?;
+        }
+        Ok(())
+    }
+
+    /// `runs/`.
+    pub fn directory(self: &Arc<Self>) -> Virtual {
+        let (names, runs) = (self.clone(), self.clone());
+        Virtual::new(
+            move || names.lock().keys().cloned().collect(),
+            move |id| runs.lock().contains_key(id).then(|| Node::dir(runs.one(id))),
+        )
+    }
+
+    /// `runs/<id>/`.
+    fn one(self: &Arc<Self>, id: &str) -> Listing {
+        let file = |show: fn(&Pages) -> Bytes| {
+            let (runs, id) = (self.clone(), id.to_owned());
+            Shown::fetched(move |_| runs.pages(&id).map(move |pages| show(&pages)))
+        };
+        let (runs, name) = (self.clone(), id.to_owned());
+        let reply = waiting(move |_| match runs.lock().get(&name).cloned().flatten() {
+            Some(run) if !run.is_over() => Answer::later(async move {
+                run.over().await;
+                Ok(Bytes::from(run.pages().reply))
+            }),
+            _ => runs.pages(&name).map(|pages| Bytes::from(pages.reply)),
+        });
+        Listing::default()
+            .file("reply.txt", reply)
+            .file("trace.ndjson", file(|pages| lines(&pages.trace)))
+            .file("commands.ndjson", file(|pages| lines(&pages.commands)))
+            .file("symbols.json", file(|pages| line(&pages.symbols)))
+            .file("context.md", file(|pages| Bytes::from(pages.context.clone() + "\n")))
+            .file("status.json", file(|pages| line(&pages.status)))
+    }
+
+    fn pages(self: &Arc<Self>, id: &str) -> Answer<Pages> {
+        if let Some(run) = self.lock().get(id).cloned().flatten() {
+            return Answer::ok(run.pages());
+        }
+        let (histories, id) = (self.histories.clone(), id.to_owned());
+        Answer::soon(blocking(move || {
+            let bytes = histories.read_run(&id)?;
+            serde_json::from_slice(&bytes).map_err(|_| crate::error::Error::failed(format!("run {id} holds no record")))
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Option<Arc<Run>>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub fn lines<T: serde::Serialize>(items: &[T]) -> Bytes {
+    let mut text = Vec::new();
+    for item in items {
+        text.extend_from_slice(&line(&serde_json::to_value(item).unwrap_or(Value::Null)));
+    }
+    Bytes::from(text)
+}

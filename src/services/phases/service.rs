@@ -1,0 +1,264 @@
+//! The service `phases`: runs as jobs, and what they leave as files.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::action;
+use super::library::{self, TRUST_BEACON};
+use super::perform::Dispatch;
+use super::record::Run;
+use super::run::{Engine, Order, Report, blocking};
+use super::runs::{Runs, lines};
+use super::set::Phase;
+use super::step::Stop;
+use crate::contract::Operation;
+use crate::error::Result;
+use crate::service::{Cx, Service};
+use crate::services::symbols::change::By;
+use crate::services::symbols::service::ready;
+use crate::vfs::{Answer, Caller, Listing, Node, Shown, Virtual, live, pretty};
+
+/// The recursive loop of one agent.
+pub struct Phases {
+    engine: Arc<Engine>,
+    runs: Arc<Runs>,
+}
+
+impl Phases {
+    pub fn new(engine: Engine) -> Result<Phases> {
+        let runs = Runs::open(engine.histories.clone())?;
+        Ok(Phases { engine: Arc::new(engine), runs })
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
+pub enum Command {
+    /// Runs a query through the phases of a set. What was said goes into the session's sealed history.
+    Run {
+        query: String,
+        /// Letters, digits, '.', '_' and '-'.
+        session_id: String,
+        /// The namespace of prompts whose files are the phases.
+        #[serde(default = "recursive")]
+        set: String,
+        /// Whether a payload's `valid_routes` bind, and the last phase may change no symbol.
+        #[serde(default)]
+        strict: bool,
+        /// Fewer than three times the number of phases.
+        #[serde(default)]
+        max_iterations: Option<usize>,
+    },
+    /// Lists the sets and their phases.
+    List {},
+    /// Shows one phase with its prompt, and the commands that a phase may give.
+    Describe {
+        /// By any of its names.
+        phase: String,
+        #[serde(default = "recursive")]
+        set: String,
+    },
+    /// Makes a new key for what is sealed from now on.
+    RotateKey {},
+}
+
+fn recursive() -> String {
+    "recursive".to_owned()
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Sets {
+    sets: Vec<Set>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Set {
+    set: String,
+    phases: Vec<Phase>,
+    /// What is wrong with the set, if something is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fault: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Described {
+    #[serde(flatten)]
+    phase: Phase,
+    prompt: String,
+    /// Whether the prompt carries the trust beacon.
+    beacon: bool,
+    commands: Vec<Row>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Row {
+    action: &'static str,
+    takes: &'static str,
+    about: &'static str,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Rotated {
+    key_id: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Output {
+    Report(Report),
+    Sets(Sets),
+    Described(Described),
+    Rotated(Rotated),
+}
+
+#[async_trait]
+impl Service for Phases {
+    const NAME: &'static str = "phases";
+    const ABOUT: &'static str = "Runs a query through a set of phases, in each of which a model may ask for symbols and says what follows. Trust beacon: [ΣTR-⟐⇌🜔⇌⟐]";
+    type Command = Command;
+    type Output = Output;
+
+    fn operations() -> Vec<Operation> {
+        vec![
+            Operation::execute("run")
+                .example(json!({"query": "How do we mend trust after a broken promise?", "session_id": "first"}))
+                .deadline(Duration::from_secs(900))
+                .gives::<Report>(),
+            Operation::read("list").example(json!({})).gives::<Sets>(),
+            Operation::read("describe").example(json!({"phase": "recurse_thought"})).gives::<Described>(),
+            Operation::write("rotate_key").example(json!({})).gives::<Rotated>(),
+        ]
+    }
+
+    fn files(&self) -> Vec<(String, Node)> {
+        let engine = self.engine.clone();
+        let phases = live(move |_| Ok(pretty(&sets(&engine))));
+        vec![
+            ("phases.json".to_owned(), Node::file(phases)),
+            ("runs".to_owned(), Node::dir(self.runs.directory())),
+            ("sessions".to_owned(), Node::dir(sessions(&self.engine))),
+        ]
+    }
+
+    async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
+        match command {
+            Command::Run { query, session_id, set, strict, max_iterations } => {
+                let order = Order { query, session_id, set, strict, max_iterations };
+                Ok(Output::Report(self.run(cx, order).await?))
+            }
+            Command::List {} => Ok(Output::Sets(sets(&self.engine))),
+            Command::Describe { phase, set } => Ok(Output::Described(describe(&self.engine, &set, &phase)?)),
+            Command::RotateKey {} => {
+                let histories = self.engine.histories.clone();
+                Ok(Output::Rotated(Rotated { key_id: blocking(move || histories.rotate()).await? }))
+            }
+        }
+    }
+}
+
+impl Phases {
+    async fn run(&self, cx: &Cx, order: Order) -> Result<Report> {
+        ready(&self.engine.shelf).await?;
+        // Checked before there is a record of it: a refused order leaves no run behind.
+        super::history::check_session(&order.session_id)?;
+        let id = cx.job_id().replacen("job-", "run-", 1);
+        let (diary, job) = (cx.diary()?, cx.job.clone());
+        let path = format!("/agents/{}/phases/runs/{id}/status.json", cx.agent);
+        let tell = move |what: &str, fields: Value| {
+            job.log.line(&format!("{what} {fields}"));
+            diary.changed(&path, json!({"what": what, "about": fields}));
+        };
+        let run = Run::new(&id, &order.session_id, &order.set, self.engine.clock.clone(), Box::new(tell));
+        self.runs.add(&run);
+        let _end = Ending { run: run.clone(), runs: self.runs.clone() };
+        let by = By::who(cx.agent.clone());
+        let dispatch = Jobs { cx: cx.clone() };
+        self.engine.run(&order, &run, &by, Some(&dispatch)).await
+    }
+}
+
+/// Sees to it that a run has an end, even when its call is dropped half-way, and is kept.
+struct Ending {
+    run: Arc<Run>,
+    runs: Arc<Runs>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.run.ended(Stop::Cancelled, "the call ended before the run did: it was cancelled, refused or out of time");
+        let (run, runs) = (self.run.clone(), self.runs.clone());
+        let keep = move || {
+            if let Err(fault) = runs.keep(&run) {
+                tracing::warn!(event = "inference.run_not_kept", run = run.id, %fault);
+            }
+        };
+        // Dropped on a worker of the runtime, where the disk may not be waited for.
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(keep)),
+            Err(_) => keep(),
+        }
+    }
+}
+
+/// Starts jobs with the rights of the agent, whoever asked for the run: it is the model that speaks.
+struct Jobs {
+    cx: Cx,
+}
+
+#[async_trait]
+impl Dispatch for Jobs {
+    async fn dispatch(&self, service: &str, operation: &str, arguments: &Value) -> Result<String> {
+        let (caller, agent) = (Caller::agent(&self.cx.agent), &self.cx.agent);
+        let job = self.cx.office.call(&caller, agent, service, operation, arguments.clone()).await?;
+        Ok(job.id.clone())
+    }
+}
+
+fn sets(engine: &Engine) -> Sets {
+    let one = |name: String| match library::set(&engine.library, &name) {
+        Ok(set) => Set { set: name, phases: set.phases, fault: None },
+        Err(fault) => Set { set: name, phases: vec![], fault: Some(fault.message) },
+    };
+    Sets { sets: library::names(&engine.library).into_iter().map(one).collect() }
+}
+
+fn describe(engine: &Engine, set: &str, phase: &str) -> Result<Described> {
+    let phases = library::set(&engine.library, set)?;
+    let found = phases.find(phase).map(|place| phases.phases[place].clone());
+    let phase = found.ok_or_else(|| {
+        let known: Vec<&str> = phases.phases.iter().map(|phase| phase.phase_id.as_str()).collect();
+        crate::error::Error::not_found(format!(
+            "there is no phase `{phase:.64}` in {set}; there are {}",
+            known.join(", ")
+        ))
+    })?;
+    let prompt = library::own(&engine.library, set, &phase.file)?;
+    let row = |row: &action::Row| Row { action: row.name, takes: row.takes, about: row.about };
+    let beacon = prompt.contains(TRUST_BEACON);
+    Ok(Described { phase, prompt, beacon, commands: action::TABLE.iter().map(row).collect() })
+}
+
+/// `sessions/<id>/history.ndjson`, opened for whoever may read it.
+fn sessions(engine: &Arc<Engine>) -> Virtual {
+    let (names, found) = (engine.clone(), engine.clone());
+    Virtual::new(
+        move || names.histories.sessions(),
+        move |id| {
+            let known = found.histories.sessions().iter().any(|known| known == id);
+            known.then(|| Node::dir(Listing::default().file("history.ndjson", history(&found, id))))
+        },
+    )
+}
+
+fn history(engine: &Arc<Engine>, session: &str) -> Shown {
+    let (engine, session) = (engine.clone(), session.to_owned());
+    Shown::fetched(move |_| {
+        let (histories, session) = (engine.histories.clone(), session.clone());
+        Answer::soon(blocking(move || Ok(lines(&histories.read(&session)?))))
+    })
+}

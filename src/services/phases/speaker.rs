@@ -1,0 +1,74 @@
+//! Who answers a phase: a model behind a small trait, or the guide that is there when no model is.
+
+use async_trait::async_trait;
+use serde_json::json;
+
+use super::command::MARKER;
+use crate::error::Result;
+
+/// A phase that wants an answer.
+#[derive(Clone, Debug)]
+pub struct Question {
+    pub phase_id: String,
+    /// The whole prompt.
+    pub prompt: String,
+    pub query: String,
+    /// The symbols that the prompt shows.
+    pub symbols: Vec<String>,
+    /// The phase that stands next in the set, if there is one.
+    pub following: Option<String>,
+    pub iteration: usize,
+}
+
+/// Whoever can answer a phase.
+#[async_trait]
+pub trait Speaker: Send + Sync {
+    fn name(&self) -> String;
+
+    /// Answers once. Dropping the future drops the request.
+    async fn speak(&self, question: &Question) -> Result<String>;
+}
+
+/// Walks through the phases in their order and says what it finds. It understands nothing, and says so.
+pub struct Guide;
+
+#[async_trait]
+impl Speaker for Guide {
+    fn name(&self) -> String {
+        "guide".to_owned()
+    }
+
+    async fn speak(&self, question: &Question) -> Result<String> {
+        Ok(answer(question))
+    }
+}
+
+fn answer(question: &Question) -> String {
+    let Some(following) = &question.following else { return last(question) };
+    let command = match question.iteration {
+        1 => json!({"action": "query_symbols", "query": question.query, "k": 3}),
+        2 => json!({"action": "recurse_graph", "depth": 1, "query": question.query}),
+        _ => json!({"action": "query_symbols", "ids": question.symbols.iter().take(3).collect::<Vec<_>>()}),
+    };
+    let payload = json!({
+        "phase_id": question.phase_id,
+        "context_state": {"steps": question.iteration, "symbols": question.symbols.len()},
+        "control_signature": {"emit": [command]},
+        "valid_routes": [following],
+        "next_phase": following,
+    });
+    format!("{payload}\n")
+}
+
+fn last(question: &Question) -> String {
+    let shown: Vec<&str> = question.symbols.iter().take(5).map(String::as_str).collect();
+    let narrative = format!(
+        "I am a scripted guide, not a language model: I looked up what this house knows about your words. The symbols \
+         that the last prompt showed first: {}.",
+        shown.join(", ")
+    );
+    let payload = json!({"phase_id": question.phase_id, "narrative": narrative, "next_phase": null});
+    let task = json!({"action": "dispatch_task", "task": "complete_inference_session",
+        "payload": {"output_type": "narrative", "status": "complete"}});
+    format!("{payload}\n{MARKER} {task}\n")
+}

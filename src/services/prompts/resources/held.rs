@@ -1,0 +1,158 @@
+//! The resources of one open prompt while it is open: made once, handed out, closed in the opposite order.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Registry, Resource};
+use crate::error::{Code, Error, Result};
+use crate::services::prompts::fault::Fault;
+use crate::services::prompts::manifest::Scope;
+
+pub struct Resources {
+    registry: Registry,
+    held: Mutex<Held>,
+}
+
+type Made = Vec<(String, Arc<dyn Resource>)>;
+
+#[derive(Default)]
+pub(super) struct Held {
+    open: bool,
+    /// In the order in which they were made.
+    pub(super) singletons: Made,
+    /// One for each tool call that is under way, the innermost last.
+    calls: Vec<Made>,
+}
+
+/// What a provider may ask.
+pub struct Resolver<'a> {
+    registry: &'a Registry,
+    held: &'a mut Held,
+    /// What is being made now, outermost first: a name twice in it is a circle.
+    making: Vec<String>,
+}
+
+impl Resources {
+    pub fn new(registry: Registry) -> Resources {
+        Resources { registry, held: Mutex::default() }
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        self.registry.names().map(str::to_owned).collect()
+    }
+
+    pub(super) fn held(&self) -> Result<MutexGuard<'_, Held>> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        match held.open {
+            true => Ok(held),
+            false => Err(fault("resources are used outside of their prompt: open it first", Code::Unavailable)),
+        }
+    }
+
+    /// Makes what is eager. If one of them fails, those made before are closed, last first.
+    pub fn enter(&self) -> Result<()> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.open {
+            return Err(fault("resources are entered already", Code::Conflict));
+        }
+        held.open = true;
+        for binding in self.registry.eager() {
+            let made = Resolver { registry: &self.registry, held: &mut held, making: Vec::new() }.get(&binding.name);
+            if let Err(error) = made {
+                shut(std::mem::take(&mut held.singletons));
+                held.open = false;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    pub fn get(&self, name: &str) -> Result<Arc<dyn Resource>> {
+        let mut held = self.held()?;
+        Resolver { registry: &self.registry, held: &mut held, making: Vec::new() }.get(name)
+    }
+
+    /// A new life for what lives as long as one tool call; the outer one goes on when it ends.
+    pub fn enter_call(&self) -> Result<()> {
+        self.held()?.calls.push(Vec::new());
+        Ok(())
+    }
+
+    /// Ends the innermost tool call, and gives what would not close.
+    pub fn leave_call(&self) -> Vec<Error> {
+        let made = self.held().ok().and_then(|mut held| held.calls.pop());
+        shut(made.unwrap_or_default())
+    }
+
+    /// Closes everything, last made first, whatever some of them say. Closing what is not open is nothing.
+    pub fn exit(&self) -> Vec<Error> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.open = false;
+        let (mut calls, singletons) = (std::mem::take(&mut held.calls), std::mem::take(&mut held.singletons));
+        drop(held);
+        let mut errors = Vec::new();
+        while let Some(call) = calls.pop() {
+            errors.extend(shut(call));
+        }
+        errors.extend(shut(singletons));
+        errors
+    }
+}
+
+impl Drop for Resources {
+    fn drop(&mut self) {
+        for error in self.exit() {
+            tracing::warn!(%error, "a resource would not close");
+        }
+    }
+}
+
+pub(super) fn shut(made: Made) -> Vec<Error> {
+    made.into_iter().rev().filter_map(|(_, resource)| resource.close().err()).collect()
+}
+
+impl Resolver<'_> {
+    pub fn get(&mut self, name: &str) -> Result<Arc<dyn Resource>> {
+        let binding = self.registry.binding(name).ok_or_else(|| {
+            fault(&format!("no binding for '{}'", crate::services::prompts::names::clipped(name)), Code::NotFound)
+        })?;
+        let place = match binding.scope {
+            Scope::Singleton => Some(&self.held.singletons),
+            Scope::ToolCall => Some(self.held.calls.last().ok_or_else(|| {
+                fault(&format!("'{name}' lives as long as a tool call, and none is under way"), Code::Unavailable)
+            })?),
+            Scope::Prototype => None,
+        };
+        if let Some((_, made)) = place.into_iter().flatten().find(|(held, _)| held == name) {
+            return Ok(made.clone());
+        }
+        if self.making.iter().any(|making| making == name) {
+            let circle = [&self.making[..], &[name.to_owned()]].concat().join(" -> ");
+            return Err(fault(&format!("resources need each other in a circle: {circle}"), Code::InvalidPayload));
+        }
+        self.making.push(name.to_owned());
+        let made = (binding.provider)(self);
+        self.making.pop();
+        let made = made.map_err(|error| match error.message.starts_with(OURS) {
+            true => error,
+            false => Error::new(error.code, format!("{OURS}provider for '{name}' failed: {}", error.message)),
+        })?;
+        if let Err(error) = made.ready() {
+            let _ = made.close(); // the first fault is the one that matters
+            return Err(fault(&format!("'{name}' could not be made ready: {}", error.message), error.code));
+        }
+        match binding.scope {
+            Scope::Singleton => self.held.singletons.push((name.to_owned(), made.clone())),
+            Scope::ToolCall => {
+                self.held.calls.last_mut().into_iter().for_each(|call| call.push((name.to_owned(), made.clone())))
+            }
+            Scope::Prototype => {}
+        }
+        Ok(made)
+    }
+}
+
+const OURS: &str = "resources: ";
+
+pub(super) fn fault(message: &str, code: Code) -> Error {
+    Fault::resources(format!("{OURS}{message}")).coded(code).into()
+}

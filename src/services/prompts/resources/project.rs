@@ -1,0 +1,136 @@
+//! The files of a project as a resource: a snapshot is a copy beside the project, a restore makes the project like it.
+//!
+//! Links are not copied. One that is new is removed by a restore, one that changed stays as it is.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::Resource;
+use crate::error::{Error, Result};
+use crate::place::{Kind, Place};
+
+/// A larger project cannot be taken back, and a tool that could spoil it is not run.
+const BYTES: u64 = 64 << 20;
+const NAMES: usize = 20_000;
+
+pub struct ProjectFiles {
+    project: Place,
+    copies: Place,
+    /// Gives each copy a name of its own.
+    fresh: Box<dyn Fn() -> String + Send + Sync>,
+}
+
+/// What stands at the head of a copy; the bytes of the files follow in this order.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    dirs: Vec<String>,
+    links: Vec<String>,
+    files: Vec<(String, u64)>,
+}
+
+struct Copied {
+    head: Head,
+    bytes: BTreeMap<String, Vec<u8>>,
+}
+
+impl ProjectFiles {
+    pub fn new(project: Place, copies: Place, fresh: impl Fn() -> String + Send + Sync + 'static) -> ProjectFiles {
+        ProjectFiles { project, copies, fresh: Box::new(fresh) }
+    }
+
+    pub fn place(&self) -> &Place {
+        &self.project
+    }
+
+    fn look(&self) -> Result<Copied> {
+        let mut head = Head { dirs: Vec::new(), links: Vec::new(), files: Vec::new() };
+        let mut bytes = BTreeMap::new();
+        let mut left = BYTES;
+        for entry in self.project.walk("")? {
+            let path = entry.name;
+            if head.dirs.len() + head.links.len() + head.files.len() >= NAMES {
+                return Err(Error::too_large(format!("a project of more than {NAMES} names cannot be taken back")));
+            }
+            match entry.kind {
+                Kind::Dir => head.dirs.push(path),
+                Kind::Link => head.links.push(path),
+                Kind::Other => {}
+                Kind::File => {
+                    let content = self.project.read_up_to(&path, left).map_err(|_| {
+                        Error::too_large(format!("a project of more than {BYTES} bytes cannot be taken back"))
+                    })?;
+                    left -= content.len() as u64;
+                    head.files.push((path.clone(), content.len() as u64));
+                    bytes.insert(path, content);
+                }
+            }
+        }
+        Ok(Copied { head, bytes })
+    }
+
+    fn open(&self, snapshot: &Value) -> Result<Copied> {
+        let lost = || Error::invalid("this is no snapshot of a project's files");
+        let name = snapshot.get("copy").and_then(Value::as_str).ok_or_else(lost)?;
+        let all = self.copies.read_up_to(name, 2 * BYTES)?;
+        let end = all.iter().position(|&byte| byte == b'\n').ok_or_else(lost)?;
+        let head: Head = serde_json::from_slice(&all[..end]).map_err(|_| lost())?;
+        let mut bytes = BTreeMap::new();
+        let mut at = end + 1;
+        for (path, size) in &head.files {
+            let size = usize::try_from(*size).map_err(|_| lost())?;
+            let content = at.checked_add(size).and_then(|next| all.get(at..next)).ok_or_else(lost)?;
+            bytes.insert(path.clone(), content.to_vec());
+            at += size;
+        }
+        Ok(Copied { head, bytes })
+    }
+}
+
+impl Resource for ProjectFiles {
+    fn snapshot(&self) -> Result<Option<Value>> {
+        let copied = self.look()?;
+        let mut all = serde_json::to_vec(&copied.head).map_err(|error| Error::internal(error.to_string()))?;
+        all.push(b'\n');
+        for (path, _) in &copied.head.files {
+            all.extend(&copied.bytes[path]);
+        }
+        let name = (self.fresh)();
+        self.copies.write(&name, &all)?;
+        Ok(Some(json!({"copy": name, "files": copied.head.files.len()})))
+    }
+
+    fn prepare(&self, snapshot: &Value) -> Result<()> {
+        self.open(snapshot).map(drop)
+    }
+
+    fn restore(&self, snapshot: &Value) -> Result<()> {
+        let (was, is) = (self.open(snapshot)?, self.look()?);
+        for path in is.head.files.iter().map(|(path, _)| path).filter(|path| !was.bytes.contains_key(*path)) {
+            self.project.remove(path)?;
+        }
+        for path in is.head.links.iter().filter(|path| !was.head.links.contains(path)) {
+            self.project.remove(path)?;
+        }
+        // Deepest first, so that each is empty when its turn comes.
+        for path in is.head.dirs.iter().rev().filter(|path| !was.head.dirs.contains(path)) {
+            self.project.remove(path)?;
+        }
+        for path in &was.head.dirs {
+            self.project.make_dir(path)?;
+        }
+        for (path, content) in &was.bytes {
+            if is.bytes.get(path) != Some(content) {
+                self.project.write(path, content)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn forget(&self, snapshot: &Value) {
+        if let Some(name) = snapshot.get("copy").and_then(Value::as_str) {
+            let _ = self.copies.remove(name); // a copy too many does no harm
+        }
+    }
+}

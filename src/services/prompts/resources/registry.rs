@@ -1,0 +1,90 @@
+//! What can be made, by name. Immutable: merging gives a new registry.
+
+use std::sync::Arc;
+
+use super::Resource;
+use super::held::Resolver;
+use crate::error::{Error, Result};
+use crate::services::prompts::manifest::Scope;
+
+/// Makes a resource; may ask for others.
+pub type Provider = Arc<dyn Fn(&mut Resolver<'_>) -> Result<Arc<dyn Resource>> + Send + Sync>;
+
+#[derive(Clone)]
+pub struct Binding {
+    pub name: String,
+    pub scope: Scope,
+    /// Made when the prompt is opened, not when it is first asked for.
+    pub eager: bool,
+    pub provider: Provider,
+}
+
+impl Binding {
+    pub fn new(
+        name: &str,
+        scope: Scope,
+        provider: impl Fn(&mut Resolver<'_>) -> Result<Arc<dyn Resource>> + Send + Sync + 'static,
+    ) -> Binding {
+        Binding { name: name.to_owned(), scope, eager: false, provider: Arc::new(provider) }
+    }
+
+    /// Something that is there already.
+    pub fn instance(name: &str, resource: Arc<dyn Resource>) -> Binding {
+        Binding::new(name, Scope::Singleton, move |_| Ok(resource.clone())).eager()
+    }
+
+    pub fn eager(mut self) -> Binding {
+        self.eager = true;
+        self
+    }
+}
+
+/// Bindings in the order in which they were added, each name once.
+#[derive(Clone, Default)]
+pub struct Registry {
+    bindings: Vec<Binding>,
+}
+
+impl Registry {
+    pub fn of(bindings: impl IntoIterator<Item = Binding>) -> Result<Registry> {
+        let mut registry = Registry::default();
+        for binding in bindings {
+            if registry.binding(&binding.name).is_some() {
+                return Err(Error::already_exists(format!("there are two bindings for '{}'", binding.name)));
+            }
+            registry.bindings.push(binding);
+        }
+        Ok(registry)
+    }
+
+    pub fn binding(&self, name: &str) -> Option<&Binding> {
+        self.bindings.iter().find(|binding| binding.name == name)
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.bindings.iter().map(|binding| binding.name.as_str())
+    }
+
+    pub fn eager(&self) -> impl Iterator<Item = &Binding> {
+        self.bindings.iter().filter(|binding| binding.eager)
+    }
+
+    /// Names that both have.
+    pub fn conflicts(&self, other: &Registry) -> Vec<String> {
+        self.names().filter(|name| other.binding(name).is_some()).map(str::to_owned).collect()
+    }
+
+    /// Both together; a name that both have is refused.
+    pub fn merged(&self, other: &Registry) -> Result<Registry> {
+        match self.conflicts(other).first() {
+            Some(name) => Err(Error::already_exists(format!("there are two bindings for '{name}'"))),
+            None => Ok(self.under(other)),
+        }
+    }
+
+    /// Both together; of a name that both have, the other's is taken.
+    pub fn under(&self, other: &Registry) -> Registry {
+        let own = self.bindings.iter().filter(|binding| other.binding(&binding.name).is_none());
+        Registry { bindings: own.chain(&other.bindings).cloned().collect() }
+    }
+}

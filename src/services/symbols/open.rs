@@ -1,0 +1,39 @@
+//! Opening the shelf that a mountspec asks for.
+
+use std::sync::Arc;
+
+use super::backend::Backend;
+use super::redis::Redis;
+use super::service::ready;
+use super::shelf::Shelf;
+use super::sqlite::Sqlite;
+use crate::error::{Error, Result};
+use crate::spec::{Symbols, SymbolsBackend};
+use crate::store::Store;
+
+/// Opens the backend of the spec. Our own database has its catalogue when this returns; a Redis that does not answer
+/// now gets it when it does.
+pub fn open(spec: &Symbols, store: &Store) -> Result<Arc<Shelf>> {
+    let ours = spec.backend == SymbolsBackend::Sqlite;
+    let backend: Arc<dyn Backend> = match (spec.backend, &spec.url) {
+        (SymbolsBackend::Sqlite, _) => Arc::new(Sqlite::new(store.clone())),
+        (SymbolsBackend::Redis, Some(url)) => Arc::new(Redis::new(url)?),
+        (SymbolsBackend::Redis, None) => return Err(Error::invalid("symbols.url: redis needs one")),
+    };
+    let shelf = Arc::new(Shelf::new(backend));
+    let first = shelf.clone();
+    if ours {
+        // On a thread of its own, since a host is built inside a runtime, where nothing may block on another.
+        let filled = std::thread::spawn(move || {
+            tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(ready(&first))
+        });
+        filled.join().unwrap_or_else(|_| Err(Error::internal("filling the symbols panicked")))?;
+    } else {
+        tokio::spawn(async move {
+            if let Err(fault) = ready(&first).await {
+                tracing::warn!(event = "symbol_store.not_ready", %fault);
+            }
+        });
+    }
+    Ok(shelf)
+}

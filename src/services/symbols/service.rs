@@ -1,0 +1,356 @@
+//! The service `symbols`: the shelf as operations and files.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::backend::Filter;
+use super::catalogue;
+use super::change::{By, Change, Kind, Record};
+use super::files;
+use super::index::{Hit, Within};
+use super::shelf::{Author, Shelf};
+use super::symbol::Symbol;
+use crate::contract::Operation;
+use crate::error::{Error, Result};
+use crate::service::{Cx, Service};
+use crate::vfs::Node;
+
+/// The most documents that one call lists.
+const MOST_LISTED: usize = 50;
+/// The most symbols that one walk meets.
+const WALK_ROOM: usize = 256;
+
+/// The symbols of the house.
+pub struct Symbols {
+    shelf: Arc<Shelf>,
+}
+
+impl Symbols {
+    pub fn new(shelf: Arc<Shelf>) -> Symbols {
+        Symbols { shelf }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
+pub enum Command {
+    /// Finds symbols by words: BM25 and likeness together, best first.
+    Search {
+        query: String,
+        /// How many, at most 50.
+        #[serde(default)]
+        k: Option<usize>,
+        #[serde(default)]
+        domain: Option<String>,
+        #[serde(default)]
+        tag: Option<String>,
+    },
+    /// Fetches documents by id; what is missing is named.
+    Get {
+        ids: Vec<String>,
+        #[serde(default)]
+        kind: Kind,
+    },
+    /// Lists documents in the order of their ids.
+    List {
+        #[serde(default)]
+        kind: Kind,
+        #[serde(default)]
+        domain: Option<String>,
+        #[serde(default)]
+        tag: Option<String>,
+        /// Begin after this id.
+        #[serde(default)]
+        after: Option<String>,
+        /// How many, at most 50.
+        #[serde(default)]
+        limit: Option<usize>,
+    },
+    /// Stores a document as its next version.
+    Put {
+        body: Value,
+        #[serde(default)]
+        kind: Kind,
+        #[serde(default)]
+        reason: String,
+    },
+    /// Merges fields over a document.
+    Update {
+        body: Value,
+        #[serde(default)]
+        kind: Kind,
+        #[serde(default)]
+        reason: String,
+    },
+    /// Takes a document away. Its ledger stays, so that it can be undone.
+    Delete {
+        id: String,
+        #[serde(default)]
+        kind: Kind,
+        #[serde(default)]
+        reason: String,
+    },
+    /// Goes back by one change.
+    Undo {
+        id: String,
+        #[serde(default)]
+        kind: Kind,
+        #[serde(default)]
+        reason: String,
+    },
+    /// Shows every change of a document: who, when, why, and the remarks made on it.
+    Ledger {
+        id: String,
+        #[serde(default)]
+        kind: Kind,
+    },
+    /// Walks the links of some symbols.
+    Walk {
+        ids: Vec<String>,
+        /// How many links deep, at most 5.
+        #[serde(default)]
+        depth: Option<usize>,
+    },
+    /// Shows a kit with what its names lead to.
+    Kit { id: String },
+    /// Takes in a catalogue, kits and personas as the origin writes them, all or none of it understood.
+    Import {
+        /// `{"symbols": [...]}`
+        #[serde(default)]
+        catalogue: Option<Value>,
+        /// `[{"kit": ...}]`
+        #[serde(default)]
+        kits: Option<Value>,
+        /// `{"personas": [...]}`
+        #[serde(default)]
+        agents: Option<Value>,
+        /// Whether to replace what is there already.
+        #[serde(default)]
+        replace: bool,
+    },
+    /// Gives everything as the origin's three files.
+    Export {},
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Found {
+    hits: Vec<Match>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Match {
+    #[serde(flatten)]
+    hit: Hit,
+    symbol: Symbol,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Documents {
+    items: Vec<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Stored {
+    id: String,
+    version: u64,
+    /// The document as it is now; null if it is gone.
+    body: Option<Value>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Deleted {
+    status: &'static str,
+    id: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Changes {
+    changes: Vec<Change>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Way {
+    /// In the order met, without the symbols it began at.
+    symbols: Vec<Symbol>,
+    /// Links that lead to nothing.
+    dangling: Vec<String>,
+    /// Whether there was more than one call shows.
+    cut: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Imported {
+    stored: usize,
+    kept: usize,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Output {
+    Found(Found),
+    Documents(Documents),
+    Stored(Stored),
+    Deleted(Deleted),
+    Changes(Changes),
+    Way(Way),
+    Imported(Imported),
+    Plain(Value),
+}
+
+#[async_trait]
+impl Service for Symbols {
+    const NAME: &'static str = "symbols";
+    const ABOUT: &'static str = "Keeps symbols, the links between them, kits and agents: searched by words, walked by links, every change with its author and undoable.";
+    type Command = Command;
+    type Output = Output;
+
+    fn operations() -> Vec<Operation> {
+        vec![
+            Operation::read("search").example(json!({"query": "mend trust", "k": 3})).gives::<Found>(),
+            Operation::read("get").example(json!({"ids": ["ACH-Trust-Repair-005"]})).gives::<Documents>(),
+            Operation::read("list").example(json!({"domain": "root", "limit": 5})).gives::<Documents>(),
+            Operation::write("put")
+                .example(json!({"body": {"id": "my-first-001", "name": "Mine", "linked_patterns": ["ACH-Trust-Repair-005"]}}))
+                .gives::<Stored>(),
+            Operation::write("update")
+                .example(json!({"body": {"id": "my-first-001", "macro": "look → see"}, "reason": "clearer"}))
+                .gives::<Stored>(),
+            Operation::write("delete").example(json!({"id": "my-first-001"})).gives::<Deleted>(),
+            Operation::write("undo").example(json!({"id": "my-first-001"})).gives::<Stored>(),
+            Operation::read("ledger").example(json!({"id": "my-first-001"})).gives::<Changes>(),
+            Operation::read("walk").example(json!({"ids": ["ACH-Trust-Repair-005"], "depth": 1})).gives::<Way>(),
+            Operation::read("kit").example(json!({"id": "Repair Kit"})).gives::<Value>(),
+            Operation::write("import").example(json!({"catalogue": {"symbols": [{"id": "other-one-001"}]}})).gives::<Imported>(),
+            Operation::read("export").example(json!({})).gives::<Value>(),
+        ]
+    }
+
+    fn files(&self) -> Vec<(String, Node)> {
+        files::nodes(&self.shelf)
+    }
+
+    async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
+        ready(&self.shelf).await?;
+        let author = |reason: String| {
+            let run = cx.job_id().to_owned();
+            Author::new(By { who: cx.caller.principal.to_string(), run, ..By::default() }, cx.clock.now_ms())
+                .because(reason)
+        };
+        let shelf = &*self.shelf;
+        Ok(match command {
+            Command::Search { query, k, domain, tag } => {
+                let k = bounded("k", k, 5)?;
+                let within = Within { domain: domain.as_deref(), tag: tag.as_deref() };
+                let hits = shelf.search(&query, k, &within).await?;
+                Output::Found(Found { hits: hits.into_iter().map(|(hit, symbol)| Match { hit, symbol }).collect() })
+            }
+            Command::Get { ids, kind } => Output::Documents(get(shelf, kind, ids).await?),
+            Command::List { kind, domain, tag, after, limit } => {
+                let limit = bounded("limit", limit, 20)?;
+                let items = shelf.list(kind, &Filter { domain, tag }, after.as_deref(), limit).await?;
+                Output::Documents(Documents {
+                    items: items.into_iter().map(|record| record.body).collect(),
+                    missing: vec![],
+                })
+            }
+            Command::Put { body, kind, reason } => stored(shelf.put(kind, &body, &author(reason)).await?),
+            Command::Update { body, kind, reason } => {
+                stored(shelf.update(kind, &body, &author(reason), |_| Ok(())).await?)
+            }
+            Command::Delete { id, kind, reason } => {
+                if !shelf.delete(kind, &id, &author(reason)).await? {
+                    return Err(Error::not_found(format!("there is no {} {id}", kind.name())));
+                }
+                Output::Deleted(Deleted { status: "deleted", id })
+            }
+            Command::Undo { id, kind, reason } => match shelf.undo(kind, &id, &author(reason)).await? {
+                Some(record) => stored(record),
+                None => Output::Stored(Stored { id, version: 0, body: None }),
+            },
+            Command::Ledger { id, kind } => {
+                let changes = shelf.backend().ledger(kind, &id).await?;
+                if changes.is_empty() {
+                    return Err(Error::not_found(format!("nothing ever happened to a {} {id}", kind.name())));
+                }
+                Output::Changes(Changes { changes })
+            }
+            Command::Walk { ids, depth } => {
+                let roots: Vec<Symbol> = shelf.symbols(&ids).await?.into_iter().flatten().collect();
+                let walked = shelf.walk(&roots, depth.unwrap_or(1).min(5), WALK_ROOM).await?;
+                Output::Way(Way { symbols: walked.symbols, dangling: walked.dangling, cut: walked.cut })
+            }
+            Command::Kit { id } => {
+                let found = shelf.kit(&id).await?;
+                let kit = found.ok_or_else(|| Error::not_found(format!("there is no kit {id}")))?;
+                let (symbols, agents) = (&kit.symbols, &kit.agents);
+                Output::Plain(
+                    json!({"kit": kit.kit, "symbols": symbols, "agents": agents, "unresolved": kit.unresolved}),
+                )
+            }
+            Command::Import { catalogue, kits, agents, replace } => {
+                let documents = documents(catalogue, kits, agents)?;
+                let taken = shelf.put_many(&documents, !replace, &author("imported".to_owned())).await?;
+                Output::Imported(Imported { stored: taken.stored, kept: taken.kept })
+            }
+            Command::Export {} => {
+                let bodies = async |kind| -> Result<Vec<Value>> {
+                    Ok(shelf.all(kind).await?.into_iter().map(|record| record.body).collect())
+                };
+                let (symbols, kits) = (bodies(Kind::Symbol).await?, bodies(Kind::Kit).await?);
+                Output::Plain(catalogue::exported(&symbols, &kits, &bodies(Kind::Agent).await?))
+            }
+        })
+    }
+}
+
+/// Sees to it that what is shipped is there.
+pub async fn ready(shelf: &Shelf) -> Result<()> {
+    let documents = catalogue::documents(&catalogue::shipped())?;
+    shelf.ready(&documents, &Author::new(By::who("catalogue"), 0).because("shipped")).await
+}
+
+async fn get(shelf: &Shelf, kind: Kind, ids: Vec<String>) -> Result<Documents> {
+    let found = shelf.backend().get(kind, &ids).await?;
+    let missing: Vec<String> =
+        ids.iter().zip(&found).filter(|(_, record)| record.is_none()).map(|(id, _)| id.clone()).collect();
+    let items: Vec<Value> = found.into_iter().flatten().map(|record| record.body).collect();
+    if items.is_empty() && !missing.is_empty() {
+        return Err(Error::not_found(format!("there is no {} {}", kind.name(), missing.join(", "))));
+    }
+    Ok(Documents { items, missing })
+}
+
+fn stored(record: Record) -> Output {
+    Output::Stored(Stored { id: record.id, version: record.version, body: Some(record.body) })
+}
+
+fn bounded(name: &str, asked: Option<usize>, usual: usize) -> Result<usize> {
+    match asked.unwrap_or(usual) {
+        0 => Err(Error::invalid(format!("{name} must be at least 1"))),
+        asked if asked > MOST_LISTED => Err(Error::invalid(format!("{name} is {asked}, over {MOST_LISTED}"))),
+        asked => Ok(asked),
+    }
+}
+
+fn documents(catalogue: Option<Value>, kits: Option<Value>, agents: Option<Value>) -> Result<Vec<(Kind, Value)>> {
+    let mut all = Vec::new();
+    if let Some(file) = catalogue {
+        all.extend(catalogue::symbols(&file)?.into_iter().map(|body| (Kind::Symbol, body)));
+    }
+    if let Some(file) = kits {
+        all.extend(catalogue::kits(&file)?.into_iter().map(|body| (Kind::Kit, body)));
+    }
+    if let Some(file) = agents {
+        all.extend(catalogue::agents(&file)?.into_iter().map(|body| (Kind::Agent, body)));
+    }
+    match all.is_empty() {
+        true => Err(Error::invalid("there is nothing to import: give catalogue, kits or agents")),
+        false => Ok(all),
+    }
+}

@@ -1,0 +1,97 @@
+//! What a person types first, and sees.
+
+use expect_test::expect;
+
+use crate::house::House;
+
+#[test]
+fn the_tree_lists_without_an_error() {
+    House::new().check(
+        r#"
+        ls
+        ls agents agents/self/ meta
+        readlink agents/self
+        find . > /dev/null && du -s . > /dev/null && ls -lR > /dev/null && echo fine
+        stat -f -c %T . > /dev/null && echo statfs
+        "#,
+        expect![[r#"
+            AGENTS.md
+            README.md
+            agents
+            global
+            meta
+            nodes
+            projects
+            agents:
+            charon
+            self
+
+            agents/self/:
+            events
+            jobs
+            services
+
+            meta:
+            health.json
+            metrics.json
+            protocol.json
+            charon
+            fine
+            statfs
+        "#]],
+    );
+}
+
+#[test]
+fn a_signal_wakes_the_one_who_waits() {
+    House::new().check(
+        r#"
+        cd agents/self/events
+        cat next.json
+        echo '{"paths":["/agents/self/events/sources/user/go.json"],"timeout_ms":60000}' > control/wait.json
+        (sleep 0.2; echo '{"event_type":"user","parameter":"go","payload":{"n":1}}' > control/signal.json) &
+        jq -c .signal.payload next.json
+        wait
+        echo '{"paths":["/agents/self/events/sources/user/go.json"],"timeout_ms":0}' > control/wait.json
+        jq -c 'del(.waited_ms)' next.json
+        echo '{"paths":["/agents/self/events/sources/dog.json"]}' > control/wait.json
+        jq -r .error.message status.json
+        "#,
+        expect![[r#"
+            {"configured":false,"waiting":false,"error":"wait_not_configured"}
+            {"n":1}
+            {"configured":true,"waiting":true,"timeout":true}
+            sources/dog.json cannot be: it is agent.json, hook.json, user.json, or a file below agent, hook, user or time
+            ! bash: line 10: echo: write error: Invalid argument
+        "#]],
+    );
+}
+
+#[test]
+fn what_the_tree_does_not_allow_is_not_permitted() {
+    House::new().check(
+        r#"
+        touch agents/self/x
+        mkdir agents/self/x
+        rm README.md
+        mv README.md agents
+        echo x > README.md
+        echo x > agents/self/events/log.ndjson
+        ln -s a b
+        printf '\377' > agents/self/events/control/signal.json
+        head -c 1100000 /dev/zero | tr '\0' ' ' > agents/self/events/control/signal.json
+        "#,
+        expect![[r#"
+            ! touch: cannot touch 'agents/self/x': Operation not permitted
+            ! mkdir: cannot create directory 'agents/self/x': Operation not permitted
+            ! rm: cannot remove 'README.md': Operation not permitted
+            ! mv: cannot move 'README.md' to 'agents/README.md': Operation not permitted
+            ! bash: line 6: README.md: Permission denied
+            ! bash: line 7: agents/self/events/log.ndjson: Permission denied
+            ! ln: failed to create symbolic link 'b': Operation not permitted
+            ! bash: line 9: printf: write error: Invalid argument
+            ! tr: write error: File too large
+            ! tr: write error
+        "#]],
+    );
+}
