@@ -1,6 +1,9 @@
 //! Words in, exit code out. One file a command; nothing below knows clap.
 
+mod check;
 mod daemon;
+mod doctor;
+mod exec;
 mod mount;
 mod root;
 mod status;
@@ -36,6 +39,9 @@ enum Command {
     Unmount(unmount::Unmount),
     Status(status::Status),
     Tool(tool::Tool),
+    Check(check::Check),
+    Doctor(doctor::Doctor),
+    Exec(exec::Exec),
 }
 
 /// What went wrong, and what to do about it.
@@ -72,6 +78,9 @@ pub fn run() -> ExitCode {
         Command::Unmount(it) => it.run(),
         Command::Status(it) => it.run(),
         Command::Tool(it) => it.run(),
+        Command::Check(it) => it.run(),
+        Command::Doctor(it) => it.run(),
+        Command::Exec(it) => it.run(),
     };
     outcome.unwrap_or_else(|failure| {
         complain(&failure);

@@ -4,6 +4,7 @@ pub mod agent;
 pub mod cli;
 pub mod clock;
 pub mod contract;
+pub mod doctor;
 pub mod error;
 pub mod events;
 pub mod file_tools;

@@ -6,6 +6,7 @@
 pub mod budget;
 pub mod chat;
 pub mod context;
+pub mod crew;
 pub mod history;
 pub mod mind;
 pub mod protocol;

@@ -11,7 +11,7 @@ use crate::jobs;
 use crate::policy::{Action, Principal};
 use crate::service::{Desk, Warden, directory};
 use crate::services::{self, World};
-use crate::vfs::{Caller, Dir, Link, Listing, Node, live, pretty, text};
+use crate::vfs::{Caller, Dir, Link, Listing, Node, live, pretty};
 
 const README: &str = "\
 # services
@@ -37,10 +37,23 @@ impl Residents {
 
     /// Lets everybody of the spec move in.
     pub fn open(self: &Arc<Self>, house: &Arc<House>) -> Result<()> {
-        for id in house.spec.agents.keys() {
-            self.move_in(house, id)?;
+        for id in house.roster.ids() {
+            self.move_in(house, &id)?;
         }
         Ok(())
+    }
+
+    /// Takes the directory of an agent away, and ends what it was doing.
+    pub fn move_out(&self, house: &House, id: &str) {
+        self.listing.take(id);
+        house.shared.crew.leave(id);
+        for desk in house.office.desks_of(id) {
+            house.office.unseat(id, desk.name());
+        }
+    }
+
+    pub fn clear(&self) {
+        self.listing.clear();
     }
 
     /// Makes the directory of an agent.
@@ -60,6 +73,7 @@ impl Residents {
             home = home.with(&name, node);
         }
         self.listing.put(id, Node::dir(home));
+        house.shared.crew.set_alarms(id, &world.spec.wake)?;
         Ok(())
     }
 }
@@ -67,7 +81,7 @@ impl Residents {
 fn events(house: &Arc<House>, diary: &Arc<Diary>) -> Listing {
     let (reach, may) = (house.clone(), house.gate.clone());
     let reach = move |caller: &Caller, agent: &str| {
-        if !reach.spec.agents.contains_key(agent) {
+        if !reach.roster.has(agent) {
             return Err(Error::not_found(format!("there is no agent `{agent}`")));
         }
         Warden::check(&*reach.gate, caller, Action::Invoke, &format!("/agents/{agent}/events/control/signal.json"))?;
@@ -79,10 +93,20 @@ fn events(house: &Arc<House>, diary: &Arc<Diary>) -> Listing {
 
 /// `services/`: what there is to call.
 fn services_directory(house: &Arc<House>, agent: &str) -> Listing {
-    let (house, agent) = (house.clone(), agent.to_owned());
+    let (listed, told, agent) = (house.clone(), house.clone(), agent.to_owned());
+    let page = agent.clone();
     Listing::default()
-        .file("README.md", text(README))
-        .file("SERVICES.json", live(move |caller| Ok(pretty(&services_of(&house, &agent, caller)))))
+        .file("README.md", live(move |caller| Ok(readme(&services_of(&told, &page, caller)).into())))
+        .file("SERVICES.json", live(move |caller| Ok(pretty(&services_of(&listed, &agent, caller)))))
+}
+
+/// The services for people: a line each.
+fn readme(services: &Value) -> String {
+    let lines = services.as_array().into_iter().flatten().map(|service| {
+        let word = |key: &str| service[key].as_str().unwrap_or_default();
+        format!("- `{}`: {}\n", word("service_id"), word("about"))
+    });
+    format!("{README}\n{}", lines.collect::<String>())
 }
 
 /// Everything that `agent` can call, as `reader` would write its paths.

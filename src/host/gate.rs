@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::fuse::Mount;
 use crate::policy::{self, Action, Policy};
 use crate::service::Warden;
-use crate::spec::Spec;
 use crate::store::{Store, audit};
 use crate::vfs::{Caller, Gate};
 
@@ -24,13 +23,9 @@ pub struct Doorkeeper {
 }
 
 impl Doorkeeper {
-    pub fn new(spec: &Spec, store: Store, clock: Clock) -> Result<Self> {
-        let mut policy = Policy::default();
-        for (id, agent) in &spec.agents {
-            policy = policy.agent(id, &agent.projects, &agent.permissions).map_err(Error::invalid)?;
-        }
+    pub fn new(policy: Policy, store: Store, clock: Clock) -> Self {
         let refused = AtomicU64::new(0);
-        Ok(Doorkeeper { policy: RwLock::new(Arc::new(policy)), store, clock, refused, mount: Mutex::default() })
+        Doorkeeper { policy: RwLock::new(Arc::new(policy)), store, clock, refused, mount: Mutex::default() }
     }
 
     pub fn policy(&self) -> Arc<Policy> {

@@ -36,7 +36,7 @@ pub fn health(house: &House) -> Value {
         "uptime_ms": house.clock.now_ms().saturating_sub(house.started_at_ms),
         "state": house.state,
         "mountpoint": mount.as_ref().map(|mount| mount.mountpoint().to_owned()),
-        "agents": house.spec.agents.keys().collect::<Vec<_>>(),
+        "agents": house.roster.ids(),
     })
 }
 

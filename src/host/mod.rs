@@ -10,6 +10,7 @@ mod mirror;
 mod nodes;
 mod pages;
 mod projects;
+mod roster;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +30,7 @@ use crate::vfs::{Listing, Node, Tree};
 pub use agents::Residents;
 pub use census::Census;
 pub use gate::Doorkeeper;
+pub use roster::{Profile, Roster};
 
 /// What a host is started with.
 pub struct Options {
@@ -63,6 +65,8 @@ pub struct House {
     pub office: Arc<Office>,
     pub gate: Arc<Doorkeeper>,
     pub shared: services::Shared,
+    pub roster: Roster,
+    pub residents: std::sync::OnceLock<Arc<Residents>>,
     pub started_at_ms: u64,
 }
 
@@ -71,7 +75,8 @@ impl Host {
     pub fn start(options: Options) -> Result<Host> {
         let Options { spec, here, state, mountpoint, clock } = options;
         let store = Store::open(&state)?;
-        let gate = Arc::new(Doorkeeper::new(&spec, store.clone(), clock.clone())?);
+        let roster = Roster::open(&spec, &state)?;
+        let gate = Arc::new(Doorkeeper::new(roster.policy()?, store.clone(), clock.clone()));
         let book = Arc::new(Book::new(Arc::new(store.clone()) as Arc<dyn Keep>, clock.clone()));
         let diaries = Arc::new(Diaries::new(Some(store.clone()), clock.clone()));
         let runtime = tokio::runtime::Handle::current();
@@ -91,6 +96,8 @@ impl Host {
             office,
             gate,
             shared,
+            roster,
+            residents: std::sync::OnceLock::new(),
             started_at_ms,
         });
         let recovered = recover(&house)?;
@@ -98,6 +105,7 @@ impl Host {
         let root = Arc::new(root);
         let tree = Tree::new(root.clone(), house.gate.clone());
         house.office.set_tree(tree.clone());
+        _ = house.residents.set(residents.clone()); // there is only one
         residents.open(&house)?;
         for job in recovered {
             resume(&house, job);
@@ -156,6 +164,10 @@ impl Drop for Host {
         self.house.gate.left();
         // Desks hold the office and the office holds desks; nodes of the tree hold both.
         self.house.office.empty();
+        self.house.shared.crew.disband();
+        if let Some(residents) = self.house.residents.get() {
+            residents.clear();
+        }
         self.root.clear();
         self.house.store.close();
     }
@@ -192,6 +204,12 @@ fn recover(house: &House) -> Result<Vec<Arc<Job>>> {
 }
 
 fn resume(house: &House, job: Arc<Job>) {
+    if job.call.service == crate::agent::chat::SERVICE {
+        return match house.shared.crew.chat(&job.call.agent) {
+            Ok(chat) => chat.resume(job),
+            Err(error) => crate::jobs::abandon(&house.book, job, error),
+        };
+    }
     let agent = match &job.call.principal {
         Principal::Agent(id) => id.clone(),
         _ => job.call.agent.clone(),

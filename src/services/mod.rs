@@ -2,6 +2,8 @@
 //!
 //! A new one is a module here and a line in [`all`].
 
+pub mod agents;
+pub mod chat;
 pub mod dm;
 pub mod external;
 pub mod hands;
@@ -30,8 +32,13 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
     let mut all = vec![
         typed(SearchCode::of(world))?, //
         memory::served(world)?,
+        dm::service::served(world)?,
+        prompts::served(world)?,
         hands::terminal(world)?,
         hands::web_search(world)?,
+        symbols::open::served(world)?,
+        phases::open::served(world)?,
+        typed(agents::Agents::of(world))?,
     ];
     all.extend(hands::programs(&world.house, crate::spec::Scope::Agent)?);
     Ok(all)
@@ -39,7 +46,10 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
 
 /// What stands in an agent's directory without being a service, a line each.
 pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
-    let _ = world;
-    let rooms: Vec<(String, Node)> = Vec::new();
-    Ok(rooms)
+    let chat = chat::open(world)?;
+    let thoughts = chat.mind().thoughts.directory();
+    Ok(vec![
+        ("chat".to_owned(), Node::dir(chat.directory())), //
+        ("thoughts".to_owned(), Node::dir(thoughts)),
+    ])
 }

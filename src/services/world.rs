@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::events::Diary;
 use crate::host::House;
 use crate::spec::Agent;
@@ -20,8 +20,7 @@ pub struct World {
 
 impl World {
     pub fn new(house: &Arc<House>, agent: &str, diary: Arc<Diary>) -> Result<World> {
-        let spec = house.spec.agents.get(agent).cloned();
-        let spec = spec.ok_or_else(|| Error::not_found(format!("there is no agent `{agent}` in the mountspec")))?;
+        let spec = house.roster.get(agent)?.spec;
         let home = house.state.join("agents").join(agent);
         Ok(World { agent: agent.to_owned(), spec, home, diary, house: house.clone() })
     }

@@ -13,6 +13,7 @@ use std::time::Duration;
 pub use rusqlite::Result as Sql;
 pub use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
+pub use self::tidy::{Forgotten, Keep};
 pub use self::writer::{Tx, Written};
 use crate::error::{Error, Result};
 
@@ -27,6 +28,7 @@ mod readers;
 mod schema;
 #[cfg(test)]
 pub(crate) mod tests;
+mod tidy;
 mod writer;
 
 /// How long a change waits for another process that has locked the database.

@@ -1,6 +1,6 @@
 //! Running programs in a mounted tree, and comparing all that they say.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -63,4 +63,23 @@ pub fn until(what: &str, mut so: impl FnMut() -> bool) {
 pub fn state(pid: u32) -> Option<char> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.rsplit(')').next()?.trim().chars().next()
+}
+
+/// Every source file of the crate, by its path from the top.
+pub fn sources() -> Vec<(PathBuf, String)> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut open = vec![top.join("src")];
+    let mut found = Vec::new();
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                found.push((path.strip_prefix(top).unwrap().to_owned(), text));
+            }
+        }
+    }
+    found
 }

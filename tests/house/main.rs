@@ -1,8 +1,19 @@
 //! The house as its inhabitants see it: sessions on real mounts.
 
 mod common;
+mod contracts;
+mod dm;
 mod fuse_files;
+mod fuse_mounts;
+mod fuse_polls;
+mod fuse_waits;
 mod hands;
 mod house;
+mod layers;
+mod library;
+mod memory;
+mod phases;
+mod prompts;
+mod search_code;
 mod sessions;
 mod workshop;

@@ -168,6 +168,30 @@ mod tests {
         assert_eq!(find(&far, &[]).payload, None, "what is too far is not read");
     }
 
+    /// Every reply of the corpus, cut at every place and with every byte once spoilt.
+    #[test]
+    fn the_corpus_is_read_however_it_is_damaged() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/phases");
+        let mut count = 0;
+        for file in std::fs::read_dir(folder).unwrap() {
+            let bytes = std::fs::read(file.unwrap().path()).unwrap();
+            for place in 0..=bytes.len() {
+                for spoilt in [b'{', b'"', 0xff] {
+                    let mut damaged = bytes.clone();
+                    if let Some(byte) = damaged.get_mut(place) {
+                        *byte = spoilt;
+                    }
+                    for text in [&damaged[..], &damaged[..place]] {
+                        let reply = String::from_utf8_lossy(text);
+                        find(&reply, &marked(&reply).commands);
+                        count += 1;
+                    }
+                }
+            }
+        }
+        assert!(count > 1000, "{count}");
+    }
+
     #[test]
     fn a_wish_that_is_no_name_is_strange() {
         let kind = |text: &str| match wish(&serde_json::from_str(text).unwrap()) {

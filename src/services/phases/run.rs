@@ -97,7 +97,8 @@ impl Engine {
         self.end(order, ride).await
     }
 
-    async fn begin(&self, order: &Order, run: &Arc<Run>) -> Result<Ride> {
+    /// Whether an order can be run at all.
+    pub fn check(&self, order: &Order) -> Result<()> {
         check_session(&order.session_id)?;
         if order.query.trim().is_empty() {
             return Err(Error::invalid("the query is empty"));
@@ -105,6 +106,11 @@ impl Engine {
         if order.query.len() > LONGEST_QUERY {
             return Err(Error::too_large(format!("a query of {} bytes is over {LONGEST_QUERY}", order.query.len())));
         }
+        library::set(&self.library, &order.set).map(drop)
+    }
+
+    async fn begin(&self, order: &Order, run: &Arc<Run>) -> Result<Ride> {
+        self.check(order)?;
         let set = library::set(&self.library, &order.set)?;
         let machine = Loop::begin(set.clone(), order.strict, order.max_iterations)?;
         let (histories, session) = (self.histories.clone(), order.session_id.clone());

@@ -60,7 +60,7 @@ impl Runs {
         let (names, runs) = (self.clone(), self.clone());
         Virtual::new(
             move || names.lock().keys().cloned().collect(),
-            move |id| runs.lock().contains_key(id).then(|| Node::dir(runs.one(id))),
+            move |id| runs.knows(id).then(|| Node::dir(runs.one(id))),
         )
     }
 
@@ -71,7 +71,7 @@ impl Runs {
             Shown::fetched(move |_| runs.pages(&id).map(move |pages| show(&pages)))
         };
         let (runs, name) = (self.clone(), id.to_owned());
-        let reply = waiting(move |_| match runs.lock().get(&name).cloned().flatten() {
+        let reply = waiting(move |_| match runs.in_memory(&name) {
             Some(run) if !run.is_over() => Answer::later(async move {
                 run.over().await;
                 Ok(Bytes::from(run.pages().reply))
@@ -88,7 +88,7 @@ impl Runs {
     }
 
     fn pages(self: &Arc<Self>, id: &str) -> Answer<Pages> {
-        if let Some(run) = self.lock().get(id).cloned().flatten() {
+        if let Some(run) = self.in_memory(id) {
             return Answer::ok(run.pages());
         }
         let (histories, id) = (self.histories.clone(), id.to_owned());
@@ -96,6 +96,14 @@ impl Runs {
             let bytes = histories.read_run(&id)?;
             serde_json::from_slice(&bytes).map_err(|_| crate::error::Error::failed(format!("run {id} holds no record")))
         }))
+    }
+
+    fn in_memory(&self, id: &str) -> Option<Arc<Run>> {
+        self.lock().get(id).cloned().flatten()
+    }
+
+    fn knows(&self, id: &str) -> bool {
+        self.lock().contains_key(id)
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Option<Arc<Run>>>> {

@@ -165,7 +165,7 @@ impl Phases {
     async fn run(&self, cx: &Cx, order: Order) -> Result<Report> {
         ready(&self.engine.shelf).await?;
         // Checked before there is a record of it: a refused order leaves no run behind.
-        super::history::check_session(&order.session_id)?;
+        self.engine.check(&order)?;
         let id = cx.job_id().replacen("job-", "run-", 1);
         let (diary, job) = (cx.diary()?, cx.job.clone());
         let path = format!("/agents/{}/phases/runs/{id}/status.json", cx.agent);
@@ -178,7 +178,11 @@ impl Phases {
         let _end = Ending { run: run.clone(), runs: self.runs.clone() };
         let by = By::who(cx.agent.clone());
         let dispatch = Jobs { cx: cx.clone() };
-        self.engine.run(&order, &run, &by, Some(&dispatch)).await
+        let report = self.engine.run(&order, &run, &by, Some(&dispatch)).await;
+        if let Err(fault) = &report {
+            run.ended(Stop::Terminated, &fault.message);
+        }
+        report
     }
 }
 
@@ -190,7 +194,7 @@ struct Ending {
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.run.ended(Stop::Cancelled, "the call ended before the run did: it was cancelled, refused or out of time");
+        self.run.ended(Stop::Cancelled, "the call ended before the run did: it was cancelled or out of time");
         let (run, runs) = (self.run.clone(), self.runs.clone());
         let keep = move || {
             if let Err(fault) = runs.keep(&run) {

@@ -18,6 +18,8 @@ use super::tree::{Node, PromptTemplate, Section};
 
 const DEPTH: usize = 16;
 const SECTIONS: usize = 2000;
+/// The files that stand beside a section's children in an open prompt.
+const FILES: [&str; 3] = ["full", "summary", "visibility"];
 
 /// Where the words of a prompt come from.
 pub struct Source<'a> {
@@ -177,6 +179,10 @@ impl Check<'_> {
         let path = if above.is_empty() { key.clone() } else { format!("{above}/{key}") };
         if !seen.insert(key.clone()) {
             let fault = Fault::validation(format!("two sections beside each other have the key '{key}'"));
+            self.say(fault.section(&path), &at(steps, "key"));
+        }
+        if !above.is_empty() && FILES.contains(&key.as_str()) {
+            let fault = Fault::validation(format!("a section inside another cannot have the key '{key}'"));
             self.say(fault.section(&path), &at(steps, "key"));
         }
         if part.title.trim().is_empty() || part.title.trim().contains('\n') {

@@ -30,7 +30,7 @@ pub fn load(files: &Files, root: &str) -> Loaded {
         let parts: Vec<&str> = path.split('/').collect();
         match parts[..] {
             // Notes for people, and what editors leave behind.
-            [.., name] if name == "README.md" || name.starts_with('.') || name.ends_with('~') => {}
+            [.., name] if for_people(name) || name.starts_with('.') || name.ends_with('~') => {}
             [ns, file] => {
                 // Other files beside prompts are somebody else's: scripts, tables.
                 if let Some((key, "md" | "txt")) = file.rsplit_once('.') {
@@ -48,6 +48,12 @@ pub fn load(files: &Files, root: &str) -> Loaded {
         loaded.add(id.clone(), &format!("{shown}/prompt.json"), one_folder(&id, &shown, &folder));
     }
     loaded
+}
+
+/// `README.md` and its like: a stem in capitals is no key.
+fn for_people(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default();
+    stem.chars().any(|c| c.is_ascii_uppercase()) && !stem.chars().any(|c| c.is_ascii_lowercase())
 }
 
 impl Loaded {

@@ -2,19 +2,25 @@
 //!
 //! A text on disk becomes pieces (`template`), a manifest and its texts become a checked tree (`check`, `tree`), a tree
 //! with params becomes words (`prompt`, `view`, `render`), and what a model answers becomes a value (`output`).
-//! Everything but `library` is pure.
+//! All that is pure but `library`, which reads the folder. `openings` keeps what is open, `service` takes the calls.
 
 pub mod check;
+pub mod command;
 pub mod condition;
 pub mod descriptor;
 pub mod disclosure;
+pub mod evaluate;
 pub mod fault;
+pub mod files;
 pub mod front;
 pub mod library;
 pub mod load;
 pub mod locate;
 pub mod manifest;
+mod memory;
 pub mod names;
+pub mod opened;
+pub mod openings;
 pub mod output;
 pub mod overrides;
 pub mod prompt;
@@ -22,17 +28,25 @@ pub mod record;
 pub mod render;
 pub mod resources;
 pub mod schema;
+mod served;
+pub mod service;
 pub mod tasks;
 pub mod template;
 pub mod tool;
+mod tool_call;
 pub mod tree;
 pub mod view;
+pub mod watch;
 
 pub use fault::{Fault, Kind};
 pub use library::{Library, Origin};
 pub use prompt::Prompt;
 pub use render::Rendered;
+pub use served::served;
+pub use service::{Prompts, Setting};
 pub use tree::PromptTemplate;
 
+#[cfg(test)]
+mod service_tests;
 #[cfg(test)]
 mod tests;

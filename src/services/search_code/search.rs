@@ -145,9 +145,13 @@ impl Search<'_> {
     }
 
     fn directory(&mut self, root: &Root, place: &Place, rel: &str, ignored: &mut Ignored, depth: usize) -> Result<()> {
-        let Ok(names) = place.names(rel) else {
-            self.found.skipped += 1;
-            return Ok(());
+        let names = match place.names(rel) {
+            Ok(names) => names,
+            Err(err) => {
+                // Something else is mounted there, perhaps this very tree: that is no part of the project.
+                self.found.skipped += u64::from(err.code != Code::Forbidden);
+                return Ok(());
+            }
         };
         let entered = ignored.enter(place, rel);
         for (name, kind) in names {

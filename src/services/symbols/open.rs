@@ -4,16 +4,23 @@ use std::sync::Arc;
 
 use super::backend::Backend;
 use super::redis::Redis;
-use super::service::ready;
+use super::service::{Symbols, ready};
 use super::shelf::Shelf;
 use super::sqlite::Sqlite;
 use crate::error::{Error, Result};
-use crate::spec::{Symbols, SymbolsBackend};
+use crate::service::{Serve, typed};
+use crate::services::World;
+use crate::spec::{self, SymbolsBackend};
 use crate::store::Store;
+
+/// The service for one agent of the house; all agents share one shelf.
+pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
+    typed(Symbols::new(world.house.shared.symbols.clone()))
+}
 
 /// Opens the backend of the spec. Our own database has its catalogue when this returns; a Redis that does not answer
 /// now gets it when it does.
-pub fn open(spec: &Symbols, store: &Store) -> Result<Arc<Shelf>> {
+pub fn open(spec: &spec::Symbols, store: &Store) -> Result<Arc<Shelf>> {
     let ours = spec.backend == SymbolsBackend::Sqlite;
     let backend: Arc<dyn Backend> = match (spec.backend, &spec.url) {
         (SymbolsBackend::Sqlite, _) => Arc::new(Sqlite::new(store.clone())),

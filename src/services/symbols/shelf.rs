@@ -3,7 +3,7 @@
 //! Every change goes through [`Shelf::change`], which numbers it and tries again when somebody else was faster. The index
 //! is brought up to date from the backend's own list of changes, so it also sees what other hosts did.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::{Value, json};
@@ -195,8 +195,15 @@ impl Shelf {
         let mut taken = Taken::default();
         for batch in batches(&documents) {
             let mut edits = Vec::new();
+            let mut there = HashMap::new();
+            for kind in Kind::ALL {
+                let ids: Vec<String> =
+                    batch.iter().filter(|(other, ..)| *other == kind).map(|(_, id, _)| id.clone()).collect();
+                let found = self.backend.get(kind, &ids).await?;
+                there.extend(found.into_iter().flatten().map(|record| ((kind, record.id.clone()), record)));
+            }
             for (kind, id, body) in batch {
-                let now = self.get(*kind, id).await?;
+                let now = there.remove(&(*kind, id.clone()));
                 let last = match &now {
                     Some(record) => record.version,
                     None => last_version(&self.backend.ledger(*kind, id).await?),

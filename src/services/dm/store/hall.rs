@@ -206,6 +206,21 @@ impl Hall {
         self.point(id)
     }
 
+    /// Binds a campaign that has not begun to another cartridge: it is made anew, whole.
+    pub fn bind(&self, id: &str, cartridge: &str, version_lock: &str, at: &str) -> Result<()> {
+        let save = self.campaign(id)?;
+        let world = self.cartridge(cartridge)?;
+        if !fits(version_lock, &world.version) {
+            return Err(Error::conflict(format!("version_lock mismatch: {cartridge} is at {}, not {version_lock}", world.version)));
+        }
+        let journal = save.journal()?;
+        let Some(Act::New { seed, .. }) = journal.first().map(|entry| &entry.act).filter(|_| journal.len() == 1) else {
+            return Err(Error::conflict(format!("campaign {id} has begun; it stays with its cartridge")));
+        };
+        let act = Act::New { cartridge: world.id.clone(), version_lock: version_lock.to_owned(), seed: *seed };
+        save.replace(begun(&save.id, &act, at))
+    }
+
     fn point(&self, id: &str) -> Result<()> {
         self.place.write("ACTIVE.md", format!("active_campaign: {id}\npath: campaigns/{id}\n").as_bytes())
     }
@@ -277,3 +292,7 @@ pub fn replayed(id: &str, world: &Cartridge, journal: &[Entry]) -> Result<Files>
     }
     Ok(files)
 }
+
+#[cfg(test)]
+#[path = "../tests/hall.rs"]
+mod tests;

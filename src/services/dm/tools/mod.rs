@@ -296,6 +296,13 @@ pub fn document() -> Value {
     json!({"tooling_version": "0.1.0", "tools": tools.collect::<Vec<_>>()})
 }
 
+/// Whether the call changes a campaign that is being played.
+pub fn changes_campaign(role: Role, call: &Call) -> bool {
+    let own = call.name.as_str();
+    let patch = own == "write_patch" && matches!(role, Role::Builder | Role::SaveRead);
+    patch || own.starts_with("update_") || matches!(own, "append_session" | "snapshot_update" | "compress_history")
+}
+
 /// The calls that a control instruction stands for.
 pub fn calls(control: &super::input::Control, cartridge: &str, version_lock: &str) -> Vec<Call> {
     use super::input::Control;

@@ -72,6 +72,13 @@ pub fn schema_of<T: JsonSchema>() -> Value {
     schema::of::<T>()
 }
 
+/// The first object in a reply that the test takes, in the order of trust.
+pub fn object_in(reply: &str, test: impl Fn(&Value) -> bool) -> Option<Value> {
+    let short = reply.len() <= REPLY_BYTES;
+    let found = short.then(|| candidates::of(reply)).into_iter().flatten();
+    found.filter_map(|candidate| candidate.value.ok()).find(|value| value.is_object() && test(value))
+}
+
 /// Finds the answer of a Rust type in a reply: an object, strict in its keys, at every depth.
 pub fn parse<T: DeserializeOwned + JsonSchema>(reply: &str) -> Result<T, Unparsed> {
     Output::of::<T>(Container::Object).and_then(|output| typed(&output, reply))

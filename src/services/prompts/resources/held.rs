@@ -71,6 +71,12 @@ impl Resources {
         Resolver { registry: &self.registry, held: &mut held, making: Vec::new() }.get(name)
     }
 
+    /// Makes every singleton that is not there yet.
+    pub fn hold_all(&self) -> Result<()> {
+        let singles = self.registry.all().filter(|binding| binding.scope == Scope::Singleton);
+        singles.map(|binding| binding.name.clone()).try_for_each(|name| self.get(&name).map(drop))
+    }
+
     /// A new life for what lives as long as one tool call; the outer one goes on when it ends.
     pub fn enter_call(&self) -> Result<()> {
         self.held()?.calls.push(Vec::new());

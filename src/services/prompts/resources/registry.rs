@@ -65,6 +65,10 @@ impl Registry {
         self.bindings.iter().map(|binding| binding.name.as_str())
     }
 
+    pub fn all(&self) -> impl Iterator<Item = &Binding> {
+        self.bindings.iter()
+    }
+
     pub fn eager(&self) -> impl Iterator<Item = &Binding> {
         self.bindings.iter().filter(|binding| binding.eager)
     }

@@ -4,7 +4,7 @@
 //! after all, those that went back already are taken forward again: it is all or nothing.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -126,26 +126,27 @@ impl Resources {
     }
 
     /// Begins a transaction. They nest: each goes back to where it began.
-    pub fn begin(&self, id: &str, now_ms: u64, tag: Option<&str>, tool: &str) -> Result<Transaction<'_>> {
+    pub fn begin(self: &Arc<Self>, id: &str, now_ms: u64, tag: Option<&str>, tool: &str) -> Result<Transaction> {
         let snapshot = self.snapshot(id, now_ms, tag, Some(tool))?;
         self.enter_call()?;
-        Ok(Transaction { resources: self, snapshot: Some(snapshot) })
+        Ok(Transaction { resources: self.clone(), snapshot: Some(snapshot) })
     }
 }
 
 /// Rolls back when it is dropped, so that `?`, a panic and a cancelled call all leave things as they were.
-pub struct Transaction<'a> {
-    resources: &'a Resources,
+pub struct Transaction {
+    resources: Arc<Resources>,
     snapshot: Option<Snapshot>,
 }
 
-impl Transaction<'_> {
+impl Transaction {
     /// What was done stays.
-    pub fn commit(mut self) {
+    pub fn commit(mut self) -> Result<()> {
         if let Some(snapshot) = self.snapshot.take() {
             self.resources.leave_call();
             self.resources.forget(&snapshot);
         }
+        Ok(())
     }
 
     pub fn roll_back(mut self) -> Result<()> {
@@ -161,7 +162,7 @@ impl Transaction<'_> {
     }
 }
 
-impl Drop for Transaction<'_> {
+impl Drop for Transaction {
     fn drop(&mut self) {
         if let Err(error) = self.undo() {
             tracing::error!(%error, "a transaction could not be taken back");

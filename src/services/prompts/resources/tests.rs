@@ -81,8 +81,8 @@ fn set(resources: &Resources, name: &str, to: i64) {
     *(&*resource as &dyn std::any::Any).downcast_ref::<Thing>().unwrap().number.lock().unwrap() = to;
 }
 
-fn opened(bindings: Vec<Binding>) -> Resources {
-    let resources = Resources::new(Registry::of(bindings).unwrap());
+fn opened(bindings: Vec<Binding>) -> Arc<Resources> {
+    let resources = Arc::new(Resources::new(Registry::of(bindings).unwrap()));
     resources.enter().unwrap();
     resources
 }
@@ -205,7 +205,7 @@ fn row_119_a_transaction_goes_back_unless_it_is_committed() {
     let value = || number(&resources.get("n").unwrap());
     let transaction = resources.begin("1", 0, Some("t"), "x.y").unwrap();
     set(&resources, "n", 1);
-    transaction.commit();
+    transaction.commit().unwrap();
     assert_eq!(value(), 1);
     let transaction = resources.begin("2", 0, None, "x.y").unwrap();
     set(&resources, "n", 2);
@@ -217,7 +217,7 @@ fn row_119_a_transaction_goes_back_unless_it_is_committed() {
         assert_eq!((value(), number(&resources.get("late").unwrap())), (2, 5));
         let kept = resources.begin("4", 0, None, "x.z").unwrap();
         set(&resources, "n", 4);
-        kept.commit();
+        kept.commit().unwrap();
     }
     assert_eq!(value(), 4);
     told(&diary);

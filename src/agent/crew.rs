@@ -1,0 +1,144 @@
+//! All agents of the host that can be spoken to: their chats, their models, what wakes them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dashmap::DashMap;
+
+use super::budget::Limits;
+use super::chat::Chat;
+use super::mind::{Core, Mind, Remember, Remembering, Settings};
+use super::wake::{self, Alarms, Wake};
+use crate::error::{Error, Result};
+use crate::http::{Http, Patience};
+use crate::jobs::Room;
+use crate::model::Prices;
+use crate::model::kind::Kind;
+use crate::model::replay::Recording;
+use crate::place::Place;
+use crate::service::Office;
+use crate::spec;
+use crate::vfs::Caller;
+
+/// Turns of all agents at once, and turns that wait; one that waits for the world costs no thread.
+const RUNNING: usize = 4096;
+const WAITING: usize = 16_384;
+
+type Env = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+pub struct Crew {
+    /// Where scripts and recordings are.
+    here: PathBuf,
+    env: Box<Env>,
+    http: Arc<Http>,
+    room: Arc<Room>,
+    recording: Option<Arc<Recording>>,
+    members: DashMap<String, Member>,
+}
+
+struct Member {
+    chat: Chat,
+    /// Ring as long as they are held.
+    _alarms: Option<Alarms>,
+}
+
+impl Crew {
+    /// `env` looks a variable up; keys come from nowhere else. With a recording, every answer is written down.
+    pub fn new(here: &Path, env: Box<Env>, recording: Option<Arc<Recording>>) -> Self {
+        let (http, room) = (Arc::new(Http::new(Patience::default())), Arc::new(Room::new(RUNNING, WAITING)));
+        Crew { here: here.to_owned(), env, http, room, recording, members: DashMap::new() }
+    }
+
+    /// What the mountspec says of an agent, as its mind needs it. Opens the model.
+    pub fn settings(&self, agent: &str, model: &spec::Model, limits: &spec::Limits) -> Result<Settings> {
+        let word = serde_json::to_value(model.kind).unwrap_or_default();
+        let kind = Kind::read(word.as_str().unwrap_or_default(), model.name.as_deref(), model.base_url.as_deref())?;
+        // The jitter of retries need not be secret, only different from agent to agent.
+        let seed = agent.bytes().fold(0u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
+        let opened = kind.open(agent, &self.here, &self.http, &self.env, seed)?;
+        let model_of = |model| match &self.recording {
+            Some(recording) => recording.of(agent, model),
+            None => model,
+        };
+        let prices =
+            Prices { input_per_mtok: model.prices.input_per_mtok, output_per_mtok: model.prices.output_per_mtok };
+        let limits = limits_of(limits);
+        limits.check(Some(&prices))?;
+        Ok(Settings {
+            model: opened.map(model_of),
+            limits,
+            prices,
+            window: model.context_tokens.into(),
+            ..Settings::default()
+        })
+    }
+
+    /// Lets an agent in; its state is in `home`.
+    pub fn join(
+        &self,
+        office: &Arc<Office>,
+        agent: &str,
+        home: &Path,
+        core: Arc<Core>,
+        settings: Settings,
+    ) -> Result<Chat> {
+        let place = Arc::new(Place::create(home)?);
+        let mind = Mind::open(agent, office.clone(), place, core, active_memory(office, agent), settings)?;
+        let chat = Chat::new(Arc::new(mind), self.room.clone());
+        self.members.insert(agent.to_owned(), Member { chat: chat.clone(), _alarms: None });
+        Ok(chat)
+    }
+
+    /// Replaces what wakes an agent.
+    pub fn set_alarms(&self, agent: &str, rules: &[spec::Wake]) -> Result<()> {
+        let rules: Vec<_> = rules.iter().map(|rule| Wake { on: rule.on.clone(), say: rule.say.clone() }).collect();
+        let chat = self.chat(agent)?;
+        let alarms = wake::set(&chat, &rules)?;
+        if let Some(mut member) = self.members.get_mut(agent) {
+            member._alarms = Some(alarms);
+        }
+        Ok(())
+    }
+
+    pub fn chat(&self, agent: &str) -> Result<Chat> {
+        let found = self.members.get(agent).map(|member| member.chat.clone());
+        found.ok_or_else(|| Error::not_found(format!("there is no agent `{agent}`")))
+    }
+
+    /// Ends an agent's turns and forgets it.
+    pub fn leave(&self, agent: &str) {
+        if let Some((_, member)) = self.members.remove(agent) {
+            member.chat.stop();
+        }
+    }
+
+    /// Forgets everybody; the chats hold the office, and the office the tree.
+    pub fn disband(&self) {
+        self.members.clear();
+    }
+}
+
+pub fn limits_of(limits: &spec::Limits) -> Limits {
+    let spec::Limits { rounds, tokens, seconds, money } = *limits;
+    Limits { rounds: Some(rounds.into()), tokens: Some(tokens), seconds: Some(seconds), money }
+}
+
+/// Reads `memory/active.json` as the agent itself would; the most recently used comes first.
+fn active_memory(office: &Arc<Office>, agent: &str) -> Arc<Remember> {
+    let (office, agent) = (Arc::downgrade(office), agent.to_owned());
+    Arc::new(move || -> Remembering {
+        let (office, agent) = (office.clone(), agent.clone());
+        Box::pin(async move {
+            let Some(tree) = office.upgrade().and_then(|office| office.tree().ok()) else { return Vec::new() };
+            let path = format!("/agents/{agent}/memory/active.json");
+            let Ok(bytes) = tree.read(&Caller::agent(&agent), &path).await else { return Vec::new() };
+            let active: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            let items = active["items"].as_array().into_iter().flatten().rev();
+            let shown = items.map(|item| {
+                let text = item["content"].as_str().map_or_else(|| item["content"].to_string(), str::to_owned);
+                (item["memory_path"].as_str().unwrap_or("?").to_owned(), text)
+            });
+            shown.collect()
+        })
+    })
+}

@@ -1,0 +1,61 @@
+//! `acheron check`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::Outcome;
+use crate::contract::Fault;
+use crate::spec::{self, Spec};
+
+/// Checks a mountspec and names every fault with its path.
+#[derive(Args)]
+pub struct Check {
+    /// The mountspec
+    file: PathBuf,
+}
+
+impl Check {
+    pub fn run(self) -> Outcome {
+        let text = spec::read(&self.file)?;
+        let name = self.file.display().to_string();
+        match Spec::check(&text) {
+            Ok(spec) => {
+                println!("{name}: sound; {}", summary(&spec));
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(faults) => {
+                print!("{}", told(&name, &faults));
+                Ok(ExitCode::FAILURE)
+            }
+        }
+    }
+}
+
+fn summary(spec: &Spec) -> String {
+    let count = |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
+    let (agents, projects) = (count(spec.agents.len(), "agent"), count(spec.projects.len(), "project"));
+    format!("{agents}, {projects}, {}", count(spec.services.len(), "service"))
+}
+
+/// One line a fault, as compilers write them: the file, the path in it, what is wrong.
+fn told(name: &str, faults: &[Fault]) -> String {
+    faults.iter().map(|fault| format!("{name}: {fault}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_is_a_line() {
+        let faults = Spec::check(r#"{"agnets": {}, "layout": "x"}"#).unwrap_err();
+        expect_test::expect![[r#"
+            spec.json: unknown key "agnets"; did you mean agents?
+            spec.json: layout: "x" is not known; this program knows acheron-1
+        "#]]
+        .assert_eq(&told("spec.json", &faults));
+        assert_eq!(summary(&Spec::default()), "1 agent, 1 project, 0 services");
+    }
+}

@@ -1,0 +1,138 @@
+use expect_test::expect;
+
+use super::*;
+
+fn sound() -> Facts {
+    Facts {
+        device: Device::Open,
+        fusermount: Some(("/usr/bin/fusermount3".to_owned(), true)),
+        root: true,
+        admin: true,
+        request_timeouts: [("default_request_timeout", Some(0)), ("max_request_timeout", None)],
+        openat2: Ok(()),
+        user_namespaces: Namespaces { max: Some(100), ..Namespaces::default() },
+        walls: Ok(vec![("pids".to_owned(), true, "pid namespace".to_owned())]),
+        cgroups: Cgroups::Found {
+            version: 2,
+            controllers: vec!["memory".to_owned(), "pids".to_owned()],
+            writable: true,
+        },
+        state: "/s".to_owned(),
+        database: Database::Looked(vec![]),
+    }
+}
+
+fn told(facts: &Facts) -> String {
+    let all = findings(facts);
+    let lacking = all.iter().filter(|finding| finding.health != Health::Ok);
+    lacking
+        .map(|it| format!("{:?} {}: {}\n  {}\n", it.health, it.what, it.said, it.fix.as_deref().unwrap_or("no fix")))
+        .collect()
+}
+
+#[test]
+fn a_sound_machine_lacks_nothing() {
+    assert_eq!(told(&sound()), "");
+    let fresh = Facts { database: Database::None, fusermount: None, ..sound() };
+    assert_eq!(told(&fresh), "", "root needs no helper to mount");
+}
+
+#[test]
+fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
+    let facts = Facts {
+        device: Device::Shut(0o600, "Permission denied".to_owned()),
+        fusermount: None,
+        root: false,
+        admin: false,
+        request_timeouts: [("default_request_timeout", Some(20)), ("max_request_timeout", Some(60))],
+        openat2: Err("this kernel has no openat2".to_owned()),
+        user_namespaces: Namespaces { max: Some(100), clone: Some(0), apparmor: None },
+        walls: Ok(vec![
+            ("pids".to_owned(), true, "pid namespace".to_owned()),
+            ("landlock".to_owned(), false, "this kernel has no Landlock".to_owned()),
+        ]),
+        cgroups: Cgroups::Found { version: 2, controllers: vec!["pids".to_owned()], writable: false },
+        state: "/s".to_owned(),
+        database: Database::Looked(vec!["row 1 missing".to_owned()]),
+    };
+    expect![[r#"
+        Bad /dev/fuse: has mode 0600 and cannot be opened: Permission denied
+          as root: chmod 0666 /dev/fuse, and for good: echo 'KERNEL=="fuse", MODE="0666"' > /etc/udev/rules.d/99-fuse.rules
+        Bad fusermount3: not found: a user mounts with its help
+          apt-get install fuse3
+        Bad request timeout: fs.fuse.default_request_timeout is 20 s and fs.fuse.max_request_timeout is 60 s: a read that waits longer kills the mount
+          as root, before mounting: sysctl -w fs.fuse.default_request_timeout=0; sysctl -w fs.fuse.max_request_timeout=0
+        Bad openat2: this kernel has no openat2
+          use Linux 5.6 or newer, and a container that lets it through
+        Weak binds: projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN
+          run acheron as root where that speed matters
+        Bad user namespaces: are for root alone here: no sandbox can be built by a user
+          as root: sysctl -w kernel.unprivileged_userns_clone=1
+        Bad sandbox: cannot be built here: landlock (this kernel has no Landlock)
+          boot with lsm=landlock,… on Linux 5.13 or newer; until then programs of agents are refused; "sandbox": {"allow_unconfined": true} in the mountspec runs them without
+        Weak cgroups: version 2 without memory: the limits of each single process hold instead
+          boot with cgroup_enable=memory, or enable the controllers in cgroup.subtree_control
+        Bad database: /s is damaged (1): row 1 missing
+          stop acheron, keep a copy of the directory, and put a backup (acheron backup FILE) in its place
+    "#]].assert_eq(&told(&facts));
+}
+
+#[test]
+fn each_other_lack_has_its_own_words() {
+    let user = || Facts { root: false, admin: false, ..sound() };
+    let names = |max, clone, apparmor| Facts { user_namespaces: Namespaces { max, clone, apparmor }, ..user() };
+    let cases = [
+        Facts { device: Device::Missing, ..sound() },
+        Facts { fusermount: Some(("/bin/fusermount3".to_owned(), false)), ..user() },
+        names(Some(0), None, None),
+        names(Some(9), Some(1), Some(1)),
+        Facts { walls: Err("no program".to_owned()), ..sound() },
+        Facts { cgroups: Cgroups::Missing, ..sound() },
+        Facts {
+            cgroups: Cgroups::Found { version: 1, controllers: vec!["memory".into(), "pids".into()], writable: false },
+            ..sound()
+        },
+        Facts { database: Database::Unreadable("Permission denied".to_owned()), ..sound() },
+    ];
+    let all: Vec<String> = cases.iter().map(told).collect();
+    expect![[r#"
+        Bad /dev/fuse: is not there: nothing can be mounted
+          modprobe fuse; in a container: start it with --device /dev/fuse --cap-add SYS_ADMIN
+        --
+        Bad fusermount3: /bin/fusermount3 is not setuid root: a user cannot mount with it
+          as root: chmod u+s /bin/fusermount3
+        Weak binds: projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN
+          run acheron as root where that speed matters
+        --
+        Weak binds: projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN
+          run acheron as root where that speed matters
+        Bad user namespaces: are switched off: no sandbox can be built by a user
+          as root: sysctl -w user.max_user_namespaces=15000
+        --
+        Weak binds: projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN
+          run acheron as root where that speed matters
+        Bad user namespaces: are restricted by AppArmor: a sandbox would have no rights in its own
+          as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give acheron a profile with userns
+        --
+        Bad sandbox: could not be tried: no program
+          programs of agents are refused; "sandbox": {"allow_unconfined": true} in the mountspec runs them without
+        --
+        Weak cgroups: none: the limits of each single process hold instead
+          mount -t cgroup2 none /sys/fs/cgroup
+        --
+        Weak cgroups: version 1, but not writable: the limits of each single process hold instead
+          run as root, or with systemd-run --user --scope -p Delegate=yes acheron mount …
+        --
+        Bad database: /s: Permission denied
+          see who owns the directory, or choose another with --state DIR
+    "#]]
+    .assert_eq(&all.join("--\n"));
+}
+
+#[test]
+fn whatever_is_wrong_has_a_fix() {
+    let broken = Facts { device: Device::Missing, walls: Err(String::new()), ..sound() };
+    for finding in findings(&broken) {
+        assert_eq!(finding.fix.is_some(), finding.health != Health::Ok, "{}", finding.what);
+    }
+}

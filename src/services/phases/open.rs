@@ -1,0 +1,106 @@
+//! Putting the loop of one agent together.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use rand::RngCore;
+
+use super::history::Histories;
+use super::run::Engine;
+use super::service::Phases;
+use super::speaker::{Guide, Question, Speaker};
+use crate::clock::Clock;
+use crate::error::Result;
+use crate::model::{Ask, Message, Model};
+use crate::service::{Serve, typed};
+use crate::services::World;
+use crate::services::prompts::Library;
+use crate::services::symbols::catalogue;
+use crate::services::symbols::shelf::Shelf;
+use crate::spec::ModelKind;
+use crate::store::Store;
+
+/// Where a key for histories may be given instead of a file.
+pub const KEY_VARIABLE: &str = "ACHERON_HISTORY_KEY";
+/// The longest answer that is asked of a model.
+const ANSWER: u32 = 4096;
+
+/// What an agent's loop is made of.
+pub struct Parts {
+    pub library: Arc<Library>,
+    pub shelf: Arc<Shelf>,
+    pub speaker: Arc<dyn Speaker>,
+    pub store: Store,
+    pub clock: Clock,
+    /// The tokens that a prompt may have.
+    pub window: usize,
+    /// The tokens that one run may read and write.
+    pub tokens_a_run: usize,
+}
+
+/// The service for one agent of the house. Without a model that can be asked, the guide answers.
+pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
+    let house = &world.house;
+    let model = house.spec.model_of(&world.spec);
+    // A script holds the turns of a chat; phases that took its lines would spoil it.
+    let asked = if model.kind == ModelKind::Script {
+        None
+    } else {
+        house.shared.crew.settings(&world.agent, &model, &world.spec.limits)?.model
+    };
+    let speaker: Arc<dyn Speaker> = match asked {
+        Some(model) => Arc::new(Spoken(model)),
+        None => Arc::new(Guide),
+    };
+    let parts = Parts {
+        library: house.shared.prompts.clone(),
+        shelf: house.shared.symbols.clone(),
+        speaker,
+        store: house.store.clone(),
+        clock: house.clock.clone(),
+        window: window(model.context_tokens as usize),
+        tokens_a_run: world.spec.limits.tokens as usize,
+    };
+    typed(open(&world.home, &world.agent, parts)?)
+}
+
+/// What a prompt may have of a model's window: the rest is for its answer.
+fn window(context_tokens: usize) -> usize {
+    context_tokens.saturating_sub((ANSWER as usize).min(context_tokens / 4))
+}
+
+/// Opens the phases of `agent`, whose histories lie under `home`.
+pub fn open(home: &Path, agent: &str, parts: Parts) -> Result<Phases> {
+    let given = std::env::var(KEY_VARIABLE).ok();
+    let random = Arc::new(|bytes: &mut [u8]| rand::rng().fill_bytes(bytes));
+    let dir = home.join("phases");
+    let histories = Histories::open(&dir, agent, parts.store, given.as_deref(), random)?;
+    let defaults = catalogue::shipped().defaults.as_deref().map(catalogue::defaults).transpose()?.unwrap_or_default();
+    Phases::new(Engine {
+        library: parts.library,
+        shelf: parts.shelf,
+        histories: Arc::new(histories),
+        speaker: parts.speaker,
+        defaults,
+        clock: parts.clock,
+        window: parts.window,
+        tokens_a_run: parts.tokens_a_run,
+    })
+}
+
+/// A model, asked with the whole prompt as one message.
+pub struct Spoken(pub Arc<dyn Model>);
+
+#[async_trait]
+impl Speaker for Spoken {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    async fn speak(&self, question: &Question) -> Result<String> {
+        let messages = vec![Message::user(question.prompt.clone())];
+        let ask = Ask { system: String::new(), messages, max_tokens: ANSWER };
+        Ok(self.0.answer(&ask, &mut |_| ()).await?.text)
+    }
+}

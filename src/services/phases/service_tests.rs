@@ -1,0 +1,247 @@
+//! The two services without FUSE: what is written to their directories, and what is read.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::open::{Parts, open};
+use super::speaker::{Guide, Question, Speaker};
+use crate::clock::Clock;
+use crate::contract::Effect;
+use crate::error::Result;
+use crate::events::Diaries;
+use crate::jobs::{self, Book, Forgetful};
+use crate::policy::Action;
+use crate::service::{Desk, Office, Warden, directory, typed};
+use crate::services::prompts::Library;
+use crate::services::symbols::open::open as open_symbols;
+use crate::services::symbols::service::Symbols;
+use crate::spec;
+use crate::store::Store;
+use crate::vfs::{Caller, Gate, Listing, Node, Tree};
+
+struct All;
+
+impl Gate for All {
+    fn check(&self, _caller: &Caller, _action: Action, _path: &str) -> Result<()> {
+        Ok(())
+    }
+
+    fn sees(&self, _caller: &Caller, _path: &str) -> bool {
+        true
+    }
+}
+
+impl Warden for All {
+    fn check(&self, _caller: &Caller, _action: Action, _path: &str) -> Result<()> {
+        Ok(())
+    }
+
+    fn permissions(&self, _caller: &Caller, _path: &str, operations: &[(String, Effect)]) -> Value {
+        json!(operations.len())
+    }
+}
+
+/// Never answers.
+struct Silent;
+
+#[async_trait::async_trait]
+impl Speaker for Silent {
+    fn name(&self) -> String {
+        "silent".to_owned()
+    }
+
+    async fn speak(&self, _question: &Question) -> Result<String> {
+        std::future::pending().await
+    }
+}
+
+struct House {
+    tree: Tree,
+    dir: TempDir,
+    _office: Arc<Office>,
+}
+
+impl House {
+    fn new(speaker: Arc<dyn Speaker>) -> House {
+        House::at(tempfile::tempdir().unwrap(), speaker)
+    }
+
+    fn at(dir: TempDir, speaker: Arc<dyn Speaker>) -> House {
+        let clock = Clock::real();
+        let book = Arc::new(Book::new(Arc::new(Forgetful), clock.clone()));
+        let diaries = Arc::new(Diaries::new(None, clock.clone()));
+        let runtime = tokio::runtime::Handle::current();
+        let office = Office::new(book.clone(), diaries, clock.clone(), Arc::new(All), runtime);
+        let store = Store::open(&dir.path().join("state")).unwrap();
+        let shelf = open_symbols(&spec::Symbols::default(), &store).unwrap();
+        let library = Arc::new(Library::built_in());
+        let parts = Parts { library, shelf: shelf.clone(), speaker, store, clock, window: 8192, tokens_a_run: 100_000 };
+        let phases = open(&dir.path().join("home"), "ada", parts).unwrap();
+        let mut root = Listing::default().with("jobs", Node::dir(jobs::files::directory(&book, "ada")));
+        for serve in [typed(phases).unwrap(), typed(Symbols::new(shelf)).unwrap()] {
+            let desk = Desk::of(&office, "ada", serve);
+            office.seat("ada", &desk);
+            root = root.dir(desk.name(), directory(&desk));
+        }
+        House { tree: Tree::new(Arc::new(root), Arc::new(All)), dir, _office: office }
+    }
+
+    async fn read(&self, path: &str) -> String {
+        match self.tree.read(&Caller::operator(), path).await {
+            Ok(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            Err(fault) => format!("! {}: {fault}", fault.code.name()),
+        }
+    }
+
+    async fn json(&self, path: &str) -> Value {
+        serde_json::from_str(&self.read(path).await).unwrap()
+    }
+
+    /// Calls an operation and waits for its result.
+    async fn call(&self, service: &str, op: &str, arguments: Value) -> Value {
+        let path = format!("{service}/control/{op}.json");
+        self.tree.write(&Caller::operator(), &path, arguments.to_string().as_bytes()).await.unwrap();
+        self.json(&format!("{service}/result.json")).await
+    }
+
+    fn names(&self, path: &str) -> Vec<String> {
+        let entries = self.tree.list(&Caller::operator(), path).unwrap();
+        entries.into_iter().map(|entry| entry.path.rsplit('/').next().unwrap().to_owned()).collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_leaves_its_files() {
+    let house = House::new(Arc::new(Guide));
+    let result = house.call("phases", "run", json!({"query": "mend trust", "session_id": "first"})).await;
+    assert_eq!((&result["ok"], &result["result"]["stop_reason"]), (&json!(true), &json!("complete")), "{result}");
+    let id = result["result"]["run_id"].as_str().unwrap().to_owned();
+    assert_eq!(house.names("phases/runs"), [id.clone()]);
+    let dir = format!("phases/runs/{id}");
+    assert_eq!(
+        house.names(&dir),
+        ["commands.ndjson", "context.md", "reply.txt", "status.json", "symbols.json", "trace.ndjson"]
+    );
+    assert_eq!(house.read(&format!("{dir}/reply.txt")).await, result["result"]["reply"].as_str().unwrap());
+    assert_eq!(house.json(&format!("{dir}/status.json")).await["state"], "done");
+    assert_eq!(house.json(&format!("{dir}/symbols.json")).await, result["result"]["symbols_used"]);
+    let commands = house.read(&format!("{dir}/commands.ndjson")).await;
+    assert_eq!(commands.lines().count(), result["result"]["commands"].as_array().unwrap().len());
+    assert!(house.read(&format!("{dir}/context.md")).await.contains("CURRENT_QUERY: mend trust"));
+    assert!(house.read(&format!("{dir}/trace.ndjson")).await.contains("\"stop_reason\":\"complete\""));
+    let history = house.read("phases/sessions/first/history.ndjson").await;
+    assert!(history.starts_with("{\"role\":\"query\",\"content\":\"mend trust\""), "{history}");
+    let job = result["job_id"].as_str().unwrap();
+    let log = house.read(&format!("jobs/{job}/log.txt")).await;
+    assert!(log.contains("phase ") && !log.contains("mend trust"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_files_of_a_run_are_there_after_a_restart_and_nothing_is_in_clear_on_the_disk() {
+    let house = House::new(Arc::new(Guide));
+    let words = "unusual zanzibar words";
+    let result = house.call("phases", "run", json!({"query": words, "session_id": "first"})).await;
+    let id = result["result"]["run_id"].as_str().unwrap().to_owned();
+    let sealed = house.dir.path().join(format!("home/phases/runs/{id}.sealed"));
+    let guard = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !sealed.exists() && std::time::Instant::now() < guard {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let text = std::fs::read_to_string(&sealed).unwrap();
+    assert!(!text.contains("zanzibar"));
+    let history = std::fs::read_to_string(house.dir.path().join("home/phases/first.sealed")).unwrap();
+    assert!(!history.contains("zanzibar"));
+    let House { tree, dir, _office: office } = house;
+    office.empty();
+    drop((tree, office));
+    let mut again = None;
+    while again.is_none() {
+        // The old house lets its database go when its last task has ended.
+        match Store::open(&dir.path().join("state")) {
+            Ok(store) => again = Some(store),
+            Err(_) if std::time::Instant::now() < guard => {
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
+            Err(fault) => panic!("{fault}"),
+        }
+    }
+    drop(again);
+    let house = House::at(dir, Arc::new(Guide));
+    assert!(house.read(&format!("phases/runs/{id}/reply.txt")).await.contains("scripted guide"));
+    assert!(house.read("phases/sessions/first/history.ndjson").await.contains(words));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancelled_run_says_so_and_its_reader_is_let_go() {
+    let house = House::new(Arc::new(Silent));
+    let order = json!({"op": "run", "arguments": {"query": "q", "session_id": "s"}, "correlation_id": "mine"});
+    house.tree.write(&Caller::operator(), "phases/control/invoke.json", order.to_string().as_bytes()).await.unwrap();
+    let guard = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while house.names("phases/runs").is_empty() && std::time::Instant::now() < guard {
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    let id = house.names("phases/runs")[0].clone();
+    house.tree.write(&Caller::operator(), "jobs/by/mine/control/cancel", b"x").await.unwrap();
+    assert_eq!(house.read(&format!("phases/runs/{id}/reply.txt")).await, "");
+    let status = house.json(&format!("phases/runs/{id}/status.json")).await;
+    assert_eq!((&status["state"], &status["stop_reason"]), (&json!("failed"), &json!("cancelled")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn phases_are_listed_and_described() {
+    let house = House::new(Arc::new(Guide));
+    let sets = house.json("phases/phases.json").await;
+    assert_eq!(sets["sets"][0]["phases"][3]["phase_id"], "validate_symbols");
+    let described = house.call("phases", "describe", json!({"phase": "Build-Narrative"})).await;
+    assert_eq!(
+        (&described["result"]["phase_id"], &described["result"]["beacon"]),
+        (&json!("build_output"), &json!(true))
+    );
+    assert_eq!(described["result"]["commands"].as_array().unwrap().len(), 10);
+    let none = house.call("phases", "describe", json!({"phase": "nowhere"})).await;
+    assert_eq!(none["error"]["code"], "not_found");
+    let bad = house.call("phases", "run", json!({"query": "q", "session_id": "../evil"})).await;
+    assert_eq!(bad["error"]["code"], "invalid_payload");
+    assert!(house.names("phases/runs").is_empty(), "a refused order leaves no run behind");
+    assert_eq!(house.call("phases", "rotate_key", json!({})).await["ok"], true);
+    let readme = house.read("phases/README.md").await;
+    assert!(readme.contains("[ΣTR-⟐⇌🜔⇌⟐]"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn symbols_are_files_and_operations() {
+    let house = House::new(Arc::new(Guide));
+    assert!(house.names("symbols/items").len() >= 30);
+    assert!(house.names("symbols/kits").contains(&"Repair Kit.json".to_owned()));
+    assert!(house.names("symbols/agents").contains(&"ACH-P001.json".to_owned()));
+    assert!(house.json("symbols/domains.json").await.as_array().unwrap().contains(&json!("governance")));
+    let item = house.json("symbols/items/ACH-Trust-Repair-005.json").await;
+    assert_eq!((&item["name"], &item["version"]), (&json!("Trust Repair"), &json!(1)));
+    let body = json!({"id": "mine-one-001", "name": "Zeppelin landing"});
+    assert_eq!(house.call("symbols", "put", json!({"body": body})).await["result"]["version"], 1);
+    let update = json!({"body": {"id": "mine-one-001", "macro": "land"}, "reason": "clearer"});
+    assert_eq!(house.call("symbols", "update", update).await["result"]["version"], 2);
+    assert_eq!(house.json("symbols/items/mine-one-001.json").await["macro"], "land");
+    let found = house.call("symbols", "search", json!({"query": "zeppelins land"})).await;
+    assert_eq!(found["result"]["hits"][0]["id"], "mine-one-001");
+    let ledger = house.call("symbols", "ledger", json!({"id": "mine-one-001"})).await;
+    assert_eq!(ledger["result"]["changes"][1]["reason"], "clearer");
+    assert_eq!(ledger["result"]["changes"][1]["by"]["who"], "operator");
+    house.call("symbols", "delete", json!({"id": "mine-one-001"})).await;
+    assert!(house.read("symbols/items/mine-one-001.json").await.starts_with("! not_found"));
+    assert_eq!(house.call("symbols", "undo", json!({"id": "mine-one-001"})).await["result"]["body"]["macro"], "land");
+    let missing = house.call("symbols", "get", json!({"ids": ["missing"]})).await;
+    assert_eq!(missing["error"]["message"], "there is no symbol missing");
+    let many = house.call("symbols", "list", json!({"limit": 51})).await;
+    assert_eq!(many["error"]["message"], "limit is 51, over 50");
+    let bulk = json!({"catalogue": {"symbols": [{"id": "bulk-one-001"}, {"id": "mine-one-001", "macro": "no"}]}});
+    assert_eq!(house.call("symbols", "import", bulk).await["result"], json!({"stored": 1, "kept": 1}));
+    let walked = house.call("symbols", "walk", json!({"ids": ["ACH-Trust-Repair-005"]})).await;
+    assert_eq!(walked["result"]["symbols"].as_array().unwrap().len(), 3);
+    let kit = house.call("symbols", "kit", json!({"id": "Repair Kit"})).await;
+    assert_eq!(kit["result"]["agents"][0]["id"], "ACH-P002");
+    let out = house.call("symbols", "export", json!({})).await;
+    assert_eq!(out["result"]["agents.json"]["personas"][0]["id"], "ACH-P001");
+}

@@ -1,0 +1,248 @@
+//! Prompts as files: what there is under `templates/`, what is open under `open/`.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::manifest::Visibility;
+use super::opened::Opened;
+use super::openings::Openings;
+use super::{Fault, PromptTemplate};
+use crate::error::{Error, Result};
+use crate::vfs::{Answer, Caller, Item, Keep, Listing, Node, STARTED, Stat, Virtual, live, pretty};
+
+pub fn files(openings: &Arc<Openings>) -> Vec<(String, Node)> {
+    let library = openings.library.clone();
+    vec![
+        ("templates".to_owned(), Node::dir(templates(openings))),
+        ("open".to_owned(), Node::dir(open(openings))),
+        ("faults.json".to_owned(), Node::file(live(move |_| Ok(pretty(&library.faults()))))),
+    ]
+}
+
+fn templates(openings: &Arc<Openings>) -> Virtual {
+    let (names, find) = (openings.clone(), openings.clone());
+    let spaces = move || {
+        let mut all: Vec<String> = names.library.list().into_iter().map(|(template, _)| template.ns.clone()).collect();
+        all.dedup();
+        all
+    };
+    Virtual::new(spaces, move |ns| {
+        let there = !find.library.namespace(ns).is_empty();
+        there.then(|| Node::dir(namespace(&find, ns)))
+    })
+}
+
+fn namespace(openings: &Arc<Openings>, ns: &str) -> Virtual {
+    let (names, find) = (openings.clone(), openings.clone());
+    let (ns, of) = (ns.to_owned(), ns.to_owned());
+    let keys = move || names.library.namespace(&of).iter().map(|template| template.key.clone()).collect();
+    Virtual::new(keys, move |key| {
+        let there = find.library.get(&ns, key).is_ok();
+        there.then(|| Node::dir(template_files(&find, &ns, key)))
+    })
+}
+
+/// Live, since an edit may replace the prompt while somebody stands in its directory.
+fn template_files(openings: &Arc<Openings>, ns: &str, key: &str) -> Listing {
+    let shown = |show: fn(&PromptTemplate) -> Bytes| {
+        let (library, ns, key) = (openings.library.clone(), ns.to_owned(), key.to_owned());
+        live(move |_: &Caller| Ok(show(&*library.get(&ns, &key)?)))
+    };
+    Listing::default()
+        .file("README.md", shown(|template| readme(template).into()))
+        .file("schema.json", shown(|template| pretty(&schema(template))))
+        .file("sections.json", shown(|template| pretty(&sections(template))))
+        .file("descriptor.json", shown(|template| pretty(&*template.descriptor())))
+}
+
+/// What a person wants to know before opening it.
+pub fn readme(template: &PromptTemplate) -> String {
+    let mut out = format!("# {}\n\n", template.name.as_deref().unwrap_or(&template.id()));
+    out.push_str("Sections:\n\n");
+    for node in &template.nodes {
+        let indent = "  ".repeat(node.depth);
+        out.push_str(&format!("{indent}- {} {} (`{}`)\n", node.number, node.section.title, node.path));
+    }
+    for record in template.records.values() {
+        let fields: Vec<String> = record.fields().map(|field| format!("`{field}`")).collect();
+        out.push_str(&format!("\nParams `{}`: {}\n", record.name, fields.join(", ")));
+    }
+    let tools: Vec<String> = template.tools().map(|(_, tool)| format!("`{}`", tool.name)).collect();
+    if !tools.is_empty() {
+        out.push_str(&format!("\nTools: {}\n", tools.join(", ")));
+    }
+    if let Some(output) = &template.output {
+        let container = if output.container == super::manifest::Container::Array { "a list of " } else { "" };
+        out.push_str(&format!("\nThe answer is {container}`{}`; `schema.json` has the types.\n", output.name));
+    }
+    out.push_str(&format!("\nOpen it: `echo '{{\"prompt\": \"{}\"}}' > ../../../control/open.json`\n", template.id()));
+    out
+}
+
+fn schema(template: &PromptTemplate) -> Value {
+    let params: serde_json::Map<String, Value> =
+        template.records.iter().map(|(name, record)| (name.clone(), record.schema.clone())).collect();
+    json!({"params": params, "output": template.output.as_ref().map(super::output::Output::whole)})
+}
+
+fn sections(template: &PromptTemplate) -> Value {
+    let all = template.nodes.iter().map(|node| {
+        json!({
+            "path": node.path, "number": node.number, "title": node.section.title, "kind": node.section.kind,
+            "params": node.section.record.as_ref().map(|record| &record.name),
+            "enabled": node.section.enabled, "visibility": node.section.visibility,
+            "accepts_overrides": node.section.accepts_overrides,
+            "tools": node.section.tools.iter().map(|tool| &tool.name).collect::<Vec<_>>(),
+            "placeholders": node.section.body.iter().flat_map(|body| body.fields()).map(|field| &field.name).collect::<Vec<_>>(),
+        })
+    });
+    Value::Array(all.collect())
+}
+
+fn open(openings: &Arc<Openings>) -> Virtual {
+    let (names, find) = (openings.clone(), openings.clone());
+    Virtual::new(move || names.ids(), move |id| find.get(id).ok().map(|opened| Node::dir(opened_files(&find, &opened))))
+}
+
+fn opened_files(openings: &Arc<Openings>, opened: &Arc<Opened>) -> Listing {
+    let shown = |show: fn(&Opened) -> Result<Bytes>| {
+        let opened = opened.clone();
+        live(move |_: &Caller| show(&opened))
+    };
+    let template = opened.prompt().template;
+    let mut params = Listing::default();
+    for name in template.records.keys() {
+        params = params.file(&format!("{name}.json"), item(openings, opened, Written::Params(name.clone())));
+    }
+    Listing::default()
+        .dir("params", params)
+        .dir("sections", sections_below(openings, opened, None))
+        .file("text", shown(|opened| Ok((opened.render()?.text + "\n").into())))
+        .file("rendered.json", shown(|opened| Ok(pretty(&opened.render()?))))
+        .file("tools.json", shown(|opened| Ok(pretty(&opened.render()?.tools))))
+        .file("output.json", shown(|opened| Ok(pretty(&opened.output()?))))
+        .file("error.json", shown(|opened| Ok(pretty(&opened.error()))))
+        .file("session.json", item(openings, opened, Written::Session))
+        .file("reply", item(openings, opened, Written::Reply))
+}
+
+/// The sections below one, or at the root. Worked out name by name: a prompt may have many.
+fn sections_below(openings: &Arc<Openings>, opened: &Arc<Opened>, parent: Option<usize>) -> Virtual {
+    let template = opened.prompt().template;
+    let below = move |template: &PromptTemplate| -> Vec<(String, usize)> {
+        let nodes = template.nodes.iter().enumerate().filter(|(_, node)| node.parent == parent);
+        nodes.map(|(index, node)| (node.section.key.clone(), index)).collect()
+    };
+    let (openings, opened, of) = (openings.clone(), opened.clone(), template.clone());
+    let own = parent.map(|index| template.nodes[index].path.clone());
+    let files: &[&str] = if parent.is_some() { &["full", "summary", "visibility"] } else { &[] };
+    let names = move || {
+        let keys = below(&of).into_iter().map(|(key, _)| key);
+        keys.chain(files.iter().map(ToString::to_string)).collect()
+    };
+    Virtual::new(names, move |name| {
+        if let (Some(path), true) = (&own, files.contains(&name)) {
+            return Some(section_file(&openings, &opened, path, name));
+        }
+        let found = below(&template).into_iter().find(|(key, _)| key == name);
+        found.map(|(_, index)| Node::dir(sections_below(&openings, &opened, Some(index))))
+    })
+}
+
+fn section_file(openings: &Arc<Openings>, opened: &Arc<Opened>, path: &str, name: &str) -> Node {
+    let shown = |show: fn(&Opened, &str) -> Result<String, Fault>| {
+        let (opened, path) = (opened.clone(), path.to_owned());
+        Node::file(live(move |_: &Caller| Ok((show(&opened, &path)? + "\n").into())))
+    };
+    match name {
+        "full" => shown(|opened, path| opened.prompt().full(path)),
+        "summary" => shown(|opened, path| opened.prompt().short(path)),
+        _ => Node::file(item(openings, opened, Written::Visibility(path.to_owned()))),
+    }
+}
+
+/// A file of an open prompt that can be written, and what writing it means.
+struct Field {
+    openings: Arc<Openings>,
+    opened: Arc<Opened>,
+    what: Written,
+}
+
+#[derive(Clone)]
+enum Written {
+    Params(String),
+    Session,
+    Reply,
+    Visibility(String),
+}
+
+fn item(openings: &Arc<Openings>, opened: &Arc<Opened>, what: Written) -> Item {
+    Item::new(Arc::new(Field { openings: openings.clone(), opened: opened.clone(), what }))
+}
+
+impl Field {
+    fn now(&self) -> Bytes {
+        match &self.what {
+            Written::Params(name) => {
+                let prompt = self.opened.prompt();
+                let record = prompt.template.records.get(name);
+                let empty = || record.map_or(Value::Null, |record| record.completed(&serde_json::Map::new()));
+                pretty(&prompt.bound(name).cloned().unwrap_or_else(empty))
+            }
+            Written::Session => pretty(&self.opened.prompt().session.values),
+            Written::Reply => self.opened.reply().unwrap_or_default().into(),
+            Written::Visibility(path) => {
+                let prompt = self.opened.prompt();
+                let view = super::view::View::new(&prompt);
+                let shown = prompt.template.at(path).map_or(Visibility::Full, |index| view.visibility(index));
+                if shown == Visibility::Full { "full\n".into() } else { "summary\n".into() }
+            }
+        }
+    }
+
+    fn take(&self, bytes: &[u8]) -> Result<()> {
+        match &self.what {
+            Written::Params(name) => self.opened.bind_text(name, bytes)?,
+            Written::Session => match super::output::parse_json_bytes(bytes) {
+                Ok(Value::Object(values)) => self.opened.set_session(values),
+                _ => return Err(Error::invalid("a session is one JSON object")),
+            },
+            Written::Reply => {
+                let reply = std::str::from_utf8(bytes).map_err(|_| Error::invalid("the reply is not UTF-8"))?;
+                // A reply without an output is a reply all the same: error.json says what is wrong with it.
+                let _ = self.opened.hear(reply);
+            }
+            Written::Visibility(path) => match std::str::from_utf8(bytes).unwrap_or_default().trim() {
+                "full" => self.opened.set_visibility(path, Visibility::Full)?,
+                "summary" => self.opened.set_visibility(path, Visibility::Summary)?,
+                _ => return Err(Error::invalid("visibility is full or summary")),
+            },
+        }
+        Ok(())
+    }
+}
+
+impl Keep for Field {
+    fn stat(&self) -> Stat {
+        let modified: SystemTime = *STARTED;
+        Stat { size: self.now().len() as u64, modified }
+    }
+
+    fn latest(&self) -> Answer<Bytes> {
+        Answer::ok(self.now())
+    }
+
+    fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
+        if let Err(error) = self.take(&bytes) {
+            return Answer::refuse(error);
+        }
+        let (openings, opened) = (self.openings.clone(), self.opened.clone());
+        Answer::soon(async move {
+            let saved = tokio::task::spawn_blocking(move || openings.save(&opened)).await;
+            saved.map_err(|error| Error::internal(error.to_string()))?
+        })
+    }
+}

@@ -1,0 +1,220 @@
+//! A prompt that somebody has opened: what was bound, what is shown, what the model said, and the resources it holds.
+//!
+//! Knows nothing of files; `files` shows it as a directory, `openings` keeps it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::disclosure::Expansion;
+use super::fault::Fault;
+use super::manifest::{Headings, Need, Visibility};
+use super::output::{Parsed, Unparsed};
+use super::prompt::{Prompt, Session};
+use super::render::Rendered;
+use super::resources::{Resources, Snapshot};
+use crate::error::{Error, Result};
+
+pub struct Opened {
+    pub id: String,
+    pub tag: String,
+    pub opened_at_ms: u64,
+    /// Shared with the resource that takes it back.
+    session: Arc<Mutex<Session>>,
+    prompt: Mutex<Prompt>,
+    said: Mutex<Said>,
+    /// What `bind(resources=)` is in the origin.
+    needs: BTreeMap<String, Need>,
+    pub resources: Arc<Resources>,
+    /// One tool at a time: a snapshot covers all resources.
+    pub turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+/// What came back, and what went wrong last.
+#[derive(Default)]
+struct Said {
+    reply: Option<String>,
+    output: Option<Parsed>,
+    error: Option<Value>,
+    snapshots: Vec<Snapshot>,
+}
+
+/// An open prompt as it is kept on disk.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Saved {
+    pub id: String,
+    pub prompt: String,
+    pub tag: String,
+    pub opened_at_ms: u64,
+    pub deadline_ms: Option<u64>,
+    pub headings: Option<Headings>,
+    pub params: BTreeMap<String, Value>,
+    pub session: Session,
+    pub needs: BTreeMap<String, Need>,
+    pub reply: Option<String>,
+    #[serde(default)]
+    pub snapshots: Vec<Snapshot>,
+}
+
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Opened {
+    /// The open prompt of what was saved; `prompt` is its template with the overrides of its tag.
+    pub fn new(saved: Saved, mut prompt: Prompt, session: Arc<Mutex<Session>>, resources: Resources) -> Result<Opened> {
+        prompt.headings = saved.headings;
+        prompt.deadline_ms = saved.deadline_ms;
+        prompt.bind(saved.params)?;
+        {
+            // What the resources put there at first stays under what was saved.
+            let mut session = held(&session);
+            session.values.extend(saved.session.values);
+            session.visibility.extend(saved.session.visibility);
+        }
+        let opened = Opened {
+            id: saved.id,
+            tag: saved.tag,
+            opened_at_ms: saved.opened_at_ms,
+            session,
+            prompt: Mutex::new(prompt),
+            said: Mutex::new(Said { snapshots: saved.snapshots, ..Said::default() }),
+            needs: saved.needs,
+            resources: Arc::new(resources),
+            turn: Arc::default(),
+        };
+        if let Some(reply) = saved.reply {
+            let _ = opened.hear(&reply); // it was heard before, and its fault told
+        }
+        Ok(opened)
+    }
+
+    pub fn saved(&self) -> Saved {
+        let (prompt, said) = (self.prompt(), held(&self.said));
+        let names = prompt.template.records.keys();
+        Saved {
+            id: self.id.clone(),
+            prompt: prompt.template.id(),
+            tag: self.tag.clone(),
+            opened_at_ms: self.opened_at_ms,
+            deadline_ms: prompt.deadline_ms,
+            headings: prompt.headings,
+            params: names.filter_map(|name| Some((name.clone(), prompt.bound(name)?.clone()))).collect(),
+            session: prompt.session.clone(),
+            needs: self.needs.clone(),
+            reply: said.reply.clone(),
+            snapshots: said.snapshots.clone(),
+        }
+    }
+
+    /// The prompt as it is now.
+    pub fn prompt(&self) -> Prompt {
+        let mut prompt = held(&self.prompt).clone();
+        prompt.session = held(&self.session).clone();
+        prompt
+    }
+
+    /// Notes how a change went, for `error.json`: the last one counts.
+    fn heard<T>(&self, result: Result<T, Fault>) -> Result<T, Fault> {
+        held(&self.said).error = result.as_ref().err().and_then(|fault| serde_json::to_value(fault).ok());
+        result
+    }
+
+    pub fn render(&self) -> Result<Rendered, Fault> {
+        let rendered = self.prompt().render();
+        // Looking mends nothing: what a change has left there stays.
+        if rendered.is_err() { self.heard(rendered) } else { rendered }
+    }
+
+    pub fn bind_json(&self, params: &Value) -> Result<(), Fault> {
+        let mut prompt = held(&self.prompt);
+        let bound = prompt.bind_json(params).map(drop);
+        drop(prompt);
+        self.heard(bound)
+    }
+
+    /// What `params/<Type>.json` takes.
+    pub fn bind_text(&self, name: &str, text: &[u8]) -> Result<(), Fault> {
+        let read = super::output::parse_json_bytes(text)
+            .map_err(|why| Fault::validation(format!("params are one JSON object: {why}")).record(name));
+        let bound = read.and_then(|value| held(&self.prompt).bind([(name, value)]).map(drop));
+        self.heard(bound)
+    }
+
+    pub fn set_visibility(&self, path: &str, visibility: Visibility) -> Result<(), Fault> {
+        let mut prompt = self.prompt();
+        let set = prompt.set_visibility(path, visibility);
+        if set.is_ok() {
+            held(&self.session).visibility = prompt.session.visibility;
+        }
+        self.heard(set)
+    }
+
+    pub fn expand(&self, keys: &[String], reason: &str) -> Result<Expansion, Fault> {
+        let expansion = self.heard(self.prompt().expansion(keys, reason))?;
+        held(&self.session).visibility.extend(expansion.requested.clone());
+        Ok(expansion)
+    }
+
+    /// Replaces the values that conditions look at.
+    pub fn set_session(&self, values: Map<String, Value>) {
+        held(&self.session).values = values;
+    }
+
+    /// Takes the model's answer, and finds the output in it if the prompt declares one.
+    pub fn hear(&self, reply: &str) -> Result<Option<Parsed>, Unparsed> {
+        let template = held(&self.prompt).template.clone();
+        let parsed = template.output.as_ref().map(|output| output.parse(reply)).transpose();
+        let mut said = held(&self.said);
+        said.reply = Some(reply.to_owned());
+        said.output = parsed.as_ref().ok().cloned().flatten();
+        said.error = parsed.as_ref().err().map(|unparsed| {
+            let mut error = json!({"kind": "output_parse", "code": "invalid_payload"});
+            if let (Some(error), Ok(Value::Object(more))) = (error.as_object_mut(), serde_json::to_value(unparsed)) {
+                error.extend(more);
+            }
+            error
+        });
+        parsed
+    }
+
+    pub fn reply(&self) -> Option<String> {
+        held(&self.said).reply.clone()
+    }
+
+    pub fn error(&self) -> Option<Value> {
+        held(&self.said).error.clone()
+    }
+
+    pub fn output(&self) -> Result<Value> {
+        let said = held(&self.said);
+        match (&said.output, &said.reply) {
+            (Some(parsed), _) => Ok(parsed.value.clone()),
+            (None, None) => Err(Error::not_found("nothing was written to reply yet")),
+            (None, Some(_)) if said.error.is_some() => Err(Error::invalid("the reply has no output; see error.json")),
+            (None, Some(_)) => Err(Error::not_found("this prompt does not declare structured output")),
+        }
+    }
+
+    pub fn keep_snapshot(&self, snapshot: Snapshot) {
+        const KEPT: usize = 32;
+        let mut said = held(&self.said);
+        said.snapshots.push(snapshot);
+        if said.snapshots.len() > KEPT {
+            let oldest = said.snapshots.remove(0);
+            drop(said);
+            self.resources.forget(&oldest);
+        }
+    }
+
+    /// The snapshot of that id, or the newest of that tag.
+    pub fn find_snapshot(&self, name: &str) -> Result<Snapshot> {
+        let said = held(&self.said);
+        let found = said.snapshots.iter().rev().find(|one| one.id == name || one.tag.as_deref() == Some(name));
+        found.cloned().ok_or_else(|| {
+            Error::not_found(format!("there is no snapshot '{}' of this prompt", super::names::clipped(name)))
+        })
+    }
+}

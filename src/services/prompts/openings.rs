@@ -1,0 +1,179 @@
+//! The open prompts of one agent: opened, kept on disk so that they outlive the host, closed.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Map, Value};
+
+use super::manifest::{Headings, Need};
+use super::opened::{Opened, Saved};
+use super::overrides::{self, Store};
+use super::prompt::{Prompt, Session};
+use super::resources::Resources;
+use super::resources::kinds::{self, Kinds, SESSION, SessionState};
+use super::{Library, PromptTemplate, names};
+use crate::error::{Error, Result};
+use crate::place::Place;
+
+/// Open at once, an agent.
+const MOST: usize = 256;
+
+pub struct Openings {
+    pub library: Arc<Library>,
+    pub overrides: Arc<Store>,
+    place: Place,
+    kinds: Kinds,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    open: BTreeMap<String, Arc<Opened>>,
+    /// Numbers that were given out.
+    last: u64,
+}
+
+/// What somebody asks for who opens a prompt.
+#[derive(Default)]
+pub struct Asked {
+    pub id: Option<String>,
+    pub prompt: String,
+    pub params: Value,
+    pub tag: Option<String>,
+    pub headings: Option<Headings>,
+    pub session: Map<String, Value>,
+    pub needs: BTreeMap<String, Need>,
+    pub deadline_ms: Option<u64>,
+    pub now_ms: u64,
+}
+
+impl Openings {
+    /// Opens again what was open when the host went down. What no longer fits its prompt is left on disk.
+    pub fn new(library: Arc<Library>, overrides: Arc<Store>, place: Place, kinds: Kinds) -> Result<Openings> {
+        let openings = Openings { library, overrides, place, kinds, table: Mutex::default() };
+        for entry in openings.place.list("")? {
+            let Some(id) = entry.name.strip_suffix(".json") else { continue };
+            let again = openings.place.read(&entry.name).and_then(|bytes| {
+                let saved: Saved = serde_json::from_slice(&bytes).map_err(|error| Error::invalid(error.to_string()))?;
+                openings.build(saved)
+            });
+            match again {
+                Ok(opened) => openings.add(Arc::new(opened)),
+                Err(error) => tracing::warn!(%error, id, "an open prompt could not be opened again"),
+            }
+        }
+        Ok(openings)
+    }
+
+    fn add(&self, opened: Arc<Opened>) {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = opened.id.strip_prefix('p').and_then(|number| number.parse().ok());
+        table.last = table.last.max(number.unwrap_or(0));
+        table.open.insert(opened.id.clone(), opened);
+    }
+
+    /// The template, with the overrides of a tag.
+    pub fn prompt(&self, name: &str, tag: &str) -> Result<Prompt> {
+        let template = self.template(name)?;
+        let mut prompt = Prompt::new(template.clone());
+        prompt.overrides = Arc::new(self.overrides.resolve(&template, tag)?.overrides);
+        Ok(prompt)
+    }
+
+    pub fn template(&self, name: &str) -> Result<Arc<PromptTemplate>> {
+        let (ns, key) = name
+            .split_once('/')
+            .ok_or_else(|| Error::invalid(format!("a prompt is named <ns>/<key>, not '{}'", names::clipped(name))))?;
+        self.library.get(ns, key)
+    }
+
+    fn build(&self, saved: Saved) -> Result<Opened> {
+        let prompt = self.prompt(&saved.prompt, &saved.tag)?;
+        let session = Arc::new(Mutex::new(Session::default()));
+        let needs = kinds::needs(&prompt.template, &saved.needs);
+        let mut kinds = self.kinds.clone();
+        let own = session.clone();
+        kinds.insert(
+            SESSION.to_owned(),
+            Arc::new(move |need: &Need| Ok(Arc::new(SessionState::new(own.clone(), need.initial.as_ref())) as _)),
+        );
+        let resources = Resources::new(kinds::registry(&needs, &kinds)?);
+        resources.enter()?;
+        // Conditions look at the session, so what it holds at first has to be there at first.
+        for name in needs.iter().filter(|(_, need)| need.kind == SESSION).map(|(name, _)| name) {
+            resources.get(name)?;
+        }
+        Opened::new(saved, prompt, session, resources)
+    }
+
+    pub fn open(&self, asked: Asked) -> Result<Arc<Opened>> {
+        let mut fresh = Prompt::new(self.template(&asked.prompt)?);
+        fresh.bind_json(&asked.params)?;
+        let records = fresh.template.records.keys();
+        let params = records.filter_map(|name| Some((name.clone(), fresh.bound(name)?.clone()))).collect();
+        let id = self.id(asked.id.as_deref())?;
+        let opened = Arc::new(self.build(Saved {
+            id: id.clone(),
+            prompt: asked.prompt,
+            tag: asked.tag.filter(|tag| !tag.is_empty()).unwrap_or_else(|| overrides::store::LATEST.to_owned()),
+            opened_at_ms: asked.now_ms,
+            deadline_ms: asked.deadline_ms,
+            headings: asked.headings,
+            params,
+            session: Session { values: asked.session, ..Session::default() },
+            needs: asked.needs,
+            ..Saved::default()
+        })?);
+        self.save(&opened)?;
+        self.add(opened.clone());
+        Ok(opened)
+    }
+
+    /// The id that was asked for, if it is free, or a new one.
+    fn id(&self, wanted: Option<&str>) -> Result<String> {
+        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        if table.open.len() >= MOST {
+            return Err(Error::busy(format!("{MOST} prompts are open; close one first")));
+        }
+        match wanted {
+            Some(id) => {
+                names::exact("the id of an open prompt", id)?;
+                match table.open.contains_key(id) {
+                    true => Err(Error::already_exists(format!("a prompt is open as '{id}' already"))),
+                    false => Ok(id.to_owned()),
+                }
+            }
+            None => {
+                table.last += 1;
+                while table.open.contains_key(&format!("p{}", table.last)) {
+                    table.last += 1;
+                }
+                Ok(format!("p{}", table.last))
+            }
+        }
+    }
+
+    pub fn get(&self, id: &str) -> Result<Arc<Opened>> {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = table.open.get(id).cloned();
+        found.ok_or_else(|| Error::not_found(format!("no prompt is open as '{}'", names::clipped(id))))
+    }
+
+    pub fn ids(&self) -> Vec<String> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner).open.keys().cloned().collect()
+    }
+
+    /// What is acknowledged is on disk.
+    pub fn save(&self, opened: &Opened) -> Result<()> {
+        let bytes = serde_json::to_vec_pretty(&opened.saved()).map_err(|error| Error::internal(error.to_string()))?;
+        self.place.write(&format!("{}.json", opened.id), &bytes)
+    }
+
+    /// Closes a prompt and its resources, and gives what would not close.
+    pub fn close(&self, id: &str) -> Result<Vec<Error>> {
+        let opened = self.get(id)?;
+        self.place.remove(&format!("{id}.json"))?;
+        self.table.lock().unwrap_or_else(PoisonError::into_inner).open.remove(id);
+        Ok(opened.resources.exit())
+    }
+}

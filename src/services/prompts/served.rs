@@ -1,0 +1,56 @@
+//! The prompts of one agent, put together from the house.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::overrides::Store;
+use super::service::{Choose, Projects, Prompts, Setting};
+use crate::error::{Error, Result};
+use crate::place::Place;
+use crate::service::{Serve, typed};
+use crate::services::World;
+
+/// The prompts of one agent, ready to be served.
+pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
+    let house = &world.house;
+    typed(Prompts::new(Setting {
+        library: house.shared.prompts.clone(),
+        overrides: Arc::new(Store::new(Place::create(house.state.join("prompts/overrides"))?)),
+        home: world.home.join("prompts"),
+        agent: world.agent.clone(),
+        office: house.office.clone(),
+        projects: projects(world),
+        models: Some(models(world)),
+    })?)
+}
+
+/// A project that the agent works in, if it is one directory as a whole: only such a one can be taken back.
+fn projects(world: &World) -> Projects {
+    let (spec, here, own) = (world.house.spec.clone(), world.house.here.clone(), world.spec.projects.clone());
+    Arc::new(move |name| {
+        let project = spec.projects.get(name).filter(|_| own.iter().any(|one| one == name));
+        let project = project.ok_or_else(|| Error::not_found(format!("this agent works in no project '{name}'")))?;
+        match project.binds.get("/") {
+            Some(bind) => Ok(here.join(&bind.path)),
+            None => Err(Error::unavailable(format!("project '{name}' has no directory at its root"))),
+        }
+    })
+}
+
+/// The agent's own model, or `KIND[:NAME]` as `--model` takes it.
+fn models(world: &World) -> Choose {
+    let (house, agent, spec) = (Arc::downgrade(&world.house), world.agent.clone(), world.spec.clone());
+    Arc::new(move |word| {
+        let house = house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
+        let mut model = house.spec.model_of(&spec);
+        if let Some(word) = word {
+            let (kind, name) = word.split_once(':').map_or((word, None), |(kind, name)| (kind, Some(name)));
+            model.kind = serde_json::from_value(json!(kind))
+                .map_err(|_| Error::invalid(format!("there is no kind of model '{}'", super::names::clipped(kind))))?;
+            model.name = name.map(str::to_owned);
+        }
+        let settings = house.shared.crew.settings(&agent, &model, &spec.limits)?;
+        settings.model.ok_or_else(|| Error::unavailable("an external model cannot be asked from here"))
+    })
+}

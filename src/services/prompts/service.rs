@@ -1,0 +1,316 @@
+//! The service: commands in, answers out. Everything else is in the cores.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::command::{Command, Listed, Opening, Shown};
+use super::evaluate::{Evaluated, evaluate};
+use super::manifest::Need;
+use super::memory::MemoryState;
+use super::openings::{Asked, Openings};
+use super::overrides::Store;
+use super::overrides::store::{Inspected, LATEST};
+use super::resources::kinds::{FILESYSTEM, Kinds, MEMORY};
+use super::resources::{ProjectFiles, Snapshot};
+use super::tool_call::{self, Called, Own};
+use super::{Library, files};
+use crate::contract::Operation;
+use crate::error::{Error, Result};
+use crate::model::Model;
+use crate::place::Place;
+use crate::policy::Principal;
+use crate::service::{Cx, Office, Service};
+use crate::vfs::Node;
+
+/// The model of that name, or the agent's own.
+pub type Choose = Arc<dyn Fn(Option<&str>) -> Result<Arc<dyn Model>> + Send + Sync>;
+/// The directory of a project that may be written and taken back.
+pub type Projects = Arc<dyn Fn(&str) -> Result<std::path::PathBuf> + Send + Sync>;
+
+/// What the prompts of one agent are built from.
+pub struct Setting {
+    pub library: Arc<Library>,
+    /// Shared by all agents: `<state>/prompts/overrides`.
+    pub overrides: Arc<Store>,
+    /// The agent's own: what is open, and copies for rollback.
+    pub home: std::path::PathBuf,
+    pub agent: String,
+    pub office: Arc<Office>,
+    pub projects: Projects,
+    pub models: Option<Choose>,
+}
+
+pub struct Prompts {
+    openings: Arc<Openings>,
+    models: Option<Choose>,
+}
+
+impl Prompts {
+    pub fn new(setting: Setting) -> Result<Prompts> {
+        let open = Place::create(setting.home.join("open"))?;
+        let copies = setting.home.join("copies");
+        Place::create(&copies)?;
+        let mut kinds = Kinds::new();
+        let (office, agent) = (setting.office.clone(), setting.agent.clone());
+        kinds.insert(
+            MEMORY.to_owned(),
+            Arc::new(move |_: &Need| Ok(Arc::new(MemoryState::new(office.clone(), &agent)) as _)),
+        );
+        let projects = setting.projects.clone();
+        kinds.insert(
+            FILESYSTEM.to_owned(),
+            Arc::new(move |need: &Need| {
+                let project = need.project.as_deref().unwrap_or_default();
+                let directory = Place::open(projects(project)?)?;
+                let fresh = || format!("copy-{}", uuid::Uuid::now_v7());
+                Ok(Arc::new(ProjectFiles::new(directory, Place::open(&copies)?, fresh)) as _)
+            }),
+        );
+        let openings = Openings::new(setting.library, setting.overrides, open, kinds)?;
+        Ok(Prompts { openings: Arc::new(openings), models: setting.models })
+    }
+}
+
+fn latest(tag: Option<&str>) -> &str {
+    tag.filter(|tag| !tag.is_empty()).unwrap_or(LATEST)
+}
+
+fn value<T: Serialize>(answer: T) -> Result<Value> {
+    serde_json::to_value(answer).map_err(|error| Error::internal(error.to_string()))
+}
+
+#[async_trait]
+impl Service for Prompts {
+    const NAME: &'static str = "prompts";
+    const ABOUT: &'static str = "Prompts: typed, composed of sections, overridable without a change of their files. \
+        `templates/` shows what there is. `control/open.json` opens one: write its params, `cat text`, write the \
+        model's answer to `reply`, read `output.json`.";
+    type Command = Command;
+    type Output = Value;
+
+    fn operations() -> Vec<Operation> {
+        let change = json!({"title": "Rename a function", "diff": "-fn a() {}\n+fn b() {}"});
+        let open = json!({"open_id": "p1"});
+        let with = |more: Value| {
+            let mut all = open.clone();
+            if let (Some(all), Value::Object(more)) = (all.as_object_mut(), more) {
+                all.extend(more);
+            }
+            all
+        };
+        let prompt = json!({"prompt": "review/change"});
+        let section = json!({"target": "section", "path": "look", "body": "Look at the tests first."});
+        vec![
+            Operation::read("list").gives::<Listed>().example(json!({})),
+            Operation::read("render").example(json!({"prompt": "review/change", "params": {"Change": change}})),
+            Operation::write("open")
+                .gives::<Opening>()
+                .example(json!({"prompt": "review/change", "params": {"Change": change}})),
+            Operation::write("bind").example(with(json!({"params": {"Manner": {"findings": 3}}}))),
+            Operation::write("parse").example(json!({"prompt": "review/change",
+                "reply": "{\"verdict\": \"take\", \"summary\": \"Fine.\", \"findings\": []}"})),
+            Operation::write("expand").example(with(json!({"section_keys": ["search"], "reason": "to look around"}))),
+            Operation::read("read_section").example(with(json!({"section_key": "look.behaviour"}))),
+            Operation::execute("evaluate")
+                .gives::<Evaluated>()
+                .example(open.clone())
+                .deadline(Duration::from_secs(600)),
+            Operation::execute("call_tool").gives::<Called>().example(with(json!({"tool": "search_code.search",
+                "arguments": {"query": "fn main"}}))),
+            Operation::write("snapshot").gives::<Snapshot>().example(with(json!({"tag": "before"}))),
+            Operation::write("restore").example(with(json!({"snapshot": "before"}))),
+            Operation::read("override_list").gives::<Vec<Inspected>>().example(json!({})),
+            Operation::read("override_resolve").example(prompt.clone()),
+            Operation::write("override_store").example(json!({"prompt": "review/change", "change": section})),
+            Operation::write("override_upsert").example(json!({"prompt": "review/change", "file": {
+                "version": 2, "ns": "review", "prompt_key": "change", "tag": "draft"}})),
+            Operation::write("override_seed").idempotent().example(json!({"prompt": "review/change", "tag": "draft"})),
+            Operation::write("override_delete")
+                .idempotent()
+                .example(json!({"prompt": "review/change", "tag": "draft"})),
+            Operation::write("close").example(open),
+            Operation::write("reload").idempotent().example(json!({})),
+        ]
+    }
+
+    fn files(&self) -> Vec<(String, Node)> {
+        files::files(&self.openings)
+    }
+
+    async fn invoke(&self, cx: &Cx, command: Command) -> Result<Value> {
+        match command {
+            Command::Evaluate { open_id, model } => self.evaluate(cx, &open_id, model.as_deref()).await,
+            Command::CallTool { open_id, tool, arguments, tag } => {
+                let opened = self.openings.get(&open_id)?;
+                let called = tool_call::call(cx, &opened, &tool, Value::Object(arguments), tag).await;
+                self.save(&open_id).await?;
+                value(called?)
+            }
+            // The rest touches files at most.
+            command => {
+                let (openings, cx) = (self.openings.clone(), cx.clone());
+                let work = move || at_once(&openings, &cx, command);
+                tokio::task::spawn_blocking(work).await.map_err(|error| Error::internal(error.to_string()))?
+            }
+        }
+    }
+}
+
+impl Prompts {
+    async fn evaluate(&self, cx: &Cx, open_id: &str, model: Option<&str>) -> Result<Value> {
+        let opened = self.openings.get(open_id)?;
+        // Which model is asked decides what it costs and what it may read: that is the operator's to say.
+        if model.is_some() && cx.caller.principal != Principal::Operator {
+            return Err(Error::forbidden("only the operator chooses another model"));
+        }
+        let choose = self.models.as_ref().ok_or_else(|| Error::unavailable("this agent has no model to ask"))?;
+        let model = choose(model)?;
+        let hands = Own { cx, opened: &opened };
+        let evaluated = evaluate(&self.openings.library, &opened, &*model, &hands).await;
+        self.save(open_id).await?;
+        value(evaluated?)
+    }
+
+    async fn save(&self, open_id: &str) -> Result<()> {
+        let (openings, opened) = (self.openings.clone(), self.openings.get(open_id)?);
+        let saved = tokio::task::spawn_blocking(move || openings.save(&opened)).await;
+        saved.map_err(|error| Error::internal(error.to_string()))?
+    }
+}
+
+fn at_once(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
+    let store = &openings.overrides;
+    match command {
+        Command::List {} => value(listed(openings)),
+        Command::Render { prompt, params, tag, headings, session, visibility } => {
+            let mut prompt = openings.prompt(&prompt, latest(tag.as_deref()))?;
+            prompt.bind_json(&params)?;
+            prompt.headings = headings;
+            prompt.deadline_ms = deadline(cx);
+            prompt.session.values = session;
+            for (path, visibility) in visibility {
+                prompt.set_visibility(&path, visibility)?;
+            }
+            value(prompt.render()?)
+        }
+        Command::Open { prompt, params, id, tag, headings, session, resources } => {
+            let (deadline_ms, now_ms) = (deadline(cx), cx.clock.now_ms());
+            let needs = resources;
+            let opened =
+                openings.open(Asked { id, prompt, params, tag, headings, session, needs, deadline_ms, now_ms })?;
+            let path = format!("/agents/{}/prompts/open/{}", cx.agent, opened.id);
+            value(Opening { open_id: opened.id.clone(), path })
+        }
+        Command::Bind { open_id, params } => {
+            let opened = openings.get(&open_id)?;
+            opened.bind_json(&params)?;
+            openings.save(&opened)?;
+            Ok(json!({"bound": opened.saved().params.keys().collect::<Vec<_>>()}))
+        }
+        Command::Close { open_id } => {
+            let errors = openings.close(&open_id)?;
+            Ok(json!({"closed": open_id, "errors": errors}))
+        }
+        Command::Parse { reply, open_id, prompt } => match (open_id, prompt) {
+            (Some(open_id), None) => {
+                let opened = openings.get(&open_id)?;
+                let parsed = opened.hear(&reply);
+                openings.save(&opened)?;
+                value(parsed?.ok_or_else(undeclared)?)
+            }
+            (None, Some(prompt)) => {
+                let template = openings.template(&prompt)?;
+                value(template.output.as_ref().ok_or_else(undeclared)?.parse(&reply)?)
+            }
+            _ => Err(Error::invalid("parse wants either an open_id or a prompt")),
+        },
+        Command::Expand { open_id, section_keys, reason } => {
+            let opened = openings.get(&open_id)?;
+            let expansion = opened.expand(&section_keys, &reason)?;
+            openings.save(&opened)?;
+            value(expansion)
+        }
+        Command::ReadSection { open_id, section_key } => {
+            value(openings.get(&open_id)?.prompt().read_section(&section_key)?)
+        }
+        Command::Snapshot { open_id, tag } => {
+            let opened = openings.get(&open_id)?;
+            let _turn = opened.turn.blocking_lock();
+            opened.resources.hold_all()?;
+            let snapshot = opened.resources.snapshot(cx.job_id(), cx.clock.now_ms(), tag.as_deref(), None)?;
+            opened.keep_snapshot(snapshot.clone());
+            openings.save(&opened)?;
+            value(snapshot)
+        }
+        Command::Restore { open_id, snapshot } => {
+            let opened = openings.get(&open_id)?;
+            let _turn = opened.turn.blocking_lock();
+            let snapshot = opened.find_snapshot(&snapshot)?;
+            opened.resources.hold_all()?;
+            opened.resources.restore(&snapshot)?;
+            openings.save(&opened)?;
+            Ok(json!({"restored": snapshot.id, "resources": snapshot.resources.keys().collect::<Vec<_>>()}))
+        }
+        Command::OverrideList {} => value(store.inspect()?),
+        Command::OverrideResolve { prompt, tag } => {
+            let template = openings.template(&prompt)?;
+            let resolved = store.resolve(&template, latest(tag.as_deref()))?;
+            let all = &resolved.overrides;
+            Ok(json!({
+                "sections": all.sections.keys().collect::<Vec<_>>(),
+                "tools": all.tools.keys().collect::<Vec<_>>(),
+                "task_examples": all.tasks.keys().map(|(path, index)| format!("{path}#{index}")).collect::<Vec<_>>(),
+                "stale": resolved.stale,
+                "tags": store.tags(&template.ns, &template.key)?,
+            }))
+        }
+        Command::OverrideStore { prompt, change, tag } => {
+            value(store.store(&*openings.template(&prompt)?, latest(tag.as_deref()), &change)?)
+        }
+        Command::OverrideUpsert { prompt, file } => {
+            store.upsert(&*openings.template(&prompt)?, &file)?;
+            value(file)
+        }
+        Command::OverrideSeed { prompt, tag } => {
+            value(store.seed(&*openings.template(&prompt)?, latest(tag.as_deref()))?)
+        }
+        Command::OverrideDelete { prompt, tag } => {
+            let (ns, key) = prompt.split_once('/').unwrap_or((&prompt, ""));
+            Ok(json!({"deleted": store.delete(ns, key, latest(tag.as_deref()))?}))
+        }
+        Command::Reload {} => {
+            let faults = openings.library.reload();
+            Ok(json!({"faults": faults.iter().map(ToString::to_string).collect::<Vec<_>>()}))
+        }
+        Command::Evaluate { .. } | Command::CallTool { .. } => Err(Error::internal("this waits")), // cannot: see invoke
+    }
+}
+
+fn undeclared() -> Error {
+    Error::invalid("this prompt does not declare structured output")
+}
+
+/// When the job of this call is out of time.
+fn deadline(cx: &Cx) -> Option<u64> {
+    let patience = u64::try_from(cx.job.call.deadline.as_millis()).ok()?;
+    cx.job.created_at_ms.checked_add(patience)
+}
+
+fn listed(openings: &Openings) -> Listed {
+    let shown = openings.library.list().into_iter().map(|(template, origin)| Shown {
+        prompt: template.id(),
+        name: template.name.clone(),
+        origin: json!(origin),
+        params: template.records.keys().cloned().collect(),
+        output: template.output.as_ref().map(|output| output.name.clone()),
+    });
+    Listed {
+        prompts: shown.collect(),
+        open: openings.ids(),
+        faults: openings.library.faults().iter().map(ToString::to_string).collect(),
+    }
+}

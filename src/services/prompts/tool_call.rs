@@ -1,0 +1,141 @@
+//! Running a tool of an open prompt: a call to a service, within a transaction over the prompt's resources.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::OwnedMutexGuard;
+
+use super::evaluate::Hands;
+use super::opened::Opened;
+use super::resources::Transaction;
+use super::{disclosure, names};
+use crate::error::{Error, Result};
+use crate::service::Cx;
+
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Called {
+    pub tool: String,
+    /// The job that the call was.
+    pub job_id: Option<String>,
+    /// False if the tool itself reported a failure.
+    pub ok: bool,
+    pub result: Value,
+    /// Every resource is what it was before.
+    pub rolled_back: bool,
+}
+
+/// The transaction of a call under way. If the call is cancelled, it is taken back on a thread that may wait, and the
+/// next call waits for that.
+struct Running {
+    held: Option<(Transaction, OwnedMutexGuard<()>)>,
+    runtime: tokio::runtime::Handle,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some((transaction, turn)) = self.held.take() {
+            self.runtime.spawn_blocking(move || {
+                drop(transaction);
+                drop(turn);
+            });
+        }
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| Error::internal(error.to_string()))?
+}
+
+pub(super) async fn call(
+    cx: &Cx,
+    opened: &Arc<Opened>,
+    tool: &str,
+    arguments: Value,
+    tag: Option<String>,
+) -> Result<Called> {
+    let rendered = opened.render()?;
+    if !rendered.tools.iter().any(|shown| shown.name == tool) {
+        let known: Vec<&str> = rendered.tools.iter().map(|shown| shown.name.as_str()).collect();
+        let name = names::clipped(tool);
+        return Err(Error::not_found(format!(
+            "this prompt does not offer '{name}' now; it offers: {}",
+            known.join(", ")
+        )));
+    }
+    if let Some(done) = own_tool(opened, tool, &arguments)? {
+        return Ok(done);
+    }
+    let template = opened.prompt().template;
+    let known = template.tool(tool).ok_or_else(|| Error::internal("a tool that is shown is not there"))?.1;
+    if let Some(complaint) = known.input_complaint(&arguments) {
+        return Err(Error::invalid(format!("{tool}: {complaint}")));
+    }
+    let (service, operation) = tool.split_once('.').ok_or_else(|| Error::internal("a tool without a service"))?;
+    let turn = opened.turn.clone().lock_owned().await;
+    let transaction = {
+        let (resources, id, now_ms) = (opened.resources.clone(), cx.job_id().to_owned(), cx.clock.now_ms());
+        let (tool, tag) = (tool.to_owned(), tag.clone());
+        blocking(move || {
+            // What was never asked for could not be taken back.
+            resources.hold_all()?;
+            resources.begin(&id, now_ms, tag.as_deref(), &tool)
+        })
+        .await?
+    };
+    let mut running = Running { held: Some((transaction, turn)), runtime: cx.office.runtime.clone() };
+    let job = cx.office.call(&cx.caller, &cx.agent, service, operation, arguments).await?;
+    let end = job.end().await;
+    let outcome = end.outcome.as_deref().cloned().unwrap_or_else(|| Err(Error::interrupted("the call has no end")));
+    let failed = match &outcome {
+        Err(_) => true,
+        Ok(result) => ["ok", "success"].iter().any(|field| result.get(*field) == Some(&Value::Bool(false))),
+    };
+    let Some((transaction, turn)) = running.held.take() else {
+        return Err(Error::internal("a transaction ended twice"));
+    };
+    blocking(move || {
+        let ended = if failed { transaction.roll_back() } else { transaction.commit() };
+        drop(turn);
+        ended
+    })
+    .await?;
+    match outcome {
+        Ok(result) => {
+            Ok(Called { tool: tool.to_owned(), job_id: Some(job.id.clone()), ok: !failed, result, rolled_back: failed })
+        }
+        Err(error) => Err(Error::new(error.code, format!("{tool}: {}; all resources are as they were", error.message))),
+    }
+}
+
+/// The two tools that every prompt with summaries has.
+fn own_tool(opened: &Opened, tool: &str, arguments: &Value) -> Result<Option<Called>> {
+    let result = match tool {
+        disclosure::OPEN => {
+            let keys: Vec<String> = serde_json::from_value(arguments.get("section_keys").cloned().unwrap_or_default())
+                .map_err(|_| Error::invalid("section_keys is a list of keys"))?;
+            let reason = arguments.get("reason").and_then(Value::as_str).unwrap_or_default();
+            json!(opened.expand(&keys, reason)?)
+        }
+        disclosure::READ => {
+            let key = arguments.get("section_key").and_then(Value::as_str).unwrap_or_default();
+            json!(opened.prompt().read_section(key)?)
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(Called { tool: tool.to_owned(), job_id: None, ok: true, result, rolled_back: false }))
+}
+
+/// The tools of an open prompt in the hands of a model.
+pub(super) struct Own<'a> {
+    pub cx: &'a Cx,
+    pub opened: &'a Arc<Opened>,
+}
+
+#[async_trait]
+impl Hands for Own<'_> {
+    async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
+        Ok(call(self.cx, self.opened, tool, arguments, None).await?.result)
+    }
+}

@@ -1,0 +1,90 @@
+//! One life of a host, in a process of its own.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use acheron::clock::Clock;
+use acheron::host::{Host, Options};
+use acheron::spec::Spec;
+
+pub const AGENT: &str = "charon";
+const STATE: &str = "ACHERON_CRASH_STATE";
+
+/// Not a test of its own: the host, when this program was started for it.
+#[test]
+fn the_host_lives_here() {
+    let Some(place) = std::env::var_os(STATE).map(PathBuf::from) else { return };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let options = Options {
+            spec: Spec::default(),
+            here: place.join("here"),
+            state: place.join("state"),
+            mountpoint: Some(place.join("mnt")),
+            clock: Clock::real(),
+        };
+        let mut host = Host::start(options).unwrap();
+        let _mount = host.mount(&place.join("mnt")).unwrap();
+        println!("\nthe host is up");
+        // ends when the parent closes its end, should the parent die before it kills us
+        tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await.unwrap().unwrap();
+        host.down().await;
+    });
+}
+
+pub struct Life {
+    child: Child,
+    root: PathBuf,
+    _said: BufReader<ChildStdout>,
+}
+
+impl Life {
+    /// Starts a host on `place` and waits until its mount is there. `under` is a program to run it under.
+    pub fn begin(place: &Path, under: &[String]) -> Life {
+        for dir in ["here", "state", "mnt"] {
+            std::fs::create_dir_all(place.join(dir)).unwrap();
+        }
+        let own = std::env::current_exe().unwrap();
+        let mut command = match under {
+            [program, words @ ..] => {
+                let mut command = Command::new(program);
+                command.args(words).arg(own);
+                command
+            }
+            [] => Command::new(own),
+        };
+        command.args(["--exact", "life::the_host_lives_here", "--nocapture", "--test-threads=1"]);
+        command.env(STATE, place).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        while line.trim() != "the host is up" {
+            line.clear();
+            assert!(said.read_line(&mut line).unwrap() > 0, "the host did not come up");
+        }
+        Life { child, root: place.join("mnt"), _said: said }
+    }
+
+    /// The directory of the agent.
+    pub fn agent(&self) -> PathBuf {
+        self.root.join("agents").join(AGENT)
+    }
+
+    /// `kill -9`, and the dead mount taken away.
+    pub fn kill(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = nix::mount::umount2(&self.root, nix::mount::MntFlags::MNT_DETACH);
+    }
+}
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

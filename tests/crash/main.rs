@@ -1,0 +1,53 @@
+//! Nothing acknowledged is lost: a host is killed again and again under load, and asked what it still knows.
+//!
+//! The host runs in a child process, which is this same program (see `life`); the load comes through the mount.
+
+mod life;
+mod load;
+mod trace;
+
+use std::path::Path;
+
+use acheron::store::{self, Store, events, jobs};
+use life::Life;
+use load::Acknowledged;
+
+/// How often the host is killed; `scripts/soak` asks for more.
+fn lives() -> u32 {
+    std::env::var("ACHERON_LIVES").ok().and_then(|text| text.parse().ok()).unwrap_or(50)
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_and_nothing_happens_twice() {
+    let place = tempfile::tempdir().unwrap();
+    let mut known = Acknowledged::default();
+    let mut numbers = None;
+    for n in 0..lives() {
+        let life = Life::begin(place.path(), &[]);
+        known.check_through(&life.agent());
+        let seen = load::numbers(&life.agent());
+        assert_eq!(*numbers.get_or_insert(seen.clone()), seen, "inode numbers of lasting things stay");
+        known = load::until_killed(life, known, n);
+        check_database(&place.path().join("state"), &known);
+    }
+    assert!(known.writes() > 0 && known.jobs() > 0 && known.signals() > 0, "the load did nothing: {known:?}");
+}
+
+/// What the database says after a kill, before any host has touched it again.
+fn check_database(state: &Path, known: &Acknowledged) {
+    assert_eq!(store::faults(state).unwrap(), Some(vec![]));
+    let store = Store::open(state).unwrap();
+    let signals: Vec<u64> = store
+        .look(|conn| events::since(conn, life::AGENT, 0, usize::MAX >> 1))
+        .unwrap()
+        .into_iter()
+        .filter(|event| event.kind == "signal")
+        .map(|event| event.payload["payload"]["n"].as_u64().unwrap())
+        .collect();
+    known.check_signals(&signals);
+    for job in known.job_names() {
+        let found = store.look(|conn| jobs::correlated(conn, life::AGENT, &job)).unwrap();
+        assert!(found.is_some(), "the accepted job {job} is not in the journal");
+    }
+    store.close();
+}

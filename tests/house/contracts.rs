@@ -1,0 +1,81 @@
+//! Contracts are generated, and true: every example in every README runs, every schema is one.
+
+use serde_json::Value;
+
+use crate::common::session;
+use crate::house::House;
+
+/// The services of the default agent, as SERVICES.json lists them.
+fn services(house: &House) -> Vec<Value> {
+    let text = std::fs::read(house.root().join("agents/self/services/SERVICES.json")).unwrap();
+    serde_json::from_slice(&text).unwrap()
+}
+
+fn read(house: &House, path: &str) -> String {
+    let path = house.root().join(path.trim_start_matches('/'));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn json(house: &House, path: &str) -> Value {
+    serde_json::from_str(&read(house, path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[test]
+fn every_service_has_the_same_names() {
+    let house = House::new();
+    let all = services(&house);
+    assert!(all.iter().any(|it| it["service_id"] == "library" && it["has_invoke"] == false));
+    for service in all {
+        for key in ["node_id", "service_id", "service_path", "invoke_path", "has_invoke", "scope"] {
+            assert!(service.get(key).is_some(), "{service} has no {key}");
+        }
+        let path = service["service_path"].as_str().unwrap();
+        for name in ["README.md", "SCHEMA.json", "CAPS.json", "OPS.json", "PERMISSIONS.json"] {
+            assert!(!read(&house, &format!("{path}/{name}")).is_empty(), "{path}/{name}");
+        }
+        if service["has_invoke"] == true {
+            for name in ["status.json", "control/README.md", "control/invoke.json"] {
+                assert!(!read(&house, &format!("{path}/{name}")).is_empty(), "{path}/{name}");
+            }
+            let ops = json(&house, &format!("{path}/OPS.json"));
+            for (op, told) in ops.as_object().unwrap() {
+                let control = told["control_path"].as_str().unwrap();
+                assert_eq!(control, format!("control/{op}.json"));
+                assert!(house.root().join(path.trim_start_matches('/')).join(control).is_file());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_schema_is_json_schema_2020_12_and_holds_for_the_examples() {
+    let house = House::new();
+    for service in services(&house) {
+        let path = service["service_path"].as_str().unwrap();
+        let schema = json(&house, &format!("{path}/SCHEMA.json"));
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{path}");
+        jsonschema::draft202012::meta::validate(&schema).unwrap_or_else(|error| panic!("{path}: {error}"));
+        if service["has_invoke"] == true {
+            let validator = jsonschema::draft202012::new(&schema).unwrap();
+            let template = json(&house, &format!("{path}/control/invoke.json"));
+            assert!(validator.is_valid(&template), "{path}: {template}");
+        }
+    }
+}
+
+#[test]
+fn every_example_of_every_readme_works_when_pasted() {
+    let house = House::new();
+    let mut ran = 0;
+    for service in services(&house) {
+        let path = service["service_path"].as_str().unwrap();
+        let readme = read(&house, &format!("{path}/README.md"));
+        let dir = house.root().join(path.trim_start_matches('/'));
+        for block in readme.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()) {
+            let said = session(&dir, block);
+            assert!(!said.lines().any(|line| line.starts_with("! ")), "{path}: {block}\n{said}");
+            ran += 1;
+        }
+    }
+    assert!(ran > 5, "only {ran} examples ran");
+}

@@ -1,0 +1,92 @@
+//! The library and the README say what is true: every shell block in them runs.
+
+use std::path::Path;
+
+use crate::common::session;
+use crate::house::House;
+
+/// The shell blocks of a page.
+fn blocks(text: &str) -> Vec<&str> {
+    text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
+}
+
+#[track_caller]
+fn runs(house: &House, name: &str, text: &str) {
+    for block in blocks(text) {
+        let said = session(&house.root(), block);
+        assert!(!said.lines().any(|line| line.starts_with("! ")), "{name}: {block}\n{said}");
+    }
+}
+
+fn top() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn topics() -> Vec<(String, String)> {
+    let mut found: Vec<_> = std::fs::read_dir(top().join("global-library/topics"))
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(&path).unwrap())
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn every_block_of_the_readme_runs() {
+    runs(&House::new(), "README.md", &std::fs::read_to_string(top().join("README.md")).unwrap());
+}
+
+#[test]
+fn every_block_of_every_topic_runs() {
+    for (name, text) in topics() {
+        runs(&House::new(), &name, &text);
+    }
+}
+
+#[test]
+fn a_topic_fits_into_a_small_context_and_the_index_names_it() {
+    let index = std::fs::read_to_string(top().join("global-library/Index.md")).unwrap();
+    for (name, text) in topics() {
+        assert!(text.lines().count() <= 120, "{name} is too long");
+        assert!(index.contains(&format!("topics/{name}")), "the index does not name {name}");
+    }
+}
+
+#[test]
+fn the_tree_serves_the_library() {
+    let house = House::new();
+    let served = house.root().join("global/library/topics");
+    for (name, text) in topics() {
+        assert_eq!(std::fs::read_to_string(served.join(&name)).unwrap(), text, "{name}");
+    }
+}
+
+#[test]
+fn an_edit_reaches_who_has_the_page_open() {
+    use std::io::{Read, Seek};
+
+    let house = House::prepared(acheron::spec::DEFAULT, |here| {
+        std::fs::create_dir_all(here.join("global-library/topics")).unwrap();
+        std::fs::write(here.join("global-library/Index.md"), "first\n").unwrap();
+    });
+    let page = house.root().join("global/library/Index.md");
+    let mut open = std::fs::File::open(&page).unwrap();
+    let mut text = String::new();
+    open.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "first\n");
+    std::fs::write(house.here().join("global-library/Index.md"), "the second is longer\n").unwrap();
+    crate::common::until("the page is new", || std::fs::read_to_string(&page).unwrap() == "the second is longer\n");
+    text.clear();
+    open.rewind().unwrap();
+    open.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "the second is longer\n");
+    assert_eq!(std::fs::metadata(&page).unwrap().len(), 21);
+    std::fs::write(house.here().join("global-library/topics/new.md"), "new\n").unwrap();
+    crate::common::until("the new page is there", || house.root().join("global/library/topics/new.md").is_file());
+    std::fs::remove_file(house.here().join("global-library/topics/new.md")).unwrap();
+    crate::common::until("the page is gone", || !house.root().join("global/library/topics/new.md").exists());
+}

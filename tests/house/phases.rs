@@ -1,0 +1,76 @@
+//! Phases and symbols as somebody meets them in a shell.
+
+use expect_test::expect;
+
+use crate::house::House;
+
+#[test]
+fn a_query_goes_through_its_phases_and_leaves_a_trace() {
+    House::new().check(
+        r#"
+        cd agents/self/phases
+        jq -r '.sets[] | select(.set == "recursive") | .phases[].phase_id' phases.json
+        echo '{"query":"How do we mend trust?","session_id":"first"}' > control/run.json
+        jq -c '[.ok, .result.stop_reason, (.result.intermediate_responses | length)]' result.json
+        cd runs/*
+        ls
+        jq -c '[.state, .phase_id, .iteration]' status.json
+        head -n 1 reply.txt | jq -r .narrative | cut -c 1-46
+        jq -r .action commands.ndjson | sort | uniq -c | sort -rn | head -n 1
+        grep -c 'CURRENT_QUERY: How do we mend trust?' context.md
+        cd ../..
+        jq -r .role sessions/first/history.ndjson | head -n 1
+        echo '{"query":"x","session_id":"../evil"}' > control/run.json
+        jq -r .error.code result.json
+        "#,
+        expect![[r#"
+            symbolize_input
+            recurse_thought
+            synthesize_symbols
+            validate_symbols
+            build_output
+            [true,"complete",5]
+            commands.ndjson
+            context.md
+            reply.txt
+            status.json
+            symbols.json
+            trace.ndjson
+            ["done","build_output",5]
+            I am a scripted guide, not a language model: I
+                  3 query_symbols
+            1
+            query
+            invalid_payload
+        "#]],
+    );
+}
+
+#[test]
+fn a_symbol_is_found_changed_and_taken_back() {
+    House::new().check(
+        r#"
+        cd agents/self/symbols
+        jq -r .name items/ACH-Trust-Repair-005.json
+        jq -c . domains.json
+        echo '{"query":"mend a broken promise","k":2}' > control/search.json
+        jq -r '.result.hits[0].id' result.json
+        echo '{"body":{"id":"ACH-Trust-Repair-005","name":"Mended"},"reason":"shorter"}' > control/update.json
+        jq -c '[.result.version, .result.body.name]' result.json
+        echo '{"id":"ACH-Trust-Repair-005"}' > control/undo.json
+        jq -c '[.result.version, .result.body.name]' result.json
+        echo '{"id":"ACH-Trust-Repair-005"}' > control/ledger.json
+        jq -c '.result.changes[] | [.version, .act, .by.who, .reason]' result.json
+        "#,
+        expect![[r#"
+            Trust Repair
+            ["cognition","defense","governance","memory","narrative","root","work"]
+            ACH-Trust-Repair-005
+            [2,"Mended"]
+            [3,"Trust Repair"]
+            [1,"put","catalogue","shipped"]
+            [2,"put","operator","shorter"]
+            [3,"undo","operator",""]
+        "#]],
+    );
+}
