@@ -4,6 +4,7 @@ mod chat;
 mod check;
 mod daemon;
 mod doctor;
+mod exec;
 mod mount;
 mod root;
 mod status;
@@ -42,6 +43,7 @@ enum Command {
     Chat(chat::Chat),
     Check(check::Check),
     Doctor(doctor::Doctor),
+    Exec(exec::Exec),
 }
 
 /// What went wrong, and what to do about it.
@@ -81,6 +83,7 @@ pub fn run() -> ExitCode {
         Command::Chat(it) => it.run(),
         Command::Check(it) => it.run(),
         Command::Doctor(it) => it.run(),
+        Command::Exec(it) => it.run(),
     };
     outcome.unwrap_or_else(|failure| {
         complain(&failure);

@@ -28,7 +28,7 @@ use search_code::SearchCode;
 pub use shared::Shared;
 pub use world::World;
 
-/// Every service of one agent, a line each.
+/// Every service of one agent, a line each, and then the programs of the mountspec.
 pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
     let mut all = vec![
         typed(SearchCode::of(world))?, //

@@ -8,6 +8,7 @@ mod fuse_files;
 mod fuse_mounts;
 mod fuse_polls;
 mod fuse_waits;
+mod hands;
 mod house;
 mod layers;
 mod library;
