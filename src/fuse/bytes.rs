@@ -96,6 +96,9 @@ impl Served {
 
     pub fn release(&self, fh: u64, reply: ReplyEmpty) {
         if let Some(opened) = self.files.remove(fh) {
+            if let Some(watch) = opened.watch.get() {
+                watch.stop();
+            }
             opened.handle.closed();
         }
         reply.ok();

@@ -2,16 +2,15 @@
 //!
 //! The kernel's list is read, never `stat`: a mount whose server hangs would hang us too.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::attach;
 use crate::error::{Error, Result};
+use crate::mountinfo;
 
-/// A line of `/proc/self/mountinfo`.
+/// A mount, as the kernel lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mounted {
     pub path: PathBuf,
@@ -22,37 +21,13 @@ pub struct Mounted {
 
 /// All mounts, the newest last.
 pub fn mounted() -> Result<Vec<Mounted>> {
-    Ok(parse(&std::fs::read("/proc/self/mountinfo")?))
+    let mounts = mountinfo::read()?.into_iter();
+    Ok(mounts.map(|it| Mounted { path: it.point, kind: it.kind, source: it.source }).collect())
 }
 
 /// The mounts of this program, of all its instances.
 pub fn ours() -> Result<Vec<Mounted>> {
     Ok(mounted()?.into_iter().filter(|it| it.kind == "fuse.acheron").collect())
-}
-
-fn parse(list: &[u8]) -> Vec<Mounted> {
-    let line = |line: &[u8]| {
-        let mut words = line.split(|byte| *byte == b' ');
-        let path = PathBuf::from(OsString::from_vec(plain(words.nth(4)?)));
-        let mut rest = words.skip_while(|word| *word != b"-").skip(1);
-        let kind = String::from_utf8_lossy(rest.next()?).into_owned();
-        let source = String::from_utf8_lossy(&plain(rest.next()?)).into_owned();
-        Some(Mounted { path, kind, source })
-    };
-    list.split(|byte| *byte == b'\n').filter_map(line).collect()
-}
-
-/// Undoes the kernel's `\040` for a space and its kin.
-fn plain(word: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(word.len());
-    let mut at = 0;
-    while at < word.len() {
-        let octal = word.get(at + 1..at + 4).filter(|_| word[at] == b'\\');
-        let byte = octal.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 8).ok());
-        bytes.push(byte.unwrap_or(word[at]));
-        at += if byte.is_some() { 4 } else { 1 };
-    }
-    bytes
 }
 
 /// Makes sure that `path` is an empty directory that nothing lives on, and says its full name. A dead mount is taken
@@ -150,18 +125,6 @@ fn condition(path: &Path) -> Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_kernels_list_is_understood() {
-        let list = b"22 1 8:1 / / rw - ext4 /dev/root rw\n\
-            40 22 0:35 / /tmp/with\\040space rw,nosuid shared:3 - fuse.acheron acheron-12 rw,user_id=0\n\nrubbish\n";
-        let found = parse(list);
-        let seen = |at: usize| (found[at].path.to_str().unwrap(), &*found[at].kind, &*found[at].source);
-        assert_eq!(found.len(), 2);
-        assert_eq!(seen(0), ("/", "ext4", "/dev/root"));
-        assert_eq!(seen(1), ("/tmp/with space", "fuse.acheron", "acheron-12"));
-        assert_eq!(plain(b"a\\1"), b"a\\1");
-    }
 
     #[test]
     fn only_an_empty_directory_will_do() {

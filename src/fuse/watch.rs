@@ -67,6 +67,12 @@ impl Watch {
         }
     }
 
+    /// The file is closed. What waits is held by whoever would wake it, and holds us: without this it would stay.
+    pub fn stop(&self) {
+        let over = std::mem::take(&mut *self.state());
+        drop(over);
+    }
+
     /// Whether the file can be read now; if not, it will be announced.
     fn follow(self: &Arc<Self>, readable: Answer<()>) -> bool {
         match readable {

@@ -11,7 +11,7 @@ use crate::jobs;
 use crate::policy::{Action, Principal};
 use crate::service::{Desk, Warden, directory};
 use crate::services::{self, World};
-use crate::vfs::{Caller, Dir, Link, Listing, Node, live, pretty, text};
+use crate::vfs::{Caller, Dir, Link, Listing, Node, live, pretty};
 
 const README: &str = "\
 # services
@@ -93,10 +93,20 @@ fn events(house: &Arc<House>, diary: &Arc<Diary>) -> Listing {
 
 /// `services/`: what there is to call.
 fn services_directory(house: &Arc<House>, agent: &str) -> Listing {
-    let (house, agent) = (house.clone(), agent.to_owned());
+    let (listed, told, agent) = (house.clone(), house.clone(), agent.to_owned());
+    let page = agent.clone();
     Listing::default()
-        .file("README.md", text(README))
-        .file("SERVICES.json", live(move |caller| Ok(pretty(&services_of(&house, &agent, caller)))))
+        .file("README.md", live(move |caller| Ok(readme(&services_of(&told, &page, caller)).into())))
+        .file("SERVICES.json", live(move |caller| Ok(pretty(&services_of(&listed, &agent, caller)))))
+}
+
+/// The services for people: a line each.
+fn readme(services: &Value) -> String {
+    let lines = services.as_array().into_iter().flatten().map(|service| {
+        let word = |key: &str| service[key].as_str().unwrap_or_default();
+        format!("- `{}`: {}\n", word("service_id"), word("about"))
+    });
+    format!("{README}\n{}", lines.collect::<String>())
 }
 
 /// Everything that `agent` can call, as `reader` would write its paths.

@@ -2,6 +2,7 @@
 //!
 //! A new one is a module here and a line in [`all`].
 
+pub mod agents;
 pub mod chat;
 pub mod dm;
 pub mod external;
@@ -31,10 +32,13 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
     let mut all = vec![
         typed(SearchCode::of(world))?, //
         memory::served(world)?,
+        dm::service::served(world)?,
+        prompts::served(world)?,
         hands::terminal(world)?,
         hands::web_search(world)?,
         symbols::open::served(world)?,
         phases::open::served(world)?,
+        typed(agents::Agents::of(world))?,
     ];
     all.extend(hands::programs(&world.house, crate::spec::Scope::Agent)?);
     Ok(all)

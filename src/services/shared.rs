@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::prompts::Library;
 use super::symbols;
 use super::symbols::shelf::Shelf;
+use super::prompts::watch::{Watch, watch};
 use super::terminal::Shells;
 use crate::agent::crew::Crew;
 use crate::clock::Clock;
@@ -17,6 +18,8 @@ pub struct Shared {
     pub crew: Arc<Crew>,
     pub prompts: Arc<Library>,
     pub symbols: Arc<Shelf>,
+    /// Reloads the prompts as long as it is held.
+    _watch: Option<Watch>,
     /// The sessions of all terminals.
     pub shells: Arc<Shells>,
 }
@@ -26,8 +29,12 @@ impl Shared {
         let folder = spec.prompts.as_deref().map(|folder| here.join(folder));
         let folder = folder.or_else(|| Some(here.join("prompts")).filter(|folder| folder.is_dir()));
         let prompts = Arc::new(Library::open(folder.as_deref()));
+        let watch = watch(&prompts, |_| {}).unwrap_or_else(|error| {
+            tracing::warn!(%error, "edits of prompts are not noticed");
+            None
+        });
         let crew = Arc::new(Crew::new(here, Box::new(|name| std::env::var(name).ok()), None));
         let symbols = symbols::open::open(&spec.symbols, store)?;
-        Ok(Shared { crew, prompts, symbols, shells: Arc::default() })
+        Ok(Shared { crew, prompts, symbols, _watch: watch, shells: Arc::default() })
     }
 }

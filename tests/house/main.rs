@@ -2,12 +2,17 @@
 
 mod common;
 mod contracts;
+mod dm;
 mod fuse_files;
+mod fuse_mounts;
+mod fuse_polls;
+mod fuse_waits;
 mod house;
 mod layers;
 mod library;
 mod memory;
 mod phases;
+mod prompts;
 mod search_code;
 mod sessions;
 mod workshop;

@@ -48,7 +48,7 @@ impl Workshop {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let place = tempfile::tempdir().unwrap();
         let (tree, knobs) = tree();
-        let mount = fuse::mount(tree.clone(), Arc::new(ByProc), place.path(), runtime.handle().clone()).unwrap();
+        let mount = fuse::mount(tree.clone(), everybody(), place.path(), runtime.handle().clone()).unwrap();
         Workshop { mount, knobs, tree, runtime, place }
     }
 
@@ -59,10 +59,10 @@ impl Workshop {
     pub fn settle(&self, words: &str) {
         self.knobs.settled.send_replace(Some(Bytes::copy_from_slice(words.as_bytes())));
     }
+}
 
-    pub fn unsettle(&self) {
-        self.knobs.settled.send_replace(None);
-    }
+pub fn everybody() -> Arc<dyn Identify> {
+    Arc::new(ByProc)
 }
 
 /// Everybody is the operator; the process is found by its thread.
@@ -178,8 +178,8 @@ impl Link for Who {
     }
 }
 
-/// Says back what it is told. `wait` is answered when the gate was opened once more, `fire` opens it, `settle` settles
-/// `waiting.json`, `slow` takes a moment, and `fly` is unknown.
+/// Says back what it is told. `wait` is answered when the gate was opened once more, `fire` opens it, `settle` and `unsettle`
+/// are about `waiting.json`, `slow` takes a moment, and `fly` is unknown.
 struct Echo(Arc<Knobs>);
 
 impl Obey for Echo {
@@ -213,6 +213,7 @@ impl Echo {
         match command["op"].as_str() {
             Some("fire") => self.0.fired.send_modify(|count| *count += 1),
             Some("settle") => drop(self.0.settled.send_replace(Some(said.clone()))),
+            Some("unsettle") => drop(self.0.settled.send_replace(None)),
             Some("wait") => {
                 let turn = self.0.replies.fetch_add(1, Ordering::SeqCst) + 1;
                 let fired = self.0.fired.clone();

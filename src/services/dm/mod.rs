@@ -1,6 +1,6 @@
 //! The game master's kernel: rules that code keeps, so that a model may only propose.
 //!
-//! Everything under here but the last two modules is pure: text and data in, text and data out. A campaign is a folder of plain
+//! Everything under here but `store` and `service` is pure: text and data in, text and data out. A campaign is a folder of plain
 //! files, each change of it is an act in a journal, and the journal played again leaves the same bytes.
 
 pub mod act;
@@ -30,6 +30,7 @@ pub mod proposal;
 pub mod refs;
 pub mod render;
 pub mod rule;
+pub mod service;
 pub mod session;
 pub mod shelf;
 pub mod state;

@@ -1,12 +1,18 @@
 //! Who tells the story: nobody, a script, or a model. All of them only propose.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::turn::Ready;
 use super::world::Cartridge;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::model::{Ask, Message, Model};
+use crate::services::prompts::Library;
+use crate::services::prompts::manifest::{Container, Shape};
+use crate::services::prompts::output::Output;
 
 /// What a narrator is shown of a turn before it proposes. No hidden file, no secret, no dice.
 #[derive(Clone, Debug, Serialize)]
@@ -45,5 +51,42 @@ pub struct Silent;
 impl Narrator for Silent {
     async fn propose(&self, _brief: &Brief) -> Result<Option<Value>> {
         Ok(None)
+    }
+}
+
+/// A model behind the prompt `dm/narrator`. What it says is searched for one JSON object; which fields of that are lawful is
+/// the sieve's business.
+pub struct ByModel {
+    model: Arc<dyn Model>,
+    prompts: Arc<Library>,
+}
+
+impl ByModel {
+    pub fn new(model: Arc<dyn Model>, prompts: Arc<Library>) -> ByModel {
+        ByModel { model, prompts }
+    }
+
+    fn ask(&self, brief: &Brief) -> Result<Ask> {
+        let list = |lines: Vec<String>| if lines.is_empty() { "-".to_owned() } else { lines.join("\n") };
+        let snippets = brief.snippets.iter().map(|own| format!("{} {}", own.from, own.text)).collect();
+        let params = json!({
+            "boot": brief.boot, "snippets": list(snippets), "input": brief.input, "indicators": brief.indicators.join(", "),
+        });
+        let text = self.prompts.render("dm", "narrator", &params)?.text;
+        Ok(Ask { system: text, messages: vec![Message::user(brief.input.clone())], max_tokens: 2000 })
+    }
+}
+
+#[async_trait]
+impl Narrator for ByModel {
+    async fn propose(&self, brief: &Brief) -> Result<Option<Value>> {
+        let said = self.model.answer(&self.ask(brief)?, &mut |_| ()).await?;
+        let any = Shape { name: "Proposal".into(), schema: json!({"type": "object"}), container: Container::Object, allow_extra_keys: true };
+        let output = Output::new(&any).map_err(Error::internal)?;
+        match output.parse(&said.text) {
+            Ok(parsed) => Ok(Some(parsed.value)),
+            // Prose without an object is no proposal; the sieve reports it as such.
+            Err(_) => Ok(Some(Value::String("prose".into()))),
+        }
     }
 }

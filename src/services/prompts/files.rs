@@ -117,13 +117,9 @@ fn opened_files(openings: &Arc<Openings>, opened: &Arc<Opened>) -> Listing {
     for name in template.records.keys() {
         params = params.file(&format!("{name}.json"), item(openings, opened, Written::Params(name.clone())));
     }
-    let mut roots = Listing::default();
-    for root in (0..template.nodes.len()).filter(|&index| template.nodes[index].parent.is_none()) {
-        roots = roots.dir(&template.nodes[root].section.key, section(openings, opened, &template, root));
-    }
     Listing::default()
         .dir("params", params)
-        .dir("sections", roots)
+        .dir("sections", sections_below(openings, opened, None))
         .file("text", shown(|opened| Ok((opened.render()?.text + "\n").into())))
         .file("rendered.json", shown(|opened| Ok(pretty(&opened.render()?))))
         .file("tools.json", shown(|opened| Ok(pretty(&opened.render()?.tools))))
@@ -133,20 +129,39 @@ fn opened_files(openings: &Arc<Openings>, opened: &Arc<Opened>) -> Listing {
         .file("reply", item(openings, opened, Written::Reply))
 }
 
-fn section(openings: &Arc<Openings>, opened: &Arc<Opened>, template: &Arc<PromptTemplate>, index: usize) -> Listing {
-    let path = template.nodes[index].path.clone();
-    let shown = |show: fn(&Opened, &str) -> Result<String, Fault>| {
-        let (opened, path) = (opened.clone(), path.clone());
-        live(move |_: &Caller| Ok((show(&opened, &path)? + "\n").into()))
+/// The sections below one, or at the root. Worked out name by name: a prompt may have many.
+fn sections_below(openings: &Arc<Openings>, opened: &Arc<Opened>, parent: Option<usize>) -> Virtual {
+    let template = opened.prompt().template;
+    let below = move |template: &PromptTemplate| -> Vec<(String, usize)> {
+        let nodes = template.nodes.iter().enumerate().filter(|(_, node)| node.parent == parent);
+        nodes.map(|(index, node)| (node.section.key.clone(), index)).collect()
     };
-    let mut listing = Listing::default()
-        .file("full", shown(|opened, path| opened.prompt().full(path)))
-        .file("summary", shown(|opened, path| opened.prompt().short(path)))
-        .file("visibility", item(openings, opened, Written::Visibility(path.clone())));
-    for child in template.children(index) {
-        listing = listing.dir(&template.nodes[child].section.key, section(openings, opened, template, child));
+    let (openings, opened, of) = (openings.clone(), opened.clone(), template.clone());
+    let own = parent.map(|index| template.nodes[index].path.clone());
+    let files: &[&str] = if parent.is_some() { &["full", "summary", "visibility"] } else { &[] };
+    let names = move || {
+        let keys = below(&of).into_iter().map(|(key, _)| key);
+        keys.chain(files.iter().map(ToString::to_string)).collect()
+    };
+    Virtual::new(names, move |name| {
+        if let (Some(path), true) = (&own, files.contains(&name)) {
+            return Some(section_file(&openings, &opened, path, name));
+        }
+        let found = below(&template).into_iter().find(|(key, _)| key == name);
+        found.map(|(_, index)| Node::dir(sections_below(&openings, &opened, Some(index))))
+    })
+}
+
+fn section_file(openings: &Arc<Openings>, opened: &Arc<Opened>, path: &str, name: &str) -> Node {
+    let shown = |show: fn(&Opened, &str) -> Result<String, Fault>| {
+        let (opened, path) = (opened.clone(), path.to_owned());
+        Node::file(live(move |_: &Caller| Ok((show(&opened, &path)? + "\n").into())))
+    };
+    match name {
+        "full" => shown(|opened, path| opened.prompt().full(path)),
+        "summary" => shown(|opened, path| opened.prompt().short(path)),
+        _ => Node::file(item(openings, opened, Written::Visibility(path.to_owned()))),
     }
-    listing
 }
 
 /// A file of an open prompt that can be written, and what writing it means.

@@ -116,16 +116,16 @@ impl Opened {
         prompt
     }
 
-    /// Notes what went wrong, for `error.json`.
+    /// Notes how a change went, for `error.json`: the last one counts.
     fn heard<T>(&self, result: Result<T, Fault>) -> Result<T, Fault> {
-        if let Err(fault) = &result {
-            held(&self.said).error = serde_json::to_value(fault).ok();
-        }
+        held(&self.said).error = result.as_ref().err().and_then(|fault| serde_json::to_value(fault).ok());
         result
     }
 
     pub fn render(&self) -> Result<Rendered, Fault> {
-        self.heard(self.prompt().render())
+        let rendered = self.prompt().render();
+        // Looking mends nothing: what a change has left there stays.
+        if rendered.is_err() { self.heard(rendered) } else { rendered }
     }
 
     pub fn bind_json(&self, params: &Value) -> Result<(), Fault> {

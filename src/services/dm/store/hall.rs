@@ -54,10 +54,7 @@ fn name(id: &str) -> Result<&str> {
     match lawful {
         true if id == "_template" => Err(Error::read_only("the template is never written")),
         true => Ok(id),
-        false => Err(Error::forbidden(format!(
-            "\"{}\" is not a name for a campaign: letters, digits, _ and -",
-            md::clip(id, 40)
-        ))),
+        false => Err(Error::forbidden(format!("\"{}\" is not a name for a campaign: letters, digits, _ and -", md::clip(id, 40)))),
     }
 }
 
@@ -76,11 +73,7 @@ impl Hall {
         if !self.place.exists(under)? {
             return Ok(Vec::new());
         }
-        let own = self
-            .place
-            .list(under)?
-            .into_iter()
-            .filter(|entry| entry.kind == Kind::Dir && !entry.name.starts_with(['.', '_']));
+        let own = self.place.list(under)?.into_iter().filter(|entry| entry.kind == Kind::Dir && !entry.name.starts_with(['.', '_']));
         Ok(own.map(|entry| entry.name).collect())
     }
 
@@ -151,9 +144,7 @@ impl Hall {
         let lock = save.field("cartridge_version_lock")?;
         if !fits(&lock, &world.version) {
             let (own, version) = (&world.id, &world.version);
-            return Err(Error::conflict(format!(
-                "version_lock mismatch: {id} is locked to {own} {lock}, and {own} is at {version}"
-            )));
+            return Err(Error::conflict(format!("version_lock mismatch: {id} is locked to {own} {lock}, and {own} is at {version}")));
         }
         match world.faults.first() {
             Some(fault) => Err(Error::invalid(format!("cartridge {}: {fault}", world.id))),
@@ -164,18 +155,11 @@ impl Hall {
     /// What a campaign's folder must have.
     fn layout(save: &Save) -> Result<()> {
         let paths = save.paths()?;
-        let missing: Vec<&str> =
-            ["STATE_PANEL.json", "sessions/CURRENT_SESSION.md", "quests/", "characters/", "Writing/"]
-                .into_iter()
-                .filter(|need| {
-                    !paths.iter().any(|path| path == need || (need.ends_with('/') && path.starts_with(need)))
-                })
-                .collect();
-        if missing.is_empty() {
-            Ok(())
-        } else {
-            Err(Error::invalid(format!("campaign layout invalid; missing: {}", missing.join(", "))))
-        }
+        let missing: Vec<&str> = ["STATE_PANEL.json", "sessions/CURRENT_SESSION.md", "quests/", "characters/", "Writing/"]
+            .into_iter()
+            .filter(|need| !paths.iter().any(|path| path == need || (need.ends_with('/') && path.starts_with(need))))
+            .collect();
+        if missing.is_empty() { Ok(()) } else { Err(Error::invalid(format!("campaign layout invalid; missing: {}", missing.join(", ")))) }
     }
 
     /// Makes a campaign: a folder that appears whole, then the pointer to it.
@@ -206,6 +190,21 @@ impl Hall {
         self.point(id)
     }
 
+    /// Binds a campaign that has not begun to another cartridge: it is made anew, whole.
+    pub fn bind(&self, id: &str, cartridge: &str, version_lock: &str, at: &str) -> Result<()> {
+        let save = self.campaign(id)?;
+        let world = self.cartridge(cartridge)?;
+        if !fits(version_lock, &world.version) {
+            return Err(Error::conflict(format!("version_lock mismatch: {cartridge} is at {}, not {version_lock}", world.version)));
+        }
+        let journal = save.journal()?;
+        let Some(Act::New { seed, .. }) = journal.first().map(|entry| &entry.act).filter(|_| journal.len() == 1) else {
+            return Err(Error::conflict(format!("campaign {id} has begun; it stays with its cartridge")));
+        };
+        let act = Act::New { cartridge: world.id.clone(), version_lock: version_lock.to_owned(), seed: *seed };
+        save.replace(begun(&save.id, &act, at))
+    }
+
     fn point(&self, id: &str) -> Result<()> {
         self.place.write("ACTIVE.md", format!("active_campaign: {id}\npath: campaigns/{id}\n").as_bytes())
     }
@@ -224,8 +223,7 @@ impl Hall {
             Err(fault) if fault.code == Code::NotFound => return Ok(Active::default()),
             Err(fault) => return Err(fault),
         };
-        let Some(id) = md::field(&text, "active_campaign").map(|own| own.trim_start_matches("campaigns/").to_owned())
-        else {
+        let Some(id) = md::field(&text, "active_campaign").map(|own| own.trim_start_matches("campaigns/").to_owned()) else {
             return Ok(Active::default());
         };
         let Ok(save) = self.campaign(&id) else { return Ok(Active { campaign: Some(id), ..Active::default() }) };
@@ -239,8 +237,7 @@ impl Hall {
         let journal = save.journal()?;
         let files = replayed(id, &world, &journal)?;
         let kept = |path: &str| !matches!(path, ".kernel/lock" | ".kernel/pending.json");
-        let mut paths: Vec<String> =
-            save.paths()?.into_iter().chain(files.keys().cloned()).filter(|path| kept(path)).collect();
+        let mut paths: Vec<String> = save.paths()?.into_iter().chain(files.keys().cloned()).filter(|path| kept(path)).collect();
         paths.sort();
         paths.dedup();
         for path in paths {
@@ -277,3 +274,7 @@ pub fn replayed(id: &str, world: &Cartridge, journal: &[Entry]) -> Result<Files>
     }
     Ok(files)
 }
+
+#[cfg(test)]
+#[path = "../tests/hall.rs"]
+mod tests;

@@ -3,8 +3,5 @@
 mod hall;
 mod save;
 
-pub use hall::{Active, Hall};
+pub use hall::{Active, Hall, fits, replayed, template};
 pub use save::Save;
-
-#[cfg(test)]
-mod tests;

@@ -54,17 +54,13 @@ impl Save {
 
     pub fn field(&self, key: &str) -> Result<String> {
         let page = self.read("CAMPAIGN.md")?.unwrap_or_default();
-        md::field(&page, key)
-            .map(str::to_owned)
-            .ok_or_else(|| Error::invalid(format!("CAMPAIGN.md of {} has no {key}", self.id)))
+        md::field(&page, key).map(str::to_owned).ok_or_else(|| Error::invalid(format!("CAMPAIGN.md of {} has no {key}", self.id)))
     }
 
     /// The seed of the dice: as written, else made from the campaign's name.
     fn seed(&self) -> u64 {
         let own = self.field("seed").ok().and_then(|seed| seed.parse().ok());
-        own.unwrap_or_else(|| {
-            self.id.bytes().fold(7u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)))
-        })
+        own.unwrap_or_else(|| self.id.bytes().fold(7u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte))))
     }
 
     pub fn seat<'a>(&'a self, world: &'a Cartridge, at: &'a str) -> Seat<'a> {
@@ -85,6 +81,12 @@ impl Save {
         if changes.is_empty() {
             return Ok(());
         }
+        let pending = self.plan(changes)?;
+        self.write_plan(&pending)?;
+        self.finish(&pending)
+    }
+
+    fn plan(&self, changes: Vec<Change>) -> Result<Vec<Pending>> {
         let mut pending: Vec<Pending> = Vec::new();
         for change in changes {
             let before = pending.iter().rev().find(|own| own.change.path() == change.path());
@@ -95,35 +97,34 @@ impl Save {
             };
             pending.push(Pending { change, at });
         }
-        let text = serde_json::to_vec(&pending).map_err(|fault| Error::internal(fault.to_string()))?;
-        self.place.write(PENDING, &text)?;
-        self.finish(pending)
+        Ok(pending)
+    }
+
+    /// The moment in which the act happens.
+    fn write_plan(&self, pending: &[Pending]) -> Result<()> {
+        let text = serde_json::to_vec(pending).map_err(|fault| Error::internal(fault.to_string()))?;
+        self.place.write(PENDING, &text)
     }
 
     fn size(&self, path: &str) -> Result<u64> {
         if self.place.exists(path)? { Ok(self.place.stat(path)?.size) } else { Ok(0) }
     }
 
-    fn finish(&self, pending: Vec<Pending>) -> Result<()> {
-        for Pending { change, at } in pending {
-            match change {
-                Change::Write { path, text } => self.place.write(&path, text.as_bytes())?,
-                Change::Append { path, text } => {
-                    if self.size(&path)? == at {
-                        self.place.append(&path, text.as_bytes())?;
-                    } else {
-                        self.put_at(&path, at, text.as_bytes())?;
-                    }
-                }
-                Change::Cut { path, length } => self.put_at(&path, length as u64, b"")?,
-                Change::Remove { path } => {
-                    if self.place.exists(&path)? {
-                        self.place.remove(&path)?;
-                    }
-                }
-            }
-        }
+    fn finish(&self, pending: &[Pending]) -> Result<()> {
+        pending.iter().try_for_each(|one| self.make_one(one))?;
         self.place.remove(PENDING)
+    }
+
+    /// One change, which may have been made before, wholly or in part.
+    fn make_one(&self, Pending { change, at }: &Pending) -> Result<()> {
+        match change {
+            Change::Write { path, text } => self.place.write(path, text.as_bytes()),
+            Change::Append { path, text } if self.size(path)? == *at => self.place.append(path, text.as_bytes()),
+            Change::Append { path, text } => self.put_at(path, *at, text.as_bytes()),
+            Change::Cut { path, length } => self.put_at(path, *length as u64, b""),
+            Change::Remove { path } if self.place.exists(path)? => self.place.remove(path),
+            Change::Remove { .. } => Ok(()),
+        }
     }
 
     /// The file's first `at` bytes and then these.
@@ -143,16 +144,20 @@ impl Save {
             return Ok(());
         }
         let text = self.place.read_up_to(PENDING, 4 * LARGEST)?;
-        let pending: Vec<Pending> = serde_json::from_slice(&text)
-            .map_err(|fault| Error::internal(format!("{PENDING} of {}: {fault}", self.id)))?;
-        self.finish(pending)
+        let pending: Vec<Pending> =
+            serde_json::from_slice(&text).map_err(|fault| Error::internal(format!("{PENDING} of {}: {fault}", self.id)))?;
+        self.finish(&pending)
+    }
+
+    /// Other texts for files of a campaign that has not begun; all of them, or none.
+    pub fn replace(&self, files: super::super::shelf::Files) -> Result<()> {
+        let _lock = self.lock()?;
+        self.make(files.into_iter().map(|(path, text)| Change::Write { path, text }).collect())
     }
 
     pub fn journal(&self) -> Result<Vec<Entry>> {
         let text = self.read(JOURNAL)?.unwrap_or_default();
-        let entry = |line: &str| {
-            serde_json::from_str(line).map_err(|fault| Error::invalid(format!("the journal of {}: {fault}", self.id)))
-        };
+        let entry = |line: &str| serde_json::from_str(line).map_err(|fault| Error::invalid(format!("the journal of {}: {fault}", self.id)));
         text.lines().filter(|line| !line.is_empty()).map(entry).collect()
     }
 
@@ -160,6 +165,10 @@ impl Save {
         boot::uninitialised(self).is_ok_and(|why| why.is_none())
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/save.rs"]
+mod tests;
 
 impl Shelf for Save {
     fn read(&self, path: &str) -> Result<Option<String>> {

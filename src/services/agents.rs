@@ -1,0 +1,354 @@
+//! `agents`: who lives here, and letting others in. An agent is a directory as soon as it was created.
+//!
+//! The operator may do everything. An agent may look, and may do to another what a rule of its own allows on that
+//! agent's `agents/control/<op>.json`; nobody can give itself more than it has.
+
+use std::sync::{Arc, Weak};
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::World;
+use crate::contract::Operation;
+use crate::error::{Error, Result};
+use crate::host::{House, Profile};
+use crate::policy::{Action, Principal, Rule, authorize};
+use crate::service::{Cx, Service};
+use crate::spec::{Agent, Limits, ModelChange, Wake, is_id};
+
+pub struct Agents {
+    house: Weak<House>,
+}
+
+impl Agents {
+    pub fn of(world: &World) -> Agents {
+        Agents { house: Arc::downgrade(&world.house) }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
+pub enum Command {
+    /// Everybody who lives here, as far as the reader may know.
+    List {},
+    /// Lets a new agent in; its directory is there when the job is done.
+    Create {
+        /// `[a-z0-9][a-z0-9_-]{0,63}`, and not `self`.
+        agent_id: String,
+        #[serde(default)]
+        name: Option<String>,
+        /// Who it is, in its own prompt and in listings.
+        #[serde(default)]
+        about: Option<String>,
+        /// What it thinks with, where that differs from the mountspec's model.
+        #[serde(default)]
+        model: Option<ModelChange>,
+        /// What one of its turns may use up.
+        #[serde(default)]
+        limits: Option<Limits>,
+        /// Tried in order after the rules that every agent has.
+        #[serde(default)]
+        permissions: Option<Vec<Rule>>,
+        /// The projects it works in.
+        #[serde(default)]
+        projects: Option<Vec<String>>,
+        /// What begins a turn by itself.
+        #[serde(default)]
+        wake: Option<Vec<Wake>>,
+    },
+    /// One agent.
+    Get {
+        agent_id: String,
+    },
+    /// Changes what is given and leaves the rest. A turn under way ends first.
+    Update {
+        agent_id: String,
+        #[serde(default)]
+        name: Option<String>,
+        #[serde(default)]
+        about: Option<String>,
+        #[serde(default)]
+        model: Option<ModelChange>,
+        #[serde(default)]
+        limits: Option<Limits>,
+        #[serde(default)]
+        permissions: Option<Vec<Rule>>,
+        #[serde(default)]
+        projects: Option<Vec<String>>,
+        #[serde(default)]
+        wake: Option<Vec<Wake>>,
+    },
+    /// New turns wait until it is resumed; the one under way goes on.
+    Pause {
+        agent_id: String,
+    },
+    Resume {
+        agent_id: String,
+    },
+    /// Cancels its turns, the one under way and those that wait.
+    Stop {
+        agent_id: String,
+    },
+    /// Takes an agent away that was created here. Those of the mountspec are taken away there.
+    Delete {
+        agent_id: String,
+        /// Remove what it left behind, for good.
+        #[serde(default)]
+        purge: bool,
+    },
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Output {
+    List { agents: Vec<Shown>, count: usize },
+    One(Box<Shown>),
+    Deleted { agent_id: String, deleted: bool, purged: bool },
+}
+
+/// One agent, as others see it.
+#[derive(Serialize, JsonSchema)]
+pub struct Shown {
+    pub agent_id: String,
+    pub name: String,
+    pub about: String,
+    pub is_default: bool,
+    /// Was created here; the mountspec does not know it.
+    pub created: bool,
+    pub parent: Option<String>,
+    pub state: String,
+    pub model: String,
+    pub limits: Limits,
+    pub projects: Vec<String>,
+    pub path: String,
+}
+
+/// What `create` and `update` may say.
+#[derive(Default)]
+struct Change {
+    name: Option<String>,
+    about: Option<String>,
+    model: Option<ModelChange>,
+    limits: Option<Limits>,
+    permissions: Option<Vec<Rule>>,
+    projects: Option<Vec<String>>,
+    wake: Option<Vec<Wake>>,
+}
+
+impl Change {
+    /// Whether it could give somebody more than they had.
+    fn widens(&self) -> bool {
+        self.model.is_some() || self.limits.is_some() || self.permissions.is_some() || self.projects.is_some()
+    }
+
+    fn apply(self, profile: &mut Profile) {
+        fn set<T>(to: &mut T, from: Option<T>) {
+            if let Some(from) = from {
+                *to = from;
+            }
+        }
+        set(&mut profile.name, self.name);
+        set(&mut profile.spec.about, self.about);
+        set(&mut profile.spec.model, self.model);
+        set(&mut profile.spec.limits, self.limits);
+        set(&mut profile.spec.permissions, self.permissions);
+        set(&mut profile.spec.projects, self.projects);
+        set(&mut profile.spec.wake, self.wake);
+    }
+}
+
+#[async_trait]
+impl Service for Agents {
+    const NAME: &'static str = "agents";
+    const ABOUT: &'static str = "Who lives in this tree, and letting others in.";
+    type Command = Command;
+    type Output = Output;
+
+    fn operations() -> Vec<Operation> {
+        let one = json!({"agent_id": "scribe"});
+        let (limits, example) = (json!({"rounds": 8}), json!({"agent_id": "scribe", "about": "Takes notes."}));
+        vec![
+            Operation::read("list").example(json!({})),
+            Operation::write("create").example(example),
+            Operation::read("get").example(one.clone()).gives::<Shown>(),
+            Operation::write("update").example(json!({"agent_id": "scribe", "limits": limits})).gives::<Shown>(),
+            Operation::write("pause").example(one.clone()).gives::<Shown>().idempotent(),
+            Operation::write("resume").example(one.clone()).gives::<Shown>().idempotent(),
+            Operation::write("stop").example(one).gives::<Shown>().idempotent(),
+            Operation::write("delete").example(json!({"agent_id": "scribe", "purge": true})),
+        ]
+    }
+
+    async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
+        let house = self.house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
+        let desk = Visit { house: &house, cx };
+        let one = |shown: Shown| Ok(Output::One(Box::new(shown)));
+        match command {
+            Command::List {} => desk.list(),
+            Command::Get { agent_id } => one(desk.shown(&agent_id)?),
+            Command::Create { agent_id, name, about, model, limits, permissions, projects, wake } => {
+                one(desk.create(&agent_id, Change { name, about, model, limits, permissions, projects, wake })?)
+            }
+            Command::Update { agent_id, name, about, model, limits, permissions, projects, wake } => {
+                one(desk.update(&agent_id, Change { name, about, model, limits, permissions, projects, wake })?)
+            }
+            Command::Pause { agent_id } => one(desk.pause(&agent_id, true)?),
+            Command::Resume { agent_id } => one(desk.pause(&agent_id, false)?),
+            Command::Stop { agent_id } => {
+                desk.may("stop", &agent_id)?;
+                house.shared.crew.chat(&agent_id)?.stop();
+                one(desk.shown(&agent_id)?)
+            }
+            Command::Delete { agent_id, purge } => desk.delete(&agent_id, purge),
+        }
+    }
+}
+
+/// One call.
+struct Visit<'a> {
+    house: &'a Arc<House>,
+    cx: &'a Cx,
+}
+
+impl Visit<'_> {
+    fn may(&self, op: &str, agent: &str) -> Result<()> {
+        let path = format!("/agents/{agent}/agents/control/{op}.json");
+        let decision = authorize(&self.house.gate.policy(), &self.cx.caller.principal, Action::Invoke, &path);
+        match decision.allowed {
+            true => Ok(()),
+            false => Err(Error::forbidden(format!("{op} of {agent}: {}", decision.reason))),
+        }
+    }
+
+    fn operator(&self) -> bool {
+        self.cx.caller.principal == Principal::Operator
+    }
+
+    fn list(&self) -> Result<Output> {
+        let policy = self.house.gate.policy();
+        let seen = |id: &String| crate::policy::sees(&policy, &self.cx.caller.principal, &format!("/agents/{id}"));
+        let agents: Vec<_> =
+            self.house.roster.ids().into_iter().filter(seen).map(|id| self.shown(&id)).collect::<Result<_>>()?;
+        Ok(Output::List { count: agents.len(), agents })
+    }
+
+    fn shown(&self, id: &str) -> Result<Shown> {
+        let profile = self.house.roster.get(id)?;
+        let chat = self.house.shared.crew.chat(id)?;
+        let settings = chat.mind().settings();
+        let state = match chat.current() {
+            Some(_) => "running",
+            None if settings.paused => "paused",
+            None => "idle",
+        };
+        Ok(Shown {
+            agent_id: id.to_owned(),
+            name: if profile.name.is_empty() { id.to_owned() } else { profile.name },
+            about: profile.spec.about,
+            is_default: id == self.house.spec.default_agent(),
+            created: profile.created,
+            parent: profile.parent,
+            state: state.to_owned(),
+            model: settings.model.map_or("external".to_owned(), |model| model.name()),
+            limits: profile.spec.limits,
+            projects: profile.spec.projects,
+            path: format!("/agents/{id}"),
+        })
+    }
+
+    fn create(&self, id: &str, change: Change) -> Result<Shown> {
+        if !is_id(id) || id == "self" {
+            return Err(Error::invalid(format!(
+                "`{id}` cannot be an agent's id: up to 64 of a-z, 0-9, _ and -, a letter or digit first, and not self"
+            )));
+        }
+        self.may("create", id)?;
+        if self.house.roster.has(id) {
+            return Err(Error::already_exists(format!("there is an agent `{id}` already")));
+        }
+        if !self.operator() && change.widens() {
+            return Err(Error::forbidden("only the operator gives an agent a model, limits, permissions or projects"));
+        }
+        let mut profile = Profile { name: id.to_owned(), created: true, ..Profile::default() };
+        change.apply(&mut profile);
+        admit(self.house, id, profile)?;
+        self.shown(id)
+    }
+
+    fn update(&self, id: &str, change: Change) -> Result<Shown> {
+        self.may("update", id)?;
+        if !self.operator() && change.widens() {
+            return Err(Error::forbidden("only the operator gives an agent a model, limits, permissions or projects"));
+        }
+        let before = self.house.roster.get(id)?;
+        let mut profile = before.clone();
+        change.apply(&mut profile);
+        dismiss(self.house, id)?;
+        if let Err(error) = admit(self.house, id, profile) {
+            admit(self.house, id, before)?;
+            return Err(error);
+        }
+        self.shown(id)
+    }
+
+    fn pause(&self, id: &str, paused: bool) -> Result<Shown> {
+        self.may(if paused { "pause" } else { "resume" }, id)?;
+        let profile = self.house.roster.get(id)?;
+        self.house.roster.put(id, Profile { paused, ..profile })?;
+        self.house.shared.crew.chat(id)?.pause(paused);
+        self.shown(id)
+    }
+
+    fn delete(&self, id: &str, purge: bool) -> Result<Output> {
+        self.may("delete", id)?;
+        if !self.house.roster.get(id)?.created {
+            return Err(Error::forbidden(format!("{id} stands in the mountspec; take it out there")));
+        }
+        if id == self.cx.agent {
+            return Err(Error::forbidden("an agent cannot delete itself while this call of its own is under way"));
+        }
+        remove(self.house, id, purge)?;
+        Ok(Output::Deleted { agent_id: id.to_owned(), deleted: true, purged: purge })
+    }
+}
+
+/// Checks a profile, writes it down and lets the agent move in; if that fails, nothing has happened.
+pub(super) fn admit(house: &Arc<House>, id: &str, profile: Profile) -> Result<()> {
+    check(house, &profile.spec)?;
+    let model = house.spec.model_of(&profile.spec);
+    house.shared.crew.settings(id, &model, &profile.spec.limits)?;
+    house.roster.put(id, profile)?;
+    house.gate.follow(house.roster.policy()?);
+    let Some(residents) = house.residents.get() else { return Err(Error::unavailable("the host is not ready")) };
+    residents.move_in(house, id)
+}
+
+/// What the mountspec would be checked for.
+fn check(house: &House, agent: &Agent) -> Result<()> {
+    if let Some(project) = agent.projects.iter().find(|project| !house.spec.projects.contains_key(*project)) {
+        return Err(Error::invalid(format!("there is no project `{project}`")));
+    }
+    for rule in &agent.permissions {
+        crate::policy::pattern::Pattern::parse(&rule.path)
+            .map_err(|fault| Error::invalid(format!("permissions: {}: {fault}", rule.path)))?;
+    }
+    Ok(())
+}
+
+fn dismiss(house: &House, id: &str) -> Result<()> {
+    let Some(residents) = house.residents.get() else { return Err(Error::unavailable("the host is not ready")) };
+    residents.move_out(house, id);
+    Ok(())
+}
+
+/// Takes an agent away.
+pub(super) fn remove(house: &House, id: &str, purge: bool) -> Result<()> {
+    dismiss(house, id)?;
+    house.roster.remove(id, purge)?;
+    house.gate.follow(house.roster.policy()?);
+    house.diaries.forget(id);
+    house.book.forget(id);
+    Ok(())
+}

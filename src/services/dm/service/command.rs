@@ -1,0 +1,251 @@
+//! What may be commanded, and what is answered.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::super::act::{Act, Done};
+use super::super::init::{self, Answers};
+use super::super::mechanics::maps::Change;
+use super::super::tools::Call;
+use super::super::{continuity, world};
+use super::Table;
+use super::table::blocking;
+use crate::contract::Operation;
+use crate::error::{Error, Result};
+use crate::service::{Cx, Service};
+use crate::vfs::Node;
+
+/// The game master.
+pub struct Dm {
+    table: Arc<Table>,
+}
+
+impl Dm {
+    pub fn new(table: Arc<Table>) -> Dm {
+        Dm { table }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
+pub enum Command {
+    /// Plays one input: a move such as `[LOOK]{the gate}`, or a control instruction such as `<continue>`.
+    Play {
+        input: String,
+        /// The active one where absent.
+        #[serde(default)]
+        campaign: Option<String>,
+    },
+    /// Makes a campaign from the template, binds it to a cartridge, makes it the active one.
+    NewCampaign {
+        /// Letters, digits, `_` and `-`.
+        id: String,
+        /// The cartridge that came with the program where absent.
+        #[serde(default)]
+        cartridge: Option<String>,
+        /// Of the dice; made up where absent.
+        #[serde(default)]
+        seed: Option<u64>,
+    },
+    /// Makes another campaign the active one, if it is whole and fits its cartridge.
+    SwitchCampaign { id: String },
+    /// Begins a campaign. Without `confirm` the answers are only checked and summed up.
+    Init {
+        answers: Answers,
+        #[serde(default)]
+        confirm: bool,
+        #[serde(default)]
+        campaign: Option<String>,
+    },
+    /// Picks the thread up: a summary of what is recorded, and nothing else.
+    Load {
+        #[serde(default)]
+        campaign: Option<String>,
+    },
+    /// Takes back the last turn.
+    Undo {
+        #[serde(default)]
+        campaign: Option<String>,
+    },
+    /// Makes the state panel again from the sessions, which win.
+    Rebuild {
+        #[serde(default)]
+        campaign: Option<String>,
+    },
+    /// Whether the campaign hangs together.
+    Check {
+        #[serde(default)]
+        campaign: Option<String>,
+    },
+    /// Plays the journal again in memory and compares every byte with the disk.
+    Replay {
+        #[serde(default)]
+        campaign: Option<String>,
+    },
+    /// The map as the player sees it.
+    Map {
+        #[serde(default)]
+        campaign: Option<String>,
+    },
+    /// Changes the map of a cartridge: a version more, with its reason.
+    ChangeMap {
+        cartridge: String,
+        change: Change,
+        reason: String,
+    },
+    /// Tool calls of a role: AUTHOR, BUILDER, DM or SAVE_READ.
+    Tools {
+        role: String,
+        tool_calls: Vec<Call>,
+        /// Whether the questions that AUTHOR and BUILDER must ask first are settled.
+        #[serde(default)]
+        scope_confirmed: bool,
+        #[serde(default)]
+        campaign: Option<String>,
+    },
+}
+
+/// Text for people, and what there is to say about it.
+#[derive(Serialize, JsonSchema)]
+pub struct Told {
+    pub campaign: String,
+    pub output: String,
+    /// What a narrator proposed and the kernel did not take.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reports: Vec<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Replayed {
+    pub campaign: String,
+    pub entries: usize,
+    pub equal: bool,
+    /// The first file that differs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub differs: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Output {
+    Told(Told),
+    Replayed(Replayed),
+    Plain(Value),
+}
+
+#[async_trait]
+impl Service for Dm {
+    const NAME: &'static str = "dm";
+    const ABOUT: &'static str = "A game master whose rules are code. Write a move to a campaign's input, read its output; \
+        dice, indicators, clocks, quests and files are the kernel's, and a model may only propose. \
+        Begin with new_campaign and init, then: echo '[LOOK]{around}' > campaigns/<id>/input; cat campaigns/<id>/output.";
+    type Command = Command;
+    type Output = Output;
+
+    fn operations() -> Vec<Operation> {
+        vec![
+            Operation::write("play").example(json!({"input": "[LOOK]{around}"})).gives::<Told>(),
+            Operation::write("new_campaign").example(json!({"id": "c1", "cartridge": "brinewick", "seed": 7})).gives::<Told>(),
+            Operation::write("switch_campaign").example(json!({"id": "c1"})).gives::<Told>(),
+            Operation::write("init")
+                .example(json!({"answers": {"preset": "Mystery Investigation", "pc_name": "Ann", "pc_strengths": "clever, charming"}, "confirm": true}))
+                .gives::<Told>(),
+            Operation::write("load").example(json!({})).gives::<Told>(),
+            Operation::write("undo").example(json!({})).gives::<Told>(),
+            Operation::write("rebuild").example(json!({})).gives::<Told>(),
+            Operation::read("check").example(json!({})),
+            Operation::read("replay").example(json!({})).gives::<Replayed>(),
+            Operation::read("map").example(json!({})).gives::<Told>(),
+            Operation::write("change_map")
+                .example(json!({"cartridge": "brinewick", "change": {"update-risk": {"at": "@reed_path", "rp": 2}}, "reason": "the guard has left"})),
+            Operation::write("tools")
+                .example(json!({"role": "DM", "tool_calls": [{"name": "read_hot_pack", "arguments": {"campaign_path": "campaigns/c1"}}]})),
+        ]
+    }
+
+    fn files(&self) -> Vec<(String, Node)> {
+        super::files::files(&self.table)
+    }
+
+    async fn invoke(&self, _cx: &Cx, command: Command) -> Result<Output> {
+        let table = &self.table;
+        match command {
+            Command::Play { input, campaign } => {
+                let campaign = table.meant(campaign).await?;
+                let done = table.play(&campaign, &input).await?;
+                Ok(told(campaign, done))
+            }
+            Command::NewCampaign { id, cartridge, seed } => {
+                let output = table.new_campaign(&id, cartridge.as_deref().unwrap_or("brinewick"), seed).await?;
+                Ok(told(id, Done { output, ..Done::default() }))
+            }
+            Command::SwitchCampaign { id } => {
+                let output = table.switch(id.trim_start_matches("campaigns/")).await?;
+                Ok(told(id, Done { output, ..Done::default() }))
+            }
+            Command::Init { answers, confirm: true, campaign } => self.act(campaign, Act::Init { answers: Box::new(answers) }).await,
+            Command::Init { answers, confirm: false, campaign } => {
+                let campaign = table.meant(campaign).await?;
+                let (save, world) = table.open(&campaign).await?;
+                let at = table.now();
+                let output = blocking(move || init::summary(&answers, &save, &world, &at)).await?;
+                Ok(told(campaign, Done { output, ..Done::default() }))
+            }
+            Command::Load { campaign } => self.act(campaign, Act::Load).await,
+            Command::Undo { campaign } => self.act(campaign, Act::Undo).await,
+            Command::Rebuild { campaign } => self.act(campaign, Act::Rebuild).await,
+            Command::Check { campaign } => {
+                let (save, world) = table.open(&table.meant(campaign).await?).await?;
+                let report = blocking(move || continuity::check(&save, &world)).await?;
+                Ok(Output::Plain(json!(report)))
+            }
+            Command::Replay { campaign } => {
+                let campaign = table.meant(campaign).await?;
+                let (own, id) = (table.clone(), campaign.clone());
+                let (entries, differs) = blocking(move || own.hall().replay(&id)).await?;
+                Ok(Output::Replayed(Replayed { campaign, entries, equal: differs.is_none(), differs }))
+            }
+            Command::Map { campaign } => {
+                let campaign = table.meant(campaign).await?;
+                let (save, world) = table.open(&campaign).await?;
+                let output = blocking(move || super::files::map(&save, &world)).await?;
+                Ok(told(campaign, Done { output, ..Done::default() }))
+            }
+            Command::ChangeMap { cartridge, change, reason } => self.change_map(cartridge, change, reason).await,
+            Command::Tools { role, tool_calls, scope_confirmed, campaign } => {
+                table.tools(&role, campaign, tool_calls, scope_confirmed).await.map(Output::Plain)
+            }
+        }
+    }
+}
+
+fn told(campaign: String, done: Done) -> Output {
+    Output::Told(Told { campaign, output: done.output, reports: done.reports })
+}
+
+impl Dm {
+    async fn act(&self, campaign: Option<String>, act: Act) -> Result<Output> {
+        let campaign = self.table.meant(campaign).await?;
+        let done = self.table.act(&campaign, act).await?;
+        Ok(told(campaign, done))
+    }
+
+    async fn change_map(&self, cartridge: String, change: Change, reason: String) -> Result<Output> {
+        let table = self.table.clone();
+        blocking(move || {
+            let world = table.hall().cartridge(&cartridge)?;
+            let known = |at: &str| world.object(at).is_some_and(|object| object.kind == world::Kind::Loc);
+            let map = world.map.change(&change, &reason, known)?;
+            let path = world.files.keys().find(|path| path.starts_with("maps/") && path.ends_with(".data.yaml"));
+            let path = path.ok_or_else(|| Error::not_found(format!("cartridge {cartridge} has no map")))?;
+            let text = serde_json::to_string_pretty(&map).map_err(|fault| Error::internal(fault.to_string()))?;
+            table.hall().write_cartridge(&cartridge, path, &format!("{text}\n"))?;
+            Ok(Output::Plain(json!({"version": map.version, "reason": map.reason})))
+        })
+        .await
+    }
+}

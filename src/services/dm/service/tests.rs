@@ -1,0 +1,155 @@
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+
+use super::super::narrator::{Brief, Narrator, Silent};
+use super::super::store::Hall;
+use super::super::tools::Call;
+use super::*;
+use crate::clock::Clock;
+use crate::error::{Code, Error, Result};
+use crate::place::Place;
+use crate::vfs::{Caller, Node, Open};
+
+fn table(narrator: Arc<dyn Narrator>) -> (tempfile::TempDir, Arc<Table>) {
+    let root = tempfile::tempdir().unwrap();
+    let hall = Hall::open(Place::open(root.path()).unwrap());
+    (root, Table::new(hall, narrator, Clock::at(1_794_823_200_000)))
+}
+
+async fn begun(narrator: Arc<dyn Narrator>) -> (tempfile::TempDir, Arc<Table>, Vec<(String, Node)>) {
+    let (root, table) = table(narrator);
+    table.new_campaign("c1", "brinewick", Some(7)).await.unwrap();
+    let answers = serde_json::from_value(json!({"preset": "Mystery Investigation", "pc_name": "Ann"})).unwrap();
+    table.act("c1", super::super::act::Act::Init { answers: Box::new(answers) }).await.unwrap();
+    let files = super::files::files(&table);
+    (root, table, files)
+}
+
+fn find(files: &[(String, Node)], path: &str) -> Node {
+    let mut parts = path.split('/');
+    let first = parts.next().unwrap();
+    let mut node = files.iter().find(|(name, _)| name == first).unwrap().1.clone();
+    for part in parts {
+        let Node::Dir(dir) = &node else { panic!("{path}") };
+        node = dir.lookup(part).unwrap_or_else(|| panic!("no {part} in {path}"));
+    }
+    node
+}
+
+async fn read(files: &[(String, Node)], path: &str) -> String {
+    let Node::File(file) = find(files, path) else { panic!("{path}") };
+    let handle = file.open(&Caller::operator(), Open::READ).unwrap();
+    let bytes = handle.read(0, 1 << 20).wait().await.unwrap_or_else(|fault| panic!("{path}: {fault}"));
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+async fn say(files: &[(String, Node)], campaign: &str, text: &str) -> Result<()> {
+    let Node::File(file) = find(files, &format!("campaigns/{campaign}/input")) else { panic!("input") };
+    let handle = file.open(&Caller::operator(), Open::BOTH)?;
+    handle.write(0, text.as_bytes()).wait().await?;
+    handle.flush(true).wait().await
+}
+
+#[tokio::test]
+async fn a_move_is_written_and_its_outcome_read() {
+    let (_root, _table, files) = begun(Arc::new(Silent)).await;
+    say(&files, "c1", "[LOOK]{around}\n").await.unwrap();
+    let output = read(&files, "campaigns/c1/output").await;
+    assert!(output.contains("[Scene]\nDay 1, 08:10, Lantern Quay."), "{output}");
+    for name in ["hud.json", "menu.json", "state.json", "hot_pack.json", "clocks.json", "indicators.json", "check.json"] {
+        let value: Value = serde_json::from_str(&read(&files, &format!("campaigns/c1/{name}")).await).unwrap();
+        assert!(!value.is_null(), "{name}");
+    }
+    assert!(read(&files, "campaigns/c1/delta").await.starts_with("<!-- ARCHIVE_DELTA\n"));
+    assert!(read(&files, "campaigns/c1/boot").await.lines().count() <= 12, "row 122");
+    assert!(read(&files, "campaigns/c1/hot_pack.md").await.starts_with("<!-- CONTEXT_PACK_NEXT\n"));
+    assert_eq!(read(&files, "campaigns/c1/journal.ndjson").await.lines().count(), 3);
+    assert!(read(&files, "campaigns/c1/map.txt").await.contains("[1]"));
+    assert!(read(&files, "campaigns/c1/snapshot.md").await.contains("0001"));
+    assert!(read(&files, "campaigns/c1/sessions/session_2026-11-16_ann.md").await.contains("## Decision: 0001"));
+    assert!(read(&files, "active.json").await.contains("\"campaign\": \"c1\""));
+    assert!(read(&files, "engine/mechanics/RAG_RULES.md").await.contains("snippets"));
+    assert!(read(&files, "engine/tools.json").await.contains("roll_check"));
+    assert!(read(&files, "cartridges/brinewick/CARTRIDGE.md").await.contains("Brinewick"));
+}
+
+#[tokio::test]
+async fn a_refusal_is_heard_and_shown_and_changes_nothing_else() {
+    let (_root, _table, files) = begun(Arc::new(Silent)).await;
+    say(&files, "c1", "[LOOK]{around}").await.unwrap();
+    let before = read(&files, "campaigns/c1/state.json").await;
+    let refused = say(&files, "c1", "open the gate").await.unwrap_err();
+    assert_eq!(refused.code, Code::InvalidPayload);
+    assert!(read(&files, "campaigns/c1/output").await.starts_with("[Error] the input must begin with a header"));
+    assert_eq!(read(&files, "campaigns/c1/state.json").await, before);
+    say(&files, "c1", "<continue>").await.unwrap();
+    assert!(read(&files, "campaigns/c1/output").await.contains("[Scene]"));
+    say(&files, "c1", "<new campaign c2>").await.unwrap();
+    assert!(read(&files, "active.json").await.contains("c2"));
+    assert_eq!(say(&files, "c2", "[LOOK]{x}").await.unwrap_err().code, Code::InvalidPayload);
+    say(&files, "c2", "<initialize>").await.unwrap();
+    say(&files, "c2", "<switch campaign c1>").await.unwrap();
+    assert!(read(&files, "active.json").await.contains("c1"));
+}
+
+/// Proposes only once it is let go.
+struct Slow(tokio::sync::Semaphore);
+
+#[async_trait]
+impl Narrator for Slow {
+    async fn propose(&self, brief: &Brief) -> Result<Option<Value>> {
+        self.0.acquire().await.map_err(|_| Error::internal("closed"))?.forget();
+        assert!(brief.boot.lines().count() <= 12);
+        Err(Error::provider("the model is out"))
+    }
+}
+
+#[tokio::test]
+async fn while_one_turn_is_under_way_another_is_busy_and_the_output_waits() {
+    let slow = Arc::new(Slow(tokio::sync::Semaphore::new(0)));
+    let (_root, table, files) = begun(slow.clone()).await;
+    let first = tokio::spawn({
+        let table = table.clone();
+        async move { table.play("c1", "[LOOK]{around}").await }
+    });
+    while !table.sitting("c1").is_busy() {
+        tokio::task::yield_now().await;
+    }
+    let second = table.play("c1", "[LOOK]{around}").await.unwrap_err();
+    assert_eq!(second.code, Code::Busy);
+    let Node::File(output) = find(&files, "campaigns/c1/output") else { panic!() };
+    let handle = output.open(&Caller::operator(), Open::READ).unwrap();
+    let reader = tokio::spawn(async move { handle.read(0, 1 << 20).wait().await });
+    slow.0.add_permits(1);
+    let done = first.await.unwrap().unwrap();
+    assert_eq!(done.reports, ["narrator_failed: no such field"], "a narrator that fails is silent, and that is reported");
+    assert!(String::from_utf8_lossy(&reader.await.unwrap().unwrap()).contains("[Scene]"));
+}
+
+#[tokio::test]
+async fn tools_run_under_their_role() {
+    let (_root, table, _files) = begun(Arc::new(Silent)).await;
+    let call = |name: &str, arguments: Value| Call { name: name.into(), arguments };
+    let bind = || vec![call("bind_campaign", json!({"campaign_path": "campaigns/c9", "cartridge_id": "brinewick", "version_lock": "1.0.0"}))];
+    let pending = table.tools("BUILDER", None, bind(), false).await.unwrap_err();
+    assert!(pending.message.starts_with("pending scope: BUILDER"), "row 129: {pending}");
+    assert!(table.tools("", None, vec![], false).await.unwrap_err().message.starts_with("no role given"), "row 130");
+    let made = vec![call("copy_template", json!({"src": "campaigns/_template", "dst": "campaigns/c9"}))];
+    let made = made.into_iter().chain(bind()).chain([call("set_active", json!({"campaign_path": "campaigns/c9"}))]).collect();
+    let results = table.tools("BUILDER", None, made, true).await.unwrap();
+    assert_eq!(results["tool_results"].as_array().map(Vec::len), Some(3), "row 24");
+    let rolled = table.tools("DM", Some("c1".into()), vec![call("roll_check", json!({"dc": 12, "advantage": "normal", "stat": "int"}))], false).await;
+    assert_eq!(rolled.unwrap()["tool_results"][0]["result"]["dc"], 12);
+    let routes = vec![call("route_lookup", json!({"routes_path": "ROUTES.md", "command_head": "[LOOK]"}))];
+    let routes = table.tools("DM", Some("c1".into()), routes, false).await.unwrap();
+    assert_eq!(routes["tool_results"][0]["result"]["routes"][0], "locations/LOCATION_INDEX.md", "row 45");
+    let index = "cartridges/brinewick/locations/LOCATION_INDEX.md";
+    let add = vec![call("register_handle", json!({"cartridge_path": "cartridges/brinewick", "index_path": index, "handle": "@old_mill", "aliases": ["mill"]}))];
+    table.tools("AUTHOR", None, add, true).await.unwrap();
+    let look = vec![call("validate_index_spec", json!({"path": index}))];
+    assert_eq!(table.tools("AUTHOR", None, look, false).await.unwrap()["tool_results"][0]["result"]["status"], "ok", "row 54");
+    let secret = vec![call("read_file", json!({"path": ".DM_BLUEPRINT.md"}))];
+    assert_eq!(table.tools("SAVE_READ", Some("c1".into()), secret, false).await.unwrap_err().code, Code::Forbidden, "row 49");
+}
