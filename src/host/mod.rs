@@ -10,6 +10,7 @@ mod mirror;
 mod nodes;
 mod pages;
 mod projects;
+pub mod retention;
 mod roster;
 
 use std::path::{Path, PathBuf};
@@ -110,6 +111,7 @@ impl Host {
         for job in recovered {
             resume(&house, job);
         }
+        retention::start(&house);
         Ok(Host { house, tree, root, mount: None })
     }
 
@@ -169,6 +171,9 @@ impl Drop for Host {
             residents.clear();
         }
         self.root.clear();
+        if let Some(residents) = self.house.residents.get() {
+            residents.move_out();
+        }
         self.house.store.close();
     }
 }
