@@ -10,7 +10,6 @@ mod mirror;
 mod nodes;
 mod pages;
 mod projects;
-pub mod retention;
 mod roster;
 
 use std::path::{Path, PathBuf};
@@ -111,7 +110,6 @@ impl Host {
         for job in recovered {
             resume(&house, job);
         }
-        retention::start(&house);
         Ok(Host { house, tree, root, mount: None })
     }
 
