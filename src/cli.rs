@@ -1,5 +1,6 @@
 //! Words in, exit code out. One file a command; nothing below knows clap.
 
+mod backup;
 mod check;
 mod daemon;
 mod doctor;
@@ -38,6 +39,7 @@ enum Command {
     Unmount(unmount::Unmount),
     Status(status::Status),
     Tool(tool::Tool),
+    Backup(backup::Backup),
     Check(check::Check),
     Doctor(doctor::Doctor),
 }
@@ -76,6 +78,7 @@ pub fn run() -> ExitCode {
         Command::Unmount(it) => it.run(),
         Command::Status(it) => it.run(),
         Command::Tool(it) => it.run(),
+        Command::Backup(it) => it.run(),
         Command::Check(it) => it.run(),
         Command::Doctor(it) => it.run(),
     };

@@ -8,6 +8,7 @@ mod meta;
 mod nodes;
 mod pages;
 mod projects;
+mod tidy;
 mod roster;
 
 use std::path::{Path, PathBuf};
@@ -108,6 +109,7 @@ impl Host {
         for job in recovered {
             resume(&house, job);
         }
+        tidy::now_and_then(&house);
         Ok(Host { house, tree, root, mount: None })
     }
 
