@@ -10,6 +10,7 @@ mod mirror;
 mod nodes;
 mod pages;
 mod projects;
+mod tidy;
 mod roster;
 
 use std::path::{Path, PathBuf};
@@ -110,6 +111,7 @@ impl Host {
         for job in recovered {
             resume(&house, job);
         }
+        tidy::now_and_then(&house);
         Ok(Host { house, tree, root, mount: None })
     }
 
