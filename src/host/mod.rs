@@ -11,6 +11,7 @@ mod nodes;
 mod pages;
 mod projects;
 mod roster;
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,6 +51,7 @@ pub struct Host {
     tree: Tree,
     root: Arc<Listing>,
     mount: Option<Arc<Mount>>,
+    watching: Option<watch::Watching>,
 }
 
 /// What everything in the host is built from.
@@ -110,7 +112,7 @@ impl Host {
         for job in recovered {
             resume(&house, job);
         }
-        Ok(Host { house, tree, root, mount: None })
+        Ok(Host { house, tree, root, mount: None, watching: None })
     }
 
     pub fn tree(&self) -> &Tree {
@@ -124,11 +126,13 @@ impl Host {
         let mount = Arc::new(mount);
         self.house.gate.mounted(mount.clone());
         self.mount = Some(mount.clone());
+        let places = binds::places(&self.house.spec, &self.house.here);
         if binds::may_mount() {
-            for (_, error) in binds::make(&mount, &binds::places(&self.house.spec, &self.house.here)) {
+            for (_, error) in binds::make(&mount, &places) {
                 tracing::warn!(%error, "shown through the mount instead");
             }
         }
+        self.watching = Some(watch::watch(&places, &tell(&self.house)));
         Ok(mount)
     }
 
@@ -171,6 +175,21 @@ impl Drop for Host {
         self.root.clear();
         self.house.store.close();
     }
+}
+
+/// Tells the agents of a project what changed in it.
+fn tell(house: &Arc<House>) -> watch::Tell {
+    let house = Arc::downgrade(house);
+    Arc::new(move |project: &str, path: &str, what| {
+        let Some(house) = house.upgrade() else { return };
+        for (id, profile) in house.roster.all() {
+            if profile.spec.projects.iter().any(|own| own == project)
+                && let Ok(diary) = house.diaries.of(&id)
+            {
+                diary.changed(path, what.clone());
+            }
+        }
+    })
 }
 
 /// The root of the tree.
