@@ -32,6 +32,11 @@ impl Residents {
         Ok(Arc::new(Residents { listing }))
     }
 
+    /// Lets everybody go, with all that they hold.
+    pub fn move_out(&self) {
+        self.listing.clear();
+    }
+
     pub fn directory(self: &Arc<Self>) -> Arc<dyn Dir> {
         self.listing.clone()
     }

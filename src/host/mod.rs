@@ -10,6 +10,7 @@ mod mirror;
 mod nodes;
 mod pages;
 mod projects;
+pub mod retention;
 mod roster;
 mod watch;
 
@@ -112,6 +113,7 @@ impl Host {
         for job in recovered {
             resume(&house, job);
         }
+        retention::start(&house);
         Ok(Host { house, tree, root, mount: None, watching: None })
     }
 
@@ -173,6 +175,9 @@ impl Drop for Host {
             residents.clear();
         }
         self.root.clear();
+        if let Some(residents) = self.house.residents.get() {
+            residents.move_out();
+        }
         self.house.store.close();
     }
 }

@@ -13,6 +13,7 @@ pub mod phases;
 pub mod prompts;
 pub mod search_code;
 mod shared;
+pub mod sub_brains;
 pub mod symbols;
 pub mod terminal;
 pub mod web_search;
@@ -41,6 +42,7 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
         symbols::open::served(world)?,
         phases::open::served(world)?,
         typed(agents::Agents::of(world))?,
+        typed(sub_brains::SubBrains::of(world)?)?,
     ];
     all.extend(hands::programs(&world.house, crate::spec::Scope::Agent)?);
     Ok(all)

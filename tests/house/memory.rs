@@ -38,7 +38,7 @@ fn remember_change_look_at_the_old_version_search_restart_still_there() {
             cross the river
             39
             ["/agents/self/memory/items/plan",3,"cross the river by night and come back"]
-            [11,"/agents/self/memory/items/plan",3]
+            [12,"/agents/self/memory/items/plan",3]
         "#]],
     );
     house.restart();
@@ -76,7 +76,16 @@ fn a_directory_is_a_note() {
         jq -c .result.version ../result.json
         cat idea/content
         "#,
-        expect![[""]],
+        expect![[r#"
+            4
+            fly
+            ! mkdir: cannot create directory 'idea': File exists
+            ! mkdir: cannot create directory 'Idea': Invalid argument
+            ! rm: cannot remove 'idea/content': Operation not permitted
+            ! touch: cannot touch 'idea/new': Operation not permitted
+            ! cat: idea/content: No such file or directory
+            ! rmdir: failed to remove 'idea': No such file or directory
+        "#]],
     );
 }
 
@@ -106,7 +115,27 @@ fn every_refusal_has_its_number_and_its_sentence() {
         say search '{"query":"x","limit":0}'
         ls items/note/versions
         "#,
-        expect![[""]],
+        expect![[r#"
+            true
+            1048576
+            1048576
+            ["already_exists","there is a memory law already; mutate it, or choose another name"]
+            ["forbidden","the memory law is write-protected"]
+            ["conflict","version 9 of note is not the latest: that is version 2"]
+            ["forbidden","the memory law is unevictable"]
+            ["forbidden","/agents/styx/memory/items/law: the memory of styx is not yours"]
+            ["not_found","there is no memory nothing"]
+            ["invalid_payload","\"items/../law\" is not a memory_path: write /agents/self/memory/items/<name>, or …/<name>/versions/<n>"]
+            ["unavailable","no model is there to sum up: give `text`"]
+            ["invalid_payload","limit is 1 to 200"]
+            1
+            2
+            ! bash: line 5: items/law/content: Permission denied
+            ! rmdir: failed to remove 'items/law': Permission denied
+            ! tr: write error: File too large
+            ! cat: write error: Invalid argument
+            ! bash: line 11: items/note/versions/1: Permission denied
+        "#]],
     );
 }
 
@@ -126,7 +155,14 @@ fn a_reader_waits_for_a_change_and_hears_what_left() {
         jq -c '[.event_path, .change]' events/next.json events/next.json
         jq -c '[(.items | map(.memory_path)), (.left | map(.tombstone))]' memory/active.json
         "#,
-        expect![[""]],
+        expect![[r#"
+            ["/agents/charon/memory/items/first",{"memory":"created","version":1}]
+            ["/agents/charon/memory/items/first",{"memory":"changed","version":2}]
+            ["/agents/self/memory/items/first"]
+            ["/agents/charon/memory/items/second",{"memory":"created","version":1}]
+            ["/agents/charon/memory/items/first",{"memory":"evicted","version":2,"tombstone":"note, 9 tokens: one two three four five six"}]
+            [["/agents/self/memory/items/second"],["note, 9 tokens: one two three four five six"]]
+        "#]],
     );
 }
 
@@ -143,6 +179,14 @@ fn words_without_spaces_are_found() {
             jq -c '[.error.code, (.result.results // [] | map(.memory_path))]' result.json
         done
         "#,
-        expect![[""]],
+        expect![[r#"
+            [null,["/agents/self/memory/items/a"]]
+            [null,["/agents/self/memory/items/b"]]
+            [null,["/agents/self/memory/items/a"]]
+            [null,["/agents/self/memory/items/a"]]
+            [null,[]]
+            [null,[]]
+            [null,[]]
+        "#]],
     );
 }
