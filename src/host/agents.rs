@@ -8,6 +8,7 @@ use super::House;
 use crate::error::{Error, Result};
 use crate::events::{self, Diary};
 use crate::jobs;
+use crate::place::Place;
 use crate::policy::{Action, Principal};
 use crate::service::{Desk, Warden, directory};
 use crate::services::{self, World};
@@ -77,7 +78,9 @@ impl Residents {
         for (name, node) in services::rooms(&world)? {
             home = home.with(&name, node);
         }
-        self.listing.put(id, Node::dir(home));
+        let home = Arc::new(home);
+        house.shared.bindings.settle(id, &home, Place::create(&world.home)?)?;
+        self.listing.put(id, Node::Dir(home));
         house.shared.crew.set_alarms(id, &world.spec.wake)?;
         Ok(())
     }

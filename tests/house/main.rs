@@ -17,4 +17,5 @@ mod phases;
 mod prompts;
 mod search_code;
 mod sessions;
+mod web;
 mod workshop;
