@@ -87,7 +87,7 @@ impl State {
         });
         let mut clocks: Vec<Clock> = clocks.collect();
         // A panel of another hand may lack clocks that the cartridge has; they have not begun.
-        for face in world.clocks.iter().filter(|face| panel["clocks"].is_array() && !clocks_has(panel, &face.id)) {
+        for face in world.clocks.iter().filter(|face| !clocks_has(panel, &face.id)) {
             clocks.push(Clock { id: face.id.clone(), segments: face.segments, filled: 0, visible: face.visible });
         }
         let quests = panel["quests"].as_object().into_iter().flatten().map(|(handle, quest)| {

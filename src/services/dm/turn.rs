@@ -294,7 +294,7 @@ fn pages(seat: Seat<'_>, boot: &Boot, state: &State, settled: Option<String>, de
             format!("## Progress\n\n| @handle | quest | stages done | status |\n|---|---|---|---|\n{rows}"),
         )?;
     }
-    if state.turn % 5 == 0 || boot.state.fired != state.fired {
+    if state.turn.is_multiple_of(5) || boot.state.fired != state.fired {
         let levels: String = state.indicators.iter().map(|(name, value)| format!("- {name}: {value}\n")).collect();
         section("WORLD_STATE.md", format!("## Indicators\n\n- turn: {}\n{levels}", state.turn))?;
     }

@@ -124,7 +124,7 @@ fn gain(play: &mut Play<'_>, tier: Tier) -> Result<()> {
     match clock.filter(|_| tier == Tier::Great) {
         Some(clock) => play.effect(&Effect::Tick { clock, by: -1, reason: "a risk that paid".into() })?,
         None if play.out.found.len() == before => {
-            play.out.no_progress = Some("it works, and there was no key clue in it".into())
+            play.out.no_progress = Some("it works, and there was no key clue in it".into());
         }
         None => (),
     }
