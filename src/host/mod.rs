@@ -176,7 +176,7 @@ impl Drop for Host {
         }
         self.root.clear();
         if let Some(residents) = self.house.residents.get() {
-            residents.move_out();
+            residents.let_go();
         }
         self.house.store.close();
     }
