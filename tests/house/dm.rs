@@ -45,7 +45,9 @@ fn the_committed_script_resolves_every_quest_through_the_mount() {
         .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
         .map(|line| format!("printf '%s\\n' \"{}\" > input\n", line.replace('"', "\\\"")))
         .collect();
-    let rest = format!("{moves}jq -r '.quests | to_entries[] | .key + \" \" + .value.status' state.json\njq -c .ok check.json\n");
+    let rest = format!(
+        "{moves}jq -r '.quests | to_entries[] | .key + \" \" + .value.status' state.json\njq -c .ok check.json\n"
+    );
     House::new().check(
         &session(&rest),
         expect![[r#"

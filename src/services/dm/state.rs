@@ -127,7 +127,9 @@ impl State {
         set("clues", json!(self.clues));
         set("seen", json!(self.seen));
         set("fired", json!(self.fired));
-        let quest = |(handle, quest): (&String, &Progress)| (handle.clone(), json!({"stage": quest.stage, "status": quest.status}));
+        let quest = |(handle, quest): (&String, &Progress)| {
+            (handle.clone(), json!({"stage": quest.stage, "status": quest.status}))
+        };
         set("quests", Value::Object(self.quests.iter().map(quest).collect()));
         set("statuses", json!(self.statuses));
         set("foes", json!(self.foes));
@@ -285,7 +287,8 @@ impl State {
             return Ok(Vec::new());
         }
         let reason = if reason.is_empty() { "it goes on" } else { reason };
-        let mut told = vec![Told::Clock(format!("{id} {before}/{1} -> {0}/{1} ({reason})", clock.filled, clock.segments))];
+        let mut told =
+            vec![Told::Clock(format!("{id} {before}/{1} -> {0}/{1} ({reason})", clock.filled, clock.segments))];
         let full = clock.filled == clock.segments;
         let mark = format!("clock {id}");
         if full && !self.fired.contains(&mark) {
@@ -305,7 +308,8 @@ impl State {
         let mut told = Vec::new();
         // A trigger may set off another; each fires at most once in a turn.
         for _ in 0..world.triggers.len() {
-            let due = world.triggers.iter().find(|trigger| !self.fired.contains(&trigger.shown) && self.holds(&trigger.when));
+            let due =
+                world.triggers.iter().find(|trigger| !self.fired.contains(&trigger.shown) && self.holds(&trigger.when));
             let Some(trigger) = due else { break };
             self.fired.push(trigger.shown.clone());
             told.push(Told::Event(trigger.event.clone()));
@@ -321,7 +325,8 @@ impl State {
 
     /// The gate that keeps this place shut, if one does.
     pub fn shut<'a>(&self, place: &str, world: &'a Cartridge) -> Option<&'a super::world::Gate> {
-        let keeps = |gate: &&super::world::Gate| gate.places.iter().any(|own| own == place) && !self.holds(&gate.open_when);
+        let keeps =
+            |gate: &&super::world::Gate| gate.places.iter().any(|own| own == place) && !self.holds(&gate.open_when);
         world.gates.iter().find(keeps)
     }
 }
