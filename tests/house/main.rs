@@ -14,6 +14,7 @@ mod layers;
 mod library;
 mod memory;
 mod phases;
+mod posix;
 mod prompts;
 mod search_code;
 mod sessions;
