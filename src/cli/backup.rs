@@ -5,41 +5,36 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{Failure, Outcome, mount, root};
-use crate::error::Error;
+use super::{Outcome, mount, root};
 use crate::store;
 
-/// Copies the state into a file, consistently, while the host runs.
+/// Copies the state into one file, while it is in use or not.
 #[derive(Args)]
 pub struct Backup {
-    /// Where to; must not be there yet
+    /// The file to make; what was there is replaced once the copy is whole
     file: PathBuf,
-    /// The state directory; that of the one mount, or else the default
+    /// Whose state to copy; that of the one mount there is, or $XDG_STATE_HOME/acheron if absent
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 }
 
 impl Backup {
     pub fn run(self) -> Outcome {
-        let state = match &self.state {
-            Some(state) => state.clone(),
-            None => match running() {
+        let state = match self.state {
+            Some(state) => state,
+            None => match mounted_state() {
                 Some(state) => state,
                 None => mount::default_state()?,
             },
         };
-        if self.file.exists() {
-            let said = format!("{} is there already", self.file.display());
-            return Err(Failure::hint(Error::already_exists(said), "choose another name, or remove it first"));
-        }
         store::backup(&state, &self.file)?;
-        println!("{} holds the state of {}", self.file.display(), state.display());
+        println!("{} is a copy of {}", self.file.display(), state.display());
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// The state directory of the one mount there is.
-fn running() -> Option<PathBuf> {
+/// The state directory of the one mount there is, if it answers.
+fn mounted_state() -> Option<PathBuf> {
     let mountpoint = root::choose(None).ok()?;
-    root::health(&mountpoint)?["state"].as_str().map(PathBuf::from)
+    Some(root::health(&mountpoint)?["state"].as_str()?.into())
 }

@@ -33,7 +33,7 @@ impl Residents {
     }
 
     /// Lets everybody go, with all that they hold.
-    pub fn move_out(&self) {
+    pub fn let_go(&self) {
         self.listing.clear();
     }
 

@@ -10,7 +10,7 @@ mod mirror;
 mod nodes;
 mod pages;
 mod projects;
-pub mod retention;
+mod tidy;
 mod roster;
 mod watch;
 
@@ -113,7 +113,7 @@ impl Host {
         for job in recovered {
             resume(&house, job);
         }
-        retention::start(&house);
+        tidy::now_and_then(&house);
         Ok(Host { house, tree, root, mount: None, watching: None })
     }
 
@@ -176,7 +176,7 @@ impl Drop for Host {
         }
         self.root.clear();
         if let Some(residents) = self.house.residents.get() {
-            residents.move_out();
+            residents.let_go();
         }
         self.house.store.close();
     }

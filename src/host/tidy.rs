@@ -1,0 +1,46 @@
+//! Forgets what is over, now and then, as the mountspec says how much to keep.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use super::House;
+use crate::error::Result;
+use crate::store::{Forgotten, Keep};
+
+const NOW_AND_THEN: Duration = Duration::from_secs(600);
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// Events are smaller than jobs, and one job makes several.
+const EVENTS_A_JOB: u64 = 10;
+
+/// Begins the tidying, which ends with the house.
+pub fn now_and_then(house: &Arc<House>) {
+    let house: Weak<House> = Arc::downgrade(house);
+    tokio::spawn(async move {
+        let mut time = tokio::time::interval(NOW_AND_THEN);
+        loop {
+            time.tick().await;
+            let Some(house) = house.upgrade() else { return };
+            if let Err(error) = tidy(&house).await {
+                tracing::warn!(%error, "what is over could not be forgotten");
+            }
+        }
+    });
+}
+
+/// Forgets once: in the database first, then what the tree shows of it.
+pub async fn tidy(house: &House) -> Result<Forgotten> {
+    let retention = house.spec.retention;
+    let keep = Keep {
+        jobs: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
+        events: retention.jobs.saturating_mul(EVENTS_A_JOB),
+        audit: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
+        before_ms: house.clock.now_ms().saturating_sub(retention.days.saturating_mul(DAY_MS)),
+    };
+    let gone = house.store.tidy(keep).await?;
+    for agent in house.book.agents() {
+        let shelf = house.book.shelf(&agent);
+        gone.jobs.iter().filter(|id| shelf.get(id).is_some()).for_each(|id| shelf.remove(id));
+    }
+    Ok(gone)
+}
