@@ -53,6 +53,7 @@ impl Residents {
     pub fn move_out(&self, house: &House, id: &str) {
         self.listing.take(id);
         house.shared.crew.leave(id);
+        house.shared.shells.leave(id);
         for desk in house.office.desks_of(id) {
             house.office.unseat(id, desk.name());
         }

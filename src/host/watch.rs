@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::{mpsc, Arc};
 use std::time::Duration;
 
 use notify::event::ModifyKind;
@@ -93,7 +93,9 @@ fn directories(root: &Path, device: u64) -> Vec<PathBuf> {
     while next < found.len() && found.len() < MOST {
         let entries = std::fs::read_dir(&found[next]).into_iter().flatten().flatten();
         next += 1;
-        for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != ".git") {
+        for entry in
+            entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != ".git")
+        {
             // A mountpoint has another device than the directory that it stands in; asking it nothing else is safe.
             if found.len() < MOST && device_of(&entry.path()) == Some(device) {
                 found.push(entry.path());
@@ -105,7 +107,7 @@ fn directories(root: &Path, device: u64) -> Vec<PathBuf> {
 
 /// The device of a directory, without waiting for whoever serves it.
 fn device_of(path: &Path) -> Option<u64> {
-    use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
+    use rustix::fs::{makedev, statx, AtFlags, StatxFlags, CWD};
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
     let stat = statx(CWD, path, flags, StatxFlags::TYPE).ok()?;
     Some(makedev(stat.stx_dev_major, stat.stx_dev_minor))
@@ -158,7 +160,9 @@ mod tests {
         let until = |wanted: &str| {
             let mut all = Vec::new();
             while !all.iter().any(|line| line == wanted) {
-                all.push(heard.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("no {wanted} in {all:?}")));
+                all.push(
+                    heard.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("no {wanted} in {all:?}")),
+                );
             }
         };
         std::fs::write(source.path().join("old/a"), "1").unwrap();

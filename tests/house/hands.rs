@@ -375,3 +375,15 @@ fn a_program_of_ones_own_moves_in() {
         "#]],
     );
 }
+
+#[test]
+fn the_node_tells_which_walls_stand() {
+    House::new().check(
+        r#"
+        jq -c '[.sandbox.complete, .binds, (.sandbox.walls | map(.name) | join(" "))]' nodes/local/CAPS.json
+        "#,
+        expect![[r#"
+            [true,"kernel","user pids mounts ipc uts network root processes memory cpu privileges landlock calls"]
+        "#]],
+    );
+}

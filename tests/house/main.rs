@@ -15,6 +15,7 @@ mod library;
 mod memory;
 mod mind;
 mod phases;
+mod posix;
 mod prompts;
 mod search_code;
 mod sessions;
