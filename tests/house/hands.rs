@@ -62,6 +62,7 @@ fn a_process_in_there_is_that_agent_and_sees_its_own_and_nothing_else() {
             home
             lib
             lib64
+            meta
             opt
             proc
             projects
@@ -75,9 +76,9 @@ fn a_process_in_there_is_that_agent_and_sees_its_own_and_nothing_else() {
             charon
             p
 
-            events
-            jobs
-            memory
+            agents
+            chat
+            dm
             cat: /agents/styx/events/status.json: No such file or directory
 
             sent
