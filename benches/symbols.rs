@@ -13,8 +13,8 @@ use acheron::store::Store;
 use serde_json::{Value, json};
 
 const WORDS: [&str; 16] = [
-    "trust", "repair", "drift", "anchor", "memory", "story", "consent", "audit", "signal", "ledger", "doubt", "evidence",
-    "promise", "deadline", "summary", "question",
+    "trust", "repair", "drift", "anchor", "memory", "story", "consent", "audit", "signal", "ledger", "doubt",
+    "evidence", "promise", "deadline", "summary", "question",
 ];
 
 fn symbol(number: usize, count: usize) -> Value {

@@ -1,9 +1,11 @@
 //! Words in, exit code out. One file a command; nothing below knows clap.
 
 mod backup;
+mod chat;
 mod check;
 mod daemon;
 mod doctor;
+mod exec;
 mod mount;
 mod root;
 mod status;
@@ -40,8 +42,10 @@ enum Command {
     Status(status::Status),
     Tool(tool::Tool),
     Backup(backup::Backup),
+    Chat(chat::Chat),
     Check(check::Check),
     Doctor(doctor::Doctor),
+    Exec(exec::Exec),
 }
 
 /// What went wrong, and what to do about it.
@@ -79,8 +83,10 @@ pub fn run() -> ExitCode {
         Command::Status(it) => it.run(),
         Command::Tool(it) => it.run(),
         Command::Backup(it) => it.run(),
+        Command::Chat(it) => it.run(),
         Command::Check(it) => it.run(),
         Command::Doctor(it) => it.run(),
+        Command::Exec(it) => it.run(),
     };
     outcome.unwrap_or_else(|failure| {
         complain(&failure);

@@ -111,6 +111,12 @@ impl History {
         self.state().recent.last().cloned()
     }
 
+    /// Adds what others have used in this agent's name. It is written down with the next turn.
+    pub fn charge(&self, spent: &Spent) {
+        let mut state = self.state();
+        state.total = state.total.plus(spent);
+    }
+
     pub fn total(&self) -> Spent {
         self.state().total
     }

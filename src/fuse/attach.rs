@@ -121,3 +121,34 @@ impl Error {
         Error::new(self.code, format!("{}: {}", path.display(), self.message))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_helper_mounts_what_can_be_taken_away_again_once() {
+        let scratch = tempfile::tempdir().unwrap();
+        let place = scratch.path().canonicalize().unwrap();
+        let there = |source: &str| mountpoint::ours().unwrap().iter().any(|it| it.source == source && it.path == place);
+        let device = match by_helper("acheron-helped", &place) {
+            Ok(device) => device,
+            // Where it is missing, that is what must be said.
+            Err(error) => return assert!(error.message.contains("install fuse3"), "{error}"),
+        };
+        assert!(there("acheron-helped"));
+        detach("acheron-another", &place).unwrap();
+        assert!(there("acheron-helped"));
+        lazily(&place).unwrap();
+        assert!(!there("acheron-helped"));
+        detach("acheron-helped", &place).unwrap();
+        drop(device);
+    }
+
+    #[test]
+    fn where_the_helper_refuses_its_own_words_are_passed_on() {
+        let error = by_helper("acheron-helped", Path::new("/nowhere/at/all")).unwrap_err();
+        let words = ["fusermount3 did not mount: ", "install fuse3"];
+        assert!(words.iter().any(|word| error.message.contains(word)), "{error}");
+    }
+}

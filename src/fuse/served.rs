@@ -68,8 +68,7 @@ impl Served {
         attributes::attributes(ino, node, self.owner)
     }
 
-    /// Answers a request now or, if that cannot be, when it can. `patient`: the caller is willing to wait for something
-    /// to happen. `begun`: something is being done that must not be left half done.
+    /// Answers a request now or, if that cannot be, when it can.
     pub fn answer<T: Send + 'static>(&self, req: &Request, how: How, answer: Answer<T>, reply: impl Tell<T>) {
         let outcome = match answer.looked_at() {
             Answer::Now(outcome) => outcome,
@@ -91,7 +90,9 @@ impl Served {
 /// How a request is to be answered.
 #[derive(Clone, Copy)]
 pub struct How {
+    /// The caller is willing to wait for something to happen.
     pub patient: bool,
+    /// Something is being done that must not be left half done.
     pub begun: bool,
 }
 

@@ -1,10 +1,12 @@
 //! Builds the world from a mountspec, and takes it down in the opposite order. No behaviour of its own.
 
 mod agents;
+pub mod binds;
 mod census;
 mod gate;
 mod library;
 mod meta;
+mod mirror;
 mod nodes;
 mod pages;
 mod projects;
@@ -124,6 +126,11 @@ impl Host {
         let mount = Arc::new(mount);
         self.house.gate.mounted(mount.clone());
         self.mount = Some(mount.clone());
+        if binds::may_mount() {
+            for (_, error) in binds::make(&mount, &binds::places(&self.house.spec, &self.house.here)) {
+                tracing::warn!(%error, "shown through the mount instead");
+            }
+        }
         Ok(mount)
     }
 

@@ -1,22 +1,24 @@
 //! `projects/`: directories of this machine, by name.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::House;
+use super::mirror::{Mirror, Over};
 use crate::spec::Project;
 use crate::vfs::{Listing, Node, pretty, text};
 
 pub fn directory(house: &Arc<House>) -> Listing {
     let listing = Listing::default();
     for (id, project) in &house.spec.projects {
-        listing.put(id, Node::dir(one(id, project)));
+        listing.put(id, Node::dir(one(&house.here, id, project)));
     }
     listing
 }
 
-fn one(id: &str, project: &Project) -> Listing {
+fn one(here: &Path, id: &str, project: &Project) -> Listing {
     let binds: Vec<_> = project
         .binds
         .iter()
@@ -26,4 +28,49 @@ fn one(id: &str, project: &Project) -> Listing {
     Listing::default()
         .file("README.md", text(readme))
         .file("meta.json", text(pretty(&json!({ "project_id": id, "about": project.about, "binds": binds }))))
+        .with("fs", fs(here, project))
+}
+
+/// `fs`: the directories themselves. One that cannot be opened is told of and stays empty.
+fn fs(here: &Path, project: &Project) -> Node {
+    let mut base = None;
+    let places = Listing::default();
+    for (at, bind) in &project.binds {
+        let source = here.join(&bind.path);
+        let mirror = match Mirror::open(&source, bind.read_only) {
+            Ok(mirror) => mirror,
+            Err(error) => {
+                tracing::warn!(%error, "a directory of a project cannot be shown");
+                continue;
+            }
+        };
+        match at.trim_matches('/') {
+            "" => base = Some(mirror),
+            below => put(&places, below, Node::dir(mirror)),
+        }
+    }
+    match base {
+        Some(base) if places.names().is_empty() => Node::dir(base),
+        Some(base) => Node::dir(Over { base, places }),
+        None => Node::dir(places),
+    }
+}
+
+/// Puts a node at `a/b/c`, with plain directories on the way; in what is bound there already, it would not be seen.
+fn put(listing: &Listing, path: &str, node: Node) {
+    match path.split_once('/') {
+        None => listing.put(path, node),
+        Some((first, rest)) => {
+            if listing.names().iter().any(|name| name == first) {
+                tracing::warn!(
+                    path,
+                    "two binds of a project share a directory; the kernel shows both, the file tools the first"
+                );
+                return;
+            }
+            let inner = Listing::default();
+            put(&inner, rest, node);
+            listing.put(first, Node::dir(inner));
+        }
+    }
 }

@@ -23,7 +23,7 @@ pub use ancestry::{Process, Whose, look, whose};
 pub use init::init_main;
 pub use limits::Limits;
 pub use plan::{Bind, Link, Plan, Terminal};
-pub use running::{Running, Streams, probe, program, start};
+pub use running::{Running, Streams, probe, program, start, use_program};
 pub use talk::Ended;
 pub use walls::{Wall, Walls};
 

@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream as Pair;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -44,9 +45,16 @@ pub struct Running {
     ended: Option<Ended>,
 }
 
-/// The program that knows how to be a sandbox: this one, or the one that a test names.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+
+/// The program that knows how to be a sandbox: this one.
 pub fn program() -> PathBuf {
-    std::env::var_os("ACHERON_PROGRAM").map_or_else(|| PathBuf::from("/proc/self/exe"), PathBuf::from)
+    PROGRAM.get().cloned().unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
+}
+
+/// Names another program, where this one does not know how: a test is not the program that it tests.
+pub fn use_program(path: impl Into<PathBuf>) {
+    _ = PROGRAM.set(path.into()); // the first stays
 }
 
 /// Builds the walls and starts the plan's program behind them.

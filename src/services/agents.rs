@@ -59,9 +59,7 @@ pub enum Command {
         wake: Option<Vec<Wake>>,
     },
     /// One agent.
-    Get {
-        agent_id: String,
-    },
+    Get { agent_id: String },
     /// Changes what is given and leaves the rest. A turn under way ends first.
     Update {
         agent_id: String,
@@ -81,16 +79,11 @@ pub enum Command {
         wake: Option<Vec<Wake>>,
     },
     /// New turns wait until it is resumed; the one under way goes on.
-    Pause {
-        agent_id: String,
-    },
-    Resume {
-        agent_id: String,
-    },
+    Pause { agent_id: String },
+    /// Lets a paused agent go on.
+    Resume { agent_id: String },
     /// Cancels its turns, the one under way and those that wait.
-    Stop {
-        agent_id: String,
-    },
+    Stop { agent_id: String },
     /// Takes an agent away that was created here. Those of the mountspec are taken away there.
     Delete {
         agent_id: String,

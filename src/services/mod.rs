@@ -12,6 +12,7 @@ pub mod phases;
 pub mod prompts;
 pub mod search_code;
 mod shared;
+pub mod sub_brains;
 pub mod symbols;
 pub mod terminal;
 pub mod web_search;
@@ -27,7 +28,7 @@ use search_code::SearchCode;
 pub use shared::Shared;
 pub use world::World;
 
-/// Every service of one agent, a line each.
+/// Every service of one agent, a line each, and then the programs of the mountspec.
 pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
     let mut all = vec![
         typed(SearchCode::of(world))?, //
@@ -39,6 +40,7 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
         symbols::open::served(world)?,
         phases::open::served(world)?,
         typed(agents::Agents::of(world))?,
+        typed(sub_brains::SubBrains::of(world)?)?,
     ];
     all.extend(hands::programs(&world.house, crate::spec::Scope::Agent)?);
     Ok(all)

@@ -47,6 +47,7 @@ impl House {
     }
 
     fn start(&mut self) {
+        acheron::sandbox::use_program(env!("CARGO_BIN_EXE_acheron"));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let spec = Spec::check(&self.spec).unwrap_or_else(|faults| panic!("{faults:?}"));
         let (here, state) = (self.here(), self.dir.path().join("state"));

@@ -6,10 +6,10 @@ use crate::common::sources;
 
 /// A crate and the only places that may name it.
 const NAMED_IN: [(&str, &[&str]); 5] = [
-    ("fuser", &["src/fuse/"]),
-    ("reqwest", &["src/http.rs", "src/http/"]),
-    ("rusqlite", &["src/store/"]),
-    ("clap", &["src/cli.rs", "src/cli/"]),
+    ("fuser::", &["src/fuse/"]),
+    ("reqwest::", &["src/http.rs", "src/http/"]),
+    ("rusqlite::", &["src/store/"]),
+    ("clap::", &["src/cli.rs", "src/cli/"]),
     ("redis::", &["src/services/symbols/"]),
 ];
 

@@ -1,5 +1,6 @@
 //! The house as its inhabitants see it: sessions on real mounts.
 
+mod chat;
 mod common;
 mod contracts;
 mod dm;
@@ -7,6 +8,7 @@ mod fuse_files;
 mod fuse_mounts;
 mod fuse_polls;
 mod fuse_waits;
+mod hands;
 mod house;
 mod layers;
 mod library;

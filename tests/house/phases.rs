@@ -70,7 +70,7 @@ fn a_symbol_is_found_changed_and_taken_back() {
             [3,"Trust Repair"]
             [1,"put","catalogue","shipped"]
             [2,"put","operator","shorter"]
-            [3,"undo","operator",""]
+            [3,"undo","operator",null]
         "#]],
     );
 }

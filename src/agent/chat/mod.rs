@@ -113,6 +113,11 @@ impl Chat {
         }
     }
 
+    /// Whether no turn is queued or running.
+    pub fn idle(&self) -> bool {
+        *self.0.busy.borrow() == 0
+    }
+
     /// Queues a turn. It is safe when the answer is there.
     pub fn say(&self, message: Message) -> Answer<Arc<Job>> {
         let text = message.text.trim_end_matches(['\n', '\r']);
@@ -284,7 +289,7 @@ impl Chat {
                 format!("{}\n", text.trim_end_matches('\n')).into()
             }
         };
-        if *self.0.busy.borrow() == 0 {
+        if self.idle() {
             return Answer::ok(word(self));
         }
         let (chat, mut busy) = (self.clone(), self.0.busy.subscribe());

@@ -17,7 +17,7 @@ use crate::contract::Operation;
 use crate::error::{Error, Result};
 use crate::sandbox::Plan;
 use crate::service::{Cx, Service};
-use crate::vfs::{Listing, Node};
+use crate::vfs::{Listing, Node, live, pretty};
 
 /// What is around an agent's programs, asked anew at every start: projects come and go.
 pub type Around = Arc<dyn Fn() -> Result<Surroundings> + Send + Sync>;
@@ -128,7 +128,8 @@ impl Service for Terminal {
     const ABOUT: &'static str = "Runs programs in this agent's sandbox, one at a time or in a shell that stays.\n\n\
         Inside, `/agents/self`, `/projects/<id>/fs` and `/global` are the same as here; there is no network unless the \
         mountspec grants it, and nothing else of the host. An open session is also a directory: `echo ls > \
-        sessions/<id>/input`, `tail -f sessions/<id>/output`.";
+        sessions/<id>/input`, `tail -f sessions/<id>/output`. `sandbox.json` shows what a program here will find around \
+        it; `acheron exec --agent ID -- CMD` puts any program there.";
 
     type Command = Command;
     type Output = Output;
@@ -142,7 +143,9 @@ impl Service for Terminal {
     }
 
     fn files(&self) -> Vec<(String, Node)> {
-        vec![("sessions".to_owned(), Node::Dir(self.sessions.clone()))]
+        let around = self.around.clone();
+        let sandbox = live(move |_| Ok(pretty(&around()?.plan(vec!["sh".to_owned()]))));
+        vec![("sandbox.json".to_owned(), Node::file(sandbox)), ("sessions".to_owned(), Node::Dir(self.sessions.clone()))]
     }
 
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {

@@ -1,0 +1,224 @@
+//! `acheron chat`: a conversation at the terminal, by the same files that everybody else uses.
+
+use std::io::{IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use rustyline::error::ReadlineError;
+use serde_json::Value;
+
+use super::{Outcome, root};
+use crate::error::{Error, Result};
+
+/// Speaks with an agent. /help tells what can be typed besides words; Ctrl-C cancels the turn, Ctrl-D leaves.
+#[derive(Args)]
+pub struct Chat {
+    /// The mount; not needed if there is one
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+    /// Which agent
+    #[arg(long, value_name = "ID", default_value = "self")]
+    agent: String,
+    /// Say this, print the reply alone, and leave
+    #[arg(short, long = "message", value_name = "TEXT")]
+    message: Option<String>,
+}
+
+const HELP: &str = "\
+/help      this page
+/jobs      the last jobs of the agent
+/cancel    cancel every turn that is queued or running
+/quit      leave (Ctrl-D does too)
+Anything else is said to the agent. Ctrl-C while it works cancels the turn.";
+
+/// How often the log of a turn is looked at while it grows.
+const LOOK: Duration = Duration::from_millis(80);
+
+impl Chat {
+    pub fn run(self) -> Outcome {
+        let home = root::choose(self.root.as_deref())?.join("agents").join(&self.agent);
+        if self.agent.contains('/') || !home.join("chat").is_dir() {
+            return Err(Error::not_found(format!("there is no agent `{}` to speak with", self.agent)).into());
+        }
+        let talk = Talk { home, dim: Dim::new() };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let code = match &self.message {
+            Some(text) => runtime.block_on(talk.once(text)),
+            None => runtime.block_on(talk.converse()),
+        };
+        runtime.shutdown_background(); // a read that still waits must not keep the program
+        Ok(code?)
+    }
+}
+
+struct Talk {
+    home: PathBuf,
+    dim: Dim,
+}
+
+impl Talk {
+    async fn once(&self, text: &str) -> Result<ExitCode> {
+        match self.say(text).await? {
+            Ok(reply) => {
+                println!("{}", reply.trim_end_matches('\n'));
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(why) => Err(Error::failed(why)),
+        }
+    }
+
+    async fn converse(&self) -> Result<ExitCode> {
+        let mut editor = rustyline::DefaultEditor::new().map_err(|error| Error::unavailable(error.to_string()))?;
+        let remembered = super::mount::default_state().ok().map(|state| state.join("chat_history"));
+        if let Some(file) = &remembered {
+            _ = editor.load_history(file); // the first time there is none
+        }
+        loop {
+            let line = match editor.readline("> ") {
+                Ok(line) => line,
+                Err(ReadlineError::Interrupted) => continue,
+                Err(ReadlineError::Eof) => break,
+                Err(error) => return Err(Error::failed(error.to_string())),
+            };
+            _ = editor.add_history_entry(&line);
+            match line.trim() {
+                "" => (),
+                "/quit" | "/exit" => break,
+                "/help" => println!("{HELP}"),
+                "/jobs" => print!("{}", jobs(&self.home, 10)?),
+                "/cancel" => println!("{} cancelled", cancel_all(&self.home)?),
+                word if word.starts_with('/') => println!("{word} is not known; /help tells what is"),
+                _ => match self.say(&line).await {
+                    Ok(Ok(reply)) => println!("{}\n", reply.trim_end_matches('\n')),
+                    Ok(Err(why)) => println!("! {why}\n"),
+                    Err(error) => println!("! {error}\n"),
+                },
+            }
+        }
+        if let Some(file) = &remembered {
+            _ = editor.save_history(file);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Says something and waits for the end of the turn, showing on the way what the agent does.
+    async fn say(&self, text: &str) -> Result<Result<String, String>> {
+        let input = self.home.join("chat/control/input");
+        let mut handle = std::fs::OpenOptions::new().read(true).write(true).open(&input).map_err(said(&input))?;
+        handle.write_all(text.as_bytes()).map_err(said(&input))?;
+        // The message is taken when a descriptor is closed; this one stays open for the reply.
+        drop(handle.try_clone()?);
+        let job = find(&self.home, text);
+        let mut reply = tokio::task::spawn_blocking(move || {
+            let mut reply = String::new();
+            handle.read_to_string(&mut reply).map(|_| reply)
+        });
+        let mut shown = 0;
+        let reply = loop {
+            tokio::select! {
+                reply = &mut reply => break reply.map_err(|error| Error::internal(error.to_string()))?.map_err(said(&input))?,
+                _ = tokio::signal::ctrl_c() => match &job {
+                    Some(job) => cancel(&self.home, job)?,
+                    None => _ = cancel_all(&self.home)?,
+                },
+                () = tokio::time::sleep(LOOK) => (),
+            }
+            if let Some(job) = &job {
+                self.dim.follow(&self.home.join("jobs").join(job).join("log.txt"), &mut shown);
+            }
+        };
+        let Some(job) = job else { return Ok(Ok(reply)) };
+        let status = std::fs::read(self.home.join("jobs").join(&job).join("status.json")).unwrap_or_default();
+        let status: Value = serde_json::from_slice(&status).unwrap_or_default();
+        Ok(match status["state"].as_str() {
+            Some("done") | None => Ok(reply),
+            Some(_) => Err(reply.trim_end().to_owned()),
+        })
+    }
+}
+
+/// What an agent does along the way, for people who look at a terminal.
+struct Dim {
+    begin: &'static str,
+    end: &'static str,
+    wanted: bool,
+}
+
+impl Dim {
+    fn new() -> Self {
+        let wanted = std::io::stderr().is_terminal();
+        match wanted && std::env::var_os("NO_COLOR").is_none() {
+            true => Dim { begin: "\x1b[2m", end: "\x1b[0m", wanted },
+            false => Dim { begin: "", end: "", wanted },
+        }
+    }
+
+    /// Shows what a log has beyond what was shown.
+    fn follow(&self, log: &Path, shown: &mut usize) {
+        let Some(bytes) = self.wanted.then(|| std::fs::read(log).ok()).flatten() else { return };
+        let fresh = bytes.get(*shown..).unwrap_or_default();
+        let whole = fresh.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        *shown += whole;
+        for line in String::from_utf8_lossy(&fresh[..whole]).lines() {
+            eprintln!("{}{}{}", self.begin, line.replace(char::is_control, " "), self.end);
+        }
+    }
+}
+
+fn said(path: &Path) -> impl Fn(std::io::Error) -> Error {
+    let path = path.display().to_string();
+    move |error| Error { message: format!("{path}: {error}"), ..Error::from(error) }
+}
+
+/// The ids of the agent's jobs, newest first.
+fn ids(home: &Path) -> Result<Vec<String>> {
+    let names = std::fs::read_dir(home.join("jobs"))?.flatten().map(|entry| entry.file_name());
+    let mut ids: Vec<String> =
+        names.filter_map(|name| name.into_string().ok()).filter(|name| name.starts_with("job-")).collect();
+    ids.sort();
+    ids.reverse();
+    Ok(ids)
+}
+
+fn read_json(file: PathBuf) -> Value {
+    std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+}
+
+/// The turn that this message began. It may have called services since, which are jobs as well.
+fn find(home: &Path, text: &str) -> Option<String> {
+    let wanted = text.trim_end_matches(['\n', '\r']);
+    ids(home).ok()?.into_iter().take(64).find(|id| {
+        let request = read_json(home.join("jobs").join(id).join("request.json"));
+        request["service"] == "chat" && request["arguments"]["input"] == wanted
+    })
+}
+
+fn cancel(home: &Path, job: &str) -> Result<()> {
+    let file = home.join("jobs").join(job).join("control/cancel");
+    std::fs::write(&file, "cancel\n").map_err(said(&file))
+}
+
+fn cancel_all(home: &Path) -> Result<usize> {
+    let mut count = 0;
+    for id in ids(home)?.into_iter().take(256) {
+        let progress = read_json(home.join("jobs").join(&id).join("progress.json"));
+        let alive = matches!(progress["state"].as_str(), Some("queued" | "running"));
+        if alive && progress["service"] == "chat" {
+            cancel(home, &id)?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+fn jobs(home: &Path, most: usize) -> Result<String> {
+    let mut page = String::new();
+    for id in ids(home)?.into_iter().take(most) {
+        let job = read_json(home.join("jobs").join(&id).join("progress.json"));
+        let word = |key: &str| job[key].as_str().unwrap_or_default().to_owned();
+        page.push_str(&format!("{id}  {:<11} {}.{}\n", word("state"), word("service"), word("operation")));
+    }
+    Ok(page)
+}

@@ -1,0 +1,72 @@
+//! `acheron exec`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::{Failure, Outcome, root};
+use crate::error::Error;
+use crate::sandbox::{self, Plan, Streams, Terminal};
+
+/// Runs a program in an agent's sandbox, as that agent.
+///
+/// Inside, the namespace is at the root: /agents/self, /projects, /global. This is how an agent that you already have moves in.
+#[derive(Args)]
+pub struct Exec {
+    /// The mount; the one there is unless told
+    #[arg(long)]
+    root: Option<PathBuf>,
+    /// Whose sandbox
+    #[arg(long)]
+    agent: String,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<String>,
+}
+
+impl Exec {
+    pub fn run(self) -> Outcome {
+        let root = root::choose(self.root.as_deref())?;
+        let mut plan = plan(&root, &self.agent)?;
+        plan.argv = self.command;
+        plan.terminal = Terminal::Shared;
+        for name in ["TERM", "COLORTERM"] {
+            if let Ok(value) = std::env::var(name) {
+                plan.env.insert(name.to_owned(), value);
+            }
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let ended = runtime.block_on(async {
+            let mut running = sandbox::start(&sandbox::program(), &plan, Streams::Inherited).await?;
+            // Ctrl-C at the terminal is the program's; when it ends we end.
+            let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
+            loop {
+                tokio::select! {
+                    ended = running.wait() => return ended,
+                    _ = interrupts.recv() => (),
+                }
+            }
+        })?;
+        Ok(ExitCode::from(u8::try_from(ended.status()).unwrap_or(1)))
+    }
+}
+
+/// The plan that the host itself would start a program of this agent's with.
+fn plan(root: &std::path::Path, agent: &str) -> Result<Plan, Failure> {
+    let agents = root.join("agents");
+    let text = std::fs::read(agents.join(agent).join("terminal/sandbox.json")).map_err(|err| {
+        let known = std::fs::read_dir(&agents).into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let known: Vec<String> = known.map(|name| name.to_string_lossy().into_owned()).filter(|name| name != "self").collect();
+        let error = Error::from(err);
+        match error.code {
+            crate::error::Code::NotFound => Failure::hint(
+                Error::not_found(format!("there is no agent '{agent}' with a terminal")),
+                format!("the agents are {}", known.join(", ")),
+            ),
+            _ => error.into(),
+        }
+    })?;
+    let plan = serde_json::from_slice(&text);
+    Ok(plan.map_err(|err| Error::unavailable(format!("the host's plan cannot be read: {err}")))?)
+}

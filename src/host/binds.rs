@@ -1,0 +1,124 @@
+//! Directories of this machine under `projects/<id>/fs`, as the kernel's own mounts over ours.
+//!
+//! Native speed, and every operation is the real one. Only root may do it; elsewhere the places stay empty directories and
+//! `doctor` says so. They go with the mount that they stand on: whoever detaches that detaches them.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::mount::{MoveMountFlags, OpenTreeFlags};
+
+use crate::error::{Error, Result};
+use crate::fuse::Mount;
+use crate::spec::Spec;
+
+/// One directory and its place in the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// `projects/here/fs/docs`.
+    pub path: PathBuf,
+    pub source: PathBuf,
+    pub read_only: bool,
+}
+
+/// Every bind of the spec, what lies deeper last.
+pub fn places(spec: &Spec, here: &Path) -> Vec<Place> {
+    let mut places = Vec::new();
+    for (id, project) in &spec.projects {
+        for (at, bind) in &project.binds {
+            let below = at.trim_start_matches('/');
+            let path = Path::new("projects").join(id).join("fs").join(below).components().collect();
+            places.push(Place {
+                path,
+                source: here.join(&bind.path).components().collect(),
+                read_only: bind.read_only,
+            });
+        }
+    }
+    places.sort_by_key(|place| place.path.components().count());
+    places
+}
+
+/// Whether this process may mount.
+pub fn may_mount() -> bool {
+    caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_SYS_ADMIN).unwrap_or(false)
+}
+
+/// Mounts every place over the tree. A place that cannot be is told of, and the others are made nevertheless.
+pub fn make(mount: &Mount, places: &[Place]) -> Vec<(Place, Error)> {
+    let mut failed = Vec::new();
+    for place in places {
+        mount.protect(&format!("/{}", place.path.display()));
+        if let Err(error) = one(mount.mountpoint(), place) {
+            failed.push((place.clone(), error));
+        }
+    }
+    failed
+}
+
+fn one(mountpoint: &Path, place: &Place) -> Result<()> {
+    let source = place.source.canonicalize().map_err(|err| told(place, &err.to_string()))?;
+    if source.starts_with(mountpoint) {
+        return Err(told(place, "it lies in the mount itself"));
+    }
+    let io = |err: rustix::io::Errno| told(place, &std::io::Error::from(err).to_string());
+    let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let source = rustix::fs::open(&source, directory, Mode::empty()).map_err(io)?;
+    // Without what is mounted below it: a directory that contains the mountpoint shows an empty one there.
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
+    let tree = rustix::mount::open_tree(&source, c"", flags).map_err(io)?;
+    attributes(tree.as_fd(), place.read_only).map_err(io)?;
+    let root = rustix::fs::open(mountpoint, directory, Mode::empty()).map_err(io)?;
+    let target = below(&root, &place.path).map_err(io)?;
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    rustix::mount::move_mount(&tree, c"", &target, c"", flags).map_err(io)
+}
+
+fn below(root: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    rustix::fs::openat2(root, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty(), resolve)
+}
+
+/// Read-only or not; never devices or set-user-id programs. Private, so that nothing that is mounted there travels.
+fn attributes(tree: BorrowedFd<'_>, read_only: bool) -> rustix::io::Result<()> {
+    let more = if read_only { libc::MOUNT_ATTR_RDONLY } else { 0 };
+    let set = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | more;
+    let wanted = libc::mount_attr { attr_set: set, attr_clr: 0, propagation: libc::MS_PRIVATE, userns_fd: 0 };
+    // SAFETY: the path is a static empty string, the struct lives over the call and its size is its own.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            tree.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH,
+            &raw const wanted,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    let errno = || rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::IO);
+    if answer == 0 { Ok(()) } else { Err(errno()) }
+}
+
+fn told(place: &Place, why: &str) -> Error {
+    Error::unavailable(format!("'{}' cannot be shown as /{}: {why}", place.source.display(), place.path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bind_has_its_place() {
+        let spec = Spec::check(
+            r#"{"layout":"acheron-1","agents":{"a":{}},"projects":{
+                "p":{"binds":{"/docs":{"path":"/srv/docs"},"/":{"path":"src","read_only":false}}}}}"#,
+        )
+        .unwrap();
+        let shown: Vec<String> = places(&spec, Path::new("/here"))
+            .iter()
+            .map(|place| format!("{} {} {}", place.path.display(), place.source.display(), place.read_only))
+            .collect();
+        assert_eq!(shown, ["projects/p/fs /here/src false", "projects/p/fs/docs /srv/docs true"]);
+    }
+}

@@ -1,0 +1,344 @@
+//! A directory of this machine as part of the tree: for the file tools of the host itself, and for the mount where the
+//! kernel does not let us put the directory itself there.
+//!
+//! Every path is resolved below the open root, never across devices, and no link is followed out of it.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::io::Errno;
+
+use crate::error::{Error, Result};
+use crate::vfs::{Answer, Caller, Dir, File, Handle, Kind, Link, Node, Open, Stat};
+
+/// A directory below an open root.
+#[derive(Clone)]
+pub struct Mirror {
+    root: Arc<OwnedFd>,
+    /// Relative to the root; empty for the root itself.
+    path: PathBuf,
+    read_only: bool,
+}
+
+impl Mirror {
+    pub fn open(source: &Path, read_only: bool) -> Result<Mirror> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(source, flags, Mode::empty()).map_err(|err| told(source, err))?;
+        Ok(Mirror { root: Arc::new(root), path: PathBuf::new(), read_only })
+    }
+
+    /// Opens something below the root, however it is called.
+    fn at(&self, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_MAGICLINKS;
+        loop {
+            match rustix::fs::openat2(&*self.root, path, flags | OFlags::CLOEXEC, mode, resolve) {
+                // Something was renamed while the kernel was looking.
+                Err(Errno::AGAIN | Errno::INTR) => (),
+                opened => return opened.map_err(|err| told(path, err)),
+            }
+        }
+    }
+
+    /// The directory itself, for an operation on one of its names.
+    fn here(&self) -> Result<OwnedFd> {
+        self.at(&self.path, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())
+    }
+
+    fn writable(&self, name: &str) -> Result<()> {
+        if self.read_only { Err(Error::read_only(format!("`{name}` lies in a read-only bind"))) } else { Ok(()) }
+    }
+
+    fn node(&self, name: &str, kind: FileType) -> Option<Node> {
+        let path = self.path.join(name);
+        let below = Mirror { path, ..self.clone() };
+        match kind {
+            FileType::Directory => Some(Node::dir(below)),
+            FileType::RegularFile => Some(Node::file(Mirrored(below))),
+            FileType::Symlink => Some(Node::link(Pointer(below))),
+            // Pipes, sockets and devices of the host are not part of the tree.
+            _ => None,
+        }
+    }
+
+    fn stat(&self) -> Result<rustix::fs::Stat> {
+        let held = self.at(&self.path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
+        rustix::fs::fstat(&held).map_err(|err| told(&self.path, err))
+    }
+}
+
+fn modified(stat: &rustix::fs::Stat) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::new(u64::try_from(stat.st_mtime).unwrap_or(0), stat.st_mtime_nsec as u32)
+}
+
+fn told(path: &Path, err: Errno) -> Error {
+    if err == Errno::XDEV {
+        return Error::forbidden(format!("'{}' leads out of what is bound", path.display()));
+    }
+    let error = Error::from(std::io::Error::from(err));
+    Error::new(error.code, format!("{}: {}", path.display(), error.message))
+}
+
+impl Dir for Mirror {
+    fn lookup(&self, name: &str) -> Option<Node> {
+        let held = self.at(&self.path.join(name), OFlags::PATH | OFlags::NOFOLLOW, Mode::empty()).ok()?;
+        self.node(name, FileType::from_raw_mode(rustix::fs::fstat(&held).ok()?.st_mode))
+    }
+
+    fn list(&self) -> Vec<(String, Node)> {
+        let Ok(held) = self.at(&self.path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()) else {
+            return Vec::new();
+        };
+        let mut buffer = Vec::with_capacity(64 << 10);
+        let mut entries = RawDir::new(&held, buffer.spare_capacity_mut());
+        let mut found = Vec::new();
+        while let Some(Ok(entry)) = entries.next() {
+            // What is no text cannot be a name of the tree.
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if matches!(name, "." | "..") {
+                continue;
+            }
+            let node = match entry.file_type() {
+                FileType::Unknown => self.lookup(name),
+                kind => self.node(name, kind),
+            };
+            found.extend(node.map(|node| (name.to_owned(), node)));
+        }
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        found
+    }
+
+    fn modified(&self) -> SystemTime {
+        self.stat().map_or(SystemTime::UNIX_EPOCH, |stat| modified(&stat))
+    }
+
+    fn make_dir(&self, _caller: &Caller, name: &str) -> Result<Node> {
+        self.writable(name)?;
+        rustix::fs::mkdirat(self.here()?, name, Mode::from_raw_mode(0o755))
+            .map_err(|err| told(Path::new(name), err))?;
+        self.lookup(name).ok_or_else(|| Error::not_found(format!("`{name}` is gone already")))
+    }
+
+    fn remove_dir(&self, _caller: &Caller, name: &str) -> Result<()> {
+        self.writable(name)?;
+        rustix::fs::unlinkat(self.here()?, name, AtFlags::REMOVEDIR).map_err(|err| told(Path::new(name), err))
+    }
+
+    fn create(&self, _caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
+        self.writable(name)?;
+        let file = Mirrored(Mirror { path: self.path.join(name), ..self.clone() });
+        let handle = file.opened(how, OFlags::CREATE)?;
+        Ok((Node::file(file), handle))
+    }
+
+    fn remove(&self, _caller: &Caller, name: &str) -> Result<()> {
+        self.writable(name)?;
+        rustix::fs::unlinkat(self.here()?, name, AtFlags::empty()).map_err(|err| told(Path::new(name), err))
+    }
+}
+
+/// A regular file.
+struct Mirrored(Mirror);
+
+impl Mirrored {
+    fn opened(&self, how: Open, more: OFlags) -> Result<Box<dyn Handle>> {
+        if how.write {
+            self.0.writable(&self.0.path.display().to_string())?;
+        }
+        let mut flags = more | OFlags::NOFOLLOW | if how.write { OFlags::RDWR } else { OFlags::RDONLY };
+        flags |= if how.truncate { OFlags::TRUNC } else { OFlags::empty() };
+        let mode = if more.contains(OFlags::CREATE) { Mode::from_raw_mode(0o644) } else { Mode::empty() };
+        let file = std::fs::File::from(self.0.at(&self.0.path, flags, mode)?);
+        Ok(Box::new(Held { file, append: how.append, write: how.write }))
+    }
+}
+
+impl File for Mirrored {
+    fn kind(&self) -> Kind {
+        Kind::Live
+    }
+
+    fn stat(&self) -> Stat {
+        match self.0.stat() {
+            Ok(stat) => Stat { size: u64::try_from(stat.st_size).unwrap_or(0), modified: modified(&stat) },
+            Err(_) => Stat { size: 0, modified: SystemTime::UNIX_EPOCH },
+        }
+    }
+
+    fn mode(&self) -> u16 {
+        let mode = self.0.stat().map_or(0o444, |stat| (stat.st_mode & 0o777) as u16);
+        if self.0.read_only { mode & !0o222 } else { mode }
+    }
+
+    fn open(&self, _caller: &Caller, how: Open) -> Result<Box<dyn Handle>> {
+        self.opened(how, OFlags::empty())
+    }
+}
+
+struct Held {
+    file: std::fs::File,
+    append: bool,
+    write: bool,
+}
+
+impl Handle for Held {
+    fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
+        let mut buffer = vec![0; size];
+        let mut filled = 0;
+        while filled < size {
+            match self.file.read_at(&mut buffer[filled..], offset + filled as u64) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(err) if err.kind() == std::io::ErrorKind::Interrupted => (),
+                Err(err) => return Answer::refuse(err.into()),
+            }
+        }
+        buffer.truncate(filled);
+        Answer::ok(buffer.into())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> Answer<()> {
+        if !self.write {
+            return Answer::refuse(Error::new(
+                crate::error::Code::Os(libc::EBADF),
+                "the file was not opened for writing",
+            ));
+        }
+        let offset = if self.append { self.file.metadata().map_or(offset, |meta| meta.len()) } else { offset };
+        match self.file.write_all_at(data, offset) {
+            Ok(()) => Answer::ok(()),
+            Err(err) => Answer::refuse(err.into()),
+        }
+    }
+
+    fn sync(&self) -> Answer<()> {
+        self.file.sync_all().map_or_else(|err| Answer::refuse(err.into()), Answer::ok)
+    }
+
+    fn truncate(&self, size: u64) -> Result<()> {
+        Ok(self.file.set_len(size)?)
+    }
+}
+
+/// A symbolic link; tells the truth, and whoever follows it is stopped at the root.
+struct Pointer(Mirror);
+
+impl Link for Pointer {
+    fn target(&self, _caller: &Caller) -> Result<String> {
+        let held = self.0.at(&self.0.path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
+        let target = rustix::fs::readlinkat(&held, c"", Vec::new()).map_err(|err| told(&self.0.path, err))?;
+        target.into_string().map_err(|_| Error::invalid("the link's target is no text"))
+    }
+}
+
+/// A directory with places of its own over those of another.
+pub struct Over {
+    pub base: Mirror,
+    pub places: crate::vfs::Listing,
+}
+
+impl Dir for Over {
+    fn lookup(&self, name: &str) -> Option<Node> {
+        self.places.lookup(name).or_else(|| self.base.lookup(name))
+    }
+
+    fn list(&self) -> Vec<(String, Node)> {
+        let mut all = self.base.list();
+        all.retain(|(name, _)| self.places.lookup(name).is_none());
+        all.extend(self.places.list());
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    }
+
+    fn modified(&self) -> SystemTime {
+        self.base.modified()
+    }
+
+    fn make_dir(&self, caller: &Caller, name: &str) -> Result<Node> {
+        self.base.make_dir(caller, name)
+    }
+
+    fn remove_dir(&self, caller: &Caller, name: &str) -> Result<()> {
+        self.base.remove_dir(caller, name)
+    }
+
+    fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
+        self.base.create(caller, name, how)
+    }
+
+    fn remove(&self, caller: &Caller, name: &str) -> Result<()> {
+        self.base.remove(caller, name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Code;
+
+    fn names(dir: &dyn Dir) -> String {
+        dir.list().into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" ")
+    }
+
+    fn dir(node: Option<Node>) -> Arc<dyn Dir> {
+        let Some(Node::Dir(dir)) = node else { panic!("no directory") };
+        dir
+    }
+
+    async fn read(node: Option<Node>) -> Result<String> {
+        let Some(Node::File(file)) = node else { return Err(Error::not_found("no file")) };
+        let handle = file.open(&Caller::operator(), Open::READ)?;
+        Ok(String::from_utf8(handle.read(0, 100).wait().await?.to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn what_is_bound_is_read_and_written_and_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(place.path().join("p/sub")).unwrap();
+        std::fs::write(place.path().join("secret"), "s").unwrap();
+        std::fs::write(place.path().join("p/a"), "one").unwrap();
+        for (name, to) in [("out", "../secret"), ("abs", "/etc/passwd"), ("in", "a"), ("up", "..")] {
+            std::os::unix::fs::symlink(to, place.path().join("p").join(name)).unwrap();
+        }
+        let mirror = Mirror::open(&place.path().join("p"), false).unwrap();
+        let caller = Caller::operator();
+        assert_eq!(names(&mirror), "a abs in out sub up");
+        assert_eq!(read(mirror.lookup("a")).await.unwrap(), "one");
+        let Some(Node::Link(link)) = mirror.lookup("out") else { panic!("no link") };
+        assert_eq!(link.target(&caller).unwrap(), "../secret");
+        assert!(mirror.lookup("..").is_none(), "above the root is nothing");
+        assert!(mirror.lookup("up/secret").is_none() && mirror.lookup("../secret").is_none());
+
+        let sub = dir(mirror.lookup("sub"));
+        let (_, handle) = sub.create(&caller, "new", Open::WRITE).unwrap();
+        handle.write(0, b"hello").wait().await.unwrap();
+        assert_eq!(std::fs::read_to_string(place.path().join("p/sub/new")).unwrap(), "hello");
+        assert_eq!(mirror.remove_dir(&caller, "sub").unwrap_err().code, Code::Os(libc::ENOTEMPTY));
+        sub.remove(&caller, "new").unwrap();
+        mirror.remove_dir(&caller, "sub").unwrap();
+        mirror.make_dir(&caller, "made").unwrap();
+        assert_eq!(mirror.make_dir(&caller, "made").err().unwrap().code, Code::AlreadyExists);
+    }
+
+    #[tokio::test]
+    async fn a_read_only_bind_is_erofs_for_every_change() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::write(place.path().join("a"), "one").unwrap();
+        let mirror = Mirror::open(place.path(), true).unwrap();
+        let caller = Caller::operator();
+        let Some(Node::File(file)) = mirror.lookup("a") else { panic!("no file") };
+        let errors = [
+            file.open(&caller, Open::WRITE).err().unwrap(),
+            mirror.create(&caller, "b", Open::WRITE).err().unwrap(),
+            mirror.make_dir(&caller, "b").err().unwrap(),
+            mirror.remove(&caller, "a").unwrap_err(),
+        ];
+        assert!(errors.iter().all(|err| err.errno() == libc::EROFS), "{errors:?}");
+        assert_eq!(file.mode() & 0o222, 0);
+    }
+}

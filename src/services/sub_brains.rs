@@ -1,0 +1,333 @@
+//! `sub_brains`: kinds of helper that an agent keeps, and helpers at work.
+//!
+//! A helper is an agent of its own, a directory beside its parent's. It may do what its parent may, or less; it has a
+//! share of its parent's budget; it does one task and its reply is the result of the job that started it. How deep and
+//! how many is bounded.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{World, agents};
+use crate::agent::budget::Limits as Budget;
+use crate::agent::chat::Message;
+use crate::agent::crew::limits_of;
+use crate::agent::transcript::Source;
+use crate::contract::Operation;
+use crate::error::{Code, Error, Result};
+use crate::host::{House, Profile};
+use crate::jobs::Job;
+use crate::place::Place;
+use crate::policy::{Principal, Rule};
+use crate::service::{Cx, Service};
+use crate::spec::{Limits, ModelChange, is_id};
+
+const FILE: &str = "sub_brains.json";
+/// Kinds of helper an agent may keep, helpers that may live at once, and parents above a helper.
+const BRAINS: usize = 64;
+const CHILDREN: usize = 8;
+const DEPTH: u32 = 3;
+
+pub struct SubBrains {
+    agent: String,
+    place: Place,
+    house: Weak<House>,
+    brains: Mutex<BTreeMap<String, Brain>>,
+}
+
+/// A kind of helper.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Brain {
+    /// What it is for; it reads this as its own description.
+    pub about: String,
+    /// What it thinks with, where that differs from its parent's model.
+    pub model: Option<ModelChange>,
+    /// At most this; never more than its parent has.
+    pub limits: Option<Limits>,
+    /// What it may not do although its parent may. Rules that allow are refused.
+    pub permissions: Vec<Rule>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
+pub enum Command {
+    /// The kinds of helper there are, and the helpers at work.
+    List {},
+    /// Keeps a kind of helper, or changes it.
+    Upsert {
+        /// `[a-z0-9][a-z0-9_-]{0,31}`
+        brain: String,
+        /// What it is for; it reads this as its own description.
+        about: String,
+        #[serde(default)]
+        model: Option<ModelChange>,
+        #[serde(default)]
+        limits: Option<Limits>,
+        /// Only rules that deny.
+        #[serde(default)]
+        permissions: Vec<Rule>,
+    },
+    /// Forgets a kind of helper. Those at work go on.
+    Delete { brain: String },
+    /// Starts a helper on a task. The job ends with its reply.
+    Spawn {
+        brain: String,
+        /// What it is told.
+        task: String,
+        /// What of the parent's limits it may use.
+        #[serde(default)]
+        budget: Option<Limits>,
+    },
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Output {
+    List { sub_brains: Vec<Listed>, children: Vec<String>, count: usize },
+    Kept { brain: String, updated: bool },
+    Removed { brain: String, removed: bool },
+    Ended(Ended),
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Listed {
+    pub brain: String,
+    #[serde(flatten)]
+    pub kept: Brain,
+}
+
+/// How a helper's task ended.
+#[derive(Serialize, JsonSchema)]
+pub struct Ended {
+    pub agent_id: String,
+    /// The turn, among the jobs of the helper.
+    pub job_id: String,
+    pub reply: String,
+}
+
+impl SubBrains {
+    pub fn of(world: &World) -> Result<SubBrains> {
+        let place = Place::create(&world.home)?;
+        let brains = match place.read(FILE) {
+            Err(error) if error.code == Code::NotFound => BTreeMap::new(),
+            bytes => serde_json::from_slice(&bytes?).map_err(|error| Error::invalid(format!("{FILE}: {error}")))?,
+        };
+        let house = Arc::downgrade(&world.house);
+        Ok(SubBrains { agent: world.agent.clone(), place, house, brains: Mutex::new(brains) })
+    }
+
+    fn brains(&self) -> BTreeMap<String, Brain> {
+        self.brains.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes the kinds of helper; on the disk when this returns.
+    fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Brain>) -> Result<T>) -> Result<T> {
+        let mut held = self.brains.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut brains = held.clone();
+        let done = change(&mut brains)?;
+        let json = serde_json::to_vec_pretty(&brains).map_err(|error| Error::internal(error.to_string()))?;
+        self.place.write(FILE, &json)?;
+        *held = brains;
+        Ok(done)
+    }
+
+    fn upsert(&self, name: String, brain: Brain) -> Result<Output> {
+        if !is_id(&name) || name.len() > 32 {
+            return Err(Error::invalid(format!("`{name}` cannot name a sub-brain: up to 32 of a-z, 0-9, _ and -")));
+        }
+        if brain.permissions.iter().any(|rule| !rule.allow.is_empty()) {
+            return Err(Error::forbidden(
+                "a sub-brain may be given less than its parent, not more: only rules that deny",
+            ));
+        }
+        let updated = self.change(|brains| {
+            if brains.len() >= BRAINS && !brains.contains_key(&name) {
+                return Err(Error::busy(format!("{BRAINS} sub-brains are the most")));
+            }
+            Ok(brains.insert(name.clone(), brain).is_some())
+        })?;
+        Ok(Output::Kept { brain: name, updated })
+    }
+
+    async fn spawn(&self, cx: &Cx, name: &str, task: String, budget: Option<Limits>) -> Result<Output> {
+        let house = self.house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
+        let brain = self.brains().get(name).cloned();
+        let brain =
+            brain.ok_or_else(|| Error::not_found(format!("there is no sub-brain `{name}`; upsert it first")))?;
+        let parent = house.roster.get(&self.agent)?;
+        if parent.depth >= DEPTH {
+            return Err(Error::budget_exceeded(format!("{DEPTH} sub-brains deep is the most")));
+        }
+        make_room(&house, &self.agent)?;
+        let id = name_of(&self.agent, name, cx.job_id());
+        let total = house.shared.crew.chat(&self.agent)?.mind().limits();
+        let profile = child(&self.agent, &parent, &brain, budget, &total)?;
+        agents::admit(&house, &id, profile)?;
+        cx.log(&format!("{id} has begun"));
+        cx.progress(json!({"agent_id": id}));
+        let chat = house.shared.crew.chat(&id)?;
+        let from = Principal::Agent(self.agent.clone());
+        let job = chat.say(Message { source: Source::Task(self.agent.clone()), text: task, from }).wait().await?;
+        // A spawn that is cancelled takes its helper's turn along.
+        let turn = Ending(job.clone());
+        let now = job.end().await;
+        drop(turn);
+        if let Ok(parent) = house.shared.crew.chat(&self.agent) {
+            parent.mind().history.charge(&chat.mind().history.total());
+        }
+        match now.outcome.as_deref() {
+            Some(Ok(reply)) => {
+                let reply = reply.as_str().map_or_else(|| reply.to_string(), str::to_owned);
+                Ok(Output::Ended(Ended { agent_id: id, job_id: job.id.clone(), reply }))
+            }
+            Some(Err(error)) => Err(Error::new(error.code, format!("{id}: {error}"))),
+            None => Err(Error::internal(format!("{id} ended without an outcome"))),
+        }
+    }
+}
+
+/// Cancels a turn when whoever waits for it is gone; one that has ended does not mind.
+struct Ending(Arc<Job>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if !self.0.settled() {
+            self.0.cancel.cancel();
+        }
+    }
+}
+
+/// Takes away helpers that have ended, if there are too many; refuses if all are at work.
+fn make_room(house: &Arc<House>, parent: &str) -> Result<()> {
+    let all = house.roster.all();
+    let children: Vec<&String> =
+        all.iter().filter(|(_, child)| child.parent.as_deref() == Some(parent)).map(|(id, _)| id).collect();
+    let mut over = (children.len() + 1).saturating_sub(CHILDREN);
+    for id in children {
+        if over == 0 {
+            break;
+        }
+        let idle = house.shared.crew.chat(id).is_ok_and(|chat| chat.idle());
+        let childless = !all.values().any(|other| other.parent.as_ref() == Some(id));
+        if idle && childless {
+            agents::remove(house, id, true)?;
+            over -= 1;
+        }
+    }
+    match over {
+        0 => Ok(()),
+        _ => Err(Error::busy(format!("{CHILDREN} sub-brains are at work already"))),
+    }
+}
+
+/// A name that no other helper has: the job that starts it is its own.
+fn name_of(parent: &str, brain: &str, job_id: &str) -> String {
+    let tail: String = job_id.chars().rev().filter(char::is_ascii_alphanumeric).take(8).collect();
+    let parent: String = parent.chars().take(64 - brain.len() - tail.len() - 2).collect();
+    format!("{parent}-{brain}-{tail}")
+}
+
+/// The profile of a helper: its parent's, with less. Pure.
+fn child(agent: &str, parent: &Profile, brain: &Brain, budget: Option<Limits>, left: &Budget) -> Result<Profile> {
+    let mut spec = parent.spec.clone();
+    spec.about = brain.about.clone();
+    spec.wake = Vec::new();
+    spec.permissions.extend(brain.permissions.iter().cloned());
+    if let Some(model) = &brain.model {
+        spec.model = model.clone();
+    }
+    let shares = [Some(spec.limits), brain.limits, budget];
+    let bound = shares.iter().flatten().fold(*left, |bound, share| bound.and(&limits_of(share)));
+    let (Some(rounds), Some(tokens), Some(seconds)) = (bound.rounds, bound.tokens, bound.seconds) else {
+        return Err(Error::internal("a turn without limits"));
+    };
+    if rounds == 0 || tokens == 0 || seconds == 0 {
+        return Err(Error::budget_exceeded(format!("{agent} has nothing left to give")));
+    }
+    let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
+    spec.limits = Limits { rounds, tokens, seconds, money: bound.money };
+    let (parent, depth) = (Some(agent.to_owned()), parent.depth + 1);
+    Ok(Profile { name: String::new(), spec, created: true, parent, depth, paused: false })
+}
+
+#[async_trait]
+impl Service for SubBrains {
+    const NAME: &'static str = "sub_brains";
+    const ABOUT: &'static str =
+        "Helpers that an agent starts on tasks of their own, with a share of its rights and budget.";
+    type Command = Command;
+    type Output = Output;
+
+    fn operations() -> Vec<Operation> {
+        let upsert = json!({"brain": "scout", "about": "Looks things up and reports in one paragraph."});
+        vec![
+            Operation::read("list").example(json!({})),
+            Operation::write("upsert").example(upsert).idempotent(),
+            Operation::write("delete").example(json!({"brain": "scout"})).idempotent(),
+            Operation::execute("spawn")
+                .example(json!({"brain": "scout", "task": "What is in the README of this project?"}))
+                .gives::<Ended>()
+                .deadline(std::time::Duration::from_secs(24 * 3600)),
+        ]
+    }
+
+    async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
+        match command {
+            Command::List {} => {
+                let sub_brains: Vec<_> =
+                    self.brains().into_iter().map(|(brain, kept)| Listed { brain, kept }).collect();
+                let all = self.house.upgrade().map(|house| house.roster.all()).unwrap_or_default();
+                let mine = all.into_iter().filter(|(_, child)| child.parent.as_ref() == Some(&self.agent));
+                let children = mine.map(|(id, _)| id).collect();
+                Ok(Output::List { count: sub_brains.len(), sub_brains, children })
+            }
+            Command::Upsert { brain, about, model, limits, permissions } => {
+                self.upsert(brain, Brain { about, model, limits, permissions })
+            }
+            Command::Delete { brain } => {
+                let removed = self.change(|brains| Ok(brains.remove(&brain).is_some()))?;
+                Ok(Output::Removed { brain, removed })
+            }
+            Command::Spawn { brain, task, budget } => self.spawn(cx, &brain, task, budget).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Action;
+
+    fn limits(rounds: u32) -> Limits {
+        Limits { rounds, ..Limits::default() }
+    }
+
+    #[test]
+    fn a_helper_has_its_parents_rights_or_less_and_the_smallest_budget() {
+        let mut parent = Profile { depth: 1, ..Profile::default() };
+        parent.spec.projects = vec!["here".into()];
+        parent.spec.permissions = vec![Rule::deny(&[Action::Read], "/projects/here/fs/secret/**")];
+        let deny = Rule::deny(&[Action::Invoke], "/agents/self/terminal/**");
+        let brain = Brain { limits: Some(limits(10)), permissions: vec![deny.clone()], ..Brain::default() };
+        let left = Budget { rounds: Some(7), tokens: Some(500), ..Budget::default() };
+        let made = child("ada", &parent, &brain, Some(limits(9)), &left).unwrap();
+        assert_eq!((made.spec.limits.rounds, made.spec.limits.tokens), (7, 500));
+        assert_eq!((made.parent.as_deref(), made.depth), (Some("ada"), 2));
+        assert_eq!(made.spec.permissions, [parent.spec.permissions[0].clone(), deny]);
+        let nothing = Budget { tokens: Some(0), ..left };
+        assert_eq!(child("ada", &parent, &brain, None, &nothing).unwrap_err().code, Code::BudgetExceeded);
+    }
+
+    #[test]
+    fn a_helpers_name_is_an_id() {
+        for (parent, brain) in [("ada", "scout"), (&*"a".repeat(64), &*"b".repeat(32))] {
+            let name = name_of(parent, brain, "job-0192d0c0-0000-7000-8000-00000abcdef1");
+            assert!(is_id(&name) && name.ends_with("1fedcba0"), "{name}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Conversations on a real mount: what a person types and sees.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::house::House;
+
+/// A mountspec whose one agent answers from `script.ndjson`, beside the files of the project.
+fn scripted(lines: &[Value]) -> House {
+    let spec = json!({"layout": "acheron-1", "model": {"kind": "script", "name": "script.ndjson"},
+        "agents": {"charon": {"projects": ["here"]}}, "projects": {"here": {"binds": {"/": {"path": "."}}}}});
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    House::prepared(&spec.to_string(), |here| std::fs::write(here.join("script.ndjson"), text).unwrap())
+}
+
+fn call(name: &str, arguments: Value) -> Value {
+    json!({"answer": {"tool_calls": [{"name": name, "arguments": arguments}]}})
+}
+
+fn reply(text: &str) -> Value {
+    call("file_write", json!({"path": "agents/self/chat/control/reply", "content": text}))
+}
+
+#[test]
+fn the_guide_answers_without_a_key() {
+    House::new().check(
+        r#"
+        cd agents/self/chat
+        echo hi > control/input; head -1 latest.txt
+        exec 3<>control/input; echo 'how do I connect a model?' >&3; head -1 <&3; exec 3>&-
+        echo 'remember that the ferry leaves at "nine"' > control/input; cat latest.txt | cut -c1-62
+        turn=$(jq -r .job_id status.json)
+        jq -r .tags[0] ../memory/items/*/meta.json | grep -qx "$turn" && cat ../memory/items/*/content; echo
+        echo 'what do you know about the ferry?' > control/input; head -1 latest.txt
+        echo 'what services are there?' > control/input; grep -c '^- `' latest.txt > /dev/null && echo listed
+        jq -r '[.seq, .input, (.error == null)] | @csv' history.ndjson
+        "#,
+        expect![[r#"
+            Hello! I am the guide of this tree: a script, not a language model, so that everything works before you have a key. Try
+            I am a script, not a language model: I match patterns and know a handful of answers.
+            I shall remember that. It is now a file, agents/self/memory/it
+            the ferry leaves at "nine"
+            From memory: the ferry leaves at "nine"
+            listed
+            1,"hi",true
+            2,"how do I connect a model?",true
+            3,"remember that the ferry leaves at ""nine""",true
+            4,"what do you know about the ferry?",true
+            5,"what services are there?",true
+        "#]],
+    );
+}
+
+#[test]
+fn messages_queue_and_a_refusal_has_its_sentence() {
+    let wait = call("file_read", json!({"path": "agents/self/events/sources/user/go.json"}));
+    scripted(&[wait, reply("one"), reply("two")]).check(
+        r#"
+        cd agents/self/chat
+        echo first > control/input
+        echo second > control/input
+        jq -c '[.state, .queued]' status.json | grep -c queued\\\|running
+        echo no > control/reply || jq -r .error.message status.json
+        echo '{"event_type":"user","parameter":"go"}' > ../events/control/signal.json
+        cat latest.txt
+        jq -r .reply history.ndjson
+        cat ../jobs/last/result.txt
+        printf ' \n' > control/input
+        echo x > ../jobs/last/control/cancel
+        "#,
+        expect![[r#"
+            1
+            only charon itself writes its reply; speak to it by control/input
+            two
+            one
+            two
+            two
+            ! bash: line 6: control/reply: Permission denied
+        "#]],
+    );
+}
+
+#[test]
+fn an_outside_program_serves_the_turns_of_an_external_agent() {
+    let spec = json!({"layout": "acheron-1", "model": {"kind": "external"}, "agents": {"charon": {}}});
+    House::of(&spec.to_string()).check(
+        r#"
+        cd agents/self
+        exec 3<>events/control/wait.json
+        echo '{"paths":["/agents/self/chat/control/input"],"timeout_ms":60000}' >&3
+        echo 'two and two?' > chat/control/input
+        head -1 <&3 | jq -r .chat.input
+        until [ "$(jq -r .state chat/status.json)" = running ]; do :; done
+        cat chat/control/input
+        echo four > chat/control/reply
+        cat chat/latest.txt
+        "#,
+        expect![[r#"
+            two and two?
+            two and two?
+            four
+        "#]],
+    );
+}
+
+#[test]
+fn an_agent_is_a_directory_as_soon_as_it_was_created() {
+    let mut house = House::new();
+    house.check(
+        r#"
+        cd agents/self/agents
+        invoke() { exec 3<>control/$1.json; echo "$2" >&3; jq -c '.error.message // .result | if type == "object" then [.agent_id, .state, .deleted] else . end' <&3; exec 3>&-; }
+        invoke create '{"agent_id":"ada","about":"Counts."}'
+        ls -d ../../ada/chat ../../ada/memory
+        echo hi > ../../ada/chat/control/input; head -c 5 ../../ada/chat/latest.txt; echo
+        invoke create '{"agent_id":"ada"}'
+        invoke create '{"agent_id":"self"}'
+        invoke create '{"agent_id":"../x"}'
+        invoke pause '{"agent_id":"ada"}'
+        invoke delete '{"agent_id":"charon"}'
+        "#,
+        expect![[r#"
+            ["ada","idle",null]
+            ../../ada/chat
+            ../../ada/memory
+            Hello
+            "there is an agent `ada` already"
+            "`self` cannot be an agent's id: up to 64 of a-z, 0-9, _ and -, a letter or digit first, and not self"
+            "`../x` cannot be an agent's id: up to 64 of a-z, 0-9, _ and -, a letter or digit first, and not self"
+            ["ada","paused",null]
+            "charon stands in the mountspec; take it out there"
+        "#]],
+    );
+    house.restart();
+    house.check(
+        r#"
+        cd agents/self/agents
+        invoke() { exec 3<>control/$1.json; echo "$2" >&3; jq -c '.result | [.agent_id, .state, .deleted]' <&3; exec 3>&-; }
+        invoke get '{"agent_id":"ada"}'
+        jq -r .input ../../ada/chat/history.ndjson
+        invoke delete '{"agent_id":"ada","purge":true}'
+        ls ../..
+        "#,
+        expect![[r#"
+            ["ada","paused",null]
+            hi
+            ["ada",null,true]
+            charon
+            self
+        "#]],
+    );
+    assert!(!house.state().join("agents/ada").exists());
+}
