@@ -1,7 +1,7 @@
 //! Words in, exit code out. One file a command; nothing below knows clap.
 
-mod backup;
 mod chat;
+mod backup;
 mod check;
 mod daemon;
 mod doctor;
@@ -41,8 +41,8 @@ enum Command {
     Unmount(unmount::Unmount),
     Status(status::Status),
     Tool(tool::Tool),
-    Backup(backup::Backup),
     Chat(chat::Chat),
+    Backup(backup::Backup),
     Check(check::Check),
     Doctor(doctor::Doctor),
     Exec(exec::Exec),
@@ -82,8 +82,8 @@ pub fn run() -> ExitCode {
         Command::Unmount(it) => it.run(),
         Command::Status(it) => it.run(),
         Command::Tool(it) => it.run(),
-        Command::Backup(it) => it.run(),
         Command::Chat(it) => it.run(),
+        Command::Backup(it) => it.run(),
         Command::Check(it) => it.run(),
         Command::Doctor(it) => it.run(),
         Command::Exec(it) => it.run(),

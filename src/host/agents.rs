@@ -8,6 +8,7 @@ use super::House;
 use crate::error::{Error, Result};
 use crate::events::{self, Diary};
 use crate::jobs;
+use crate::place::Place;
 use crate::policy::{Action, Principal};
 use crate::service::{Desk, Warden, directory};
 use crate::services::{self, World};
@@ -31,6 +32,11 @@ impl Residents {
         Ok(Arc::new(Residents { listing }))
     }
 
+    /// Lets everybody go, with all that they hold.
+    pub fn let_go(&self) {
+        self.listing.clear();
+    }
+
     pub fn directory(self: &Arc<Self>) -> Arc<dyn Dir> {
         self.listing.clone()
     }
@@ -47,6 +53,7 @@ impl Residents {
     pub fn move_out(&self, house: &House, id: &str) {
         self.listing.take(id);
         house.shared.crew.leave(id);
+        house.shared.shells.leave(id);
         for desk in house.office.desks_of(id) {
             house.office.unseat(id, desk.name());
         }
@@ -72,7 +79,9 @@ impl Residents {
         for (name, node) in services::rooms(&world)? {
             home = home.with(&name, node);
         }
-        self.listing.put(id, Node::dir(home));
+        let home = Arc::new(home);
+        house.shared.bindings.settle(id, &home, Place::create(&world.home)?)?;
+        self.listing.put(id, Node::Dir(home));
         house.shared.crew.set_alarms(id, &world.spec.wake)?;
         Ok(())
     }

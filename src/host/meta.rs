@@ -8,11 +8,12 @@ use super::House;
 use crate::vfs::{Listing, live, pretty, text};
 
 pub fn directory(house: &Arc<House>) -> Listing {
-    let (healthy, counted) = (house.clone(), house.clone());
+    let (healthy, counted, bound) = (house.clone(), house.clone(), house.clone());
     Listing::default()
         .file("protocol.json", text(pretty(&protocol())))
         .file("health.json", live(move |_| Ok(pretty(&health(&healthy)))))
         .file("metrics.json", live(move |_| Ok(pretty(&metrics(&counted)))))
+        .file("ns", live(move |_| Ok(bound.shared.bindings.ns().into())))
 }
 
 fn protocol() -> Value {

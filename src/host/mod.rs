@@ -12,6 +12,7 @@ mod pages;
 mod projects;
 mod tidy;
 mod roster;
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,6 +52,7 @@ pub struct Host {
     tree: Tree,
     root: Arc<Listing>,
     mount: Option<Arc<Mount>>,
+    watching: Option<watch::Watching>,
 }
 
 /// What everything in the host is built from.
@@ -112,7 +114,7 @@ impl Host {
             resume(&house, job);
         }
         tidy::now_and_then(&house);
-        Ok(Host { house, tree, root, mount: None })
+        Ok(Host { house, tree, root, mount: None, watching: None })
     }
 
     pub fn tree(&self) -> &Tree {
@@ -126,11 +128,13 @@ impl Host {
         let mount = Arc::new(mount);
         self.house.gate.mounted(mount.clone());
         self.mount = Some(mount.clone());
+        let places = binds::places(&self.house.spec, &self.house.here);
         if binds::may_mount() {
-            for (_, error) in binds::make(&mount, &binds::places(&self.house.spec, &self.house.here)) {
+            for (_, error) in binds::make(&mount, &places) {
                 tracing::warn!(%error, "shown through the mount instead");
             }
         }
+        self.watching = Some(watch::watch(&places, &tell(&self.house)));
         Ok(mount)
     }
 
@@ -171,8 +175,26 @@ impl Drop for Host {
             residents.clear();
         }
         self.root.clear();
+        if let Some(residents) = self.house.residents.get() {
+            residents.let_go();
+        }
         self.house.store.close();
     }
+}
+
+/// Tells the agents of a project what changed in it.
+fn tell(house: &Arc<House>) -> watch::Tell {
+    let house = Arc::downgrade(house);
+    Arc::new(move |project: &str, path: &str, what| {
+        let Some(house) = house.upgrade() else { return };
+        for (id, profile) in house.roster.all() {
+            if profile.spec.projects.iter().any(|own| own == project)
+                && let Ok(diary) = house.diaries.of(&id)
+            {
+                diary.changed(path, what.clone());
+            }
+        }
+    })
 }
 
 /// The root of the tree.

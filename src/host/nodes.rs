@@ -5,11 +5,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::House;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::sandbox;
 use crate::service::{self, Desk};
 use crate::services::hands;
 use crate::spec::Scope;
-use crate::vfs::{Listing, live, pretty, text};
+use crate::vfs::{Answer, Listing, Shown, live, pretty, text};
 
 /// Under whose name the shared services have their desks; no agent can be called so.
 pub const NODE: &str = "nodes/local";
@@ -31,13 +32,33 @@ pub fn directory(house: &Arc<House>) -> Result<Listing> {
     }
     Ok(Listing::default()
         .file("README.md", text(README))
-        .file("CAPS.json", text(pretty(&caps())))
+        .file("CAPS.json", capable(house))
         .file("STATUS.json", live(move |_| Ok(pretty(&super::meta::health(&status)))))
         .dir("services", services))
 }
 
-fn caps() -> Value {
+/// What this machine can. Its sandbox is tried out when somebody asks for the first time.
+fn capable(house: &Arc<House>) -> Shown {
+    let (runtime, tried) = (house.office.runtime.clone(), Arc::new(tokio::sync::OnceCell::new()));
+    Shown::fetched(move |_| {
+        let tried = tried.clone();
+        // Processes are started by the runtime, not by whoever reads.
+        let trying = runtime.spawn(async move {
+            let walls = async { sandbox::probe(&sandbox::program()).await };
+            pretty(&caps(tried.get_or_init(|| walls).await))
+        });
+        Answer::soon(async move { trying.await.map_err(|err| Error::internal(err.to_string())) })
+    })
+}
+
+fn caps(walls: &Result<sandbox::Walls>) -> Value {
+    let sandbox = match walls {
+        Ok(walls) => json!({ "complete": walls.missing().next().is_none(), "walls": walls }),
+        Err(error) => json!({ "complete": false, "walls": [], "error": error }),
+    };
     json!({
+        "sandbox": sandbox,
+        "binds": if super::binds::may_mount() { "kernel" } else { "mirrored" },
         "node_id": "local",
         "layout": crate::spec::LAYOUT,
         "version": env!("CARGO_PKG_VERSION"),

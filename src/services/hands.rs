@@ -6,16 +6,19 @@ use super::World;
 use super::external::Program;
 use super::terminal::{Project, Surroundings, Terminal};
 use super::web_search::{Off, WebSearch};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::host::House;
 use crate::http::{Http, Patience};
+use crate::policy::{self, Principal};
 use crate::sandbox;
 use crate::service::{Serve, typed};
 use crate::spec::Scope;
 
 /// What programs of `agent` find around them.
 pub fn surroundings(house: &House, agent: &str) -> Result<Surroundings> {
-    let spec = house.spec.agents.get(agent).ok_or_else(|| Error::not_found(format!("there is no agent `{agent}`")))?;
+    let spec = house.roster.get(agent)?.spec;
+    let (policy, principal) = (house.gate.policy(), Principal::Agent(agent.to_owned()));
+    let seen = |name: &&str| policy::sees(&policy, &principal, &format!("/{name}"));
     let mut projects = Vec::new();
     for id in &spec.projects {
         for (at, bind) in house.spec.projects.get(id).iter().flat_map(|project| &project.binds) {
@@ -30,6 +33,7 @@ pub fn surroundings(house: &House, agent: &str) -> Result<Surroundings> {
     Ok(Surroundings {
         agent: agent.to_owned(),
         mount: house.gate.mount().map(|mount| mount.mountpoint().to_owned()),
+        shared: ["global", "meta", "nodes"].iter().filter(|name| seen(name)).map(|name| (*name).to_owned()).collect(),
         projects,
         network: house.spec.sandbox.network.iter().any(|name| name == agent),
         unconfined: house.spec.sandbox.allow_unconfined,

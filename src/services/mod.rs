@@ -8,6 +8,7 @@ pub mod dm;
 pub mod external;
 pub mod hands;
 pub mod memory;
+pub mod mounts;
 pub mod phases;
 pub mod prompts;
 pub mod search_code;
@@ -37,6 +38,7 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
         prompts::served(world)?,
         hands::terminal(world)?,
         hands::web_search(world)?,
+        typed(mounts::Mounts::new(&world.agent, world.house.shared.bindings.clone()))?,
         symbols::open::served(world)?,
         phases::open::served(world)?,
         typed(agents::Agents::of(world))?,

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::mounts::Bindings;
 use super::prompts::Library;
+use super::prompts::watch::{Watch, watch};
 use super::symbols;
 use super::symbols::shelf::Shelf;
-use super::prompts::watch::{Watch, watch};
 use super::terminal::Shells;
 use crate::agent::crew::Crew;
 use crate::clock::Clock;
@@ -20,6 +21,7 @@ pub struct Shared {
     pub symbols: Arc<Shelf>,
     /// Reloads the prompts as long as it is held.
     _watch: Option<Watch>,
+    pub bindings: Arc<Bindings>,
     /// The sessions of all terminals.
     pub shells: Arc<Shells>,
 }
@@ -33,8 +35,8 @@ impl Shared {
             tracing::warn!(%error, "edits of prompts are not noticed");
             None
         });
-        let crew = Arc::new(Crew::new(here, Box::new(|name| std::env::var(name).ok()), None));
+        let crew = Arc::new(Crew::new(here, Box::new(|name| std::env::var(name).ok())));
         let symbols = symbols::open::open(&spec.symbols, store)?;
-        Ok(Shared { crew, prompts, symbols, _watch: watch, shells: Arc::default() })
+        Ok(Shared { crew, prompts, symbols, _watch: watch, bindings: Arc::default(), shells: Arc::default() })
     }
 }

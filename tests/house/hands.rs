@@ -63,7 +63,6 @@ fn a_process_in_there_is_that_agent_and_sees_its_own_and_nothing_else() {
             lib
             lib64
             meta
-            nodes
             opt
             proc
             projects
@@ -77,9 +76,9 @@ fn a_process_in_there_is_that_agent_and_sees_its_own_and_nothing_else() {
             charon
             p
 
-            events
-            jobs
-            memory
+            agents
+            chat
+            dm
             cat: /agents/styx/events/status.json: No such file or directory
 
             sent
@@ -227,7 +226,27 @@ fn a_program_is_a_service() {
         jq -c .error result.json
         jq -c '.[] | select(.service_id == "almanac" or .service_id == "tally") | [.service_id, .scope]' ../services/SERVICES.json
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            CAPS.json
+            OPS.json
+            PERMISSIONS.json
+            README.md
+            SCHEMA.json
+            control
+            result.json
+            status.json
+            {"date":"2026-11-16","weekday":"Monday","day_of_year":320,"moon":"first quarter"}
+            asked for day
+            ["Wednesday","Thursday","Friday"]
+            {"done":2,"of":3}
+            {"code":"invalid_payload","message":"'yesterday' is no day: Invalid isoformat string: 'yesterday'"}
+            {"code":"invalid_payload","message":"day: unknown key \"txt\"; did you mean text?"}
+            {"endings":{"py":1,"rs":1,"sh":1,"txt":1}}
+            {"code":"not_found","message":"there is no directory /nowhere"}
+            ["tally","agent_namespace"]
+            ["almanac","node"]
+            ! bash: line 12: echo: write error: Invalid argument
+        "#]],
     );
 }
 
@@ -251,6 +270,121 @@ fn a_program_that_breaks_its_promise_is_a_failed_job() {
         run 'env | grep -c ACHERON'
         run 'ls /agents | wc -l'
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            7
+            {"code":"execution_failed","message":"the answer of odd is not what it promised: must be a whole number, not a string"}
+            {"code":"execution_failed","message":"the answer of odd is not one JSON value: expected ident at line 1 column 2"}
+            {"code":"execution_failed","message":"odd ended with exit code 2: broken"}
+            {"code":"execution_failed","message":"odd was ended by signal 9"}
+            3
+            2
+        "#]],
+    );
+}
+
+#[test]
+fn a_name_of_ones_own_leads_elsewhere() {
+    let mut house = House::of(WRITABLE);
+    house.check(
+        r#"
+        cd agents/charon/mounts
+        echo '{"bind_path":"/agents/self/work","target_path":"/projects/p/fs"}' > control/bind.json
+        jq -c .result result.json
+        cat ../work/notes.txt
+        ls .. | grep work
+        echo '{"path":"/agents/self/work/notes.txt"}' > control/resolve.json
+        jq -c .result result.json
+        for b in /agents/styx/x:/global /agents/self/memory:/global /agents/self/x:/agents/styx /agents/self/x:/agents/self; do
+            jq -cn --arg b "$b" '($b / ":") as [$p, $t] | {bind_path: $p, target_path: $t}' > control/bind.json
+            jq -c '[.error.code, .error.message]' result.json
+        done
+        cat ../../../meta/ns
+        "#,
+        expect![[r#"
+            {"binds":[{"bind_path":"/agents/charon/work","target_path":"/projects/p/fs"}]}
+            a note
+            work
+            {"path":"/agents/charon/work/notes.txt","resolved_path":"/projects/p/fs/notes.txt","matched":true}
+            ["invalid_payload","`/agents/styx/x` cannot be bound: a bind_path is a new name in your own directory, /agents/self/<name>"]
+            ["already_exists","/agents/charon/memory is there already, and not a binding"]
+            ["not_found","there is no `/agents/styx`"]
+            ["invalid_payload","`/agents/charon/x` lies in `/agents/charon`: a walk there would never end"]
+            {"op":"bind","arguments":{"bind_path":"/agents/charon/work","target_path":"/projects/p/fs"}}
+        "#]],
+    );
+    house.restart();
+    house.check(
+        r#"
+        cat agents/charon/work/notes.txt
+        echo '{"bind_path":"/agents/self/work"}' > agents/charon/mounts/control/unbind.json
+        jq -c .result agents/charon/mounts/result.json
+        ls agents/charon | grep -c work
+        "#,
+        expect![[r#"
+            a note
+            {"binds":[]}
+            0
+        "#]],
+    );
+}
+
+#[test]
+fn a_change_from_outside_is_an_event() {
+    let house = House::of(WRITABLE);
+    let here = house.here();
+    house.check(
+        &format!(
+            r#"
+        cd agents/charon/events
+        echo '{{"paths":["/projects/p/fs/new.txt"],"timeout_ms":60000}}' > control/wait.json
+        echo x > {}/new.txt
+        jq -c '[.event_path, .change.what]' next.json
+        "#,
+            here.display()
+        ),
+        expect![[r#"
+            ["/projects/p/fs/new.txt","created"]
+        "#]],
+    );
+}
+
+#[test]
+fn a_program_of_ones_own_moves_in() {
+    let house = House::of(WRITABLE);
+    let acheron = env!("CARGO_BIN_EXE_acheron");
+    house.check(
+        &format!(
+            r#"
+        {acheron} exec --root . --agent charon -- sh -c 'pwd; readlink /agents/self; ls /agents; cat notes.txt; exit 3'
+        echo $?
+        echo over | {acheron} exec --root . --agent charon cat
+        {acheron} exec --root . --agent nobody -- true
+        echo $?
+        "#
+        ),
+        expect![[r#"
+            /projects/p/fs
+            charon
+            charon
+            self
+            a note
+            3
+            over
+            1
+            ! error: there is no agent 'nobody' with a terminal
+            ! hint: the agents are charon, styx
+        "#]],
+    );
+}
+
+#[test]
+fn the_node_tells_which_walls_stand() {
+    House::new().check(
+        r#"
+        jq -c '[.sandbox.complete, .binds, (.sandbox.walls | map(.name) | join(" "))]' nodes/local/CAPS.json
+        "#,
+        expect![[r#"
+            [true,"kernel","user pids mounts ipc uts network root processes memory cpu privileges landlock calls"]
+        "#]],
     );
 }

@@ -8,8 +8,8 @@ use super::init::{self, Answers};
 use super::json::render as print;
 use super::shelf::{Files, Shelf, need};
 use super::state::State;
-use super::turn::{Seat, turn};
 use super::tools::Call;
+use super::turn::{Seat, turn};
 use super::{boot, hotstart, json, render, session, tools};
 use crate::error::{Error, Result};
 
@@ -17,8 +17,14 @@ use crate::error::{Error, Result};
 #[serde(tag = "act", rename_all = "snake_case")]
 pub enum Act {
     /// The first of all: the template, bound to a cartridge.
-    New { cartridge: String, version_lock: String, seed: u64 },
-    Init { answers: Box<Answers> },
+    New {
+        cartridge: String,
+        version_lock: String,
+        seed: u64,
+    },
+    Init {
+        answers: Box<Answers>,
+    },
     Turn {
         input: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +34,10 @@ pub enum Act {
     Undo,
     Rebuild,
     /// Tools that change the campaign; all of them, or none.
-    Tools { role: String, calls: Vec<Call> },
+    Tools {
+        role: String,
+        calls: Vec<Call>,
+    },
 }
 
 /// One line of `journal.ndjson`.
@@ -110,8 +119,10 @@ fn undo(seat: Seat<'_>) -> Result<Done> {
 
 /// The panel, made again from the sessions. Where it said otherwise, the session gets the note.
 fn rebuild(seat: Seat<'_>) -> Result<Done> {
-    let told = boot::told(seat.shelf)?.ok_or_else(|| Error::not_found("no session tells of a state to rebuild from"))?;
-    let before = json::read("STATE_PANEL.json", &seat.shelf.read("STATE_PANEL.json")?.unwrap_or_else(|| "{}".into())).unwrap_or_else(|_| json!({}));
+    let told =
+        boot::told(seat.shelf)?.ok_or_else(|| Error::not_found("no session tells of a state to rebuild from"))?;
+    let before = json::read("STATE_PANEL.json", &seat.shelf.read("STATE_PANEL.json")?.unwrap_or_else(|| "{}".into()))
+        .unwrap_or_else(|_| json!({}));
     let conflicts = session::conflicts(&before, &told);
     let mut panel = before.clone();
     for (key, value) in told.as_object().into_iter().flatten() {

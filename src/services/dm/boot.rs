@@ -12,7 +12,8 @@ use super::{json, md};
 use crate::error::{Error, Result};
 
 pub const BOOTSTRAP: &str = "sessions/session_0000_bootstrap.md";
-const PREFERENCES: [&str; 7] = ["STYLE", "DIFFICULTY", "RULES", "PACING", "COMBAT_FREQ", "MYSTERY_VS_ACTION", "LINES_VEILS"];
+const PREFERENCES: [&str; 7] =
+    ["STYLE", "DIFFICULTY", "RULES", "PACING", "COMBAT_FREQ", "MYSTERY_VS_ACTION", "LINES_VEILS"];
 
 /// What a turn begins with.
 #[derive(Clone, Debug)]
@@ -40,7 +41,8 @@ pub fn current(shelf: &dyn Shelf) -> Result<String> {
 
 /// The preference of that name in `PLAYER_PROFILE.md`.
 fn preference<'a>(profile: &'a str, key: &str) -> &'a str {
-    let line = profile.lines().find_map(|line| line.trim().trim_start_matches("- ").strip_prefix(key)?.strip_prefix('='));
+    let line =
+        profile.lines().find_map(|line| line.trim().trim_start_matches("- ").strip_prefix(key)?.strip_prefix('='));
     line.map(str::trim).unwrap_or("-")
 }
 
@@ -92,10 +94,17 @@ impl Boot {
     /// At most twelve lines.
     pub fn summary(&self, world: &Cartridge) -> String {
         let state = &self.state;
-        let list = |entries: Vec<String>| if entries.is_empty() { "-".to_owned() } else { md::clip(&entries.join(" · "), 160) };
+        let list = |entries: Vec<String>| {
+            if entries.is_empty() { "-".to_owned() } else { md::clip(&entries.join(" · "), 160) }
+        };
         let levels = state.indicators.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        let clocks = state.clocks.iter().map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments)).collect();
-        let quests = state.quests.iter().filter(|(_, quest)| quest.status == "active").map(|(handle, _)| world.name(handle).to_owned());
+        let clocks =
+            state.clocks.iter().map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments)).collect();
+        let quests = state
+            .quests
+            .iter()
+            .filter(|(_, quest)| quest.status == "active")
+            .map(|(handle, _)| world.name(handle).to_owned());
         let people = super::hud::people(state, world).map(|npc| npc.name.clone()).collect();
         let last = session::turns(&self.snapshot).pop().unwrap_or_default();
         let decision = last.lines().next().unwrap_or("-").trim_start_matches(['#', ' ']).to_owned();

@@ -196,9 +196,11 @@ mod tests {
         assert_eq!(Advantage::settle(2, 1), Advantage::Normal);
         assert_eq!(Advantage::settle(2, 0), Advantage::Advantage);
         assert_eq!(Advantage::settle(0, 3), Advantage::Disadvantage);
-        let both = Ask { modifiers: vec![("prepared".into(), 2), ("pressure".into(), -2)], ..ask(12, 0, Advantage::Normal) };
+        let both =
+            Ask { modifiers: vec![("prepared".into(), 2), ("pressure".into(), -2)], ..ask(12, 0, Advantage::Normal) };
         assert_eq!(throw(&both, &mut Dice::loaded(&[9])).modifier, 0);
-        let dcs: Vec<i32> = ["easy", "standard", "hard", "extreme"].map(|name| Difficulty::named(name).unwrap().dc()).into();
+        let dcs: Vec<i32> =
+            ["easy", "standard", "hard", "extreme"].map(|name| Difficulty::named(name).unwrap().dc()).into();
         assert_eq!(dcs, [8, 12, 16, 20]);
         assert!(Advantage::named("lucky").unwrap_err().message.contains("normal|advantage|disadvantage"));
         assert_eq!(throw(&ask(12, 1, Advantage::Normal), &mut Dice::loaded(&[11])).formula, "d20(11)+1=12 vs DC 12");

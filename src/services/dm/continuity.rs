@@ -44,15 +44,27 @@ pub fn check(shelf: &dyn Shelf, world: &Cartridge) -> Result<Report> {
         Ok(json::read(path, &text).unwrap_or(Value::Null))
     };
     let (panel, pack, objects) = (read("STATE_PANEL.json")?, read("HOT_PACK.json")?, read("OBJECT_INDEX.json")?);
-    let time = session::field(&last, "In-world time").unwrap_or("-");
+    // A correction or a patch has no hour of its own: the last Decision that has one counts.
+    let time =
+        session::turns(&text).into_iter().rev().find_map(|turn| session::field(turn, "In-world time")).unwrap_or("-");
     let agrees = pack["context"]["t"] == time && pack["context"]["loc"] == panel["location"];
-    find("hot_pack", (!agrees && !last.is_empty()).then(|| format!("the last Decision is at {time}, the pack at {}", pack["context"]["t"])));
+    find(
+        "hot_pack",
+        (!agrees && !last.is_empty())
+            .then(|| format!("the last Decision is at {time}, the pack at {}", pack["context"]["t"])),
+    );
     let told = boot::told(shelf)?;
     let conflicts = told.map(|told| session::conflicts(&panel, &told)).unwrap_or_default();
     find("state_panel", conflicts.first().cloned());
-    let listed = |key: &str, handle: &Value| objects[key].as_array().is_some_and(|rows| rows.iter().any(|row| row["handle"] == *handle));
+    let listed = |key: &str, handle: &Value| {
+        objects[key].as_array().is_some_and(|rows| rows.iter().any(|row| row["handle"] == *handle))
+    };
     let played = panel["turn"].as_u64().unwrap_or(0) > 0;
-    find("object_index", (played && !listed("locations", &panel["location"])).then(|| format!("{} is not in the index", panel["location"])));
+    find(
+        "object_index",
+        (played && !listed("locations", &panel["location"]))
+            .then(|| format!("{} is not in the index", panel["location"])),
+    );
     let world_state = shelf.read("WORLD_STATE.md")?.unwrap_or_default();
     let kept = md::field(&world_state, "turn").and_then(|turn| turn.parse::<u64>().ok()).unwrap_or(0);
     let age = panel["turn"].as_u64().unwrap_or(0).saturating_sub(kept);

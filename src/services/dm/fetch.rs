@@ -73,7 +73,8 @@ pub fn fetch(found: &Move, refs: &[String], here: &str, quests: &[String], world
             out.risk_flags.push(path.clone());
         }
     }
-    let spoken = |kind: Kind| refs.iter().filter_map(move |own| world.object(own)).filter(move |object| object.kind == kind);
+    let spoken =
+        |kind: Kind| refs.iter().filter_map(move |own| world.object(own)).filter(move |object| object.kind == kind);
     let place = world.object(here).into_iter().chain(spoken(Kind::Loc));
     let quest = quests.iter().filter_map(|own| world.object(own));
     let wanted = place.chain(spoken(Kind::Npc)).chain(spoken(Kind::Quest)).chain(quest);
@@ -96,7 +97,8 @@ pub fn fetch(found: &Move, refs: &[String], here: &str, quests: &[String], world
 /// Takes at most `limit` snippets of one file, the lines that speak most of the move first.
 fn take(path: &str, text: Option<&String>, anchor: &str, words: &str, limit: usize, out: &mut Fetched) {
     let room = SNIPPETS - out.snippets.len();
-    let Some(text) = text.filter(|_| room > 0 && out.opened.len() < FILES && !out.opened.iter().any(|own| own == path)) else {
+    let Some(text) = text.filter(|_| room > 0 && out.opened.len() < FILES && !out.opened.iter().any(|own| own == path))
+    else {
         return;
     };
     out.opened.push(path.to_owned());
@@ -146,7 +148,11 @@ mod tests {
             hard_secrets: vec![],
         };
         let mut world = Cartridge {
-            objects: vec![object(Kind::Loc, "@here", "l.md"), object(Kind::Npc, "@elias", "n.md"), object(Kind::Quest, "@quest", "q.md")],
+            objects: vec![
+                object(Kind::Loc, "@here", "l.md"),
+                object(Kind::Npc, "@elias", "n.md"),
+                object(Kind::Quest, "@quest", "q.md"),
+            ],
             routes: load::routes("- [LOOK] -> a.md, b.md\n[ASK]-> .DM_SECRETS.md\n", ""),
             ..Cartridge::default()
         };

@@ -9,8 +9,18 @@ use super::{boot, json};
 use crate::error::Result;
 
 /// The words that a load may say of its own.
-const LABELS: [&str; 10] =
-    ["Load Summary", "time", "place", "character", "indicators", "quests", "timers", "next", "last turn", "not recorded / requires player action"];
+const LABELS: [&str; 10] = [
+    "Load Summary",
+    "time",
+    "place",
+    "character",
+    "indicators",
+    "quests",
+    "timers",
+    "next",
+    "last turn",
+    "not recorded / requires player action",
+];
 
 pub struct Loaded {
     pub summary: String,
@@ -44,8 +54,12 @@ pub fn load(shelf: &dyn Shelf) -> Result<Loaded> {
         let entries: Vec<&str> = context[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if entries.is_empty() { gap() } else { entries.join("; ") }
     };
-    let levels: Vec<String> =
-        context["indicators"].as_object().into_iter().flatten().map(|(name, value)| format!("{name} {value}")).collect();
+    let levels: Vec<String> = context["indicators"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| format!("{name} {value}"))
+        .collect();
     let last = session::turns(&snapshot).pop().unwrap_or_default();
     let decision = session::field(last, "Resolution").map_or_else(gap, str::to_owned);
     let lines = [
@@ -94,7 +108,10 @@ mod tests {
     fn rows_116_and_117_a_load_says_only_what_is_recorded() {
         let (snapshot, pack) = ("- Resolution: the gate is open", r#"{"context": {"t": "day 1, 08:10"}}"#);
         assert_eq!(new_facts("the gate is shut", snapshot, pack), ["the gate is shut"], "row 116");
-        assert!(new_facts("Load Summary\ntime: day 1, 08:10\nlast turn: the gate is open\n", snapshot, pack).is_empty(), "row 117");
+        assert!(
+            new_facts("Load Summary\ntime: day 1, 08:10\nlast turn: the gate is open\n", snapshot, pack).is_empty(),
+            "row 117"
+        );
         assert_eq!(new_facts("time: day 2, 08:10", snapshot, pack).len(), 1);
     }
 }

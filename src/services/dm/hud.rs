@@ -30,19 +30,24 @@ pub fn exits<'a>(state: &'a State, world: &'a Cartridge) -> impl Iterator<Item =
 
 /// The people who are here.
 pub fn people<'a>(state: &'a State, world: &'a Cartridge) -> impl Iterator<Item = &'a Object> {
-    world.of(Kind::Npc).filter(|npc| npc.field("location") == state.location && state.status(world, &npc.handle) == "active")
+    world
+        .of(Kind::Npc)
+        .filter(|npc| npc.field("location") == state.location && state.status(world, &npc.handle) == "active")
 }
 
 /// What lies here in plain sight and is not yet carried.
 pub fn things<'a>(state: &'a State, world: &'a Cartridge) -> impl Iterator<Item = &'a Object> {
     world.of(Kind::Item).filter(|item| {
-        item.field("at") == state.location && state.status(world, &item.handle) == "active" && !state.inventory.contains(&item.handle)
+        item.field("at") == state.location
+            && state.status(world, &item.handle) == "active"
+            && !state.inventory.contains(&item.handle)
     })
 }
 
 pub fn entries(state: &State, world: &Cartridge) -> Vec<Entry> {
     let carried = world.of(Kind::Item).filter(|item| state.inventory.contains(&item.handle));
-    let quests = world.of(Kind::Quest).filter(|quest| state.quests.get(&quest.handle).is_some_and(|own| own.status == "active"));
+    let quests =
+        world.of(Kind::Quest).filter(|quest| state.quests.get(&quest.handle).is_some_and(|own| own.status == "active"));
     let sides: Vec<&str> = people(state, world).map(|npc| npc.field("affiliation")).collect();
     let factions = world.of(Kind::Faction).filter(|faction| sides.contains(&faction.handle.as_str()));
     let mut out = numbered(exits(state, world));
@@ -70,8 +75,12 @@ pub fn bindings(entries: &[Entry]) -> BTreeMap<String, String> {
 /// At most ten lines: where and when, how one stands, then a line for each kind.
 pub fn render(state: &State, world: &Cartridge, entries: &[Entry]) -> String {
     let levels: Vec<String> = state.indicators.iter().map(|(name, value)| format!("{name} {value}")).collect();
-    let clocks: Vec<String> =
-        state.clocks.iter().filter(|clock| clock.visible).map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments)).collect();
+    let clocks: Vec<String> = state
+        .clocks
+        .iter()
+        .filter(|clock| clock.visible)
+        .map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments))
+        .collect();
     let mut lines = vec![
         format!("{} · {} · HP {}", state.time, world.name(&state.location), state.hp),
         clip(&levels.iter().chain(&clocks).cloned().collect::<Vec<_>>().join(" · "), 200),

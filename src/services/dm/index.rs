@@ -90,7 +90,8 @@ pub fn register(text: &str, own: &str, aliases: &[String]) -> Result<String> {
     let own = handle(own)?;
     let mapping = md::section(text, "Handle Mapping")
         .ok_or_else(|| Error::invalid("the index has no section \"Handle Mapping\""))?;
-    let taken = |name: &str| mapping.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '@')).any(|word| word == name);
+    let taken =
+        |name: &str| mapping.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '@')).any(|word| word == name);
     if taken(&own) {
         return Err(Error::already_exists(format!("{own} is in the index")));
     }

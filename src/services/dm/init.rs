@@ -49,9 +49,35 @@ pub struct Answers {
 const PRESETS: [(&str, &str, [&str; 6]); 5] = [
     ("Easy Narrative", "轻松叙事", ["gentle, light", "easy", "narrative first", "fast", "low", "action"]),
     ("Standard Adventure", "标准冒险", ["epic, bright", "standard", "compromise", "medium", "medium", "balanced"]),
-    ("Hardcore Realistic", "硬核写实", ["realistic, high pressure", "hardcore", "rules first", "slow", "low but lethal", "action, strong consequences"]),
-    ("Mystery Investigation", "悬疑调查", ["realistic, suspense", "standard", "compromise", "medium", "low", "investigation first"]),
-    ("Religious Horror", "宗教恐怖", ["horror, religion, omens", "standard to hardcore", "compromise", "slow", "low", "horror and investigation first"]),
+    (
+        "Hardcore Realistic",
+        "硬核写实",
+        [
+            "realistic, high pressure",
+            "hardcore",
+            "rules first",
+            "slow",
+            "low but lethal",
+            "action, strong consequences",
+        ],
+    ),
+    (
+        "Mystery Investigation",
+        "悬疑调查",
+        ["realistic, suspense", "standard", "compromise", "medium", "low", "investigation first"],
+    ),
+    (
+        "Religious Horror",
+        "宗教恐怖",
+        [
+            "horror, religion, omens",
+            "standard to hardcore",
+            "compromise",
+            "slow",
+            "low",
+            "horror and investigation first",
+        ],
+    ),
 ];
 
 /// The questions of step A to C.
@@ -79,7 +105,8 @@ fn slug(text: &str) -> String {
 fn dated(text: &str) -> Option<()> {
     let parts: Vec<&str> = text.split('-').collect();
     let [year, month, day] = parts.as_slice() else { return None };
-    let digits = [year.len(), month.len(), day.len()] == [4, 2, 2] && text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    let digits =
+        [year.len(), month.len(), day.len()] == [4, 2, 2] && text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
     let (year, month, day): (u32, u32, u32) = (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let last = match month {
@@ -102,13 +129,21 @@ impl Answers {
         let preset = match self.preset.trim() {
             "" => None,
             name => {
-                let found = PRESETS.iter().find(|(english, chinese, _)| english.eq_ignore_ascii_case(name) || *chinese == name);
+                let found =
+                    PRESETS.iter().find(|(english, chinese, _)| english.eq_ignore_ascii_case(name) || *chinese == name);
                 let names: Vec<&str> = PRESETS.iter().map(|(english, ..)| *english).collect();
-                let unknown = || Error::invalid(format!("unknown preset: {} (expected one of: {})", md::clip(name, 40), names.join(", ")));
+                let unknown = || {
+                    Error::invalid(format!(
+                        "unknown preset: {} (expected one of: {})",
+                        md::clip(name, 40),
+                        names.join(", ")
+                    ))
+                };
                 Some(found.ok_or_else(unknown)?)
             }
         };
-        let own = [&self.style, &self.difficulty, &self.rules, &self.pacing, &self.combat_freq, &self.mystery_vs_action];
+        let own =
+            [&self.style, &self.difficulty, &self.rules, &self.pacing, &self.combat_freq, &self.mystery_vs_action];
         if preset.is_none() && own.iter().all(|text| text.trim().is_empty()) {
             return Err(Error::invalid("no preferences provided; give a preset, or style, difficulty and the rest"));
         }
@@ -116,7 +151,8 @@ impl Answers {
         let mut out: Vec<(&str, String)> = Vec::new();
         for (at, key) in keys.into_iter().enumerate() {
             let given = line(own[at]);
-            let value = if given.is_empty() { preset.map_or("-", |(_, _, values)| values[at]).to_owned() } else { given };
+            let value =
+                if given.is_empty() { preset.map_or("-", |(_, _, values)| values[at]).to_owned() } else { given };
             out.push((key, value));
         }
         let veils = line(&self.lines_veils);
@@ -126,7 +162,8 @@ impl Answers {
 
     fn modifiers(&self) -> Value {
         let words = refs::normal(&self.pc_strengths);
-        let strong = |names: &[&str]| if names.iter().any(|name| words.split(' ').any(|word| word == *name)) { 3 } else { 1 };
+        let strong =
+            |names: &[&str]| if names.iter().any(|name| words.split(' ').any(|word| word == *name)) { 3 } else { 1 };
         json!({
             "str": strong(&["str", "strong", "strength"]), "dex": strong(&["dex", "quick", "nimble", "stealth"]),
             "int": strong(&["int", "clever", "observant", "learned"]), "will": strong(&["will", "stubborn", "faith"]),
@@ -139,7 +176,12 @@ impl Answers {
 pub fn summary(answers: &Answers, shelf: &dyn Shelf, world: &Cartridge, at: &str) -> Result<String> {
     init(answers, shelf, world, at)?;
     let preferences: Vec<String> = answers.preferences()?.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    Ok(format!("[Initialize] to confirm\n{}\n{} · {}\n", preferences.join("\n"), line(&answers.pc_name), line(&answers.pc_archetype)))
+    Ok(format!(
+        "[Initialize] to confirm\n{}\n{} · {}\n",
+        preferences.join("\n"),
+        line(&answers.pc_name),
+        line(&answers.pc_archetype)
+    ))
 }
 
 /// Every product of the initialisation, or the first thing that is wrong.
@@ -152,7 +194,8 @@ pub fn init(answers: &Answers, shelf: &dyn Shelf, world: &Cartridge, at: &str) -
         return Err(Error::invalid("missing PC fields; give pc_name"));
     }
     let date = if answers.date.is_empty() { at.get(..10).unwrap_or(at) } else { &answers.date };
-    dated(date).ok_or_else(|| Error::invalid(format!("invalid --date (expected YYYY-MM-DD): {}", md::clip(date, 20))))?;
+    dated(date)
+        .ok_or_else(|| Error::invalid(format!("invalid --date (expected YYYY-MM-DD): {}", md::clip(date, 20))))?;
     let preferences = answers.preferences()?;
     let own = slug(if answers.slug.is_empty() { &name } else { &answers.slug });
     let session = format!("sessions/session_{date}_{own}.md");
@@ -167,7 +210,12 @@ pub fn init(answers: &Answers, shelf: &dyn Shelf, world: &Cartridge, at: &str) -
     let style = preferences.iter().find(|(key, _)| *key == "STYLE").map(|(_, value)| value.clone()).unwrap_or_default();
     let around = Around { pc: name.clone(), style, hooks: menu::hooks(&state, world), last: hook.clone() };
     let mut hot = json::read("HOT_PACK.json", &need(shelf, "HOT_PACK.json")?)?;
-    let key_npcs: Vec<String> = world.of(Kind::Npc).filter(|npc| npc.field("important") == "yes").map(|npc| npc.handle.clone()).take(8).collect();
+    let key_npcs: Vec<String> = world
+        .of(Kind::Npc)
+        .filter(|npc| npc.field("important") == "yes")
+        .map(|npc| npc.handle.clone())
+        .take(8)
+        .collect();
     hot["spine"] = json!(world.spine);
     hot["key_npcs"] = json!(key_npcs);
     hot["theme"] = json!(if world.theme.is_empty() { "-" } else { &world.theme });
@@ -188,7 +236,8 @@ pub fn init(answers: &Answers, shelf: &dyn Shelf, world: &Cartridge, at: &str) -
     }
     .render();
     let text = format!("# Session {date} · {name}\n\n{decision}");
-    let beats: Vec<&str> = world.quests.iter().filter(|quest| quest.main).map(|quest| world.name(&quest.handle)).collect();
+    let beats: Vec<&str> =
+        world.quests.iter().filter(|quest| quest.main).map(|quest| world.name(&quest.handle)).collect();
     let mainline = json!({"mainline": beats, "next_beat": around.hooks, "key_npcs": key_npcs});
     let profile: String = preferences.iter().map(|(key, value)| format!("- {key}={value}\n")).collect();
     let entries = hud::entries(&state, world);
@@ -204,7 +253,10 @@ pub fn init(answers: &Answers, shelf: &dyn Shelf, world: &Cartridge, at: &str) -
         (".DM_PLANNER.md", planner(world)),
         (&session::snapshot_path(&session), session::snapshot(&text)),
         (&session::compressed_path(&session), session::COMPRESSED.to_owned()),
-        ("sessions/SESSION_INDEX.md", format!("# Sessions\n\n- newest snapshot: {}\n", session::snapshot_path(&session))),
+        (
+            "sessions/SESSION_INDEX.md",
+            format!("# Sessions\n\n- newest snapshot: {}\n", session::snapshot_path(&session)),
+        ),
         (".kernel/hud.json", print(&json!(entries))),
         (".kernel/menu.json", print(&json!(menu::build(&state, world, &[])))),
         (".kernel/output.md", format!("[Initialize] {name} stands at {}. {hook}\n", world.name(&state.location))),
@@ -217,7 +269,8 @@ fn start(answers: &Answers, world: &Cartridge) -> Result<String> {
     if matches!(wanted.as_str(), "" | "-") {
         return Ok(if world.start.is_empty() { "-".into() } else { world.start.clone() });
     }
-    let found = refs::resolve(&wanted, world, &Default::default()).map_err(|unclear| Error::invalid(unclear.sentence()))?;
+    let found =
+        refs::resolve(&wanted, world, &Default::default()).map_err(|unclear| Error::invalid(unclear.sentence()))?;
     let place = found.into_iter().find(|own| world.object(own).is_some_and(|object| object.kind == Kind::Loc));
     place.ok_or_else(|| Error::not_found(format!("there is no place \"{wanted}\" in {}", world.title)))
 }
@@ -231,7 +284,11 @@ fn opening(world: &Cartridge, start: &str) -> State {
         location: start.to_owned(),
         hp: FULL_HP,
         indicators: world.indicators.iter().map(|own| (own.name.clone(), own.start)).collect(),
-        clocks: world.clocks.iter().map(|face| Clock { id: face.id.clone(), segments: face.segments, filled: 0, visible: face.visible }).collect(),
+        clocks: world
+            .clocks
+            .iter()
+            .map(|face| Clock { id: face.id.clone(), segments: face.segments, filled: 0, visible: face.visible })
+            .collect(),
         seen: vec![start.to_owned()],
         ..State::default()
     };
@@ -268,13 +325,24 @@ fn blueprint(world: &Cartridge) -> String {
     let arcs = world.of(Kind::Quest).take(4).map(|quest| format!("{}: {}", quest.name, quest.summary)).collect();
     let people = world.of(Kind::Npc).filter(|npc| npc.field("important") == "yes").take(8);
     let people = people.map(|npc| format!("{} ({})", npc.name, npc.field("role"))).collect();
-    let conflicts = world.quests.iter().filter(|quest| !quest.stakes.is_empty()).take(4).map(|quest| quest.stakes.clone()).collect();
+    let conflicts = world
+        .quests
+        .iter()
+        .filter(|quest| !quest.stakes.is_empty())
+        .take(4)
+        .map(|quest| quest.stakes.clone())
+        .collect();
     let ways = world.quests.iter().filter(|quest| !quest.main).take(3);
-    let ways = ways.map(|quest| format!("{}, back at {}", world.name(&quest.handle), world.name(&quest.return_to))).collect();
+    let ways =
+        ways.map(|quest| format!("{}, back at {}", world.name(&quest.handle), world.name(&quest.return_to))).collect();
     let spine = world.spine.clone();
     format!(
         "# Blueprint (guidance, not fact)\n\n## SPINE\n\n{}\n## Arcs\n\n{}\n## Key people\n\n{}\n## Conflicts\n\n{}\n## Side entrances\n\n{}",
-        list(spine), list(arcs), list(people), list(conflicts), list(ways)
+        list(spine),
+        list(arcs),
+        list(people),
+        list(conflicts),
+        list(ways)
     )
 }
 

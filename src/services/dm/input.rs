@@ -42,9 +42,9 @@ impl Header {
 
     pub fn named(word: &str) -> Option<Header> {
         let word = word.trim().to_lowercase();
-        let found = HEADERS.iter().find(|(_, name, aliases)| {
-            name.to_lowercase() == word || aliases.iter().any(|alias| *alias == word)
-        });
+        let found = HEADERS
+            .iter()
+            .find(|(_, name, aliases)| name.to_lowercase() == word || aliases.iter().any(|alias| *alias == word));
         found.map(|(header, ..)| *header)
     }
 }
@@ -212,7 +212,8 @@ fn control(inner: &str, after: &str) -> Result<Input, Refusal> {
         "initialize" | "initialise" | "初始化" => Control::Initialize,
         "continue" | "hot start" | "继续" | "热启动" => Control::Continue,
         _ => {
-            let (verbs, rest): (&[&str], fn(String) -> Control) = if lower.starts_with("new") || lower.starts_with('新') {
+            let (verbs, rest): (&[&str], fn(String) -> Control) = if lower.starts_with("new") || lower.starts_with('新')
+            {
                 (&["new campaign ", "新战役 "], Control::NewCampaign)
             } else {
                 (&["switch campaign ", "switch ", "切换战役 "], Control::SwitchCampaign)
@@ -237,7 +238,9 @@ fn domain(text: &str) -> Result<(Option<Domain>, &str), Refusal> {
     let word = rest[..end].to_lowercase();
     match DOMAINS.iter().find(|(_, long, short)| *long == word || *short == word) {
         Some((domain, ..)) => Ok((Some(*domain), rest[end..].trim_start())),
-        None => Err(Refusal::new(format!("the input must begin with a header; \"@{word}\" is neither that nor a domain"))),
+        None => {
+            Err(Refusal::new(format!("the input must begin with a header; \"@{word}\" is neither that nor a domain")))
+        }
     }
 }
 
@@ -290,7 +293,8 @@ fn guess(text: &str) -> Option<Header> {
 fn body<'a>(rest: &'a str, whole: &str, extra: &[Extra]) -> Result<(&'a str, &'a str), Refusal> {
     let column = |at: &str| whole.chars().count() - at.chars().count() + 1;
     let start = rest.trim_start();
-    let unclosed = |what: char| Refusal::new(format!("the body that \"{what}\" opens at column {} is not closed", column(start)));
+    let unclosed =
+        |what: char| Refusal::new(format!("the body that \"{what}\" opens at column {} is not closed", column(start)));
     match start.chars().next() {
         Some(open @ ('{' | '｛')) => {
             let mut depth = 0usize;
@@ -354,7 +358,9 @@ fn flags(text: &str, extra: &[Extra]) -> Result<Flags, Refusal> {
         let (value, after) = match value.chars().next() {
             Some(open @ ('"' | '“')) => {
                 let inner = &value[open.len_utf8()..];
-                let end = inner.find(['"', '”']).ok_or_else(|| Refusal::new(format!("the text of --{name} is not closed")))?;
+                let end = inner
+                    .find(['"', '”'])
+                    .ok_or_else(|| Refusal::new(format!("the text of --{name} is not closed")))?;
                 let close = inner[end..].chars().next().map_or(1, char::len_utf8);
                 (&inner[..end], &inner[end + close..])
             }
@@ -371,7 +377,9 @@ fn flags(text: &str, extra: &[Extra]) -> Result<Flags, Refusal> {
             }
             "intent" if !value.trim().is_empty() => flags.note = Some(clip(value.trim(), 200)),
             "intent" => return Err(Refusal::new("--intent needs a text in quotes")),
-            other => return Err(Refusal::new(format!("unknown flag --{}; there are --risk and --intent", clip(other, 20)))),
+            other => {
+                return Err(Refusal::new(format!("unknown flag --{}; there are --risk and --intent", clip(other, 20))));
+            }
         }
         rest = after.trim_start();
     }

@@ -38,7 +38,8 @@ pub fn agency(text: &str, input: &str, pc: &str) -> Result<(), String> {
     let pc = pc.trim();
     for quote in QUOTED.as_ref().into_iter().flat_map(|regex| regex.captures_iter(text)) {
         let (Some(whole), Some(inner)) = (quote.get(0), quote.get(1)) else { continue };
-        let around: String = text[..whole.start()].chars().rev().take(40).collect::<Vec<_>>().into_iter().rev().collect();
+        let around: String =
+            text[..whole.start()].chars().rev().take(40).collect::<Vec<_>>().into_iter().rev().collect();
         let after: String = text[whole.end()..].chars().take(40).collect();
         let of_pc = |part: &str| {
             let words = normal(part);
@@ -81,8 +82,26 @@ pub fn unfiled(text: &str, world: &Cartridge, known: &[&str]) -> Vec<String> {
 
 /// Capitalised without being anybody's name.
 const COMMON: [&str; 20] = [
-    "I'm", "I'll", "I've", "I'd", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "North", "South", "East",
-    "West", "God", "Sir", "Madam", "Mister", "DC",
+    "I'm",
+    "I'll",
+    "I've",
+    "I'd",
+    "Monday",
+    "Tuesday",
+    "Wednesday",
+    "Thursday",
+    "Friday",
+    "Saturday",
+    "Sunday",
+    "North",
+    "South",
+    "East",
+    "West",
+    "God",
+    "Sir",
+    "Madam",
+    "Mister",
+    "DC",
 ];
 
 /// People of the cartridge whom the prose names, by handle.
@@ -122,7 +141,10 @@ mod tests {
     #[test]
     fn row_104_a_name_without_a_page_is_noticed() {
         let world = Cartridge::default();
-        assert_eq!(unfiled("Fog rises. Behind it stands Baron Vultan, waiting for @ghost.", &world, &["Ann"]), ["Baron", "Vultan", "@ghost"]);
+        assert_eq!(
+            unfiled("Fog rises. Behind it stands Baron Vultan, waiting for @ghost.", &world, &["Ann"]),
+            ["Baron", "Vultan", "@ghost"]
+        );
         assert!(unfiled("Fog rises. Then Ann's lamp goes out.", &world, &["Ann"]).is_empty());
     }
 }

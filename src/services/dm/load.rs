@@ -45,7 +45,9 @@ pub fn cartridge(shelf: &dyn Shelf) -> Result<Cartridge> {
     for (kind, path) in INDICES {
         objects(kind, path, &files, head, &mut world);
     }
-    for (name, stands_for) in md::fields(md::section(head, "headers").unwrap_or_default()).map(|own| (own.key, own.value)) {
+    for (name, stands_for) in
+        md::fields(md::section(head, "headers").unwrap_or_default()).map(|own| (own.key, own.value))
+    {
         match Header::named(stands_for.trim_matches(['[', ']'])) {
             Some(header) => world.extra.push((name.to_owned(), header)),
             None => world.faults.push(fault("CARTRIDGE.md", 1, format!("header {name} stands for no header"))),
@@ -57,7 +59,8 @@ pub fn cartridge(shelf: &dyn Shelf) -> Result<Cartridge> {
     let (found, faults) = tables::read(TABLES, text(TABLES));
     world.tables = found;
     world.faults.extend(faults);
-    if let Some((path, data)) = files.iter().find(|(path, _)| path.starts_with("maps/") && path.ends_with(".data.yaml")) {
+    if let Some((path, data)) = files.iter().find(|(path, _)| path.starts_with("maps/") && path.ends_with(".data.yaml"))
+    {
         match maps::read(path, data) {
             Ok(map) => world.map = map,
             Err(fault) => world.faults.push(fault),
@@ -103,11 +106,17 @@ fn objects(kind: Kind, path: &str, files: &Files, head: &str, world: &mut Cartri
         let page = page_path.as_ref().and_then(|path| files.get(path)).map(String::as_str).unwrap_or_default();
         let mut fields: std::collections::BTreeMap<String, String> =
             md::fields(page).map(|own| (own.key.to_lowercase(), own.value.to_owned())).collect();
-        fields.extend(table.columns.iter().zip(&row.cells).filter(|(_, cell)| !matches!(cell.as_str(), "" | "-")).map(
-            |(column, cell)| (column.to_lowercase(), cell.clone()),
-        ));
+        fields.extend(
+            table
+                .columns
+                .iter()
+                .zip(&row.cells)
+                .filter(|(_, cell)| !matches!(cell.as_str(), "" | "-"))
+                .map(|(column, cell)| (column.to_lowercase(), cell.clone())),
+        );
         let secrets = md::section(page, "Secrets").unwrap_or_default();
-        let secret = |grade: &str| md::fields(secrets).filter(|own| own.key == grade).map(|own| own.value.to_owned()).collect();
+        let secret =
+            |grade: &str| md::fields(secrets).filter(|own| own.key == grade).map(|own| own.value.to_owned()).collect();
         world.objects.push(Object {
             kind,
             name: Some(table.get(row, "name")).filter(|name| !name.is_empty()).unwrap_or(&own).to_owned(),
@@ -131,7 +140,8 @@ pub fn routes(text: &str, head: &str) -> Vec<(Header, Vec<String>)> {
         let line = line.trim().trim_start_matches("- ");
         let (left, right) = line.split_once("->").or_else(|| line.split_once("]:"))?;
         let header = Header::named(left.trim().trim_start_matches('[').trim_end_matches(']'))?;
-        let paths = right.split(',').map(|path| path.trim().trim_matches('`').to_owned()).filter(|path| !path.is_empty());
+        let paths =
+            right.split(',').map(|path| path.trim().trim_matches('`').to_owned()).filter(|path| !path.is_empty());
         Some((header, paths.collect()))
     })
     .collect()
@@ -163,7 +173,8 @@ fn indicators(text: &str, world: &mut Cartridge) {
                     Err(wrong) => world.faults.push(fault(INDICATORS, row.line, wrong.message)),
                 }
             } else if table.has("gate") {
-                let places = get("places").split([',', ' ']).filter(|own| own.starts_with('@')).map(str::to_owned).collect();
+                let places =
+                    get("places").split([',', ' ']).filter(|own| own.starts_with('@')).map(str::to_owned).collect();
                 match Condition::parse(get("open when")) {
                     Ok(open_when) => world.gates.push(Gate {
                         name: get("gate").to_owned(),
@@ -250,19 +261,25 @@ fn quests(files: &Files, world: &mut Cartridge) {
 fn unlawful(effect: &Effect, world: &Cartridge) -> Option<String> {
     match effect {
         Effect::Level { name, .. } if world.indicator(name).is_none() => Some(format!("unknown indicator {name}")),
-        Effect::Tick { clock, .. } if !world.clocks.iter().any(|face| face.id == *clock) => Some(format!("unknown clock {clock}")),
-        Effect::Take(own) | Effect::Lose(own) | Effect::Reveal(own) | Effect::Move(own) | Effect::Quest(own, _) | Effect::Status(own, _) => {
-            world.object(own).is_none().then(|| format!("unknown handle {own}"))
+        Effect::Tick { clock, .. } if !world.clocks.iter().any(|face| face.id == *clock) => {
+            Some(format!("unknown clock {clock}"))
         }
+        Effect::Take(own)
+        | Effect::Lose(own)
+        | Effect::Reveal(own)
+        | Effect::Move(own)
+        | Effect::Quest(own, _)
+        | Effect::Status(own, _) => world.object(own).is_none().then(|| format!("unknown handle {own}")),
         _ => None,
     }
 }
 
 fn stage(table: &Table, row: &md::Row) -> Result<Stage> {
     let get = |column| table.get(row, column);
-    let headers = get("do").split(['/', ' ', ',']).filter(|word| !word.is_empty()).map(|word| {
-        Header::named(word).ok_or_else(|| Error::invalid(format!("\"{word}\" is not a header")))
-    });
+    let headers = get("do")
+        .split(['/', ' ', ','])
+        .filter(|word| !word.is_empty())
+        .map(|word| Header::named(word).ok_or_else(|| Error::invalid(format!("\"{word}\" is not a header"))));
     let (stat, dc) = match get("check").split_once(' ') {
         None if get("check").is_empty() => (String::new(), None),
         Some((stat, dc)) if dc.trim().parse::<i32>().is_ok() => (stat.to_owned(), dc.trim().parse().ok()),
@@ -284,9 +301,10 @@ fn stage(table: &Table, row: &md::Row) -> Result<Stage> {
 
 /// Someone important has two easy secrets and a hard one.
 fn people(world: &mut Cartridge) {
-    let lacking = world.of(Kind::Npc).filter(|npc| npc.field("important") == "yes").filter(|npc| {
-        npc.easy_secrets.len() < 2 || npc.hard_secrets.is_empty()
-    });
+    let lacking = world
+        .of(Kind::Npc)
+        .filter(|npc| npc.field("important") == "yes")
+        .filter(|npc| npc.easy_secrets.len() < 2 || npc.hard_secrets.is_empty());
     let found: Vec<Fault> = lacking
         .map(|npc| {
             let message = format!("{} is important and needs two easy secrets and a hard one", npc.handle);

@@ -86,7 +86,9 @@ pub fn section<'a>(text: &'a str, title: &str) -> Option<&'a str> {
 pub fn patch_section(text: &str, patch: &str, create: bool) -> Result<String> {
     let first = patch.lines().next().unwrap_or_default();
     let Some((level, title)) = heading(first) else {
-        return Err(Error::invalid("a patch of a Markdown file begins with the heading of the section that it replaces"));
+        return Err(Error::invalid(
+            "a patch of a Markdown file begins with the heading of the section that it replaces",
+        ));
     };
     let mut patch = patch.trim_end().to_owned();
     patch.push('\n');
@@ -128,8 +130,7 @@ pub fn tables(text: &str) -> Vec<Table> {
             at += 1;
             continue;
         }
-        let mut table =
-            Table { heading: under.clone(), line: at + 1, columns: cells(lines[at]), rows: Vec::new() };
+        let mut table = Table { heading: under.clone(), line: at + 1, columns: cells(lines[at]), rows: Vec::new() };
         at += 2;
         while at < lines.len() && lines[at].trim_start().starts_with('|') {
             table.rows.push(Row { line: at + 1, cells: cells(lines[at]) });
@@ -168,8 +169,11 @@ pub fn fields(text: &str) -> impl Iterator<Item = Field<'_>> {
         let (key, value) = line.split_once(':')?;
         let key = key.trim().trim_matches('*').trim();
         let plain = key.chars().all(|c| c.is_alphanumeric() || matches!(c, ' ' | '_' | '-' | '@'));
-        (plain && !key.is_empty() && key.split(' ').count() <= 4)
-            .then(|| Field { line: at + 1, key, value: value.trim() })
+        (plain && !key.is_empty() && key.split(' ').count() <= 4).then(|| Field {
+            line: at + 1,
+            key,
+            value: value.trim(),
+        })
     })
 }
 
@@ -206,7 +210,9 @@ mod tests {
         assert_eq!(patched, "# Panel\n\n## Clocks\n\n- none\n\n## Notes\n- a: b\n");
         assert!(patch_section(PAGE, "## Weather\nfog", false).unwrap_err().message.contains("no heading"));
         assert!(patch_section(PAGE, "## Weather\nfog", true).unwrap().ends_with("## Weather\nfog\n"));
-        assert!(patch_section(PAGE, "## Clocks\nx\n## Notes\ny", false).unwrap_err().message.contains("second section"));
+        assert!(
+            patch_section(PAGE, "## Clocks\nx\n## Notes\ny", false).unwrap_err().message.contains("second section")
+        );
     }
 
     #[test]

@@ -78,7 +78,8 @@ fn toward(state: &State, world: &Cartridge, stage: &Stage, quest: &str) -> Strin
         }
         Some(at) => {
             let known = |place: &str| state.seen.iter().any(|own| own == place);
-            let step = world.map.path(&state.location, at, known).map(|(steps, _)| steps[1.min(steps.len() - 1)].clone());
+            let step =
+                world.map.path(&state.location, at, known).map(|(steps, _)| steps[1.min(steps.len() - 1)].clone());
             match step.filter(|step| state.status(world, step) != "hidden") {
                 Some(_) if state.status(world, at) != "hidden" => format!("[ACT]{{go to {at}}}"),
                 _ => "[LOOK]{around}".into(),

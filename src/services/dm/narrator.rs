@@ -81,7 +81,12 @@ impl ByModel {
 impl Narrator for ByModel {
     async fn propose(&self, brief: &Brief) -> Result<Option<Value>> {
         let said = self.model.answer(&self.ask(brief)?, &mut |_| ()).await?;
-        let any = Shape { name: "Proposal".into(), schema: json!({"type": "object"}), container: Container::Object, allow_extra_keys: true };
+        let any = Shape {
+            name: "Proposal".into(),
+            schema: json!({"type": "object"}),
+            container: Container::Object,
+            allow_extra_keys: true,
+        };
         let output = Output::new(&any).map_err(Error::internal)?;
         match output.parse(&said.text) {
             Ok(parsed) => Ok(Some(parsed.value)),

@@ -7,8 +7,14 @@ use super::state::State;
 use super::world::{Cartridge, Kind};
 
 /// The keys of the context with their separators and caps.
-const CAPS: [(&str, &str, usize); 6] =
-    [("flags", "|", 6), ("quests", "|", 4), ("npcs", "|", 4), ("inventory", ",", 5), ("timers", "|", 3), ("hooks", "|", 5)];
+const CAPS: [(&str, &str, usize); 6] = [
+    ("flags", "|", 6),
+    ("quests", "|", 4),
+    ("npcs", "|", 4),
+    ("inventory", ",", 5),
+    ("timers", "|", 3),
+    ("hooks", "|", 5),
+];
 
 /// The widest a line of the pack may be, in characters.
 const WIDE: usize = 160;
@@ -58,10 +64,16 @@ pub fn context(state: &State, world: &Cartridge, around: &Around, before: &Value
         .filter(|(_, quest)| quest.status == "active")
         .map(|(handle, quest)| format!("{handle}: stage {}", quest.stage + 1))
         .collect();
-    let here = world.of(Kind::Npc).filter(|npc| npc.field("location") == state.location && state.status(world, &npc.handle) == "active");
+    let here = world
+        .of(Kind::Npc)
+        .filter(|npc| npc.field("location") == state.location && state.status(world, &npc.handle) == "active");
     let npcs: Vec<String> = here.map(|npc| format!("{}: {}", npc.handle, clip(npc.field("role"), 30))).collect();
-    let timers: Vec<String> =
-        state.clocks.iter().filter(|clock| clock.visible).map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments)).collect();
+    let timers: Vec<String> = state
+        .clocks
+        .iter()
+        .filter(|clock| clock.visible)
+        .map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments))
+        .collect();
     let mut flags = vec![format!("STYLE={}", if around.style.is_empty() { "-" } else { &around.style })];
     flags.extend(state.fired.iter().map(|mark| format!("fired {mark}")));
     let items: Vec<String> = state.inventory.iter().rev().map(described).collect();

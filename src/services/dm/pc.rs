@@ -20,7 +20,11 @@ impl Pc {
         let cell = |name: &str| {
             let rows = tables.iter().flat_map(|table| &table.rows);
             let found = rows.filter(|row| row.cells.len() > 1).find(|row| row.cells[0].eq_ignore_ascii_case(name));
-            found.map(|row| row.cells[1].as_str()).or_else(|| md::field(page, name)).filter(|cell| *cell != "-").unwrap_or_default()
+            found
+                .map(|row| row.cells[1].as_str())
+                .or_else(|| md::field(page, name))
+                .filter(|cell| *cell != "-")
+                .unwrap_or_default()
         };
         let modifiers: BTreeMap<String, i64> = serde_json::from_str(cell("Modifiers")).unwrap_or_default();
         Pc {

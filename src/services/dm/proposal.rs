@@ -85,7 +85,11 @@ impl Sieve<'_> {
         let mut raw = Proposal::default();
         for (key, value) in object {
             if !take(&mut raw, key, value) {
-                sifted.reports.push(format!("{}: {}", clip(key, 30), if known(key) { "of the wrong type" } else { "no such field" }));
+                sifted.reports.push(format!(
+                    "{}: {}",
+                    clip(key, 30),
+                    if known(key) { "of the wrong type" } else { "no such field" }
+                ));
             }
         }
         self.judge(&raw, &mut sifted);
@@ -97,7 +101,8 @@ impl Sieve<'_> {
     fn judge(&self, raw: &Proposal, out: &mut Sifted) {
         out.judged.roll = raw.roll;
         out.judged.impossible = raw.impossible.as_ref().map(|why| clip(why, 160)).filter(|why| !why.trim().is_empty());
-        let mut keep = |field: &str, fault: crate::error::Error| out.reports.push(format!("{field}: {}", fault.message));
+        let mut keep =
+            |field: &str, fault: crate::error::Error| out.reports.push(format!("{field}: {}", fault.message));
         match raw.difficulty.as_deref().map(Difficulty::named).transpose() {
             Ok(difficulty) => out.judged.difficulty = difficulty,
             Err(fault) => keep("difficulty", fault),
@@ -225,7 +230,18 @@ impl Sifted {
 }
 
 fn known(key: &str) -> bool {
-    let fields = ["roll", "difficulty", "situational", "advantage", "impossible", "consequences", "scene", "prose", "options", "delta"];
+    let fields = [
+        "roll",
+        "difficulty",
+        "situational",
+        "advantage",
+        "impossible",
+        "consequences",
+        "scene",
+        "prose",
+        "options",
+        "delta",
+    ];
     fields.contains(&key)
 }
 

@@ -19,7 +19,9 @@ pub enum Unclear {
 impl Unclear {
     pub fn sentence(&self) -> String {
         match self {
-            Unclear::UnknownHandle { handle, nearest: Some(near) } => format!("unknown handle {handle}; the nearest is {near}"),
+            Unclear::UnknownHandle { handle, nearest: Some(near) } => {
+                format!("unknown handle {handle}; the nearest is {near}")
+            }
             Unclear::UnknownHandle { handle, nearest: None } => format!("unknown handle {handle}"),
             Unclear::StaleCode(code) => format!("{code} is no code of this turn's HUD"),
             Unclear::Several { words, candidates } => {
@@ -94,7 +96,10 @@ fn tokens(text: &str) -> Vec<(usize, String)> {
 fn code(word: &str) -> Option<String> {
     let (letter, number) = word.split_at_checked(1)?;
     let letter = if letter == "P" { "L" } else { letter };
-    let lawful = "LNIQF".contains(letter) && !number.is_empty() && number.len() <= 3 && number.bytes().all(|b| b.is_ascii_digit());
+    let lawful = "LNIQF".contains(letter)
+        && !number.is_empty()
+        && number.len() <= 3
+        && number.bytes().all(|b| b.is_ascii_digit());
     lawful.then(|| format!("{letter}{number}"))
 }
 
@@ -129,7 +134,8 @@ fn named(text: &str, world: &Cartridge, found: &mut Vec<(usize, String)>) -> Res
             let blank = format!(" {} ", "\u{1}".repeat(pattern.len().saturating_sub(2)));
             left = left.replace(&pattern, &blank);
         } else if !objects.iter().any(|object| found.iter().any(|(_, handle)| *handle == object.handle)) {
-            let candidates = objects.iter().take(3).map(|object| (object.handle.clone(), object.name.clone())).collect();
+            let candidates =
+                objects.iter().take(3).map(|object| (object.handle.clone(), object.name.clone())).collect();
             return Err(Unclear::Several { words: name.clone(), candidates });
         }
     }
@@ -184,7 +190,12 @@ mod tests {
             ("39a", "ask the Old Man about MARCUS", "npc_elias", "@elias @marcus"),
             ("39b", "问暮光", "npc_elias", "@紫悦"),
             ("39c", "use the gate key", "npc_elias", "@gate_key"),
-            ("40", "shout at the guard", "npc_elias", "\"guard\" may be @guard_1 (Guard 1), @guard_2 (Guard 2), @guard_3 (Guard 3); say which by its handle"),
+            (
+                "40",
+                "shout at the guard",
+                "npc_elias",
+                "\"guard\" may be @guard_1 (Guard 1), @guard_2 (Guard 2), @guard_3 (Guard 3); say which by its handle",
+            ),
             ("41", "@nobody", "npc_elias", "unknown handle @nobody"),
             ("41a", "@elais", "npc_elias", "unknown handle @elais; the nearest is @elias"),
             ("41b", "greet @紫悦", "npc_elias", "@紫悦"),

@@ -18,18 +18,30 @@ pub fn scene(state: &State, world: &Cartridge) -> String {
     if !here.is_empty() {
         sentences.push(format!("{} {} here", capital(&joined(&here)), if here.len() == 1 { "is" } else { "are" }));
     }
-    let pressing = state.clocks.iter().filter(|clock| clock.visible && clock.filled > 0).max_by_key(|clock| clock.filled * 100 / clock.segments);
+    let pressing = state
+        .clocks
+        .iter()
+        .filter(|clock| clock.visible && clock.filled > 0)
+        .max_by_key(|clock| clock.filled * 100 / clock.segments);
     match pressing {
         Some(clock) => sentences.push(format!("The {} stands at {} of {}", clock.id, clock.filled, clock.segments)),
         None => {
             let count = exits(state, world).count();
-            let ways = ["no ways lead", "one way leads", "two ways lead", "three ways lead"].get(count).copied().unwrap_or("many ways lead");
+            let ways = ["no ways lead", "one way leads", "two ways lead", "three ways lead"]
+                .get(count)
+                .copied()
+                .unwrap_or("many ways lead");
             sentences.push(capital(&format!("{ways} on")));
         }
     }
     sentences.truncate(4);
     // A name such as "St. Bride" must not read as two sentences.
-    sentences.iter().map(|text| text.replace(['.', '!', '?'], "")).map(|text| format!("{text}.")).collect::<Vec<_>>().join(" ")
+    sentences
+        .iter()
+        .map(|text| text.replace(['.', '!', '?'], ""))
+        .map(|text| format!("{text}."))
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn joined(names: &[&str]) -> String {
@@ -77,7 +89,11 @@ pub fn output(page: &Page<'_>) -> String {
     }
     text.push_str(&format!("[Scene]\n{}\n\n[Adjudication]\n", page.scene));
     if out.checks.is_empty() {
-        text.push_str(if out.alternative.is_some() { "no throw: it cannot succeed as it stands\n" } else { "no check was needed\n" });
+        text.push_str(if out.alternative.is_some() {
+            "no throw: it cannot succeed as it stands\n"
+        } else {
+            "no check was needed\n"
+        });
     }
     for check in &out.checks {
         let risk = page.risk.map(|risk| format!("risk {risk} · ")).unwrap_or_default();

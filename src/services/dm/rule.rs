@@ -60,7 +60,8 @@ fn level(text: &str) -> Result<Term> {
         [(">=", Order::AtLeast), ("<=", Order::AtMost), (">", Order::More), ("<", Order::Less), ("=", Order::Equal)];
     for (sign, order) in orders {
         if let Some((name, value)) = text.split_once(sign) {
-            let value = value.trim().parse().map_err(|_| Error::invalid(format!("\"{text}\" compares with no number")))?;
+            let value =
+                value.trim().parse().map_err(|_| Error::invalid(format!("\"{text}\" compares with no number")))?;
             return Ok(Term::Level(word(name)?, order, value));
         }
     }
@@ -131,7 +132,9 @@ fn effect(text: &str) -> Result<Effect> {
         [change] => {
             let (name, by) = step(change)?;
             if reason.is_empty() {
-                return Err(Error::invalid(format!("the change \"{text}\" of an indicator needs a reason in brackets")));
+                return Err(Error::invalid(format!(
+                    "the change \"{text}\" of an indicator needs a reason in brackets"
+                )));
             }
             Ok(Effect::Level { name, by, reason })
         }

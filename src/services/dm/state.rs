@@ -59,6 +59,10 @@ fn strings(value: &Value) -> Vec<String> {
     list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
+fn clocks_has(panel: &Value, id: &str) -> bool {
+    panel["clocks"].as_array().into_iter().flatten().any(|clock| clock["id"] == id)
+}
+
 fn numbers(value: &Value) -> BTreeMap<String, i64> {
     value.as_object().into_iter().flatten().filter_map(|(key, value)| Some((key.clone(), value.as_i64()?))).collect()
 }
@@ -81,6 +85,11 @@ impl State {
             let visible = clock["visible"].as_bool().unwrap_or(true);
             Some(Clock { id: clock["id"].as_str()?.to_owned(), segments, filled, visible })
         });
+        let mut clocks: Vec<Clock> = clocks.collect();
+        // A panel of another hand may lack clocks that the cartridge has; they have not begun.
+        for face in world.clocks.iter().filter(|face| !clocks_has(panel, &face.id)) {
+            clocks.push(Clock { id: face.id.clone(), segments: face.segments, filled: 0, visible: face.visible });
+        }
         let quests = panel["quests"].as_object().into_iter().flatten().map(|(handle, quest)| {
             let status = quest["status"].as_str().unwrap_or("active").to_owned();
             (handle.clone(), Progress { stage: quest["stage"].as_u64().unwrap_or(0) as usize, status })
@@ -91,7 +100,7 @@ impl State {
             location: panel["location"].as_str().unwrap_or("-").to_owned(),
             hp: panel["hp"].as_i64().unwrap_or(FULL_HP),
             indicators: indicators.collect(),
-            clocks: clocks.collect(),
+            clocks,
             inventory: strings(&panel["inventory"]),
             notes: strings(&panel["notes"]),
             clues: strings(&panel["clues"]),
@@ -127,7 +136,9 @@ impl State {
         set("clues", json!(self.clues));
         set("seen", json!(self.seen));
         set("fired", json!(self.fired));
-        let quest = |(handle, quest): (&String, &Progress)| (handle.clone(), json!({"stage": quest.stage, "status": quest.status}));
+        let quest = |(handle, quest): (&String, &Progress)| {
+            (handle.clone(), json!({"stage": quest.stage, "status": quest.status}))
+        };
         set("quests", Value::Object(self.quests.iter().map(quest).collect()));
         set("statuses", json!(self.statuses));
         set("foes", json!(self.foes));
@@ -285,7 +296,8 @@ impl State {
             return Ok(Vec::new());
         }
         let reason = if reason.is_empty() { "it goes on" } else { reason };
-        let mut told = vec![Told::Clock(format!("{id} {before}/{1} -> {0}/{1} ({reason})", clock.filled, clock.segments))];
+        let mut told =
+            vec![Told::Clock(format!("{id} {before}/{1} -> {0}/{1} ({reason})", clock.filled, clock.segments))];
         let full = clock.filled == clock.segments;
         let mark = format!("clock {id}");
         if full && !self.fired.contains(&mark) {
@@ -305,7 +317,8 @@ impl State {
         let mut told = Vec::new();
         // A trigger may set off another; each fires at most once in a turn.
         for _ in 0..world.triggers.len() {
-            let due = world.triggers.iter().find(|trigger| !self.fired.contains(&trigger.shown) && self.holds(&trigger.when));
+            let due =
+                world.triggers.iter().find(|trigger| !self.fired.contains(&trigger.shown) && self.holds(&trigger.when));
             let Some(trigger) = due else { break };
             self.fired.push(trigger.shown.clone());
             told.push(Told::Event(trigger.event.clone()));
@@ -321,7 +334,8 @@ impl State {
 
     /// The gate that keeps this place shut, if one does.
     pub fn shut<'a>(&self, place: &str, world: &'a Cartridge) -> Option<&'a super::world::Gate> {
-        let keeps = |gate: &&super::world::Gate| gate.places.iter().any(|own| own == place) && !self.holds(&gate.open_when);
+        let keeps =
+            |gate: &&super::world::Gate| gate.places.iter().any(|own| own == place) && !self.holds(&gate.open_when);
         world.gates.iter().find(keeps)
     }
 }

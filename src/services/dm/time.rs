@@ -14,7 +14,8 @@ impl Time {
         if let Some(minutes) = day_and_hour(text) {
             return Time { minutes, label: None };
         }
-        let counted = text.rsplit_once(" +").and_then(|(label, rest)| Some((label, rest.strip_suffix(" min")?.parse().ok()?)));
+        let counted =
+            text.rsplit_once(" +").and_then(|(label, rest)| Some((label, rest.strip_suffix(" min")?.parse().ok()?)));
         let (label, minutes) = counted.unwrap_or((text, 0));
         Time { minutes, label: Some(label.to_owned()) }
     }

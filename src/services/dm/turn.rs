@@ -72,7 +72,8 @@ pub fn ready(seat: Seat<'_>, input: &str) -> Result<Ready> {
             refs::resolve(&found.body, seat.world, &boot.state.hud).map_err(unclear)?
         }
     };
-    let active = boot.state.quests.iter().filter(|(_, quest)| quest.status == "active").map(|(handle, _)| handle.clone());
+    let active =
+        boot.state.quests.iter().filter(|(_, quest)| quest.status == "active").map(|(handle, _)| handle.clone());
     let fetched = fetch::fetch(&found, &refs, &boot.state.location, &active.collect::<Vec<_>>(), seat.world);
     Ok(Ready { found, refs, boot, fetched })
 }
@@ -124,7 +125,15 @@ fn explain(ready: &Ready) -> Played {
 }
 
 /// C4 to C7: the pages, and the delta that carries them.
-fn archive(seat: Seat<'_>, input: &str, found: &Move, boot: &Boot, fetched: Fetched, sifted: &Sifted, play: Play<'_>) -> Result<Played> {
+fn archive(
+    seat: Seat<'_>,
+    input: &str,
+    found: &Move,
+    boot: &Boot,
+    fetched: Fetched,
+    sifted: &Sifted,
+    play: Play<'_>,
+) -> Result<Played> {
     let (world, out, mut state) = (seat.world, play.out, play.state);
     let entries = hud::entries(&state, world);
     state.hud = hud::bindings(&entries);
@@ -165,13 +174,19 @@ fn archive(seat: Seat<'_>, input: &str, found: &Move, boot: &Boot, fetched: Fetc
         panel: print(&panel),
     }
     .render();
-    let around = Around { pc: boot.pc.name.clone(), style: boot.style.clone(), hooks: menu::hooks(&state, world), last: resolution };
+    let around = Around {
+        pc: boot.pc.name.clone(),
+        style: boot.style.clone(),
+        hooks: menu::hooks(&state, world),
+        last: resolution,
+    };
     let mut pack_after = boot.pack.clone();
     pack_after["context"] = pack::context(&state, world, &around, &boot.pack["context"]);
     if guide {
         pack_after["context"]["guide_shown"] = json!(1);
     }
-    let mut delta = Delta { items: vec![Item::append(&boot.session, decision.clone())], risk_flags: fetched.risk_flags };
+    let mut delta =
+        Delta { items: vec![Item::append(&boot.session, decision.clone())], risk_flags: fetched.risk_flags };
     let mut patch = |path: &str, before: &Value, after: &Value| {
         if let Some(patch) = difference(before, after) {
             delta.items.push(Item::patch(path, format!("{patch:#}")));
@@ -210,8 +225,11 @@ fn panels(seat: Seat<'_>, before: &State, after: &State, patch: &mut impl FnMut(
     if let Some(old) = seat.shelf.read("OBJECT_INDEX.json")? {
         let old = json::read("OBJECT_INDEX.json", &old)?;
         let mut new = old.clone();
-        let active: Vec<&super::world::Object> = world.objects.iter().filter(|object| is_active(after, world, object)).collect();
-        for (key, kind) in [("npcs", Kind::Npc), ("locations", Kind::Loc), ("quests", Kind::Quest), ("items", Kind::Item)] {
+        let active: Vec<&super::world::Object> =
+            world.objects.iter().filter(|object| is_active(after, world, object)).collect();
+        for (key, kind) in
+            [("npcs", Kind::Npc), ("locations", Kind::Loc), ("quests", Kind::Quest), ("items", Kind::Item)]
+        {
             let rows = active.iter().filter(|object| object.kind == kind);
             let row = |object: &&super::world::Object| {
                 json!({"id": object.id(), "handle": object.handle, "name": object.name, "type": object.kind, "status": status(after, world, object),
@@ -232,9 +250,7 @@ fn panels(seat: Seat<'_>, before: &State, after: &State, patch: &mut impl FnMut(
     {
         let old = json::read("clues/CLUE_LOG.json", &old)?;
         let mut new = old.clone();
-        let row = |(clue, n): (&String, usize)| {
-            json!({"id": format!("c{n:03}"), "handle": clue, "source": "session", "summary": clue.trim_start_matches('@').replace('_', " "), "status": "active"})
-        };
+        let row = |(clue, n): (&String, usize)| json!({"id": format!("c{n:03}"), "handle": clue, "source": "session", "summary": clue.trim_start_matches('@').replace('_', " "), "status": "active"});
         new["clues"] = after.clues.iter().zip(1..).map(row).collect();
         patch("clues/CLUE_LOG.json", &old, &new);
     }
@@ -273,9 +289,12 @@ fn pages(seat: Seat<'_>, boot: &Boot, state: &State, settled: Option<String>, de
             format!("| {handle} | {} | {} | {} |\n", world.name(handle), quest.stage, quest.status)
         };
         let rows: String = state.quests.iter().map(row).collect();
-        section("quests/QUEST_LOG.md", format!("## Progress\n\n| @handle | quest | stages done | status |\n|---|---|---|---|\n{rows}"))?;
+        section(
+            "quests/QUEST_LOG.md",
+            format!("## Progress\n\n| @handle | quest | stages done | status |\n|---|---|---|---|\n{rows}"),
+        )?;
     }
-    if state.turn % 5 == 0 || boot.state.fired != state.fired {
+    if state.turn.is_multiple_of(5) || boot.state.fired != state.fired {
         let levels: String = state.indicators.iter().map(|(name, value)| format!("- {name}: {value}\n")).collect();
         section("WORLD_STATE.md", format!("## Indicators\n\n- turn: {}\n{levels}", state.turn))?;
     }

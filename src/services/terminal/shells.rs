@@ -88,6 +88,13 @@ impl Shells {
         all.push(Kept { agent: agent.to_owned(), session, shown });
     }
 
+    /// Ends the sessions of an agent that moves out.
+    pub fn leave(&self, agent: &str) {
+        for kept in self.all().extract_if(.., |kept| kept.agent == agent) {
+            kept.session.end();
+        }
+    }
+
     /// Ends every session, soon.
     pub fn end(&self) {
         for kept in self.all().iter() {

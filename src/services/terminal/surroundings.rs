@@ -11,6 +11,8 @@ pub struct Surroundings {
     pub agent: String,
     /// Where the namespace is mounted; nowhere in tests without FUSE.
     pub mount: Option<PathBuf>,
+    /// What else of the top of the tree it may see.
+    pub shared: Vec<String>,
     pub projects: Vec<Project>,
     pub network: bool,
     /// The mountspec allows programs to run where walls are missing.
@@ -35,7 +37,7 @@ impl Surroundings {
         (plan.network, plan.unconfined, plan.limits) = (self.network, self.unconfined, self.limits.clone());
         if let Some(mount) = &self.mount {
             plan.binds.push(tree(mount, &Path::new("agents").join(&self.agent), false));
-            for name in ["global", "meta", "nodes"] {
+            for name in &self.shared {
                 plan.binds.push(tree(mount, Path::new(name), false));
             }
             plan.links.push(Link { path: "/agents/self".into(), to: PathBuf::from(&self.agent) });
@@ -78,6 +80,7 @@ mod tests {
         let world = Surroundings {
             agent: "charon".into(),
             mount: Some("/mnt/a".into()),
+            shared: vec!["global".into()],
             projects: vec![project("here", "/", true), project("site", "/docs", false)],
             ..Surroundings::default()
         };
@@ -90,8 +93,6 @@ mod tests {
         }
         expect_test::expect![[r"
             /global /mnt/a/global rw
-            /meta /mnt/a/meta rw
-            /nodes /mnt/a/nodes rw
             /agents/charon /mnt/a/agents/charon rw
             /projects/here/fs /srv/here ro
             /projects/site/fs/docs /srv/site rw

@@ -11,17 +11,31 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    Write { path: String, text: String },
-    Append { path: String, text: String },
+    Write {
+        path: String,
+        text: String,
+    },
+    Append {
+        path: String,
+        text: String,
+    },
     /// Leaves the first bytes: how an append is undone.
-    Cut { path: String, length: usize },
-    Remove { path: String },
+    Cut {
+        path: String,
+        length: usize,
+    },
+    Remove {
+        path: String,
+    },
 }
 
 impl Change {
     pub fn path(&self) -> &str {
         match self {
-            Change::Write { path, .. } | Change::Append { path, .. } | Change::Cut { path, .. } | Change::Remove { path } => path,
+            Change::Write { path, .. }
+            | Change::Append { path, .. }
+            | Change::Cut { path, .. }
+            | Change::Remove { path } => path,
         }
     }
 }
@@ -65,7 +79,8 @@ fn open_to(author: Author, item: &Item, path: &str, session: &str) -> Result<()>
     if path.split('/').any(|part| part.starts_with('.')) || path.starts_with("Writing/") || path == "CAMPAIGN.md" {
         return closed("is not written in a turn");
     }
-    let kernels = is_session || path.ends_with(".json") || path.starts_with("sessions/") || path.starts_with("characters/PCs/");
+    let kernels =
+        is_session || path.ends_with(".json") || path.starts_with("sessions/") || path.starts_with("characters/PCs/");
     if author == Author::Narrator && kernels {
         return closed("is written by the kernel, not by a narrator");
     }

@@ -36,7 +36,9 @@ fn fits(value: &Value, wanted: &Value) -> bool {
     match wanted["type"].as_str() {
         Some("string") => value.is_string(),
         Some("object") => value.is_object(),
-        Some("array") => value.as_array().is_some_and(|list| wanted.get("items").is_none_or(|of| list.iter().all(|one| fits(one, of)))),
+        Some("array") => value
+            .as_array()
+            .is_some_and(|list| wanted.get("items").is_none_or(|of| list.iter().all(|one| fits(one, of)))),
         _ => true,
     }
 }

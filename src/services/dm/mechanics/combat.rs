@@ -58,7 +58,8 @@ impl Rules {
             let (base, penalty) = (number(PAGE, &armours, row, "base")?, number(PAGE, &armours, row, "penalty")?);
             rules.armours.push(Armour { name: armours.get(row, "armour").to_owned(), base, penalty });
         }
-        let grounds = table(PAGE, text, "COMBAT::ground", &["ground", "melee", "ranged", "dodge", "ranged disadvantage"])?;
+        let grounds =
+            table(PAGE, text, "COMBAT::ground", &["ground", "melee", "ranged", "dodge", "ranged disadvantage"])?;
         for row in &grounds.rows {
             rules.grounds.push(Ground {
                 name: grounds.get(row, "ground").to_owned(),
@@ -140,7 +141,14 @@ pub fn first(one: &Fighter, other: &Fighter, dice: &mut Dice) -> bool {
 }
 
 /// One blow: the attack, and the hit points that it takes.
-pub fn strike(by: &Fighter, at: &mut Fighter, rules: &Rules, ground: &str, situation: i32, dice: &mut Dice) -> (Check, i64) {
+pub fn strike(
+    by: &Fighter,
+    at: &mut Fighter,
+    rules: &Rules,
+    ground: &str,
+    situation: i32,
+    dice: &mut Dice,
+) -> (Check, i64) {
     let weapon = rules.weapon(&by.weapon);
     let ranged = weapon.adds.as_deref() == Some("dex");
     let skill = if ranged { by.dex } else { by.str };
@@ -186,7 +194,9 @@ mod tests {
     #[test]
     fn row_73_the_tables_have_the_numbers_of_the_page() {
         let rules = &engine::rules().unwrap().combat;
-        for (weapon, die) in [("fist", 3), ("dagger", 4), ("handaxe", 6), ("longsword", 8), ("rock", 2), ("crossbow", 8)] {
+        for (weapon, die) in
+            [("fist", 3), ("dagger", 4), ("handaxe", 6), ("longsword", 8), ("rock", 2), ("crossbow", 8)]
+        {
             assert_eq!(rules.weapon(weapon).die, die, "{weapon}");
         }
         let classes = ["unarmoured", "leather", "chain", "plate"].map(|armour| rules.armour_class(armour, 2));

@@ -102,7 +102,16 @@ pub fn training(basic: i64, level: i64) -> i64 {
 
 /// The chapters of `GOVERNANCE_PANEL.md`, in their fixed order.
 pub const CHAPTERS: [&str; 10] = [
-    "Summary", "Lands", "Followers", "Soldiers", "Loyalty", "Stores", "Buildings", "Projects", "Threats", "Current Settlement",
+    "Summary",
+    "Lands",
+    "Followers",
+    "Soldiers",
+    "Loyalty",
+    "Stores",
+    "Buildings",
+    "Projects",
+    "Threats",
+    "Current Settlement",
 ];
 
 /// The panel of a holding.
@@ -116,7 +125,9 @@ pub fn panel(holding: &Holding, rules: &Rules, settlement: &[String]) -> String 
             "Soldiers" => format!("- soldiers: {}", holding.soldiers),
             "Loyalty" => format!("- loyalty: {}", holding.loyalty),
             "Stores" => format!("- food: {}", holding.food),
-            "Current Settlement" if !settlement.is_empty() => settlement.iter().map(|line| format!("- {line}\n")).collect(),
+            "Current Settlement" if !settlement.is_empty() => {
+                settlement.iter().map(|line| format!("- {line}\n")).collect()
+            }
             _ => "- none".to_owned(),
         };
         out.push_str(&format!("\n## {chapter}\n\n{}\n", body.trim_end()));
@@ -154,7 +165,10 @@ mod tests {
         let page = panel(&after, &engine::rules().unwrap().governance, &told);
         assert_eq!(page.matches("\n## ").count(), 10);
         assert_eq!(holding(&page), after);
-        assert_eq!([harvest(100, "poor"), harvest(100, "fair"), harvest(100, "good"), harvest(100, "rich")], [50, 100, 150, 200]);
+        assert_eq!(
+            [harvest(100, "poor"), harvest(100, "fair"), harvest(100, "good"), harvest(100, "rich")],
+            [50, 100, 150, 200]
+        );
         assert_eq!(training(30, 4), 18);
     }
 }

@@ -60,7 +60,11 @@ pub enum Change {
 }
 
 pub fn read(path: &str, text: &str) -> Result<Map, Fault> {
-    serde_json::from_str(text).map_err(|fault| Fault { path: path.to_owned(), line: fault.line(), message: fault.to_string() })
+    serde_json::from_str(text).map_err(|fault| Fault {
+        path: path.to_owned(),
+        line: fault.line(),
+        message: fault.to_string(),
+    })
 }
 
 impl Map {
@@ -177,7 +181,8 @@ impl Map {
         let beside = |at: &str| self.ways(at).iter().any(|(next, _, kind)| *kind != "secret" && walked(next));
         let across = self.nodes.iter().map(|node| node.x.clamp(0, 60)).max().unwrap_or(0);
         let down = self.nodes.iter().map(|node| node.y.clamp(0, 60)).max().unwrap_or(0);
-        let (mut rows, mut legend) = (vec![vec!["  .".to_owned(); across as usize + 1]; down as usize + 1], String::new());
+        let (mut rows, mut legend) =
+            (vec![vec!["  .".to_owned(); across as usize + 1]; down as usize + 1], String::new());
         for node in &self.nodes {
             let mark = match () {
                 () if node.at == here => format!("[{}]", node.id.trim_start_matches('@')),
@@ -206,7 +211,15 @@ mod tests {
     use super::*;
 
     fn map() -> Map {
-        let node = |n: usize, at: &str, x| Node { id: format!("@{n}"), at: at.into(), status: "known".into(), x, y: 0, rp: 1, pi: 2 };
+        let node = |n: usize, at: &str, x| Node {
+            id: format!("@{n}"),
+            at: at.into(),
+            status: "known".into(),
+            x,
+            y: 0,
+            rp: 1,
+            pi: 2,
+        };
         let edge = |from: &str, to: &str| Edge { from: from.into(), to: to.into(), kind: "road".into(), minutes: 10 };
         Map {
             version: 1,

@@ -20,7 +20,8 @@ pub fn read(path: &str, text: &str) -> (Vec<RandomTable>, Vec<Fault>) {
     for table in md::tables(text) {
         let Some(title) = table.heading.strip_prefix("TABLES::") else { continue };
         let mut fault = |line, message| faults.push(Fault { path: path.to_owned(), line, message });
-        let Some((name, sides)) = title.rsplit_once(' ').and_then(|(name, die)| Some((name.trim(), sides(die)?))) else {
+        let Some((name, sides)) = title.rsplit_once(' ').and_then(|(name, die)| Some((name.trim(), sides(die)?)))
+        else {
             fault(table.line, format!("\"{title}\" does not end in a die like d8"));
             continue;
         };

@@ -20,7 +20,8 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
 
 fn travel(play: &mut Play<'_>, place: &Object) -> Result<()> {
     let world = play.world;
-    let pass = |state: &super::State, at: &str| state.seen.iter().any(|own| own == at) && state.shut(at, world).is_none();
+    let pass =
+        |state: &super::State, at: &str| state.seen.iter().any(|own| own == at) && state.shut(at, world).is_none();
     if let Some(gate) = play.state.shut(&place.handle, world) {
         let why = format!("{} is locked until {}", gate.name, gate.shown);
         play.effect(&Effect::Minutes(10))?;
@@ -114,10 +115,17 @@ fn gain(play: &mut Play<'_>, tier: Tier) -> Result<()> {
     let Outcome { found, .. } = &play.out;
     let before = found.len();
     super::look::uncover(play, usize::from(tier > Tier::Partial) + 1)?;
-    let clock = play.state.clocks.iter().find(|clock| clock.filled > 0 && clock.filled < clock.segments).map(|clock| clock.id.clone());
+    let clock = play
+        .state
+        .clocks
+        .iter()
+        .find(|clock| clock.filled > 0 && clock.filled < clock.segments)
+        .map(|clock| clock.id.clone());
     match clock.filter(|_| tier == Tier::Great) {
         Some(clock) => play.effect(&Effect::Tick { clock, by: -1, reason: "a risk that paid".into() })?,
-        None if play.out.found.len() == before => play.out.no_progress = Some("it works, and there was no key clue in it".into()),
+        None if play.out.found.len() == before => {
+            play.out.no_progress = Some("it works, and there was no key clue in it".into());
+        }
         None => (),
     }
     Ok(())

@@ -36,7 +36,11 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
         }
         let (by, at, luck) = if turn { (&own, &mut foe, play.judged.situational) } else { (&foe, &mut own, 0) };
         let (check, damage) = strike(by, at, &play.rules.combat, &ground, luck, &mut play.dice);
-        let result = if damage > 0 { format!("hit for {damage} ({})", check.formula) } else { format!("missed ({})", check.formula) };
+        let result = if damage > 0 {
+            format!("hit for {damage} ({})", check.formula)
+        } else {
+            format!("missed ({})", check.formula)
+        };
         play.row(check.what.clone(), result);
         play.out.checks.push(check);
     }

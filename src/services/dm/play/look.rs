@@ -9,7 +9,11 @@ use crate::error::Result;
 
 pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     let world = play.world;
-    let spoken = play.refs.iter().filter_map(|own| world.object(own)).find(|object| object.kind != Kind::Loc || object.handle != play.state.location);
+    let spoken = play
+        .refs
+        .iter()
+        .filter_map(|own| world.object(own))
+        .find(|object| object.kind != Kind::Loc || object.handle != play.state.location);
     match spoken {
         Some(object) => one(play, object),
         None => around(play),
@@ -20,12 +24,18 @@ fn one(play: &mut Play<'_>, object: &Object) -> Result<()> {
     let world = play.world;
     let here = match object.kind {
         Kind::Npc => people(&play.state, world).any(|own| own.handle == object.handle),
-        Kind::Item => play.state.inventory.contains(&object.handle) || things(&play.state, world).any(|own| own.handle == object.handle),
+        Kind::Item => {
+            play.state.inventory.contains(&object.handle)
+                || things(&play.state, world).any(|own| own.handle == object.handle)
+        }
         Kind::Loc => exits(&play.state, world).any(|own| own.handle == object.handle),
         Kind::Quest | Kind::Faction => true,
     };
     if !here {
-        play.impossible(format!("{} cannot be seen from here", object.name), "go nearer, or ask somebody who has been there");
+        play.impossible(
+            format!("{} cannot be seen from here", object.name),
+            "go nearer, or ask somebody who has been there",
+        );
         return Ok(());
     }
     play.out.action = format!("{} is looked at closely.", object.name);
@@ -65,7 +75,8 @@ fn around(play: &mut Play<'_>) -> Result<()> {
         }
     }
     if play.out.found.is_empty() {
-        let reason = if play.state.time.night() { "it is too dark to see more" } else { "what there was to see has been seen" };
+        let reason =
+            if play.state.time.night() { "it is too dark to see more" } else { "what there was to see has been seen" };
         play.out.no_progress = Some(format!("no key clue: {reason}"));
     }
     Ok(())
@@ -74,13 +85,17 @@ fn around(play: &mut Play<'_>) -> Result<()> {
 /// What is hidden here and not yet found.
 fn concealed<'a>(play: &'a Play<'_>) -> impl Iterator<Item = &'a Object> {
     let (state, world) = (&play.state, play.world);
-    world.of(Kind::Item).filter(move |item| item.field("at") == state.location && state.status(world, &item.handle) == "hidden")
+    world
+        .of(Kind::Item)
+        .filter(move |item| item.field("at") == state.location && state.status(world, &item.handle) == "hidden")
 }
 
 /// Brings up to `count` hidden things to light.
 pub(super) fn uncover(play: &mut Play<'_>, count: usize) -> Result<()> {
-    let found: Vec<(String, String)> =
-        concealed(play).take(count).map(|item| (item.handle.clone(), format!("{}: {}", item.name, item.summary))).collect();
+    let found: Vec<(String, String)> = concealed(play)
+        .take(count)
+        .map(|item| (item.handle.clone(), format!("{}: {}", item.name, item.summary)))
+        .collect();
     for (handle, line) in found {
         play.effect(&Effect::Status(handle, "active".into()))?;
         play.out.found.push(line);

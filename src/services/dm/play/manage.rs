@@ -31,7 +31,8 @@ fn status(play: &mut Play<'_>) {
     play.out.action = "A moment to take stock.".into();
     let carried: Vec<&str> = play.state.inventory.iter().map(|item| play.world.name(item)).collect();
     let carried = if carried.is_empty() { "nothing".to_owned() } else { carried.join(", ") };
-    let quests = play.state.quests.iter().map(|(handle, quest)| format!("{}: {}", play.world.name(handle), quest.status));
+    let quests =
+        play.state.quests.iter().map(|(handle, quest)| format!("{}: {}", play.world.name(handle), quest.status));
     let quests: Vec<String> = quests.collect();
     let (hp, fatigue) = (play.state.hp, play.state.fatigue);
     play.row("body", format!("HP {hp} of {FULL_HP}, fatigue {fatigue}"));
@@ -50,7 +51,10 @@ fn map(play: &mut Play<'_>) {
 }
 
 fn eat(play: &mut Play<'_>) -> Result<()> {
-    let food = play.world.of(Kind::Item).find(|item| item.field("food") == "yes" && play.state.inventory.contains(&item.handle));
+    let food = play
+        .world
+        .of(Kind::Item)
+        .find(|item| item.field("food") == "yes" && play.state.inventory.contains(&item.handle));
     let Some(food) = food else {
         play.effect(&Effect::Minutes(5))?;
         play.row("eat", "nothing to eat");
@@ -70,7 +74,11 @@ fn rest(play: &mut Play<'_>, kind: survival::Rest) -> Result<()> {
     let sheltered = place.is_some_and(|place| place.field("shelter") == "yes");
     let thrown = if kind == survival::Rest::Short { i64::from(play.dice.throw(6, "short rest")) } else { 0 };
     let rested = survival::rest(kind, FULL_HP, thrown, sheltered);
-    play.out.action = if sheltered { "A roof, a door, and nobody at it.".into() } else { "The ground is hard and the sky is close.".into() };
+    play.out.action = if sheltered {
+        "A roof, a door, and nobody at it.".into()
+    } else {
+        "The ground is hard and the sky is close.".into()
+    };
     let name = match kind {
         survival::Rest::Short => "short rest",
         survival::Rest::Long => "long rest",

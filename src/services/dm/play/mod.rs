@@ -100,7 +100,8 @@ pub fn run(play: &mut Play<'_>) -> Result<()> {
     let told = play.state.fire(play.world)?;
     play.tell(told);
     quest::open(play)?;
-    let nothing = play.state == moved && play.out.found.is_empty() && play.out.text.is_none() && play.out.inner.is_none();
+    let nothing =
+        play.state == moved && play.out.found.is_empty() && play.out.text.is_none() && play.out.inner.is_none();
     if nothing && play.out.no_progress.is_none() && play.found.intent != Intent::Mgmt {
         play.out.no_progress = Some("nothing here answers to it".into());
     }
@@ -206,7 +207,9 @@ fn mind(play: &mut Play<'_>) -> Result<()> {
         let said = table.rows.iter().find(own).map(|row| row[0].clone());
         said.unwrap_or_else(|| table.throw(&mut play.dice).1.first().cloned().unwrap_or_default())
     });
-    let thought = thought.filter(|thought| !thought.is_empty()).unwrap_or_else(|| "stays silent, which says something too".into());
+    let thought = thought
+        .filter(|thought| !thought.is_empty())
+        .unwrap_or_else(|| "stays silent, which says something too".into());
     play.out.action = format!("For a breath the world is far away and the voice of {voice} is near.");
     play.row(format!("listen to {voice}"), "heard");
     play.out.inner = Some(format!("{voice}: {thought}"));

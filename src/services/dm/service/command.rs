@@ -55,7 +55,7 @@ pub enum Command {
     SwitchCampaign { id: String },
     /// Begins a campaign. Without `confirm` the answers are only checked and summed up.
     Init {
-        answers: Answers,
+        answers: Box<Answers>,
         #[serde(default)]
         confirm: bool,
         #[serde(default)]
@@ -92,11 +92,7 @@ pub enum Command {
         campaign: Option<String>,
     },
     /// Changes the map of a cartridge: a version more, with its reason.
-    ChangeMap {
-        cartridge: String,
-        change: Change,
-        reason: String,
-    },
+    ChangeMap { cartridge: String, change: Change, reason: String },
     /// Tool calls of a role: AUTHOR, BUILDER, DM or SAVE_READ.
     Tools {
         role: String,
@@ -187,7 +183,7 @@ impl Service for Dm {
                 let output = table.switch(id.trim_start_matches("campaigns/")).await?;
                 Ok(told(id, Done { output, ..Done::default() }))
             }
-            Command::Init { answers, confirm: true, campaign } => self.act(campaign, Act::Init { answers: Box::new(answers) }).await,
+            Command::Init { answers, confirm: true, campaign } => self.act(campaign, Act::Init { answers }).await,
             Command::Init { answers, confirm: false, campaign } => {
                 let campaign = table.meant(campaign).await?;
                 let (save, world) = table.open(&campaign).await?;

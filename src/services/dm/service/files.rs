@@ -135,7 +135,10 @@ fn output(table: &Arc<Table>, id: &str) -> Shown {
             if let Some(refusal) = sitting.refusal() {
                 return Ok(Bytes::from(refusal));
             }
-            blocking(move || Ok(Bytes::from(or(&table.hall().campaign(&id)?, ".kernel/output.md", "nothing has been played yet\n")?))).await
+            blocking(move || {
+                Ok(Bytes::from(or(&table.hall().campaign(&id)?, ".kernel/output.md", "nothing has been played yet\n")?))
+            })
+            .await
         })
     })
 }

@@ -145,7 +145,8 @@ impl Table {
         })
         .await?;
         // A narrator that fails is a narrator that is silent.
-        let proposal = self.narrator.propose(&brief).await.unwrap_or_else(|fault| Some(json!({"narrator_failed": fault.message})));
+        let proposal =
+            self.narrator.propose(&brief).await.unwrap_or_else(|fault| Some(json!({"narrator_failed": fault.message})));
         self.act(id, Act::Turn { input: input.trim_end_matches('\n').to_owned(), proposal }).await
     }
 
@@ -224,15 +225,29 @@ impl Table {
     }
 
     /// Tool calls of a role. Those that change one campaign are one transaction; the others run in their order.
-    pub async fn tools(self: &Arc<Self>, role: &str, id: Option<String>, calls: Vec<Call>, scope_confirmed: bool) -> Result<Value> {
+    pub async fn tools(
+        self: &Arc<Self>,
+        role: &str,
+        id: Option<String>,
+        calls: Vec<Call>,
+        scope_confirmed: bool,
+    ) -> Result<Value> {
         let named = Role::named(role)?;
         for call in &calls {
             tools::admit(named, call)?;
         }
-        let writes = |call: &Call| matches!(call.name.as_str(), "write_patch" | "register_handle" | "copy_template" | "bind_campaign" | "init_campaign" | "set_active");
+        let writes = |call: &Call| {
+            matches!(
+                call.name.as_str(),
+                "write_patch" | "register_handle" | "copy_template" | "bind_campaign" | "init_campaign" | "set_active"
+            )
+        };
         if matches!(named, Role::Author | Role::Builder) && !scope_confirmed && calls.iter().any(writes) {
             let asked = run::questionnaire(&json!({"role": role, "scope": "pending", "count": 10}));
-            return Err(Error::forbidden(format!("pending scope: {role} writes after these are settled (scope_confirmed): {}", asked["questions"])));
+            return Err(Error::forbidden(format!(
+                "pending scope: {role} writes after these are settled (scope_confirmed): {}",
+                asked["questions"]
+            )));
         }
         let changes = |call: &Call| tools::changes_campaign(named, call);
         if !calls.is_empty() && calls.iter().all(changes) {
@@ -254,12 +269,16 @@ impl Table {
         let ok = json!({"status": "ok"});
         match (call.name.as_str(), role) {
             ("copy_template", _) => {
-                let cartridge = { let table = self.clone(); blocking(move || table.hall.cartridges()).await? };
+                let cartridge = {
+                    let table = self.clone();
+                    blocking(move || table.hall.cartridges()).await?
+                };
                 let first = cartridge.first().ok_or_else(|| Error::not_found("there is no cartridge"))?;
                 self.new_campaign(&campaign("dst"), first, None).await.map(|_| ok)
             }
             ("bind_campaign", _) => {
-                let (table, id, cartridge, lock) = (self.clone(), campaign("campaign_path"), text("cartridge_id"), text("version_lock"));
+                let (table, id, cartridge, lock) =
+                    (self.clone(), campaign("campaign_path"), text("cartridge_id"), text("version_lock"));
                 blocking(move || table.hall.bind(&id, &cartridge, &lock, &table.now())).await.map(|()| ok)
             }
             ("set_active", _) => self.switch(&campaign("campaign_path")).await.map(|_| ok),
@@ -293,7 +312,8 @@ impl Table {
             }
             let named = ["cartridge_path", "path", "index_path"].iter().find_map(|key| call.arguments[*key].as_str());
             let own = named.and_then(|path| path.strip_prefix("cartridges/")).and_then(|path| path.split('/').next());
-            let own = own.ok_or_else(|| Error::invalid(format!("{}: the path must begin with cartridges/<id>/", call.name)))?;
+            let own =
+                own.ok_or_else(|| Error::invalid(format!("{}: the path must begin with cartridges/<id>/", call.name)))?;
             let files = table.hall.cartridge_files(own)?;
             let (answer, write) = run::author(&files, &call, own)?;
             if let Some((path, text)) = write {

@@ -58,7 +58,8 @@ async fn a_move_is_written_and_its_outcome_read() {
     say(&files, "c1", "[LOOK]{around}\n").await.unwrap();
     let output = read(&files, "campaigns/c1/output").await;
     assert!(output.contains("[Scene]\nDay 1, 08:10, Lantern Quay."), "{output}");
-    for name in ["hud.json", "menu.json", "state.json", "hot_pack.json", "clocks.json", "indicators.json", "check.json"] {
+    for name in ["hud.json", "menu.json", "state.json", "hot_pack.json", "clocks.json", "indicators.json", "check.json"]
+    {
         let value: Value = serde_json::from_str(&read(&files, &format!("campaigns/c1/{name}")).await).unwrap();
         assert!(!value.is_null(), "{name}");
     }
@@ -124,7 +125,11 @@ async fn while_one_turn_is_under_way_another_is_busy_and_the_output_waits() {
     let reader = tokio::spawn(async move { handle.read(0, 1 << 20).wait().await });
     slow.0.add_permits(1);
     let done = first.await.unwrap().unwrap();
-    assert_eq!(done.reports, ["narrator_failed: no such field"], "a narrator that fails is silent, and that is reported");
+    assert_eq!(
+        done.reports,
+        ["narrator_failed: no such field"],
+        "a narrator that fails is silent, and that is reported"
+    );
     assert!(String::from_utf8_lossy(&reader.await.unwrap().unwrap()).contains("[Scene]"));
 }
 
@@ -132,24 +137,48 @@ async fn while_one_turn_is_under_way_another_is_busy_and_the_output_waits() {
 async fn tools_run_under_their_role() {
     let (_root, table, _files) = begun(Arc::new(Silent)).await;
     let call = |name: &str, arguments: Value| Call { name: name.into(), arguments };
-    let bind = || vec![call("bind_campaign", json!({"campaign_path": "campaigns/c9", "cartridge_id": "brinewick", "version_lock": "1.0.0"}))];
+    let bind = || {
+        vec![call(
+            "bind_campaign",
+            json!({"campaign_path": "campaigns/c9", "cartridge_id": "brinewick", "version_lock": "1.0.0"}),
+        )]
+    };
     let pending = table.tools("BUILDER", None, bind(), false).await.unwrap_err();
     assert!(pending.message.starts_with("pending scope: BUILDER"), "row 129: {pending}");
     assert!(table.tools("", None, vec![], false).await.unwrap_err().message.starts_with("no role given"), "row 130");
     let made = vec![call("copy_template", json!({"src": "campaigns/_template", "dst": "campaigns/c9"}))];
-    let made = made.into_iter().chain(bind()).chain([call("set_active", json!({"campaign_path": "campaigns/c9"}))]).collect();
+    let made =
+        made.into_iter().chain(bind()).chain([call("set_active", json!({"campaign_path": "campaigns/c9"}))]).collect();
     let results = table.tools("BUILDER", None, made, true).await.unwrap();
     assert_eq!(results["tool_results"].as_array().map(Vec::len), Some(3), "row 24");
-    let rolled = table.tools("DM", Some("c1".into()), vec![call("roll_check", json!({"dc": 12, "advantage": "normal", "stat": "int"}))], false).await;
+    let rolled = table
+        .tools(
+            "DM",
+            Some("c1".into()),
+            vec![call("roll_check", json!({"dc": 12, "advantage": "normal", "stat": "int"}))],
+            false,
+        )
+        .await;
     assert_eq!(rolled.unwrap()["tool_results"][0]["result"]["dc"], 12);
     let routes = vec![call("route_lookup", json!({"routes_path": "ROUTES.md", "command_head": "[LOOK]"}))];
     let routes = table.tools("DM", Some("c1".into()), routes, false).await.unwrap();
     assert_eq!(routes["tool_results"][0]["result"]["routes"][0], "locations/LOCATION_INDEX.md", "row 45");
     let index = "cartridges/brinewick/locations/LOCATION_INDEX.md";
-    let add = vec![call("register_handle", json!({"cartridge_path": "cartridges/brinewick", "index_path": index, "handle": "@old_mill", "aliases": ["mill"]}))];
+    let add = vec![call(
+        "register_handle",
+        json!({"cartridge_path": "cartridges/brinewick", "index_path": index, "handle": "@old_mill", "aliases": ["mill"]}),
+    )];
     table.tools("AUTHOR", None, add, true).await.unwrap();
     let look = vec![call("validate_index_spec", json!({"path": index}))];
-    assert_eq!(table.tools("AUTHOR", None, look, false).await.unwrap()["tool_results"][0]["result"]["status"], "ok", "row 54");
+    assert_eq!(
+        table.tools("AUTHOR", None, look, false).await.unwrap()["tool_results"][0]["result"]["status"],
+        "ok",
+        "row 54"
+    );
     let secret = vec![call("read_file", json!({"path": ".DM_BLUEPRINT.md"}))];
-    assert_eq!(table.tools("SAVE_READ", Some("c1".into()), secret, false).await.unwrap_err().code, Code::Forbidden, "row 49");
+    assert_eq!(
+        table.tools("SAVE_READ", Some("c1".into()), secret, false).await.unwrap_err().code,
+        Code::Forbidden,
+        "row 49"
+    );
 }

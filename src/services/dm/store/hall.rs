@@ -54,7 +54,10 @@ fn name(id: &str) -> Result<&str> {
     match lawful {
         true if id == "_template" => Err(Error::read_only("the template is never written")),
         true => Ok(id),
-        false => Err(Error::forbidden(format!("\"{}\" is not a name for a campaign: letters, digits, _ and -", md::clip(id, 40)))),
+        false => Err(Error::forbidden(format!(
+            "\"{}\" is not a name for a campaign: letters, digits, _ and -",
+            md::clip(id, 40)
+        ))),
     }
 }
 
@@ -73,7 +76,11 @@ impl Hall {
         if !self.place.exists(under)? {
             return Ok(Vec::new());
         }
-        let own = self.place.list(under)?.into_iter().filter(|entry| entry.kind == Kind::Dir && !entry.name.starts_with(['.', '_']));
+        let own = self
+            .place
+            .list(under)?
+            .into_iter()
+            .filter(|entry| entry.kind == Kind::Dir && !entry.name.starts_with(['.', '_']));
         Ok(own.map(|entry| entry.name).collect())
     }
 
@@ -144,7 +151,9 @@ impl Hall {
         let lock = save.field("cartridge_version_lock")?;
         if !fits(&lock, &world.version) {
             let (own, version) = (&world.id, &world.version);
-            return Err(Error::conflict(format!("version_lock mismatch: {id} is locked to {own} {lock}, and {own} is at {version}")));
+            return Err(Error::conflict(format!(
+                "version_lock mismatch: {id} is locked to {own} {lock}, and {own} is at {version}"
+            )));
         }
         match world.faults.first() {
             Some(fault) => Err(Error::invalid(format!("cartridge {}: {fault}", world.id))),
@@ -155,11 +164,18 @@ impl Hall {
     /// What a campaign's folder must have.
     fn layout(save: &Save) -> Result<()> {
         let paths = save.paths()?;
-        let missing: Vec<&str> = ["STATE_PANEL.json", "sessions/CURRENT_SESSION.md", "quests/", "characters/", "Writing/"]
-            .into_iter()
-            .filter(|need| !paths.iter().any(|path| path == need || (need.ends_with('/') && path.starts_with(need))))
-            .collect();
-        if missing.is_empty() { Ok(()) } else { Err(Error::invalid(format!("campaign layout invalid; missing: {}", missing.join(", ")))) }
+        let missing: Vec<&str> =
+            ["STATE_PANEL.json", "sessions/CURRENT_SESSION.md", "quests/", "characters/", "Writing/"]
+                .into_iter()
+                .filter(|need| {
+                    !paths.iter().any(|path| path == need || (need.ends_with('/') && path.starts_with(need)))
+                })
+                .collect();
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::invalid(format!("campaign layout invalid; missing: {}", missing.join(", "))))
+        }
     }
 
     /// Makes a campaign: a folder that appears whole, then the pointer to it.
@@ -195,7 +211,10 @@ impl Hall {
         let save = self.campaign(id)?;
         let world = self.cartridge(cartridge)?;
         if !fits(version_lock, &world.version) {
-            return Err(Error::conflict(format!("version_lock mismatch: {cartridge} is at {}, not {version_lock}", world.version)));
+            return Err(Error::conflict(format!(
+                "version_lock mismatch: {cartridge} is at {}, not {version_lock}",
+                world.version
+            )));
         }
         let journal = save.journal()?;
         let Some(Act::New { seed, .. }) = journal.first().map(|entry| &entry.act).filter(|_| journal.len() == 1) else {
@@ -223,7 +242,8 @@ impl Hall {
             Err(fault) if fault.code == Code::NotFound => return Ok(Active::default()),
             Err(fault) => return Err(fault),
         };
-        let Some(id) = md::field(&text, "active_campaign").map(|own| own.trim_start_matches("campaigns/").to_owned()) else {
+        let Some(id) = md::field(&text, "active_campaign").map(|own| own.trim_start_matches("campaigns/").to_owned())
+        else {
             return Ok(Active::default());
         };
         let Ok(save) = self.campaign(&id) else { return Ok(Active { campaign: Some(id), ..Active::default() }) };
@@ -237,7 +257,8 @@ impl Hall {
         let journal = save.journal()?;
         let files = replayed(id, &world, &journal)?;
         let kept = |path: &str| !matches!(path, ".kernel/lock" | ".kernel/pending.json");
-        let mut paths: Vec<String> = save.paths()?.into_iter().chain(files.keys().cloned()).filter(|path| kept(path)).collect();
+        let mut paths: Vec<String> =
+            save.paths()?.into_iter().chain(files.keys().cloned()).filter(|path| kept(path)).collect();
         paths.sort();
         paths.dedup();
         for path in paths {

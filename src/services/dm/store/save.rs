@@ -54,13 +54,17 @@ impl Save {
 
     pub fn field(&self, key: &str) -> Result<String> {
         let page = self.read("CAMPAIGN.md")?.unwrap_or_default();
-        md::field(&page, key).map(str::to_owned).ok_or_else(|| Error::invalid(format!("CAMPAIGN.md of {} has no {key}", self.id)))
+        md::field(&page, key)
+            .map(str::to_owned)
+            .ok_or_else(|| Error::invalid(format!("CAMPAIGN.md of {} has no {key}", self.id)))
     }
 
     /// The seed of the dice: as written, else made from the campaign's name.
     fn seed(&self) -> u64 {
         let own = self.field("seed").ok().and_then(|seed| seed.parse().ok());
-        own.unwrap_or_else(|| self.id.bytes().fold(7u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte))))
+        own.unwrap_or_else(|| {
+            self.id.bytes().fold(7u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(byte)))
+        })
     }
 
     pub fn seat<'a>(&'a self, world: &'a Cartridge, at: &'a str) -> Seat<'a> {
@@ -144,8 +148,8 @@ impl Save {
             return Ok(());
         }
         let text = self.place.read_up_to(PENDING, 4 * LARGEST)?;
-        let pending: Vec<Pending> =
-            serde_json::from_slice(&text).map_err(|fault| Error::internal(format!("{PENDING} of {}: {fault}", self.id)))?;
+        let pending: Vec<Pending> = serde_json::from_slice(&text)
+            .map_err(|fault| Error::internal(format!("{PENDING} of {}: {fault}", self.id)))?;
         self.finish(&pending)
     }
 
@@ -157,7 +161,9 @@ impl Save {
 
     pub fn journal(&self) -> Result<Vec<Entry>> {
         let text = self.read(JOURNAL)?.unwrap_or_default();
-        let entry = |line: &str| serde_json::from_str(line).map_err(|fault| Error::invalid(format!("the journal of {}: {fault}", self.id)));
+        let entry = |line: &str| {
+            serde_json::from_str(line).map_err(|fault| Error::invalid(format!("the journal of {}: {fault}", self.id)))
+        };
         text.lines().filter(|line| !line.is_empty()).map(entry).collect()
     }
 

@@ -29,25 +29,71 @@ fn the_rows_of_the_delta() {
     for (row, items, expected) in [
         ("86", vec![append(), pack()], "sessions/session_x.md HOT_PACK.json"),
         ("86a", vec![Item::append("campaigns/c1/sessions/session_x.md", "x")], "sessions/session_x.md"),
-        ("91", vec![Item::patch(SESSION, "## Decision: y")], "forbidden: sessions/session_x.md is a session, which takes appends only"),
-        ("91a", vec![Item::append("sessions/session_old.md", "y")], "forbidden: sessions/session_old.md is not the current session"),
-        ("92", vec![Item::append("../../etc/passwd", "x")], "forbidden: \"../../etc/passwd\" leads out of the campaign"),
+        (
+            "91",
+            vec![Item::patch(SESSION, "## Decision: y")],
+            "forbidden: sessions/session_x.md is a session, which takes appends only",
+        ),
+        (
+            "91a",
+            vec![Item::append("sessions/session_old.md", "y")],
+            "forbidden: sessions/session_old.md is not the current session",
+        ),
+        (
+            "92",
+            vec![Item::append("../../etc/passwd", "x")],
+            "forbidden: \"../../etc/passwd\" leads out of the campaign",
+        ),
         ("92a", vec![Item::append("/etc/x", "x")], "forbidden: \"/etc/x\" leads out of the campaign"),
-        ("93", vec![Item::append(".kernel/journal.ndjson", "x")], "forbidden: .kernel/journal.ndjson is not written in a turn"),
-        ("94", vec![Item::append("cartridges/b/lore/x.md", "x")], "forbidden: cartridges/b/lore/x.md is not the campaign's: a turn does not write there"),
+        (
+            "93",
+            vec![Item::append(".kernel/journal.ndjson", "x")],
+            "forbidden: .kernel/journal.ndjson is not written in a turn",
+        ),
+        (
+            "94",
+            vec![Item::append("cartridges/b/lore/x.md", "x")],
+            "forbidden: cartridges/b/lore/x.md is not the campaign's: a turn does not write there",
+        ),
         ("95", vec![append(), Item::patch("nope.md", "## x"), pack()], "not_found: there is no nope.md to patch"),
-        ("96", vec![Item::patch("STATE_PANEL.json", "{\"time\":null}")], "invalid_payload: STATE_PANEL.json would lack \"time\""),
-        ("96a", vec![Item::patch("STATE_PANEL.json", "{\"inventory\":[1]}")], "invalid_payload: STATE_PANEL.json: \"inventory\" must be an array of strings"),
-        ("98", vec![Item::append("STATE_PANEL.json", "x")], "invalid_payload: STATE_PANEL.json is JSON: it is patched, not appended to"),
-        ("100", vec![Item::patch("WORLD_STATE.md", "## Weather\nfog")], "not_found: there is no heading \"Weather\" to patch"),
+        (
+            "96",
+            vec![Item::patch("STATE_PANEL.json", "{\"time\":null}")],
+            "invalid_payload: STATE_PANEL.json would lack \"time\"",
+        ),
+        (
+            "96a",
+            vec![Item::patch("STATE_PANEL.json", "{\"inventory\":[1]}")],
+            "invalid_payload: STATE_PANEL.json: \"inventory\" must be an array of strings",
+        ),
+        (
+            "98",
+            vec![Item::append("STATE_PANEL.json", "x")],
+            "invalid_payload: STATE_PANEL.json is JSON: it is patched, not appended to",
+        ),
+        (
+            "100",
+            vec![Item::patch("WORLD_STATE.md", "## Weather\nfog")],
+            "not_found: there is no heading \"Weather\" to patch",
+        ),
         ("100a", vec![Item::section("WORLD_STATE.md", "## Weather\nfog")], "WORLD_STATE.md"),
         ("102", vec![stale], "conflict: HOT_PACK.json changed since the delta was made (base 0123456789abcdef)"),
-        ("103", vec![Item::patch("sessions/CURRENT_SESSION.md", "a\nb")], "invalid_payload: CURRENT_SESSION.md is one line"),
+        (
+            "103",
+            vec![Item::patch("sessions/CURRENT_SESSION.md", "a\nb")],
+            "invalid_payload: CURRENT_SESSION.md is one line",
+        ),
     ] {
         assert_eq!(shown(items, Author::Kernel), expected, "row {row}");
     }
-    assert_eq!(shown(vec![pack()], Author::Narrator), "forbidden: HOT_PACK.json is written by the kernel, not by a narrator");
-    assert_eq!(shown(vec![Item::append("characters/NPCs_active/mira.md", "# Mira")], Author::Narrator), "characters/NPCs_active/mira.md");
+    assert_eq!(
+        shown(vec![pack()], Author::Narrator),
+        "forbidden: HOT_PACK.json is written by the kernel, not by a narrator"
+    );
+    assert_eq!(
+        shown(vec![Item::append("characters/NPCs_active/mira.md", "# Mira")], Author::Narrator),
+        "characters/NPCs_active/mira.md"
+    );
 }
 
 #[test]
@@ -61,7 +107,10 @@ fn rows_97_and_99_a_patch_leaves_the_rest_alone() {
     };
     let made = changes(&delta, &files(), "c1", SESSION, Author::Kernel).unwrap();
     let Change::Write { text, .. } = &made[0] else { panic!() };
-    assert_eq!(serde_json::from_str::<serde_json::Value>(text).unwrap()["context"], serde_json::json!({"guide_shown": 1, "t": "x"}));
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(text).unwrap()["context"],
+        serde_json::json!({"guide_shown": 1, "t": "x"})
+    );
     let Change::Write { text, .. } = &made[1] else { panic!() };
     assert_eq!(text, "# World\n\n## Clocks\n\nnew\n\n## Rest\n\nkept\n");
 }

@@ -70,8 +70,16 @@ fn rows_131_to_135_initialisation_is_whole_or_nothing() {
     }
     game.act(&with(|own| own.preset = "悬疑调查".into())).unwrap();
     let session = "sessions/session_2026-11-16_ann.md";
-    let products = ["PLAYER_PROFILE.md", "characters/PCs/pc_current.md", session, "sessions/CURRENT_SESSION.md", "STATE_PANEL.json"];
-    for path in products.into_iter().chain(["HOT_PACK.json", "MAINLINE_PANEL.json", ".DM_BLUEPRINT.md", ".DM_PLANNER.md"]) {
+    let products = [
+        "PLAYER_PROFILE.md",
+        "characters/PCs/pc_current.md",
+        session,
+        "sessions/CURRENT_SESSION.md",
+        "STATE_PANEL.json",
+    ];
+    for path in
+        products.into_iter().chain(["HOT_PACK.json", "MAINLINE_PANEL.json", ".DM_BLUEPRINT.md", ".DM_PLANNER.md"])
+    {
         assert!(game.files.contains_key(path) && game.files.get(path) != before.get(path), "row 135: {path}");
     }
     assert_eq!(game.session(), session, "row 135");
@@ -96,7 +104,11 @@ fn rows_31_to_34_and_115_a_load_restates_and_shows_the_guide_once() {
     let noted = Noted::new(&game.files);
     hotstart::load(&noted).unwrap();
     let opened = noted.opened();
-    assert_eq!(opened, ["sessions/CURRENT_SESSION.md", "sessions/session_2026-11-16_ann_snapshot.md", "HOT_PACK.json"], "row 115");
+    assert_eq!(
+        opened,
+        ["sessions/CURRENT_SESSION.md", "sessions/session_2026-11-16_ann_snapshot.md", "HOT_PACK.json"],
+        "row 115"
+    );
     let mut fresh = Game::new();
     assert!(fresh.play("[LOOK]{around}").unwrap().contains("[Guide]"));
     assert!(!fresh.play("[LOOK]{around}").unwrap().contains("[Guide]"));
@@ -105,7 +117,13 @@ fn rows_31_to_34_and_115_a_load_restates_and_shows_the_guide_once() {
 #[test]
 fn rows_42_44_71_105_110_to_114_and_122_what_a_turn_leaves() {
     let mut game = Game::new();
-    let inputs = ["[LOOK]{around}", "[ASK]{Jun about boats}", "[ACT]{go to the inn}", "[ACT]{climb the beams} --risk mid", "[ACT]{inner: doubt}"];
+    let inputs = [
+        "[LOOK]{around}",
+        "[ASK]{Jun about boats}",
+        "[ACT]{go to the inn}",
+        "[ACT]{climb the beams} --risk mid",
+        "[ACT]{inner: doubt}",
+    ];
     let mut outputs = Vec::new();
     for input in inputs {
         outputs.push(game.play(input).unwrap());
@@ -115,7 +133,10 @@ fn rows_42_44_71_105_110_to_114_and_122_what_a_turn_leaves() {
     let letters: String = hud.lines().skip(2).filter_map(|line| line.chars().next()).collect();
     assert_eq!(letters, "LNIQF", "row 44");
     let entries = game.json(".kernel/hud.json");
-    assert!(entries.as_array().unwrap().iter().all(|entry| entry["id"].as_str().unwrap().contains('_')), "row 43: stable ids");
+    assert!(
+        entries.as_array().unwrap().iter().all(|entry| entry["id"].as_str().unwrap().contains('_')),
+        "row 43: stable ids"
+    );
     let risky = &outputs[3];
     assert!(risky.contains("risk mid · DC 13 · d20("), "row 71: {risky}");
     let rolls = session::field(session::turns(&game.files[&game.session()]).remove(4), "Rolls").unwrap().to_owned();
@@ -192,8 +213,14 @@ fn the_last_turn_can_be_undone_once() {
 fn the_tools_of_the_game_master_change_all_or_nothing() {
     let mut game = Game::new();
     let call = |name: &str, arguments: serde_json::Value| Call { name: name.into(), arguments };
-    let heat = call("update_state_panel", json!({"campaign_path": "campaigns/c1", "mode": "patch", "content": "{\"indicators\":{\"Heat\":2}}"}));
-    let bad = call("update_hot_pack", json!({"campaign_path": "campaigns/c1", "mode": "patch", "content": "{\"spine\":null}"}));
+    let heat = call(
+        "update_state_panel",
+        json!({"campaign_path": "campaigns/c1", "mode": "patch", "content": "{\"indicators\":{\"Heat\":2}}"}),
+    );
+    let bad = call(
+        "update_hot_pack",
+        json!({"campaign_path": "campaigns/c1", "mode": "patch", "content": "{\"spine\":null}"}),
+    );
     let before = game.files.clone();
     let both = Act::Tools { role: "DM".into(), calls: vec![heat.clone(), bad] };
     assert!(game.act(&both).unwrap_err().message.contains("would lack \"spine\""), "row 95");
@@ -203,7 +230,10 @@ fn the_tools_of_the_game_master_change_all_or_nothing() {
     game.play("[LOOK]{around}").unwrap();
     assert_eq!(game.json("STATE_PANEL.json")["indicators"]["Heat"], 2, "the patch is a Decision, so it stays");
     game.lawful();
-    let rewrite = call("write_patch", json!({"path": "WORLD_STATE.md", "mode": "replace", "content": "x", "pattern": "[\\s\\S]*"}));
+    let rewrite = call(
+        "write_patch",
+        json!({"path": "WORLD_STATE.md", "mode": "replace", "content": "x", "pattern": "[\\s\\S]*"}),
+    );
     game.files.insert("WORLD_STATE.md".into(), "line\n".repeat(100));
     let refused = game.act(&Act::Tools { role: "SAVE_READ".into(), calls: vec![rewrite] }).unwrap_err();
     assert!(refused.message.contains("not rewritten"), "{refused}");
@@ -211,7 +241,8 @@ fn the_tools_of_the_game_master_change_all_or_nothing() {
 
 #[test]
 fn row_137_a_version_fits_its_lock() {
-    let verdicts = [("0.1.x", "0.2.0"), ("0.2.0", "0.2.0"), ("0.2.x", "0.2.0"), ("0.2.x", "0.2")].map(|(lock, own)| fits(lock, own));
+    let verdicts = [("0.1.x", "0.2.0"), ("0.2.0", "0.2.0"), ("0.2.x", "0.2.0"), ("0.2.x", "0.2")]
+        .map(|(lock, own)| fits(lock, own));
     assert_eq!(verdicts, [false, true, true, false]);
 }
 
@@ -259,7 +290,10 @@ fn row_57_a_failure_always_costs_something() {
         let output = game.play("[ACT]{swim under the hull} --risk high").unwrap();
         if output.contains("· failure") {
             failures += 1;
-            assert!(output.contains("cost: time 20") && output.contains("HP 12 -> 10") && output.contains("Heat 0 -> 1"), "{output}");
+            assert!(
+                output.contains("cost: time 20") && output.contains("HP 12 -> 10") && output.contains("Heat 0 -> 1"),
+                "{output}"
+            );
         }
     }
     assert!(failures > 0);

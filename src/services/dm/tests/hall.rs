@@ -36,10 +36,16 @@ fn rows_24_to_28_making_and_switching() {
 fn rows_136_and_137_the_pointer_and_the_lock() {
     let (root, hall) = hall();
     hall.new_campaign("c1", "brinewick", 7, AT).unwrap();
-    for (row, text) in [("136", "active_campaign: c1\npath: campaigns/c1\n"), ("136a", "active_campaign: campaigns/c1\n")] {
+    for (row, text) in
+        [("136", "active_campaign: c1\npath: campaigns/c1\n"), ("136a", "active_campaign: campaigns/c1\n")]
+    {
         std::fs::write(root.path().join("ACTIVE.md"), text).unwrap();
         let active = hall.active().unwrap();
-        assert_eq!((active.campaign.as_deref(), active.cartridge.as_deref()), (Some("c1"), Some("brinewick")), "row {row}");
+        assert_eq!(
+            (active.campaign.as_deref(), active.cartridge.as_deref()),
+            (Some("c1"), Some("brinewick")),
+            "row {row}"
+        );
     }
     let page = root.path().join("campaigns/c1/CAMPAIGN.md");
     let text = std::fs::read_to_string(&page).unwrap();
@@ -73,7 +79,12 @@ fn our_cartridges_are_whole() {
 #[test]
 fn a_faulty_cartridge_is_refused_with_its_line() {
     let (_root, hall) = hall();
-    hall.write_cartridge("brinewick", "lore/MECHANICS/CLOCKS.md", "# Clocks\n\n| clock | segments |\n|---|---|\n| tide | many |\n").unwrap();
+    hall.write_cartridge(
+        "brinewick",
+        "lore/MECHANICS/CLOCKS.md",
+        "# Clocks\n\n| clock | segments |\n|---|---|\n| tide | many |\n",
+    )
+    .unwrap();
     let refused = hall.new_campaign("c1", "brinewick", 7, AT).unwrap_err().message;
     assert!(refused.contains("lore/MECHANICS/CLOCKS.md:5: a clock has 1 to 24 segments"), "{refused}");
 }

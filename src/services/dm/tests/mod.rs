@@ -95,7 +95,9 @@ impl Game {
 
     /// What the laws of files ask for, whatever was played.
     pub fn lawful(&self) {
-        for path in ["STATE_PANEL.json", "HOT_PACK.json", "MAINLINE_PANEL.json", "OBJECT_INDEX.json", "clues/CLUE_LOG.json"] {
+        for path in
+            ["STATE_PANEL.json", "HOT_PACK.json", "MAINLINE_PANEL.json", "OBJECT_INDEX.json", "clues/CLUE_LOG.json"]
+        {
             super::delta::panels::check(path, &self.json(path)).unwrap();
         }
         let told = super::boot::told(self.shelf()).unwrap().unwrap();

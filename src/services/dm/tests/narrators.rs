@@ -18,19 +18,55 @@ fn told(proposal: Value) -> (Vec<String>, String, Game) {
 #[test]
 fn each_field_is_taken_or_replaced_and_reported() {
     for (why, proposal, report) in [
-        ("speaks for the PC", json!({"prose": "You decide to weep. The quay is wet."}), "prose: \"You decide\" decides or speaks for the player's character"),
-        ("invents somebody", json!({"prose": "Behind the nets stands Baron Vultan."}), "prose: unfiled_npc: Baron, Vultan has no page"),
+        (
+            "speaks for the PC",
+            json!({"prose": "You decide to weep. The quay is wet."}),
+            "prose: \"You decide\" decides or speaks for the player's character",
+        ),
+        (
+            "invents somebody",
+            json!({"prose": "Behind the nets stands Baron Vultan."}),
+            "prose: unfiled_npc: Baron, Vultan has no page",
+        ),
         ("a scene of one sentence", json!({"scene": "Fog."}), "scene: a scene has 2-4 sentences, this one has 1"),
-        ("rewrites a file", json!({"delta": "<!-- ARCHIVE_DELTA\nfiles:\n  - path: STATE_PANEL.json\n    rewrite: |\n      {}\n-->"}), "delta: delta line 4: \"rewrite\" is refused"),
-        ("writes a panel", json!({"delta": "<!-- ARCHIVE_DELTA\nfiles:\n  - path: STATE_PANEL.json\n    patch: |\n      {\"hp\": 99}\n-->"}), "delta: STATE_PANEL.json is written by the kernel"),
-        ("leaves the campaign", json!({"delta": "<!-- ARCHIVE_DELTA\nfiles:\n  - path: ../x.md\n    append: |\n      x\n-->"}), "delta: \"../x.md\" leads out"),
-        ("ends a quest", json!({"consequences": ["quest @dark_lamp done"]}), "consequences: \"quest @dark_lamp done\" is not a narrator's to decide"),
+        (
+            "rewrites a file",
+            json!({"delta": "<!-- ARCHIVE_DELTA\nfiles:\n  - path: STATE_PANEL.json\n    rewrite: |\n      {}\n-->"}),
+            "delta: delta line 4: \"rewrite\" is refused",
+        ),
+        (
+            "writes a panel",
+            json!({"delta": "<!-- ARCHIVE_DELTA\nfiles:\n  - path: STATE_PANEL.json\n    patch: |\n      {\"hp\": 99}\n-->"}),
+            "delta: STATE_PANEL.json is written by the kernel",
+        ),
+        (
+            "leaves the campaign",
+            json!({"delta": "<!-- ARCHIVE_DELTA\nfiles:\n  - path: ../x.md\n    append: |\n      x\n-->"}),
+            "delta: \"../x.md\" leads out",
+        ),
+        (
+            "ends a quest",
+            json!({"consequences": ["quest @dark_lamp done"]}),
+            "consequences: \"quest @dark_lamp done\" is not a narrator's to decide",
+        ),
         ("moves the PC", json!({"consequences": ["move @lamp_room"]}), "consequences: \"move @lamp_room\" is not"),
         ("conjures a thing", json!({"consequences": ["take @lily_oil"]}), "consequences: \"take @lily_oil\" is not"),
-        ("changes without a reason", json!({"consequences": ["Heat+1"]}), "consequences: the change \"Heat+1\" of an indicator needs a reason"),
+        (
+            "changes without a reason",
+            json!({"consequences": ["Heat+1"]}),
+            "consequences: the change \"Heat+1\" of an indicator needs a reason",
+        ),
         ("an unknown indicator", json!({"consequences": ["Luck+1 (a coin)"]}), "consequences: unknown indicator Luck"),
-        ("too few options", json!({"options": ["[ACT]{wait}", "[LOOK]{the sky}"]}), "options: 3-5 are asked for, 2 came"),
-        ("an option that does not parse", json!({"options": ["dance", "[ACT]{wait}", "[LOOK]{around}"]}), "options: \"dance\" the input must begin"),
+        (
+            "too few options",
+            json!({"options": ["[ACT]{wait}", "[LOOK]{the sky}"]}),
+            "options: 3-5 are asked for, 2 came",
+        ),
+        (
+            "an option that does not parse",
+            json!({"options": ["dance", "[ACT]{wait}", "[LOOK]{around}"]}),
+            "options: \"dance\" the input must begin",
+        ),
         ("a wrong type", json!({"roll": "yes"}), "roll: of the wrong type"),
         ("an unknown field", json!({"files": {"a": "b"}}), "files: no such field"),
         ("no object at all", json!("I am a story"), "the proposal is not an object"),

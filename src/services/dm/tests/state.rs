@@ -31,7 +31,14 @@ fn world() -> Cartridge {
             shown: "RouteClear>=1".into(),
             places: vec!["@road".into()],
         }],
-        clocks: vec![ClockFace { id: "tide".into(), segments: 6, visible: true, every: Some(60), event: "the flood".into(), effects: vec![] }],
+        clocks: vec![ClockFace {
+            id: "tide".into(),
+            segments: 6,
+            visible: true,
+            every: Some(60),
+            event: "the flood".into(),
+            effects: vec![],
+        }],
         objects: vec![place],
         ..Cartridge::default()
     }

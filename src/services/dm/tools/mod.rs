@@ -69,32 +69,154 @@ use Kind::{Flag, Number, Object, Text, Texts, Words};
 use Role::{Author, Builder, Dm, SaveRead};
 
 const MODES: Kind = Words(&["append", "prepend", "replace"]);
-const PANEL: &[(&str, Kind, bool)] = &[("campaign_path", Text, true), ("mode", Words(&["patch", "replace"]), true), ("content", Text, true), ("pattern", Text, false)];
+const PANEL: &[(&str, Kind, bool)] = &[
+    ("campaign_path", Text, true),
+    ("mode", Words(&["patch", "replace"]), true),
+    ("content", Text, true),
+    ("pattern", Text, false),
+];
 const CAMPAIGN: &[(&str, Kind, bool)] = &[("campaign_path", Text, true)];
 
 pub const TOOLS: [Tool; 24] = [
-    Tool { name: "read_file", about: "The first lines of a file.", roles: &[Author, Builder, SaveRead], arguments: &[("path", Text, true), ("max_lines", Number(1, 400), false)] },
-    Tool { name: "read_index", about: "An index, or only its head.", roles: &[Author], arguments: &[("path", Text, true), ("head_only", Flag, true)] },
-    Tool { name: "write_patch", about: "Appends, prepends, or replaces the one place that a pattern finds.", roles: &[Author, Builder, SaveRead], arguments: &[("path", Text, true), ("mode", MODES, true), ("content", Text, true), ("pattern", Text, false)] },
-    Tool { name: "route_lookup", about: "The files that a header leads to.", roles: &[Dm], arguments: &[("routes_path", Text, true), ("command_head", Text, true)] },
-    Tool { name: "fetch_facts", about: "Bullet lines of files.", roles: &[Dm], arguments: &[("paths", Texts, true), ("limit", Number(1, 20), true)] },
-    Tool { name: "append_session", about: "Appends to the current session.", roles: &[Dm], arguments: &[("session_path", Text, true), ("content", Text, true)] },
+    Tool {
+        name: "read_file",
+        about: "The first lines of a file.",
+        roles: &[Author, Builder, SaveRead],
+        arguments: &[("path", Text, true), ("max_lines", Number(1, 400), false)],
+    },
+    Tool {
+        name: "read_index",
+        about: "An index, or only its head.",
+        roles: &[Author],
+        arguments: &[("path", Text, true), ("head_only", Flag, true)],
+    },
+    Tool {
+        name: "write_patch",
+        about: "Appends, prepends, or replaces the one place that a pattern finds.",
+        roles: &[Author, Builder, SaveRead],
+        arguments: &[("path", Text, true), ("mode", MODES, true), ("content", Text, true), ("pattern", Text, false)],
+    },
+    Tool {
+        name: "route_lookup",
+        about: "The files that a header leads to.",
+        roles: &[Dm],
+        arguments: &[("routes_path", Text, true), ("command_head", Text, true)],
+    },
+    Tool {
+        name: "fetch_facts",
+        about: "Bullet lines of files.",
+        roles: &[Dm],
+        arguments: &[("paths", Texts, true), ("limit", Number(1, 20), true)],
+    },
+    Tool {
+        name: "append_session",
+        about: "Appends to the current session.",
+        roles: &[Dm],
+        arguments: &[("session_path", Text, true), ("content", Text, true)],
+    },
     Tool { name: "update_hot_pack", about: "Merges a patch into HOT_PACK.json.", roles: &[Dm], arguments: PANEL },
-    Tool { name: "update_mainline_panel", about: "Merges a patch into MAINLINE_PANEL.json.", roles: &[Dm], arguments: PANEL },
-    Tool { name: "update_state_panel", about: "Merges a patch into STATE_PANEL.json and records it as a Decision.", roles: &[Dm], arguments: PANEL },
-    Tool { name: "update_object_index", about: "Merges a patch into OBJECT_INDEX.json.", roles: &[Dm], arguments: PANEL },
-    Tool { name: "copy_template", about: "Makes a campaign from the template.", roles: &[Builder], arguments: &[("src", Text, true), ("dst", Text, true)] },
-    Tool { name: "bind_campaign", about: "Binds a campaign to a cartridge and a version.", roles: &[Builder], arguments: &[("campaign_path", Text, true), ("cartridge_id", Text, true), ("version_lock", Text, true)] },
-    Tool { name: "init_campaign", about: "Initialises a campaign with confirmed answers.", roles: &[Builder], arguments: &[("campaign_path", Text, true), ("answers", Object, true)] },
+    Tool {
+        name: "update_mainline_panel",
+        about: "Merges a patch into MAINLINE_PANEL.json.",
+        roles: &[Dm],
+        arguments: PANEL,
+    },
+    Tool {
+        name: "update_state_panel",
+        about: "Merges a patch into STATE_PANEL.json and records it as a Decision.",
+        roles: &[Dm],
+        arguments: PANEL,
+    },
+    Tool {
+        name: "update_object_index",
+        about: "Merges a patch into OBJECT_INDEX.json.",
+        roles: &[Dm],
+        arguments: PANEL,
+    },
+    Tool {
+        name: "copy_template",
+        about: "Makes a campaign from the template.",
+        roles: &[Builder],
+        arguments: &[("src", Text, true), ("dst", Text, true)],
+    },
+    Tool {
+        name: "bind_campaign",
+        about: "Binds a campaign to a cartridge and a version.",
+        roles: &[Builder],
+        arguments: &[("campaign_path", Text, true), ("cartridge_id", Text, true), ("version_lock", Text, true)],
+    },
+    Tool {
+        name: "init_campaign",
+        about: "Initialises a campaign with confirmed answers.",
+        roles: &[Builder],
+        arguments: &[("campaign_path", Text, true), ("answers", Object, true)],
+    },
     Tool { name: "set_active", about: "Makes a campaign the active one.", roles: &[Builder], arguments: CAMPAIGN },
-    Tool { name: "snapshot_update", about: "Makes the snapshot again from the session.", roles: &[SaveRead], arguments: CAMPAIGN },
-    Tool { name: "compress_history", about: "Makes the digest again from the session.", roles: &[SaveRead], arguments: CAMPAIGN },
-    Tool { name: "load_snapshot", about: "The newest snapshot and the hot pack.", roles: &[SaveRead, Dm], arguments: CAMPAIGN },
-    Tool { name: "validate_no_new_facts", about: "Whether a load says only what is recorded.", roles: &[SaveRead], arguments: &[("snapshot_path", Text, true), ("hot_pack_path", Text, true), ("load_output", Text, true)] },
-    Tool { name: "register_handle", about: "Adds a handle and its aliases to an index.", roles: &[Author], arguments: &[("cartridge_path", Text, true), ("index_path", Text, true), ("handle", Text, true), ("aliases", Texts, true)] },
-    Tool { name: "validate_index_spec", about: "What an index lacks.", roles: &[Author], arguments: &[("path", Text, true)] },
-    Tool { name: "generate_questionnaire", about: "The questions to settle before writing.", roles: &[Author, Builder], arguments: &[("role", Words(&["AUTHOR", "BUILDER"]), true), ("scope", Text, true), ("language", Words(&["zh-CN", "en"]), true), ("count", Number(3, 10), false)] },
-    Tool { name: "roll_check", about: "One check, thrown with the campaign's dice.", roles: &[Dm], arguments: &[("dc", Number(1, 40), true), ("modifier", Number(-20, 20), false), ("advantage", Words(&["normal", "advantage", "disadvantage"]), true), ("pc_path", Text, false), ("stat", Text, false), ("campaign_path", Text, false)] },
+    Tool {
+        name: "snapshot_update",
+        about: "Makes the snapshot again from the session.",
+        roles: &[SaveRead],
+        arguments: CAMPAIGN,
+    },
+    Tool {
+        name: "compress_history",
+        about: "Makes the digest again from the session.",
+        roles: &[SaveRead],
+        arguments: CAMPAIGN,
+    },
+    Tool {
+        name: "load_snapshot",
+        about: "The newest snapshot and the hot pack.",
+        roles: &[SaveRead, Dm],
+        arguments: CAMPAIGN,
+    },
+    Tool {
+        name: "validate_no_new_facts",
+        about: "Whether a load says only what is recorded.",
+        roles: &[SaveRead],
+        arguments: &[("snapshot_path", Text, true), ("hot_pack_path", Text, true), ("load_output", Text, true)],
+    },
+    Tool {
+        name: "register_handle",
+        about: "Adds a handle and its aliases to an index.",
+        roles: &[Author],
+        arguments: &[
+            ("cartridge_path", Text, true),
+            ("index_path", Text, true),
+            ("handle", Text, true),
+            ("aliases", Texts, true),
+        ],
+    },
+    Tool {
+        name: "validate_index_spec",
+        about: "What an index lacks.",
+        roles: &[Author],
+        arguments: &[("path", Text, true)],
+    },
+    Tool {
+        name: "generate_questionnaire",
+        about: "The questions to settle before writing.",
+        roles: &[Author, Builder],
+        arguments: &[
+            ("role", Words(&["AUTHOR", "BUILDER"]), true),
+            ("scope", Text, true),
+            ("language", Words(&["zh-CN", "en"]), true),
+            ("count", Number(3, 10), false),
+        ],
+    },
+    Tool {
+        name: "roll_check",
+        about: "One check, thrown with the campaign's dice.",
+        roles: &[Dm],
+        arguments: &[
+            ("dc", Number(1, 40), true),
+            ("modifier", Number(-20, 20), false),
+            ("advantage", Words(&["normal", "advantage", "disadvantage"]), true),
+            ("pc_path", Text, false),
+            ("stat", Text, false),
+            ("campaign_path", Text, false),
+        ],
+    },
     Tool { name: "read_hot_pack", about: "HOT_PACK.json.", roles: &[Dm], arguments: CAMPAIGN },
     Tool { name: "read_state_panel", about: "STATE_PANEL.json.", roles: &[Dm], arguments: CAMPAIGN },
 ];
@@ -186,12 +308,17 @@ pub fn calls(control: &super::input::Control, cartridge: &str, version_lock: &st
     use super::input::Control;
     let call = |name: &str, arguments: Value| Call { name: name.to_owned(), arguments };
     match control {
-        Control::Initialize => vec![call("init_campaign", json!({"campaign_path": "campaigns/<active>", "answers": {}}))],
+        Control::Initialize => {
+            vec![call("init_campaign", json!({"campaign_path": "campaigns/<active>", "answers": {}}))]
+        }
         Control::NewCampaign(id) => {
             let path = format!("campaigns/{id}");
             vec![
                 call("copy_template", json!({"src": "campaigns/_template", "dst": path})),
-                call("bind_campaign", json!({"campaign_path": path, "cartridge_id": cartridge, "version_lock": version_lock})),
+                call(
+                    "bind_campaign",
+                    json!({"campaign_path": path, "cartridge_id": cartridge, "version_lock": version_lock}),
+                ),
                 call("set_active", json!({"campaign_path": path})),
             ]
         }
@@ -217,12 +344,36 @@ mod tests {
             ("124", "DM", "read_file", json!({"path": "x"}), "tool not allowed for role DM: read_file"),
             ("125", "KING", "read_file", json!({"path": "x"}), "unknown role: KING"),
             ("126", "DM", "nope", json!({}), "unknown tool: nope"),
-            ("127", "AUTHOR", "read_file", json!({"path": "x", "max_lines": 401}), "read_file: max_lines must be a number from 1 to 400"),
-            ("127a", "AUTHOR", "read_file", json!({"path": "x", "max_lines": 0}), "read_file: max_lines must be a number from 1 to 400"),
+            (
+                "127",
+                "AUTHOR",
+                "read_file",
+                json!({"path": "x", "max_lines": 401}),
+                "read_file: max_lines must be a number from 1 to 400",
+            ),
+            (
+                "127a",
+                "AUTHOR",
+                "read_file",
+                json!({"path": "x", "max_lines": 0}),
+                "read_file: max_lines must be a number from 1 to 400",
+            ),
             ("128", "DM", "load_snapshot", json!({"campaign_path": "c"}), "ok"),
             ("128a", "DM", "write_patch", json!({}), "tool not allowed for role DM: write_patch"),
-            ("130", "", "read_file", json!({"path": "x"}), "no role given: tools are called as AUTHOR, BUILDER, DM or SAVE_READ"),
-            ("70", "DM", "roll_check", json!({"dc": 12, "advantage": "lucky"}), "roll_check: advantage must be normal|advantage|disadvantage"),
+            (
+                "130",
+                "",
+                "read_file",
+                json!({"path": "x"}),
+                "no role given: tools are called as AUTHOR, BUILDER, DM or SAVE_READ",
+            ),
+            (
+                "70",
+                "DM",
+                "roll_check",
+                json!({"dc": 12, "advantage": "lucky"}),
+                "roll_check: advantage must be normal|advantage|disadvantage",
+            ),
             ("70a", "DM", "roll_check", json!({"dc": 12}), "roll_check: advantage is missing"),
         ] {
             assert_eq!(verdict(role, name, arguments), expected, "row {row}");

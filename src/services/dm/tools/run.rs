@@ -40,7 +40,9 @@ pub fn patched(before: &str, arguments: &Value) -> Result<String> {
             let regex: Regex = build.map_err(|_| Error::invalid("replace pattern is not a regular expression"))?;
             let found = regex.find(before).ok_or_else(|| Error::not_found("replace pattern not found"))?;
             if found.len() * 2 > before.len() && before.len() > 200 {
-                return Err(Error::forbidden("the pattern takes in most of the file: files are patched, not rewritten"));
+                return Err(Error::forbidden(
+                    "the pattern takes in most of the file: files are patched, not rewritten",
+                ));
             }
             Ok(format!("{}{}{}", &before[..found.start()], text(arguments, "content"), &before[found.end()..]))
         }
@@ -91,7 +93,11 @@ fn one(seat: Seat<'_>, call: &Call) -> Result<Vec<Change>> {
             };
             // A fact stands in a session first: the patch is a Decision of its own, so that the panel still follows from the sessions.
             let patch = json::read("content", text(arguments, "content"))?;
-            let decision = format!("\n## Decision: a patch by the game master\n\n- Real time: {}\n- State: {patch}\n- Panel: {}\n", seat.at, sum(&after));
+            let decision = format!(
+                "\n## Decision: a patch by the game master\n\n- Real time: {}\n- State: {patch}\n- Panel: {}\n",
+                seat.at,
+                sum(&after)
+            );
             made.push(Change::Append { path: session.clone(), text: decision });
             with_windows(seat, &session, made)
         }
@@ -144,7 +150,8 @@ pub fn look(seat: Seat<'_>, call: &Call) -> Result<Value> {
         "route_lookup" => {
             let head = text(arguments, "command_head").trim_matches(['[', ']', '【', '】']);
             let header = super::super::input::Header::named(head);
-            let routes: Vec<String> = header.map(|header| super::super::fetch::route(seat.world, header)).unwrap_or_default();
+            let routes: Vec<String> =
+                header.map(|header| super::super::fetch::route(seat.world, header)).unwrap_or_default();
             let note = if routes.is_empty() { json!(format!("no route for [{head}]")) } else { Value::Null };
             json!({"routes": routes, "note": note})
         }
@@ -200,7 +207,9 @@ pub fn author(cartridge: &dyn Shelf, call: &Call, own: &str) -> Result<(Value, O
     let prefix = format!("cartridges/{own}/");
     let inside = |path: &str| -> Result<String> {
         let path = path.strip_prefix(&prefix).unwrap_or(path);
-        let odd = path.is_empty() || path.starts_with('/') || path.split('/').any(|part| part.starts_with('.') || part.is_empty());
+        let odd = path.is_empty()
+            || path.starts_with('/')
+            || path.split('/').any(|part| part.starts_with('.') || part.is_empty());
         if odd || path.starts_with("campaigns/") || path.starts_with("cartridges/") {
             return Err(Error::forbidden(format!("\"{}\" is not this cartridge's", md::clip(path, 80))));
         }
@@ -225,7 +234,13 @@ pub fn author(cartridge: &dyn Shelf, call: &Call, own: &str) -> Result<(Value, O
         }
         "register_handle" => {
             let (path, page) = open("index_path")?;
-            let aliases: Vec<String> = arguments["aliases"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+            let aliases: Vec<String> = arguments["aliases"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect();
             let world = load::cartridge(cartridge)?;
             let handle = text(arguments, "handle");
             if world.object(handle).is_some_and(|object| object.path.is_some()) {
@@ -245,8 +260,23 @@ pub fn author(cartridge: &dyn Shelf, call: &Call, own: &str) -> Result<(Value, O
 /// What must be settled before an author or a builder writes.
 pub fn questionnaire(arguments: &Value) -> Value {
     let asked: &[&str] = match text(arguments, "role") {
-        "AUTHOR" => &["premise", "tone", "the one rule of this world", "two to four factions", "scale", "what must never happen"],
-        _ => &["which cartridge", "the stage and three to six places", "two to four people", "the route", "two to four arcs", "the character", "the opening"],
+        "AUTHOR" => &[
+            "premise",
+            "tone",
+            "the one rule of this world",
+            "two to four factions",
+            "scale",
+            "what must never happen",
+        ],
+        _ => &[
+            "which cartridge",
+            "the stage and three to six places",
+            "two to four people",
+            "the route",
+            "two to four arcs",
+            "the character",
+            "the opening",
+        ],
     };
     let count = arguments["count"].as_u64().unwrap_or(6) as usize;
     let mut lines = vec![format!("[Scope] {}", md::clip(text(arguments, "scope"), 200))];

@@ -110,7 +110,7 @@ pub(super) fn section(template: &PromptTemplate, path: &str, entry: &SectionEntr
         match strangers(&parsed, record).into_iter().next() {
             None => Ok(parsed),
             Some((fault, line, column)) => {
-                let placeholder = fault.placeholder.clone().unwrap_or_default();
+                let placeholder = fault.whereabouts.placeholder.clone().unwrap_or_default();
                 let record = record.map_or("none", |record| record.name.as_str());
                 let fault = Fault::overrides(fault.message).section(path).record(record).placeholder(placeholder);
                 Err(fault.at(shown, line, column))

@@ -1,0 +1,186 @@
+//! Changes made to a project from outside, by an editor or by git, become events of the agents that have it.
+//!
+//! One watch a directory, never across devices: a project that contains the mountpoint must not make the host read its own
+//! mount.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{mpsc, Arc};
+use std::time::Duration;
+
+use notify::event::ModifyKind;
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use serde_json::json;
+
+use super::binds::Place;
+use crate::error::{Error, Result};
+
+/// How many directories of a project are watched.
+const MOST: usize = 8192;
+/// Changes within this time are told together, once a file.
+const TOGETHER: Duration = Duration::from_millis(50);
+/// More at once are told as one change of the whole.
+const MANY: usize = 200;
+
+/// Hears of a change: the project, the path of the tree, and what happened.
+pub type Tell = Arc<dyn Fn(&str, &str, serde_json::Value) + Send + Sync>;
+
+/// Watches as long as it is held.
+pub struct Watching {
+    _watchers: Vec<Arc<std::sync::Mutex<RecommendedWatcher>>>,
+}
+
+/// Watches every place. One that cannot be watched is told of in the log.
+pub fn watch(places: &[Place], tell: &Tell) -> Watching {
+    let mut watchers = Vec::new();
+    for place in places {
+        match one(place, tell.clone()) {
+            Ok(watcher) => watchers.push(watcher),
+            Err(error) => tracing::warn!(%error, source = %place.source.display(), "changes are not noticed"),
+        }
+    }
+    Watching { _watchers: watchers }
+}
+
+fn one(place: &Place, tell: Tell) -> Result<Arc<std::sync::Mutex<RecommendedWatcher>>> {
+    let root = place.source.canonicalize()?;
+    let device = root.metadata()?.dev();
+    let (said, heard) = mpsc::channel::<Event>();
+    let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+        // Nobody listens any more: the host goes down.
+        _ = event.map(|event| said.send(event));
+    });
+    let watcher = Arc::new(std::sync::Mutex::new(watcher.map_err(|err| Error::unavailable(err.to_string()))?));
+    for directory in directories(&root, device) {
+        follow(&watcher, &directory);
+    }
+    let (weak, place) = (Arc::downgrade(&watcher), place.clone());
+    let listen = move || {
+        while let Ok(first) = heard.recv() {
+            let mut changes = BTreeMap::new();
+            note(&mut changes, &first, &root);
+            while let Ok(next) = heard.recv_timeout(TOGETHER) {
+                note(&mut changes, &next, &root);
+                if changes.len() > MANY * 10 {
+                    break;
+                }
+            }
+            let Some(watcher) = weak.upgrade() else { return };
+            for path in changes.iter().filter(|(_, kind)| **kind == "created").map(|(path, _)| root.join(path)) {
+                if path.symlink_metadata().is_ok_and(|meta| meta.is_dir() && meta.dev() == device) {
+                    directories(&path, device).iter().for_each(|directory| follow(&watcher, directory));
+                }
+            }
+            drop(watcher);
+            told(&place, &changes, &tell);
+        }
+    };
+    std::thread::Builder::new().name("project-watch".to_owned()).spawn(listen)?;
+    Ok(watcher)
+}
+
+fn follow(watcher: &std::sync::Mutex<RecommendedWatcher>, directory: &Path) {
+    let mut watcher = watcher.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    // A directory may be gone again, or the kernel's watches used up: then it is not noticed.
+    _ = watcher.watch(directory, RecursiveMode::NonRecursive);
+}
+
+/// The directory and those below it on the same device, `.git` left out: it changes with every command.
+fn directories(root: &Path, device: u64) -> Vec<PathBuf> {
+    let mut found = vec![root.to_owned()];
+    let mut next = 0;
+    while next < found.len() && found.len() < MOST {
+        let entries = std::fs::read_dir(&found[next]).into_iter().flatten().flatten();
+        next += 1;
+        for entry in
+            entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != ".git")
+        {
+            // A mountpoint has another device than the directory that it stands in; asking it nothing else is safe.
+            if found.len() < MOST && device_of(&entry.path()) == Some(device) {
+                found.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+/// The device of a directory, without waiting for whoever serves it.
+fn device_of(path: &Path) -> Option<u64> {
+    use rustix::fs::{makedev, statx, AtFlags, StatxFlags, CWD};
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
+    let stat = statx(CWD, path, flags, StatxFlags::TYPE).ok()?;
+    Some(makedev(stat.stx_dev_major, stat.stx_dev_minor))
+}
+
+fn note(changes: &mut BTreeMap<PathBuf, &'static str>, event: &Event, root: &Path) {
+    let kind = match event.kind {
+        EventKind::Create(_) => "created",
+        EventKind::Remove(_) => "removed",
+        EventKind::Modify(ModifyKind::Name(_)) => "renamed",
+        EventKind::Modify(ModifyKind::Metadata(_)) | EventKind::Access(_) => return,
+        _ => "changed",
+    };
+    for path in event.paths.iter().filter_map(|path| path.strip_prefix(root).ok()) {
+        // What was made and then written is told as made.
+        let known = changes.entry(path.to_owned()).or_insert(kind);
+        if kind != "changed" {
+            *known = kind;
+        }
+    }
+}
+
+fn told(place: &Place, changes: &BTreeMap<PathBuf, &'static str>, tell: &Tell) {
+    let project = place.path.iter().nth(1).and_then(|name| name.to_str()).unwrap_or_default();
+    if changes.len() > MANY {
+        tell(project, &format!("/{}", place.path.display()), json!({ "what": "changed", "files": changes.len() }));
+        return;
+    }
+    for (path, kind) in changes {
+        let path: PathBuf = place.path.join(path).components().collect();
+        tell(project, &format!("/{}", path.display()), json!({ "what": kind }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_of_files_are_told_by_their_place_in_the_tree() {
+        let source = tempfile::tempdir().unwrap();
+        std::fs::create_dir(source.path().join("old")).unwrap();
+        let (said, heard) = mpsc::channel();
+        let said = std::sync::Mutex::new(said);
+        let tell: Tell = Arc::new(move |project: &str, path: &str, what| {
+            _ = said.lock().unwrap().send(format!("{project} {path} {}", what["what"]));
+        });
+        let place = Place { path: "projects/p/fs".into(), source: source.path().to_owned(), read_only: true };
+        let _watching = watch(&[place], &tell);
+        let until = |wanted: &str| {
+            let mut all = Vec::new();
+            while !all.iter().any(|line| line == wanted) {
+                all.push(
+                    heard.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("no {wanted} in {all:?}")),
+                );
+            }
+        };
+        std::fs::write(source.path().join("old/a"), "1").unwrap();
+        until("p /projects/p/fs/old/a \"created\"");
+        std::fs::create_dir(source.path().join("new")).unwrap();
+        until("p /projects/p/fs/new \"created\"");
+        std::fs::remove_file(source.path().join("old/a")).unwrap();
+        until("p /projects/p/fs/old/a \"removed\"");
+    }
+
+    #[test]
+    fn many_changes_at_once_are_one() {
+        let place = Place { path: "projects/p/fs".into(), source: "/x".into(), read_only: true };
+        let changes = (0..MANY + 1).map(|n| (PathBuf::from(n.to_string()), "created")).collect();
+        let lines = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let kept = lines.clone();
+        let tell: Tell = Arc::new(move |_: &str, path: &str, what| kept.lock().unwrap().push(format!("{path} {what}")));
+        told(&place, &changes, &tell);
+        assert_eq!(*lines.lock().unwrap(), ["/projects/p/fs {\"what\":\"changed\",\"files\":201}"]);
+    }
+}
