@@ -84,7 +84,8 @@ fn same(results: &[Value], house: &House) -> Vec<String> {
             steady(&result.to_string(), house.root().parent().unwrap()).replace("/agents/charon/", "/agents/self/");
         numbers.replace_all(&text, "$1:N").into_owned()
     });
-    shown.map(|text| text.replace("c-0", "tool-0")).collect()
+    let chosen = regex::Regex::new(r"\b(c|tool)-[0-9a-f]{8}-[0-9a-f-]{27}").unwrap();
+    shown.map(|text| chosen.replace_all(&text, "ID").into_owned()).collect()
 }
 
 #[test]
