@@ -32,7 +32,7 @@ pub struct Crew {
     env: Box<Env>,
     http: Arc<Http>,
     room: Arc<Room>,
-    recording: Option<Arc<Recording>>,
+    recording: Arc<Recording>,
     members: DashMap<String, Member>,
 }
 
@@ -43,10 +43,15 @@ struct Member {
 }
 
 impl Crew {
-    /// `env` looks a variable up; keys come from nowhere else. With a recording, every answer is written down.
-    pub fn new(here: &Path, env: Box<Env>, recording: Option<Arc<Recording>>) -> Self {
+    /// `env` looks a variable up; keys come from nowhere else.
+    pub fn new(here: &Path, env: Box<Env>) -> Self {
         let (http, room) = (Arc::new(Http::new(Patience::default())), Arc::new(Room::new(RUNNING, WAITING)));
-        Crew { here: here.to_owned(), env, http, room, recording, members: DashMap::new() }
+        Crew { here: here.to_owned(), env, http, room, recording: Arc::default(), members: DashMap::new() }
+    }
+
+    /// Writes every answer of every model down from now on.
+    pub fn record(&self, file: &Path) -> Result<()> {
+        self.recording.begin(file)
     }
 
     /// What the mountspec says of an agent, as its mind needs it. Opens the model.
@@ -56,16 +61,12 @@ impl Crew {
         // The jitter of retries need not be secret, only different from agent to agent.
         let seed = agent.bytes().fold(0u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
         let opened = kind.open(agent, &self.here, &self.http, &self.env, seed)?;
-        let model_of = |model| match &self.recording {
-            Some(recording) => recording.of(agent, model),
-            None => model,
-        };
         let prices =
             Prices { input_per_mtok: model.prices.input_per_mtok, output_per_mtok: model.prices.output_per_mtok };
         let limits = limits_of(limits);
         limits.check(Some(&prices))?;
         Ok(Settings {
-            model: opened.map(model_of),
+            model: opened.map(|model| self.recording.of(agent, model)),
             limits,
             prices,
             window: model.context_tokens.into(),

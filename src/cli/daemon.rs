@@ -21,6 +21,7 @@ pub fn start(mount: &Mount, state: &Path) -> Outcome {
     for (flag, value) in [
         ("--spec", mount.spec.as_ref().map(|it| it.as_os_str().to_owned())),
         ("--model", mount.model.as_ref().map(Into::into)),
+        ("--record", mount.record.as_ref().map(Into::into)),
     ] {
         if let Some(value) = value {
             command.arg(flag).arg(value);

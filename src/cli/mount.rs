@@ -26,6 +26,9 @@ pub struct Mount {
     /// script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external
     #[arg(long, value_name = "KIND[:NAME]")]
     pub model: Option<String>,
+    /// Write every answer of every model down, for replay:FILE
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// Return when the mount answers, and leave it running
     #[arg(long)]
     pub daemon: bool,
@@ -50,7 +53,7 @@ impl Mount {
         log(if self.child { "info" } else { "warn" });
         let options = Options { spec, here, state, mountpoint: Some(dir.clone()), clock: Clock::real() };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        let served = runtime.block_on(serve(options, &dir, self.child));
+        let served = runtime.block_on(serve(options, &dir, self.child, self.record.as_deref()));
         // Whoever still waits on a blocking thread must not keep the program.
         runtime.shutdown_background();
         served?;
@@ -107,9 +110,12 @@ pub fn default_state() -> Result<PathBuf> {
 }
 
 /// Serves until a signal, or until somebody takes the mount away.
-async fn serve(options: Options, dir: &Path, child: bool) -> Result<()> {
+async fn serve(options: Options, dir: &Path, child: bool, record: Option<&Path>) -> Result<()> {
     let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
     let mut host = Host::start(options).inspect_err(|error| daemon::tell(child, Some(error)))?;
+    if let Some(file) = record {
+        host.house.shared.crew.record(file).inspect_err(|error| daemon::tell(child, Some(error)))?;
+    }
     let mount = host.mount(dir).inspect_err(|error| daemon::tell(child, Some(error)))?;
     match child {
         true => daemon::tell(true, None),

@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -28,19 +28,22 @@ struct Line {
     failed: Option<Error>,
 }
 
-/// The file that a run is written to.
-#[derive(Debug)]
-pub struct Recording(Mutex<File>);
+/// The file that a run is written to, once somebody has asked for one.
+#[derive(Debug, Default)]
+pub struct Recording(OnceLock<Mutex<File>>);
 
 impl Recording {
-    /// Makes a new recording. One that is there already is refused, not lengthened.
-    pub fn create(path: &Path) -> Result<Arc<Recording>> {
+    /// Begins to write answers down. A file that is there already is refused, not lengthened.
+    pub fn begin(&self, path: &Path) -> Result<()> {
         let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(path);
         let file = file.map_err(|error| {
             let why = format!("{} cannot be recorded to: {error}", path.display());
             Error::new(Error::from(error).code, why)
         })?;
-        Ok(Arc::new(Recording(Mutex::new(file))))
+        match self.0.set(Mutex::new(file)) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(Error::conflict("this run is being recorded already")),
+        }
     }
 
     /// The same model, with its answers to this agent written down.
@@ -49,9 +52,10 @@ impl Recording {
     }
 
     fn write(&self, line: &Line) -> Result<()> {
+        let Some(file) = self.0.get() else { return Ok(()) };
         let mut text = serde_json::to_string(line).map_err(|error| Error::internal(error.to_string()))?;
         text.push('\n');
-        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(file.write_all(text.as_bytes())?)
     }
 }
@@ -151,7 +155,8 @@ mod tests {
     async fn what_was_recorded_is_given_again() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run.ndjson");
-        let recording = Recording::create(&path).unwrap();
+        let recording = Arc::new(Recording::default());
+        recording.begin(&path).unwrap();
         let script: Arc<dyn Model> = Arc::new(Script::read("s", "\"one\"\n\"two\"").unwrap());
         let (ada, bob) = (recording.of("ada", script.clone()), recording.of("bob", script));
         let ask = Ask { system: "be".into(), ..Ask::default() };
@@ -165,6 +170,6 @@ mod tests {
         assert_eq!(again.answer(&ask, &mut |_| ()).await, first[2]);
         let end = again.answer(&ask, &mut |_| ()).await.unwrap_err();
         assert_eq!(end.message, "the recording run is at its end");
-        assert!(Recording::create(&path).is_err(), "a recording is never overwritten");
+        assert!(Recording::default().begin(&path).is_err(), "a recording is never overwritten");
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::mounts::Bindings;
 use super::prompts::Library;
+use super::prompts::watch::{Watch, watch};
 use super::symbols;
 use super::symbols::shelf::Shelf;
-use super::prompts::watch::{Watch, watch};
 use super::terminal::Shells;
 use crate::agent::crew::Crew;
 use crate::clock::Clock;
@@ -35,7 +35,7 @@ impl Shared {
             tracing::warn!(%error, "edits of prompts are not noticed");
             None
         });
-        let crew = Arc::new(Crew::new(here, Box::new(|name| std::env::var(name).ok()), None));
+        let crew = Arc::new(Crew::new(here, Box::new(|name| std::env::var(name).ok())));
         let symbols = symbols::open::open(&spec.symbols, store)?;
         Ok(Shared { crew, prompts, symbols, _watch: watch, bindings: Arc::default(), shells: Arc::default() })
     }

@@ -79,10 +79,10 @@ fn the_committed_script_resolves_every_quest_through_the_mount() {
         &session(&rest),
         expect![[r#"
             @dark_lamp done
-            @ninth_name done
             @salt_and_ledger done
             @sextons_bell done
             @two_plates done
+            @ninth_name done
             true
         "#]],
     );

@@ -13,6 +13,7 @@ mod house;
 mod layers;
 mod library;
 mod memory;
+mod mind;
 mod phases;
 mod posix;
 mod prompts;

@@ -168,7 +168,12 @@ fn memory_and_files_go_back_to_a_snapshot() {
         echo '{"kind":"note","name":"later","content":"x"}' > ../memory/control/create.json
         jq -c .ok ../memory/result.json
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            true
+            true
+            [["files","remembered"],{"fare":1}]
+            true
+        "#]],
     );
     std::fs::write(house.here().join("notes.txt"), "spoilt").unwrap();
     house.check(
@@ -180,7 +185,13 @@ fn memory_and_files_go_back_to_a_snapshot() {
         jq -c .version ../memory/items/fare/meta.json
         ls ../memory/items
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            ["files","remembered"]
+            null
+            one obol
+            3
+            fare
+        "#]],
     );
     assert_eq!(std::fs::read_to_string(house.here().join("notes.txt")).unwrap(), "a note\n");
 }

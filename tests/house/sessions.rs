@@ -27,13 +27,27 @@ fn the_tree_lists_without_an_error() {
             self
 
             agents/self/:
+            agents
+            chat
+            dm
             events
             jobs
+            memory
+            mounts
+            phases
+            prompts
+            search_code
             services
+            sub_brains
+            symbols
+            terminal
+            thoughts
+            web_search
 
             meta:
             health.json
             metrics.json
+            ns
             protocol.json
             charon
             fine

@@ -238,25 +238,26 @@ async fn the_file_refuses_what_the_operations_refuse() {
     check(
         said,
         expect![[r#"
-        ! forbidden: the memory law is write-protected
-        ! too_large: at most 1048576 bytes are kept in one item
-        ! invalid_payload: a memory is UTF-8 text; byte 0 is not
-        ! forbidden: `/memory/items/open/versions/1` cannot be written
-        create {"code":"already_exists","message":"there is a memory open already; mutate it, or choose another name"}
-        create {"code":"too_large","message":"a command has at most 1048576 bytes"}
-        mutate {"code":"invalid_payload","message":"mutate: give one of content, patch and append"}
-        mutate {"code":"invalid_payload","message":"mutate: give one of content, patch and append"}
-        mutate {"code":"invalid_payload","message":"only a string can be appended to a memory that is text"}
-        mutate {"code":"conflict","message":"version 7 of open is not the latest: that is version 2"}
-        mutate {"code":"forbidden","message":"the memory law is write-protected"}
-        load {"code":"forbidden","message":"/agents/styx/memory/items/open: the memory of styx is not yours"}
-        load {"code":"not_found","message":"there is no memory nobody"}
-        versions {"code":"invalid_payload","message":"limit is 1 to 200"}
-        search {"code":"invalid_payload","message":"that cursor is not one of ours: give back the one you got"}
-        restore {"code":"not_found","message":"the memory open has no version 9; its latest is 2"}
-        summarize {"code":"invalid_payload","message":"name 1 to 64 memories to sum up"}
-        summarize {"code":"invalid_payload","message":"open cannot be summed up into itself"}
-    "#]],
+            ! forbidden: the memory law is write-protected
+            ! too_large: at most 1048576 bytes are kept in one item
+            ! invalid_payload: a memory is UTF-8 text; byte 0 is not
+            ! forbidden: `/memory/items/open/versions/1` cannot be written
+            {"a":1}
+            create {"code":"already_exists","message":"there is a memory open already; mutate it, or choose another name"}
+            create {"code":"too_large","message":"a command has at most 1048576 bytes"}
+            mutate {"code":"invalid_payload","message":"mutate: give one of content, patch and append"}
+            mutate {"code":"invalid_payload","message":"mutate: give one of content, patch and append"}
+            mutate {"code":"invalid_payload","message":"one can append to a text or to a JSON array: give `content` or `patch`"}
+            mutate {"code":"conflict","message":"version 7 of open is not the latest: that is version 1"}
+            mutate {"code":"forbidden","message":"the memory law is write-protected"}
+            load {"code":"forbidden","message":"/agents/styx/memory/items/open: the memory of styx is not yours"}
+            load {"code":"not_found","message":"there is no memory nobody"}
+            versions {"code":"invalid_payload","message":"limit is 1 to 200"}
+            search {"code":"invalid_payload","message":"that cursor is not one of ours: give back the one you got"}
+            restore {"code":"not_found","message":"the memory open has no version 9; its latest is 1"}
+            summarize {"code":"invalid_payload","message":"name 1 to 64 memories to sum up"}
+            summarize {"code":"invalid_payload","message":"open cannot be summed up into itself"}
+        "#]],
     );
 }
 

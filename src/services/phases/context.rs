@@ -89,7 +89,7 @@ pub fn assemble(material: &Material, window: usize) -> Result<Context> {
     let mut room = room.saturating_sub(tokens(&query));
     if let Some(carried) = &material.carried {
         let line = format!("SYSTEM: context_state carried from the last phase: {carried}");
-        if tokens(&line) + 1 <= room / 4 {
+        if tokens(&line) < room / 4 {
             room -= tokens(&line) + 1;
             system.push(line);
         } else {

@@ -130,7 +130,7 @@ impl Check<'_> {
     /// Notes a fault; where it has no place yet, its place is that of a value in `prompt.json`.
     fn say(&mut self, fault: Fault, steps: &[Step]) {
         let fault = match self.source.manifest {
-            Some(text) if fault.spot.is_none() => {
+            Some(text) if fault.whereabouts.spot.is_none() => {
                 let (line, column) = locate(text, steps);
                 fault.at(format!("{}/prompt.json", self.source.folder), line, column)
             }

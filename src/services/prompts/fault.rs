@@ -33,6 +33,13 @@ pub struct Fault {
     #[serde(serialize_with = "code_name")]
     pub code: Code,
     pub message: String,
+    #[serde(flatten)]
+    pub whereabouts: Box<Whereabouts>,
+}
+
+/// What is known of the place.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Whereabouts {
     /// The section's keys joined by `/`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
@@ -50,7 +57,7 @@ fn code_name<S: serde::Serializer>(code: &Code, serializer: S) -> Result<S::Ok, 
 
 impl Fault {
     fn new(kind: Kind, code: Code, message: impl Into<String>) -> Self {
-        Fault { kind, code, message: message.into(), section: None, record: None, placeholder: None, spot: None }
+        Fault { kind, code, message: message.into(), whereabouts: Box::default() }
     }
 
     pub fn validation(message: impl Into<String>) -> Self {
@@ -84,33 +91,34 @@ impl Fault {
     }
 
     pub fn section(mut self, path: impl Into<String>) -> Self {
-        self.section.get_or_insert(path.into());
+        self.whereabouts.section.get_or_insert(path.into());
         self
     }
 
     pub fn record(mut self, name: impl Into<String>) -> Self {
-        self.record.get_or_insert(name.into());
+        self.whereabouts.record.get_or_insert(name.into());
         self
     }
 
     pub fn placeholder(mut self, name: impl Into<String>) -> Self {
-        self.placeholder.get_or_insert(name.into());
+        self.whereabouts.placeholder.get_or_insert(name.into());
         self
     }
 
     pub fn at(mut self, file: impl Into<String>, line: usize, column: usize) -> Self {
-        self.spot.get_or_insert(Spot { file: file.into(), line, column });
+        self.whereabouts.spot.get_or_insert(Spot { file: file.into(), line, column });
         self
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(Spot { file, line, column }) = &self.spot {
+        if let Some(Spot { file, line, column }) = &self.whereabouts.spot {
             write!(f, "{file}:{line}:{column}: ")?;
         }
         f.write_str(&self.message)?;
-        let named = [("section", &self.section), ("params", &self.record), ("placeholder", &self.placeholder)];
+        let Whereabouts { section, record, placeholder, .. } = &*self.whereabouts;
+        let named = [("section", section), ("params", record), ("placeholder", placeholder)];
         let known: Vec<String> =
             named.iter().filter_map(|(what, name)| name.as_ref().map(|name| format!("{what} {name}"))).collect();
         if !known.is_empty() {

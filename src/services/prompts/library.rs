@@ -166,7 +166,7 @@ impl Library {
 }
 
 fn about(fault: &Fault, ns: &str, key: &str) -> bool {
-    let file = fault.spot.as_ref().map_or("", |spot| spot.file.as_str());
+    let file = fault.whereabouts.spot.as_ref().map_or("", |spot| spot.file.as_str());
     let stem = format!("{ns}/{key}");
     file.find(&stem).is_some_and(|at| matches!(file.as_bytes().get(at + stem.len()), Some(b'/' | b'.')))
 }

@@ -4,6 +4,7 @@
 //! the same lines.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::check::{self, Source};
 use super::fault::Fault;
@@ -63,11 +64,14 @@ impl Loaded {
     }
 
     fn add(&mut self, id: String, file: &str, prompt: Result<PromptTemplate, Vec<Fault>>) {
-        if self.prompts.contains_key(&id) {
-            let fault = Fault::validation(format!("prompt '{id}' is there twice")).at(file, 1, 1);
-            self.prompts.insert(id, Err(vec![fault]));
-        } else {
-            self.prompts.insert(id, prompt);
+        match self.prompts.entry(id) {
+            Entry::Vacant(free) => {
+                free.insert(prompt);
+            }
+            Entry::Occupied(mut taken) => {
+                let fault = Fault::validation(format!("prompt '{}' is there twice", taken.key())).at(file, 1, 1);
+                *taken.get_mut() = Err(vec![fault]);
+            }
         }
     }
 }

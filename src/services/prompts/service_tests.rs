@@ -454,6 +454,9 @@ async fn what_there_is_can_be_looked_at() {
     assert!(house.cat("faults.json").await.contains("\"line\": 1"));
     let parsed = house.call("parse", json!({"prompt": "desk/write", "reply": "{\"pages\": 1}"})).await.unwrap();
     assert_eq!(parsed, json!({"value": {"pages": 1}, "from": "message"}));
+    // Row 86.
+    let undeclared = house.call("parse", json!({"prompt": "evaluate/protocol", "reply": "{}"})).await.unwrap_err();
+    assert_eq!(undeclared.message, "this prompt does not declare structured output");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Every change has a version, an author and a reason, and can be undone. Knows nothing of phases or of models.
 
 pub mod backend;
+pub mod bulk;
 pub mod catalogue;
 pub mod change;
 mod files;

@@ -3,7 +3,7 @@
 //! Every change goes through [`Shelf::change`], which numbers it and tries again when somebody else was faster. The index
 //! is brought up to date from the backend's own list of changes, so it also sees what other hosts did.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::{Value, json};
@@ -41,14 +41,6 @@ impl Author {
     }
 }
 
-/// What became of many documents that were handed in at once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
-    pub stored: usize,
-    /// Those that were there already and were left alone.
-    pub kept: usize,
-}
-
 /// A kit with what its names lead to.
 #[derive(Clone, Debug, Default)]
 pub struct Resolved {
@@ -63,7 +55,7 @@ pub struct Shelf {
     index: Mutex<Followed>,
     /// What there is, for listings, which must not wait.
     names: RwLock<BTreeSet<(Kind, String)>>,
-    seeded: OnceCell<()>,
+    pub(super) seeded: OnceCell<()>,
 }
 
 /// The index, and how much of the backend's history is in it; none before the first look.
@@ -80,16 +72,6 @@ impl Shelf {
 
     pub fn backend(&self) -> &dyn Backend {
         &*self.backend
-    }
-
-    /// Puts in what is shipped, unless it is or was there, and looks at everything once. Later calls cost nothing; after
-    /// an outage the next call tries again.
-    pub async fn ready(&self, shipped: &[(Kind, Value)], author: &Author) -> Result<()> {
-        let begin = async || {
-            self.put_many(shipped, true, author).await?;
-            self.follow(&mut *self.index.lock().await).await
-        };
-        self.seeded.get_or_try_init(begin).await.copied()
     }
 
     /// The ids of a kind, sorted, as far as this host knows.
@@ -185,45 +167,6 @@ impl Shelf {
         Ok(now.is_some())
     }
 
-    /// Stores many documents in few transactions. With `keep`, one that is there, or was deleted, stays as it is.
-    pub async fn put_many(&self, written: &[(Kind, Value)], keep: bool, author: &Author) -> Result<Taken> {
-        let mut documents: Vec<(Kind, String, Value)> = Vec::new();
-        for (kind, value) in written {
-            let (id, body) = canonical(*kind, value)?;
-            documents.push((*kind, id, body));
-        }
-        let mut taken = Taken::default();
-        for batch in batches(&documents) {
-            let mut edits = Vec::new();
-            let mut there = HashMap::new();
-            for kind in Kind::ALL {
-                let ids: Vec<String> =
-                    batch.iter().filter(|(other, ..)| *other == kind).map(|(_, id, _)| id.clone()).collect();
-                let found = self.backend.get(kind, &ids).await?;
-                there.extend(found.into_iter().flatten().map(|record| ((kind, record.id.clone()), record)));
-            }
-            for (kind, id, body) in batch {
-                let now = there.remove(&(*kind, id.clone()));
-                let last = match &now {
-                    Some(record) => record.version,
-                    None => last_version(&self.backend.ledger(*kind, id).await?),
-                };
-                if keep && last > 0 {
-                    taken.kept += 1;
-                    continue;
-                }
-                let version = if last == 0 { version_of(body).max(1) } else { last + 1 };
-                let body = merged(body, &json!({ "version": version }));
-                let change = entry(*kind, id, version, Act::Put, author, Some(body));
-                edits.push(Edit { expected: now.map_or(0, |record| record.version), change });
-            }
-            self.backend.commit(&edits).await?;
-            edits.iter().for_each(|edit| self.name(edit.change.kind, &edit.change.id, true));
-            taken.stored += edits.len();
-        }
-        Ok(taken)
-    }
-
     /// The symbols nearest to a text, best first.
     pub async fn search(&self, query: &str, k: usize, within: &Within<'_>) -> Result<Vec<(Hit, Symbol)>> {
         let hits = {
@@ -314,6 +257,11 @@ impl Shelf {
         Err(Error::busy(format!("{} {id} kept changing while it was being changed", kind.name())))
     }
 
+    /// Sees what there is, for searches and listings.
+    pub(super) async fn catch_up(&self) -> Result<()> {
+        self.follow(&mut *self.index.lock().await).await
+    }
+
     /// Brings the index and the names to where the backend is.
     async fn follow(&self, followed: &mut Followed) -> Result<()> {
         if let Some(seen) = followed.seen {
@@ -365,7 +313,7 @@ impl Shelf {
         Ok(())
     }
 
-    fn name(&self, kind: Kind, id: &str, there: bool) {
+    pub(super) fn name(&self, kind: Kind, id: &str, there: bool) {
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
         let key = (kind, id.to_owned());
         if there {
@@ -376,23 +324,7 @@ impl Shelf {
     }
 }
 
-/// Parts documents into batches of one transaction each, in none of which an id stands twice.
-fn batches(documents: &[(Kind, String, Value)]) -> Vec<&[(Kind, String, Value)]> {
-    let mut batches = Vec::new();
-    let mut start = 0;
-    let mut seen = HashSet::new();
-    for (place, (kind, id, _)) in documents.iter().enumerate() {
-        if seen.len() == PAGE || !seen.insert((*kind, id)) {
-            batches.push(&documents[start..place]);
-            start = place;
-            seen = HashSet::from([(*kind, id)]);
-        }
-    }
-    batches.push(&documents[start..]);
-    batches
-}
-
-fn entry(kind: Kind, id: &str, version: u64, act: Act, author: &Author, body: Option<Value>) -> Change {
+pub(super) fn entry(kind: Kind, id: &str, version: u64, act: Act, author: &Author, body: Option<Value>) -> Change {
     Change {
         kind,
         id: id.to_owned(),
@@ -406,7 +338,7 @@ fn entry(kind: Kind, id: &str, version: u64, act: Act, author: &Author, body: Op
 }
 
 /// The id and the canonical form of what someone wrote.
-fn canonical(kind: Kind, written: &Value) -> Result<(String, Value)> {
+pub(super) fn canonical(kind: Kind, written: &Value) -> Result<(String, Value)> {
     Ok(match kind {
         Kind::Symbol => {
             let symbol = Symbol::read(written)?;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::backend::{Backend, Filter};
+use super::bulk::Taken;
 use super::catalogue;
 use super::change::{Act, By, Change, Edit, Kind};
 use super::index::Within;
-use super::shelf::{Author, Shelf, Taken};
+use super::shelf::{Author, Shelf};
 use super::sqlite::Sqlite;
 use crate::error::Code;
 use crate::store::Store;

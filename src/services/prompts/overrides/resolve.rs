@@ -110,7 +110,7 @@ pub(super) fn section(template: &PromptTemplate, path: &str, entry: &SectionEntr
         match strangers(&parsed, record).into_iter().next() {
             None => Ok(parsed),
             Some((fault, line, column)) => {
-                let placeholder = fault.placeholder.clone().unwrap_or_default();
+                let placeholder = fault.whereabouts.placeholder.clone().unwrap_or_default();
                 let record = record.map_or("none", |record| record.name.as_str());
                 let fault = Fault::overrides(fault.message).section(path).record(record).placeholder(placeholder);
                 Err(fault.at(shown, line, column))
@@ -139,10 +139,10 @@ pub(super) fn tool(template: &PromptTemplate, name: &str, entry: &ToolEntry) -> 
         .transpose()
         .map_err(overridden)?;
     let params = entry.param_descriptions.clone().unwrap_or_default();
-    if let Some((_, known)) = template.tool(name) {
-        if let Some(field) = params.keys().find(|field| !known.has_param(field)) {
-            return Err(Fault::overrides(format!("tool '{name}' has no parameter '{}'", names::clipped(field))));
-        }
+    if let Some((_, known)) = template.tool(name)
+        && let Some(field) = params.keys().find(|field| !known.has_param(field))
+    {
+        return Err(Fault::overrides(format!("tool '{name}' has no parameter '{}'", names::clipped(field))));
     }
     Ok(ToolWords { description, params, examples: Default::default() })
 }

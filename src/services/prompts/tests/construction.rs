@@ -130,6 +130,14 @@ fn a_manifest_that_is_no_manifest_says_where() {
 }
 
 #[test]
+fn row_87_an_answer_is_an_object_or_an_array() {
+    let faults = refused(json!({"output": {"name": "O", "schema": text_field("x"), "container": "heap"}}), &[]);
+    assert!(faults.contains("unknown variant `heap`"), "{faults}");
+    let faults = refused(json!({"output": {"name": "O", "schema": {"type": "integer"}}}), &[]);
+    assert!(faults.contains("the output type must be a record"), "{faults}");
+}
+
+#[test]
 fn row_110_an_example_is_one_of_its_tool() {
     let with = |example: Value| {
         json!({"sections": [{"key": "a", "title": "T", "tools": [{

@@ -1,0 +1,88 @@
+//! Many documents at once: what is shipped, what is imported.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use super::change::{Act, Edit, Kind, last_version, version_of};
+use super::shelf::{Author, Shelf, canonical, entry};
+use super::symbol::merged;
+use crate::error::Result;
+
+/// How many documents go into one transaction.
+const BATCH: usize = 1000;
+
+/// What became of many documents that were handed in at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Taken {
+    pub stored: usize,
+    /// Those that were there already and were left alone.
+    pub kept: usize,
+}
+
+impl Shelf {
+    /// Puts in what is shipped, unless it is or was there, and looks at everything once. Later calls cost nothing; after
+    /// an outage the next call tries again.
+    pub async fn ready(&self, shipped: &[(Kind, Value)], author: &Author) -> Result<()> {
+        let begin = async || {
+            self.put_many(shipped, true, author).await?;
+            self.catch_up().await
+        };
+        self.seeded.get_or_try_init(begin).await.copied()
+    }
+
+    /// Stores many documents in few transactions. With `keep`, one that is there, or was deleted, stays as it is.
+    pub async fn put_many(&self, written: &[(Kind, Value)], keep: bool, author: &Author) -> Result<Taken> {
+        let mut documents: Vec<(Kind, String, Value)> = Vec::new();
+        for (kind, value) in written {
+            let (id, body) = canonical(*kind, value)?;
+            documents.push((*kind, id, body));
+        }
+        let mut taken = Taken::default();
+        for batch in batches(&documents) {
+            let mut edits = Vec::new();
+            let mut there = HashMap::new();
+            for kind in Kind::ALL {
+                let ids: Vec<String> =
+                    batch.iter().filter(|(other, ..)| *other == kind).map(|(_, id, _)| id.clone()).collect();
+                let found = self.backend().get(kind, &ids).await?;
+                there.extend(found.into_iter().flatten().map(|record| ((kind, record.id.clone()), record)));
+            }
+            for (kind, id, body) in batch {
+                let now = there.remove(&(*kind, id.clone()));
+                let last = match &now {
+                    Some(record) => record.version,
+                    None => last_version(&self.backend().ledger(*kind, id).await?),
+                };
+                if keep && last > 0 {
+                    taken.kept += 1;
+                    continue;
+                }
+                let version = if last == 0 { version_of(body).max(1) } else { last + 1 };
+                let body = merged(body, &json!({ "version": version }));
+                let change = entry(*kind, id, version, Act::Put, author, Some(body));
+                edits.push(Edit { expected: now.map_or(0, |record| record.version), change });
+            }
+            self.backend().commit(&edits).await?;
+            edits.iter().for_each(|edit| self.name(edit.change.kind, &edit.change.id, true));
+            taken.stored += edits.len();
+        }
+        Ok(taken)
+    }
+}
+
+/// Parts documents into batches of one transaction each, in none of which an id stands twice.
+fn batches(documents: &[(Kind, String, Value)]) -> Vec<&[(Kind, String, Value)]> {
+    let mut batches = Vec::new();
+    let mut start = 0;
+    let mut seen = HashSet::new();
+    for (place, (kind, id, _)) in documents.iter().enumerate() {
+        if seen.len() == BATCH || !seen.insert((*kind, id)) {
+            batches.push(&documents[start..place]);
+            start = place;
+            seen = HashSet::from([(*kind, id)]);
+        }
+    }
+    batches.push(&documents[start..]);
+    batches
+}
