@@ -170,7 +170,7 @@ fn a_wake_up_in_the_mountspec_begins_turns() {
         json!([{"on": "/agents/self/events/sources/hook/bell.json", "say": "answer the door"}]);
     let line = call(None, "file_write", json!({"path": "agents/self/chat/control/reply", "content": "coming"}));
     let house = House::prepared(&spec.to_string(), |here| {
-        std::fs::write(here.join("script.ndjson"), line.to_string()).unwrap()
+        std::fs::write(here.join("script.ndjson"), line.to_string()).unwrap();
     });
     house.check(
         r#"
