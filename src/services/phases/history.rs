@@ -231,7 +231,7 @@ pub fn check_session(session: &str) -> Result<()> {
     Ok(())
 }
 
-fn from_file(dir: &Path, place: &place::Place, store: &Store, owner: &str, random: &Random) -> Result<Keys> {
+fn from_file(dir: &Path, place: &place::Place, store: &Store, owner: &str, random: &Fill) -> Result<Keys> {
     let named = |fault: Error| Error::new(fault.code, format!("{}: {fault}", dir.join(KEY_FILE).display()));
     match place.read_text(KEY_FILE) {
         Ok(text) => {
