@@ -112,6 +112,8 @@ pub fn default_state() -> Result<PathBuf> {
 /// Serves until a signal, or until somebody takes the mount away.
 async fn serve(options: Options, dir: &Path, child: bool, record: Option<&Path>) -> Result<()> {
     let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
+    // Before anything is opened: who mounts twice is told so, and not that the state is in use.
+    crate::fuse::prepare(dir).inspect_err(|error| daemon::tell(child, Some(error)))?;
     let mut host = Host::start(options).inspect_err(|error| daemon::tell(child, Some(error)))?;
     if let Some(file) = record {
         host.house.shared.crew.record(file).inspect_err(|error| daemon::tell(child, Some(error)))?;

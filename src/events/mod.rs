@@ -9,6 +9,8 @@ mod next;
 mod selector;
 mod signal;
 mod sources;
+#[cfg(test)]
+mod tests;
 pub mod wait;
 mod watching;
 

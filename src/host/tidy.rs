@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::House;
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::store::{Forgotten, Keep};
 
 const NOW_AND_THEN: Duration = Duration::from_secs(600);
@@ -21,8 +21,10 @@ pub fn now_and_then(house: &Arc<House>) {
         loop {
             time.tick().await;
             let Some(house) = house.upgrade() else { return };
-            if let Err(error) = tidy(&house).await {
-                tracing::warn!(%error, "what is over could not be forgotten");
+            match tidy(&house).await {
+                Ok(_) => (),
+                Err(error) if error.code == Code::Unavailable => return, // the store was closed: the house goes down
+                Err(error) => tracing::warn!(%error, "what is over could not be forgotten"),
             }
         }
     });

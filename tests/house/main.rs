@@ -1,6 +1,7 @@
 //! The house as its inhabitants see it: sessions on real mounts.
 
 mod chat;
+mod cli;
 mod common;
 mod contracts;
 mod dm;
@@ -9,6 +10,7 @@ mod fuse_mounts;
 mod fuse_polls;
 mod fuse_waits;
 mod hands;
+mod hostile;
 mod house;
 mod layers;
 mod library;

@@ -1,0 +1,165 @@
+//! Waits against a model: whatever is armed, fired, read and killed in whatever order, nothing is lost and nothing comes
+//! twice after it was read to its end.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::wait::Wait;
+use super::{Diaries, Diary, Kind, Selector};
+use crate::clock::Clock;
+use crate::jobs::{Book, Forgetful};
+use crate::vfs::{Answer, Caller, File, Handle, Open};
+
+/// What a test does, one after the other.
+#[derive(Clone, Debug)]
+enum Act {
+    /// Sends the signal of that parameter.
+    Fire(u8),
+    /// Arms the shared wait for one parameter, or for all.
+    Arm(Option<u8>),
+    /// Reads `next.json` to its end.
+    Read,
+    /// Reads only its first byte, and dies.
+    ReadAndDie,
+    /// A reader that was parked is killed.
+    Kill,
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        3 => (0u8..3).prop_map(Act::Fire),
+        2 => prop::option::of(0u8..3).prop_map(Act::Arm),
+        4 => Just(Act::Read),
+        1 => Just(Act::ReadAndDie),
+        1 => Just(Act::Kill),
+    ];
+    prop::collection::vec(act, 1..40)
+}
+
+/// What should come: the log, and how far the shared reader has come in it.
+#[derive(Default)]
+struct Model {
+    log: Vec<(u64, u8)>,
+    cursor: u64,
+    armed: Option<Option<u8>>,
+}
+
+impl Model {
+    /// The event that a reader is to hear next.
+    fn next(&self) -> Option<u64> {
+        let wanted = self.armed?;
+        let hears = |(seq, parameter): &&(u64, u8)| *seq > self.cursor && wanted.is_none_or(|it| it == *parameter);
+        self.log.iter().find(hears).map(|(seq, _)| *seq)
+    }
+}
+
+struct Bench {
+    diary: Arc<Diary>,
+    book: Arc<Book>,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        let clock = Clock::real();
+        let diary = Diaries::new(None, clock.clone()).of("ada").unwrap();
+        Bench { diary, book: Arc::new(Book::new(Arc::new(Forgetful), clock)) }
+    }
+
+    fn fire(&self, parameter: u8) -> u64 {
+        let payload = json!({ "event_type": "user", "parameter": format!("p{parameter}") });
+        let path = Selector::Signal(Kind::User, Some(format!("p{parameter}"))).path("ada");
+        let Answer::Now(Ok(seq)) = self.diary.add("signal", &path, payload) else { panic!("there is no disk") };
+        seq
+    }
+
+    fn arm(&self, parameter: Option<u8>) {
+        let path = match parameter {
+            Some(parameter) => format!("/agents/self/events/sources/user/p{parameter}.json"),
+            None => "/agents/self/events/sources/user.json".to_owned(),
+        };
+        let wait = Wait { paths: vec![path], timeout_ms: 600_000, since: None };
+        assert!(matches!(self.diary.arm(wait), Answer::Now(Ok(()))));
+    }
+
+    fn open(&self) -> Box<dyn Handle> {
+        let next = super::next::Next { diary: self.diary.clone(), book: self.book.clone() };
+        next.open(&Caller::operator(), Open::READ).unwrap()
+    }
+}
+
+/// What a read says if it need not wait.
+fn at_once(answer: Answer<Bytes>) -> Option<Value> {
+    match answer.looked_at() {
+        Answer::Now(bytes) => Some(serde_json::from_slice(&bytes.unwrap()).unwrap()),
+        _ => None,
+    }
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_lost_and_nothing_comes_twice(acts in acts()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let _inside = runtime.enter();
+        let (bench, mut model) = (Bench::new(), Model::default());
+        for act in acts {
+            match act {
+                Act::Fire(parameter) => {
+                    let seq = bench.fire(parameter);
+                    model.log.push((seq, parameter));
+                }
+                Act::Arm(parameter) => {
+                    bench.arm(parameter);
+                    model.armed = Some(parameter);
+                }
+                Act::Read => {
+                    let said = at_once(bench.open().read(0, 4096));
+                    match (model.armed, model.next()) {
+                        (None, _) => prop_assert_eq!(&said.unwrap()["configured"], &json!(false)),
+                        (_, None) => prop_assert_eq!(said, None, "a reader parks"),
+                        (_, Some(seq)) => {
+                            prop_assert_eq!(&said.unwrap()["event_id"], &json!(seq));
+                            model.cursor = seq;
+                        }
+                    }
+                }
+                Act::ReadAndDie => {
+                    if model.next().is_some() {
+                        let first = bench.open().read(0, 1).looked_at();
+                        prop_assert!(matches!(first, Answer::Now(Ok(_))));
+                    }
+                }
+                // Looking at it parks it; dropping it is what a signal does. Whether it was ready is not asked: then it
+                // would have been read.
+                Act::Kill => {
+                    if model.next().is_none() {
+                        drop(bench.open().read(0, 4096).looked_at());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Several readers park; every one of them hears the signal.
+#[tokio::test]
+async fn all_who_wait_are_woken() {
+    let bench = Bench::new();
+    bench.arm(None);
+    // Looking at a read once parks it.
+    let parked = (0..100).map(|_| match bench.open().read(0, 4096).looked_at() {
+        Answer::Later(reader) => reader,
+        _ => panic!("nothing has happened yet"),
+    });
+    let waiting: Vec<_> = parked.collect();
+    let seq = bench.fire(1);
+    let mut heard = BTreeSet::new();
+    for reader in waiting {
+        let said: Value = serde_json::from_slice(&reader.await.unwrap()).unwrap();
+        heard.insert(said["event_id"].as_u64());
+    }
+    assert_eq!(heard, BTreeSet::from([Some(seq)]));
+}
