@@ -61,6 +61,8 @@ pub struct Operation {
     pub deadline: Duration,
     /// Whether a call that the host's death interrupted may simply run again.
     pub idempotent: bool,
+    /// Whether its words stay out of the journal; then a call is not run again after the host died.
+    pub private: bool,
     pub about: String,
     /// Arguments that work when pasted.
     pub example: Option<Value>,
@@ -79,6 +81,7 @@ impl Operation {
             effect,
             deadline: effect.deadline(),
             idempotent: false,
+            private: false,
             about: String::new(),
             example: None,
             arguments: json!({"type": "object"}),
@@ -110,6 +113,11 @@ impl Operation {
 
     pub fn idempotent(self) -> Self {
         Operation { idempotent: true, ..self }
+    }
+
+    /// What is asked and answered is nobody else's: the journal only knows that there was a call.
+    pub fn private(self) -> Self {
+        Operation { private: true, ..self }
     }
 
     /// The precise result, where the service's `Output` is the union of several.

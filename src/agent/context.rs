@@ -63,7 +63,7 @@ fn remember(items: &[(String, String)], room: u64) -> String {
         let head = if section.is_empty() { "\n\n## Active memory\n" } else { "" };
         let item = format!("{head}\n### {name}\n\n{}\n", text.trim_end());
         let spent = tokens(&section);
-        if spent + tokens(&item) + 1 <= room {
+        if spent + tokens(&item) < room {
             section.push_str(&item);
         } else if section.is_empty() {
             section = cut(&item, room);

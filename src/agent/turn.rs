@@ -40,7 +40,7 @@ pub struct Current {
 /// Carries a turn out; returns the reply.
 pub async fn run(mind: Arc<Mind>, current: Arc<Current>) -> Result<Value> {
     let mut turn = Turn::open(&mind, current).await?;
-    let end = turn.to_its_end().await?;
+    let end = turn.run_out().await?;
     if !matches!(turn.records().last(), Some(Record::Ended { .. })) {
         let at_ms = mind.office.clock.now_ms();
         turn.write(vec![Record::Ended { at_ms, end: end.clone() }]).await?;
@@ -138,7 +138,7 @@ impl<'a> Turn<'a> {
         written
     }
 
-    async fn to_its_end(&mut self) -> Result<End> {
+    async fn run_out(&mut self) -> Result<End> {
         let Some(model) = self.mind.settings().model else { return self.served_from_outside().await };
         loop {
             match step::next(self.records()) {

@@ -62,7 +62,8 @@ impl Talk {
     async fn once(&self, text: &str) -> Result<ExitCode> {
         match self.say(text).await? {
             Ok(reply) => {
-                println!("{}", reply.trim_end_matches('\n'));
+                // Whoever reads only the first line has heard enough.
+                _ = writeln!(std::io::stdout(), "{}", reply.trim_end_matches('\n'));
                 Ok(ExitCode::SUCCESS)
             }
             Err(why) => Err(Error::failed(why)),

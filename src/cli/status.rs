@@ -26,7 +26,7 @@ impl Status {
             let health = root::health(&mount.path);
             match self.json {
                 true => {
-                    println!("{}", json!({ "mountpoint": mount.path, "answers": health.is_some(), "health": health }))
+                    println!("{}", json!({ "mountpoint": mount.path, "answers": health.is_some(), "health": health }));
                 }
                 false => print!("{}", told(&mount.path.display().to_string(), health.as_ref())),
             }

@@ -54,17 +54,30 @@ pub struct Diary {
     pub clock: Clock,
     pub shown: Log,
     store: Option<Store>,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
     /// Changes with everything that a waiting reader may want to look at again.
-    news: watch::Sender<u64>,
+    news: Arc<watch::Sender<u64>>,
     /// The event that began the turn under way.
     turn: AtomicU64,
 }
 
 struct State {
     recent: VecDeque<Event>,
+    /// The last number given, and the last that readers may know of: what is not safe yet did not happen yet.
+    given: u64,
     last: u64,
     shared: Shared,
+}
+
+impl State {
+    fn show(&mut self, event: Event, shown: &Log) {
+        shown.append(&shown_line(&event));
+        self.last = event.seq;
+        self.recent.push_back(event);
+        if self.recent.len() > RECENT {
+            self.recent.pop_front();
+        }
+    }
 }
 
 /// What `next.json` waits for.
@@ -87,8 +100,9 @@ impl Diary {
         }
         let shown = Log::new(SHOWN);
         recent.iter().for_each(|event| shown.append(&shown_line(event)));
-        let state = State { recent: recent.into(), last, shared };
-        let (agent, state, news) = (agent.to_owned(), Mutex::new(state), watch::Sender::new(0));
+        let state = State { recent: recent.into(), given: last, last, shared };
+        let (agent, state) = (agent.to_owned(), Arc::new(Mutex::new(state)));
+        let news = Arc::new(watch::Sender::new(0));
         Ok(Diary { agent, clock, shown, store, state, news, turn: AtomicU64::new(0) })
     }
 
@@ -96,29 +110,29 @@ impl Diary {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes down what happened. Readers hear it at once; it is safe when the answer is there.
+    /// Writes down what happened. Readers hear of it when it is safe, and so does the caller.
     pub fn add(&self, kind: &str, path: &str, payload: Value) -> Answer<u64> {
         let at_ms = self.clock.now_ms();
         let mut state = self.state();
-        state.last += 1;
-        let event = Event { seq: state.last, kind: kind.to_owned(), path: path.to_owned(), at_ms, payload };
-        self.shown.append(&shown_line(&event));
-        state.recent.push_back(event.clone());
-        if state.recent.len() > RECENT {
-            state.recent.pop_front();
-        }
-        let seq = event.seq;
-        // Queued under the lock: what is on the disk is in the order of the numbers.
-        let safe = self.store.as_ref().map(|store| {
-            let agent = self.agent.clone();
-            store.write(move |tx| table::put(tx, &agent, &event))
-        });
+        state.given += 1;
+        let seq = state.given;
+        let event = Event { seq, kind: kind.to_owned(), path: path.to_owned(), at_ms, payload };
+        let Some(store) = &self.store else {
+            state.show(event, &self.shown);
+            drop(state);
+            self.wake();
+            return Answer::ok(seq);
+        };
+        let (agent, kept) = (self.agent.clone(), event.clone());
+        let (all, shown, news) = (self.state.clone(), self.shown.clone(), self.news.clone());
+        let show = move |(): &()| {
+            all.lock().unwrap_or_else(PoisonError::into_inner).show(event, &shown);
+            news.send_modify(|count| *count += 1);
+        };
+        // Queued under the lock: what is on the disk, and what is shown, is in the order of the numbers.
+        let safe = store.write_then(move |tx| table::put(tx, &agent, &kept), show);
         drop(state);
-        self.wake();
-        match safe {
-            None => Answer::ok(seq),
-            Some(safe) => Answer::soon(async move { safe.await.map(|()| seq) }),
-        }
+        Answer::soon(async move { safe.await.map(|()| seq) })
     }
 
     /// [`add`](Self::add) by somebody who does not wait for it to be safe.

@@ -110,7 +110,7 @@ impl Ground for Outside {
             // What is kept is acknowledged by fsync; control files and the like do not know it.
             match file.sync_all() {
                 Err(error) if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {
-                    Err(explain(error))?
+                    return Err(explain(error));
                 }
                 _ => drop(file),
             }

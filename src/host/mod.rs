@@ -10,8 +10,8 @@ mod mirror;
 mod nodes;
 mod pages;
 mod projects;
-mod tidy;
 mod roster;
+mod tidy;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -217,7 +217,7 @@ fn recover(house: &House) -> Result<Vec<Arc<Job>>> {
 
     let now = house.clock.now_ms();
     let found = house.store.write_blocking(move |tx| journal::recover(tx, now))?;
-    let names = house.store.look(|conn| journal::names(conn))?;
+    let names = house.store.look(journal::names)?;
     for (agent, id, correlation_id) in names {
         house.book.restore_name(&agent, &id, correlation_id.as_deref());
     }

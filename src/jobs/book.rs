@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Call, Job, Keep, Row, row};
+use super::{Call, Job, Keep, Row, State, row};
 use crate::clock::Clock;
 use crate::contract::Effect;
 use crate::error::{Error, Result};
@@ -65,10 +65,11 @@ impl Book {
         self.shelves.lock().unwrap_or_else(PoisonError::into_inner).remove(agent);
     }
 
-    /// Books all of `calls`, or none. They are in the tree, and safe if their effects matter, when the answer is there.
-    pub fn accept(&self, calls: Vec<Call>) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
+    /// Books all of `calls`, or none; `at_once` if there is room for them to begin. They are in the tree, and safe if their effects matter, when the answer is there.
+    pub fn accept(&self, calls: Vec<Call>, at_once: bool) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
         let now = self.clock.now_ms();
-        let jobs: Vec<Arc<Job>> = calls.into_iter().map(|call| Arc::new(Job::new(new_id(), call, now))).collect();
+        let job = |call| Arc::new(Job::new(new_id(), call, now).at_once(at_once));
+        let jobs: Vec<Arc<Job>> = calls.into_iter().map(job).collect();
         for (i, job) in jobs.iter().enumerate() {
             let shelf = self.shelf(&job.call.agent);
             if let Err(error) = shelf.add(job) {
@@ -78,7 +79,8 @@ impl Book {
                 return Err(error);
             }
         }
-        let rows: Vec<Row> = jobs.iter().filter(|job| job.call.effect != Effect::Read).map(|job| row(job)).collect();
+        let rows: Vec<Row> =
+            jobs.iter().filter(|job| job.call.effect != Effect::Read).map(|job| accepted(job)).collect();
         let safe = match rows.is_empty() {
             true => Answer::ok(()),
             false => self.keep.accept(rows),
@@ -252,6 +254,14 @@ impl Jobs {
                 Effect::Write | Effect::Execute => _ = self.all.insert(id, Booked::Away),
             }
         }
+    }
+}
+
+/// A new job as the journal has it: one that begins at once is running, which saves a second note of it.
+fn accepted(job: &Job) -> Row {
+    match job.at_once {
+        true => Row { state: State::Running, started_at_ms: Some(job.created_at_ms), attempt: 1, ..row(job) },
+        false => row(job),
     }
 }
 

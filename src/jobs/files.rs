@@ -146,7 +146,7 @@ fn progress_of(job: &Job) -> Value {
 }
 
 fn result_text(now: &Now) -> Bytes {
-    now.outcome.as_ref().map_or_else(Bytes::new, |outcome| plain(outcome))
+    now.outcome.as_ref().map_or_else(Bytes::new, plain)
 }
 
 /// A result for people: text as it is, anything else as JSON; of a failure, its sentence.

@@ -25,6 +25,8 @@ pub struct Call {
     pub operation: String,
     pub effect: Effect,
     pub idempotent: bool,
+    /// Its words stay out of the journal.
+    pub private: bool,
     pub deadline: Duration,
     pub correlation_id: Option<String>,
     pub principal: Principal,
@@ -78,6 +80,8 @@ pub struct Job {
     pub call: Call,
     pub created_at_ms: u64,
     pub log: Log,
+    /// The journal has it as running since it was accepted, because there was room for it at once.
+    pub at_once: bool,
     /// Cancelled by whoever writes to `control/cancel`.
     pub cancel: CancellationToken,
     now: watch::Sender<Now>,
@@ -90,11 +94,16 @@ impl Job {
         Job {
             id,
             call,
+            at_once: false,
             created_at_ms: now_ms,
             log: Log::new(LOG),
             cancel: CancellationToken::new(),
             now: watch::Sender::new(now),
         }
+    }
+
+    pub fn at_once(self, at_once: bool) -> Self {
+        Job { at_once, ..self }
     }
 
     /// A job of an earlier life of the host, as its journal has it.
@@ -109,6 +118,7 @@ impl Job {
             operation: row.operation.clone(),
             effect,
             idempotent: row.idempotent,
+            private: false,
             deadline: Duration::from_secs(600),
             correlation_id: row.correlation_id.clone(),
             principal: Principal::named(&row.principal),

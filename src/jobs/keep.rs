@@ -1,5 +1,7 @@
 //! Where jobs are kept so that they outlive the host.
 
+use serde_json::Value;
+
 use super::Job;
 use crate::error::Result;
 use crate::store::jobs as journal;
@@ -22,8 +24,8 @@ pub fn row(job: &Job) -> Row {
         state: now.state,
         correlation_id: job.call.correlation_id.clone(),
         principal: job.call.principal.to_string(),
-        request: job.call.arguments.clone(),
-        result: outcome.and_then(|outcome| outcome.as_ref().ok().cloned()),
+        request: if job.call.private { withheld() } else { job.call.arguments.clone() },
+        result: outcome.and_then(|outcome| kept(job, outcome)),
         error: outcome.and_then(|outcome| outcome.as_ref().err().cloned()),
         created_at_ms: job.created_at_ms,
         started_at_ms: now.started_at_ms,
@@ -32,13 +34,28 @@ pub fn row(job: &Job) -> Row {
     }
 }
 
+/// What of the outcome may be kept as the result.
+pub fn kept(job: &Job, outcome: &Result<Value>) -> Option<Value> {
+    match outcome {
+        Ok(_) if job.call.private => Some(withheld()),
+        Ok(result) => Some(result.clone()),
+        Err(_) => None,
+    }
+}
+
+/// What stands in the journal instead of private words.
+fn withheld() -> Value {
+    serde_json::json!({ "withheld": true })
+}
+
 /// Keeps the jobs whose effects matter.
 pub trait Keep: Send + Sync {
     /// Notes new jobs, all or none; they are safe when the answer is there.
     fn accept(&self, rows: Vec<Row>) -> Answer<()>;
 
-    /// Notes that a job began. Nobody waits for it: a job found queued and one found running end alike.
-    fn begun(&self, id: &str, at_ms: u64);
+    /// Notes that a job begins; safe when the future is done. Only then may it begin: a job that is found queued after a
+    /// crash is run, and what has run already must not run again.
+    fn begun(&self, id: &str, at_ms: u64) -> Later<()>;
 
     /// Notes how a job ended; safe when the future is done.
     fn settled(&self, row: Row) -> Later<()>;
@@ -55,7 +72,9 @@ impl Keep for Forgetful {
         Answer::ok(())
     }
 
-    fn begun(&self, _id: &str, _at_ms: u64) {}
+    fn begun(&self, _id: &str, _at_ms: u64) -> Later<()> {
+        Box::pin(async { Result::Ok(()) })
+    }
 
     fn settled(&self, _row: Row) -> Later<()> {
         Box::pin(async { Result::Ok(()) })
@@ -73,9 +92,10 @@ impl Keep for Store {
         Answer::soon(self.write(accept))
     }
 
-    fn begun(&self, id: &str, at_ms: u64) {
+    fn begun(&self, id: &str, at_ms: u64) -> Later<()> {
         let id = id.to_owned();
-        drop(self.write(move |tx| journal::begin(tx, &id, at_ms)));
+        let begun = self.write(move |tx| journal::begin(tx, &id, at_ms));
+        Box::pin(async { begun.await.map(|_| ()) })
     }
 
     fn settled(&self, row: Row) -> Later<()> {

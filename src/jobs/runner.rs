@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 
+use super::keep::kept;
 use super::{Book, Job, Row, State, ending, row};
 use crate::contract::Effect;
 use crate::error::{Error, Result};
@@ -26,6 +27,11 @@ pub struct Room {
 impl Room {
     pub fn new(running: usize, waiting: usize) -> Self {
         Room { seats: Semaphore::new(running), inside: AtomicUsize::new(0), limit: running + waiting }
+    }
+
+    /// Whether a call that comes now need not wait for its turn.
+    pub fn is_free(&self) -> bool {
+        self.seats.available_permits() > 0
     }
 
     /// Lets `calls` in, or none of them.
@@ -72,8 +78,8 @@ async fn begin(book: &Book, job: &Arc<Job>, work: impl FnOnce() -> Work) -> Resu
         it.attempt += 1;
         it.updated_at_ms = now;
     });
-    if job.call.effect != Effect::Read {
-        book.keep().begun(&job.id, now);
+    if job.call.effect != Effect::Read && !job.at_once {
+        book.keep().begun(&job.id, now).await?;
     }
     // In a task of its own, so that a service that panics fails its call and nothing else.
     let mut task = tokio::spawn(work());
@@ -110,7 +116,7 @@ async fn settle(book: &Book, job: &Job, mut outcome: Result<Value>) {
     if job.call.effect != Effect::Read {
         let ended = Row {
             state: ending(&outcome),
-            result: outcome.as_ref().ok().cloned(),
+            result: kept(job, &outcome),
             error: outcome.as_ref().err().cloned(),
             updated_at_ms: now,
             ..row(job)

@@ -240,7 +240,8 @@ async fn table<V: Voice>() {
     let wrong_key = format!(r#"{{"error":{{"message":"bad key {KEY}"}}}}"#);
     let middle = V::stream().find("ok").unwrap();
     let html = "<!doctype html><title>hello</title>".to_owned();
-    let rows: Vec<(Vec<Deed>, bool, Result<(), (Code, &str)>, usize)> = vec![
+    type Row = (Vec<Deed>, bool, Result<(), (Code, &'static str)>, usize);
+    let rows: Vec<Row> = vec![
         (vec![Deed::Well], false, good, 1),
         (vec![Deed::ByteByByte], false, good, 1),
         (vec![Deed::Body("application/json", V::unstreamed())], false, good, 1),

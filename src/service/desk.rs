@@ -147,7 +147,8 @@ impl Desk {
                 service: self.name().to_owned(),
                 operation: call.op.clone(),
                 effect: operation.effect,
-                idempotent: operation.idempotent,
+                idempotent: operation.idempotent && !operation.private,
+                private: operation.private,
                 deadline: operation.deadline,
                 correlation_id: call.correlation_id.clone(),
                 principal: caller.principal.clone(),
@@ -155,7 +156,7 @@ impl Desk {
             });
         }
         self.room.enter(calls.len())?;
-        self.office.book.accept(booked).inspect_err(|_| self.room.leave(calls.len()))
+        self.office.book.accept(booked, self.room.is_free()).inspect_err(|_| self.room.leave(calls.len()))
     }
 
     fn start(

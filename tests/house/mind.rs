@@ -84,7 +84,8 @@ fn same(results: &[Value], house: &House) -> Vec<String> {
             steady(&result.to_string(), house.root().parent().unwrap()).replace("/agents/charon/", "/agents/self/");
         numbers.replace_all(&text, "$1:N").into_owned()
     });
-    shown.map(|text| text.replace("c-0", "tool-0")).collect()
+    let chosen = regex::Regex::new(r"\b(c|tool)-[0-9a-f]{8}-[0-9a-f-]{27}").unwrap();
+    shown.map(|text| chosen.replace_all(&text, "ID").into_owned()).collect()
 }
 
 #[test]
@@ -169,7 +170,7 @@ fn a_wake_up_in_the_mountspec_begins_turns() {
         json!([{"on": "/agents/self/events/sources/hook/bell.json", "say": "answer the door"}]);
     let line = call(None, "file_write", json!({"path": "agents/self/chat/control/reply", "content": "coming"}));
     let house = House::prepared(&spec.to_string(), |here| {
-        std::fs::write(here.join("script.ndjson"), line.to_string()).unwrap()
+        std::fs::write(here.join("script.ndjson"), line.to_string()).unwrap();
     });
     house.check(
         r#"

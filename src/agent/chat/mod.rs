@@ -138,13 +138,14 @@ impl Chat {
             operation: "turn".to_owned(),
             effect: Effect::Execute,
             idempotent: true, // its transcript knows how far it came
+            private: false,
             deadline: DEADLINE,
             correlation_id: None,
             principal: message.from.clone(),
             arguments: json!({"source": message.source, "input": message.text}),
         };
         self.0.room.enter(1)?;
-        let accepted = self.0.mind.office.book.accept(vec![call]);
+        let accepted = self.0.mind.office.book.accept(vec![call], false);
         let (mut jobs, safe) = accepted.inspect_err(|_| self.0.room.leave(1))?;
         let job = jobs.pop().ok_or_else(|| Error::internal("a turn without a job"))?;
         Ok((job, safe))

@@ -416,6 +416,7 @@ async fn an_intent_without_an_outcome_is_interrupted_and_told() {
         operation: "turn".into(),
         effect: Effect::Execute,
         idempotent: true,
+        private: false,
         deadline: DEADLINE,
         correlation_id: None,
         principal: Principal::Operator,

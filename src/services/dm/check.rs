@@ -176,7 +176,8 @@ mod tests {
 
     #[test]
     fn rows_56_to_62_the_tiers_and_two_dice() {
-        let rows: &[(&str, &[u32], i32, Advantage, i32, Tier, bool)] = &[
+        type Row = (&'static str, &'static [u32], i32, Advantage, i32, Tier, bool);
+        let rows: &[Row] = &[
             ("56", &[11], 1, Advantage::Normal, 12, Tier::Partial, true),
             ("57", &[10], 0, Advantage::Normal, 10, Tier::Failure, false),
             ("59", &[17], 0, Advantage::Normal, 17, Tier::Great, true),

@@ -34,12 +34,15 @@ pub struct Record {
     pub at_ms: u64,
 }
 
+/// Fills bytes that nobody can guess.
+pub type Fill = dyn Fn(&mut [u8]) + Send + Sync;
+
 /// All sessions of one agent. Blocks: call it where that is allowed.
 pub struct Histories {
     place: place::Place,
     store: Store,
     keys: Mutex<Keys>,
-    random: Arc<dyn Fn(&mut [u8]) + Send + Sync>,
+    random: Arc<Fill>,
     /// Names the owner in the database, where all agents share a table.
     owner: String,
     names: Mutex<BTreeSet<String>>,
@@ -49,13 +52,7 @@ pub struct Histories {
 impl Histories {
     /// Opens the histories under `dir`. The key is `given` (from the environment), or a file beside them, which is made
     /// if there is neither a key nor anything sealed with one.
-    pub fn open(
-        dir: &Path,
-        owner: &str,
-        store: Store,
-        given: Option<&str>,
-        random: Arc<dyn Fn(&mut [u8]) + Send + Sync>,
-    ) -> Result<Histories> {
+    pub fn open(dir: &Path, owner: &str, store: Store, given: Option<&str>, random: Arc<Fill>) -> Result<Histories> {
         let place = place::Place::create(dir)?;
         let keys = match given {
             Some(given) => Keys::read(given)?,

@@ -160,6 +160,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::single_range_in_vec_init)] // ranges are what is found
     fn thoughts_are_found_even_when_they_do_not_end() {
         for (text, expected) in [
             ("a<think>b</think>c", vec![1..17]),

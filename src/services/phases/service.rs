@@ -126,6 +126,7 @@ impl Service for Phases {
     fn operations() -> Vec<Operation> {
         vec![
             Operation::execute("run")
+                .private()
                 .example(json!({"query": "How do we mend trust after a broken promise?", "session_id": "first"}))
                 .deadline(Duration::from_secs(900))
                 .gives::<Report>(),

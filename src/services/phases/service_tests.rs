@@ -118,7 +118,7 @@ async fn a_run_leaves_its_files() {
     let result = house.call("phases", "run", json!({"query": "mend trust", "session_id": "first"})).await;
     assert_eq!((&result["ok"], &result["result"]["stop_reason"]), (&json!(true), &json!("complete")), "{result}");
     let id = result["result"]["run_id"].as_str().unwrap().to_owned();
-    assert_eq!(house.names("phases/runs"), [id.clone()]);
+    assert_eq!(house.names("phases/runs"), std::slice::from_ref(&id));
     let dir = format!("phases/runs/{id}");
     assert_eq!(
         house.names(&dir),

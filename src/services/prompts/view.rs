@@ -180,10 +180,10 @@ impl<'a> View<'a> {
                 shown.description.clone_from(description);
             }
             for (field, description) in &words.params {
-                if let Some(schema) = shown.params.pointer_mut("/properties").and_then(|all| all.get_mut(field)) {
-                    if schema.is_object() {
-                        schema["description"] = Value::from(description.as_str());
-                    }
+                if let Some(schema) = shown.params.pointer_mut("/properties").and_then(|all| all.get_mut(field))
+                    && schema.is_object()
+                {
+                    schema["description"] = Value::from(description.as_str());
                 }
             }
             for (index, example) in &words.examples {

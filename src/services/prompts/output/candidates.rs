@@ -117,10 +117,10 @@ fn thoughts(reply: &str) -> Vec<Range<usize>> {
             if let Some((tag, close)) = TAGS.iter().find(|(tag, _)| bare.starts_with(tag)) {
                 inner = line.len() - bare.len() + tag.len();
                 open = Some((at + line.len() - bare.len(), close));
-            } else if let Some((_, close)) = TAGS.iter().find(|(_, close)| bare.starts_with(close)) {
-                if found.is_empty() {
-                    found.push(0..at + line.len() - bare.len() + close.len());
-                }
+            } else if let Some((_, close)) = TAGS.iter().find(|(_, close)| bare.starts_with(close))
+                && found.is_empty()
+            {
+                found.push(0..at + line.len() - bare.len() + close.len());
             }
         }
         if let Some((start, close)) = open

@@ -139,10 +139,10 @@ pub(super) fn tool(template: &PromptTemplate, name: &str, entry: &ToolEntry) -> 
         .transpose()
         .map_err(overridden)?;
     let params = entry.param_descriptions.clone().unwrap_or_default();
-    if let Some((_, known)) = template.tool(name) {
-        if let Some(field) = params.keys().find(|field| !known.has_param(field)) {
-            return Err(Fault::overrides(format!("tool '{name}' has no parameter '{}'", names::clipped(field))));
-        }
+    if let Some((_, known)) = template.tool(name)
+        && let Some(field) = params.keys().find(|field| !known.has_param(field))
+    {
+        return Err(Fault::overrides(format!("tool '{name}' has no parameter '{}'", names::clipped(field))));
     }
     Ok(ToolWords { description, params, examples: Default::default() })
 }

@@ -149,7 +149,7 @@ impl Resolver<'_> {
         match binding.scope {
             Scope::Singleton => self.held.singletons.push((name.to_owned(), made.clone())),
             Scope::ToolCall => {
-                self.held.calls.last_mut().into_iter().for_each(|call| call.push((name.to_owned(), made.clone())))
+                self.held.calls.last_mut().into_iter().for_each(|call| call.push((name.to_owned(), made.clone())));
             }
             Scope::Prototype => {}
         }
