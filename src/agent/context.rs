@@ -13,6 +13,9 @@ use crate::model::{Ask, Message, tokens};
 /// What a message costs beside its text.
 const FRAME: u64 = 8;
 
+/// Kept back: texts that are put together may cost a token more than apart, and a note may have to be added.
+const SLACK: u64 = 64;
+
 /// Everything there is to show.
 #[derive(Clone, Debug, Default)]
 pub struct Parts<'a> {
@@ -33,7 +36,7 @@ pub fn assemble(parts: &Parts) -> Result<Ask> {
     let answer = parts.answer.min(parts.window / 4).max(1);
     let room = parts.window.saturating_sub(answer);
     let core = tokens(parts.core) + FRAME;
-    let Some(mut left) = room.checked_sub(core).filter(|left| *left >= 256) else {
+    let Some(mut left) = room.checked_sub(core + SLACK).filter(|left| *left >= 256) else {
         return Err(Error::invalid(format!(
             "a window of {} tokens has no room for the runtime contract ({core} tokens), an answer and a turn",
             parts.window
@@ -50,7 +53,7 @@ pub fn assemble(parts: &Parts) -> Result<Ask> {
         _ => format!("{input}\n\n({dropped} earlier rounds of this turn are left out)"),
     };
 
-    let mut messages = history(parts.history, left.saturating_sub(64));
+    let mut messages = history(parts.history, left);
     messages.push(Message::user(input));
     messages.extend(rounds);
     Ok(Ask { system: format!("{}{memory}", parts.core), messages, max_tokens: answer.min(u64::from(u32::MAX)) as u32 })

@@ -17,7 +17,7 @@ fn a_command_runs_in_the_agents_sandbox() {
         cd agents/self/terminal
         echo '{"command":"pwd; cat notes.txt; echo oops >&2; exit 3"}' > control/exec.json
         jq -c .result result.json
-        cat ../jobs/last/log.txt
+        sort ../jobs/last/log.txt
         echo '{"argv":["printf","a\\377b"]}' > control/exec.json
         jq -c '[.result.stdout_b64, .result.signal]' result.json
         echo '{"command":"sleep 600","timeout_ms":100}' > control/exec.json

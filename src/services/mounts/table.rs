@@ -73,11 +73,12 @@ pub fn full(agent: &str, path: &str) -> Result<String> {
 pub fn own_name<'a>(agent: &str, path: &'a str) -> Result<&'a str> {
     let name = path.strip_prefix(&format!("/agents/{agent}/")).filter(|name| !name.contains('/'));
     let ordinary = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    name.filter(|name| name.len() <= 64 && name.chars().all(ordinary) && !name.starts_with('.')).ok_or_else(|| {
-        Error::invalid(format!(
-            "`{path}` cannot be bound: a bind_path is a new name in your own directory, /agents/self/<name>"
-        ))
-    })
+    name.filter(|name| (1..=64).contains(&name.len()) && name.chars().all(ordinary) && !name.starts_with('.'))
+        .ok_or_else(|| {
+            Error::invalid(format!(
+                "`{path}` cannot be bound: a bind_path is a new name in your own directory, /agents/self/<name>"
+            ))
+        })
 }
 
 /// How a link in the agent's directory spells a path of the tree.

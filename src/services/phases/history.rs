@@ -15,7 +15,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::seal::{FIRST, Keys, Place, Random, Tag};
+use super::seal::{FIRST, Keys, Place, Tag};
 use crate::error::{Code, Error, Result};
 use crate::place;
 use crate::store::{OptionalExtension, Store, params};
@@ -231,7 +231,7 @@ pub fn check_session(session: &str) -> Result<()> {
     Ok(())
 }
 
-fn from_file(dir: &Path, place: &place::Place, store: &Store, owner: &str, random: Random) -> Result<Keys> {
+fn from_file(dir: &Path, place: &place::Place, store: &Store, owner: &str, random: &Fill) -> Result<Keys> {
     let named = |fault: Error| Error::new(fault.code, format!("{}: {fault}", dir.join(KEY_FILE).display()));
     match place.read_text(KEY_FILE) {
         Ok(text) => {

@@ -59,6 +59,8 @@ impl Server {
             }
             let ours = client.get_connection().ok().and_then(|mut connection| {
                 let info: String = redis::cmd("INFO").arg("server").query(&mut connection).ok()?;
+                // INFO answers while the data is still being read; PING does not.
+                redis::cmd("PING").exec(&mut connection).ok()?;
                 Some(info.contains(&format!("process_id:{}\r", child.id())))
             });
             if ours == Some(true) {
