@@ -103,6 +103,8 @@ fn every_refusal_says_what_and_why() {
     let house = House::prepared(SPEC, |here| {
         std::fs::write(here.join("mute.ndjson"), "{\"when\":\"never\",\"answer\":{\"text\":\"no\"}}\n").unwrap();
     });
+    // Which line of which shell is nobody's concern.
+    let shell = regex::Regex::new(r"(?m)^! (bash: line \d+|dd|cat): ").unwrap();
     let mut seen = String::new();
     for (code, script) in PROVOKED {
         let told = r#"told() { jq -r '.error | "\(.code): \(.message)"' "$1"; }; cd agents/self/"#;
@@ -110,9 +112,7 @@ fn every_refusal_says_what_and_why() {
         let errno = std::io::Error::from_raw_os_error(code.errno()).to_string();
         let errno = errno.split(" (os error").next().unwrap();
         assert!(said.contains(&format!("{}: ", code.name())) || said.contains(errno), "{}: {said}", code.name());
-        // Which line of which shell is nobody's concern.
-        let said =
-            regex::Regex::new(r"(?m)^! (bash: line \d+|dd|cat): ").unwrap().replace_all(&said, "! ").into_owned();
+        let said = shell.replace_all(&said, "! ").into_owned();
         seen.push_str(&format!("# {}\n{}", code.name(), said.replace("! ", "  ! ")));
     }
     expect![[r#"
