@@ -3,9 +3,11 @@
 mod backup;
 mod chat;
 mod check;
+mod completions;
 mod daemon;
 mod doctor;
 mod exec;
+mod man;
 mod mount;
 mod root;
 mod status;
@@ -46,6 +48,8 @@ enum Command {
     Check(check::Check),
     Doctor(doctor::Doctor),
     Exec(exec::Exec),
+    Man(man::Man),
+    Completions(completions::Completions),
 }
 
 /// What went wrong, and what to do about it.
@@ -87,6 +91,8 @@ pub fn run() -> ExitCode {
         Command::Check(it) => it.run(),
         Command::Doctor(it) => it.run(),
         Command::Exec(it) => it.run(),
+        Command::Man(it) => it.run(),
+        Command::Completions(it) => it.run(),
     };
     outcome.unwrap_or_else(|failure| {
         complain(&failure);

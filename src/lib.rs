@@ -13,6 +13,7 @@ pub mod host;
 pub mod http;
 pub mod jobs;
 pub mod library;
+pub mod manual;
 pub mod model;
 pub mod mountinfo;
 pub mod place;

@@ -12,7 +12,7 @@ use crate::place::Place;
 use crate::policy::{Action, Principal};
 use crate::service::{Desk, Warden, directory};
 use crate::services::{self, World};
-use crate::vfs::{Caller, Dir, Link, Listing, Node, live, pretty};
+use crate::vfs::{Caller, Dir, Link, Listing, Node, live, rows};
 
 const README: &str = "\
 # services
@@ -106,12 +106,12 @@ fn services_directory(house: &Arc<House>, agent: &str) -> Listing {
     let page = agent.clone();
     Listing::default()
         .file("README.md", live(move |caller| Ok(readme(&services_of(&told, &page, caller)).into())))
-        .file("SERVICES.json", live(move |caller| Ok(pretty(&services_of(&listed, &agent, caller)))))
+        .file("SERVICES.json", live(move |caller| Ok(rows(&services_of(&listed, &agent, caller)))))
 }
 
 /// The services for people: a line each.
-fn readme(services: &Value) -> String {
-    let lines = services.as_array().into_iter().flatten().map(|service| {
+fn readme(services: &[Value]) -> String {
+    let lines = services.iter().map(|service| {
         let word = |key: &str| service[key].as_str().unwrap_or_default();
         format!("- `{}`: {}\n", word("service_id"), word("about"))
     });
@@ -119,7 +119,7 @@ fn readme(services: &Value) -> String {
 }
 
 /// Everything that `agent` can call, as `reader` would write its paths.
-pub fn services_of(house: &House, agent: &str, reader: &Caller) -> Value {
+pub fn services_of(house: &House, agent: &str, reader: &Caller) -> Vec<Value> {
     let own = matches!(&reader.principal, Principal::Agent(id) if id == agent);
     let shown = |path: &str| match path.strip_prefix(&format!("/agents/{agent}/")) {
         Some(rest) if own => format!("/agents/self/{rest}"),
@@ -156,7 +156,7 @@ pub fn services_of(house: &House, agent: &str, reader: &Caller) -> Value {
         "about": super::library::ABOUT,
         "version": env!("CARGO_PKG_VERSION"),
     }));
-    Value::from(all)
+    all
 }
 
 /// `self`: each caller's own directory, and the default agent's for the operator.

@@ -10,7 +10,7 @@ use crate::sandbox;
 use crate::service::{self, Desk};
 use crate::services::hands;
 use crate::spec::Scope;
-use crate::vfs::{Answer, Listing, Shown, live, pretty, text};
+use crate::vfs::{Answer, Listing, Shown, live, pretty, rows, text};
 
 /// Under whose name the shared services have their desks; no agent can be called so.
 pub const NODE: &str = "nodes/local";
@@ -23,7 +23,7 @@ This host. `services/` has what all agents share; `STATUS.json` tells how it is,
 
 pub fn directory(house: &Arc<House>) -> Result<Listing> {
     let (status, list) = (house.clone(), house.clone());
-    let mut services = Listing::default().file("SERVICES.json", live(move |_| Ok(pretty(&services(&list)))));
+    let mut services = Listing::default().file("SERVICES.json", live(move |_| Ok(rows(&services(&list)))));
     for serve in hands::programs(house, Scope::Node)? {
         let path = format!("/{NODE}/services/{}", serve.contract().name);
         let desk = Desk::shared(&house.office, house.spec.default_agent(), path, serve);
@@ -67,7 +67,7 @@ fn caps(walls: &Result<sandbox::Walls>) -> Value {
     })
 }
 
-fn services(house: &House) -> Value {
+fn services(house: &House) -> Vec<Value> {
     let desks = house.office.desks_of(NODE);
     desks.iter().map(|desk| json!({ "service_id": desk.name(), "service_path": desk.path() })).collect()
 }

@@ -77,14 +77,17 @@ struct Inbox {
     /// How much of it was last tried by the parser; trying each byte of a slow writer anew would be quadratic.
     tried: usize,
     wrote: bool,
+    /// A command was too long. What follows may be the rest of it, and the rest of a refused command must not run.
+    overlong: bool,
 }
 
 impl Inbox {
     /// Takes `data`; returns the commands that it completes.
     fn take(&mut self, data: &[u8]) -> Result<Vec<Value>> {
         self.wrote = true;
-        if self.unread.len() + data.len() > LIMIT {
+        if self.overlong || self.unread.len() + data.len() > LIMIT {
             self.clear();
+            self.overlong = true;
             return Err(Error::too_large(format!("a command has at most {LIMIT} bytes")));
         }
         self.unread.extend_from_slice(data);
@@ -311,6 +314,8 @@ mod tests {
         assert_eq!(inbox.take(long.as_bytes()).unwrap().len(), 1);
         assert!(inbox.take(b"{").is_ok());
         assert_eq!(inbox.take(long.as_bytes()).unwrap_err().code, crate::error::Code::TooLarge);
+        // The kernel cuts long writes: this is the rest of the same command, and must not be taken for one.
+        assert_eq!(inbox.take(b"{\"op\":\"delete\"}").unwrap_err().code, crate::error::Code::TooLarge);
     }
 
     proptest! {

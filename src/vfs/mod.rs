@@ -30,7 +30,7 @@ pub use bell::{Bell, Listener, News};
 pub use caller::{Caller, Open};
 pub use control::{Asked, Control, Obey};
 pub use item::{Item, Keep};
-pub use json::{line, pretty};
+pub use json::{line, pretty, rows};
 pub use listing::Listing;
 pub use log::Log;
 pub use replies::{Once, Reply, Said};

@@ -79,3 +79,28 @@ fn every_example_of_every_readme_works_when_pasted() {
     }
     assert!(ran > 5, "only {ran} examples ran");
 }
+
+/// A page that is not so is written anew with `UPDATE_EXPECT=1`.
+#[test]
+fn the_library_has_the_readme_of_every_service() {
+    let house = House::new();
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("global-library/services");
+    let update = std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1");
+    let mut names = std::collections::BTreeSet::new();
+    for service in services(&house).iter().filter(|it| it["scope"] == "agent_namespace") {
+        let readme = read(&house, &format!("{}/README.md", service["service_path"].as_str().unwrap()));
+        let name = format!("{}.md", service["service_id"].as_str().unwrap());
+        let page = dir.join(&name);
+        match update {
+            true => std::fs::write(&page, readme).unwrap(),
+            false => assert!(
+                std::fs::read_to_string(&page).is_ok_and(|text| text == readme),
+                "{} is not the README of its service; UPDATE_EXPECT=1 writes it",
+                page.display()
+            ),
+        }
+        names.insert(name);
+    }
+    let pages = std::fs::read_dir(&dir).unwrap().map(|page| page.unwrap().file_name().into_string().unwrap());
+    assert_eq!(pages.collect::<std::collections::BTreeSet<_>>(), names, "a page has no service");
+}

@@ -5,15 +5,16 @@ use std::path::Path;
 use crate::common::session;
 use crate::house::House;
 
-/// The shell blocks of a page.
-fn blocks(text: &str) -> Vec<&str> {
-    text.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
+/// The blocks of a page that are marked so.
+fn blocks<'a>(text: &'a str, mark: &str) -> Vec<&'a str> {
+    text.split(&format!("```{mark}\n")).skip(1).filter_map(|rest| rest.split("```").next()).collect()
 }
 
 #[track_caller]
 fn runs(house: &House, name: &str, text: &str) {
-    for block in blocks(text) {
-        let said = session(&house.root(), block);
+    let program = Path::new(env!("CARGO_BIN_EXE_acheron")).parent().unwrap().display();
+    for block in blocks(text, "sh") {
+        let said = session(&house.root(), &format!("PATH='{program}':$PATH\n{block}"));
         assert!(!said.lines().any(|line| line.starts_with("! ")), "{name}: {block}\n{said}");
     }
 }
@@ -38,6 +39,27 @@ fn topics() -> Vec<(String, String)> {
 #[test]
 fn every_block_of_the_readme_runs() {
     runs(&House::new(), "README.md", &std::fs::read_to_string(top().join("README.md")).unwrap());
+}
+
+#[test]
+fn every_mountspec_of_the_readme_is_sound() {
+    let text = std::fs::read_to_string(top().join("README.md")).unwrap();
+    let specs = blocks(&text, "json");
+    assert!(specs.len() >= 3);
+    for spec in specs {
+        assert!(acheron::spec::Spec::check(spec).is_ok(), "{:?}\n{spec}", acheron::spec::Spec::check(spec).err());
+    }
+}
+
+#[test]
+fn the_trust_beacon_is_written_with_the_same_code_points_everywhere() {
+    let beacon = "[\u{3a3}TR-\u{27d0}\u{21cc}\u{1f714}\u{21cc}\u{27d0}]";
+    for page in ["README.md", "global-library/topics/phases-and-symbols.md", "global-library/services/phases.md"] {
+        let text = std::fs::read_to_string(top().join(page)).unwrap();
+        let said = text.split("rust beacon: ").nth(1).unwrap_or_else(|| panic!("{page} has no beacon"));
+        let said = said.lines().next().unwrap_or_default().trim_matches('`');
+        assert_eq!(said, beacon, "{page}");
+    }
 }
 
 #[test]

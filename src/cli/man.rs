@@ -1,0 +1,33 @@
+//! `acheron man`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory};
+
+use super::{Cli, Outcome};
+use crate::{library, manual};
+
+const README: &str = include_str!("../../README.md");
+
+/// Writes the manual pages: the commands in section 1, the tree in section 4.
+#[derive(Args)]
+pub struct Man {
+    /// Where to; acheron(1) goes to standard output if absent: `acheron man | man -l -`
+    dir: Option<PathBuf>,
+}
+
+impl Man {
+    pub fn run(self) -> Outcome {
+        match self.dir {
+            None => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout().lock())?,
+            Some(dir) => {
+                std::fs::create_dir_all(&dir)?;
+                clap_mangen::generate_to(Cli::command(), &dir)?;
+                let tree = manual::page(&library::embedded(), README, env!("CARGO_PKG_VERSION"));
+                std::fs::write(dir.join("acheron.4"), tree)?;
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,160 @@
+//! Every code of the error enum, as a person meets it through the mount.
+
+use std::collections::BTreeSet;
+
+use acheron::error::Code;
+use expect_test::expect;
+
+use crate::house::House;
+
+const SPEC: &str = r#"{
+    "layout": "acheron-1", "default_agent": "charon",
+    "agents": {
+        "charon": { "projects": ["here"], "permissions": [{ "deny": ["invoke"], "path": "/agents/self/mounts/**" }] },
+        "poor": { "limits": { "rounds": 1 } },
+        "mute": { "model": { "kind": "script", "name": "mute.ndjson" } }
+    },
+    "projects": { "here": { "binds": { "/": { "path": ".", "read_only": true } } } },
+    "services": {
+        "slow": { "command": ["/bin/sleep", "600"], "about": "Sleeps.", "operations": {
+            "nap": { "effect": "read", "timeout_ms": 100 }, "night": { "effect": "read", "timeout_ms": 60000 } } },
+        "broken": { "command": ["/bin/false"], "about": "Fails.", "operations": { "try": { "effect": "read" } } }
+    }
+}"#;
+
+/// A code, and what provokes it. `told FILE` shows the error that stands in a file.
+const PROVOKED: [(Code, &str); 16] = [
+    (Code::InvalidPayload, r#"echo '{"qury":"x"}' > search_code/control/search.json; told search_code/status.json"#),
+    (Code::UnknownOperation, r#"echo '{"op":"fly"}' > search_code/control/invoke.json; told search_code/status.json"#),
+    (
+        Code::Forbidden,
+        r#"echo '{"command":"echo {} > /agents/self/mounts/control/list.json; jq -r .operations.list.reason /agents/self/mounts/PERMISSIONS.json"}' > terminal/control/exec.json
+        jq -r '.result | .stderr + .stdout' terminal/result.json | grep . | sed 's/.*list.json: //'"#,
+    ),
+    (
+        Code::NotFound,
+        r#"cat memory/items/gone/content
+        echo '{"memory_path":"/agents/self/memory/items/gone"}' > memory/control/load.json; told memory/result.json"#,
+    ),
+    (
+        Code::AlreadyExists,
+        r#"echo '{"kind":"note","name":"n","content":"x"}' > memory/control/create.json; cat memory/result.json > /dev/null
+        echo '{"kind":"note","name":"n","content":"x"}' > memory/control/create.json; told memory/result.json"#,
+    ),
+    (
+        Code::Conflict,
+        r#"echo '{"memory_path":"/agents/self/memory/items/n","content":"y","if_version":7}' > memory/control/mutate.json
+        told memory/result.json"#,
+    ),
+    (
+        Code::TooLarge,
+        r#"{ printf '{"query":"'; head -c 2000000 /dev/zero | tr '\0' x; } |
+            dd bs=4M iflag=fullblock conv=notrunc status=none of=search_code/control/search.json
+        told search_code/status.json"#,
+    ),
+    (
+        Code::Busy,
+        r#"yes '{}' | head -n 2000 | dd bs=64k iflag=fullblock conv=notrunc status=none of=broken/control/try.json
+        told broken/status.json"#,
+    ),
+    (Code::Timeout, r#"echo '{}' > slow/control/nap.json; told slow/result.json"#),
+    (
+        Code::Cancelled,
+        r#"echo '{"op":"night","correlation_id":"night"}' > slow/control/invoke.json
+        echo 1 > jobs/by/night/control/cancel; told jobs/by/night/result.json"#,
+    ),
+    (
+        // The timer comes again, in case that it came before the read.
+        Code::Interrupted,
+        r#"python3 -c '
+import ctypes, os, signal
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.siginterrupt(signal.SIGALRM, True)
+file = os.open("events/sources/user/never.json", os.O_RDONLY)
+signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.read(file, ctypes.create_string_buffer(1), 1) < 0: print("read:", os.strerror(ctypes.get_errno()))'"#,
+    ),
+    (
+        Code::Unavailable,
+        r#"echo '{"session_id":"s"}' > terminal/control/create.json; cat terminal/result.json > /dev/null
+        echo '{"session_id":"s"}' > terminal/control/close.json; cat terminal/result.json > /dev/null
+        echo ls > terminal/sessions/s/input
+        echo '{"session_id":"s","command":"ls"}' > terminal/control/write.json; told terminal/result.json"#,
+    ),
+    (Code::ReadOnly, "echo x > ../../projects/here/fs/notes.txt"),
+    (
+        Code::BudgetExceeded,
+        r#"echo 'what services are there?' > ../poor/chat/control/input; told ../poor/jobs/last/result.json"#,
+    ),
+    (Code::ProviderError, r#"echo hi > ../mute/chat/control/input; told ../mute/jobs/last/result.json"#),
+    (Code::ExecutionFailed, r#"echo '{}' > broken/control/try.json; told broken/result.json"#),
+];
+
+/// What no person can bring about from inside: a full disk is provoked in `store`, and nothing should be `internal`.
+const OUT_OF_REACH: [Code; 2] = [Code::NoSpace, Code::Internal];
+
+#[test]
+fn every_refusal_says_what_and_why() {
+    let known: BTreeSet<&str> = Code::ALL.iter().map(|code| code.name()).collect();
+    let provoked = PROVOKED.iter().map(|(code, _)| *code).chain(OUT_OF_REACH).map(Code::name);
+    assert_eq!(provoked.collect::<BTreeSet<_>>(), known, "a code is not provoked");
+
+    let house = House::prepared(SPEC, |here| {
+        std::fs::write(here.join("mute.ndjson"), "{\"when\":\"never\",\"answer\":{\"text\":\"no\"}}\n").unwrap();
+    });
+    // Which line of which shell is nobody's concern.
+    let shell = regex::Regex::new(r"(?m)^! (bash: line \d+|dd|cat): ").unwrap();
+    let mut seen = String::new();
+    for (code, script) in PROVOKED {
+        let told = r#"told() { jq -r '.error | "\(.code): \(.message)"' "$1"; }; cd agents/self/"#;
+        let said = house.says(&format!("{told}\n{script}"));
+        let errno = std::io::Error::from_raw_os_error(code.errno()).to_string();
+        let errno = errno.split(" (os error").next().unwrap();
+        assert!(said.contains(&format!("{}: ", code.name())) || said.contains(errno), "{}: {said}", code.name());
+        let said = shell.replace_all(&said, "! ").into_owned();
+        seen.push_str(&format!("# {}\n{}", code.name(), said.replace("! ", "  ! ")));
+    }
+    expect![[r#"
+        # invalid_payload
+        invalid_payload: search: unknown key "qury"; did you mean query?
+          ! echo: write error: Invalid argument
+        # unknown_operation
+        unknown_operation: search_code has no operation "fly"; operations are search
+          ! echo: write error: Operation not supported
+        # forbidden
+        Permission denied
+        a rule denies invoke on /agents/self/mounts/**
+        # not_found
+        not_found: there is no memory gone
+          ! memory/items/gone/content: No such file or directory
+        # already_exists
+        already_exists: there is a memory n already; mutate it, or choose another name
+        # conflict
+        conflict: version 7 of n is not the latest: that is version 1
+        # too_large
+        too_large: a command has at most 1048576 bytes
+          ! error writing 'search_code/control/search.json': File too large
+        # busy
+        busy: 1024 calls are queued already; try again later
+          ! error writing 'broken/control/try.json': Resource temporarily unavailable
+        # timeout
+        timeout: the call took longer than its 100 ms
+        # cancelled
+        cancelled: the call was cancelled
+        # interrupted
+        read: Interrupted system call
+        # unavailable
+        unavailable: the session 's' is closed
+          ! terminal/sessions/s/input: No such device or address
+        # read_only
+          ! ../../projects/here/fs/notes.txt: Read-only file system
+        # budget_exceeded
+        budget_exceeded: the turn has used up its rounds
+        # provider_error
+        provider_error: the script mute.ndjson has no answer left for this message
+        # execution_failed
+        execution_failed: broken ended with exit code 1
+    "#]]
+    .assert_eq(&seen);
+}
