@@ -1,7 +1,7 @@
 //! Words in, exit code out. One file a command; nothing below knows clap.
 
-mod chat;
 mod backup;
+mod chat;
 mod check;
 mod daemon;
 mod doctor;

@@ -57,7 +57,8 @@ fn plan(root: &std::path::Path, agent: &str) -> Result<Plan, Failure> {
     let agents = root.join("agents");
     let text = std::fs::read(agents.join(agent).join("terminal/sandbox.json")).map_err(|err| {
         let known = std::fs::read_dir(&agents).into_iter().flatten().flatten().map(|entry| entry.file_name());
-        let known: Vec<String> = known.map(|name| name.to_string_lossy().into_owned()).filter(|name| name != "self").collect();
+        let known: Vec<String> =
+            known.map(|name| name.to_string_lossy().into_owned()).filter(|name| name != "self").collect();
         let error = Error::from(err);
         match error.code {
             crate::error::Code::NotFound => Failure::hint(

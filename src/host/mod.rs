@@ -10,8 +10,8 @@ mod mirror;
 mod nodes;
 mod pages;
 mod projects;
-mod tidy;
 mod roster;
+mod tidy;
 mod watch;
 
 use std::path::{Path, PathBuf};

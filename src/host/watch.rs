@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{mpsc, Arc};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use notify::event::ModifyKind;
@@ -107,7 +107,7 @@ fn directories(root: &Path, device: u64) -> Vec<PathBuf> {
 
 /// The device of a directory, without waiting for whoever serves it.
 fn device_of(path: &Path) -> Option<u64> {
-    use rustix::fs::{makedev, statx, AtFlags, StatxFlags, CWD};
+    use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
     let stat = statx(CWD, path, flags, StatxFlags::TYPE).ok()?;
     Some(makedev(stat.stx_dev_major, stat.stx_dev_minor))

@@ -31,7 +31,8 @@ fn server() -> String {
 }
 
 fn answer(asked: &str) -> (&'static str, String) {
-    let found = r#"{"results":[{"title":"One","url":"http://a/1","content":"first"},{"title":"Two","url":"http://a/2"}]}"#;
+    let found =
+        r#"{"results":[{"title":"One","url":"http://a/1","content":"first"},{"title":"Two","url":"http://a/2"}]}"#;
     match asked {
         it if it.contains("nothing") => ("200 OK\r\ncontent-type: application/json", r#"{"results":[]}"#.to_owned()),
         it if it.contains("busy") => ("429 Too Many Requests\r\nretry-after: 0", "slow down".to_owned()),

@@ -145,7 +145,10 @@ impl Service for Terminal {
     fn files(&self) -> Vec<(String, Node)> {
         let around = self.around.clone();
         let sandbox = live(move |_| Ok(pretty(&around()?.plan(vec!["sh".to_owned()]))));
-        vec![("sandbox.json".to_owned(), Node::file(sandbox)), ("sessions".to_owned(), Node::Dir(self.sessions.clone()))]
+        vec![
+            ("sandbox.json".to_owned(), Node::file(sandbox)),
+            ("sessions".to_owned(), Node::Dir(self.sessions.clone())),
+        ]
     }
 
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
