@@ -17,6 +17,7 @@ mod mind;
 mod phases;
 mod posix;
 mod prompts;
+mod recall;
 mod search_code;
 mod sessions;
 mod web;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::links::{Link, links};
 use super::page::{Class, body, fold, title};
 use super::resolve::spellings;
-use super::words::counted;
+use super::words::{counted, words};
 use crate::tokens;
 
 #[derive(Debug)]
@@ -51,6 +51,7 @@ pub struct Index {
     /// By folded title: the pages with a link that may mean it.
     mentions: HashMap<String, Paths>,
     words: HashMap<String, HashMap<Arc<str>, u32>>,
+    title_words: HashMap<String, Paths>,
     nodes: usize,
     generation: u64,
 }
@@ -75,6 +76,9 @@ impl Index {
         for (word, count) in &page.words {
             self.words.entry(word.clone()).or_default().insert(path.clone(), *count);
         }
+        for word in words(page.title()) {
+            self.title_words.entry(word).or_default().insert(path.clone());
+        }
         self.nodes += usize::from(page.class == Class::Node);
         self.generation += 1;
         self.pages.insert(path.clone(), page);
@@ -96,6 +100,9 @@ impl Index {
                     self.words.remove(word);
                 }
             }
+        }
+        for word in words(page.title()) {
+            take(&mut self.title_words, &word, path);
         }
         self.nodes -= usize::from(page.class == Class::Node);
         self.generation += 1;
@@ -179,6 +186,19 @@ impl Index {
         self.words.get(word).into_iter().flatten().filter_map(|(path, count)| Some((self.pages.get(path)?, *count)))
     }
 
+    /// The pages that have a word in their title.
+    pub(super) fn titled_with(&self, word: &str) -> impl Iterator<Item = &Arc<Page>> {
+        self.title_words.get(word).into_iter().flatten().filter_map(|path| self.pages.get(path))
+    }
+
+    pub fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+
     /// Whether there is anything to recall beside the entry page.
     pub fn has_memory(&self) -> bool {
         self.nodes > 0
@@ -227,7 +247,12 @@ pub(super) mod tests {
         assert!(index.has_memory());
         assert!(index.remove("semantic/Foo.md") && index.remove("index.md"));
         assert!(!index.has_memory() && index.titles.is_empty() && index.folded.is_empty());
-        assert!(index.folded_paths.is_empty() && index.mentions.is_empty() && index.words.is_empty());
+        assert!(
+            index.folded_paths.is_empty()
+                && index.mentions.is_empty()
+                && index.words.is_empty()
+                && index.title_words.is_empty()
+        );
         assert!(index.is_dir("semantic"));
     }
 

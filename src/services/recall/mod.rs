@@ -36,6 +36,8 @@ use crate::service::{Serve, typed};
 use super::World;
 
 pub use desk::Desk;
+pub use index::{Index, Page};
+pub use resolve::Access;
 pub use service::Recall;
 pub use speak::Speak;
 pub use watch::Wikis;
