@@ -97,7 +97,48 @@ fn the_wiki_is_files() {
         rmdir nodes/semantic
         cat by/orphans/semantic/River.md
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            .:
+            CAPS.json
+            OPS.json
+            PERMISSIONS.json
+            README.md
+            SCHEMA.json
+            by
+            control
+            conversations
+            index.md
+            nodes
+            prompt.md
+            result.json
+            status.json
+
+            by/backlinks/semantic:
+            Obol.md
+            River.md
+
+            nodes:
+            index.md
+            semantic
+
+            nodes/semantic:
+            Obol.md
+            River.md
+            # Obol
+
+            A small coin.
+            semantic/River.md
+            Takes the [[Obol]], knows [[Nobody]].
+            semantic/Charon.md
+            semantic/River.md
+            1: [[Nobody]] not_found
+            Takes the [[Obol]], knows [[Nobody]].
+            3
+            ! bash: line 14: nodes/semantic/note.txt: Invalid argument
+            ! bash: line 15: nodes/sleep.md/x: No such file or directory
+            ! rmdir: failed to remove 'nodes/semantic': Directory not empty
+            ! cat: by/orphans/semantic/River.md: No such file or directory
+        "#]],
     );
 }
 
@@ -139,6 +180,23 @@ fn questions_about_the_wiki_are_answered() {
         ask gen '{"conversation":"b"}' '.error.message'
         ls conversations/a/messages | wc -l
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            ["semantic/Obol.md",4,"A small coin.",["text","text"]]
+            ["semantic/River.md","River"]
+            "forbidden"
+            [{"link":"Obol","line":3,"to":"semantic/Obol.md"}]
+            ["semantic/River.md"]
+            []
+            []
+            [true,2]
+            ["semantic/River.md","index.md","semantic/Obol.md"]
+            true
+            [["broken_link","semantic/River.md"],["orphan","semantic/Obol.md"]]
+            {"conversation":"a"}
+            "hi"
+            "so"
+            "there is no conversation b"
+            3
+        "#]],
     );
 }
