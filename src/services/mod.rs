@@ -11,6 +11,7 @@ pub mod memory;
 pub mod mounts;
 pub mod phases;
 pub mod prompts;
+pub mod recall;
 pub mod search_code;
 mod shared;
 pub mod sub_brains;
@@ -36,6 +37,7 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
         memory::served(world)?,
         dm::service::served(world)?,
         prompts::served(world)?,
+        recall::served(world)?,
         hands::terminal(world)?,
         hands::web_search(world)?,
         typed(mounts::Mounts::new(&world.agent, world.house.shared.bindings.clone()))?,

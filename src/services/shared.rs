@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::mounts::Bindings;
 use super::prompts::Library;
 use super::prompts::watch::{Watch, watch};
+use super::recall::Wikis;
 use super::symbols;
 use super::symbols::shelf::Shelf;
 use super::terminal::Shells;
@@ -24,6 +25,8 @@ pub struct Shared {
     pub bindings: Arc<Bindings>,
     /// The sessions of all terminals.
     pub shells: Arc<Shells>,
+    /// The memory wikis, each opened once.
+    pub wikis: Arc<Wikis>,
 }
 
 impl Shared {
@@ -37,6 +40,7 @@ impl Shared {
         });
         let crew = Arc::new(Crew::new(here, Box::new(|name| std::env::var(name).ok())));
         let symbols = symbols::open::open(&spec.symbols, store)?;
-        Ok(Shared { crew, prompts, symbols, _watch: watch, bindings: Arc::default(), shells: Arc::default() })
+        let (bindings, shells, wikis) = (Arc::default(), Arc::default(), Arc::default());
+        Ok(Shared { crew, prompts, symbols, _watch: watch, bindings, shells, wikis })
     }
 }

@@ -21,6 +21,7 @@ mod newcomer;
 mod phases;
 mod posix;
 mod prompts;
+mod recall;
 mod refusals;
 mod search_code;
 mod sessions;

@@ -36,6 +36,7 @@ fn the_tree_lists_without_an_error() {
             mounts
             phases
             prompts
+            recall
             search_code
             services
             sub_brains

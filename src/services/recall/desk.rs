@@ -1,0 +1,244 @@
+//! One agent's recall at work: its wiki, its conversations, its model, brought together turn by turn.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use dashmap::DashMap;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::message::Role;
+use super::resolve::Access;
+use super::speak::{ByModel, Guide, Speak};
+use super::talks::{Held, Talks};
+use super::turn::{Action, Limits, Outcome, Turn};
+use super::watch::Wikis;
+use super::wiki::Wiki;
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::jobs::Job;
+use crate::place::Place;
+use crate::service::Office;
+use crate::services::World;
+use crate::services::prompts::Library;
+use crate::spec::ModelKind;
+
+/// How much of the entry page is put into the prompt.
+const ROOT_BYTES: usize = 32 << 10;
+
+pub struct Desk {
+    pub agent: String,
+    pub office: Weak<Office>,
+    pub clock: Clock,
+    wikis: Arc<Wikis>,
+    folder: PathBuf,
+    wiki: OnceLock<Arc<Wiki>>,
+    home: PathBuf,
+    talks: OnceLock<Arc<Talks>>,
+    prompts: Arc<Library>,
+    speak: Arc<dyn Speak>,
+    limits: Limits,
+    /// Conversations with a turn under way; the sender goes when the turn ends.
+    running: DashMap<String, watch::Receiver<()>>,
+    /// The last turn that was begun by a conversation's `control/input`.
+    pub asked: DashMap<String, Arc<Job>>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Turned {
+    pub conversation: String,
+    /// The message with the answer.
+    pub filename: String,
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+impl Desk {
+    pub fn of(world: &World) -> Desk {
+        let house = &world.house;
+        let model = house.spec.model_of(&world.spec);
+        let speak: Arc<dyn Speak> = match model.kind == ModelKind::Script && model.name.is_none() {
+            true => Arc::new(Guide),
+            false => {
+                let (crew, agent, limits) = (house.shared.crew.clone(), world.agent.clone(), world.spec.limits);
+                Arc::new(ByModel::new(move || Ok(crew.settings(&agent, &model, &limits)?.model)))
+            }
+        };
+        let home = world.home.join("recall");
+        let folder =
+            house.spec.recall.store.as_deref().map_or_else(|| home.join("store"), |store| house.here.join(store));
+        let shared = &house.shared;
+        let office = Arc::downgrade(&house.office);
+        let mut desk = Desk::new(
+            &world.agent,
+            folder,
+            home,
+            shared.wikis.clone(),
+            shared.prompts.clone(),
+            speak,
+            house.clock.clone(),
+        );
+        desk.office = office;
+        desk
+    }
+
+    pub fn new(
+        agent: &str,
+        folder: PathBuf,
+        home: PathBuf,
+        wikis: Arc<Wikis>,
+        prompts: Arc<Library>,
+        speak: Arc<dyn Speak>,
+        clock: Clock,
+    ) -> Desk {
+        Desk {
+            agent: agent.to_owned(),
+            office: Weak::new(),
+            clock,
+            wikis,
+            folder,
+            wiki: OnceLock::new(),
+            home,
+            talks: OnceLock::new(),
+            prompts,
+            speak,
+            limits: Limits::default(),
+            running: DashMap::new(),
+            asked: DashMap::new(),
+        }
+    }
+
+    /// The wiki, opened when it is first needed: an agent that never recalls costs nothing.
+    pub fn wiki(&self) -> Result<&Arc<Wiki>> {
+        match self.wiki.get() {
+            Some(wiki) => Ok(wiki),
+            None => {
+                let opened = self.wikis.open(&self.folder)?;
+                Ok(self.wiki.get_or_init(|| opened))
+            }
+        }
+    }
+
+    pub fn talks(&self) -> Result<&Arc<Talks>> {
+        match self.talks.get() {
+            Some(talks) => Ok(talks),
+            None => {
+                let place = Place::create(self.home.join("conversations"))?;
+                Ok(self.talks.get_or_init(|| Arc::new(Talks::new(place, self.clock.clone()))))
+            }
+        }
+    }
+
+    /// The runtime prompt, as a conversation that begins now gets it.
+    pub fn prompt(&self) -> Result<String> {
+        let wiki = self.wiki()?;
+        let mut root = wiki.root();
+        if root.len() > ROOT_BYTES {
+            let end = (0..=ROOT_BYTES).rev().find(|at| root.is_char_boundary(*at)).unwrap_or(0);
+            root.truncate(end);
+            root.push_str("\n[the index goes on]");
+        }
+        let include = wiki.index().has_memory();
+        self.prompts.text("runtime", "default", &json!({ "include_recall": include, "memory_root": root }))
+    }
+
+    /// Whether a turn of a conversation is under way, and when it is over.
+    pub fn running(&self, id: &str) -> Option<watch::Receiver<()>> {
+        self.running.get(id).map(|running| running.clone())
+    }
+
+    /// Makes sure that a conversation begins with the prompt.
+    pub fn prepare(&self, held: &Held) -> Result<()> {
+        held.open_with(|| self.prompt())
+    }
+
+    /// One answer to a conversation as it stands.
+    pub async fn generate(self: &Arc<Self>, id: &str) -> Result<String> {
+        let (desk, id) = (self.clone(), id.to_owned());
+        let said = off(move || desk.talks()?.said(&id)).await?;
+        self.speak.speak(&said).await
+    }
+
+    /// A message and all that follows from it. `tell` hears what is recalled.
+    pub async fn turn(
+        self: &Arc<Self>,
+        conversation: Option<String>,
+        message: String,
+        tell: impl Fn(&str) + Send + Sync,
+    ) -> Result<Turned> {
+        if message.trim().is_empty() {
+            return Err(Error::invalid("the message is empty"));
+        }
+        let desk = self.clone();
+        let held = off(move || {
+            let talks = desk.talks()?;
+            let id = conversation.map_or_else(|| talks.begin(None), Ok)?;
+            let held = talks.hold(&id)?;
+            desk.prepare(&held)?;
+            held.add(Role::User, message.trim_end_matches('\n'))?;
+            Ok(Arc::new(held))
+        })
+        .await?;
+        let _running = Running::begin(self, &held.id);
+        let mut turn = Turn::new(self.limits, self.clock.now_ms());
+        let mut filename = String::new();
+        loop {
+            let left = Duration::from_millis(turn.left_ms(self.clock.now_ms()));
+            let Ok(said) = tokio::time::timeout(left, self.generate(&held.id)).await else {
+                return Ok(Turned { conversation: held.id.clone(), filename, outcome: turn.give_up() });
+            };
+            let (desk, held_too, said) = (self.clone(), held.clone(), said?);
+            let (back, file, actions) = off(move || {
+                let file = held_too.add(Role::Assistant, &said)?;
+                let wiki = desk.wiki()?;
+                let actions = turn.step(&said, desk.clock.now_ms(), &mut |name| wiki.look(name, Access::Nodes));
+                for action in &actions {
+                    if let Action::Add(text) = action {
+                        held_too.add(Role::User, text)?;
+                    }
+                }
+                Ok((turn, file, actions))
+            })
+            .await?;
+            (turn, filename) = (back, file);
+            for action in actions {
+                match action {
+                    Action::Add(text) => tell(text.lines().next().unwrap_or_default()),
+                    Action::Generate => {}
+                    Action::Finish(outcome) => {
+                        return Ok(Turned { conversation: held.id.clone(), filename, outcome });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Shows a conversation as running until it is dropped.
+struct Running<'a> {
+    desk: &'a Desk,
+    id: String,
+    _over: watch::Sender<()>,
+}
+
+impl<'a> Running<'a> {
+    fn begin(desk: &'a Desk, id: &str) -> Running<'a> {
+        let (over, running) = watch::channel(());
+        desk.running.insert(id.to_owned(), running);
+        Running { desk, id: id.to_owned(), _over: over }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.desk.running.remove(&self.id);
+    }
+}
+
+/// Does something that touches the disk where that is allowed.
+pub async fn off<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(|err| Error::internal(format!("recall broke down: {err}")))?
+}

@@ -1,0 +1,266 @@
+//! The wiki as files: `index.md`, `nodes/…`, `by/…`, `prompt.md`.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::Bytes;
+
+use super::desk::{Desk, off};
+use super::page::{Class, ROOT};
+use super::talk_files::conversations;
+use super::wiki::PAGE;
+use crate::error::{Error, Result};
+use crate::vfs::{
+    Answer, Caller, Dir, File as _, Handle, Item, Keep, Link, Listing, Node, Open, STARTED, Shown, Stat, Virtual,
+};
+
+/// How many pages `by/recent` has.
+const RECENT: usize = 100;
+
+/// The names that recall has beside those of every service.
+pub fn files(desk: &Arc<Desk>) -> Vec<(String, Node)> {
+    let view = |view: View| Node::dir(Pages { desk: desk.clone(), view, dir: String::new() });
+    let by = Listing::default()
+        .with("backlinks", view(View::Backlinks))
+        .with("orphans", view(View::Orphans))
+        .with("broken", view(View::Broken))
+        .dir("recent", recent(desk));
+    vec![
+        ("index.md".into(), page(desk, ROOT)),
+        ("nodes".into(), view(View::Nodes)),
+        ("by".into(), Node::dir(by)),
+        ("conversations".into(), conversations(desk)),
+        ("prompt.md".into(), Node::file(fetched(desk, |desk| Ok((desk.prompt()? + "\n").into())))),
+    ]
+}
+
+/// A file that is made of what is on the disk.
+pub(super) fn fetched(
+    desk: &Arc<Desk>,
+    make: impl Fn(&Desk) -> Result<Bytes> + Clone + Send + Sync + 'static,
+) -> Shown {
+    let desk = desk.clone();
+    Shown::fetched(move |_| {
+        let (desk, make) = (desk.clone(), make.clone());
+        Answer::soon(off(move || make(&desk)))
+    })
+}
+
+pub(super) fn time(ms: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_millis(ms)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum View {
+    /// The pages themselves.
+    Nodes,
+    /// Which pages lead to each.
+    Backlinks,
+    /// Those that nothing leads to, as links to them.
+    Orphans,
+    /// The pages with links that lead nowhere, and which.
+    Broken,
+}
+
+/// A directory of the wiki, or one that mirrors it.
+struct Pages {
+    desk: Arc<Desk>,
+    view: View,
+    dir: String,
+}
+
+impl Pages {
+    fn path(&self, name: &str) -> String {
+        if self.dir.is_empty() { name.to_owned() } else { format!("{}/{name}", self.dir) }
+    }
+
+    fn child(&self, path: String) -> Node {
+        Node::dir(Pages { desk: self.desk.clone(), view: self.view, dir: path })
+    }
+
+    /// Names of directories and of pages. A wiki that cannot be opened has none; the operations tell why.
+    fn names(&self) -> (Vec<String>, Vec<String>) {
+        let Ok(wiki) = self.desk.wiki() else { return Default::default() };
+        let of = |paths: Vec<&str>| {
+            let inside = self.path("");
+            let below = paths.into_iter().filter_map(|path| path.strip_prefix(&inside));
+            let (mut dirs, mut pages) = (Vec::new(), Vec::new());
+            for rest in below {
+                match rest.split_once('/') {
+                    Some((dir, _)) => dirs.push(dir.to_owned()),
+                    None => pages.push(rest.to_owned()),
+                }
+            }
+            dirs.dedup();
+            pages.dedup();
+            (dirs, pages)
+        };
+        match self.view {
+            View::Nodes | View::Backlinks => {
+                let (mut dirs, pages) = wiki.index().names(&self.dir);
+                dirs.retain(|dir| !Class::of(&format!("{}/x.md", self.path(dir))).excluded());
+                (dirs, pages)
+            }
+            View::Orphans => of(wiki.report().orphans.iter().map(String::as_str).collect()),
+            View::Broken => of(wiki.report().broken.iter().map(|it| it.page.as_str()).collect()),
+        }
+    }
+
+    fn leaf(&self, path: String) -> Node {
+        match self.view {
+            View::Nodes => page(&self.desk, &path),
+            View::Backlinks => Node::file(fetched(&self.desk, move |desk| {
+                let index = desk.wiki()?.index();
+                Ok(index.page(&path).map(|page| lines(index.backlinks(page))).unwrap_or_default())
+            })),
+            View::Orphans => {
+                let up = "../".repeat(path.matches('/').count() + 2);
+                Node::link(To(format!("{up}nodes/{path}")))
+            }
+            View::Broken => Node::file(fetched(&self.desk, move |desk| {
+                let report = desk.wiki()?.report();
+                let mine = report.broken.iter().filter(|it| it.page == path);
+                Ok(lines(
+                    mine.map(|it| format!("{}: [[{}]] {}", it.link.line, it.link.link, it.link.code.unwrap_or(""))),
+                ))
+            })),
+        }
+    }
+}
+
+fn lines(lines: impl IntoIterator<Item = String>) -> Bytes {
+    lines.into_iter().map(|line| line + "\n").collect::<String>().into()
+}
+
+impl Dir for Pages {
+    fn lookup(&self, name: &str) -> Option<Node> {
+        let path = self.path(name);
+        if matches!(self.view, View::Nodes | View::Backlinks) {
+            let wiki = self.desk.wiki().ok()?;
+            let index = wiki.index();
+            if Class::of(&format!("{path}/x.md")).excluded() {
+                return None;
+            }
+            return match index.page(&path) {
+                Some(_) => Some(self.leaf(path)),
+                None => index.is_dir(&path).then(|| self.child(path)),
+            };
+        }
+        let (dirs, pages) = self.names();
+        if pages.iter().any(|page| page == name) {
+            return Some(self.leaf(path));
+        }
+        dirs.iter().any(|dir| dir == name).then(|| self.child(path))
+    }
+
+    fn list(&self) -> Vec<(String, Node)> {
+        let (dirs, pages) = self.names();
+        let dirs = dirs.into_iter().map(|name| (name.clone(), self.child(self.path(&name))));
+        let pages = pages.into_iter().map(|name| (name.clone(), self.leaf(self.path(&name))));
+        let mut all: Vec<_> = dirs.chain(pages).collect();
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        all
+    }
+
+    fn make_dir(&self, _caller: &Caller, name: &str) -> Result<Node> {
+        let path = self.path(name);
+        self.own("no directory can be made here")?.make_dir(&path)?;
+        Ok(self.child(path))
+    }
+
+    fn remove_dir(&self, _caller: &Caller, name: &str) -> Result<()> {
+        self.own("no directory can be removed here")?.remove_dir(&self.path(name))
+    }
+
+    fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
+        self.own("no page can be made here")?;
+        let path = self.path(name);
+        // Asked now, because who closes a file hears no reason.
+        super::wiki::check(&path)?;
+        let item = Item::new(Arc::new(Kept { desk: self.desk.clone(), path }));
+        let handle = item.open(caller, Open { truncate: true, ..how })?;
+        Ok((Node::file(item), handle))
+    }
+
+    fn remove(&self, _caller: &Caller, name: &str) -> Result<()> {
+        self.own("no page can be removed here")?.remove(&self.path(name))
+    }
+}
+
+impl Pages {
+    /// The wiki, if this is the directory where it is changed.
+    fn own(&self, refusal: &str) -> Result<&Arc<super::Wiki>> {
+        match self.view {
+            View::Nodes => self.desk.wiki(),
+            _ => Err(crate::vfs::not_permitted(format!("{refusal}: that is done in nodes/"))),
+        }
+    }
+}
+
+struct To(String);
+
+impl Link for To {
+    fn target(&self, _caller: &Caller) -> Result<String> {
+        Ok(self.0.clone())
+    }
+}
+
+/// The pages that changed last, the newest first.
+fn recent(desk: &Arc<Desk>) -> Virtual {
+    let named = |desk: &Desk| -> Vec<(String, String)> {
+        let Ok(wiki) = desk.wiki() else { return Vec::new() };
+        let index = wiki.index();
+        let mut pages: Vec<_> = index.pages().filter(|page| page.class == Class::Node).collect();
+        pages.sort_by(|a, b| b.modified_ms.cmp(&a.modified_ms).then_with(|| a.path.cmp(&b.path)));
+        let named = pages.iter().take(RECENT).enumerate();
+        named.map(|(number, page)| (format!("{:03}-{}.md", number + 1, page.title()), page.path.to_string())).collect()
+    };
+    let (listed, found) = (desk.clone(), desk.clone());
+    Virtual::new(
+        move || named(&listed).into_iter().map(|(name, _)| name).collect(),
+        move |name| {
+            let path = named(&found).into_iter().find(|(other, _)| other == name)?.1;
+            Some(Node::link(To(format!("../../nodes/{path}"))))
+        },
+    )
+}
+
+fn page(desk: &Arc<Desk>, path: &str) -> Node {
+    Node::file(Item::new(Arc::new(Kept { desk: desk.clone(), path: path.to_owned() })))
+}
+
+/// One page, read and written whole.
+struct Kept {
+    desk: Arc<Desk>,
+    path: String,
+}
+
+impl Keep for Kept {
+    fn stat(&self) -> Stat {
+        let known = self.desk.wiki().and_then(|wiki| wiki.stat(&self.path));
+        known.map_or(Stat { size: 0, modified: *STARTED }, |(size, ms)| Stat { size, modified: time(ms) })
+    }
+
+    fn latest(&self) -> Answer<Bytes> {
+        let (desk, path) = (self.desk.clone(), self.path.clone());
+        Answer::soon(off(move || Ok(desk.wiki()?.bytes(&path)?.into())))
+    }
+
+    fn may(&self, _caller: &Caller) -> Result<()> {
+        super::wiki::check(&self.path)
+    }
+
+    fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
+        let (desk, path) = (self.desk.clone(), self.path.clone());
+        Answer::soon(off(move || desk.wiki()?.write(&path, &bytes)))
+    }
+
+    fn limit(&self) -> usize {
+        usize::try_from(PAGE).unwrap_or(usize::MAX)
+    }
+}
+
+/// What a conversation that is not there is told with.
+pub(super) fn no_such(id: &str) -> Error {
+    Error::not_found(format!("there is no conversation {id}"))
+}

@@ -1,0 +1,49 @@
+//! Recall: a wiki of Markdown that an agent walks, page by page.
+//!
+//! `code`, `tag`, `page`, `links`, `words` read texts; `index`, `resolve`, `graph`, `search` know a wiki without a disk;
+//! `block` and `turn` are the loop, `message` the names of a conversation. All that is pure. `wiki` is the folder,
+//! `watch` keeps it current, `talks` are the conversations, `speak` the model, `desk` brings them together, and `service`
+//! and `files` show it.
+
+mod block;
+mod code;
+mod desk;
+mod files;
+mod graph;
+mod index;
+mod links;
+mod message;
+mod page;
+mod resolve;
+mod search;
+mod service;
+#[cfg(test)]
+mod sessions;
+mod speak;
+mod tag;
+mod talk_files;
+mod talks;
+mod turn;
+mod watch;
+mod wiki;
+mod words;
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::service::{Serve, typed};
+
+use super::World;
+
+pub use desk::Desk;
+pub use index::{Index, Page};
+pub use resolve::Access;
+pub use service::Recall;
+pub use speak::Speak;
+pub use watch::Wikis;
+pub use wiki::Wiki;
+
+/// The recall of one agent, ready to be served.
+pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
+    typed(Recall::new(Arc::new(Desk::of(world))))
+}

@@ -1,0 +1,337 @@
+//! The service: commands in, answers out. Everything else is at the desk.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::desk::{Desk, Turned, off};
+use super::files::files;
+use super::graph::{Broken, Finding, Linked};
+use super::index::Page;
+use super::message::Role;
+use super::page::{Class, body};
+use super::resolve::{Access, Miss};
+use super::search::{Hit, snippet};
+use super::turn::Looked;
+use crate::contract::Operation;
+use crate::error::{Code, Error, Result};
+use crate::service::{Cx, Service};
+use crate::vfs::Node;
+
+/// A turn may take as long as its own limit, and a little.
+const TURN: Duration = Duration::from_secs(660);
+
+pub struct Recall(Arc<Desk>);
+
+impl Recall {
+    pub fn new(desk: Arc<Desk>) -> Recall {
+        Recall(desk)
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
+pub enum Command {
+    /// Begins a conversation.
+    New {
+        /// Its name; the time in nanoseconds when absent.
+        #[serde(default)]
+        conversation: Option<String>,
+    },
+    /// Adds a message to a conversation.
+    Add { conversation: String, role: Role, text: String },
+    /// Lets the model answer once. What it would recall is not looked up.
+    Gen {
+        conversation: String,
+        /// Whether the answer becomes a message.
+        #[serde(default = "yes")]
+        write: bool,
+    },
+    /// Says something, and lets the model recall pages until it has its answer.
+    Turn {
+        /// A new one when absent.
+        #[serde(default)]
+        conversation: Option<String>,
+        message: String,
+    },
+    /// Reads a page by title, path, `[[Title|alias]]` or `Title#heading`.
+    Read {
+        name: String,
+        /// Whether transcripts and jobs may be read too.
+        #[serde(default)]
+        raw: bool,
+    },
+    /// Writes a page: a new one, or all of an old one.
+    Write {
+        /// Below the wiki, such as `semantic/River.md`.
+        path: String,
+        text: String,
+    },
+    /// Finds pages by their words, and says why.
+    Search {
+        query: String,
+        #[serde(default = "ten")]
+        #[schemars(range(min = 1, max = 200))]
+        limit: u32,
+        #[serde(default)]
+        raw: bool,
+    },
+    /// Where the links of a page lead.
+    Links { name: String },
+    /// Which pages link to a page.
+    Backlinks { name: String },
+    /// Pages that no page leads to.
+    Orphans {},
+    /// Links that lead nowhere, or to several pages.
+    Broken {},
+    /// How many tokens pages have, the longest first.
+    Tokens {
+        /// Only this page.
+        #[serde(default)]
+        name: Option<String>,
+    },
+    /// All that is to be put right in the wiki.
+    Check {},
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn ten() -> u32 {
+    10
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Begun {
+    pub conversation: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Said {
+    pub text: String,
+    /// The message, if it became one.
+    pub filename: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Shown {
+    pub path: String,
+    pub title: String,
+    /// Without the front matter.
+    pub text: String,
+    /// The heading, if only what is below it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heading: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Written {
+    pub path: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Pages {
+    pub pages: Vec<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Found {
+    pub hits: Vec<Hit>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Leads {
+    pub path: String,
+    pub links: Vec<Linked>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Astray {
+    pub broken: Vec<Broken>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Size {
+    pub path: String,
+    pub tokens: u64,
+    pub bytes: u64,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Sizes {
+    pub total: u64,
+    pub pages: Vec<Size>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct Checked {
+    pub ok: bool,
+    pub nodes: usize,
+    pub findings: Vec<Finding>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Output {
+    Turned(Box<Turned>),
+    Begun(Begun),
+    Said(Said),
+    Shown(Shown),
+    Written(Written),
+    Pages(Pages),
+    Found(Found),
+    Leads(Leads),
+    Astray(Astray),
+    Sizes(Sizes),
+    Checked(Checked),
+}
+
+#[async_trait]
+impl Service for Recall {
+    const NAME: &'static str = "recall";
+    const ABOUT: &'static str = "A wiki of Markdown pages that a model walks: it asks for a page by \
+        `<recall>Title</recall>` and reads on from link to link. `nodes/<path>.md` is a page, and writing one there \
+        makes it; `conversations/<id>/control/input` takes a message, `latest.txt` waits for the answer; `by/` shows \
+        how pages hang together.";
+    type Command = Command;
+    type Output = Output;
+
+    fn operations() -> Vec<Operation> {
+        let river = json!({"name": "River"});
+        vec![
+            Operation::write("new").gives::<Begun>().example(json!({"conversation": "crossing"})),
+            Operation::write("add")
+                .gives::<Said>()
+                .example(json!({"conversation": "crossing", "role": "user", "text": "How wide is the river?"})),
+            Operation::execute("gen").gives::<Said>().deadline(TURN).example(json!({"conversation": "crossing"})),
+            Operation::execute("turn")
+                .gives::<Turned>()
+                .deadline(TURN)
+                .example(json!({"message": "How wide is the river?"})),
+            Operation::write("write").gives::<Written>().idempotent().example(
+                json!({"path": "semantic/River.md", "text": "# River\n\nWide, and dark. The fare is an [[Obol]].\n"}),
+            ),
+            Operation::read("read").gives::<Shown>().example(river.clone()),
+            Operation::read("search").gives::<Found>().example(json!({"query": "wide river"})),
+            Operation::read("links").gives::<Leads>().example(river.clone()),
+            Operation::read("backlinks").gives::<Pages>().example(river),
+            Operation::read("orphans").gives::<Pages>().example(json!({})),
+            Operation::read("broken").gives::<Astray>().example(json!({})),
+            Operation::read("tokens").gives::<Sizes>().example(json!({})),
+            Operation::read("check").gives::<Checked>().example(json!({})),
+        ]
+    }
+
+    fn files(&self) -> Vec<(String, Node)> {
+        files(&self.0)
+    }
+
+    async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
+        let desk = self.0.clone();
+        match command {
+            Command::Turn { conversation, message } => {
+                let turned = desk.turn(conversation, message, |line| cx.log(line)).await?;
+                Ok(Output::Turned(Box::new(turned)))
+            }
+            Command::Gen { conversation, write } => {
+                let (held, preparing) = (conversation.clone(), desk.clone());
+                let held = off(move || {
+                    let held = preparing.talks()?.hold(&held)?;
+                    preparing.prepare(&held)?;
+                    Ok(held)
+                });
+                let held = held.await?;
+                let text = desk.generate(&conversation).await?;
+                let said = off(move || {
+                    let filename = write.then(|| held.add(Role::Assistant, &text)).transpose()?;
+                    Ok(Said { text, filename })
+                });
+                Ok(Output::Said(said.await?))
+            }
+            command => off(move || obey(&desk, command)).await,
+        }
+    }
+}
+
+/// What needs no model.
+fn obey(desk: &Desk, command: Command) -> Result<Output> {
+    let page = |name: &str| found(name, desk.wiki()?.find(name, Access::Nodes)).map(|found| found.page);
+    Ok(match command {
+        Command::New { conversation } => {
+            let id = desk.talks()?.begin(conversation.as_deref())?;
+            desk.prepare(&desk.talks()?.hold(&id)?)?;
+            Output::Begun(Begun { conversation: id })
+        }
+        Command::Add { conversation, role, text } => {
+            let filename = Some(desk.talks()?.hold(&conversation)?.add(role, &text)?);
+            Output::Said(Said { text, filename })
+        }
+        Command::Read { name, raw } => match desk.wiki()?.look(&name, access(raw)) {
+            Looked::Page { path, title, part, text } => Output::Shown(Shown { path, title, text, heading: part }),
+            Looked::Missed(miss) => return found(&name, Err(miss)),
+        },
+        Command::Write { path, text } => {
+            desk.wiki()?.write(&path, text.as_bytes())?;
+            Output::Written(Written { path })
+        }
+        Command::Search { query, limit, raw } => {
+            let wiki = desk.wiki()?;
+            let mut hits = wiki.index().search(&query, access(raw), limit.clamp(1, 200) as usize);
+            for hit in &mut hits {
+                hit.snippet = wiki.text(&hit.path).map(|text| snippet(body(&text), &query)).unwrap_or_default();
+            }
+            Output::Found(Found { hits })
+        }
+        Command::Links { name } => {
+            let page = page(&name)?;
+            Output::Leads(Leads { path: page.path.to_string(), links: desk.wiki()?.index().links_of(&page) })
+        }
+        Command::Backlinks { name } => {
+            let page = page(&name)?;
+            Output::Pages(Pages { pages: desk.wiki()?.index().backlinks(&page) })
+        }
+        Command::Orphans {} => Output::Pages(Pages { pages: desk.wiki()?.report().orphans.clone() }),
+        Command::Broken {} => Output::Astray(Astray { broken: desk.wiki()?.report().broken.clone() }),
+        Command::Tokens { name: Some(name) } => Output::Sizes(sizes([&*page(&name)?])),
+        Command::Tokens { name: None } => {
+            let index = desk.wiki()?.index();
+            let mine = index.pages().filter(|page| matches!(page.class, Class::Index | Class::Node));
+            Output::Sizes(sizes(mine.map(|page| &**page)))
+        }
+        Command::Check {} => {
+            let index = desk.wiki()?.index();
+            let findings = index.check();
+            let ok = findings.iter().all(|finding| finding.severity != "error");
+            Output::Checked(Checked { ok, nodes: index.nodes(), findings })
+        }
+        Command::Turn { .. } | Command::Gen { .. } => return Err(Error::internal("a turn is no plain command")),
+    })
+}
+
+fn access(raw: bool) -> Access {
+    if raw { Access::Raw } else { Access::Nodes }
+}
+
+fn sizes<'a>(pages: impl IntoIterator<Item = &'a Page>) -> Sizes {
+    let size = |page: &Page| Size { path: page.path.to_string(), tokens: page.tokens, bytes: page.bytes };
+    let mut pages: Vec<Size> = pages.into_iter().map(size).collect();
+    pages.sort_by(|a, b| b.tokens.cmp(&a.tokens).then_with(|| a.path.cmp(&b.path)));
+    Sizes { total: pages.iter().map(|page| page.tokens).sum(), pages }
+}
+
+/// A miss as an error.
+fn found<T>(name: &str, found: Result<T, Miss>) -> Result<T> {
+    let name: String = name.chars().take(200).collect();
+    found.map_err(|miss| match miss {
+        Miss::Empty => Error::invalid("name is empty: give the title of a page"),
+        Miss::NotFound => Error::not_found(format!("there is no page {name:?}")),
+        Miss::Ambiguous(paths) => Error::conflict(format!("{name:?} is ambiguous: {}", paths.join(", "))),
+        Miss::Denied(why) => Error::forbidden(format!("{name:?}: {why}")),
+        Miss::Unreadable => Error::new(Code::InvalidPayload, format!("{name:?} is not text that can be read")),
+    })
+}

@@ -1,0 +1,235 @@
+//! Whole turns on a folder, with a model that says what was written down for it.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+
+use super::desk::{Desk, Turned};
+use super::message::Role;
+use super::resolve::{Access, Miss};
+use super::speak::Speak;
+use super::turn::Looked;
+use super::watch::Wikis;
+use super::wiki::Wiki;
+use crate::clock::Clock;
+use crate::error::{Code, Error, Result};
+use crate::services::prompts::Library;
+
+/// Says its lines, then the last one for ever; keeps what it was asked.
+struct Scripted {
+    lines: Vec<&'static str>,
+    asked: Mutex<Vec<Vec<(Role, String)>>>,
+}
+
+#[async_trait]
+impl Speak for Scripted {
+    async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
+        let mut asked = self.asked.lock().unwrap();
+        asked.push(said.to_vec());
+        let line = self.lines.get(asked.len() - 1).or(self.lines.last());
+        line.map(|line| (*line).to_owned()).ok_or_else(|| Error::provider("nothing to say"))
+    }
+}
+
+struct Scene {
+    dir: tempfile::TempDir,
+    desk: Arc<Desk>,
+    model: Arc<Scripted>,
+}
+
+fn put(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+impl Scene {
+    fn new(lines: &[&'static str], pages: &[(&str, &str)]) -> Scene {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in pages {
+            put(&dir.path().join("store"), path, text);
+        }
+        put(dir.path(), "secret.md", "outside");
+        let model = Arc::new(Scripted { lines: lines.to_vec(), asked: Mutex::default() });
+        let (store, home) = (dir.path().join("store"), dir.path().join("home"));
+        let (wikis, prompts) = (Arc::new(Wikis::default()), Arc::new(Library::built_in()));
+        let desk = Arc::new(Desk::new("charon", store, home, wikis, prompts, model.clone(), Clock::at(1000)));
+        Scene { dir, desk, model }
+    }
+
+    async fn turn(&self, conversation: Option<&str>, message: &str) -> Turned {
+        self.desk.turn(conversation.map(str::to_owned), message.to_owned(), |_| ()).await.unwrap()
+    }
+
+    fn roles(&self, id: &str) -> Vec<Role> {
+        self.desk.talks().unwrap().messages(id).unwrap().iter().map(|name| name.role).collect()
+    }
+
+    fn look(&self, name: &str) -> Looked {
+        self.desk.wiki().unwrap().look(name, Access::Nodes)
+    }
+}
+
+const PAGES: [(&str, &str); 2] = [
+    ("index.md", "---\ncreated: 2026-01-01\n---\nStart at [[River]]. {{IF_INCLUDE_RECALL}} __MEMORY_ROOT__"),
+    ("semantic/River.md", "---\nupdated: 2026-01-02\n---\n# River\n\nWide and dark.\n"),
+];
+
+#[tokio::test]
+async fn a_model_recalls_a_page_and_answers() {
+    let scene = Scene::new(&["Let me see. <recall>river</recall>", "It is wide and dark."], &PAGES);
+    let turned = scene.turn(None, "How is the river?\n").await;
+    assert_eq!((turned.outcome.text.as_str(), turned.outcome.end), ("It is wide and dark.", "done"));
+    let said = scene.desk.talks().unwrap().said(&turned.conversation).unwrap();
+    let told: Vec<_> = said[1..].iter().map(|(role, text)| (role.name(), text.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            ("user", "How is the river?"),
+            ("assistant", "Let me see. <recall>river</recall>"),
+            ("user", "<memory name=\"River\">\n# River\n\nWide and dark.\n</memory>"),
+            ("assistant", "It is wide and dark."),
+        ]
+    );
+    let messages = scene.desk.talks().unwrap().messages(&turned.conversation).unwrap();
+    assert_eq!(messages.last().unwrap().file, turned.filename);
+}
+
+#[tokio::test]
+async fn the_prompt_comes_once_and_first_and_is_never_expanded_again() {
+    let scene = Scene::new(&["so"], &PAGES);
+    let prompt = scene.desk.prompt().unwrap(); // 2, 4
+    assert!(prompt.contains("<recall>Title</recall>") && !prompt.contains("created:"), "{prompt}");
+    assert!(prompt.ends_with("Start at [[River]]. {{IF_INCLUDE_RECALL}} __MEMORY_ROOT__"), "{prompt}");
+    put(scene.dir.path(), "home/conversations/old/7-user.md", "hi");
+    put(scene.dir.path(), "home/conversations/old/8-assistant.md", "yes");
+    for _ in 0..2 {
+        scene.turn(Some("old"), "again").await; // 5, 6
+    }
+    use Role::{Assistant, System, User};
+    assert_eq!(scene.roles("old"), [System, User, Assistant, User, Assistant, User, Assistant]);
+    assert_eq!(scene.model.asked.lock().unwrap()[0][0], (System, prompt));
+}
+
+#[test]
+fn a_wiki_with_nothing_but_an_index_says_nothing_of_recalling() {
+    let scene = Scene::new(&[], &[("index.md", "Nothing yet."), ("meta/prompt.md", ""), ("sleep/1/job.md", "")]);
+    let prompt = scene.desk.prompt().unwrap(); // 1
+    assert!(!prompt.contains("<recall>") && !prompt.contains("\n\n\n"), "{prompt}");
+    let fresh = Scene::new(&[], &[]);
+    assert!(fresh.desk.prompt().unwrap().contains("# Index"));
+    let names = fresh.desk.wiki().unwrap().index().names("").0;
+    assert_eq!(names, ["episodic", "episodic-raw", "meta", "semantic", "sleep"]);
+}
+
+#[test]
+fn a_template_that_is_not_closed_is_refused_with_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    put(dir.path(), "runtime/default.md", "---\ndialect: recall\n---\nA\n{{IF_INCLUDE_RECALL}}\nB");
+    let faults = Library::open(Some(dir.path())).faults(); // 7
+    assert!(faults.iter().any(|fault| fault.to_string().contains("runtime/default.md:5")), "{faults:?}");
+}
+
+#[tokio::test]
+async fn a_model_that_never_stops_is_stopped() {
+    let scene = Scene::new(&["<recall>River</recall>"], &PAGES);
+    let turned = scene.turn(None, "go").await;
+    assert_eq!((turned.outcome.end, turned.outcome.generations, turned.outcome.reads), ("limit", 8, 1)); // 19
+    assert_eq!(turned.outcome.text, "");
+    let again = scene.turn(Some(&turned.conversation), "go").await; // 20
+    assert_eq!(again.outcome.recalls[0].code, "served");
+}
+
+#[tokio::test]
+async fn what_changes_on_disk_is_what_is_recalled() {
+    let scene = Scene::new(&["<recall>River</recall>", "so"], &PAGES);
+    scene.desk.wiki().unwrap();
+    let path = scene.dir.path().join("store/semantic/River.md");
+    std::fs::write(&path, "narrow now").unwrap(); // 27
+    let turned = scene.turn(None, "go").await;
+    assert_eq!(scene.model.asked.lock().unwrap()[1][3].1, "<memory name=\"River\">\nnarrow now\n</memory>");
+    assert_eq!(turned.outcome.recalls[0].path.as_deref(), Some("semantic/River.md"));
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(scene.look("River"), Looked::Missed(Miss::NotFound));
+}
+
+#[test]
+fn nothing_outside_is_read() {
+    let scene = Scene::new(&[], &PAGES);
+    let store = scene.dir.path().join("store");
+    std::os::unix::fs::symlink(scene.dir.path().join("secret.md"), store.join("semantic/Out.md")).unwrap();
+    std::os::unix::fs::symlink("River.md", store.join("semantic/In.md")).unwrap();
+    std::os::unix::fs::symlink(scene.dir.path(), store.join("up")).unwrap();
+    std::fs::create_dir(store.join("Dir.md")).unwrap();
+    std::fs::write(store.join("semantic/Binary.md"), b"\xff\xfe").unwrap();
+    let code = |name: &str| match scene.look(name) {
+        Looked::Page { path, .. } => path,
+        Looked::Missed(miss) => miss.code().to_owned(),
+    };
+    for (name, wanted) in [
+        ("../secret", "denied"), // 31
+        ("semantic/../../secret.md", "denied"),
+        ("semantic/Out", "denied"),
+        ("semantic/In.md", "denied"),
+        ("up/secret", "denied"),
+        ("/etc/hostname", "denied"),
+        ("Out", "not_found"),
+        ("secret", "not_found"),
+        ("Dir", "not_found"), // 34
+        ("Dir.md", "not_found"),
+        ("Binary", "unreadable"), // 15
+        ("semantic/River", "semantic/River.md"),
+    ] {
+        assert_eq!(code(name), wanted, "{name}");
+    }
+    let wiki = scene.desk.wiki().unwrap();
+    for path in
+        ["../x.md", "a/../../x.md", "/x.md", "semantic/Out.md", "up/x.md", "sleep/x.md", "x.txt", ".x.md", "a|b.md"]
+    {
+        assert!(wiki.write(path, b"x").is_err(), "{path}");
+    }
+    assert_eq!(std::fs::read_to_string(scene.dir.path().join("secret.md")).unwrap(), "outside");
+    assert_eq!(wiki.write("semantic/New.md", b"\xff").unwrap_err().code, Code::InvalidPayload);
+    wiki.write("semantic/New.md", b"[[River]]").unwrap();
+    let river = wiki.find("River", Access::Nodes).unwrap().page;
+    assert_eq!(wiki.index().backlinks(&river), ["index.md", "semantic/New.md"]);
+}
+
+#[tokio::test]
+async fn a_turn_that_fails_leaves_the_conversation_free() {
+    let scene = Scene::new(&[], &PAGES);
+    let id = scene.desk.talks().unwrap().begin(Some("a")).unwrap();
+    let failed = scene.desk.turn(Some(id.clone()), "go".to_owned(), |_| ()).await;
+    assert_eq!(failed.unwrap_err().code, Code::ProviderError);
+    assert!(scene.desk.running(&id).is_none());
+    scene.desk.talks().unwrap().hold(&id).unwrap();
+    let empty = scene.desk.turn(Some(id), " \n".to_owned(), |_| ()).await;
+    assert_eq!(empty.unwrap_err().code, Code::InvalidPayload);
+}
+
+/// Waits for news from the disk; it comes by another thread.
+fn until(what: &str, wiki: &Wiki, so: impl Fn(&Wiki) -> bool) {
+    let began = std::time::Instant::now();
+    while !so(wiki) {
+        assert!(began.elapsed().as_secs() < 60, "{what}");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn edits_by_others_are_seen_and_a_folder_is_opened_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (wikis, store) = (Wikis::default(), dir.path().join("store"));
+    let wiki = wikis.open(&store).unwrap();
+    assert!(Arc::ptr_eq(&wiki, &wikis.open(&dir.path().join("store/../store")).unwrap()));
+    let other = wikis.open(&dir.path().join("other")).unwrap();
+    put(&store, "semantic/deep/er/New.md", "[[index]]");
+    until("a new page", &wiki, |wiki| wiki.index().resolve("New", Access::Nodes).is_ok());
+    std::fs::rename(store.join("semantic/deep"), store.join("semantic/moved")).unwrap();
+    until("a moved folder", &wiki, |wiki| wiki.index().page("semantic/moved/er/New.md").is_some());
+    until("the old name", &wiki, |wiki| wiki.index().page("semantic/deep/er/New.md").is_none());
+    std::fs::remove_dir_all(store.join("semantic/moved")).unwrap();
+    until("no page", &wiki, |wiki| !wiki.index().has_memory());
+    assert!(!other.index().has_memory());
+}

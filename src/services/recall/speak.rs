@@ -1,0 +1,115 @@
+//! Who answers in a conversation: the agent's model, or a guide that can only look things up.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tokio::sync::OnceCell;
+
+use super::links::links;
+use super::message::Role;
+use super::page::{fold, title};
+use super::resolve::spellings;
+use crate::error::{Error, Result};
+use crate::model::{Ask, Message, Model};
+
+/// The longest answer that is asked for.
+const LONGEST: u32 = 4096;
+
+/// Whatever can answer.
+#[async_trait]
+pub trait Speak: Send + Sync {
+    async fn speak(&self, said: &[(Role, String)]) -> Result<String>;
+}
+
+type Open = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
+
+/// A model, opened when it is first spoken to, and then kept: a script goes on where it was.
+pub struct ByModel {
+    open: Box<Open>,
+    model: OnceCell<Arc<dyn Model>>,
+}
+
+impl ByModel {
+    pub fn new(open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static) -> ByModel {
+        ByModel { open: Box::new(open), model: OnceCell::new() }
+    }
+}
+
+#[async_trait]
+impl Speak for ByModel {
+    async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
+        let opened = || async { (self.open)()?.ok_or_else(|| Error::unavailable("the agent has no model of its own")) };
+        let model = self.model.get_or_try_init(opened).await?;
+        Ok(model.answer(&ask(said), &mut |_| ()).await?.text)
+    }
+}
+
+fn ask(said: &[(Role, String)]) -> Ask {
+    let system = said.iter().filter(|(role, _)| *role == Role::System).map(|(_, text)| text.as_str());
+    let messages = said.iter().filter_map(|(role, text)| match role {
+        Role::User => Some(Message::user(text.as_str())),
+        Role::Assistant => Some(Message::assistant(text.as_str())),
+        Role::System | Role::AssistantReasoning => None,
+    });
+    Ask { system: system.collect::<Vec<_>>().join("\n\n"), messages: messages.collect(), max_tokens: LONGEST }
+}
+
+/// Recalls the page that a question names, and repeats what it says. For a host without a model.
+pub struct Guide;
+
+#[async_trait]
+impl Speak for Guide {
+    async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
+        Ok(guided(said))
+    }
+}
+
+fn guided(said: &[(Role, String)]) -> String {
+    let asked = said.iter().rposition(|(role, text)| *role == Role::User && !injected(text));
+    let Some(asked) = asked else { return "Ask me about a page of the wiki.".to_owned() };
+    let shown: Vec<&str> =
+        said[asked + 1..].iter().filter(|(_, text)| injected(text)).map(|it| it.1.as_str()).collect();
+    if let Some(block) = shown.iter().rfind(|text| text.starts_with("<memory ")) {
+        let inner = block.lines().skip(1).take_while(|line| *line != "</memory>");
+        return inner.collect::<Vec<_>>().join("\n").trim().to_owned();
+    }
+    if !shown.is_empty() {
+        return "The wiki does not tell me.".to_owned();
+    }
+    let question = fold(&said[asked].1);
+    let known = said[..asked].iter().filter(|(role, _)| *role == Role::System).flat_map(|(_, text)| links("", text));
+    // The longest title is the one that is meant: `River boat`, not `River`.
+    let named = known.filter_map(|link| {
+        let bare = *spellings(&link.target).last()?;
+        question.contains(&fold(title(bare))).then(|| bare.to_owned())
+    });
+    match named.max_by_key(String::len) {
+        Some(name) => format!("<recall>{name}</recall>"),
+        None => "I have no model, and can only show you pages that the index names.".to_owned(),
+    }
+}
+
+/// Whether a message was put there by the loop.
+fn injected(text: &str) -> bool {
+    text.starts_with("<memory ") || text.starts_with("<cathedral>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guide_recalls_what_is_named_and_repeats_it() {
+        let said = |parts: &[(Role, &str)]| {
+            guided(&parts.iter().map(|(role, text)| (*role, (*text).to_owned())).collect::<Vec<_>>())
+        };
+        let system = (Role::System, "Start: [[River]], [[River boat|boat]], [[Obol]]");
+        let asked = (Role::User, "what of the river BOAT?");
+        assert_eq!(said(&[system, asked]), "<recall>River boat</recall>");
+        let block = (Role::User, "<memory name=\"River boat\">\nIt is small.\n</memory>");
+        assert_eq!(said(&[system, asked, (Role::Assistant, "x"), block]), "It is small.");
+        assert_eq!(said(&[system, asked, (Role::User, "<cathedral>\nno\n</cathedral>")]), "The wiki does not tell me.");
+        assert!(said(&[system, (Role::User, "hello")]).starts_with("I have no model"));
+        assert!(said(&[]).starts_with("Ask me"));
+    }
+}

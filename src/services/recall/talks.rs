@@ -1,0 +1,220 @@
+//! Conversations on disk: a directory each, a file a message. Written whole, by one writer at a time; what other programs
+//! put there is read as well.
+
+use std::sync::Arc;
+
+use super::message::{Name, Role, first, next};
+use crate::clock::Clock;
+use crate::error::{Code, Error, Result};
+use crate::place::{Kind, Lock, Place};
+
+/// The longest message.
+pub const MESSAGE: usize = 1 << 20;
+const LOCK: &str = ".lock";
+
+pub struct Talks {
+    place: Place,
+    clock: Clock,
+}
+
+/// A conversation that nobody else writes to as long as this is held.
+pub struct Held {
+    talks: Arc<Talks>,
+    pub id: String,
+    _lock: Lock,
+}
+
+impl Talks {
+    pub fn new(place: Place, clock: Clock) -> Talks {
+        Talks { place, clock }
+    }
+
+    pub fn ids(&self) -> Result<Vec<String>> {
+        let names = self.place.names("")?;
+        Ok(names.into_iter().filter(|(name, kind)| *kind == Kind::Dir && check(name).is_ok()).map(|it| it.0).collect())
+    }
+
+    pub fn has(&self, id: &str) -> bool {
+        check(id).is_ok() && self.place.stat(id).is_ok_and(|entry| entry.kind == Kind::Dir)
+    }
+
+    /// Begins a conversation, under the time if it is given no name.
+    pub fn begin(&self, id: Option<&str>) -> Result<String> {
+        let id = match id {
+            Some(id) => {
+                check(id)?;
+                if self.has(id) {
+                    return Err(Error::already_exists(format!("there is a conversation {id} already")));
+                }
+                id.to_owned()
+            }
+            None => {
+                let now = self.clock.now_ns();
+                let free = (now..).find(|ns| !self.has(&ns.to_string()));
+                free.unwrap_or(now).to_string()
+            }
+        };
+        self.place.make_dir(&id)?;
+        Ok(id)
+    }
+
+    /// The messages in their order.
+    pub fn messages(&self, id: &str) -> Result<Vec<Name>> {
+        check(id)?;
+        let names = self.place.names(id).map_err(|error| match error.code {
+            Code::NotFound => Error::not_found(format!("there is no conversation {id}")),
+            _ => error,
+        })?;
+        let mut found: Vec<Name> =
+            names.iter().filter(|(_, kind)| *kind == Kind::File).filter_map(|(name, _)| Name::parse(name)).collect();
+        found.sort();
+        Ok(found)
+    }
+
+    pub fn read(&self, id: &str, file: &str) -> Result<Vec<u8>> {
+        check(id)?;
+        self.place.read_up_to(&path(id, file)?, MESSAGE as u64)
+    }
+
+    pub fn stat(&self, id: &str, file: &str) -> Result<(u64, u64)> {
+        self.place.stat(&path(id, file)?).map(|entry| (entry.size, entry.modified_ms))
+    }
+
+    /// A message as a person puts it there, name and all.
+    pub fn put(&self, id: &str, file: &str, bytes: &[u8]) -> Result<()> {
+        if !self.has(id) {
+            return Err(Error::not_found(format!("there is no conversation {id}")));
+        }
+        if std::str::from_utf8(bytes).is_err() {
+            return Err(Error::invalid("a message is UTF-8 text"));
+        }
+        self.place.write(&path(id, file)?, bytes)
+    }
+
+    pub fn remove(&self, id: &str, file: &str) -> Result<()> {
+        check(id)?;
+        self.place.remove(&path(id, file)?)
+    }
+
+    /// All that was said, in order.
+    pub fn said(&self, id: &str) -> Result<Vec<(Role, String)>> {
+        let read = |name: Name| {
+            let text = String::from_utf8(self.read(id, &name.file)?);
+            Ok((name.role, text.map_err(|_| Error::invalid(format!("{id}/{} is not UTF-8 text", name.file)))?))
+        };
+        self.messages(id)?.into_iter().map(read).collect()
+    }
+
+    /// Takes a conversation for writing, or says that somebody else has it.
+    pub fn hold(self: &Arc<Self>, id: &str) -> Result<Held> {
+        if !self.has(id) {
+            check(id)?;
+            return Err(Error::not_found(format!("there is no conversation {id}")));
+        }
+        let lock = self.place.lock(&format!("{id}/{LOCK}")).map_err(|error| match error.code {
+            Code::Busy => Error::busy(format!("a turn of the conversation {id} is under way")),
+            _ => error,
+        })?;
+        Ok(Held { talks: self.clone(), id: id.to_owned(), _lock: lock })
+    }
+}
+
+impl Held {
+    /// Adds a message after all that are there; gives its name.
+    pub fn add(&self, role: Role, text: &str) -> Result<String> {
+        if text.len() > MESSAGE {
+            return Err(Error::too_large(format!("a message has at most {MESSAGE} bytes")));
+        }
+        let name = Name::new(next(self.talks.clock.now_ns(), &self.talks.messages(&self.id)?), role);
+        self.put(name, text)
+    }
+
+    /// Puts the system message before all others, unless there is one.
+    pub fn open_with(&self, text: impl FnOnce() -> Result<String>) -> Result<()> {
+        let there = self.talks.messages(&self.id)?;
+        if there.iter().any(|name| name.role == Role::System) {
+            return Ok(());
+        }
+        self.put(Name::new(first(self.talks.clock.now_ns(), &there), Role::System), &text()?).map(drop)
+    }
+
+    fn put(&self, name: Name, text: &str) -> Result<String> {
+        let path = path(&self.id, &name.file)?;
+        if self.talks.place.exists(&path)? {
+            return Err(Error::already_exists(format!("there is a message {path} already")));
+        }
+        self.talks.place.write(&path, text.as_bytes())?;
+        Ok(name.file)
+    }
+}
+
+fn path(id: &str, file: &str) -> Result<String> {
+    match Name::parse(file) {
+        Some(_) => Ok(format!("{id}/{file}")),
+        None => Err(Error::invalid(format!("{file:?} is no message: write <nanoseconds>-<role>.md"))),
+    }
+}
+
+/// Whether a conversation may be called this.
+pub fn check(id: &str) -> Result<()> {
+    let plain = id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    match plain && !id.starts_with('.') && (1..=100).contains(&id.len()) {
+        true => Ok(()),
+        false => Err(Error::invalid("a conversation is called by letters, digits, `.`, `_` and `-`, at most 100")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn talks(dir: &tempfile::TempDir) -> Arc<Talks> {
+        Arc::new(Talks::new(Place::open(dir.path()).unwrap(), Clock::at(5)))
+    }
+
+    #[test]
+    fn messages_of_one_instant_keep_their_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let talks = talks(&dir);
+        let id = talks.begin(None).unwrap();
+        assert_eq!((id.as_str(), talks.begin(None).unwrap().as_str()), ("5000000", "5000001"));
+        let held = talks.hold(&id).unwrap();
+        for text in ["one", "two", "three"] {
+            held.add(Role::User, text).unwrap();
+        }
+        held.open_with(|| Ok("first of all".to_owned())).unwrap();
+        held.open_with(|| Ok("never said".to_owned())).unwrap(); // 5
+        let said: Vec<_> = talks.said(&id).unwrap().into_iter().map(|(_, text)| text).collect();
+        assert_eq!(said, ["first of all", "one", "two", "three"]); // 6
+        assert_eq!(talks.messages(&id).unwrap()[0].file, "4999999-system.md");
+    }
+
+    #[test]
+    fn a_conversation_has_one_writer() {
+        let dir = tempfile::tempdir().unwrap();
+        let talks = talks(&dir);
+        talks.begin(Some("a")).unwrap();
+        let held = talks.hold("a").unwrap();
+        assert_eq!(talks.hold("a").err().unwrap().code, Code::Busy);
+        drop(held);
+        talks.hold("a").unwrap();
+        assert_eq!(talks.hold("b").err().unwrap().code, Code::NotFound);
+        assert_eq!(talks.hold("../a").err().unwrap().code, Code::InvalidPayload);
+        assert_eq!(talks.begin(Some("a")).unwrap_err().code, Code::AlreadyExists);
+    }
+
+    #[test]
+    fn what_other_programs_put_there_is_read_and_what_is_no_message_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let talks = talks(&dir);
+        std::fs::create_dir(dir.path().join("old")).unwrap();
+        for (file, text) in
+            [("9-user.md", "hi"), ("10-assistant.md", "yes"), ("title.txt", "t"), ("1-archived-user.md", "x")]
+        {
+            std::fs::write(dir.path().join("old").join(file), text).unwrap();
+        }
+        assert_eq!(talks.said("old").unwrap(), [(Role::User, "hi".to_owned()), (Role::Assistant, "yes".to_owned())]);
+        assert_eq!(talks.put("old", "x.md", b"").unwrap_err().code, Code::InvalidPayload);
+        assert_eq!(talks.put("old", "11-user.md", b"\xff").unwrap_err().code, Code::InvalidPayload);
+    }
+}

@@ -1,0 +1,133 @@
+//! The wikis of the house, each opened once however many agents read it, and one watcher for all of them: the system has
+//! few to give.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use notify::event::{CreateKind, ModifyKind};
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+
+use super::wiki::Wiki;
+use crate::error::Result;
+use crate::place::Place;
+
+/// A folder that is new is looked at once more after this long: something may have come into it before it was watched.
+const SETTLING: Duration = Duration::from_millis(100);
+
+#[derive(Default)]
+pub struct Wikis(Arc<Mutex<Open>>);
+
+#[derive(Default)]
+struct Open {
+    wikis: HashMap<PathBuf, Weak<Wiki>>,
+    watcher: Option<RecommendedWatcher>,
+}
+
+impl Wikis {
+    /// The wiki in a folder, which is made if it is not there.
+    pub fn open(&self, folder: &Path) -> Result<Arc<Wiki>> {
+        Place::create(folder)?;
+        let folder = folder.canonicalize()?;
+        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(wiki) = open.wikis.get(&folder).and_then(Weak::upgrade) {
+            return Ok(wiki);
+        }
+        let gone: Vec<PathBuf> =
+            open.wikis.iter().filter(|(_, wiki)| wiki.strong_count() == 0).map(|(path, _)| path.clone()).collect();
+        for path in gone {
+            open.wikis.remove(&path);
+            if let Some(watcher) = &mut open.watcher {
+                _ = watcher.unwatch(&path); // it may be gone from the disk too
+            }
+        }
+        // Watched before it is read, so that nothing falls between.
+        if let Err(error) = self.watch(&mut open, &folder) {
+            tracing::warn!(%error, "edits of {} by others are not noticed", folder.display());
+        }
+        let wiki = Arc::new(Wiki::open(&folder)?);
+        open.wikis.insert(folder, Arc::downgrade(&wiki));
+        Ok(wiki)
+    }
+
+    fn watch(&self, open: &mut Open, folder: &Path) -> notify::Result<()> {
+        if open.watcher.is_none() {
+            let (tell, heard) = channel();
+            let config = notify::Config::default().with_follow_symlinks(false);
+            open.watcher = Some(RecommendedWatcher::new(move |event| news(event, &tell), config)?);
+            let wikis = Arc::downgrade(&self.0);
+            std::thread::Builder::new().name("recall".to_owned()).spawn(move || follow(&heard, &wikis))?;
+        }
+        match &mut open.watcher {
+            Some(watcher) => watcher.watch(folder, RecursiveMode::Recursive),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A path that changed, and whether a folder may have come with it. No path: everything may have changed.
+type Change = (Option<PathBuf>, bool);
+
+fn news(event: notify::Result<notify::Event>, tell: &Sender<Change>) {
+    let Ok(event) = event else { return };
+    if event.need_rescan() {
+        _ = tell.send((None, false)); // nobody listens any more
+    }
+    if event.kind.is_access() {
+        return; // reading is no news, and writing was told already
+    }
+    let came = matches!(
+        event.kind,
+        EventKind::Create(CreateKind::Folder | CreateKind::Any) | EventKind::Modify(ModifyKind::Name(_))
+    );
+    for path in event.paths {
+        _ = tell.send((Some(path), came));
+    }
+}
+
+/// Brings what is heard to the wikis, a burst at a time.
+fn follow(heard: &Receiver<Change>, wikis: &Weak<Mutex<Open>>) {
+    let mut settling = BTreeSet::new();
+    loop {
+        let first = match settling.is_empty() {
+            true => heard.recv().ok(),
+            false => match heard.recv_timeout(SETTLING) {
+                Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => None,
+                Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                    refresh(wikis, &std::mem::take(&mut settling));
+                    continue;
+                }
+                Ok(first) => Some(first),
+            },
+        };
+        let Some(first) = first else { return };
+        let mut changed = BTreeSet::new();
+        for (path, came) in std::iter::once(first).chain(heard.try_iter()) {
+            if came && path.as_ref().is_some_and(|path| path.is_dir()) {
+                settling.insert(path.clone());
+            }
+            changed.insert(path);
+        }
+        refresh(wikis, &changed);
+    }
+}
+
+fn refresh(wikis: &Weak<Mutex<Open>>, changed: &BTreeSet<Option<PathBuf>>) {
+    let Some(open) = wikis.upgrade() else { return };
+    let open: Vec<(PathBuf, Weak<Wiki>)> = {
+        let open = open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.wikis.iter().map(|(path, wiki)| (path.clone(), wiki.clone())).collect()
+    };
+    for (folder, wiki) in open {
+        let Some(wiki) = wiki.upgrade() else { continue };
+        for path in changed {
+            match path.as_ref().map(|path| path.strip_prefix(&folder)) {
+                None => wiki.rescan(""),
+                Some(Ok(below)) => below.to_str().into_iter().for_each(|below| wiki.refresh(below)),
+                Some(Err(_)) => {}
+            }
+        }
+    }
+}

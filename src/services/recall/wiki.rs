@@ -1,0 +1,264 @@
+//! The folder of a wiki, and the index that is kept of it.
+//!
+//! Everything is read and written beneath one open directory. Links are not pages, wherever they lead, and hidden names
+//! belong to somebody else. Calls touch the disk; call from where blocking is allowed.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+use super::graph::Broken;
+use super::index::{Index, Page};
+use super::page::{Class, FOLDERS, ROOT, body, section};
+use super::resolve::{Access, Found, Miss, path_of, spellings};
+use super::turn::Looked;
+use crate::error::{Code, Error, Result};
+use crate::place::{Kind, Place};
+
+/// The longest page.
+pub const PAGE: u64 = 1 << 20;
+/// How deep folders are looked into.
+const DEPTH: usize = 32;
+const FIRST: &str = "# Index\n\nWhat is known, by subject. Link pages as [[Title]].\n";
+
+pub struct Wiki {
+    place: Place,
+    /// For asking whether something is a link; never for reading.
+    root: PathBuf,
+    index: RwLock<Index>,
+    report: Mutex<Option<std::sync::Arc<Report>>>,
+}
+
+/// What takes a look at every page, kept until one changes.
+pub struct Report {
+    generation: u64,
+    pub orphans: Vec<String>,
+    pub broken: Vec<Broken>,
+}
+
+impl Wiki {
+    /// Opens a folder. An empty one gets an entry page and the usual folders.
+    pub fn open(folder: &Path) -> Result<Wiki> {
+        let place = Place::create(folder)?;
+        let root = folder.to_owned();
+        let wiki = Wiki { place, root, index: RwLock::default(), report: Mutex::default() };
+        if wiki.place.names("")?.is_empty() {
+            for folder in FOLDERS {
+                wiki.place.make_dir(folder)?;
+            }
+            wiki.place.write(ROOT, FIRST.as_bytes())?;
+        }
+        wiki.rescan("");
+        Ok(wiki)
+    }
+
+    pub fn index(&self) -> RwLockReadGuard<'_, Index> {
+        self.index.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Index) -> T) -> T {
+        change(&mut self.index.write().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn report(&self) -> std::sync::Arc<Report> {
+        let index = self.index();
+        let mut kept = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some(report) if report.generation == index.generation() => report.clone(),
+            _ => {
+                let fresh = Report { generation: index.generation(), orphans: index.orphans(), broken: index.broken() };
+                kept.insert(std::sync::Arc::new(fresh)).clone()
+            }
+        }
+    }
+
+    /// The entry page, without its front matter; empty if there is none.
+    pub fn root(&self) -> String {
+        self.text(ROOT).map(|text| body(&text).trim().to_owned()).unwrap_or_default()
+    }
+
+    /// What a name leads to.
+    pub fn find(&self, name: &str, access: Access) -> Result<Found, Miss> {
+        let found = self.index().resolve(name, access);
+        match found {
+            Err(Miss::NotFound) => self.beyond(name, access),
+            found => found,
+        }
+    }
+
+    /// A path that the index does not have: a link, which is refused, or something so new that nobody has told of it.
+    fn beyond(&self, name: &str, access: Access) -> Result<Found, Miss> {
+        for name in spellings(name).into_iter().filter(|name| name.contains('/') || name.ends_with(".md")) {
+            let Ok(path) = path_of(name) else { continue };
+            if self.linked(&path) {
+                return Err(Miss::Denied("it is a link, and links are not followed"));
+            }
+            if self.place.stat(&path).is_ok_and(|entry| entry.kind == Kind::File) {
+                self.refresh(&path);
+            }
+        }
+        self.index().resolve(name, access)
+    }
+
+    /// What a model is shown of a name.
+    pub fn look(&self, name: &str, access: Access) -> Looked {
+        let Found { page, heading } = match self.find(name, access) {
+            Ok(found) => found,
+            Err(miss) => return Looked::Missed(miss),
+        };
+        match self.text(&page.path) {
+            Ok(text) => {
+                let whole = body(&text);
+                let part = heading.filter(|heading| section(whole, heading).is_some());
+                let text = part.as_deref().and_then(|part| section(whole, part)).unwrap_or(whole).to_owned();
+                Looked::Page { path: page.path.to_string(), title: page.title().to_owned(), part, text }
+            }
+            Err(error) => Looked::Missed(match error.code {
+                Code::NotFound => Miss::NotFound,
+                Code::Forbidden => Miss::Denied("it leads out of the wiki"),
+                _ => Miss::Unreadable,
+            }),
+        }
+    }
+
+    pub fn text(&self, path: &str) -> Result<String> {
+        String::from_utf8(self.bytes(path)?).map_err(|_| Error::invalid(format!("{path} is not UTF-8 text")))
+    }
+
+    pub fn bytes(&self, path: &str) -> Result<Vec<u8>> {
+        if self.linked(path) {
+            return Err(Error::forbidden(format!("{path} is a link, and links are not followed")));
+        }
+        self.place.read_up_to(path, PAGE)
+    }
+
+    /// Size and time as the disk has them now.
+    pub fn stat(&self, path: &str) -> Result<(u64, u64)> {
+        self.place.stat(path).map(|entry| (entry.size, entry.modified_ms))
+    }
+
+    /// Makes a page, or its next version.
+    pub fn write(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        check(path)?;
+        if bytes.len() as u64 > PAGE {
+            return Err(Error::too_large(format!("a page has at most {PAGE} bytes")));
+        }
+        let text = std::str::from_utf8(bytes).map_err(|_| Error::invalid("a page is UTF-8 text"))?;
+        if text.contains('\0') {
+            return Err(Error::invalid("a page holds no NUL"));
+        }
+        if self.linked(path) {
+            return Err(Error::forbidden(format!("{path} is a link, and links are not followed")));
+        }
+        self.place.write(path, bytes)?;
+        self.refresh(path);
+        Ok(())
+    }
+
+    pub fn remove(&self, path: &str) -> Result<()> {
+        check(path)?;
+        self.place.remove(path)?;
+        self.change(|index| index.remove(path));
+        Ok(())
+    }
+
+    pub fn make_dir(&self, dir: &str) -> Result<()> {
+        check(&format!("{dir}/x.md"))?;
+        self.place.make_dir(dir)?;
+        self.change(|index| index.put_dir(dir));
+        Ok(())
+    }
+
+    /// Removes a directory that has nothing in it.
+    pub fn remove_dir(&self, dir: &str) -> Result<()> {
+        check(&format!("{dir}/x.md"))?;
+        if !self.place.names(dir)?.is_empty() {
+            return Err(Error::new(Code::Os(libc::ENOTEMPTY), format!("{dir} is not empty")));
+        }
+        self.place.remove_dir_all(dir)?;
+        self.change(|index| index.remove_below(dir));
+        Ok(())
+    }
+
+    /// Looks at one path again: somebody has told that it changed.
+    pub fn refresh(&self, path: &str) {
+        if path.is_empty() {
+            return self.rescan("");
+        }
+        if path.split('/').any(|part| part.starts_with('.')) {
+            return;
+        }
+        let entry = if self.linked(path) { None } else { self.place.stat(path).ok() };
+        match entry.map(|entry| (entry.kind, entry.size, entry.modified_ms)) {
+            Some((Kind::Dir, ..)) => self.rescan(path),
+            Some((Kind::File, size, modified_ms)) if path.ends_with(".md") => {
+                let text = self.text(path).ok();
+                let page = Page::of(path, text.as_deref(), size, modified_ms);
+                self.change(|index| index.put(page));
+            }
+            _ => self.change(|index| match index.is_dir(path) {
+                true => index.remove_below(path),
+                false => drop(index.remove(path)),
+            }),
+        }
+    }
+
+    /// Looks at everything below a directory again.
+    pub fn rescan(&self, dir: &str) {
+        let (mut pages, mut dirs) = (Vec::new(), Vec::new());
+        let mut open = vec![(dir.to_owned(), 0)];
+        while let Some((dir, depth)) = open.pop() {
+            for entry in self.place.list(&dir).unwrap_or_default() {
+                if entry.name.starts_with('.') {
+                    continue;
+                }
+                let path = if dir.is_empty() { entry.name } else { format!("{dir}/{}", entry.name) };
+                match entry.kind {
+                    Kind::Dir if depth < DEPTH => {
+                        dirs.push(path.clone());
+                        open.push((path, depth + 1));
+                    }
+                    Kind::File if path.ends_with(".md") => {
+                        let text = self.text(&path).ok();
+                        pages.push(Page::of(&path, text.as_deref(), entry.size, entry.modified_ms));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.change(|index| {
+            index.remove_below(dir);
+            if !dir.is_empty() {
+                index.put_dir(dir);
+            }
+            dirs.iter().for_each(|dir| index.put_dir(dir));
+            pages.into_iter().for_each(|page| index.put(page));
+        });
+    }
+
+    /// Whether there is a link anywhere on the way to a path.
+    fn linked(&self, path: &str) -> bool {
+        let mut reached = self.root.clone();
+        path.split('/').any(|part| {
+            reached.push(part);
+            reached.symlink_metadata().is_ok_and(|meta| meta.file_type().is_symlink())
+        })
+    }
+}
+
+/// Whether a page may have this path.
+pub fn check(path: &str) -> Result<()> {
+    let name =
+        path.strip_suffix(".md").ok_or_else(|| Error::invalid(format!("{path}: a page is called <title>.md")))?;
+    for part in name.split('/') {
+        if part.is_empty() || part.starts_with('.') || part.trim() != part || part.len() > 240 {
+            return Err(Error::invalid(format!("{path}: {part:?} is no name for a page")));
+        }
+        if part.contains(['[', ']', '|']) || part.chars().any(char::is_control) {
+            return Err(Error::invalid(format!("{path}: a title with brackets or bars cannot be linked")));
+        }
+    }
+    match Class::of(path).excluded() {
+        true => Err(Error::forbidden(format!("{path}: transcripts and jobs are not written as pages"))),
+        false => Ok(()),
+    }
+}

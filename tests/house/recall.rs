@@ -1,0 +1,202 @@
+//! A wiki that is walked: by a model, and by people with `cat`, `ls` and `echo`.
+
+use expect_test::expect;
+
+use crate::house::House;
+
+/// A host whose model says these lines, over a wiki of three pages.
+fn house(lines: &[&str]) -> House {
+    let script: String = lines.iter().map(|line| format!("{}\n", serde_json::json!(line))).collect();
+    let spec = r#"{"agents":{"charon":{}},"model":{"kind":"script","name":"script.ndjson"},"recall":{"store":"wiki"}}"#;
+    House::prepared(spec, |here| {
+        std::fs::write(here.join("script.ndjson"), script).unwrap();
+        std::fs::create_dir_all(here.join("wiki/semantic")).unwrap();
+        let put = |path: &str, text: &str| std::fs::write(here.join("wiki").join(path), text).unwrap();
+        put("index.md", "---\ncreated: 2026-01-01\n---\n# Index\n\n- [[River]]: where it is crossed\n");
+        put("semantic/River.md", "# River\n\nWide and dark. The fare is an [[Obol]].\n");
+        put("semantic/Obol.md", "# Obol\n\nA small coin.\n");
+    })
+}
+
+#[test]
+fn a_model_walks_from_link_to_link() {
+    let lines = ["I look. <recall>River</recall>", "<recall>obol</recall><recall>River.md</recall>", "One small coin."];
+    house(&lines).check(
+        r#"
+        cd agents/self/recall
+        mkdir conversations/fare
+        echo 'What does it cost to cross?' > conversations/fare/control/input
+        cat conversations/fare/latest.txt
+        cd conversations/fare/messages
+        ls | sed 's/^[0-9]*/NS/'
+        cat $(ls | tail -n +2)
+        jq -c '[.state, .messages]' ../status.json
+        "#,
+        expect![[r#"
+            One small coin.
+            NS-system.md
+            NS-user.md
+            NS-assistant.md
+            NS-user.md
+            NS-assistant.md
+            NS-user.md
+            NS-assistant.md
+            What does it cost to cross?I look. <recall>River</recall><memory name="River">
+            # River
+
+            Wide and dark. The fare is an [[Obol]].
+            </memory><recall>obol</recall><recall>River.md</recall><memory name="Obol">
+            # Obol
+
+            A small coin.
+            </memory>
+
+            <cathedral>
+            You have 'River.md' in front of you already. Answer with what you have.
+            </cathedral>One small coin.["idle",7]
+        "#]],
+    );
+}
+
+#[test]
+fn a_turn_is_an_operation_too_and_never_goes_on_for_ever() {
+    house(&["<recall>../../secret</recall>", "<recall>River</recall>", "wide"]).check(
+        r#"
+        cd agents/self/recall
+        echo '{"message":"How wide?"}' > control/turn.json
+        jq -c '.result | [.text, .end, .reads, .generations, (.recalls | map([.name, .code, .path]))]' result.json
+        grep -c . prompt.md
+        grep '^- ' prompt.md
+        "#,
+        expect![[r#"
+            ["wide","done",2,3,[["../../secret","denied",null],["River","served","semantic/River.md"]]]
+            8
+            - [[River]]: where it is crossed
+        "#]],
+    );
+}
+
+#[test]
+fn the_wiki_is_files() {
+    house(&["so"]).check(
+        r#"
+        cd agents/self/recall
+        ls . nodes nodes/semantic by/backlinks/semantic
+        cat nodes/semantic/Obol.md by/backlinks/semantic/Obol.md
+        echo 'Takes the [[Obol]], knows [[Nobody]].' > nodes/semantic/Charon.md
+        cat nodes/semantic/Charon.md by/backlinks/semantic/Obol.md by/broken/semantic/Charon.md
+        cat by/orphans/semantic/Charon.md
+        echo 'He is old.' >> nodes/semantic/Charon.md
+        ls by/recent | wc -l
+        mkdir nodes/episodic
+        echo 'x' > nodes/episodic/Trip.md
+        rm nodes/episodic/Trip.md
+        rmdir nodes/episodic
+        echo x > nodes/semantic/note.txt
+        echo x > nodes/sleep.md/x
+        rmdir nodes/semantic
+        cat by/orphans/semantic/River.md
+        "#,
+        expect![[r#"
+            .:
+            CAPS.json
+            OPS.json
+            PERMISSIONS.json
+            README.md
+            SCHEMA.json
+            by
+            control
+            conversations
+            index.md
+            nodes
+            prompt.md
+            result.json
+            status.json
+
+            by/backlinks/semantic:
+            Obol.md
+            River.md
+
+            nodes:
+            index.md
+            semantic
+
+            nodes/semantic:
+            Obol.md
+            River.md
+            # Obol
+
+            A small coin.
+            semantic/River.md
+            Takes the [[Obol]], knows [[Nobody]].
+            semantic/Charon.md
+            semantic/River.md
+            1: [[Nobody]] not_found
+            Takes the [[Obol]], knows [[Nobody]].
+            3
+            ! bash: line 14: nodes/semantic/note.txt: Invalid argument
+            ! bash: line 15: nodes/sleep.md/x: No such file or directory
+            ! rmdir: failed to remove 'nodes/semantic': Directory not empty
+            ! cat: by/orphans/semantic/River.md: No such file or directory
+        "#]],
+    );
+}
+
+#[test]
+fn edits_by_others_are_seen() {
+    let house = house(&["so"]);
+    let wiki = house.here().join("wiki/semantic");
+    let node = house.root().join("agents/self/recall/nodes/semantic/New.md");
+    assert!(!node.exists());
+    std::fs::write(wiki.join("New.md"), "first\n").unwrap();
+    crate::common::until("the page is there", || node.is_file());
+    assert_eq!(std::fs::read_to_string(&node).unwrap(), "first\n");
+    std::fs::write(wiki.join("New.md"), "the second is longer\n").unwrap();
+    crate::common::until("the page is new", || std::fs::read_to_string(&node).unwrap() == "the second is longer\n");
+    std::fs::remove_file(wiki.join("New.md")).unwrap();
+    crate::common::until("the page is gone", || !node.exists());
+}
+
+#[test]
+fn questions_about_the_wiki_are_answered() {
+    house(&["so"]).check(
+        r#"
+        cd agents/self/recall
+        ask() { echo "$2" > control/$1.json; jq -c "$3" result.json; }
+        ask search '{"query":"small coin"}' '.result.hits[] | [.path, .score, .snippet, (.why | map(.because))]'
+        ask read '{"name":"[[river|water]]"}' '.result | [.path, .title]'
+        ask read '{"name":"../script.ndjson"}' '.error.code'
+        ask links '{"name":"River"}' '.result.links'
+        ask backlinks '{"name":"Obol"}' '.result.pages'
+        ask orphans '{}' '.result.pages'
+        ask broken '{}' '.result.broken'
+        ask check '{}' '.result | [.ok, .nodes]'
+        ask tokens '{}' '.result.pages | map(.path)'
+        ask write '{"path":"semantic/River.md","text":"[[Gone]]"}' '.ok'
+        ask check '{}' '.result.findings | map([.code, .path])'
+        ask new '{"conversation":"a"}' '.result'
+        ask add '{"conversation":"a","role":"user","text":"hi"}' '.result.text'
+        ask gen '{"conversation":"a"}' '.result.text'
+        ask gen '{"conversation":"b"}' '.error.message'
+        ls conversations/a/messages | wc -l
+        "#,
+        expect![[r#"
+            ["semantic/Obol.md",4,"A small coin.",["text","text"]]
+            ["semantic/River.md","River"]
+            "forbidden"
+            [{"link":"Obol","line":3,"to":"semantic/Obol.md"}]
+            ["semantic/River.md"]
+            []
+            []
+            [true,2]
+            ["semantic/River.md","index.md","semantic/Obol.md"]
+            true
+            [["broken_link","semantic/River.md"],["orphan","semantic/Obol.md"]]
+            {"conversation":"a"}
+            "hi"
+            "so"
+            "there is no conversation b"
+            3
+        "#]],
+    );
+}
