@@ -70,7 +70,8 @@ fn codes(answers: &[&str]) -> (Vec<&'static str>, u32, &'static str) {
 
 #[test]
 fn a_turn_goes_as_the_vectors_say() {
-    let table: &[(u32, &[&str], &[&str], u32, &str)] = &[
+    type Row = (u32, &'static [&'static str], &'static [&'static str], u32, &'static str);
+    let table: &[Row] = &[
         (10, &["plain"], &[], 0, "done"),
         (11, &["<recall>Foo</recall>", "so"], &["served"], 1, "done"),
         (11, &["<RECALL>\nFoo\n</RECALL>", "so"], &["served"], 1, "done"),
