@@ -68,9 +68,11 @@ fn codes(answers: &[&str]) -> (Vec<&'static str>, u32, &'static str) {
     (outcome.recalls.iter().map(|it| it.code).collect(), outcome.reads, outcome.end)
 }
 
+/// The number of a vector, what the model says, the codes of its recalls, the reads, the end.
+type Row = (u32, &'static [&'static str], &'static [&'static str], u32, &'static str);
+
 #[test]
 fn a_turn_goes_as_the_vectors_say() {
-    type Row = (u32, &'static [&'static str], &'static [&'static str], u32, &'static str);
     let table: &[Row] = &[
         (10, &["plain"], &[], 0, "done"),
         (11, &["<recall>Foo</recall>", "so"], &["served"], 1, "done"),
