@@ -47,6 +47,9 @@ pub enum Selector {
     Path(String),
 }
 
+/// What can stand at the root of the tree.
+const TOP: [&str; 7] = ["agents", "projects", "global", "nodes", "meta", "README.md", "AGENTS.md"];
+
 /// Longer parameters make no name of a file.
 const PARAMETER: usize = 200;
 
@@ -106,11 +109,21 @@ impl Selector {
     }
 
     fn elsewhere(path: String, agent: &str) -> Result<Selector> {
-        match path.strip_prefix("/agents/") {
-            Some(other) if !other.is_empty() && other != agent => Err(Error::invalid(format!(
+        if let Some(other) = path.strip_prefix("/agents/")
+            && !other.is_empty()
+            && other != agent
+        {
+            return Err(Error::invalid(format!(
                 "{path} belongs to another agent; wait in its own events, or have it send a signal"
+            )));
+        }
+        let top = path.split('/').nth(1).unwrap_or_default();
+        match top.is_empty() || TOP.contains(&top) {
+            true => Ok(Selector::Path(path)),
+            false => Err(Error::invalid(format!(
+                "{path} cannot be: a path begins at the root of the tree, with {}",
+                TOP.map(|name| format!("/{name}")).join(", ")
             ))),
-            _ => Ok(Selector::Path(path)),
         }
     }
 
@@ -178,6 +191,9 @@ mod tests {
             "/agents/selfish/x",
             "/projects/here/fs/../fs/a",
             "/agents/styx/chat/control/input",
+            "/etc/passwd",
+            "../../etc/passwd",
+            "/",
             "",
         ]
         .into_iter()
@@ -206,6 +222,9 @@ mod tests {
             /agents/selfish/x: /agents/selfish/x belongs to another agent; wait in its own events, or have it send a signal
             /projects/here/fs/../fs/a: Path("/projects/here/fs/a")
             /agents/styx/chat/control/input: /agents/styx/chat/control/input belongs to another agent; wait in its own events, or have it send a signal
+            /etc/passwd: /etc/passwd cannot be: a path begins at the root of the tree, with /agents, /projects, /global, /nodes, /meta, /README.md, /AGENTS.md
+            ../../etc/passwd: /etc/passwd cannot be: a path begins at the root of the tree, with /agents, /projects, /global, /nodes, /meta, /README.md, /AGENTS.md
+            /: Path("/")
             : a path to wait for is empty"#]]
         .assert_eq(&said.join("\n"));
     }
