@@ -105,7 +105,6 @@ impl Desk {
     /// No more calls; those under way are cancelled. The service was taken out of the tree.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        let last: Vec<Last> = self.last.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         for agent in self.office.book.agents() {
             for job in self.office.book.shelf(&agent).alive() {
                 let mine =
@@ -115,7 +114,6 @@ impl Desk {
                 }
             }
         }
-        drop(last);
     }
 
     /// Begins all of `calls`, or none. They are safe, if their effects matter, when the answer is there.

@@ -66,8 +66,8 @@ fn a_layer_does_not_know_those_above_it() {
 #[test]
 fn no_left_over_is_left() {
     for (file, text) in all() {
-        for word in ["todo!(", "unimplemented!(", "dbg!("] {
-            assert!(!code(&text).contains(word), "{} has {word}", file.display());
+        for word in ["todo", "unimplemented", "dbg"].map(|name| format!("{name}!(")) {
+            assert!(!code(&text).contains(&word), "{} has {word}", file.display());
         }
     }
 }

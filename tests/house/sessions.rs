@@ -110,3 +110,27 @@ fn what_the_tree_does_not_allow_is_not_permitted() {
         "#]],
     );
 }
+
+/// The session at the top of the README, and its kin in the issue.
+#[test]
+fn a_search_a_refusal_and_a_job_of_ones_own() {
+    House::new().check(
+        r#"
+        echo '{"query":"fn main"}' > agents/self/search_code/control/search.json
+        jq -c '.result.matches[0]' agents/self/search_code/result.json
+        echo '{"op":"fly"}' > agents/self/search_code/control/invoke.json
+        jq -r '.error.code, .error.message' agents/self/search_code/status.json
+        exec 3<>agents/self/search_code/control/search.json; echo '{"query":"TODO"}' >&3; jq -r .job_id <&3
+        echo '{"op":"search","arguments":{"query":"x"},"correlation_id":"mine"}' > agents/self/search_code/control/invoke.json
+        jq -r .state agents/self/jobs/by/mine/status.json
+        "#,
+        expect![[r#"
+            {"path":"/projects/here/fs/main.rs","line":1,"column":1,"text":"fn main() {","before":[],"after":[]}
+            unknown_operation
+            search_code has no operation "fly"; operations are search
+            JOB
+            done
+            ! bash: line 4: echo: write error: Operation not supported
+        "#]],
+    );
+}
