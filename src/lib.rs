@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod error;
 pub mod events;
 pub mod file_tools;
+pub mod follow;
 pub mod fuse;
 pub mod host;
 pub mod http;

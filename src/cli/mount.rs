@@ -51,20 +51,25 @@ impl Mount {
             return daemon::start(&self, &state);
         }
         log(if self.child { "info" } else { "warn" });
+        let followed = self.spec_file(&here)?;
         let options = Options { spec, here, state, mountpoint: Some(dir.clone()), clock: Clock::real() };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        let served = runtime.block_on(serve(options, &dir, self.child, self.record.as_deref()));
+        let served = runtime.block_on(serve(options, &dir, &self, followed.as_deref()));
         // Whoever still waits on a blocking thread must not keep the program.
         runtime.shutdown_background();
         served?;
         Ok(ExitCode::SUCCESS)
     }
 
+    /// The mountspec that was named, or the one that lies here; the program has one where there is none.
+    fn spec_file(&self, here: &Path) -> Result<Option<PathBuf>> {
+        let beside = || Some(here.join("mountspec/default.json")).filter(|file| file.is_file());
+        Ok(self.spec.as_deref().map(std::path::absolute).transpose()?.or_else(beside))
+    }
+
     fn chosen_spec(&self, here: &Path) -> Result<Spec, Failure> {
-        let beside = here.join("mountspec/default.json");
-        let mut spec = match &self.spec {
-            Some(file) => Spec::load(file)?,
-            None if beside.is_file() => Spec::load(&beside)?,
+        let mut spec = match self.spec_file(here)? {
+            Some(file) => Spec::load(&file)?,
             None => Spec::check(spec::DEFAULT)
                 .map_err(|faults| Error::internal(format!("the spec in the program has {} faults", faults.len())))?,
         };
@@ -110,15 +115,19 @@ pub fn default_state() -> Result<PathBuf> {
 }
 
 /// Serves until a signal, or until somebody takes the mount away.
-async fn serve(options: Options, dir: &Path, child: bool, record: Option<&Path>) -> Result<()> {
+async fn serve(options: Options, dir: &Path, said: &Mount, followed: Option<&Path>) -> Result<()> {
+    let child = said.child;
     let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
     // Before anything is opened: who mounts twice is told so, and not that the state is in use.
     crate::fuse::prepare(dir).inspect_err(|error| daemon::tell(child, Some(error)))?;
     let mut host = Host::start(options).inspect_err(|error| daemon::tell(child, Some(error)))?;
-    if let Some(file) = record {
+    if let Some(file) = &said.record {
         host.house.shared.crew.record(file).inspect_err(|error| daemon::tell(child, Some(error)))?;
     }
     let mount = host.mount(dir).inspect_err(|error| daemon::tell(child, Some(error)))?;
+    if let Some(file) = followed {
+        host.follow(file);
+    }
     match child {
         true => daemon::tell(true, None),
         false => println!("mounted on {}; Ctrl-C takes it down", dir.display()),

@@ -1,10 +1,12 @@
 //! `agents/`: those who live here, and `self`.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
 use super::House;
+use super::stand::Stand;
 use crate::error::{Error, Result};
 use crate::events::{self, Diary};
 use crate::jobs;
@@ -24,12 +26,13 @@ const README: &str = "\
 /// The agents of the host.
 pub struct Residents {
     listing: Arc<Listing>,
+    homes: Mutex<BTreeMap<String, Arc<Listing>>>,
 }
 
 impl Residents {
     pub fn new(house: &Arc<House>) -> Result<Arc<Self>> {
         let listing = Arc::new(Listing::default().link("self", Own(house.spec.default_agent().to_owned())));
-        Ok(Arc::new(Residents { listing }))
+        Ok(Arc::new(Residents { listing, homes: Mutex::default() }))
     }
 
     /// Lets everybody go, with all that they hold.
@@ -52,6 +55,7 @@ impl Residents {
     /// Takes the directory of an agent away, and ends what it was doing.
     pub fn move_out(&self, house: &House, id: &str) {
         self.listing.take(id);
+        self.homes().remove(id);
         house.shared.crew.leave(id);
         house.shared.shells.leave(id);
         for desk in house.office.desks_of(id) {
@@ -61,6 +65,16 @@ impl Residents {
 
     pub fn clear(&self) {
         self.listing.clear();
+        self.homes().clear();
+    }
+
+    fn homes(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Listing>>> {
+        self.homes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where services of agents stand.
+    pub fn stands(&self) -> Vec<Stand> {
+        self.homes().iter().map(|(id, home)| Stand::new(id, home.clone())).collect()
     }
 
     /// Makes the directory of an agent.
@@ -81,6 +95,7 @@ impl Residents {
         }
         let home = Arc::new(home);
         house.shared.bindings.settle(id, &home, Place::create(&world.home)?)?;
+        self.homes().insert(id.to_owned(), home.clone());
         self.listing.put(id, Node::Dir(home));
         house.shared.crew.set_alarms(id, &world.spec.wake)?;
         Ok(())

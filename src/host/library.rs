@@ -1,14 +1,14 @@
 //! `global/library`: pages for people and agents, kept current while somebody edits them.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use notify::{RecursiveMode, Watcher};
-
 use super::House;
 use crate::contract::Contract;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::follow::{self, Following};
 use crate::library::Source;
 use crate::service::{Warden, silent};
 use crate::vfs::{Dir, Listing, Node, Page};
@@ -21,7 +21,7 @@ pub fn directory(house: &Arc<House>) -> Result<impl Dir + use<>> {
     let gate = house.gate.clone();
     let listing = silent(&contract, move |caller| gate.permissions(caller, "/global/library", &[]));
     let dirs = Mutex::new(BTreeMap::from([(String::new(), Arc::new(listing))]));
-    let shelf = Arc::new(Shelf { dirs, pages: Mutex::default(), watcher: Mutex::default() });
+    let shelf = Arc::new(Shelf { dirs, pages: Mutex::default(), following: Mutex::default() });
     let source = Source::choose(house.spec.library.as_deref(), &house.here);
     shelf.show(&source)?;
     if let Source::Folder(folder) = source {
@@ -35,10 +35,10 @@ struct Shelf {
     dirs: Mutex<BTreeMap<String, Arc<Listing>>>,
     pages: Mutex<BTreeMap<String, Arc<Page>>>,
     /// Dropped with the shelf; its thread ends then.
-    watcher: Mutex<Option<notify::RecommendedWatcher>>,
+    following: Mutex<Option<Following>>,
 }
 
-/// The directory keeps the shelf, and so its watcher, alive.
+/// The directory keeps the shelf, and so what follows it, alive.
 struct Shown {
     root: Arc<Listing>,
     _shelf: Arc<Shelf>,
@@ -99,25 +99,14 @@ impl Shelf {
     /// Shows the folder again whenever something in it was written.
     fn follow(self: &Arc<Self>, folder: std::path::PathBuf) -> Result<()> {
         let (shelf, source) = (Arc::downgrade(self), Source::Folder(folder.clone()));
-        let heard = move |event: notify::Result<notify::Event>| {
-            let (Some(shelf), Ok(event)) = (shelf.upgrade(), event) else { return };
-            // A file that is only opened for writing may still be empty: what counts is that it was closed.
-            use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
-            let finished = matches!(
-                event.kind,
-                EventKind::Access(AccessKind::Close(AccessMode::Write))
-                    | EventKind::Remove(_)
-                    | EventKind::Modify(ModifyKind::Name(_))
-                    | EventKind::Create(notify::event::CreateKind::Folder)
-            );
-            if finished && let Err(error) = shelf.show(&source) {
+        let following = follow::folder(&folder, move || {
+            let Some(shelf) = shelf.upgrade() else { return ControlFlow::Break(()) };
+            if let Err(error) = shelf.show(&source) {
                 tracing::warn!(%error, "the library could not be read again");
             }
-        };
-        let told = |err: notify::Error| Error::unavailable(format!("{} cannot be watched: {err}", folder.display()));
-        let mut watcher = notify::recommended_watcher(heard).map_err(told)?;
-        watcher.watch(&folder, RecursiveMode::Recursive).map_err(told)?;
-        *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) = Some(watcher);
+            ControlFlow::Continue(())
+        })?;
+        *self.following.lock().unwrap_or_else(PoisonError::into_inner) = Some(following);
         Ok(())
     }
 }

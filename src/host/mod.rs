@@ -5,12 +5,14 @@ pub mod binds;
 mod census;
 mod gate;
 mod library;
+mod menu;
 mod meta;
 mod mirror;
 mod nodes;
 mod pages;
 mod projects;
 mod roster;
+mod stand;
 mod tidy;
 mod watch;
 
@@ -20,6 +22,7 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::events::Diaries;
+use crate::follow::Following;
 use crate::fuse::{self, Mount};
 use crate::jobs::{Book, Job, Keep};
 use crate::policy::Principal;
@@ -33,6 +36,7 @@ pub use agents::Residents;
 pub use census::Census;
 pub use gate::Doorkeeper;
 pub use roster::{Profile, Roster};
+use stand::Stand;
 
 /// What a host is started with.
 pub struct Options {
@@ -53,6 +57,7 @@ pub struct Host {
     root: Arc<Listing>,
     mount: Option<Arc<Mount>>,
     watching: Option<watch::Watching>,
+    following: Option<Following>,
 }
 
 /// What everything in the host is built from.
@@ -69,7 +74,11 @@ pub struct House {
     pub gate: Arc<Doorkeeper>,
     pub shared: services::Shared,
     pub roster: Roster,
+    /// The services of the mountspec, as it reads now.
+    pub menu: menu::Menu,
     pub residents: std::sync::OnceLock<Arc<Residents>>,
+    /// Where the services that all agents share stand.
+    pub local: std::sync::OnceLock<Stand>,
     pub started_at_ms: u64,
 }
 
@@ -87,6 +96,7 @@ impl Host {
         let spec = Arc::new(spec);
         let shared = services::Shared::open(&spec, &here, &state, &store, &clock)?;
         let started_at_ms = clock.now_ms();
+        let menu = menu::Menu::new(spec.services.clone());
         let house = Arc::new(House {
             spec,
             here,
@@ -100,6 +110,8 @@ impl Host {
             gate,
             shared,
             roster,
+            menu,
+            local: std::sync::OnceLock::new(),
             residents: std::sync::OnceLock::new(),
             started_at_ms,
         });
@@ -114,7 +126,7 @@ impl Host {
             resume(&house, job);
         }
         tidy::now_and_then(&house);
-        Ok(Host { house, tree, root, mount: None, watching: None })
+        Ok(Host { house, tree, root, mount: None, watching: None, following: None })
     }
 
     pub fn tree(&self) -> &Tree {
@@ -136,6 +148,14 @@ impl Host {
         }
         self.watching = Some(watch::watch(&places, &tell(&self.house)));
         Ok(mount)
+    }
+
+    /// Serves what the mountspec in `file` says of services, and what it will say when somebody edits it.
+    pub fn follow(&mut self, file: &Path) {
+        match menu::follow(&self.house, file) {
+            Ok(following) => self.following = Some(following),
+            Err(error) => tracing::warn!(%error, "edits of the mountspec are not noticed"),
+        }
     }
 
     /// Takes everything down: work first, then the mount with whoever waits in it, then the state.
@@ -173,6 +193,9 @@ impl Drop for Host {
         self.house.shared.crew.disband();
         if let Some(residents) = self.house.residents.get() {
             residents.clear();
+        }
+        if let Some(local) = self.house.local.get() {
+            local.clear();
         }
         self.root.clear();
         if let Some(residents) = self.house.residents.get() {

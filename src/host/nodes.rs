@@ -5,12 +5,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::House;
+use super::stand::Stand;
 use crate::error::{Error, Result};
 use crate::sandbox;
-use crate::service::{self, Desk};
-use crate::services::hands;
-use crate::spec::Scope;
-use crate::vfs::{Answer, Listing, Shown, live, pretty, rows, text};
+use crate::vfs::{Answer, Listing, Node, Shown, live, pretty, rows, text};
 
 /// Under whose name the shared services have their desks; no agent can be called so.
 pub const NODE: &str = "nodes/local";
@@ -23,18 +21,17 @@ This host. `services/` has what all agents share; `STATUS.json` tells how it is,
 
 pub fn directory(house: &Arc<House>) -> Result<Listing> {
     let (status, list) = (house.clone(), house.clone());
-    let mut services = Listing::default().file("SERVICES.json", live(move |_| Ok(rows(&services(&list)))));
-    for serve in hands::programs(house, Scope::Node)? {
-        let path = format!("/{NODE}/services/{}", serve.contract().name);
-        let desk = Desk::shared(&house.office, house.spec.default_agent(), path, serve);
-        house.office.seat(NODE, &desk);
-        services = services.dir(desk.name(), service::directory(&desk));
+    let services = Arc::new(Listing::default().file("SERVICES.json", live(move |_| Ok(rows(&services(&list))))));
+    let stand = Stand::new(NODE, services.clone());
+    for serve in stand.build(house)? {
+        stand.put(house, serve);
     }
+    _ = house.local.set(stand); // there is only one
     Ok(Listing::default()
         .file("README.md", text(README))
         .file("CAPS.json", capable(house))
         .file("STATUS.json", live(move |_| Ok(pretty(&super::meta::health(&status)))))
-        .dir("services", services))
+        .with("services", Node::Dir(services)))
 }
 
 /// What this machine can. Its sandbox is tried out when somebody asks for the first time.

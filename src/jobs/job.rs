@@ -1,6 +1,6 @@
 //! One job: what was asked, how far it is, how it ended.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -84,6 +84,8 @@ pub struct Job {
     pub at_once: bool,
     /// Cancelled by whoever writes to `control/cancel`.
     pub cancel: CancellationToken,
+    /// Why it was stopped, if not by whom it belongs to.
+    why: OnceLock<Error>,
     now: watch::Sender<Now>,
 }
 
@@ -98,8 +100,20 @@ impl Job {
             created_at_ms: now_ms,
             log: Log::new(LOG),
             cancel: CancellationToken::new(),
+            why: OnceLock::new(),
             now: watch::Sender::new(now),
         }
+    }
+
+    /// Ends it with this reason.
+    pub fn stop(&self, why: Error) {
+        _ = self.why.set(why); // the first reason counts
+        self.cancel.cancel();
+    }
+
+    /// What a job that was stopped ends with: the reason, or else that it was cancelled.
+    pub fn stopped(&self, otherwise: &str) -> Error {
+        self.why.get().cloned().unwrap_or_else(|| Error::cancelled(otherwise))
     }
 
     pub fn at_once(self, at_once: bool) -> Self {

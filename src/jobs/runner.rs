@@ -56,7 +56,7 @@ pub async fn run(book: &Book, room: &Room, job: Arc<Job>, work: impl FnOnce() ->
     };
     let outcome = match &seat {
         Some(_) => begin(book, &job, work).await,
-        None => Err(Error::cancelled("the call was cancelled before it began")),
+        None => Err(job.stopped("the call was cancelled before it began")),
     };
     drop(seat);
     settle(book, &job, outcome).await;
@@ -85,7 +85,7 @@ async fn begin(book: &Book, job: &Arc<Job>, work: impl FnOnce() -> Work) -> Resu
     let mut task = tokio::spawn(work());
     let error = tokio::select! {
         outcome = &mut task => return outcome.unwrap_or_else(|err| Err(broken(err))),
-        () = job.cancel.cancelled() => Error::cancelled("the call was cancelled"),
+        () = job.cancel.cancelled() => job.stopped("the call was cancelled"),
         () = tokio::time::sleep(job.call.deadline) => {
             Error::timeout(format!("the call took longer than its {} ms", job.call.deadline.as_millis()))
         }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -102,7 +102,13 @@ impl Desk {
         }
     }
 
-    /// No more calls; those under way are cancelled. The service was taken out of the tree.
+    /// Takes over from the desk that the service had before it changed: who asks for its last call still finds it.
+    pub fn succeed(&self, old: &Desk) {
+        old.closed.store(true, Ordering::SeqCst);
+        *self.lasts() = old.lasts().clone();
+    }
+
+    /// No more calls; those under way end with the reason. The service was taken out of the tree.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         for agent in self.office.book.agents() {
@@ -110,7 +116,7 @@ impl Desk {
                 let mine =
                     job.call.service == self.name() && (self.owner.is_none() || self.owner.as_ref() == Some(&agent));
                 if mine {
-                    job.cancel.cancel();
+                    job.stop(Error::unavailable(format!("the service {} was removed", self.name())));
                 }
             }
         }
@@ -134,7 +140,8 @@ impl Desk {
 
     fn accept(&self, caller: &Caller, calls: &[Call]) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
         if self.closed.load(Ordering::SeqCst) {
-            return Err(Error::unavailable(format!("the service {} was removed", self.name())));
+            let name = self.name();
+            return Err(Error::unavailable(format!("the service {name} was changed or removed; open it again")));
         }
         let mut booked = Vec::new();
         for call in calls {
@@ -209,7 +216,11 @@ impl Desk {
 
     /// Notes the last call of an agent.
     fn note(&self, agent: &str, last: Last) {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).insert(agent.to_owned(), last);
+        self.lasts().insert(agent.to_owned(), last);
+    }
+
+    fn lasts(&self) -> MutexGuard<'_, HashMap<String, Last>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A refusal counts as the last call, so that its sentence can be read.
@@ -219,7 +230,7 @@ impl Desk {
     }
 
     pub fn last(&self, caller: &Caller) -> Option<Last> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner).get(&self.agent_for(caller)).cloned()
+        self.lasts().get(&self.agent_for(caller)).cloned()
     }
 
     pub fn status(&self, caller: &Caller) -> Status {

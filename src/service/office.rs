@@ -54,10 +54,14 @@ impl Office {
         _ = self.tree.set(tree); // there is only one
     }
 
+    /// Gives a service its desk; one that it had before takes no more calls, and ends those that it has.
     pub fn seat(&self, agent: &str, desk: &Arc<Desk>) {
-        self.desks.insert((agent.to_owned(), desk.name().to_owned()), desk.clone());
+        if let Some(old) = self.desks.insert((agent.to_owned(), desk.name().to_owned()), desk.clone()) {
+            desk.succeed(&old);
+        }
     }
 
+    /// Takes a service away, and its calls with it.
     pub fn unseat(&self, agent: &str, service: &str) {
         if let Some((_, desk)) = self.desks.remove(&(agent.to_owned(), service.to_owned())) {
             desk.close();

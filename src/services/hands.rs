@@ -11,7 +11,7 @@ use crate::host::House;
 use crate::http::{Http, Patience};
 use crate::policy::{self, Principal};
 use crate::sandbox;
-use crate::service::{Serve, typed};
+use crate::service::{Serve, Service, typed};
 use crate::spec::Scope;
 
 /// What programs of `agent` find around them.
@@ -48,7 +48,7 @@ pub fn terminal(world: &World) -> Result<Arc<dyn Serve>> {
 }
 
 pub fn web_search(world: &World) -> Result<Arc<dyn Serve>> {
-    let url = world.house.spec.services.get(<WebSearch as crate::service::Service>::NAME).and_then(|it| it.url.clone());
+    let url = world.house.menu.services().get(<WebSearch as Service>::NAME).and_then(|it| it.url.clone());
     match url {
         Some(url) => typed(WebSearch::new(&url, Http::new(Patience::default()))),
         None => Ok(Arc::new(Off::new()?)),
@@ -57,7 +57,8 @@ pub fn web_search(world: &World) -> Result<Arc<dyn Serve>> {
 
 /// The programs of the mountspec that are services of this scope, by name.
 pub fn programs(house: &Arc<House>, scope: Scope) -> Result<Vec<Arc<dyn Serve>>> {
-    let named = house.spec.services.iter().filter(|(_, service)| !service.command.is_empty() && service.scope == scope);
+    let services = house.menu.services();
+    let named = services.iter().filter(|(_, service)| !service.command.is_empty() && service.scope == scope);
     let around = {
         let house = house.clone();
         Arc::new(move |agent: &str| surroundings(&house, agent))

@@ -30,7 +30,7 @@ use search_code::SearchCode;
 pub use shared::Shared;
 pub use world::World;
 
-/// Every service of one agent, a line each, and then the programs of the mountspec.
+/// Every service of one agent, a line each, and then those that the mountspec configures.
 pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
     let mut all = vec![
         typed(SearchCode::of(world))?, //
@@ -39,14 +39,20 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
         prompts::served(world)?,
         recall::served(world)?,
         hands::terminal(world)?,
-        hands::web_search(world)?,
         typed(mounts::Mounts::new(&world.agent, world.house.shared.bindings.clone()))?,
         symbols::open::served(world)?,
         phases::open::served(world)?,
         typed(agents::Agents::of(world))?,
         typed(sub_brains::SubBrains::of(world)?)?,
     ];
-    all.extend(hands::programs(&world.house, crate::spec::Scope::Agent)?);
+    all.extend(configured(world)?);
+    Ok(all)
+}
+
+/// The services of one agent that are what `services` in the mountspec says.
+pub fn configured(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
+    let mut all = hands::programs(&world.house, crate::spec::Scope::Agent)?;
+    all.push(hands::web_search(world)?);
     Ok(all)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::mounts::Bindings;
 use super::prompts::Library;
-use super::prompts::watch::{Watch, watch};
+use super::prompts::watch::watch;
 use super::recall::Wikis;
 use super::symbols;
 use super::symbols::shelf::Shelf;
@@ -13,6 +13,7 @@ use super::terminal::Shells;
 use crate::agent::crew::Crew;
 use crate::clock::Clock;
 use crate::error::Result;
+use crate::follow::Following;
 use crate::spec::Spec;
 use crate::store::Store;
 
@@ -21,7 +22,7 @@ pub struct Shared {
     pub prompts: Arc<Library>,
     pub symbols: Arc<Shelf>,
     /// Reloads the prompts as long as it is held.
-    _watch: Option<Watch>,
+    _watch: Option<Following>,
     pub bindings: Arc<Bindings>,
     /// The sessions of all terminals.
     pub shells: Arc<Shells>,

@@ -41,6 +41,7 @@ impl House {
         std::fs::write(here.join("main.rs"), "fn main() {\n    // TODO: everything\n}\n").unwrap();
         std::fs::write(here.join("notes.txt"), "a note\n").unwrap();
         prepare(&here);
+        std::fs::write(dir.path().join("spec.json"), spec).unwrap();
         let mut house = House { host: Mutex::default(), runtime: None, dir, spec: spec.to_owned() };
         house.start();
         house
@@ -55,6 +56,7 @@ impl House {
         let host = runtime.block_on(async {
             let mut host = Host::start(options).unwrap();
             host.mount(&self.root()).unwrap();
+            host.follow(&self.spec_file());
             host
         });
         *self.host.lock().unwrap() = Some(host);
@@ -73,6 +75,17 @@ impl House {
     pub fn restart(&mut self) {
         self.stop();
         self.start();
+    }
+
+    fn spec_file(&self) -> PathBuf {
+        self.dir.path().join("spec.json")
+    }
+
+    /// Edits the mountspec of the mounted host as an editor does: another file takes its name.
+    pub fn edit(&self, spec: &str) {
+        let draft = self.dir.path().join("spec.json~");
+        std::fs::write(&draft, spec).unwrap();
+        std::fs::rename(draft, self.spec_file()).unwrap();
     }
 
     /// The root of the mount.

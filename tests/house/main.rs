@@ -23,6 +23,7 @@ mod posix;
 mod prompts;
 mod recall;
 mod refusals;
+mod reload;
 mod search_code;
 mod sessions;
 mod web;

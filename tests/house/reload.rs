@@ -1,0 +1,135 @@
+//! An edit of the mountspec, while somebody works in the mounted tree.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::common::until;
+use crate::house::House;
+
+/// A mountspec with these services.
+fn spec(services: Value) -> String {
+    let reach = json!([{"allow": ["read", "invoke"], "path": "/nodes/local/services/**"}]);
+    json!({"layout": "acheron-1", "agents": {"charon": {"permissions": reach}}, "services": services}).to_string()
+}
+
+/// A program that says `word`.
+fn says(word: &str, scope: &str) -> Value {
+    let command = ["sh", "-c", &format!("echo '\"{word}\"'")];
+    json!({"command": command, "about": word, "scope": scope, "operations": {"say": {"effect": "read"}}})
+}
+
+fn hangs() -> Value {
+    json!({"command": ["sleep", "600"], "about": "Never ends.", "operations": {"hang": {"timeout_ms": 600_000}}})
+}
+
+/// Waits until the host has looked at its edited mountspec.
+fn looked(house: &House) {
+    until("the edit is noticed", || house.says("jq -c .mountspec meta/health.json") != "null\n");
+}
+
+#[test]
+fn services_come_change_and_go_with_an_edit() {
+    let house = House::of(&spec(json!({"old": says("one", "agent"), "gone": says("two", "agent")})));
+    let call = |path: &str| format!("exec 3<>{path}/control/say.json; echo '{{}}' >&3; jq -r .result <&3");
+    assert_eq!(house.says(&call("agents/self/old")), "one\n");
+    house.says("echo '{\"paths\":[\"/agents/self/services/SERVICES.json\"]}' > agents/self/events/control/wait.json");
+    house.edit(&spec(json!({
+        "old": says("another", "agent"),
+        "new": says("three", "agent"),
+        "all": says("four", "node"),
+    })));
+    // Who waits for a change of the services hears of it.
+    assert_eq!(
+        house.says("jq -r .source_path agents/self/events/next.json"),
+        "/agents/charon/services/SERVICES.json\n"
+    );
+    until("the last service came", || house.root().join("nodes/local/services/all").is_dir());
+    for (path, said) in
+        [("agents/self/old", "another\n"), ("agents/self/new", "three\n"), ("nodes/local/services/all", "four\n")]
+    {
+        assert_eq!(house.says(&call(path)), said, "{path}");
+    }
+    house.check(
+        r#"
+        ls agents/self/gone
+        jq -r '.[].service_id' agents/self/services/SERVICES.json | grep -E 'old|new|all|gone'
+        jq -c '.mountspec | {services, at_next_mount, error}' meta/health.json
+        "#,
+        expect![[r#"
+            new
+            old
+            recall
+            all
+            {"services":["all","gone","new","old"],"at_next_mount":[],"error":null}
+            ! ls: cannot access 'agents/self/gone': No such file or directory
+        "#]],
+    );
+}
+
+#[test]
+fn who_waits_for_a_service_that_is_removed_gets_an_error() {
+    let house = House::of(&spec(json!({"slow": hangs()})));
+    house.says("echo '{}' > agents/self/slow/control/hang.json");
+    std::thread::scope(|scope| {
+        let last = scope.spawn(|| house.says("jq -c '[.ok, .error]' agents/self/slow/result.json"));
+        let own = "exec 3<>agents/self/slow/control/hang.json; echo '{}' >&3; jq -c '[.ok, .error]' <&3";
+        let own = scope.spawn(|| house.says(own));
+        until("both wait", || house.says("jq .parked meta/metrics.json") == "2\n");
+        house.edit(&spec(json!({})));
+        for waiter in [last, own] {
+            expect![[r#"
+                [false,{"code":"unavailable","message":"the service slow was removed"}]
+            "#]]
+            .assert_eq(&waiter.join().unwrap());
+        }
+    });
+}
+
+#[test]
+fn a_call_under_way_ends_as_it_began_when_its_service_changes() {
+    let waits = |about: &str| {
+        let command = ["sh", "-c", "until [ -e /projects/here/fs/go ]; do sleep 0.01; done; echo '\"done\"'"];
+        json!({"command": command, "about": about, "unconfined": false, "operations": {"wait": {"effect": "read"}}})
+    };
+    let with = |about: &str| {
+        let mut spec: Value = serde_json::from_str(&spec(json!({"slow": waits(about)}))).unwrap();
+        spec["projects"] = json!({"here": {"binds": {"/": {"path": "."}}}});
+        spec["agents"]["charon"]["projects"] = json!(["here"]);
+        spec.to_string()
+    };
+    let house = House::of(&with("before"));
+    house.says("echo '{}' > agents/self/slow/control/wait.json");
+    house.edit(&with("after"));
+    until("the change is there", || house.says("grep -c after agents/self/slow/README.md") == "1\n");
+    std::fs::write(house.here().join("go"), "").unwrap();
+    // The new desk knows the last call of the old one.
+    assert_eq!(house.says("jq -r .result agents/self/slow/result.json"), "done\n");
+}
+
+#[test]
+fn a_faulty_edit_changes_nothing_and_is_told() {
+    let house = House::of(&spec(json!({"old": says("one", "agent")})));
+    house.edit("{\"layout\": \"acheron-1\", \"agents\": {\"charon\": {}}, \"services\": {\"old\": {\"comand\": []}}}");
+    looked(&house);
+    house.check("ls -d agents/self/old; jq -r .mountspec.error meta/health.json | tail -n +2", expect![[r#"
+        agents/self/old
+          services.old: unknown key "comand"; did you mean command?
+          services.old: has no command, and is no service of the house; services of the house are agents, dm, memory, mounts, phases, prompts, recall, search_code, sub_brains, symbols, terminal, web_search
+    "#]]);
+}
+
+#[test]
+fn what_only_counts_at_the_next_mount_is_named() {
+    let house = House::of(&spec(json!({})));
+    let mut other: Value = serde_json::from_str(&spec(json!({}))).unwrap();
+    other["retention"] = json!({"days": 3});
+    other["agents"]["styx"] = json!({});
+    house.edit(&other.to_string());
+    looked(&house);
+    house.check(
+        "jq -c .mountspec.at_next_mount meta/health.json",
+        expect![[r#"
+        ["agents","retention"]
+    "#]],
+    );
+}
