@@ -65,7 +65,7 @@ pub fn follow(house: &Arc<House>, file: &Path) -> Result<Following> {
         match &edited.error {
             Some(error) => tracing::warn!(error, "the edited mountspec is not used"),
             None => {
-                tracing::info!(services = ?edited.services, later = ?edited.at_next_mount, "the mountspec was edited")
+                tracing::info!(services = ?edited.services, later = ?edited.at_next_mount, "the mountspec was edited");
             }
         }
         *house.menu.edited.write().unwrap_or_else(PoisonError::into_inner) = Some(edited);
