@@ -41,7 +41,7 @@ impl Mount {
     pub fn run(self) -> Outcome {
         let here = std::env::current_dir()?;
         let spec = self.chosen_spec(&here)?;
-        let state = self.state_directory(&spec, &here)?;
+        let state = settled(self.state_directory(&spec, &here)?);
         let dir = std::path::absolute(&self.dir)?;
         if state.starts_with(&dir) {
             let said = format!("the state directory {} lies in the mountpoint", state.display());
@@ -101,6 +101,14 @@ impl Mount {
             Some(state) => Ok(std::path::absolute(here.join(state))?),
             None => default_state(),
         }
+    }
+}
+
+/// Without `..` and links on the way: it is shown to people, and compared.
+fn settled(path: PathBuf) -> PathBuf {
+    match (path.parent().and_then(|parent| parent.canonicalize().ok()), path.file_name()) {
+        (Some(parent), Some(name)) => parent.join(name),
+        _ => path,
     }
 }
 
