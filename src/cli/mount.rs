@@ -51,7 +51,7 @@ impl Mount {
             return daemon::start(&self, &state);
         }
         log(if self.child { "info" } else { "warn" });
-        let followed = self.spec_file(&here)?;
+        let followed = self.spec_file(&here).map(std::path::absolute).transpose()?;
         let options = Options { spec, here, state, mountpoint: Some(dir.clone()), clock: Clock::real() };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let served = runtime.block_on(serve(options, &dir, &self, followed.as_deref()));
@@ -62,13 +62,13 @@ impl Mount {
     }
 
     /// The mountspec that was named, or the one that lies here; the program has one where there is none.
-    fn spec_file(&self, here: &Path) -> Result<Option<PathBuf>> {
+    fn spec_file(&self, here: &Path) -> Option<PathBuf> {
         let beside = || Some(here.join("mountspec/default.json")).filter(|file| file.is_file());
-        Ok(self.spec.as_deref().map(std::path::absolute).transpose()?.or_else(beside))
+        self.spec.clone().or_else(beside)
     }
 
     fn chosen_spec(&self, here: &Path) -> Result<Spec, Failure> {
-        let mut spec = match self.spec_file(here)? {
+        let mut spec = match self.spec_file(here) {
             Some(file) => Spec::load(&file)?,
             None => Spec::check(spec::DEFAULT)
                 .map_err(|faults| Error::internal(format!("the spec in the program has {} faults", faults.len())))?,

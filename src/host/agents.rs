@@ -1,7 +1,7 @@
 //! `agents/`: those who live here, and `self`.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ pub struct Residents {
 
 impl Residents {
     pub fn new(house: &Arc<House>) -> Result<Arc<Self>> {
-        let listing = Arc::new(Listing::default().link("self", Own(house.spec.default_agent().to_owned())));
+        let listing = Arc::new(Listing::default().link("self", Own(Arc::downgrade(house))));
         Ok(Arc::new(Residents { listing, homes: Mutex::default() }))
     }
 
@@ -175,13 +175,16 @@ pub fn services_of(house: &House, agent: &str, reader: &Caller) -> Vec<Value> {
 }
 
 /// `self`: each caller's own directory, and the default agent's for the operator.
-struct Own(String);
+struct Own(Weak<House>);
 
 impl Link for Own {
     fn target(&self, caller: &Caller) -> Result<String> {
         match &caller.principal {
             Principal::Agent(id) => Ok(id.clone()),
-            Principal::Operator => Ok(self.0.clone()),
+            Principal::Operator => {
+                let house = self.0.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
+                Ok(house.current.spec().default_agent().to_owned())
+            }
             Principal::Nobody => Err(Error::forbidden("the process that asks is gone or unknown")),
         }
     }

@@ -22,6 +22,13 @@ pub struct Place {
     pub read_only: bool,
 }
 
+impl Place {
+    /// The project that it is a part of.
+    pub fn project(&self) -> Option<&str> {
+        self.path.iter().nth(1)?.to_str()
+    }
+}
+
 /// Every bind of the spec, what lies deeper last.
 pub fn places(spec: &Spec, here: &Path) -> Vec<Place> {
     let mut places = Vec::new();
@@ -55,6 +62,26 @@ pub fn make(mount: &Mount, places: &[Place]) -> Vec<(Place, Error)> {
         }
     }
     failed
+}
+
+/// Takes everything away that was mounted below a project, what lies deeper first.
+pub fn undo(mount: &Mount, project: &str) {
+    let fs = mount.mountpoint().join("projects").join(project).join("fs");
+    let mut found: Vec<PathBuf> = crate::mountinfo::read()
+        .unwrap_or_default()
+        .into_iter()
+        .map(|mount| mount.point)
+        .filter(|at| at.starts_with(&fs))
+        .collect();
+    found.sort_by_key(|path| std::cmp::Reverse(path.components().count()));
+    for at in found {
+        if let Err(error) = rustix::mount::unmount(&at, rustix::mount::UnmountFlags::DETACH) {
+            tracing::warn!(%error, at = %at.display(), "could not be taken away");
+        }
+        if let Ok(below) = at.strip_prefix(mount.mountpoint()) {
+            mount.unprotect(&format!("/{}", below.display()));
+        }
+    }
 }
 
 fn one(mountpoint: &Path, place: &Place) -> Result<()> {

@@ -38,7 +38,7 @@ pub fn health(house: &House) -> Value {
         "state": house.state,
         "mountpoint": mount.as_ref().map(|mount| mount.mountpoint().to_owned()),
         "agents": house.roster.ids(),
-        "mountspec": house.menu.edited(),
+        "mountspec": house.current.edited(),
     })
 }
 

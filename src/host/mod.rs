@@ -3,9 +3,9 @@
 mod agents;
 pub mod binds;
 mod census;
+mod edit;
 mod gate;
 mod library;
-mod menu;
 mod meta;
 mod mirror;
 mod nodes;
@@ -56,12 +56,12 @@ pub struct Host {
     tree: Tree,
     root: Arc<Listing>,
     mount: Option<Arc<Mount>>,
-    watching: Option<watch::Watching>,
     following: Option<Following>,
 }
 
 /// What everything in the host is built from.
 pub struct House {
+    /// What the host was mounted with.
     pub spec: Arc<Spec>,
     pub here: PathBuf,
     pub state: PathBuf,
@@ -74,11 +74,12 @@ pub struct House {
     pub gate: Arc<Doorkeeper>,
     pub shared: services::Shared,
     pub roster: Roster,
-    /// The services of the mountspec, as it reads now.
-    pub menu: menu::Menu,
+    /// The mountspec as it reads now.
+    pub current: edit::Current,
     pub residents: std::sync::OnceLock<Arc<Residents>>,
     /// Where the services that all agents share stand.
     pub local: std::sync::OnceLock<Stand>,
+    pub projects: projects::Projects,
     pub started_at_ms: u64,
 }
 
@@ -96,7 +97,7 @@ impl Host {
         let spec = Arc::new(spec);
         let shared = services::Shared::open(&spec, &here, &state, &store, &clock)?;
         let started_at_ms = clock.now_ms();
-        let menu = menu::Menu::new(spec.services.clone());
+        let current = edit::Current::new(spec.clone());
         let house = Arc::new(House {
             spec,
             here,
@@ -110,8 +111,9 @@ impl Host {
             gate,
             shared,
             roster,
-            menu,
+            current,
             local: std::sync::OnceLock::new(),
+            projects: projects::Projects::default(),
             residents: std::sync::OnceLock::new(),
             started_at_ms,
         });
@@ -126,7 +128,7 @@ impl Host {
             resume(&house, job);
         }
         tidy::now_and_then(&house);
-        Ok(Host { house, tree, root, mount: None, watching: None, following: None })
+        Ok(Host { house, tree, root, mount: None, following: None })
     }
 
     pub fn tree(&self) -> &Tree {
@@ -140,19 +142,13 @@ impl Host {
         let mount = Arc::new(mount);
         self.house.gate.mounted(mount.clone());
         self.mount = Some(mount.clone());
-        let places = binds::places(&self.house.spec, &self.house.here);
-        if binds::may_mount() {
-            for (_, error) in binds::make(&mount, &places) {
-                tracing::warn!(%error, "shown through the mount instead");
-            }
-        }
-        self.watching = Some(watch::watch(&places, &tell(&self.house)));
+        projects::bind(&self.house, &mount, |_| true);
         Ok(mount)
     }
 
-    /// Serves what the mountspec in `file` says of services, and what it will say when somebody edits it.
+    /// Does what the mountspec in `file` will say when somebody edits it.
     pub fn follow(&mut self, file: &Path) {
-        match menu::follow(&self.house, file) {
+        match edit::follow(&self.house, file) {
             Ok(following) => self.following = Some(following),
             Err(error) => tracing::warn!(%error, "edits of the mountspec are not noticed"),
         }
@@ -197,27 +193,13 @@ impl Drop for Host {
         if let Some(local) = self.house.local.get() {
             local.clear();
         }
+        self.house.projects.clear();
         self.root.clear();
         if let Some(residents) = self.house.residents.get() {
             residents.let_go();
         }
         self.house.store.close();
     }
-}
-
-/// Tells the agents of a project what changed in it.
-fn tell(house: &Arc<House>) -> watch::Tell {
-    let house = Arc::downgrade(house);
-    Arc::new(move |project: &str, path: &str, what| {
-        let Some(house) = house.upgrade() else { return };
-        for (id, profile) in house.roster.all() {
-            if profile.spec.projects.iter().any(|own| own == project)
-                && let Ok(diary) = house.diaries.of(&id)
-            {
-                diary.changed(path, what.clone());
-            }
-        }
-    })
 }
 
 /// The root of the tree.
@@ -230,7 +212,7 @@ fn build(house: &Arc<House>) -> Result<(Listing, Arc<Residents>)> {
         .dir("global", Listing::default().dir("library", library::directory(house)?))
         .dir("meta", meta::directory(house))
         .dir("nodes", Listing::default().dir("local", nodes::directory(house)?))
-        .dir("projects", projects::directory(house));
+        .with("projects", Node::Dir(projects::directory(house)));
     Ok((root, residents))
 }
 

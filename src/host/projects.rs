@@ -1,21 +1,89 @@
 //! `projects/`: directories of this machine, by name.
 
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
 
 use super::House;
+use super::binds::{self, Place};
 use super::mirror::{Mirror, Over};
+use super::watch::{Tell, Watching};
+use crate::fuse::Mount;
 use crate::spec::Project;
 use crate::vfs::{Listing, Node, pretty, text};
 
-pub fn directory(house: &Arc<House>) -> Listing {
-    let listing = Listing::default();
-    for (id, project) in &house.spec.projects {
-        listing.put(id, Node::dir(one(&house.here, id, project)));
+/// The directory, and what notices changes below it.
+#[derive(Default)]
+pub struct Projects {
+    listing: Arc<Listing>,
+    watching: Mutex<Option<Watching>>,
+}
+
+impl Projects {
+    pub fn clear(&self) {
+        self.listing.clear();
+        *self.watching.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
-    listing
+}
+
+pub fn directory(house: &Arc<House>) -> Arc<Listing> {
+    for (id, project) in &house.spec.projects {
+        house.projects.listing.put(id, Node::dir(one(&house.here, id, project)));
+    }
+    house.projects.listing.clone()
+}
+
+/// Shows the projects named as the mountspec reads now; returns what went wrong.
+pub fn show(house: &Arc<House>, changed: &BTreeSet<String>) -> Vec<String> {
+    if changed.is_empty() {
+        return Vec::new();
+    }
+    let (spec, listing) = (house.current.spec(), &house.projects.listing);
+    let mount = house.gate.mount();
+    for id in changed {
+        if let Some(mount) = &mount {
+            binds::undo(mount, id);
+        }
+        match spec.projects.get(id) {
+            Some(project) => listing.put(id, Node::dir(one(&house.here, id, project))),
+            None => _ = listing.take(id),
+        }
+    }
+    let Some(mount) = mount else { return Vec::new() };
+    bind(house, &mount, |place| place.project().is_some_and(|id| changed.contains(id)))
+}
+
+/// Puts the directories themselves over the tree where this process may, and notices changes in all of them.
+pub fn bind(house: &Arc<House>, mount: &Mount, which: impl Fn(&Place) -> bool) -> Vec<String> {
+    let places = binds::places(&house.current.spec(), &house.here);
+    let mut faults = Vec::new();
+    if binds::may_mount() {
+        let wanted: Vec<Place> = places.iter().filter(|place| which(place)).cloned().collect();
+        for (_, error) in binds::make(mount, &wanted) {
+            tracing::warn!(%error, "shown through the mount instead");
+            faults.push(error.message);
+        }
+    }
+    let watching = super::watch::watch(&places, &tell(house));
+    *house.projects.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(watching);
+    faults
+}
+
+/// Tells the agents of a project what changed in it.
+fn tell(house: &Arc<House>) -> Tell {
+    let house = Arc::downgrade(house);
+    Arc::new(move |project: &str, path: &str, what| {
+        let Some(house) = house.upgrade() else { return };
+        for (id, profile) in house.roster.all() {
+            if profile.spec.projects.iter().any(|own| own == project)
+                && let Ok(diary) = house.diaries.of(&id)
+            {
+                diary.changed(path, what.clone());
+            }
+        }
+    })
 }
 
 fn one(here: &Path, id: &str, project: &Project) -> Listing {

@@ -50,8 +50,10 @@ impl Roster {
                 }
             }
         }
+        // Of those whom the mountspec named once, only what they were told to do is kept.
+        all.retain(|id, profile: &mut Profile| profile.created || spec.agents.contains_key(id));
         for (id, agent) in &spec.agents {
-            let paused = all.get(id).is_some_and(|profile: &Profile| profile.paused);
+            let paused = all.get(id).is_some_and(|profile| profile.paused);
             all.insert(id.clone(), Profile { name: id.clone(), spec: agent.clone(), paused, ..Profile::default() });
         }
         Ok(Roster { place, all: RwLock::new(all) })
@@ -86,7 +88,10 @@ impl Roster {
     pub fn remove(&self, id: &str, purge: bool) -> Result<()> {
         match purge {
             true => self.place.remove_dir_all(id)?,
-            false => self.place.remove(&format!("{id}/profile.json"))?,
+            false => match self.place.remove(&format!("{id}/profile.json")) {
+                Err(error) if error.code == Code::NotFound => (), // the mountspec had named it
+                removed => removed?,
+            },
         }
         self.all.write().unwrap_or_else(PoisonError::into_inner).remove(id);
         Ok(())

@@ -32,7 +32,7 @@ pub fn now_and_then(house: &Arc<House>) {
 
 /// Forgets once: in the database first, then what the tree shows of it.
 pub async fn tidy(house: &House) -> Result<Forgotten> {
-    let retention = house.spec.retention;
+    let retention = house.current.spec().retention;
     let keep = Keep {
         jobs: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
         events: retention.jobs.saturating_mul(EVENTS_A_JOB),

@@ -131,7 +131,7 @@ fn note(changes: &mut BTreeMap<PathBuf, &'static str>, event: &Event, root: &Pat
 }
 
 fn told(place: &Place, changes: &BTreeMap<PathBuf, &'static str>, tell: &Tell) {
-    let project = place.path.iter().nth(1).and_then(|name| name.to_str()).unwrap_or_default();
+    let project = place.project().unwrap_or_default();
     if changes.len() > MANY {
         tell(project, &format!("/{}", place.path.display()), json!({ "what": "changed", "files": changes.len() }));
         return;

@@ -240,7 +240,7 @@ impl Visit<'_> {
             agent_id: id.to_owned(),
             name: if profile.name.is_empty() { id.to_owned() } else { profile.name },
             about: profile.spec.about,
-            is_default: id == self.house.spec.default_agent(),
+            is_default: id == self.house.current.spec().default_agent(),
             created: profile.created,
             parent: profile.parent,
             state: state.to_owned(),
@@ -275,14 +275,9 @@ impl Visit<'_> {
         if !self.operator() && change.widens() {
             return Err(Error::forbidden("only the operator gives an agent a model, limits, permissions or projects"));
         }
-        let before = self.house.roster.get(id)?;
-        let mut profile = before.clone();
+        let mut profile = self.house.roster.get(id)?;
         change.apply(&mut profile);
-        dismiss(self.house, id)?;
-        if let Err(error) = admit(self.house, id, profile) {
-            admit(self.house, id, before)?;
-            return Err(error);
-        }
+        settle(self.house, id, profile)?;
         self.shown(id)
     }
 
@@ -318,9 +313,24 @@ pub(super) fn admit(house: &Arc<House>, id: &str, profile: Profile) -> Result<()
     residents.move_in(house, id)
 }
 
+/// Lets an agent live by another profile; if that fails, it lives as before.
+pub fn settle(house: &Arc<House>, id: &str, profile: Profile) -> Result<()> {
+    let before = house.roster.get(id);
+    if before.is_ok() {
+        dismiss(house, id)?;
+    }
+    admit(house, id, profile).inspect_err(|_| {
+        if let Ok(before) = before
+            && let Err(error) = admit(house, id, before)
+        {
+            tracing::error!(%error, id, "an agent could not live on as before");
+        }
+    })
+}
+
 /// What the mountspec would be checked for.
 fn check(house: &House, agent: &Agent) -> Result<()> {
-    if let Some(project) = agent.projects.iter().find(|project| !house.spec.projects.contains_key(*project)) {
+    if let Some(project) = agent.projects.iter().find(|project| !house.current.spec().projects.contains_key(*project)) {
         return Err(Error::invalid(format!("there is no project `{project}`")));
     }
     for rule in &agent.permissions {
@@ -337,7 +347,7 @@ fn dismiss(house: &House, id: &str) -> Result<()> {
 }
 
 /// Takes an agent away.
-pub(super) fn remove(house: &House, id: &str, purge: bool) -> Result<()> {
+pub fn remove(house: &House, id: &str, purge: bool) -> Result<()> {
     dismiss(house, id)?;
     house.roster.remove(id, purge)?;
     house.gate.follow(house.roster.policy()?);

@@ -16,12 +16,12 @@ use crate::spec::Scope;
 
 /// What programs of `agent` find around them.
 pub fn surroundings(house: &House, agent: &str) -> Result<Surroundings> {
-    let spec = house.roster.get(agent)?.spec;
+    let (spec, current) = (house.roster.get(agent)?.spec, house.current.spec());
     let (policy, principal) = (house.gate.policy(), Principal::Agent(agent.to_owned()));
     let seen = |name: &&str| policy::sees(&policy, &principal, &format!("/{name}"));
     let mut projects = Vec::new();
     for id in &spec.projects {
-        for (at, bind) in house.spec.projects.get(id).iter().flat_map(|project| &project.binds) {
+        for (at, bind) in current.projects.get(id).iter().flat_map(|project| &project.binds) {
             projects.push(Project {
                 id: id.clone(),
                 at: at.into(),
@@ -35,8 +35,8 @@ pub fn surroundings(house: &House, agent: &str) -> Result<Surroundings> {
         mount: house.gate.mount().map(|mount| mount.mountpoint().to_owned()),
         shared: ["global", "meta", "nodes"].iter().filter(|name| seen(name)).map(|name| (*name).to_owned()).collect(),
         projects,
-        network: house.spec.sandbox.network.iter().any(|name| name == agent),
-        unconfined: house.spec.sandbox.allow_unconfined,
+        network: current.sandbox.network.iter().any(|name| name == agent),
+        unconfined: current.sandbox.allow_unconfined,
         limits: sandbox::Limits::default(),
     })
 }
@@ -48,7 +48,7 @@ pub fn terminal(world: &World) -> Result<Arc<dyn Serve>> {
 }
 
 pub fn web_search(world: &World) -> Result<Arc<dyn Serve>> {
-    let url = world.house.menu.services().get(<WebSearch as Service>::NAME).and_then(|it| it.url.clone());
+    let url = world.house.current.spec().services.get(<WebSearch as Service>::NAME).and_then(|it| it.url.clone());
     match url {
         Some(url) => typed(WebSearch::new(&url, Http::new(Patience::default()))),
         None => Ok(Arc::new(Off::new()?)),
@@ -57,8 +57,8 @@ pub fn web_search(world: &World) -> Result<Arc<dyn Serve>> {
 
 /// The programs of the mountspec that are services of this scope, by name.
 pub fn programs(house: &Arc<House>, scope: Scope) -> Result<Vec<Arc<dyn Serve>>> {
-    let services = house.menu.services();
-    let named = services.iter().filter(|(_, service)| !service.command.is_empty() && service.scope == scope);
+    let current = house.current.spec();
+    let named = current.services.iter().filter(|(_, service)| !service.command.is_empty() && service.scope == scope);
     let around = {
         let house = house.clone();
         Arc::new(move |agent: &str| surroundings(&house, agent))

@@ -39,7 +39,10 @@ impl SearchCode {
     /// Searches what the mountspec binds.
     pub fn of(world: &World) -> Self {
         let house = world.house.clone();
-        SearchCode::new(Arc::new(move |agent| scope::bound(&house.spec, &house.here, agent)))
+        SearchCode::new(Arc::new(move |agent| {
+            let projects = house.roster.get(agent).map(|profile| profile.spec.projects).unwrap_or_default();
+            scope::bound(&house.current.spec(), &house.here, &projects)
+        }))
     }
 }
 

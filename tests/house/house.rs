@@ -17,7 +17,6 @@ pub struct House {
     host: Mutex<Option<Host>>,
     runtime: Option<tokio::runtime::Runtime>,
     dir: TempDir,
-    spec: String,
 }
 
 impl House {
@@ -42,7 +41,7 @@ impl House {
         std::fs::write(here.join("notes.txt"), "a note\n").unwrap();
         prepare(&here);
         std::fs::write(dir.path().join("spec.json"), spec).unwrap();
-        let mut house = House { host: Mutex::default(), runtime: None, dir, spec: spec.to_owned() };
+        let mut house = House { host: Mutex::default(), runtime: None, dir };
         house.start();
         house
     }
@@ -50,7 +49,7 @@ impl House {
     fn start(&mut self) {
         acheron::sandbox::use_program(env!("CARGO_BIN_EXE_acheron"));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let spec = Spec::check(&self.spec).unwrap_or_else(|faults| panic!("{faults:?}"));
+        let spec = Spec::load(&self.spec_file()).unwrap();
         let (here, state) = (self.here(), self.dir.path().join("state"));
         let options = Options { spec, here, state, mountpoint: Some(self.root()), clock: Clock::real() };
         let host = runtime.block_on(async {

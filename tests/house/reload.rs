@@ -43,7 +43,7 @@ fn services_come_change_and_go_with_an_edit() {
         house.says("jq -r .source_path agents/self/events/next.json"),
         "/agents/charon/services/SERVICES.json\n"
     );
-    until("the last service came", || house.root().join("nodes/local/services/all").is_dir());
+    looked(&house);
     for (path, said) in
         [("agents/self/old", "another\n"), ("agents/self/new", "three\n"), ("nodes/local/services/all", "four\n")]
     {
@@ -119,17 +119,78 @@ fn a_faulty_edit_changes_nothing_and_is_told() {
 }
 
 #[test]
+fn agents_and_projects_come_and_go_with_an_edit() {
+    let mut house = House::of(&spec(json!({})));
+    let with = |agents: Value, projects: Value| {
+        let mut spec: Value = serde_json::from_str(&spec(json!({}))).unwrap();
+        spec["agents"] = agents;
+        spec["projects"] = projects;
+        spec.to_string()
+    };
+    let here = json!({"here": {"binds": {"/": {"path": "."}}}});
+    house.edit(&with(json!({"charon": {"projects": ["here"]}, "styx": {}}), here.clone()));
+    looked(&house);
+    // The project is the directory itself, and who works in it finds it.
+    house.check(
+        r#"
+        ls agents projects/here/fs
+        exec 3<>agents/charon/search_code/control/search.json; echo '{"query":"TODO"}' >&3; jq -r '.result.matches[].path' <&3
+        echo hello > agents/styx/chat/control/input; grep -c Hello agents/styx/chat/latest.txt
+        touch projects/here/fs/x
+        jq -c '.mountspec | {agents, projects, error}' meta/health.json
+        "#,
+        expect![[r#"
+            agents:
+            charon
+            self
+            styx
+
+            projects/here/fs:
+            main.rs
+            notes.txt
+            /projects/here/fs/main.rs
+            1
+            {"agents":["charon","styx"],"projects":["here"],"error":null}
+            ! touch: cannot touch 'projects/here/fs/x': Read-only file system
+        "#]],
+    );
+    house.edit(&with(json!({"styx": {}}), json!({})));
+    until("charon is gone", || !house.root().join("agents/charon").exists());
+    until("the project is gone", || !house.root().join("projects/here").exists());
+    house.check(
+        "ls agents projects; readlink agents/self; grep -c \"$PWD\" /proc/mounts",
+        expect![[r#"
+        agents:
+        self
+        styx
+
+        projects:
+        styx
+        1
+    "#]],
+    );
+    // What was edited is not undone by a restart, and who went does not come back.
+    house.restart();
+    house.check(
+        "ls agents",
+        expect![[r#"
+        self
+        styx
+    "#]],
+    );
+}
+
+#[test]
 fn what_only_counts_at_the_next_mount_is_named() {
     let house = House::of(&spec(json!({})));
     let mut other: Value = serde_json::from_str(&spec(json!({}))).unwrap();
-    other["retention"] = json!({"days": 3});
-    other["agents"]["styx"] = json!({});
+    other["memory"] = json!({"active_tokens": 3});
     house.edit(&other.to_string());
     looked(&house);
     house.check(
         "jq -c .mountspec.at_next_mount meta/health.json",
         expect![[r#"
-        ["agents","retention"]
-    "#]],
+            ["memory"]
+        "#]],
     );
 }

@@ -27,12 +27,13 @@ pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
 
 /// A project that the agent works in, if it is one directory as a whole: only such a one can be taken back.
 fn projects(world: &World) -> Projects {
-    let (spec, here, own) = (world.house.spec.clone(), world.house.here.clone(), world.spec.projects.clone());
+    let (house, own) = (world.house.clone(), world.spec.projects.clone());
     Arc::new(move |name| {
+        let spec = house.current.spec();
         let project = spec.projects.get(name).filter(|_| own.iter().any(|one| one == name));
         let project = project.ok_or_else(|| Error::not_found(format!("this agent works in no project '{name}'")))?;
         match project.binds.get("/") {
-            Some(bind) => Ok(here.join(&bind.path)),
+            Some(bind) => Ok(house.here.join(&bind.path)),
             None => Err(Error::unavailable(format!("project '{name}' has no directory at its root"))),
         }
     })

@@ -14,9 +14,8 @@ pub struct Root {
     pub dir: PathBuf,
 }
 
-/// The directories that a spec binds for an agent; relative ones begin at `here`.
-pub fn bound(spec: &Spec, here: &Path, agent: &str) -> Vec<Root> {
-    let projects = spec.agents.get(agent).map_or(&[][..], |agent| &agent.projects);
+/// The directories that a spec binds for these projects; relative ones begin at `here`.
+pub fn bound(spec: &Spec, here: &Path, projects: &[String]) -> Vec<Root> {
     let binds = projects.iter().filter_map(|id| Some((id, spec.projects.get(id)?)));
     let roots = binds.flat_map(|(id, project)| project.binds.iter().map(move |(place, bind)| (id, place, bind)));
     roots
@@ -79,17 +78,16 @@ mod tests {
 
     #[test]
     fn an_agent_searches_what_its_projects_bind() {
-        let text = r#"{"agents": {"a": {"projects": ["p"]}, "b": {}}, "projects": {"p": {"binds": {
+        let text = r#"{"agents": {"a": {}}, "projects": {"p": {"binds": {
             "/": {"path": "."}, "/lib": {"path": "/opt/lib"}}}, "q": {"binds": {"/": {"path": "/q"}}}}}"#;
         let spec = Spec::check(text).unwrap();
-        let shown = |agent: &str| -> Vec<String> {
-            bound(&spec, Path::new("/home/x"), agent)
+        let shown = |project: &str| -> Vec<String> {
+            bound(&spec, Path::new("/home/x"), &[project.to_owned()])
                 .iter()
                 .map(|root| format!("{} {}", root.at, root.dir.display()))
                 .collect()
         };
-        assert_eq!(shown("a"), ["/projects/p/fs /home/x/.", "/projects/p/fs/lib /opt/lib"]);
-        assert_eq!(shown("b"), [""; 0]);
+        assert_eq!(shown("p"), ["/projects/p/fs /home/x/.", "/projects/p/fs/lib /opt/lib"]);
         assert_eq!(shown("nobody"), [""; 0]);
     }
 

@@ -1,0 +1,184 @@
+//! The mountspec as it reads now: an edit adds, changes and removes services, agents and projects while the host is mounted.
+//!
+//! A faulty edit changes nothing, and health.json tells what is wrong with it. Whatever else is edited counts at the next
+//! mount, and health.json names it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{House, Profile, projects};
+use crate::error::Result;
+use crate::follow::{self, Following};
+use crate::services::agents;
+use crate::spec::Spec;
+
+/// What is in force, and what became of the last edit.
+pub struct Current {
+    spec: RwLock<Arc<Spec>>,
+    edited: RwLock<Option<Edited>>,
+}
+
+/// How the last edit of the mountspec went.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Edited {
+    pub at_ms: u64,
+    /// What came, changed or went with it.
+    #[serde(flatten)]
+    pub changed: Changed,
+    /// Parts of the mountspec that count only at the next mount.
+    pub at_next_mount: Vec<String>,
+    /// Why nothing, or not everything, came of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Changed {
+    pub services: BTreeSet<String>,
+    pub agents: BTreeSet<String>,
+    pub projects: BTreeSet<String>,
+}
+
+impl Current {
+    pub fn new(spec: Arc<Spec>) -> Self {
+        Current { spec: RwLock::new(spec), edited: RwLock::default() }
+    }
+
+    pub fn spec(&self) -> Arc<Spec> {
+        self.spec.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn edited(&self) -> Option<Edited> {
+        self.edited.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, spec: Arc<Spec>) {
+        *self.spec.write().unwrap_or_else(PoisonError::into_inner) = spec;
+    }
+}
+
+/// Follows the file that the host was mounted from, as long as what it returns is held.
+pub fn follow(house: &Arc<House>, file: &Path) -> Result<Following> {
+    let mounted = Spec::load(file)?;
+    let (weak, path) = (Arc::downgrade(house), file.to_owned());
+    follow::file(file, move || {
+        let Some(house) = weak.upgrade() else { return ControlFlow::Break(()) };
+        let _inside = house.office.runtime.enter(); // who moves in begins to listen there
+        let edited = edit(&house, &mounted, Spec::load(&path));
+        tracing::info!(?edited, "the mountspec was edited");
+        if let Some(error) = &edited.error {
+            tracing::warn!(error, "the edited mountspec is not in force");
+        }
+        *house.current.edited.write().unwrap_or_else(PoisonError::into_inner) = Some(edited);
+        ControlFlow::Continue(())
+    })
+}
+
+fn edit(house: &Arc<House>, mounted: &Spec, new: Result<Spec>) -> Edited {
+    let at_ms = house.clock.now_ms();
+    let failed = |error: crate::error::Error| Edited { at_ms, error: Some(error.message), ..Edited::default() };
+    let new = match new {
+        Ok(new) => new,
+        Err(error) => return failed(error),
+    };
+    let (old, at_next_mount) = (house.current.spec(), other_parts(mounted, &new));
+    let changed = Changed {
+        services: different(&old.services, &new.services),
+        agents: different(&old.agents, &new.agents),
+        projects: different(&old.projects, &new.projects),
+    };
+    // What counts at the next mount is as it was until then.
+    let new = Spec {
+        services: new.services,
+        agents: new.agents,
+        projects: new.projects,
+        sandbox: new.sandbox,
+        retention: new.retention,
+        default_agent: new.default_agent,
+        ..(*old).clone()
+    };
+    house.current.set(Arc::new(new));
+    let stands = house.residents.get().into_iter().flat_map(|it| it.stands()).chain(house.local.get().cloned());
+    // All are built before any is seen: what cannot be built changes nothing.
+    let built: Result<Vec<_>> = stands.map(|stand| Ok((stand.build(house)?, stand))).collect();
+    let built = match built {
+        Ok(built) => built,
+        Err(error) => {
+            house.current.set(old);
+            return failed(error);
+        }
+    };
+    for (services, stand) in built {
+        stand.serve(house, &changed.services, services);
+    }
+    let mut faults = projects::show(house, &changed.projects);
+    faults.extend(people(house, &changed.agents));
+    let error = (!faults.is_empty()).then(|| faults.join("; "));
+    Edited { at_ms, changed, at_next_mount, error }
+}
+
+/// Lets those move in who are new in the mountspec, and those out who are gone from it; returns what went wrong.
+fn people(house: &Arc<House>, changed: &BTreeSet<String>) -> Vec<String> {
+    let spec = house.current.spec();
+    let outcome = |id: &String| match spec.agents.get(id) {
+        Some(agent) => {
+            let known = house.roster.get(id).unwrap_or_else(|_| Profile { name: id.clone(), ..Profile::default() });
+            agents::settle(house, id, Profile { spec: agent.clone(), created: false, ..known })
+        }
+        None => agents::remove(house, id, false),
+    };
+    let faults = changed.iter().filter_map(|id| outcome(id).err().map(|error| format!("agents.{id}: {error}")));
+    faults.collect()
+}
+
+/// The names whose things are not what they were.
+fn different<T: PartialEq>(old: &BTreeMap<String, T>, new: &BTreeMap<String, T>) -> BTreeSet<String> {
+    let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+    names.into_iter().filter(|name| old.get(*name) != new.get(*name)).cloned().collect()
+}
+
+/// The parts of a spec that are not what they were and count only when it is mounted.
+fn other_parts(old: &Spec, new: &Spec) -> Vec<String> {
+    const AT_ONCE: [&str; 7] = ["services", "agents", "projects", "sandbox", "retention", "default_agent", "$schema"];
+    let parts = |spec: &Spec| serde_json::to_value(spec).unwrap_or(Value::Null);
+    let (old, new) = (parts(old), parts(new));
+    let names: BTreeSet<&String> =
+        [&old, &new].into_iter().filter_map(Value::as_object).flat_map(|parts| parts.keys()).collect();
+    let counts = |name: &&String| !AT_ONCE.contains(&name.as_str());
+    names.into_iter().filter(counts).filter(|name| old.get(*name) != new.get(*name)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn spec(services: Value, memory: u64) -> Spec {
+        let memory = json!({ "active_tokens": memory });
+        let text = json!({ "agents": { "a": {} }, "services": services, "memory": memory }).to_string();
+        Spec::check(&text).unwrap_or_else(|faults| panic!("{faults:?}"))
+    }
+
+    fn program(about: &str) -> Value {
+        json!({ "command": ["true"], "about": about, "operations": { "go": {} } })
+    }
+
+    #[test]
+    fn what_came_changed_and_went_is_found() {
+        let old = spec(json!({ "same": program("1"), "other": program("1"), "gone": program("1") }), 1);
+        let new = spec(json!({ "same": program("1"), "other": program("2"), "new": program("1") }), 1);
+        let found: Vec<String> = different(&old.services, &new.services).into_iter().collect();
+        assert_eq!(found, ["gone", "new", "other"]);
+        assert_eq!(other_parts(&old, &new), [""; 0]);
+    }
+
+    #[test]
+    fn what_counts_only_at_the_next_mount_is_named() {
+        assert_eq!(other_parts(&spec(json!({}), 1), &spec(json!({ "new": program("1") }), 2)), ["memory"]);
+    }
+}
