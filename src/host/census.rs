@@ -1,5 +1,6 @@
 //! Who a process is.
 
+use crate::error::{Error, Result};
 use crate::fuse::Identify;
 use crate::policy::Principal;
 use crate::sandbox::{Whose, look, whose};
@@ -22,6 +23,18 @@ impl Identify for Census {
             None => nobody,
         }
     }
+}
+
+/// Whether `/proc` tells of the same processes as the kernel does in its requests; of others, it would tell lies.
+pub fn sees_clearly() -> Result<()> {
+    let own = std::fs::read_link("/proc/self").ok();
+    if own.as_deref().and_then(|link| link.to_str()?.parse().ok()) == Some(std::process::id()) {
+        return Ok(());
+    }
+    Err(Error::unavailable(
+        "/proc belongs to another pid namespace, so nobody could be told from anybody: mount one of this namespace, as \
+         `unshare --pid --fork --mount-proc` does",
+    ))
 }
 
 /// The process that the thread `tid` belongs to, while it is there.

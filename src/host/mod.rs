@@ -137,6 +137,7 @@ impl Host {
 
     /// Mounts the tree.
     pub fn mount(&mut self, mountpoint: &Path) -> Result<Arc<Mount>> {
+        census::sees_clearly()?;
         let census = Arc::new(Census);
         let mount = fuse::mount(self.tree.clone(), census, mountpoint, tokio::runtime::Handle::current())?;
         let mount = Arc::new(mount);

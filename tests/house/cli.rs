@@ -149,6 +149,18 @@ fn a_dead_mount_is_recovered_also_with_a_shell_inside() {
 }
 
 #[test]
+fn who_could_not_tell_its_callers_apart_does_not_mount() {
+    let desk = Desk::new();
+    desk.check(
+        "unshare --pid --fork acheron mount ns --state state",
+        expect![[r#"
+            = 1
+            ! error: /proc belongs to another pid namespace, so nobody could be told from anybody: mount one of this namespace, as `unshare --pid --fork --mount-proc` does
+        "#]],
+    );
+}
+
+#[test]
 fn signals_take_the_foreground_mount_down() {
     for signal in ["TERM", "INT", "HUP"] {
         let desk = Desk::new();
