@@ -53,7 +53,7 @@ fn going_down_answers_everyone_who_waits() {
 #[test]
 fn who_stays_inside_does_not_keep_it_from_going_down() {
     let shop = Workshop::open();
-    let mut inside = command(&shop.root().join("many"), &["sleep", "1000"]).spawn().unwrap();
+    let mut inside = Command::new("sleep").arg("1000").current_dir(shop.root().join("many")).spawn().unwrap();
     let place = shop.mount.mountpoint().to_owned();
     shop.runtime.block_on(shop.mount.down()).unwrap();
     assert_eq!(mounts_at(&place), [""; 0]);
