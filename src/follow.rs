@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 /// How long a burst may pause.
 const CALM: Duration = Duration::from_millis(50);
 
-/// News come as long as this is held.
+/// News comes as long as this is held.
 pub struct Following {
     _watcher: RecommendedWatcher,
 }

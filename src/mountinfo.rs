@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// One line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,25 +29,6 @@ pub fn read() -> std::io::Result<Vec<Mount>> {
 /// The mounts in a mountinfo; a line that is not understood is passed over.
 pub fn parse(text: &[u8]) -> Vec<Mount> {
     text.split(|byte| *byte == b'\n').filter_map(line).collect()
-}
-
-/// The mount that is seen at exactly this point: the last that was made there.
-pub fn at<'a>(mounts: &'a [Mount], point: &Path) -> Option<&'a Mount> {
-    mounts.iter().rev().find(|mount| mount.point == point)
-}
-
-/// The mount that a path lies on.
-pub fn holding<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
-    mounts.iter().filter(|mount| path.starts_with(&mount.point)).max_by_key(|mount| mount.point.as_os_str().len())
-}
-
-/// The mounts whose source is called so, or so with an instance behind a colon or a dash: `acheron:1f3a`.
-pub fn named<'a>(mounts: &'a [Mount], name: &str) -> Vec<&'a Mount> {
-    let ours = |mount: &&Mount| match mount.source.strip_prefix(name) {
-        Some(rest) => rest.is_empty() || rest.starts_with([':', '-']),
-        None => false,
-    };
-    mounts.iter().filter(ours).collect()
 }
 
 /// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`
@@ -117,17 +98,12 @@ mod tests {
                 (42, "/x", "acheronish", true),
             ]
         );
-        assert_eq!(at(&mounts, Path::new("/home/a b/mnt")).unwrap().id, 41);
-        assert_eq!(at(&mounts, Path::new("/home/a b")), None);
-        assert_eq!(holding(&mounts, Path::new("/home/a b/mnt/agents")).unwrap().id, 41);
-        assert_eq!(holding(&mounts, Path::new("/home/a b/mntx")).unwrap().id, 22);
-        assert_eq!(named(&mounts, "acheron").iter().map(|mount| mount.id).collect::<Vec<_>>(), [40, 41]);
     }
 
     #[test]
     fn this_machine_has_a_root() {
         let mounts = read().unwrap();
-        assert!(at(&mounts, Path::new("/")).is_some());
+        assert!(mounts.iter().any(|mount| mount.point.as_os_str() == "/"));
     }
 
     proptest! {

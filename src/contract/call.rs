@@ -36,7 +36,7 @@ impl Contract {
             // Arguments beside `op` are the commonest slip of all: say where they belong.
             return Err(Error::invalid(
                 match self.operation(&op).is_ok_and(|op| op.arguments["properties"].get(key).is_some()) {
-                    true => format!("{key} belongs into arguments: {{\"op\": {op:?}, \"arguments\": {{{key:?}: …}}}}"),
+                    true => format!("{key} belongs in `arguments`: {{\"op\": {op:?}, \"arguments\": {{{key:?}: …}}}}"),
                     false => format!("unknown key {}{}", shown(key), hint(key, known, "keys of a call")),
                 },
             ));

@@ -184,7 +184,7 @@ fn an_envelope_that_is_none_is_refused() {
         (json!({"op": "list", "argumnets": {}}), "unknown key \"argumnets\"; did you mean arguments?"),
         (
             json!({"op": "search", "query": "x"}),
-            "query belongs into arguments: {\"op\": \"search\", \"arguments\": {\"query\": …}}",
+            "query belongs in `arguments`: {\"op\": \"search\", \"arguments\": {\"query\": …}}",
         ),
         (
             json!({"op": "list", "correlation_id": "a/b"}),

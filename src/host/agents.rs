@@ -30,14 +30,9 @@ pub struct Residents {
 }
 
 impl Residents {
-    pub fn new(house: &Arc<House>) -> Result<Arc<Self>> {
+    pub fn new(house: &Arc<House>) -> Arc<Self> {
         let listing = Arc::new(Listing::default().link("self", Own(Arc::downgrade(house))));
-        Ok(Arc::new(Residents { listing, homes: Mutex::default() }))
-    }
-
-    /// Lets everybody go, with all that they hold.
-    pub fn let_go(&self) {
-        self.listing.clear();
+        Arc::new(Residents { listing, homes: Mutex::default() })
     }
 
     pub fn directory(self: &Arc<Self>) -> Arc<dyn Dir> {
@@ -63,6 +58,7 @@ impl Residents {
         }
     }
 
+    /// Lets everybody go, with all that they hold.
     pub fn clear(&self) {
         self.listing.clear();
         self.homes().clear();

@@ -1,4 +1,4 @@
-//! Builds the world from a mountspec, and takes it down in the opposite order. No behaviour of its own.
+//! Builds the world from a mountspec, keeps it as the mountspec says, and takes it down in the opposite order.
 
 mod agents;
 pub mod binds;
@@ -196,16 +196,13 @@ impl Drop for Host {
         }
         self.house.projects.clear();
         self.root.clear();
-        if let Some(residents) = self.house.residents.get() {
-            residents.let_go();
-        }
         self.house.store.close();
     }
 }
 
 /// The root of the tree.
 fn build(house: &Arc<House>) -> Result<(Listing, Arc<Residents>)> {
-    let residents = Residents::new(house)?;
+    let residents = Residents::new(house);
     let root = Listing::default()
         .file("README.md", crate::vfs::text(pages::README))
         .file("AGENTS.md", crate::vfs::text(pages::AGENTS))

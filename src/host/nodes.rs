@@ -16,7 +16,7 @@ pub const NODE: &str = "nodes/local";
 const README: &str = "\
 # local
 
-This host. `services/` has what all agents share; `STATUS.json` tells how it is, `CAPS.json` what it can.
+This host. `services/` has what all agents share; `STATUS.json` tells how it is, `CAPS.json` what it can do.
 ";
 
 pub fn directory(house: &Arc<House>) -> Result<Listing> {

@@ -197,31 +197,6 @@ impl Shelf {
         });
         here.filter(|job| !job.settled()).collect()
     }
-
-    /// Forgets the oldest ended jobs beyond `count`, and those that ended before `before_ms`; returns their ids.
-    pub fn retire(&self, count: usize, before_ms: u64) -> Vec<String> {
-        let mut jobs = self.jobs();
-        let over = jobs.all.len().saturating_sub(count);
-        let old = |(i, (_, booked)): &(usize, (&String, &Booked))| match booked {
-            Booked::Here(job) => job.settled() && (*i < over || job.now().updated_at_ms < before_ms),
-            Booked::Away => *i < over,
-        };
-        let gone: Vec<String> = jobs.all.iter().enumerate().filter(old).map(|(_, (id, _))| id.clone()).collect();
-        for id in &gone {
-            jobs.all.remove(id);
-        }
-        let kept = &jobs.all;
-        let dead: Vec<String> =
-            jobs.by.iter().filter(|(_, id)| !kept.contains_key(*id)).map(|(word, _)| word.clone()).collect();
-        for word in dead {
-            jobs.by.remove(&word);
-        }
-        drop(jobs);
-        for id in &gone {
-            self.bell.name(id);
-        }
-        gone
-    }
 }
 
 impl Jobs {

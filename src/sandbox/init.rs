@@ -251,30 +251,19 @@ fn execute_plan(host: &UnixStream, plan: &Plan, walls: &mut Builder) -> Result<s
 /// Tries the program where its name says, or in the directories of the *new* path.
 fn execute(path: &str, argv: &[CString], env: &[CString]) -> nix::Error {
     if argv[0].as_bytes().contains(&b'/') {
-        return nix::unistd::execve(&argv[0], argv, env).unwrap_err_infallible();
+        let Err(err) = nix::unistd::execve(&argv[0], argv, env);
+        return err;
     }
     let mut failed = nix::Error::ENOENT;
     for directory in path.split(':').filter(|directory| !directory.is_empty()) {
         let full = [directory.as_bytes(), b"/", argv[0].as_bytes()].concat();
         let Ok(full) = CString::new(full) else { continue };
-        match nix::unistd::execve(&full, argv, env).unwrap_err_infallible() {
-            nix::Error::ENOENT | nix::Error::ENOTDIR => (),
-            err => failed = err,
+        let Err(err) = nix::unistd::execve(&full, argv, env);
+        if !matches!(err, nix::Error::ENOENT | nix::Error::ENOTDIR) {
+            failed = err;
         }
     }
     failed
-}
-
-/// A call that never returns well.
-trait Failing<E> {
-    fn unwrap_err_infallible(self) -> E;
-}
-
-impl<E> Failing<E> for Result<std::convert::Infallible, E> {
-    fn unwrap_err_infallible(self) -> E {
-        let Err(err) = self;
-        err
-    }
 }
 
 fn session(terminal: Terminal) -> Result<()> {
@@ -303,7 +292,6 @@ fn drop_capabilities() -> Result<()> {
 
 /// Lets go of the program's streams, so that whoever reads them sees their end when the program closes them.
 fn forget_streams() -> Result<()> {
-    // Nothing but /dev/null is opened, and it may be missing in a strange root: then a pipe without a reader does.
     let nothing = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(nothing.as_fd()).map_err(io)?;
     rustix::stdio::dup2_stdout(nothing.as_fd()).map_err(io)?;

@@ -72,10 +72,7 @@ struct Invoke(Arc<Desk>);
 
 impl Obey for Invoke {
     fn template(&self) -> Bytes {
-        let contract = self.0.contract();
-        let first = contract.operations.first().map(|first| (first.name.clone(), contract.template(first)));
-        let (op, arguments) = first.unwrap_or_default();
-        line(&json!({ "op": op, "arguments": arguments }))
+        line(&self.0.contract().envelope_template())
     }
 
     fn obey(&self, asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {

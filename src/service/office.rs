@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 
 use super::Desk;
 use crate::clock::Clock;
-use crate::contract::{Call, Effect};
+use crate::contract::Effect;
 use crate::error::{Error, Result};
 use crate::events::Diaries;
 use crate::jobs::{Book, Job};
 use crate::policy::Action;
 use crate::vfs::{Caller, Tree};
 
-/// Decides who may, and tells a reader what it may.
+/// Decides who may do what, and tells a reader what it may do.
 pub trait Warden: Send + Sync {
     fn check(&self, caller: &Caller, action: Action, path: &str) -> Result<()>;
 
@@ -54,7 +54,7 @@ impl Office {
         _ = self.tree.set(tree); // there is only one
     }
 
-    /// Gives a service its desk; one that it had before takes no more calls, and ends those that it has.
+    /// Gives a service its desk; one that it had before takes no more calls; those under way run to their end.
     pub fn seat(&self, agent: &str, desk: &Arc<Desk>) {
         if let Some(old) = self.desks.insert((agent.to_owned(), desk.name().to_owned()), desk.clone()) {
             desk.succeed(&old);
@@ -97,10 +97,6 @@ impl Office {
     ) -> Result<Arc<Job>> {
         let desk = self.desk(agent, service)?;
         let call = desk.contract().envelope(json!({ "op": op, "arguments": arguments }))?;
-        self.call_checked(caller, &desk, call).await
-    }
-
-    async fn call_checked(&self, caller: &Caller, desk: &Arc<Desk>, call: Call) -> Result<Arc<Job>> {
         let mut jobs = desk.begin(caller, vec![call]).wait().await?;
         jobs.pop().ok_or_else(|| Error::internal("a call without a job"))
     }
