@@ -11,7 +11,7 @@ mod nodes;
 mod pages;
 mod projects;
 mod roster;
-mod tidy;
+pub mod tidy;
 mod watch;
 
 use std::path::{Path, PathBuf};
