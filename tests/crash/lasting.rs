@@ -29,13 +29,16 @@ impl Lasting {
         fs::write(place.join("here/again.sh"), program).unwrap();
         fs::set_permissions(place.join("here/again.sh"), fs::Permissions::from_mode(0o755)).unwrap();
         let own = json!([{"allow": ["read", "write", "invoke"], "path": "/agents/self/**"}]);
-        life::write_spec(place, &json!({
-            "layout": "acheron-1", "default_agent": AGENT, "sandbox": {"allow_unconfined": true},
-            "agents": {AGENT: {"permissions": own, "projects": ["here"]}, KEEPER: {"permissions": own, "projects": ["here"]}},
-            "projects": {"here": {"binds": {"/": {"path": "."}}}},
-            "services": {"again": {"command": ["/bin/sh", "/projects/here/fs/again.sh"], "about": "runs again",
-                                   "operations": {"go": {"effect": "write", "idempotent": true, "timeout_ms": 900_000}}}},
-        }));
+        life::write_spec(
+            place,
+            &json!({
+                "layout": "acheron-1", "default_agent": AGENT, "sandbox": {"allow_unconfined": true},
+                "agents": {AGENT: {"permissions": own, "projects": ["here"]}, KEEPER: {"permissions": own, "projects": ["here"]}},
+                "projects": {"here": {"binds": {"/": {"path": ".", "read_only": false}}}},
+                "services": {"again": {"command": ["/bin/sh", "/projects/here/fs/again.sh"], "about": "runs again",
+                                       "operations": {"go": {"effect": "write", "idempotent": true, "timeout_ms": 900_000}}}},
+            }),
+        );
         Lasting { place: place.to_owned(), active: None }
     }
 
@@ -48,7 +51,11 @@ impl Lasting {
         let name = format!("m{}", life % 5);
         let path = json!({"memory_path": format!("/agents/self/memory/items/{name}")});
         match self.active.is_none() || life < 5 {
-            true => call(&keeper, "create", &json!({"kind": "note", "name": name, "content": format!("{name} in life {life}")})),
+            true => call(
+                &keeper,
+                "create",
+                &json!({"kind": "note", "name": name, "content": format!("{name} in life {life}")}),
+            ),
             false => call(&keeper, ["load", "pin", "evict", "unpin"][life as usize % 4], &path),
         };
         self.active = Some(active(&keeper));
@@ -61,7 +68,9 @@ impl Lasting {
         match life {
             0 => {
                 put(&keeper.join("again/control/go.json"), r#"{"_meta":{"correlation_id":"again"}}"#).unwrap();
-                super::load::until("the program runs", || fs::read(self.place.join("here/runs")).is_ok_and(|it| !it.is_empty()));
+                super::load::until("the program runs", || {
+                    fs::read(self.place.join("here/runs")).is_ok_and(|it| !it.is_empty())
+                });
             }
             1 => {
                 // waits until it has ended

@@ -67,7 +67,8 @@ impl Acknowledged {
     /// it heard last may come again, since it may have died before it could say that it had.
     fn listen(&mut self, heard: &[u64]) {
         for n in heard {
-            let passed = self.signals.range(self.heard.map_or(0, |last| last + 1)..*n).next();
+            let next = self.heard.map_or(0, |last| last + 1);
+            let passed = self.signals.range(next..(*n).max(next)).next();
             assert_eq!(passed, None, "heard {n} after {:?}", self.heard);
             self.heard = Some(*n);
         }
@@ -115,7 +116,8 @@ fn item_name(n: u64) -> String {
 
 /// The inode numbers of what lasts: what is always there, and the memories.
 pub fn numbers(agent: &Path) -> Vec<(String, u64)> {
-    let lasting = ["", "memory", "memory/items", "memory/control/create.json", "events/next.json", "chat/control/input"];
+    let lasting =
+        ["", "memory", "memory/items", "memory/control/create.json", "events/next.json", "chat/control/input"];
     let memories = (0..WRITERS).flat_map(|n| ["", "/content", "/meta.json"].map(|it| format!("memory/items/w{n}{it}")));
     let all = lasting.iter().map(|path| (*path).to_owned()).chain(memories);
     all.filter_map(|path| Some((path.clone(), fs::metadata(agent.join(path)).ok()?.ino()))).collect()

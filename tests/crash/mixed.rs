@@ -70,8 +70,12 @@ const WORKERS: [(&str, Work); 9] = [
 
 /// Works for a while; `end` is called in the middle of it and may kill the host.
 pub fn burst(root: &Path, here: &Path, ledger: &Arc<Ledger>, time: Duration, end: impl FnOnce() -> bool) {
-    let stage =
-        Arc::new(Stage { root: root.to_owned(), here: here.to_owned(), ledger: ledger.clone(), over: AtomicBool::new(false) });
+    let stage = Arc::new(Stage {
+        root: root.to_owned(),
+        here: here.to_owned(),
+        ledger: ledger.clone(),
+        over: AtomicBool::new(false),
+    });
     let dying = Arc::new(AtomicBool::new(false));
     let workers: Vec<_> = WORKERS
         .iter()
@@ -133,7 +137,7 @@ fn chat(stage: &Stage) -> io::Result<()> {
 
 fn job(stage: &Stage) -> io::Result<()> {
     call(&stage.agent().join("memory/control/search.json"), &json!({"query": "river"}))?;
-    call(&stage.agent().join("search_code/control/search.json"), &json!({"query": "soak", "limit": 3})).map(drop)
+    call(&stage.agent().join("search_code/control/search.json"), &json!({"query": "soak", "max_results": 3})).map(drop)
 }
 
 /// Somebody waits before it happens, and hears of it.

@@ -32,11 +32,14 @@ fn prepare(place: &Path) {
     let reply = json!({"tool_calls": [{"name": "file_write", "arguments": {"path": "/agents/self/chat/control/reply", "content": "deep"}}]});
     fs::write(here.join("script.ndjson"), format!("{}\n", json!({"answer": reply, "repeat": true}))).unwrap();
     let own = json!([{"allow": ["read", "write", "invoke"], "path": "/agents/self/**"}, {"allow": ["read", "write"], "path": "/projects/here/**"}]);
-    life::write_spec(place, &json!({
-        "layout": "acheron-1", "default_agent": AGENT, "sandbox": {"allow_unconfined": true}, "retention": {"jobs": 500, "days": 1},
-        "model": {"kind": "script", "name": "script.ndjson"}, "agents": {AGENT: {"permissions": own, "projects": ["here"]}},
-        "projects": {"here": {"binds": {"/": {"path": "."}}}},
-    }));
+    life::write_spec(
+        place,
+        &json!({
+            "layout": "acheron-1", "default_agent": AGENT, "sandbox": {"allow_unconfined": true}, "retention": {"jobs": 500, "days": 1},
+            "model": {"kind": "script", "name": "script.ndjson"}, "agents": {AGENT: {"permissions": own, "projects": ["here"]}},
+            "projects": {"here": {"binds": {"/": {"path": ".", "read_only": false}}}},
+        }),
+    );
 }
 
 /// What a host at rest holds.
@@ -50,7 +53,8 @@ struct Held {
 
 /// Waits until the host is at rest, and counts. What still waits or runs a minute later was forgotten.
 fn at_rest(life: &Life) -> Held {
-    let metrics = || -> Value { serde_json::from_slice(&fs::read(life.root().join("meta/metrics.json")).unwrap()).unwrap() };
+    let metrics =
+        || -> Value { serde_json::from_slice(&fs::read(life.root().join("meta/metrics.json")).unwrap()).unwrap() };
     until("nobody waits, nothing is open", || {
         let now = metrics();
         // the one that is open is this very file
@@ -64,11 +68,17 @@ fn at_rest(life: &Life) -> Held {
     let count = |name: &str| fs::read_dir(proc.join(name)).unwrap().count() as u64;
     let status = fs::read_to_string(proc.join("status")).unwrap();
     let memory = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse().ok());
-    Held { memory_kib: memory.unwrap(), handles: count("fd"), tasks: count("task"), inodes: metrics()["inodes"].as_u64().unwrap() }
+    Held {
+        memory_kib: memory.unwrap(),
+        handles: count("fd"),
+        tasks: count("task"),
+        inodes: metrics()["inodes"].as_u64().unwrap(),
+    }
 }
 
 fn zombies(parent: u32) -> usize {
-    let stats = fs::read_dir("/proc").unwrap().filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("stat")).ok());
+    let stats =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("stat")).ok());
     let dead = format!("Z {parent} ");
     stats.filter(|stat| stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(&dead))).count()
 }
@@ -94,7 +104,9 @@ fn a_mixed_load_loses_nothing_forgets_nobody_and_leaves_nothing_behind() {
         assert!(grew(|it| it.inodes) <= 1000, "names are never forgotten: {first:?} {last:?}");
         let proc = format!("/proc/{}/task", life.pid());
         // threads that wait for a disk go when they have had nothing to do for a while
-        until("no more tasks than after the load before", || fs::read_dir(&proc).unwrap().count() as u64 <= first.tasks + 2);
+        until("no more tasks than after the load before", || {
+            fs::read_dir(&proc).unwrap().count() as u64 <= first.tasks + 2
+        });
         ledger.check(&life.agent());
         lives += 1;
         match lives % 2 {

@@ -26,8 +26,8 @@ const INPUTS: u64 = 100_000;
 /// One input in so many is long, to show what is not linear.
 const LONG: u64 = 1000;
 /// How long those are, and how long the others may grow.
-const LONGEST: usize = 32 << 10;
-const USUAL: usize = 400;
+const LONGEST: usize = 8 << 10;
+const USUAL: usize = 300;
 /// No more inputs than this are kept for further changes.
 const POOL: usize = 2000;
 

@@ -103,7 +103,8 @@ pub fn dm_rule() -> Target {
         "clue @c",
         "at @p",
         ">=",
-        "take @x", "Heat-9223372036854775808 (x)",
+        "take @x",
+        "Heat-9223372036854775808 (x)",
         "time 10",
         "status @x gone",
         "(why)",
@@ -139,29 +140,40 @@ pub fn dm_table() -> Target {
     ];
     fn run(input: &[u8]) -> Kind {
         let text = String::from_utf8_lossy(input);
-        let mut kinds = md::tables(&text).iter().map(|table| table.rows.len() as u64 + 1).sum::<u64>();
-        kinds = kinds * 8 + md::fields(&text).count() as u64 % 8;
-        for turn in session::turns(&text) {
-            assert!(text.contains(turn));
+        // each input is for one of the readers, or all this would take too long
+        match input.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)) % 4 {
+            0 => {
+                for turn in session::turns(&text) {
+                    assert!(text.contains(turn));
+                }
+                if let Ok(patched) = md::patch_section(&text, "## Clocks\n\nnone", true) {
+                    let section = md::section(&patched, "Clocks").expect("what was patched in is there");
+                    assert!(section.contains("none"), "{section:?}");
+                }
+                md::fields(&text).count() as u64 % 64
+            }
+            1 => {
+                index::read(&text);
+                100 + md::tables(&text).iter().map(|table| table.rows.len() as u64 + 1).sum::<u64>()
+            }
+            2 => {
+                let (read, faults) = tables::read("t.md", &text);
+                1000 + read.len() as u64 * 8 + faults.len().min(7) as u64
+            }
+            _ => {
+                let rules = [
+                    combat::Rules::read(&text).is_ok(),
+                    social::Rules::read(&text).is_ok(),
+                    governance::Rules::read(&text).is_ok(),
+                ];
+                let map = maps::read("m.json", &text);
+                if let Ok(map) = &map {
+                    map.faults(|_| true);
+                    map.path("a", "b", |_| true);
+                }
+                rules.iter().chain([&map.is_ok()]).fold(1 << 20, |kinds, it| kinds * 2 + u64::from(*it))
+            }
         }
-        if let Ok(patched) = md::patch_section(&text, "## Clocks\n\nnone", true) {
-            let section = md::section(&patched, "Clocks").expect("what was patched in is there");
-            assert!(section.contains("none"), "{section:?}");
-        }
-        index::read(&text);
-        let (read, faults) = tables::read("t.md", &text);
-        let rules = [
-            combat::Rules::read(&text).is_ok(),
-            social::Rules::read(&text).is_ok(),
-            governance::Rules::read(&text).is_ok(),
-        ];
-        let map = maps::read("m.json", &text);
-        if let Ok(map) = &map {
-            map.faults(|_| true);
-            map.path("a", "b", |_| true);
-        }
-        kinds = kinds * 64 + read.len() as u64 * 8 + faults.len().min(7) as u64;
-        rules.iter().chain([&map.is_ok()]).fold(kinds, |kinds, it| kinds * 2 + u64::from(*it))
     }
     Target { name: "dm_table", words: WORDS, run }
 }

@@ -51,7 +51,7 @@ impl Canary {
 /// A house whose project can be written to, with `prepare` done to the project.
 fn house(prepare: impl FnOnce(&Path)) -> House {
     let spec = json!({"layout": "acheron-1", "agents": {"charon": {"projects": ["here"]}}, "sandbox": {"allow_unconfined": true},
-        "projects": {"here": {"binds": {"/": {"path": "."}}}}});
+        "projects": {"here": {"binds": {"/": {"path": ".", "read_only": false}}}}});
     House::prepared(&spec.to_string(), prepare)
 }
 
@@ -88,7 +88,8 @@ fn operations(service: &Path) -> Vec<(PathBuf, Value, Vec<String>)> {
             let kind = field.to_string();
             kind.contains("\"string\"") || kind.contains("$ref")
         };
-        let fields = properties.as_object().into_iter().flatten().filter(|(_, field)| text(field)).map(|(key, _)| key.clone());
+        let fields =
+            properties.as_object().into_iter().flatten().filter(|(_, field)| text(field)).map(|(key, _)| key.clone());
         all.push((control.clone(), json(&control), fields.collect()));
     }
     all
@@ -133,8 +134,12 @@ fn no_field_of_any_operation_leads_out() {
         }
     }
     assert!(tried > 400, "only {tried} tricks were tried");
-    for path in ["/projects/here/fs/link", "/projects/here/fs/dirlink/secret", "/projects/here/fs/../../../../etc/passwd"] {
-        for (name, arguments) in [("file_read", json!({"path": path})), ("file_list", json!({"path": path, "recursive": true}))] {
+    for path in
+        ["/projects/here/fs/link", "/projects/here/fs/dirlink/secret", "/projects/here/fs/../../../../etc/passwd"]
+    {
+        for (name, arguments) in
+            [("file_read", json!({"path": path})), ("file_list", json!({"path": path, "recursive": true}))]
+        {
             let said = hands(&house, name, arguments).to_string();
             assert!(!said.contains(SECRET) && !said.contains("root:"), "{name} {path}: {said}");
         }
@@ -208,7 +213,8 @@ fn names_that_lie_are_shown_as_they_are() {
     let odd = ["two\nlines", "\u{202e}gpj.exe", "tab\there", " ", "quote\"'\\", "-rf", "é\u{301}", "\u{1b}[31mred"];
     let house = house(|here| odd.iter().for_each(|name| fs::write(here.join(name), "TODO odd\n").unwrap()));
     let listed = hands(&house, "file_list", json!({"path": "/projects/here/fs"}));
-    let paths: Vec<&str> = listed["entries"].as_array().unwrap().iter().map(|entry| entry["path"].as_str().unwrap()).collect();
+    let paths: Vec<&str> =
+        listed["entries"].as_array().unwrap().iter().map(|entry| entry["path"].as_str().unwrap()).collect();
     let search = house.root().join("agents/charon/search_code/control/search.json");
     let found = called(&search, &json!({"query": "TODO odd"})).unwrap();
     serde_json::from_str::<Value>(&found).expect("one JSON object, whatever the names are");
@@ -275,7 +281,8 @@ fn a_directory_of_very_many_files_stalls_nobody_else() {
     let house = House::of(&spec.to_string());
     let over = AtomicBool::new(false);
     let (listed, read) = std::thread::scope(|scope| {
-        let listing = scope.spawn(|| hands(&house, "file_list", json!({"path": "/projects/here/fs", "max_entries": 10})));
+        let listing =
+            scope.spawn(|| hands(&house, "file_list", json!({"path": "/projects/here/fs", "max_entries": 10})));
         let walking = scope.spawn(|| python(&house.root(), "import os; print(len(os.listdir('projects/here/fs')))"));
         let reading = scope.spawn(|| {
             let mut read = 0;

@@ -74,7 +74,9 @@ impl Template {
         let mut fields = Vec::new();
         // The raw text gives the places, the dedented one the pieces: both have the same placeholders in the same order.
         scan(raw, dialect, &mut fields)?;
-        let source = dedent(raw).trim().to_owned();
+        // A mark that an editor left behind white space goes too, or the text would change by being read again.
+        let dedented = dedent(raw);
+        let source = dedented.trim_end().trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').to_owned();
         let pieces = scan(&source, dialect, &mut Vec::new())?;
         Ok(Template { source, pieces, fields })
     }
