@@ -25,9 +25,9 @@ pub struct Target {
 const INPUTS: u64 = 100_000;
 /// One input in so many is long, to show what is not linear.
 const LONG: u64 = 1000;
-/// How long those are, and how long the others may grow.
+/// How long those are, and how long the others may grow unless the corpus has longer ones.
 const LONGEST: usize = 8 << 10;
-const USUAL: usize = 300;
+const USUAL: usize = 160;
 /// No more inputs than this are kept for further changes.
 const POOL: usize = 2000;
 
@@ -76,16 +76,17 @@ pub fn drive(target: &Target) {
     let mut pool = corpus(target.name);
     assert!(!pool.is_empty(), "tests/corpus/{} is empty", target.name);
     let mut heard: HashSet<Kind> = pool.iter().map(|input| tried(target, input)).collect();
+    let usual = pool.iter().map(Vec::len).max().unwrap_or(0).max(USUAL);
     let mut slowest = (Duration::ZERO, 0);
     for number in 0..inputs {
         let input = match number % LONG {
-            0 => long(target, &pool, &mut dice),
-            _ => changed(target, &pool, &mut dice),
+            0 => long(target, &pool, usual, &mut dice),
+            _ => changed(target, &pool, usual, &mut dice),
         };
         let began = Instant::now();
         let kind = tried(target, &input);
         slowest = slowest.max((began.elapsed(), input.len()));
-        if heard.insert(kind) && pool.len() < POOL && input.len() <= USUAL {
+        if heard.insert(kind) && pool.len() < POOL && input.len() <= usual {
             pool.push(input);
         }
     }
@@ -119,12 +120,12 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
     all
 }
 
-fn changed(target: &Target, pool: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
+fn changed(target: &Target, pool: &[Vec<u8>], usual: usize, dice: &mut Dice) -> Vec<u8> {
     let mut input = dice.one(pool).clone();
     for _ in 0..=dice.below(5) {
         change(&mut input, target, pool, dice);
     }
-    input.truncate(USUAL.max(pool.first().map_or(0, Vec::len)));
+    input.truncate(usual);
     input
 }
 
@@ -167,8 +168,8 @@ fn change(input: &mut Vec<u8>, target: &Target, pool: &[Vec<u8>], dice: &mut Dic
 }
 
 /// A changed input in which one piece stands very often.
-fn long(target: &Target, pool: &[Vec<u8>], dice: &mut Dice) -> Vec<u8> {
-    let mut input = changed(target, pool, dice);
+fn long(target: &Target, pool: &[Vec<u8>], usual: usize, dice: &mut Dice) -> Vec<u8> {
+    let mut input = changed(target, pool, usual, dice);
     let piece = match dice.below(3) {
         0 if !target.words.is_empty() => dice.one(target.words).as_bytes().to_vec(),
         1 => {

@@ -202,7 +202,7 @@ fn what_is_no_file_in_a_project_holds_nobody_up() {
         assert!(said["error"].is_object(), "{name}: {said}");
     }
     let listed = hands(&house, "file_list", json!({"path": "/projects/here/fs"}));
-    assert!(listed["entries"].as_array().unwrap().len() >= 6, "{listed}");
+    assert!(listed["entries"].as_array().unwrap().len() >= 2, "{listed}");
     let search = house.root().join("agents/charon/search_code/control/search.json");
     let said = called(&search, &json!({"query": "TODO"})).unwrap();
     assert!(said.contains("main.rs"), "{said}");

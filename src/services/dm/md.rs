@@ -109,7 +109,9 @@ pub fn patch_section(text: &str, patch: &str, create: bool) -> Result<String> {
             let whole = format!("{}{gap}{patch}", ended(text));
             match section_range(&whole, title) {
                 Some(_) => Ok(whole),
-                None => Err(Error::invalid("the text ends in a code block that is not closed: close it with ``` first")),
+                None => {
+                    Err(Error::invalid("the text ends in a code block that is not closed: close it with ``` first"))
+                }
             }
         }
         None => Err(Error::not_found(format!("there is no heading \"{title}\" to patch"))),

@@ -44,7 +44,10 @@ fn term(text: &str) -> Result<Term> {
     if let Some(rest) = text.strip_prefix('!') {
         // One is enough: a thousand of them would be a thousand terms in one another.
         if rest.trim_start().starts_with('!') {
-            return Err(Error::invalid(format!("\"{}\" is denied twice: write one ! or none", super::md::clip(text, 40))));
+            return Err(Error::invalid(format!(
+                "\"{}\" is denied twice: write one ! or none",
+                super::md::clip(text, 40)
+            )));
         }
         return Ok(Term::Not(Box::new(term(rest.trim())?)));
     }
@@ -201,7 +204,9 @@ mod tests {
         assert_eq!(found.0.len(), 5);
         assert_eq!(found.0[0], Term::Level("Rumor".into(), Order::AtLeast, 2));
         assert!(Condition::parse("if it rains").is_err());
-        assert!(Condition::parse(&format!("{}@lamp", "!".repeat(100_000))).unwrap_err().message.contains("denied twice"));
+        assert!(
+            Condition::parse(&format!("{}@lamp", "!".repeat(100_000))).unwrap_err().message.contains("denied twice")
+        );
         assert_eq!(Condition::parse("-").unwrap(), Condition::default());
     }
 
