@@ -10,6 +10,7 @@ mod tests;
 pub mod types;
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
@@ -39,8 +40,9 @@ impl Spec {
     /// The spec in `text`, or everything that is wrong with it.
     pub fn check(text: &str) -> Result<Spec, Vec<Fault>> {
         let (value, mut faults) = json::parse(text)?;
-        let schema = Spec::schema();
-        faults.extend(check::faults(&schema, &schema, &value));
+        // The same each time, and costly to make.
+        static SCHEMA: LazyLock<Value> = LazyLock::new(Spec::schema);
+        faults.extend(check::faults(&SCHEMA, &SCHEMA, &value));
         match serde_json::from_value::<Spec>(value) {
             Ok(spec) => {
                 faults.extend(sense::faults(&spec));

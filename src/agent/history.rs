@@ -46,8 +46,11 @@ struct State {
     recent: Vec<Entry>,
     seq: u64,
     total: Spent,
-    /// How long the file is.
+    /// How long the file is, and when its first entry was written.
     length: u64,
+    first_ms: Option<u64>,
+    /// When the last entry of the older file was written.
+    older_ms: Option<u64>,
 }
 
 impl History {
@@ -70,7 +73,10 @@ impl History {
                     state.take(entry);
                 }
             }
-            state.length = whole as u64;
+            match name == OLDER {
+                true => (state.older_ms, state.first_ms) = (state.last_ms(), None),
+                false => state.length = whole as u64,
+            }
         }
         Ok(History(Arc::new(Inner { place, log, state: Mutex::new(state) })))
     }
@@ -86,13 +92,34 @@ impl History {
         entry.total = state.total.plus(&entry.spent);
         let bytes = line(&entry);
         if state.length > LIMIT {
-            self.0.place.rename(FILE, OLDER)?;
-            state.length = 0;
+            self.turn_over(&mut state)?;
         }
         self.0.place.append(FILE, &bytes)?;
         state.length += bytes.len() as u64;
         self.0.log.append(&bytes);
         state.take(entry);
+        Ok(())
+    }
+
+    fn turn_over(&self, state: &mut State) -> Result<()> {
+        self.0.place.rename(FILE, OLDER)?;
+        self.0.log.turn_over();
+        (state.length, state.older_ms, state.first_ms) = (0, state.last_ms(), None);
+        Ok(())
+    }
+
+    /// Forgets turns from before a moment, by whole files: one that begins before it becomes the older one, and the
+    /// older one goes when all of it lies before. The last turn stays, since it knows what all have cost.
+    pub fn forget(&self, before_ms: u64) -> Result<()> {
+        let mut state = self.state();
+        if state.first_ms.is_some_and(|first| first < before_ms) {
+            self.turn_over(&mut state)?;
+        }
+        if state.first_ms.is_some() && state.older_ms.is_some_and(|last| last < before_ms) {
+            self.0.place.remove(OLDER)?;
+            self.0.log.forget_older();
+            state.older_ms = None;
+        }
         Ok(())
     }
 
@@ -127,8 +154,13 @@ impl History {
 }
 
 impl State {
+    fn last_ms(&self) -> Option<u64> {
+        self.recent.last().map(|entry| entry.ts_ms)
+    }
+
     fn take(&mut self, entry: Entry) {
         (self.seq, self.total) = (entry.seq, entry.total);
+        self.first_ms.get_or_insert(entry.ts_ms);
         self.recent.push(entry);
         if self.recent.len() > RECENT {
             self.recent.remove(0);
@@ -161,5 +193,32 @@ mod tests {
         assert_eq!((last.seq, last.total.rounds), (3, 6));
         assert_eq!(again.exchanges(), [("hi".to_owned(), "hello".to_owned()), ("hi".to_owned(), "bye".to_owned())]);
         assert!(again.has("job-2") && !again.has("job-9"));
+    }
+
+    #[test]
+    fn old_turns_are_forgotten_by_whole_files_and_the_costs_are_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Arc::new(Place::open(dir.path()).unwrap());
+        let at = |ts_ms: u64| Entry { ts_ms, ..entry(&format!("job-{ts_ms}"), Some("x")) };
+        let kept = |place: &Place| {
+            let lines = |name: &str| place.read_text(name).map_or(0, |text| text.lines().count());
+            (lines(OLDER), lines(FILE))
+        };
+        let history = History::open(place.clone()).unwrap();
+        for ts_ms in [10, 20] {
+            history.add(at(ts_ms)).unwrap();
+        }
+        history.forget(5).unwrap();
+        assert_eq!(kept(&place), (0, 2), "nothing is that old");
+        history.forget(15).unwrap();
+        assert_eq!(kept(&place), (2, 0), "a part is");
+        let history = History::open(place.clone()).unwrap();
+        history.forget(30).unwrap();
+        assert_eq!(kept(&place), (2, 0), "all of it is, but the last turn knows the costs");
+        history.add(at(40)).unwrap();
+        history.forget(30).unwrap();
+        assert_eq!(kept(&place), (0, 1));
+        let again = History::open(place).unwrap().last().unwrap();
+        assert_eq!((again.seq, again.total.rounds), (3, 6));
     }
 }

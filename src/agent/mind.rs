@@ -11,7 +11,7 @@ use super::transcript::{self, Transcript};
 use crate::error::{Code, Result};
 use crate::file_tools::tree::{Inside, Parked};
 use crate::model::{Model, Prices};
-use crate::place::Place;
+use crate::place::{Entry, Place};
 use crate::service::Office;
 use crate::vfs::Caller;
 
@@ -115,23 +115,38 @@ impl Mind {
         }
     }
 
-    /// Thinks the last thoughts again, and throws old transcripts away.
-    fn recollect(&self) -> Result<()> {
-        let turns = match self.place.list("turns") {
-            Err(error) if error.code == Code::NotFound => return Ok(()),
+    /// The transcripts, oldest first: ids of jobs are in order of time, and so are the names.
+    fn turns(&self) -> Result<Vec<Entry>> {
+        let mut turns = match self.place.list("turns") {
+            Err(error) if error.code == Code::NotFound => Vec::new(),
             turns => turns?,
         };
-        // Ids of jobs are in order of time, and so are the names.
-        let mut names: Vec<String> = turns.into_iter().map(|entry| format!("turns/{}", entry.name)).collect();
-        names.sort();
-        for old in &names[..names.len().saturating_sub(KEPT)] {
-            self.place.remove(old)?;
-        }
-        for name in &names[names.len().saturating_sub(REMEMBERED)..] {
-            if let Ok((records, _)) = transcript::read(&self.place.read(name)?) {
+        turns.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(turns)
+    }
+
+    /// Thinks the last thoughts again.
+    fn recollect(&self) -> Result<()> {
+        let turns = self.turns()?;
+        for turn in &turns[turns.len().saturating_sub(REMEMBERED)..] {
+            if let Ok((records, _)) = transcript::read(&self.place.read(&format!("turns/{}", turn.name))?) {
                 self.thoughts.restore(&records);
             }
         }
         Ok(())
+    }
+
+    /// Forgets turns that are over: transcripts beyond the newest, and all from before a moment.
+    pub fn tidy(&self, before_ms: u64) -> Result<()> {
+        let alive = self.office.book.shelf(&self.agent).alive();
+        let turns = self.turns()?;
+        let many = turns.len().saturating_sub(KEPT);
+        for (number, turn) in turns.iter().enumerate() {
+            let lives = alive.iter().any(|job| turn.name.strip_suffix(".ndjson") == Some(&job.id));
+            if !lives && (number < many || turn.modified_ms < before_ms) {
+                self.place.remove(&format!("turns/{}", turn.name))?;
+            }
+        }
+        self.history.forget(before_ms)
     }
 }

@@ -10,11 +10,16 @@ use super::{Failure, Outcome};
 use crate::error::Error;
 
 const READY: &str = "ready";
+/// A log that is longer when a daemon starts is put aside, in place of the one before.
+const LONGEST_LOG: u64 = 8 << 20;
 
 /// Starts the daemon and waits until its mount answers.
 pub fn start(mount: &Mount, state: &Path) -> Outcome {
     std::fs::create_dir_all(state)?;
     let log = log_file(state);
+    if std::fs::metadata(&log).is_ok_and(|it| it.len() > LONGEST_LOG) {
+        std::fs::rename(&log, log.with_extension("log.1"))?;
+    }
     let written = OpenOptions::new().create(true).append(true).open(&log)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("mount").arg(&mount.dir).arg("--child").arg("--state").arg(state);

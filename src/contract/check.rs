@@ -13,6 +13,8 @@ use super::nearest::{hint, nearest, shown};
 /// How many schemas a check may visit; recursive alternatives could otherwise take for ever.
 const PATIENCE: usize = 200_000;
 const DEPTH: usize = 200;
+/// Nobody reads more faults than these, and each unknown key is compared with all known ones.
+const FAULTS: usize = 100;
 
 /// One thing that is wrong, and where: `agents.charon.limits.rounds`, `paths[2]`; empty for the value itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +62,7 @@ struct Check<'a> {
 impl<'a> Check<'a> {
     fn value(&mut self, schema: &'a Value, value: &Value, path: &str, depth: usize, faults: &mut Vec<Fault>) {
         self.left = self.left.saturating_sub(1);
-        if self.left == 0 {
+        if self.left == 0 || faults.len() >= FAULTS {
             return;
         }
         if depth > DEPTH {
@@ -119,6 +121,9 @@ impl<'a> Check<'a> {
         let closed = schema.get("unevaluatedProperties") == Some(&Value::Bool(false));
         let mut meant = Vec::new();
         for (key, value) in object {
+            if faults.len() >= FAULTS {
+                return;
+            }
             let here = join(path, key);
             if let Some(names) = schema.get("propertyNames") {
                 let key = Value::String(key.clone());

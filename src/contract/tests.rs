@@ -369,6 +369,13 @@ fn a_contract_of_plain_data_is_as_strict() {
 }
 
 #[test]
+fn a_thousand_faults_are_not_all_told() {
+    let many: serde_json::Map<String, Value> = (0..50_000).map(|n| (format!("k{n}"), json!(1))).collect();
+    let refused = contract().check("search", &Value::Object(many)).unwrap_err().message;
+    assert!(refused.ends_with("; and 97 more"), "{refused}");
+}
+
+#[test]
 fn a_schema_without_end_is_given_up() {
     let endless = json!({"$defs": {"A": {"anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/A"}]}}});
     let faults = check::faults(&json!({"$ref": "#/$defs/A"}), &endless, &json!(1));

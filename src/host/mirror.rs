@@ -13,7 +13,7 @@ use bytes::Bytes;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::vfs::{Answer, Caller, Dir, File, Handle, Kind, Link, Node, Open, Stat};
 
 /// A directory below an open root.
@@ -132,7 +132,11 @@ impl Dir for Mirror {
     fn create(&self, _caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
         self.writable(name)?;
         let file = Mirrored(Mirror { path: self.path.join(name), ..self.clone() });
-        let handle = file.opened(how, OFlags::CREATE)?;
+        let handle = match file.opened(how, OFlags::CREATE | OFlags::EXCL) {
+            // Somebody was faster; or it is something that is not shown, which must not be opened for a new file.
+            Err(error) if error.code == Code::AlreadyExists => file.opened(how, OFlags::empty()),
+            opened => opened,
+        }?;
         Ok((Node::file(file), handle))
     }
 
@@ -150,11 +154,25 @@ impl Mirrored {
         if how.write {
             self.0.writable(&self.0.path.display().to_string())?;
         }
-        let mut flags = more | OFlags::NOFOLLOW | if how.write { OFlags::RDWR } else { OFlags::RDONLY };
+        // A pipe or a device is not even opened: that alone may block, or do something.
+        if !more.contains(OFlags::CREATE) && FileType::from_raw_mode(self.0.stat()?.st_mode) != FileType::RegularFile {
+            return Err(self.no_file());
+        }
+        let harmless = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let mut flags = more | harmless | if how.write { OFlags::RDWR } else { OFlags::RDONLY };
         flags |= if how.truncate { OFlags::TRUNC } else { OFlags::empty() };
         let mode = if more.contains(OFlags::CREATE) { Mode::from_raw_mode(0o644) } else { Mode::empty() };
         let file = std::fs::File::from(self.0.at(&self.0.path, flags, mode)?);
+        if !file.metadata()?.is_file() {
+            return Err(self.no_file());
+        }
         Ok(Box::new(Held { file, append: how.append, write: how.write }))
+    }
+}
+
+impl Mirrored {
+    fn no_file(&self) -> Error {
+        Error::forbidden(format!("`{}` is a pipe, a device or a socket, not a file", self.0.path.display()))
     }
 }
 
@@ -204,10 +222,7 @@ impl Handle for Held {
 
     fn write(&self, offset: u64, data: &[u8]) -> Answer<()> {
         if !self.write {
-            return Answer::refuse(Error::new(
-                crate::error::Code::Os(libc::EBADF),
-                "the file was not opened for writing",
-            ));
+            return Answer::refuse(Error::new(Code::Os(libc::EBADF), "the file was not opened for writing"));
         }
         let offset = if self.append { self.file.metadata().map_or(offset, |meta| meta.len()) } else { offset };
         match self.file.write_all_at(data, offset) {
@@ -279,7 +294,6 @@ impl Dir for Over {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Code;
 
     fn names(dir: &dyn Dir) -> String {
         dir.list().into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" ")

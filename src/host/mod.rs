@@ -13,7 +13,7 @@ mod pages;
 mod projects;
 mod roster;
 mod stand;
-mod tidy;
+pub mod tidy;
 mod watch;
 
 use std::path::{Path, PathBuf};

@@ -1,10 +1,10 @@
-//! Forgets what is over, now and then, as the mountspec says how much to keep.
+//! Forgets what is over, now and then, as the mountspec says how much to keep: jobs, events, the audit, turns.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::House;
-use crate::error::{Code, Result};
+use crate::error::{Code, Error, Result};
 use crate::store::{Forgotten, Keep};
 
 const NOW_AND_THEN: Duration = Duration::from_secs(600);
@@ -43,6 +43,11 @@ pub async fn tidy(house: &House) -> Result<Forgotten> {
     for agent in house.book.agents() {
         let shelf = house.book.shelf(&agent);
         gone.jobs.iter().filter(|id| shelf.get(id).is_some()).for_each(|id| shelf.remove(id));
+    }
+    for agent in house.roster.ids() {
+        let Ok(chat) = house.shared.crew.chat(&agent) else { continue };
+        let forgotten = tokio::task::spawn_blocking(move || chat.mind().tidy(keep.before_ms)).await;
+        forgotten.map_err(|error| Error::internal(error.to_string()))??;
     }
     Ok(gone)
 }

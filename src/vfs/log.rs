@@ -36,11 +36,19 @@ impl Log {
         state.now.extend_from_slice(bytes);
         state.modified = SystemTime::now();
         if state.now.len() > state.half {
-            let full = std::mem::take(&mut state.now);
-            state.gone += state.older.len() as u64;
-            state.before += full.len() as u64;
-            state.older = full;
+            state.turn_over();
         }
+    }
+
+    /// Makes what is shown the older part, as if it were full.
+    pub fn turn_over(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).turn_over();
+    }
+
+    /// Forgets the older part.
+    pub fn forget_older(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.gone += std::mem::take(&mut state.older).len() as u64;
     }
 
     pub fn line(&self, line: &str) {
@@ -67,6 +75,15 @@ impl Log {
     /// The older part as a file.
     pub fn older(&self) -> Older {
         Older(self.clone())
+    }
+}
+
+impl State {
+    fn turn_over(&mut self) {
+        let full = std::mem::take(&mut self.now);
+        self.gone += self.older.len() as u64;
+        self.before += full.len() as u64;
+        self.older = full;
     }
 }
 
@@ -138,5 +155,10 @@ mod tests {
         log.append(b"ij");
         assert_eq!(log.range(), (5, 10));
         assert_eq!(log.from(0, 3), (5, b"fgh".to_vec()));
+        log.turn_over();
+        log.append(b"k");
+        assert_eq!((log.range(), log.from(0, 9)), ((10, 11), (10, b"k".to_vec())));
+        log.forget_older();
+        assert_eq!(log.range(), (10, 11));
     }
 }

@@ -11,14 +11,24 @@ use acheron::spec::Spec;
 pub const AGENT: &str = "charon";
 const STATE: &str = "ACHERON_CRASH_STATE";
 
+/// The spec of the host on `place`, instead of the default one.
+pub fn write_spec(place: &Path, spec: &serde_json::Value) {
+    std::fs::write(place.join("spec.json"), spec.to_string()).unwrap();
+}
+
 /// Not a test of its own: the host, when this program was started for it.
 #[test]
 fn the_host_lives_here() {
     let Some(place) = std::env::var_os(STATE).map(PathBuf::from) else { return };
+    acheron::sandbox::use_program(env!("CARGO_BIN_EXE_acheron"));
+    let spec = match place.join("spec.json") {
+        file if file.exists() => Spec::load(&file).unwrap(),
+        _ => Spec::default(),
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let options = Options {
-            spec: Spec::default(),
+            spec,
             here: place.join("here"),
             state: place.join("state"),
             mountpoint: Some(place.join("mnt")),
@@ -69,6 +79,21 @@ impl Life {
     /// The directory of the agent.
     pub fn agent(&self) -> PathBuf {
         self.root.join("agents").join(AGENT)
+    }
+
+    /// The root of the mount.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends as a host ends that is asked to.
+    pub fn leave(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success(), "a host that was asked to end ends well");
     }
 
     /// `kill -9`, and the dead mount taken away.

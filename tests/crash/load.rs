@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
@@ -25,6 +25,8 @@ pub struct Acknowledged {
     texts: BTreeMap<String, Spoken>,
     jobs: BTreeSet<u64>,
     signals: BTreeSet<u64>,
+    /// The last signal that the reader of `next.json` has heard.
+    heard: Option<u64>,
     /// Numbers for jobs and signals, so that none is used in two lives.
     next: u64,
 }
@@ -59,6 +61,18 @@ impl Acknowledged {
         assert_eq!(once.len(), found.len(), "a signal happened twice");
         let lost: Vec<_> = self.signals.difference(&once).collect();
         assert!(lost.is_empty(), "signals were lost: {lost:?}");
+    }
+
+    /// One life's reader of `next.json` goes on where the one before was: in order, and no signal is passed over. What
+    /// it heard last may come again, since it may have died before it could say that it had.
+    fn listen(&mut self, heard: &[u64]) {
+        for n in heard {
+            let next = self.heard.map_or(0, |last| last + 1);
+            let passed = self.signals.range(next..(*n).max(next)).next();
+            assert_eq!(passed, None, "heard {n} after {:?}", self.heard);
+            self.heard = Some(*n);
+        }
+        assert!(heard.windows(2).all(|pair| pair[0] < pair[1]), "in one life nothing comes twice: {heard:?}");
     }
 
     /// Looks through the mount of the next life.
@@ -100,10 +114,13 @@ fn item_name(n: u64) -> String {
     format!("made-{n}")
 }
 
-/// The inode numbers of what is always there.
-pub fn numbers(agent: &Path) -> Vec<u64> {
-    let lasting = ["", "memory", "memory/items", "memory/control/create.json", "events/next.json"];
-    lasting.map(|path| fs::metadata(agent.join(path)).unwrap().ino()).into()
+/// The inode numbers of what lasts: what is always there, and the memories.
+pub fn numbers(agent: &Path) -> Vec<(String, u64)> {
+    let lasting =
+        ["", "memory", "memory/items", "memory/control/create.json", "events/next.json", "chat/control/input"];
+    let memories = (0..WRITERS).flat_map(|n| ["", "/content", "/meta.json"].map(|it| format!("memory/items/w{n}{it}")));
+    let all = lasting.iter().map(|path| (*path).to_owned()).chain(memories);
+    all.filter_map(|path| Some((path.clone(), fs::metadata(agent.join(path)).ok()?.ino()))).collect()
 }
 
 /// Works on a host until it is killed, at a moment that `seed` chooses.
@@ -122,6 +139,10 @@ pub fn until_killed(life: Life, mut known: Acknowledged, seed: u32) -> Acknowled
         let agent = agent.clone();
         move || start_jobs(&agent, first)
     });
+    let listener = thread::spawn({
+        let agent = agent.clone();
+        move || hear_signals(&agent)
+    });
     let signals = thread::spawn(move || send_signals(&agent, first));
     // the moment of death, not a wait for anything
     thread::sleep(Duration::from_millis(random.random_range(1..150)));
@@ -136,6 +157,7 @@ pub fn until_killed(life: Life, mut known: Acknowledged, seed: u32) -> Acknowled
     known.next = first + 1 + jobs.len().max(signals.len()) as u64;
     known.jobs.extend(jobs);
     known.signals.extend(signals);
+    known.listen(&listener.join().unwrap());
     known
 }
 
@@ -171,6 +193,36 @@ fn send_signals(agent: &Path, first: u64) -> Vec<u64> {
     let signal = agent.join("events/control/signal.json");
     let said = |n: u64| json!({"event_type": "user", "payload": {"n": n}}).to_string();
     (first..).take_while(|n| put(&signal, &said(*n)).is_ok()).collect()
+}
+
+/// Waits for signals by the shared `next.json`, armed in the first life alone, until the mount is gone.
+fn hear_signals(agent: &Path) -> Vec<u64> {
+    let next = agent.join("events/next.json");
+    let mut heard = Vec::new();
+    while let Ok(text) = fs::read(&next) {
+        let Ok(event) = serde_json::from_slice::<Value>(&text) else { break };
+        match event["signal"]["payload"]["n"].as_u64() {
+            Some(n) => heard.push(n),
+            None if event["configured"] == false => {
+                let wait = r#"{"paths":["/agents/self/events/sources/user.json"],"timeout_ms":1000}"#;
+                if put(&agent.join("events/control/wait.json"), wait).is_err() {
+                    break;
+                }
+            }
+            None => (), // nothing in time
+        }
+    }
+    heard
+}
+
+/// Waits until `so` is true.
+#[track_caller]
+pub fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what}: not after a minute");
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Writes and closes; the answer to `close` counts.

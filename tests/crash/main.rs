@@ -1,14 +1,22 @@
-//! Nothing acknowledged is lost: a host is killed again and again under load, and asked what it still knows.
+//! What the host survives: it is killed again and again under load, and asked what it still knows; its disks fail.
 //!
 //! The host runs in a child process, which is this same program (see `life`); the load comes through the mount.
 
+mod disks;
+mod game;
+mod lasting;
 mod life;
 mod load;
+mod mixed;
+mod soak;
 mod trace;
+mod turns;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use acheron::store::{self, Store, events, jobs};
+use lasting::Lasting;
 use life::Life;
 use load::Acknowledged;
 
@@ -21,12 +29,15 @@ fn lives() -> u32 {
 fn nothing_acknowledged_is_lost_and_nothing_happens_twice() {
     let place = tempfile::tempdir().unwrap();
     let mut known = Acknowledged::default();
-    let mut numbers = None;
+    let mut numbers = BTreeMap::new();
+    let mut lasting = Lasting::prepare(place.path());
     for n in 0..lives() {
         let life = Life::begin(place.path(), &[]);
         known.check_through(&life.agent());
-        let seen = load::numbers(&life.agent());
-        assert_eq!(*numbers.get_or_insert(seen.clone()), seen, "inode numbers of lasting things stay");
+        for (path, number) in load::numbers(&life.agent()) {
+            assert_eq!(*numbers.entry(path.clone()).or_insert(number), number, "the inode number of {path} stays");
+        }
+        lasting.check_and_change(life.root(), n);
         known = load::until_killed(life, known, n);
         check_database(&place.path().join("state"), &known);
     }

@@ -151,3 +151,27 @@ fn an_agent_is_a_directory_as_soon_as_it_was_created() {
     );
     assert!(!house.state().join("agents/ada").exists());
 }
+
+#[test]
+fn turns_that_are_over_for_long_are_forgotten_and_one_that_runs_is_not() {
+    let wait = call("file_read", json!({"path": "/agents/self/events/sources/user/go.json"}));
+    let house = scripted(&[reply("one"), wait, reply("two")]);
+    house.check(
+        "cd agents/self/chat; echo 1 > control/input; cat latest.txt; echo 2 > control/input",
+        expect![["one\n"]],
+    );
+    let turns = house.state().join("agents/charon/turns");
+    let kept = || std::fs::read_dir(&turns).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    crate::common::until("the second turn is written down", || kept().len() == 2);
+    for turn in kept() {
+        let file = std::fs::File::options().append(true).open(turn).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1)).unwrap();
+    }
+    // as it is done now and then
+    house.inside(async |host| acheron::host::tidy::tidy(&host.house).await).unwrap();
+    assert_eq!(kept().len(), 1);
+    house.check(
+        r#"cd agents/self; echo '{"event_type":"user","parameter":"go"}' > events/control/signal.json; cat chat/latest.txt"#,
+        expect![["two\n"]],
+    );
+}

@@ -66,7 +66,7 @@ fn a_move_is_a_write_and_its_outcome_a_read() {
 
 #[test]
 fn the_committed_script_resolves_every_quest_through_the_mount() {
-    let script = include_str!("../corpus/dm/brinewick.play");
+    let script = include_str!("../corpus/dm_input/brinewick.play");
     let moves: String = script
         .lines()
         .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))

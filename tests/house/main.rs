@@ -17,6 +17,7 @@ mod library;
 mod manual;
 mod memory;
 mod mind;
+mod neighbours;
 mod newcomer;
 mod phases;
 mod posix;

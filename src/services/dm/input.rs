@@ -161,6 +161,10 @@ pub fn parse(text: &str, extra: &[Extra]) -> Result<Input, Refusal> {
     if text.is_empty() {
         return Err(Refusal::new("the input is empty"));
     }
+    // Before anything is looked for in it: who sends a book must not keep the table waiting.
+    if text.len() > 8 * LONGEST {
+        return Err(Refusal::new(format!("the input is longer than {} bytes", 8 * LONGEST)));
+    }
     if let Some(inner) = wrapped(text, &[('<', '>'), ('＜', '＞')])
         && !inner.0.trim().eq_ignore_ascii_case("ooc")
     {

@@ -106,7 +106,13 @@ pub fn patch_section(text: &str, patch: &str, create: bool) -> Result<String> {
         }
         None if create => {
             let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
-            Ok(format!("{}{gap}{patch}", ended(text)))
+            let whole = format!("{}{gap}{patch}", ended(text));
+            match section_range(&whole, title) {
+                Some(_) => Ok(whole),
+                None => {
+                    Err(Error::invalid("the text ends in a code block that is not closed: close it with ``` first"))
+                }
+            }
         }
         None => Err(Error::not_found(format!("there is no heading \"{title}\" to patch"))),
     }
@@ -210,6 +216,8 @@ mod tests {
         assert_eq!(patched, "# Panel\n\n## Clocks\n\n- none\n\n## Notes\n- a: b\n");
         assert!(patch_section(PAGE, "## Weather\nfog", false).unwrap_err().message.contains("no heading"));
         assert!(patch_section(PAGE, "## Weather\nfog", true).unwrap().ends_with("## Weather\nfog\n"));
+        let open = format!("{PAGE}```\n");
+        assert!(patch_section(&open, "## Weather\nfog", true).unwrap_err().message.contains("not closed"));
         assert!(
             patch_section(PAGE, "## Clocks\nx\n## Notes\ny", false).unwrap_err().message.contains("second section")
         );

@@ -42,6 +42,13 @@ impl Condition {
 
 fn term(text: &str) -> Result<Term> {
     if let Some(rest) = text.strip_prefix('!') {
+        // One is enough: a thousand of them would be a thousand terms in one another.
+        if rest.trim_start().starts_with('!') {
+            return Err(Error::invalid(format!(
+                "\"{}\" is denied twice: write one ! or none",
+                super::md::clip(text, 40)
+            )));
+        }
         return Ok(Term::Not(Box::new(term(rest.trim())?)));
     }
     let words: Vec<&str> = text.split_whitespace().collect();
@@ -146,7 +153,7 @@ fn effect(text: &str) -> Result<Effect> {
 fn step(text: &str) -> Result<(String, i64)> {
     let at = text.find(['+', '-']).ok_or_else(|| Error::invalid(format!("\"{text}\" says neither + nor -")))?;
     let by: i64 = text[at..].parse().map_err(|_| Error::invalid(format!("\"{text}\" changes by no number")))?;
-    if by.abs() > 1000 {
+    if !(-1000..=1000).contains(&by) {
         return Err(Error::invalid(format!("\"{text}\" changes by too much")));
     }
     Ok((word(&text[..at])?, by))
@@ -188,6 +195,7 @@ mod tests {
         assert!(effects("Heat+1").unwrap_err().message.contains("needs a reason"));
         assert!(effects("Heat+x (why)").is_err());
         assert!(effects("burn @Everything").is_err());
+        assert!(effects("Heat-9223372036854775808 (why)").unwrap_err().message.contains("too much"));
     }
 
     #[test]
@@ -196,6 +204,9 @@ mod tests {
         assert_eq!(found.0.len(), 5);
         assert_eq!(found.0[0], Term::Level("Rumor".into(), Order::AtLeast, 2));
         assert!(Condition::parse("if it rains").is_err());
+        assert!(
+            Condition::parse(&format!("{}@lamp", "!".repeat(100_000))).unwrap_err().message.contains("denied twice")
+        );
         assert_eq!(Condition::parse("-").unwrap(), Condition::default());
     }
 

@@ -2,7 +2,7 @@
 //!
 //! The host has checked the arguments before it is started; the result is checked before anyone sees it.
 
-mod answer;
+pub mod answer;
 mod stderr;
 
 use std::path::{Path, PathBuf};

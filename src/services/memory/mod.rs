@@ -12,7 +12,7 @@ mod desk;
 mod evict;
 mod files;
 mod narrator;
-mod path;
+pub mod path;
 mod rows;
 mod search;
 mod service;
@@ -22,7 +22,7 @@ mod shelf;
 mod snippet;
 #[cfg(test)]
 mod tests;
-mod words;
+pub mod words;
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::command::{Asked, Diagnostic};
-use super::scan::{Patience, bounded, thoughts, within};
+use super::scan::{Patience, bounded, joined, thoughts, within};
 
 /// The most candidates that are tried in one reply.
 const MOST_CANDIDATES: usize = 64;
@@ -31,6 +31,7 @@ pub fn find(reply: &str, commands: &[Asked]) -> Search {
     let text = bounded(reply);
     let mut skip = thoughts(text);
     skip.extend(commands.iter().map(|asked| asked.span.clone()));
+    let skip = joined(skip);
     if is_list(text, &skip) {
         return Search::default();
     }
@@ -171,7 +172,7 @@ mod tests {
     /// Every reply of the corpus, cut at every place and with every byte once spoilt.
     #[test]
     fn the_corpus_is_read_however_it_is_damaged() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/phases");
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/phase_payload");
         let mut count = 0;
         for file in std::fs::read_dir(folder).unwrap() {
             let bytes = std::fs::read(file.unwrap().path()).unwrap();

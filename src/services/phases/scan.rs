@@ -111,24 +111,40 @@ impl Patience {
 
 /// The parts of a reply that are thought, not said: `<think>…</think>`, and a think block that never ends.
 pub fn thoughts(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut from = 0;
-    while let Some(open) = ["<think>", "<thinking>"].iter().filter_map(|tag| text[from..].find(tag)).min() {
-        let open = from + open;
-        let closed = ["</think>", "</thinking>"]
-            .iter()
-            .filter_map(|tag| text[open..].find(tag).map(|at| open + at + tag.len()))
-            .min();
-        let end = closed.unwrap_or(text.len());
-        found.push(open..end);
-        from = end;
+    let (mut found, mut open) = (Vec::new(), None);
+    for (at, _) in text.match_indices('<') {
+        let rest = &text[at..];
+        match open {
+            None if ["<think>", "<thinking>"].iter().any(|tag| rest.starts_with(tag)) => open = Some(at),
+            None => {}
+            Some(begin) => {
+                if let Some(tag) = ["</think>", "</thinking>"].iter().find(|tag| rest.starts_with(**tag)) {
+                    found.push(begin..at + tag.len());
+                    open = None;
+                }
+            }
+        }
     }
+    found.extend(open.map(|begin| begin..text.len()));
     found
 }
 
-/// The range in `spans` that holds `at`, if any.
+/// The same stretches of text in order, those that overlap made one.
+pub fn joined(mut spans: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    spans.sort_by_key(|span| span.start);
+    let mut all: Vec<Range<usize>> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match all.last_mut() {
+            Some(last) if span.start < last.end => last.end = last.end.max(span.end),
+            _ => all.push(span),
+        }
+    }
+    all
+}
+
+/// The range that holds `at`, if any; the ranges are in order and apart.
 pub fn within(spans: &[Range<usize>], at: usize) -> Option<&Range<usize>> {
-    spans.iter().find(|span| span.contains(&at))
+    spans.get(spans.partition_point(|span| span.end <= at)).filter(|span| span.start <= at)
 }
 
 /// The beginning of a text, as much as is looked into, cut between characters.
@@ -169,6 +185,15 @@ mod tests {
             ("</think>{}", vec![]),
         ] {
             assert_eq!(thoughts(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn stretches_that_overlap_become_one() {
+        let all = joined(vec![40..50, 0..30, 12..25, 28..35, 50..51]);
+        assert_eq!(all, [0..35, 40..50, 50..51]);
+        for (at, expected) in [(0, Some(0)), (34, Some(0)), (35, None), (49, Some(1)), (50, Some(2)), (51, None)] {
+            assert_eq!(within(&all, at), expected.map(|number: usize| &all[number]), "{at}");
         }
     }
 

@@ -74,7 +74,9 @@ impl Template {
         let mut fields = Vec::new();
         // The raw text gives the places, the dedented one the pieces: both have the same placeholders in the same order.
         scan(raw, dialect, &mut fields)?;
-        let source = dedent(raw).trim().to_owned();
+        // A mark that an editor left behind white space goes too, or the text would change by being read again.
+        let dedented = dedent(raw);
+        let source = dedented.trim_end().trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}').to_owned();
         let pieces = scan(&source, dialect, &mut Vec::new())?;
         Ok(Template { source, pieces, fields })
     }
@@ -160,7 +162,7 @@ fn scan_plain(text: &str, fields: &mut Vec<Field>) -> Result<Vec<Piece>, Malform
             return Err(Malformed { line, column, message });
         }
         push_text(&mut pieces, &mut literal);
-        pieces.push(Piece::Field { name: name.to_owned(), indent: indent_of(text, dollar) });
+        pieces.push(Piece::Field { name: name.to_owned(), indent: indent_of(text, spots.begin, dollar) });
         fields.push(Field { name: name.to_owned(), line, column });
         rest = dollar + 1 + length;
     }
@@ -175,11 +177,15 @@ fn scan_recall(text: &str, fields: &mut Vec<Field>) -> Result<Vec<Piece>, Malfor
     let mut block: Option<((usize, usize), Vec<Piece>)> = None;
     let mut spots = Spots::new(text);
     let mut rest = 0;
+    // Where each marker stands next; looked for anew only when it was passed, so that the text is read once.
+    let mut markers = [OPEN, CLOSE, ROOT].map(|marker| (text.find(marker), marker));
     loop {
-        let next = [OPEN, CLOSE, ROOT]
-            .into_iter()
-            .filter_map(|marker| text[rest..].find(marker).map(|at| (rest + at, marker)))
-            .min();
+        for (next, marker) in &mut markers {
+            if next.is_some_and(|at| at < rest) {
+                *next = text[rest..].find(*marker).map(|at| rest + at);
+            }
+        }
+        let next = markers.iter().filter_map(|(at, marker)| Some(((*at)?, *marker))).min();
         let (at, marker) = next.unwrap_or((text.len(), ""));
         push_text(&mut outer, &mut text[rest..at].to_owned());
         let (line, column) = spots.of(at);
@@ -222,27 +228,34 @@ fn identifier(text: &str) -> &str {
     &text[..length]
 }
 
-fn indent_of(text: &str, at: usize) -> String {
-    let line = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-    text[line..at].chars().take_while(|c| matches!(c, ' ' | '\t')).collect()
+/// Deeper than this nothing hangs: each placeholder of a line keeps the white space that begins it.
+const DEEPEST: usize = 256;
+
+fn indent_of(text: &str, line: usize, at: usize) -> String {
+    text[line..at].chars().take_while(|c| matches!(c, ' ' | '\t')).take(DEEPEST).collect()
 }
 
 /// Lines and columns of rising offsets, in one pass.
 struct Spots<'a> {
     text: &'a str,
     at: usize,
+    /// Where the line begins.
+    begin: usize,
     line: usize,
     column: usize,
 }
 
 impl<'a> Spots<'a> {
     fn new(text: &'a str) -> Self {
-        Spots { text, at: 0, line: 1, column: 1 }
+        Spots { text, at: 0, begin: 0, line: 1, column: 1 }
     }
 
     fn of(&mut self, offset: usize) -> (usize, usize) {
-        for c in self.text[self.at..offset].chars() {
+        for (at, c) in self.text[self.at..offset].char_indices() {
             (self.line, self.column) = if c == '\n' { (self.line + 1, 1) } else { (self.line, self.column + 1) };
+            if c == '\n' {
+                self.begin = self.at + at + 1;
+            }
         }
         self.at = offset;
         (self.line, self.column)

@@ -5,22 +5,22 @@
 //! `watch` keeps it current, `talks` are the conversations, `speak` the model, `desk` brings them together, and `service`
 //! and `files` show it.
 
-mod block;
-mod code;
+pub mod block;
+pub mod code;
 mod desk;
 mod files;
 mod graph;
 mod index;
-mod links;
+pub mod links;
 mod message;
-mod page;
+pub mod page;
 mod resolve;
 mod search;
 mod service;
 #[cfg(test)]
 mod sessions;
 mod speak;
-mod tag;
+pub mod tag;
 mod talk_files;
 mod talks;
 mod turn;

@@ -7,7 +7,7 @@ mod command;
 mod files;
 mod pty;
 mod run;
-mod sentinel;
+pub mod sentinel;
 mod service;
 mod session;
 mod shells;

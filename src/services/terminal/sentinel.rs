@@ -10,6 +10,9 @@ const MARK: u8 = 0x1E;
 /// Terminals take lines of at most 4096 bytes unless the shell reads them raw.
 const LINE: usize = 1000;
 
+/// More than any exit code has digits, and the mark after it.
+const CODE: usize = 8;
+
 /// What to type into the shell. `token` must be new each time and made of letters and digits.
 pub fn script(token: &str, command: &str) -> String {
     let mut typed = String::from(" __acheron=''\n");
@@ -98,7 +101,7 @@ impl Listener {
         let held = self.heard.iter().rposition(|byte| *byte == MARK).filter(|at| {
             let tail = &self.heard[*at..];
             let length = tail.len().min(self.end.len());
-            tail[..length] == self.end[..length] && tail.len() < self.end.len() + 8
+            tail[..length] == self.end[..length] && tail.len() < self.end.len() + CODE
         });
         let output = self.heard.drain(..held.unwrap_or(self.heard.len())).collect();
         Heard { output, ended: None }
@@ -106,10 +109,17 @@ impl Listener {
 
     /// Where the end mark stands, and the code in it.
     fn closing(&self) -> Option<(usize, i32)> {
-        let at = find(&self.heard, &self.end)?;
-        let digits = &self.heard[at + self.end.len()..];
-        let stop = digits.iter().position(|byte| *byte == MARK)?;
-        Some((at, std::str::from_utf8(&digits[..stop]).ok()?.parse().ok()?))
+        let mut from = 0;
+        while let Some(at) = find(&self.heard[from..], &self.end).map(|at| from + at) {
+            let digits = &self.heard[at + self.end.len()..];
+            let stop = digits.iter().take(CODE).position(|byte| *byte == MARK);
+            if let Some(code) = stop.and_then(|stop| std::str::from_utf8(&digits[..stop]).ok()?.parse().ok()) {
+                return Some((at, code));
+            }
+            // Somebody printed half a mark: the real one may follow.
+            from = at + 1;
+        }
+        None
     }
 }
 
@@ -149,6 +159,13 @@ mod tests {
     #[test]
     fn a_command_that_the_shell_could_not_read_ends_as_well() {
         assert_eq!(heard("t1", &[b"sh: syntax error\n\x1et1>2\x1e"]), (String::new(), Some(2)));
+    }
+
+    #[test]
+    fn a_false_mark_hides_no_true_one() {
+        let said = b"\x1et1<\x1eout\x1et1>x\x1e\x1et1>99999999999\x1e\x1et1>1\x1e";
+        let output = "out\u{1e}t1>x\u{1e}\u{1e}t1>99999999999\u{1e}";
+        assert_eq!(heard("t1", &[said]), (output.into(), Some(1)));
     }
 
     #[test]

@@ -88,6 +88,12 @@ fn row_21_a_summary_has_at_most_twenty_characters() {
 }
 
 #[test]
+fn a_book_is_refused_before_it_is_read() {
+    let book = format!("[ACT]{}", "[".repeat(1 << 20));
+    assert_eq!(parse(&book, &[]).unwrap_err().sentence, "the input is longer than 16000 bytes");
+}
+
+#[test]
 fn a_refusal_names_the_headers_and_one_example() {
     let block = parse("look at the gate", &[]).unwrap_err().render();
     expect_test::expect![[r#"

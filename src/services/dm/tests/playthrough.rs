@@ -2,7 +2,7 @@
 
 use super::Game;
 
-const SCRIPT: &str = include_str!("../../../../tests/corpus/dm/brinewick.play");
+const SCRIPT: &str = include_str!("../../../../tests/corpus/dm_input/brinewick.play");
 
 /// The inputs of a script: lines that are neither empty nor a comment.
 fn inputs(script: &str) -> impl Iterator<Item = &str> {

@@ -9,6 +9,8 @@ use super::strict_json;
 
 /// How many places of a text are tried; a bound on the work that a hostile reply can cause.
 const PLACES: usize = 256;
+/// How many bytes may be read to try them, all together.
+const READ: usize = 64 << 20;
 
 #[derive(Debug, PartialEq)]
 pub(super) struct Candidate {
@@ -19,7 +21,10 @@ pub(super) struct Candidate {
 
 pub(super) fn of(reply: &str) -> Vec<Candidate> {
     let thoughts = thoughts(reply);
-    let thought = |at: usize| thoughts.iter().find(|range| range.contains(&at));
+    let thought = |at: usize| {
+        let after = thoughts.partition_point(|range| range.end <= at);
+        thoughts.get(after).filter(|range| range.start <= at)
+    };
     let mut all = Vec::new();
     let mut fences: Vec<Fence> = fences(reply).into_iter().filter(|fence| thought(fence.start).is_none()).collect();
     fences.sort_by_key(|fence| !fence.labelled);
@@ -44,7 +49,8 @@ pub(super) fn of(reply: &str) -> Vec<Candidate> {
 fn scan<'a>(reply: &str, thought: &dyn Fn(usize) -> Option<&'a Range<usize>>) -> Vec<Candidate> {
     let mut found = Vec::new();
     let mut at = 0;
-    for _ in 0..PLACES {
+    // Each place may be read to the end of the reply in vain.
+    for _ in 0..PLACES.min(READ / reply.len().max(1)) {
         let Some(next) = reply[at..].find(['{', '[']).map(|offset| at + offset) else { break };
         if let Some(range) = thought(next) {
             at = range.end;

@@ -154,4 +154,6 @@ fn a_hostile_reply_costs_a_bounded_amount_of_work() {
     assert!(output.parse(&"{\"a\":\"".repeat(100_000)).is_err());
     assert!(output.parse(&"[".repeat(1_000_000)).is_err());
     assert!(output.parse(&" ".repeat(REPLY_BYTES + 1)).is_err());
+    assert!(output.parse(&"<think></think>\n```\n```\n".repeat(40_000)).is_err());
+    assert!(output.parse(&"{\"a\":[1,".repeat(400_000)).is_err());
 }

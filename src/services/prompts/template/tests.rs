@@ -129,6 +129,22 @@ fn an_unbalanced_marker_is_refused_with_its_line() {
     }
 }
 
+#[test]
+fn what_was_read_is_read_again_as_the_same() {
+    for text in [" \u{feff} Dear $name", "\u{feff}\u{feff}\n  a\n  b", "\ta\n\tb\n"] {
+        let once = Template::parse(text, Dialect::Plain).unwrap();
+        let again = Template::parse(once.source(), Dialect::Plain).unwrap();
+        assert_eq!(again.source(), once.source(), "{text:?}");
+    }
+}
+
+#[test]
+fn a_hostile_text_costs_no_more_than_its_length() {
+    let wide = format!("x\n{}{}", " ".repeat(100_000), "$a".repeat(100_000));
+    assert_eq!(Template::parse(&wide, Dialect::Plain).unwrap().fields().len(), 100_000);
+    assert_eq!(Template::parse(&ROOT.repeat(50_000), Dialect::Recall).unwrap().fields().len(), 50_000);
+}
+
 proptest! {
     #[test]
     fn no_text_makes_the_parser_panic(text in "[$a-z{}_ \\t\\n\\r\u{e9}0-9]{0,80}", wild in ".{0,80}") {
