@@ -9,6 +9,7 @@ pub mod error;
 pub mod events;
 pub mod file_tools;
 pub mod fuse;
+pub mod ground;
 pub mod host;
 pub mod http;
 pub mod jobs;

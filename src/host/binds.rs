@@ -1,7 +1,7 @@
 //! Directories of this machine under `projects/<id>/fs`, as the kernel's own mounts over ours.
 //!
-//! Native speed, and every operation is the real one. Only root may do it; elsewhere the places stay empty directories and
-//! `doctor` says so. They go with the mount that they stand on: whoever detaches that detaches them.
+//! Native speed, and every operation is the real one. Only root may do it; elsewhere they are mirrored, and `doctor` says
+//! so. They go with the mount that they stand on: whoever detaches that detaches them.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -20,12 +20,16 @@ pub struct Place {
     pub path: PathBuf,
     pub source: PathBuf,
     pub read_only: bool,
+    /// Not by the kernel, though it could.
+    pub mirror: bool,
 }
 
 /// Every bind of the spec, what lies deeper last.
 pub fn places(spec: &Spec, here: &Path) -> Vec<Place> {
     let mut places = Vec::new();
     for (id, project) in &spec.projects {
+        // As a whole: what the kernel binds hides what lies below it.
+        let mirror = project.mirrored();
         for (at, bind) in &project.binds {
             let below = at.trim_start_matches('/');
             let path = Path::new("projects").join(id).join("fs").join(below).components().collect();
@@ -33,6 +37,7 @@ pub fn places(spec: &Spec, here: &Path) -> Vec<Place> {
                 path,
                 source: here.join(&bind.path).components().collect(),
                 read_only: bind.read_only,
+                mirror,
             });
         }
     }
@@ -45,10 +50,24 @@ pub fn may_mount() -> bool {
     caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_SYS_ADMIN).unwrap_or(false)
 }
 
+/// Whether a place of the spec is mirrored through the mount.
+pub fn mirrors(places: &[Place]) -> bool {
+    places.iter().any(|place| place.mirror || !may_mount())
+}
+
+/// Refuses a directory that is the mount itself or lies in it: whoever shows that would wait for himself.
+pub fn outside(source: &Path, mountpoint: &Path) -> Result<PathBuf> {
+    let real = source.canonicalize().map_err(|err| Error::unavailable(format!("{}: {err}", source.display())))?;
+    match real.starts_with(mountpoint.canonicalize().as_deref().unwrap_or(mountpoint)) {
+        true => Err(Error::unavailable(format!("{}: it lies in the mount itself", source.display()))),
+        false => Ok(real),
+    }
+}
+
 /// Mounts every place over the tree. A place that cannot be is told of, and the others are made nevertheless.
 pub fn make(mount: &Mount, places: &[Place]) -> Vec<(Place, Error)> {
     let mut failed = Vec::new();
-    for place in places {
+    for place in places.iter().filter(|place| !place.mirror) {
         mount.protect(&format!("/{}", place.path.display()));
         if let Err(error) = one(mount.mountpoint(), place) {
             failed.push((place.clone(), error));
@@ -58,10 +77,7 @@ pub fn make(mount: &Mount, places: &[Place]) -> Vec<(Place, Error)> {
 }
 
 fn one(mountpoint: &Path, place: &Place) -> Result<()> {
-    let source = place.source.canonicalize().map_err(|err| told(place, &err.to_string()))?;
-    if source.starts_with(mountpoint) {
-        return Err(told(place, "it lies in the mount itself"));
-    }
+    let source = outside(&place.source, mountpoint)?;
     let io = |err: rustix::io::Errno| told(place, &std::io::Error::from(err).to_string());
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let source = rustix::fs::open(&source, directory, Mode::empty()).map_err(io)?;

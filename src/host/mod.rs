@@ -124,17 +124,18 @@ impl Host {
     /// Mounts the tree.
     pub fn mount(&mut self, mountpoint: &Path) -> Result<Arc<Mount>> {
         let census = Arc::new(Census);
-        let mount = fuse::mount(self.tree.clone(), census, mountpoint, tokio::runtime::Handle::current())?;
+        let places = binds::places(&self.house.spec, &self.house.here);
+        let attach = if binds::mirrors(&places) { fuse::mount_mirroring } else { fuse::mount };
+        let mount = attach(self.tree.clone(), census, mountpoint, tokio::runtime::Handle::current())?;
         let mount = Arc::new(mount);
         self.house.gate.mounted(mount.clone());
         self.mount = Some(mount.clone());
-        let places = binds::places(&self.house.spec, &self.house.here);
         if binds::may_mount() {
             for (_, error) in binds::make(&mount, &places) {
                 tracing::warn!(%error, "shown through the mount instead");
             }
         }
-        self.watching = Some(watch::watch(&places, &tell(&self.house)));
+        self.watching = Some(watch::watch(&places, &tell(&self.house), &stale(&mount)));
         Ok(mount)
     }
 
@@ -193,6 +194,18 @@ fn tell(house: &Arc<House>) -> watch::Tell {
             {
                 diary.changed(path, what.clone());
             }
+        }
+    })
+}
+
+/// Tells the kernel what it may have kept of a file that was changed.
+fn stale(mount: &Arc<Mount>) -> watch::Stale {
+    let mount = Arc::downgrade(mount);
+    Arc::new(move |changed: watch::Changed<'_>| {
+        let Some(mount) = mount.upgrade() else { return };
+        match changed {
+            watch::Changed::File(file) => mount.changed(file),
+            watch::Changed::Everything(directory) => mount.all_changed(directory),
         }
     })
 }

@@ -1,43 +1,46 @@
 //! `projects/`: directories of this machine, by name.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
 
-use super::House;
 use super::mirror::{Mirror, Over};
+use super::{House, binds};
 use crate::spec::Project;
 use crate::vfs::{Listing, Node, pretty, text};
 
 pub fn directory(house: &Arc<House>) -> Listing {
     let listing = Listing::default();
     for (id, project) in &house.spec.projects {
-        listing.put(id, Node::dir(one(&house.here, id, project)));
+        listing.put(id, Node::dir(one(house, id, project)));
     }
     listing
 }
 
-fn one(here: &Path, id: &str, project: &Project) -> Listing {
+fn one(house: &House, id: &str, project: &Project) -> Listing {
+    let how = if project.mirrored() || !binds::may_mount() { "mirror" } else { "kernel" };
     let binds: Vec<_> = project
         .binds
         .iter()
-        .map(|(at, bind)| json!({ "bind_path": at, "target_path": bind.path, "read_only": bind.read_only }))
+        .map(|(at, bind)| {
+            json!({ "bind_path": at, "target_path": bind.path, "read_only": bind.read_only, "shown_by": how })
+        })
         .collect();
     let readme = format!("# {id}\n\n{}\n\n`meta.json` tells which directories it binds.\n", project.about);
     Listing::default()
         .file("README.md", text(readme))
         .file("meta.json", text(pretty(&json!({ "project_id": id, "about": project.about, "binds": binds }))))
-        .with("fs", fs(here, project))
+        .with("fs", fs(house, project))
 }
 
 /// `fs`: the directories themselves. One that cannot be opened is told of and stays empty.
-fn fs(here: &Path, project: &Project) -> Node {
+fn fs(house: &House, project: &Project) -> Node {
     let mut base = None;
     let places = Listing::default();
     for (at, bind) in &project.binds {
-        let source = here.join(&bind.path);
-        let mirror = match Mirror::open(&source, bind.read_only) {
+        let source = house.here.join(&bind.path);
+        let source = house.mountpoint.as_ref().map_or(Ok(source.clone()), |at| binds::outside(&source, at));
+        let mirror = match source.and_then(|source| Mirror::open(&source, bind.read_only)) {
             Ok(mirror) => mirror,
             Err(error) => {
                 tracing::warn!(%error, "a directory of a project cannot be shown");
@@ -51,7 +54,7 @@ fn fs(here: &Path, project: &Project) -> Node {
     }
     match base {
         Some(base) if places.names().is_empty() => Node::dir(base),
-        Some(base) => Node::dir(Over { base, places }),
+        Some(base) => Node::dir(Over { base, places: Arc::new(places) }),
         None => Node::dir(places),
     }
 }

@@ -26,16 +26,26 @@ const MANY: usize = 200;
 /// Hears of a change: the project, the path of the tree, and what happened.
 pub type Tell = Arc<dyn Fn(&str, &str, serde_json::Value) + Send + Sync>;
 
+/// What changed on the disk, by its path there.
+pub enum Changed<'a> {
+    File(&'a Path),
+    /// More below the directory than anybody counted.
+    Everything(&'a Path),
+}
+
+/// Hears of what changed before anybody is told.
+pub type Stale = Arc<dyn Fn(Changed<'_>) + Send + Sync>;
+
 /// Watches as long as it is held.
 pub struct Watching {
     _watchers: Vec<Arc<std::sync::Mutex<RecommendedWatcher>>>,
 }
 
 /// Watches every place. One that cannot be watched is told of in the log.
-pub fn watch(places: &[Place], tell: &Tell) -> Watching {
+pub fn watch(places: &[Place], tell: &Tell, stale: &Stale) -> Watching {
     let mut watchers = Vec::new();
     for place in places {
-        match one(place, tell.clone()) {
+        match one(place, tell.clone(), stale.clone()) {
             Ok(watcher) => watchers.push(watcher),
             Err(error) => tracing::warn!(%error, source = %place.source.display(), "changes are not noticed"),
         }
@@ -43,7 +53,7 @@ pub fn watch(places: &[Place], tell: &Tell) -> Watching {
     Watching { _watchers: watchers }
 }
 
-fn one(place: &Place, tell: Tell) -> Result<Arc<std::sync::Mutex<RecommendedWatcher>>> {
+fn one(place: &Place, tell: Tell, stale: Stale) -> Result<Arc<std::sync::Mutex<RecommendedWatcher>>> {
     let root = place.source.canonicalize()?;
     let device = root.metadata()?.dev();
     let (said, heard) = mpsc::channel::<Event>();
@@ -73,6 +83,7 @@ fn one(place: &Place, tell: Tell) -> Result<Arc<std::sync::Mutex<RecommendedWatc
                 }
             }
             drop(watcher);
+            spoiled(&root, &changes, &stale);
             told(&place, &changes, &tell);
         }
     };
@@ -130,6 +141,13 @@ fn note(changes: &mut BTreeMap<PathBuf, &'static str>, event: &Event, root: &Pat
     }
 }
 
+fn spoiled(root: &Path, changes: &BTreeMap<PathBuf, &'static str>, stale: &Stale) {
+    match changes.len() > MANY {
+        true => stale(Changed::Everything(root)),
+        false => changes.keys().for_each(|path| stale(Changed::File(&root.join(path)))),
+    }
+}
+
 fn told(place: &Place, changes: &BTreeMap<PathBuf, &'static str>, tell: &Tell) {
     let project = place.path.iter().nth(1).and_then(|name| name.to_str()).unwrap_or_default();
     if changes.len() > MANY {
@@ -155,8 +173,9 @@ mod tests {
         let tell: Tell = Arc::new(move |project: &str, path: &str, what| {
             _ = said.lock().unwrap().send(format!("{project} {path} {}", what["what"]));
         });
-        let place = Place { path: "projects/p/fs".into(), source: source.path().to_owned(), read_only: true };
-        let _watching = watch(&[place], &tell);
+        let place = Place { path: "projects/p/fs".into(), source: source.path().to_owned(), read_only: true, mirror: false };
+        let stale: Stale = Arc::new(|_| ());
+        let _watching = watch(&[place], &tell, &stale);
         let until = |wanted: &str| {
             let mut all = Vec::new();
             while !all.iter().any(|line| line == wanted) {
@@ -175,7 +194,7 @@ mod tests {
 
     #[test]
     fn many_changes_at_once_are_one() {
-        let place = Place { path: "projects/p/fs".into(), source: "/x".into(), read_only: true };
+        let place = Place { path: "projects/p/fs".into(), source: "/x".into(), read_only: true, mirror: false };
         let changes = (0..MANY + 1).map(|n| (PathBuf::from(n.to_string()), "created")).collect();
         let lines = Arc::new(std::sync::Mutex::new(Vec::new()));
         let kept = lines.clone();

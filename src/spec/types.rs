@@ -148,12 +148,22 @@ pub struct Project {
     pub binds: BTreeMap<String, Bind>,
 }
 
+impl Project {
+    /// Whether it is to be shown through the mount: as a whole, if any part is.
+    pub fn mirrored(&self) -> bool {
+        self.binds.values().any(|bind| bind.mirror)
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bind {
     /// A directory of this machine; a relative one begins where `mount` was started.
     pub path: String,
     #[serde(default = "yes")]
     pub read_only: bool,
+    /// Shown through the mount even where the kernel could bind it: slower, but each opening is asked of the permissions.
+    #[serde(default)]
+    pub mirror: bool,
 }
 
 /// A program that is a service, or the settings of a service of the house.
@@ -304,7 +314,7 @@ impl ModelChange {
 
 impl Default for Spec {
     fn default() -> Self {
-        let here = Bind { path: ".".to_owned(), read_only: true };
+        let here = Bind { path: ".".to_owned(), read_only: true, mirror: false };
         let here = Project {
             about: "The directory where the namespace was mounted from.".to_owned(),
             binds: BTreeMap::from([("/".to_owned(), here)]),

@@ -70,6 +70,11 @@ impl Tree {
         Ok(())
     }
 
+    /// Whether `caller` may do that at `path`.
+    pub fn may(&self, caller: &Caller, action: Action, path: &str) -> Result<()> {
+        self.gate.check(caller, action, path)
+    }
+
     /// Whether `caller` may change the names under `path`.
     pub fn may_change(&self, caller: &Caller, path: &str) -> Result<()> {
         self.gate.check(caller, Action::Write, path)

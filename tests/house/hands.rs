@@ -168,7 +168,7 @@ fn a_project_is_the_directory_itself() {
             600 4
             /etc/hostname
             native
-            [{"bind_path":"/","target_path":".","read_only":false}]
+            [{"bind_path":"/","target_path":".","read_only":false,"shown_by":"kernel"}]
             ! touch: cannot touch 'other/fs/x': Read-only file system
             ! rm: cannot remove 'other/fs/notes.txt': Read-only file system
         "#]],
