@@ -11,7 +11,7 @@ use rustix::mount::{MoveMountFlags, OpenTreeFlags};
 
 use crate::error::{Error, Result};
 use crate::fuse::Mount;
-use crate::spec::Spec;
+use crate::spec::{Project, Spec};
 
 /// One directory and its place in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Place {
     pub path: PathBuf,
     pub source: PathBuf,
     pub read_only: bool,
-    /// Not by the kernel, though it could.
+    /// Shown through the mount, and not by the kernel.
     pub mirror: bool,
 }
 
@@ -28,8 +28,7 @@ pub struct Place {
 pub fn places(spec: &Spec, here: &Path) -> Vec<Place> {
     let mut places = Vec::new();
     for (id, project) in &spec.projects {
-        // As a whole: what the kernel binds hides what lies below it.
-        let mirror = project.mirrored();
+        let mirror = mirrored(project, here);
         for (at, bind) in &project.binds {
             let below = at.trim_start_matches('/');
             let path = Path::new("projects").join(id).join("fs").join(below).components().collect();
@@ -50,9 +49,12 @@ pub fn may_mount() -> bool {
     caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_SYS_ADMIN).unwrap_or(false)
 }
 
-/// Whether a place of the spec is mirrored through the mount.
-pub fn mirrors(places: &[Place]) -> bool {
-    places.iter().any(|place| place.mirror || !may_mount())
+/// Whether a project is mirrored through the mount: as a whole, for what the kernel binds hides what lies below it. So a
+/// bind over a directory that is not there is a reason too.
+pub fn mirrored(project: &Project, here: &Path) -> bool {
+    let base = project.binds.get("/").map(|bind| here.join(&bind.path));
+    let hidden = |at: &String| base.as_ref().is_some_and(|base| !base.join(at.trim_matches('/')).is_dir());
+    !may_mount() || project.binds.iter().any(|(at, bind)| bind.mirror || hidden(at))
 }
 
 /// Refuses a directory that is the mount itself or lies in it: whoever shows that would wait for himself.

@@ -75,7 +75,8 @@ impl Dir for Mirror {
     }
 
     fn list(&self) -> Vec<(String, Node)> {
-        let Some(held) = self.held().ok().and_then(|held| reopen(&held, OFlags::RDONLY | OFlags::DIRECTORY).ok()) else {
+        let Some(held) = self.held().ok().and_then(|held| reopen(&held, OFlags::RDONLY | OFlags::DIRECTORY).ok())
+        else {
             return Vec::new();
         };
         let mut buffer = Vec::with_capacity(64 << 10);

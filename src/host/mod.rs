@@ -125,7 +125,7 @@ impl Host {
     pub fn mount(&mut self, mountpoint: &Path) -> Result<Arc<Mount>> {
         let census = Arc::new(Census);
         let places = binds::places(&self.house.spec, &self.house.here);
-        let attach = if binds::mirrors(&places) { fuse::mount_mirroring } else { fuse::mount };
+        let attach = if places.iter().any(|place| place.mirror) { fuse::mount_mirroring } else { fuse::mount };
         let mount = attach(self.tree.clone(), census, mountpoint, tokio::runtime::Handle::current())?;
         let mount = Arc::new(mount);
         self.house.gate.mounted(mount.clone());
@@ -220,7 +220,7 @@ fn build(house: &Arc<House>) -> Result<(Listing, Arc<Residents>)> {
         .dir("global", Listing::default().dir("library", library::directory(house)?))
         .dir("meta", meta::directory(house))
         .dir("nodes", Listing::default().dir("local", nodes::directory(house)?))
-        .dir("projects", projects::directory(house));
+        .dir("projects", projects::directory(house)?);
     Ok((root, residents))
 }
 

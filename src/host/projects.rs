@@ -6,19 +6,26 @@ use serde_json::json;
 
 use super::mirror::{Mirror, Over};
 use super::{House, binds};
+use crate::error::Result;
+use crate::place::Place;
 use crate::spec::Project;
 use crate::vfs::{Listing, Node, pretty, text};
 
-pub fn directory(house: &Arc<House>) -> Listing {
+pub fn directory(house: &Arc<House>) -> Result<Listing> {
     let listing = Listing::default();
     for (id, project) in &house.spec.projects {
-        listing.put(id, Node::dir(one(house, id, project)));
+        let home = Arc::new(one(house, id, project));
+        // Names that agents have given to other places, beside `fs`.
+        let read_only = project.binds.values().all(|bind| bind.read_only);
+        let kept = Place::create(house.state.join("projects").join(id))?;
+        house.shared.bindings.settle(&format!("/projects/{id}"), &home, kept, read_only)?;
+        listing.put(id, Node::Dir(home));
     }
-    listing
+    Ok(listing)
 }
 
 fn one(house: &House, id: &str, project: &Project) -> Listing {
-    let how = if project.mirrored() || !binds::may_mount() { "mirror" } else { "kernel" };
+    let how = if binds::mirrored(project, &house.here) { "mirror" } else { "kernel" };
     let binds: Vec<_> = project
         .binds
         .iter()

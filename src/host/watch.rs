@@ -62,8 +62,17 @@ fn one(place: &Place, tell: Tell, stale: Stale) -> Result<Arc<std::sync::Mutex<R
         _ = event.map(|event| said.send(event));
     });
     let watcher = Arc::new(std::sync::Mutex::new(watcher.map_err(|err| Error::unavailable(err.to_string()))?));
-    for directory in directories(&root, device) {
-        follow(&watcher, &directory);
+    let found = directories(&root, device);
+    if found.len() >= MOST {
+        tracing::warn!(source = %root.display(), "only changes in the first {MOST} directories are noticed");
+    }
+    let missed = found.iter().filter(|directory| !follow(&watcher, directory)).count();
+    if missed > 0 {
+        tracing::warn!(
+            source = %root.display(),
+            missed,
+            "changes in some directories are not noticed: raise the limit by `sysctl fs.inotify.max_user_watches=1000000`"
+        );
     }
     let (weak, place) = (Arc::downgrade(&watcher), place.clone());
     let listen = move || {
@@ -79,7 +88,7 @@ fn one(place: &Place, tell: Tell, stale: Stale) -> Result<Arc<std::sync::Mutex<R
             let Some(watcher) = weak.upgrade() else { return };
             for path in changes.iter().filter(|(_, kind)| **kind == "created").map(|(path, _)| root.join(path)) {
                 if path.symlink_metadata().is_ok_and(|meta| meta.is_dir() && meta.dev() == device) {
-                    directories(&path, device).iter().for_each(|directory| follow(&watcher, directory));
+                    directories(&path, device).iter().for_each(|directory| _ = follow(&watcher, directory));
                 }
             }
             drop(watcher);
@@ -91,10 +100,10 @@ fn one(place: &Place, tell: Tell, stale: Stale) -> Result<Arc<std::sync::Mutex<R
     Ok(watcher)
 }
 
-fn follow(watcher: &std::sync::Mutex<RecommendedWatcher>, directory: &Path) {
+fn follow(watcher: &std::sync::Mutex<RecommendedWatcher>, directory: &Path) -> bool {
     let mut watcher = watcher.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     // A directory may be gone again, or the kernel's watches used up: then it is not noticed.
-    _ = watcher.watch(directory, RecursiveMode::NonRecursive);
+    watcher.watch(directory, RecursiveMode::NonRecursive).is_ok()
 }
 
 /// The directory and those below it on the same device, `.git` left out: it changes with every command.
@@ -173,7 +182,8 @@ mod tests {
         let tell: Tell = Arc::new(move |project: &str, path: &str, what| {
             _ = said.lock().unwrap().send(format!("{project} {path} {}", what["what"]));
         });
-        let place = Place { path: "projects/p/fs".into(), source: source.path().to_owned(), read_only: true, mirror: false };
+        let place =
+            Place { path: "projects/p/fs".into(), source: source.path().to_owned(), read_only: true, mirror: false };
         let stale: Stale = Arc::new(|_| ());
         let _watching = watch(&[place], &tell, &stale);
         let until = |wanted: &str| {

@@ -148,20 +148,13 @@ pub struct Project {
     pub binds: BTreeMap<String, Bind>,
 }
 
-impl Project {
-    /// Whether it is to be shown through the mount: as a whole, if any part is.
-    pub fn mirrored(&self) -> bool {
-        self.binds.values().any(|bind| bind.mirror)
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bind {
     /// A directory of this machine; a relative one begins where `mount` was started.
     pub path: String,
     #[serde(default = "yes")]
     pub read_only: bool,
-    /// Shown through the mount even where the kernel could bind it: slower, but each opening is asked of the permissions.
+    /// Shown through the mount, as where acheron may not mount, even where the kernel could bind it.
     #[serde(default)]
     pub mirror: bool,
 }
@@ -197,6 +190,10 @@ pub struct Service {
     /// For `web_search`: where.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// For `web_search`: how long the server may take; 45000 if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 55_000))]
+    pub timeout_ms: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -242,6 +239,8 @@ pub struct Sandbox {
     pub allow_unconfined: bool,
     /// Agents whose programs may use the network.
     pub network: Vec<String>,
+    /// What the programs of one call or session may use.
+    pub limits: crate::sandbox::Limits,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

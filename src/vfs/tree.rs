@@ -75,6 +75,11 @@ impl Tree {
         self.gate.check(caller, action, path)
     }
 
+    /// Whether `path` is there at all for `caller`.
+    pub fn sees(&self, caller: &Caller, path: &str) -> bool {
+        self.gate.sees(caller, path)
+    }
+
     /// Whether `caller` may change the names under `path`.
     pub fn may_change(&self, caller: &Caller, path: &str) -> Result<()> {
         self.gate.check(caller, Action::Write, path)

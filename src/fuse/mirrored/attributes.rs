@@ -118,8 +118,10 @@ impl Real {
             (None, _) => (),
         }
         if wish.accessed.is_some() || wish.modified.is_some() {
-            let times =
-                Timestamps { last_access: time(wish.accessed.as_ref()), last_modification: time(wish.modified.as_ref()) };
+            let times = Timestamps {
+                last_access: time(wish.accessed.as_ref()),
+                last_modification: time(wish.modified.as_ref()),
+            };
             rustix::fs::utimensat(CWD, &path, &times, AtFlags::empty())?;
         }
         Facts::of(fd)

@@ -39,6 +39,12 @@ impl Real {
         Ok(Place { dir, parent, name: name.to_owned() })
     }
 
+    /// Between two directories of the machine nothing is linked or moved, as between two file systems.
+    fn one_view(&self, one: u64, other: u64) -> Outcome<()> {
+        let view = |ino| self.table().get(ino).map(|known| known.view.root).ok_or(Errno::STALE);
+        if view(one)? == view(other)? { Ok(()) } else { Err(Errno::XDEV) }
+    }
+
     /// Makes something new under a name, and tells the kernel of it.
     fn make(
         &self,
@@ -75,11 +81,8 @@ impl Real {
 
     pub fn link(&self, who: Who, ino: u64, parent: u64, name: &OsStr, reply: ReplyEntry) {
         self.make(who, parent, name, reply, move |real, dir, name| {
+            real.one_view(ino, parent)?;
             let held = real.hold(ino)?;
-            let into = real.hold(parent)?;
-            if held.view.root != into.view.root {
-                return Err(Errno::XDEV);
-            }
             // By its name: a link to what a handle holds needs a right that few have.
             let path = held.path.as_ref().ok_or(Errno::NOENT)?;
             let above = held.view.ground.hold(path.parent().unwrap_or(Path::new("")))?;
@@ -134,11 +137,8 @@ impl Real {
     pub fn rename(&self, who: Who, from: (u64, &OsStr), to: (u64, &OsStr), flags: u32, reply: ReplyEmpty) {
         let (from, to) = ((from.0, from.1.to_owned()), (to.0, to.1.to_owned()));
         self.away(move |real| {
-            let moved = real.place(who, from.0, &from.1).and_then(|old| {
-                let new = real.place(who, to.0, &to.1)?;
-                if old.dir.view.root != new.dir.view.root {
-                    return Err(Errno::XDEV);
-                }
+            let moved = real.one_view(from.0, to.0).and_then(|()| {
+                let (old, new) = (real.place(who, from.0, &from.1)?, real.place(who, to.0, &to.1)?);
                 let flags = RenameFlags::from_bits_retain(flags);
                 rustix::fs::renameat_with(old.dir()?, &old.name, new.dir()?, &new.name, flags)?;
                 let exchanged = flags.contains(RenameFlags::EXCHANGE);

@@ -105,7 +105,11 @@ impl Real {
     /// Does `work` where waiting for a disk stalls nobody.
     fn away(&self, work: impl FnOnce(Real) + Send + 'static) {
         let real = self.clone();
-        self.0.mirrors.pool.run(move || work(real));
+        self.0.mirrors.pool.run(move || {
+            let runtime = real.0.runtime.clone();
+            let _runtime = runtime.enter();
+            work(real);
+        });
     }
 
     fn table(&self) -> &Table {

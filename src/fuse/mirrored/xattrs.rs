@@ -35,7 +35,9 @@ impl Real {
     pub fn setxattr(&self, who: Who, ino: u64, name: &OsStr, value: &[u8], flags: i32, reply: ReplyEmpty) {
         let (name, value) = (name.to_owned(), value.to_vec());
         let flags = XattrFlags::from_bits_retain(flags as u32);
-        self.away(move |real| done(real.set_attribute(who, ino, |path| rustix::fs::setxattr(path, &*name, &value, flags)), reply));
+        self.away(move |real| {
+            done(real.set_attribute(who, ino, |path| rustix::fs::setxattr(path, &*name, &value, flags)), reply)
+        });
     }
 
     pub fn removexattr(&self, who: Who, ino: u64, name: &OsStr, reply: ReplyEmpty) {

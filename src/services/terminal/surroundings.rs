@@ -14,6 +14,8 @@ pub struct Surroundings {
     /// What else of the top of the tree it may see.
     pub shared: Vec<String>,
     pub projects: Vec<Project>,
+    /// Names in its projects that lead elsewhere.
+    pub links: Vec<Link>,
     pub network: bool,
     /// The mountspec allows programs to run where walls are missing.
     pub unconfined: bool,
@@ -50,6 +52,7 @@ impl Surroundings {
                 alone: true,
             });
         }
+        plan.links.extend(self.links.iter().cloned());
         plan.cwd = self.projects.first().map_or_else(|| PathBuf::from("/home"), place);
         plan
     }
