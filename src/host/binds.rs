@@ -49,12 +49,15 @@ pub fn may_mount() -> bool {
     caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_SYS_ADMIN).unwrap_or(false)
 }
 
-/// Whether a project is mirrored through the mount: as a whole, for what the kernel binds hides what lies below it. So a
-/// bind over a directory that is not there is a reason too.
+/// Whether a project is mirrored through the mount: as a whole, for what the kernel binds hides what lies below it.
 pub fn mirrored(project: &Project, here: &Path) -> bool {
+    !may_mount() || hides(project, here) || project.binds.values().any(|bind| bind.mirror)
+}
+
+/// Whether a bind stands over a directory that is not there: nothing can be mounted on it.
+pub fn hides(project: &Project, here: &Path) -> bool {
     let base = project.binds.get("/").map(|bind| here.join(&bind.path));
-    let hidden = |at: &String| base.as_ref().is_some_and(|base| !base.join(at.trim_matches('/')).is_dir());
-    !may_mount() || project.binds.iter().any(|(at, bind)| bind.mirror || hidden(at))
+    base.is_some_and(|base| project.binds.keys().any(|at| !base.join(at.trim_matches('/')).is_dir()))
 }
 
 /// Refuses a directory that is the mount itself or lies in it: whoever shows that would wait for himself.

@@ -8,7 +8,7 @@ use super::external::Program;
 use super::terminal::{Project, Surroundings, Terminal};
 use super::web_search::{self, Off, WebSearch};
 use crate::error::Result;
-use crate::host::House;
+use crate::host::{House, binds};
 use crate::http::{Http, Patience};
 use crate::policy::{self, Principal};
 use crate::sandbox::{self, Link};
@@ -26,12 +26,20 @@ pub fn surroundings(house: &House, agent: &str) -> Result<Surroundings> {
         for binding in house.shared.bindings.of(&format!("/projects/{id}")) {
             links.push(Link { path: binding.bind_path.into(), to: binding.target_path.into() });
         }
-        for (at, bind) in house.spec.projects.get(id).iter().flat_map(|project| &project.binds) {
+        let Some(project) = house.spec.projects.get(id) else { continue };
+        // What cannot be put together from mounts is put together by ours.
+        if let Some(mount) = house.gate.mount().filter(|_| binds::hides(project, &house.here)) {
+            let source = mount.mountpoint().join("projects").join(id).join("fs");
+            projects.push(Project { id: id.clone(), at: "/".into(), source, read_only: false, through_mount: true });
+            continue;
+        }
+        for (at, bind) in &project.binds {
             projects.push(Project {
                 id: id.clone(),
                 at: at.into(),
                 source: house.here.join(&bind.path).components().collect(),
                 read_only: bind.read_only,
+                through_mount: false,
             });
         }
     }

@@ -200,3 +200,35 @@ fn a_project_has_names_that_lead_elsewhere() {
         "#]],
     );
 }
+
+#[test]
+fn a_bind_over_a_name_that_is_not_there_is_there_for_programs_too() {
+    let spec = r#"{ "layout": "acheron-1", "agents": { "a": { "projects": ["p"] } },
+        "projects": { "p": { "binds": { "/": { "path": "." }, "/library": { "path": "../ns/../shelf" } } } } }"#;
+    let house = House::prepared(spec, |here| {
+        std::fs::create_dir(here.join("../shelf")).unwrap();
+        std::fs::write(here.join("../shelf/book"), "a book\n").unwrap();
+    });
+    house.check(
+        r#"
+        ls projects/p/fs
+        cat projects/p/fs/library/book
+        echo '{"command":"pwd; ls; cat library/book; touch new"}' > agents/a/terminal/control/exec.json
+        jq -r '.error.message // .result.stdout + .result.stderr' agents/a/terminal/result.json
+        "#,
+        expect![[r#"
+            library
+            main.rs
+            notes.txt
+            a book
+            /projects/p/fs
+            library
+            main.rs
+            notes.txt
+            a book
+            touch: cannot touch 'new': Read-only file system
+
+        "#]],
+    );
+    assert!(!house.here().join("library").exists(), "nothing was made in the directory itself");
+}

@@ -322,12 +322,12 @@ fn the_mountspec_says_how_much_a_program_may_use() {
 #[test]
 fn a_program_runs_as_the_operator_only_if_the_mountspec_says_so() {
     let spec = r#"{ "layout": "acheron-1", "agents": { "a": {} }, "services": {
-        "in": { "command": ["sh", "-c", "cat > /dev/null; readlink /proc/self/ns/pid | jq -R ."], "operations": { "look": { "effect": "read" } } },
-        "out": { "unconfined": true, "command": ["sh", "-c", "cat > /dev/null; readlink /proc/self/ns/pid | jq -R ."], "operations": { "look": { "effect": "read" } } } } }"#;
+        "in": { "command": ["sh", "-c", "cat > /dev/null; readlink /proc/self/ns/mnt | jq -R ."], "operations": { "look": { "effect": "read" } } },
+        "out": { "unconfined": true, "command": ["sh", "-c", "cat > /dev/null; readlink /proc/self/ns/mnt | jq -R ."], "operations": { "look": { "effect": "read" } } } } }"#;
     House::of(spec).check(
         r#"
         cd agents/a
-        own=$(readlink /proc/self/ns/pid)
+        own=$(readlink /proc/self/ns/mnt)
         for name in in out; do
             echo '{}' > $name/control/look.json
             [ "$(jq -r .result $name/result.json)" = "$own" ] && echo "$name: the operator's" || echo "$name: its own"

@@ -4,6 +4,7 @@ use expect_test::expect;
 
 use crate::common::session;
 use crate::house::steady;
+use crate::posix::{ATTEMPT, TABLE};
 
 const ACHERON: &str = env!("CARGO_BIN_EXE_acheron");
 
@@ -60,4 +61,49 @@ fn doctor_says_which_part_of_the_kernel_is_missing_and_what_to_do() {
               to mend: programs of agents are refused; "sandbox": {"allow_unconfined": true} in the mountspec runs them without
     "#]]
     .assert_eq(&said);
+}
+
+/// Everything as a user without any right: the helper mounts, the projects are mirrored, the sandbox has its own namespaces.
+#[test]
+fn a_user_without_rights_has_the_same_tree() {
+    const NOBODY: u32 = 65534;
+    let dir = tempfile::tempdir().unwrap();
+    let spec = r#"{ "layout": "acheron-1", "agents": { "a": { "projects": ["p"] } },
+                    "projects": { "p": { "binds": { "/": { "path": ".", "read_only": false } } } } }"#;
+    let script = r#"
+        exec 2>&1
+        mkdir ns native mirrored
+        ./acheron mount ns --spec spec.json --state state --daemon > /dev/null || exit
+        jq -r '.binds[].shown_by' ns/projects/p/meta.json
+        (cd native; python3 ../table.py) > native.txt
+        (cd ns/projects/p/fs/mirrored; python3 ../../../../../table.py) > mirrored.txt
+        diff native.txt mirrored.txt && grep -c EACCES native.txt
+        echo '{"command":"id -u; cat spec.json > copy; ls /agents"}' > ns/agents/a/terminal/control/exec.json
+        jq -c '.result.stdout // .error' ns/agents/a/terminal/result.json
+        cmp copy spec.json && ls -A ns/projects/p/fs/ns | wc -l
+        ./acheron doctor --state state | grep -A1 binds
+        ./acheron unmount ns > /dev/null
+        grep -c "$PWD/ns" /proc/self/mountinfo
+    "#;
+    let table = format!("{ATTEMPT}{TABLE}");
+    for (name, text) in [("spec.json", spec), ("script", script), ("table.py", &table)] {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    std::fs::copy(ACHERON, dir.path().join("acheron")).unwrap();
+    std::os::unix::fs::chown(dir.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    // A device of its own: not every machine lets users open the one that is there.
+    let outer = format!(
+        "unshare -m bash -c 'mknod -m 666 device c 10 229 && mount --bind device /dev/fuse &&
+         exec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups bash ./script'"
+    );
+    expect![[r#"
+        mirror
+        8
+        "65534\na\nself\n"
+        0
+        weak  binds: projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN
+              to mend: run acheron as root where that speed matters
+        0
+    "#]]
+    .assert_eq(&session(dir.path(), &outer));
 }

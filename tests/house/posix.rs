@@ -19,7 +19,7 @@ const SPEC: &str = r#"{
 }"#;
 
 /// How an attempt ended: what it returned, or the name of the errno.
-const ATTEMPT: &str = r#"
+pub const ATTEMPT: &str = r#"
 import ctypes, errno, fcntl, mmap, os, socket, stat, sys
 libc = ctypes.CDLL(None, use_errno=True)
 def attempt(what, act):
@@ -33,7 +33,7 @@ def get(path):
 "#;
 
 /// Does everything that ordinary programs do, and says how each attempt ended.
-const TABLE: &str = include_str!("posix_table.py");
+pub const TABLE: &str = include_str!("posix_table.py");
 
 #[test]
 fn native_bound_and_mirrored_behave_the_same() {
@@ -263,6 +263,30 @@ fn a_large_directory_is_listed_by_pages() {
     assert_eq!(std::fs::read_dir(&many).unwrap().count(), 20_000, "none twice");
     let known = house.inside(async |host| host.house.gate.mount().unwrap().inodes());
     assert!(known < 19_000, "listing names is not looking at each: {known}");
+}
+
+/// fuser cannot count back so far; the mount must not end of it.
+#[test]
+fn the_earliest_of_all_times_ends_nothing() {
+    let house = House::of(SPEC);
+    let script = format!(
+        r#"{ATTEMPT}
+def far(path):
+    spec = (ctypes.c_long * 4)(-2**63, 5, -2**63, 5)
+    if libc.utimensat(-100, path, spec, 0) != 0: raise OSError(ctypes.get_errno(), "")
+attempt("a file of the tree", lambda: far(b"agents/self/chat/control/input"))
+attempt("a page", lambda: far(b"README.md"))
+attempt("a directory", lambda: far(b"agents"))
+attempt("the mount lives", lambda: os.path.exists("README.md") and "yes")
+"#
+    );
+    expect![[r#"
+        a file of the tree done
+        a page EPERM
+        a directory EPERM
+        the mount lives yes
+    "#]]
+    .assert_eq(&python(&house.root(), &script));
 }
 
 #[test]

@@ -103,6 +103,11 @@ def one_time():
     if libc.utimensat(-100, b"file", spec, 0) != 0: raise OSError(ctypes.get_errno(), "")
     return (os.stat("file").st_atime_ns, os.stat("file").st_mtime_ns == before)
 
+def far(seconds):
+    spec = (ctypes.c_long * 4)(seconds, 5, seconds, 5)
+    if libc.utimensat(-100, b"file", spec, 0) != 0: raise OSError(ctypes.get_errno(), "")
+    return os.stat("file").st_mtime_ns
+
 def link_times():
     os.utime("soft", ns=(3, 4), follow_symlinks=False)
     return (os.lstat("soft").st_mtime_ns, os.stat("soft").st_mtime_ns != 4)
@@ -267,11 +272,23 @@ for what, act in [
     ("chown a symlink", lambda: os.chown("soft", -1, os.getgid(), follow_symlinks=False)),
     ("access", lambda: [os.access("file", how) for how in (os.F_OK, os.R_OK, os.W_OK, os.X_OK)]),
     ("access missing", lambda: os.access("missing", os.F_OK)),
+    ("give away", lambda: os.chown("file", 0, 0)),
+    ("read what is closed", lambda: (os.chmod("tight", 0), get("tight"))[1]),
+    ("write what is only to be read", lambda: (os.chmod("tight", 0o444), put("tight"))),
+    ("list a closed directory", lambda: (put("narrow/x"), os.chmod("narrow", 0), os.listdir("narrow"))[2]),
+    ("look into it", lambda: os.stat("narrow/x").st_size),
+    ("write into a directory that is only to be read", lambda: (os.chmod("narrow", 0o555), put("narrow/y"))),
+    ("remove from it", lambda: os.unlink("narrow/x")),
+    ("open it again", lambda: (os.chmod("narrow", 0o755), os.chmod("tight", 0o644), sorted(os.listdir("narrow")))[2]),
+    ("run", lambda: (put("run", b"#!/bin/sh\necho ran"), os.chmod("run", 0o755), os.popen("./run").read())[2]),
+    ("run what is no program", lambda: os.execv("./file", ["x"])),
     # utimens
     ("utimens", times),
     ("utimens of one", one_time),
     ("utimens of a symlink", link_times),
     ("utimens before 1970", lambda: (os.utime("file", ns=(-1, -1_500_000_001)), os.stat("file").st_mtime_ns)[1]),
+    ("utimens at the beginning of time", lambda: far(-2**63)),
+    ("utimens at its end", lambda: far(2**63 - 1)),
     ("utimens missing", lambda: os.utime("missing")),
     ("writing moves the time", lambda: (put("file", b"hello"), os.stat("file").st_mtime_ns > 10**18)[1]),
     # bytes

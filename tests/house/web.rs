@@ -100,8 +100,8 @@ fn the_web_is_searched_by_the_server_of_the_mountspec() {
             "busy"
             2
             ["busy","127.0.0.1 answered 429 Too Many Requests: quota"]
-            ["provider_error","127.0.0.1 answered 500 Internal Server Error: a fault"]
-            ["provider_error","the search server did not answer in JSON (is its JSON format enabled?): EOF while parsing a string at line 1 column 17"]
+            ["provider_error","127.0.0.1 answered 500 Internal Server Error: a fault (4 attempts)"]
+            ["provider_error","the search server did not answer in JSON (is its JSON format enabled?): EOF while parsing a string at line 1 column 16"]
             "provider_error"
             ["provider_error","127.0.0.1 answered 403 Forbidden: no"]
             ["invalid_payload","the query is empty"]

@@ -170,15 +170,10 @@ fn time(wish: Option<&TimeOrNow>) -> Timespec {
         Some(TimeOrNow::Now) => special(UTIME_NOW),
         Some(TimeOrNow::SpecificTime(time)) => match time.duration_since(SystemTime::UNIX_EPOCH) {
             Ok(since) => Timespec { tv_sec: since.as_secs() as i64, tv_nsec: since.subsec_nanos().into() },
-            // Before 1970: whole seconds down, the rest up.
+            // Before 1970: fuser counts the seconds backwards and the rest of one still forwards, as the kernel does.
             Err(before) => {
                 let before = before.duration();
-                match before.subsec_nanos() {
-                    0 => Timespec { tv_sec: -(before.as_secs() as i64), tv_nsec: 0 },
-                    nanos => {
-                        Timespec { tv_sec: -(before.as_secs() as i64) - 1, tv_nsec: (1_000_000_000 - nanos).into() }
-                    }
-                }
+                Timespec { tv_sec: -(before.as_secs() as i64), tv_nsec: before.subsec_nanos().into() }
             }
         },
     }

@@ -30,6 +30,8 @@ pub struct Project {
     pub at: PathBuf,
     pub source: PathBuf,
     pub read_only: bool,
+    /// The source is a part of our own mount.
+    pub through_mount: bool,
 }
 
 impl Surroundings {
@@ -49,7 +51,7 @@ impl Surroundings {
                 source: project.source.clone(),
                 target: place(project),
                 read_only: project.read_only,
-                alone: true,
+                alone: !project.through_mount,
             });
         }
         plan.links.extend(self.links.iter().cloned());
@@ -79,6 +81,7 @@ mod tests {
             at: at.into(),
             source: Path::new("/srv").join(id),
             read_only,
+            through_mount: false,
         };
         let world = Surroundings {
             agent: "charon".into(),
