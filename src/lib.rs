@@ -10,6 +10,7 @@ pub mod events;
 pub mod file_tools;
 pub mod follow;
 pub mod fuse;
+pub mod ground;
 pub mod host;
 pub mod http;
 pub mod jobs;

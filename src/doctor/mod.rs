@@ -191,12 +191,12 @@ fn namespaces(facts: &Facts) -> Finding {
     let what = "user namespaces";
     let Namespaces { max, clone, apparmor } = facts.user_namespaces;
     match (max, clone, apparmor) {
-        _ if facts.root => Finding::ok(what, "not needed as root"),
         (None | Some(0), _, _) => Finding::bad(
             what,
-            "are switched off: no sandbox can be built by a user",
+            "are switched off: no sandbox can be built",
             "as root: sysctl -w user.max_user_namespaces=15000",
         ),
+        _ if facts.root => Finding::ok(what, "may be made by root"),
         (_, Some(0), _) => Finding::bad(
             what,
             "are for root alone here: no sandbox can be built by a user",

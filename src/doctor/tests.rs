@@ -85,6 +85,7 @@ fn each_other_lack_has_its_own_words() {
         Facts { device: Device::Missing, ..sound() },
         Facts { fusermount: Some(("/bin/fusermount3".to_owned(), false)), ..user() },
         names(Some(0), None, None),
+        Facts { user_namespaces: Namespaces::default(), ..sound() },
         names(Some(9), Some(1), Some(1)),
         Facts { walls: Err("no program".to_owned()), ..sound() },
         Facts { cgroups: Cgroups::Missing, ..sound() },
@@ -106,7 +107,10 @@ fn each_other_lack_has_its_own_words() {
         --
         Weak binds: projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN
           run acheron as root where that speed matters
-        Bad user namespaces: are switched off: no sandbox can be built by a user
+        Bad user namespaces: are switched off: no sandbox can be built
+          as root: sysctl -w user.max_user_namespaces=15000
+        --
+        Bad user namespaces: are switched off: no sandbox can be built
           as root: sysctl -w user.max_user_namespaces=15000
         --
         Weak binds: projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN

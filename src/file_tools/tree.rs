@@ -72,6 +72,15 @@ impl Inside {
     }
 }
 
+fn shown(entry: crate::vfs::Entry) -> Entry {
+    let name = entry.path.rsplit('/').next().unwrap_or_default().to_owned();
+    match entry.node {
+        Node::Dir(_) => Entry { name, kind: Kind::Directory, size: 0 },
+        Node::File(file) => Entry { name, kind: Kind::File, size: file.stat().size },
+        Node::Link(_) => Entry { name, kind: Kind::Link, size: 0 },
+    }
+}
+
 /// Says that the wait is over, also when it was dropped.
 struct Parking<'a>(&'a Parked);
 
@@ -128,15 +137,10 @@ impl Ground for Inside {
     }
 
     async fn list(&self, path: &str) -> Result<Vec<Entry>> {
-        let entries = self.tree.list(&self.caller, path)?;
-        let named = entries.into_iter().map(|entry| {
-            let name = entry.path.rsplit('/').next().unwrap_or_default().to_owned();
-            match entry.node {
-                Node::Dir(_) => Entry { name, kind: Kind::Directory, size: 0 },
-                Node::File(file) => Entry { name, kind: Kind::File, size: file.stat().size },
-                Node::Link(_) => Entry { name, kind: Kind::Link, size: 0 },
-            }
-        });
-        Ok(named.collect())
+        let (tree, caller, path) = (self.tree.clone(), self.caller.clone(), path.to_owned());
+        // A directory of the machine may have a million names.
+        let listing =
+            tokio::task::spawn_blocking(move || Ok(tree.list(&caller, &path)?.into_iter().map(shown).collect()));
+        listing.await.map_err(|error| Error::internal(error.to_string()))?
     }
 }

@@ -1,5 +1,6 @@
-//! One method a request: each is framed, and handed to [`names`](super::names) or [`bytes`](super::bytes). What the tree
-//! does not define is refused here, in the kernel's own words.
+//! One method a request: each is framed, and handed to [`names`](super::names) or [`bytes`](super::bytes); what is about
+//! a directory of this machine, to [`mirrored`](super::mirrored). What the tree does not define is refused here, in the
+//! kernel's own words.
 
 use std::ffi::OsStr;
 use std::io;
@@ -14,14 +15,23 @@ use fuser::{
     ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
+use super::mirrored::{Real, Wish, is_real};
 use super::served::Served;
 use super::traffic::Asked;
 
 pub struct Face(pub Arc<Served>);
 
+impl Face {
+    /// Who answers for a file of this machine; nobody for one of the tree.
+    fn real(&self, ino: INodeNo) -> Option<Real> {
+        is_real(ino.0).then(|| Real(self.0.clone()))
+    }
+}
+
 /// What we ask of the kernel. Never the caching of symlinks (`self` differs by caller), of writes, nor explicit
-/// invalidation of data (growth would read as zeros).
-const WANTED: [InitFlags; 4] = [
+/// invalidation of data (growth would read as zeros): bytes are dropped when a file is seen to have changed.
+const WANTED: [InitFlags; 5] = [
+    InitFlags::FUSE_AUTO_INVAL_DATA,
     InitFlags::FUSE_ATOMIC_O_TRUNC,
     InitFlags::FUSE_PARALLEL_DIROPS,
     InitFlags::FUSE_DO_READDIRPLUS,
@@ -38,15 +48,21 @@ impl Filesystem for Face {
     }
 
     fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        self.0.request(Asked::Lookup, || self.0.lookup(parent.0, name, reply));
+        self.0.request(Asked::Lookup, || match self.real(parent) {
+            Some(real) => real.lookup(parent.0, name, reply),
+            None => self.0.lookup(parent.0, name, reply),
+        });
     }
 
     fn forget(&self, _req: &Request, ino: INodeNo, nlookup: u64) {
-        self.0.request(Asked::Forget, || self.0.inodes.forget(ino.0, nlookup));
+        self.0.request(Asked::Forget, || self.0.forget(ino.0, nlookup));
     }
 
     fn getattr(&self, _req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
-        self.0.request(Asked::Getattr, || self.0.getattr(ino.0, reply));
+        self.0.request(Asked::Getattr, || match self.real(ino) {
+            Some(real) => real.getattr(ino.0, reply),
+            None => self.0.getattr(ino.0, reply),
+        });
     }
 
     fn setattr(
@@ -57,8 +73,8 @@ impl Filesystem for Face {
         uid: Option<u32>,
         gid: Option<u32>,
         size: Option<u64>,
-        _atime: Option<TimeOrNow>,
-        _mtime: Option<TimeOrNow>,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
         _ctime: Option<SystemTime>,
         fh: Option<FileHandle>,
         _crtime: Option<SystemTime>,
@@ -68,6 +84,11 @@ impl Filesystem for Face {
         reply: ReplyAttr,
     ) {
         self.0.request(Asked::Setattr, || match size {
+            _ if is_real(ino.0) => {
+                let by = fh.map(|fh| fh.0);
+                let wish = Wish { mode, uid, gid, size, accessed: atime, modified: mtime, by };
+                Real(self.0.clone()).setattr(req.into(), ino.0, wish, reply);
+            }
             _ if mode.is_some() || uid.is_some() || gid.is_some() => reply.error(Errno::EPERM),
             Some(size) => self.0.truncate(req, ino.0, fh.map(|fh| fh.0), size, reply),
             None => self.0.set_times(ino.0, reply),
@@ -75,17 +96,23 @@ impl Filesystem for Face {
     }
 
     fn readlink(&self, req: &Request, ino: INodeNo, reply: ReplyData) {
-        self.0.request(Asked::Readlink, || self.0.readlink(req, ino.0, reply));
+        self.0.request(Asked::Readlink, || match self.real(ino) {
+            Some(real) => real.readlink(ino.0, reply),
+            None => self.0.readlink(req, ino.0, reply),
+        });
     }
 
     fn open(&self, req: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        self.0.request(Asked::Open, || self.0.open(req, ino.0, flags.0, reply));
+        self.0.request(Asked::Open, || match self.real(ino) {
+            Some(real) => real.open(req.into(), ino.0, flags.0, reply),
+            None => self.0.open(req, ino.0, flags.0, reply),
+        });
     }
 
     fn read(
         &self,
         req: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         fh: FileHandle,
         offset: u64,
         size: u32,
@@ -93,61 +120,93 @@ impl Filesystem for Face {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        self.0.request(Asked::Read, || self.0.read(req, fh.0, offset, size, flags.0, reply));
+        self.0.request(Asked::Read, || match self.real(ino) {
+            Some(real) => real.read(fh.0, offset, size, reply),
+            None => self.0.read(req, fh.0, offset, size, flags.0, reply),
+        });
     }
 
     fn write(
         &self,
         req: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         fh: FileHandle,
         offset: u64,
         data: &[u8],
-        _write_flags: WriteFlags,
+        write_flags: WriteFlags,
         flags: OpenFlags,
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        self.0.request(Asked::Write, || self.0.write(req, fh.0, offset, data, flags.0, reply));
+        self.0.request(Asked::Write, || match self.real(ino) {
+            Some(real) => {
+                // A page that was mapped goes where it came from.
+                let delayed = write_flags.contains(WriteFlags::FUSE_WRITE_CACHE);
+                let append = flags.0 & libc::O_APPEND != 0 && !delayed;
+                real.write(fh.0, offset, data, append, reply);
+            }
+            None => self.0.write(req, fh.0, offset, data, flags.0, reply),
+        });
     }
 
-    fn flush(&self, req: &Request, _ino: INodeNo, fh: FileHandle, _lock_owner: LockOwner, reply: ReplyEmpty) {
-        self.0.request(Asked::Flush, || self.0.flush(req, fh.0, reply));
+    fn flush(&self, req: &Request, ino: INodeNo, fh: FileHandle, _lock_owner: LockOwner, reply: ReplyEmpty) {
+        self.0.request(Asked::Flush, || match is_real(ino.0) {
+            true => reply.ok(), // what was written is in the file
+            false => self.0.flush(req, fh.0, reply),
+        });
     }
 
-    fn fsync(&self, req: &Request, _ino: INodeNo, fh: FileHandle, _datasync: bool, reply: ReplyEmpty) {
-        self.0.request(Asked::Fsync, || self.0.fsync(req, fh.0, reply));
+    fn fsync(&self, req: &Request, ino: INodeNo, fh: FileHandle, datasync: bool, reply: ReplyEmpty) {
+        self.0.request(Asked::Fsync, || match self.real(ino) {
+            Some(real) => real.fsync(fh.0, datasync, reply),
+            None => self.0.fsync(req, fh.0, reply),
+        });
     }
 
     fn release(
         &self,
         _req: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         fh: FileHandle,
         _flags: OpenFlags,
         _lock_owner: Option<LockOwner>,
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        self.0.request(Asked::Release, || self.0.release(fh.0, reply));
+        self.0.request(Asked::Release, || match self.real(ino) {
+            Some(real) => real.release(fh.0, reply),
+            None => self.0.release(fh.0, reply),
+        });
     }
 
-    fn opendir(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        self.0.request(Asked::Opendir, || self.0.opendir(ino.0, reply));
+    fn opendir(&self, req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        self.0.request(Asked::Opendir, || match self.real(ino) {
+            Some(real) => real.opendir(req.into(), ino.0, reply),
+            None => self.0.opendir(ino.0, reply),
+        });
     }
 
     fn readdir(&self, _req: &Request, ino: INodeNo, fh: FileHandle, offset: u64, reply: ReplyDirectory) {
-        self.0.request(Asked::Readdir, || self.0.readdir(ino.0, fh.0, offset, reply));
+        self.0.request(Asked::Readdir, || match self.real(ino) {
+            Some(real) => real.readdir(fh.0, offset, reply),
+            None => self.0.readdir(ino.0, fh.0, offset, reply),
+        });
     }
 
     fn readdirplus(&self, _req: &Request, ino: INodeNo, fh: FileHandle, offset: u64, reply: ReplyDirectoryPlus) {
-        self.0.request(Asked::Readdirplus, || self.0.readdirplus(ino.0, fh.0, offset, reply));
+        self.0.request(Asked::Readdirplus, || match self.real(ino) {
+            Some(real) => real.readdirplus(fh.0, offset, reply),
+            None => self.0.readdirplus(ino.0, fh.0, offset, reply),
+        });
     }
 
-    fn releasedir(&self, _req: &Request, _ino: INodeNo, fh: FileHandle, _flags: OpenFlags, reply: ReplyEmpty) {
-        self.0.request(Asked::Releasedir, || {
-            self.0.directories.remove(fh.0);
-            reply.ok();
+    fn releasedir(&self, _req: &Request, ino: INodeNo, fh: FileHandle, _flags: OpenFlags, reply: ReplyEmpty) {
+        self.0.request(Asked::Releasedir, || match self.real(ino) {
+            Some(real) => real.releasedir(fh.0, reply),
+            None => {
+                self.0.directories.remove(fh.0);
+                reply.ok();
+            }
         });
     }
 
@@ -155,21 +214,30 @@ impl Filesystem for Face {
         reply.ok();
     }
 
-    fn statfs(&self, _req: &Request, _ino: INodeNo, reply: ReplyStatfs) {
-        self.0.request(Asked::Statfs, || reply.statfs(0, 0, 0, self.0.inodes.len() as u64, 0, 4096, 255, 4096));
+    fn statfs(&self, _req: &Request, ino: INodeNo, reply: ReplyStatfs) {
+        self.0.request(Asked::Statfs, || match self.real(ino) {
+            Some(real) => real.statfs(ino.0, reply),
+            None => reply.statfs(0, 0, 0, self.0.inodes.len() as u64, 0, 4096, 255, 4096),
+        });
     }
 
     fn poll(
         &self,
         _req: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         fh: FileHandle,
         ph: PollNotifier,
         _events: PollEvents,
         flags: PollFlags,
         reply: ReplyPoll,
     ) {
-        self.0.request(Asked::Poll, || self.0.poll(fh.0, &ph, flags, reply));
+        self.0.request(Asked::Poll, || match is_real(ino.0) {
+            // A file of a disk can always be read and written.
+            true => {
+                reply.poll(PollEvents::POLLIN | PollEvents::POLLRDNORM | PollEvents::POLLOUT | PollEvents::POLLWRNORM)
+            }
+            false => self.0.poll(fh.0, &ph, flags, reply),
+        });
     }
 
     fn create(
@@ -177,40 +245,86 @@ impl Filesystem for Face {
         req: &Request,
         parent: INodeNo,
         name: &OsStr,
-        _mode: u32,
+        mode: u32,
         _umask: u32,
         flags: i32,
         reply: ReplyCreate,
     ) {
-        self.0.request(Asked::Create, || self.0.create(req, parent.0, name, flags, reply));
+        self.0.request(Asked::Create, || match self.real(parent) {
+            Some(real) => real.create(req.into(), parent.0, name, mode, flags, reply),
+            None => self.0.create(req, parent.0, name, flags, reply),
+        });
     }
 
-    fn mkdir(&self, req: &Request, parent: INodeNo, name: &OsStr, _mode: u32, _umask: u32, reply: ReplyEntry) {
-        self.0.request(Asked::Mkdir, || self.0.mkdir(req, parent.0, name, reply));
+    fn mkdir(&self, req: &Request, parent: INodeNo, name: &OsStr, mode: u32, _umask: u32, reply: ReplyEntry) {
+        self.0.request(Asked::Mkdir, || match self.real(parent) {
+            Some(real) => real.mkdir(req.into(), parent.0, name, mode, reply),
+            None => self.0.mkdir(req, parent.0, name, reply),
+        });
     }
 
     fn unlink(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.0.request(Asked::Remove, || self.0.unlink(req, parent.0, name, reply));
+        self.0.request(Asked::Remove, || match self.real(parent) {
+            Some(real) => real.unlink(req.into(), parent.0, name, reply),
+            None => self.0.unlink(req, parent.0, name, reply),
+        });
     }
 
     fn rmdir(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.0.request(Asked::Remove, || self.0.rmdir(req, parent.0, name, reply));
+        self.0.request(Asked::Remove, || match self.real(parent) {
+            Some(real) => real.rmdir(req.into(), parent.0, name, reply),
+            None => self.0.rmdir(req, parent.0, name, reply),
+        });
     }
 
-    fn mknod(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, _: u32, _: u32, reply: ReplyEntry) {
-        self.0.request(Asked::Refused, || reply.error(Errno::EPERM));
+    fn mknod(
+        &self,
+        req: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        _umask: u32,
+        rdev: u32,
+        reply: ReplyEntry,
+    ) {
+        self.0.request(Asked::Create, || match self.real(parent) {
+            Some(real) => real.mknod(req.into(), parent.0, name, mode, rdev, reply),
+            None => reply.error(Errno::EPERM),
+        });
     }
 
-    fn symlink(&self, _: &Request, _: INodeNo, _: &OsStr, _: &Path, reply: ReplyEntry) {
-        self.0.request(Asked::Refused, || reply.error(Errno::EPERM));
+    fn symlink(&self, req: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
+        self.0.request(Asked::Link, || match self.real(parent) {
+            Some(real) => real.symlink(req.into(), parent.0, name, target, reply),
+            None => reply.error(Errno::EPERM),
+        });
     }
 
-    fn link(&self, _: &Request, _: INodeNo, _: INodeNo, _: &OsStr, reply: ReplyEntry) {
-        self.0.request(Asked::Refused, || reply.error(Errno::EPERM));
+    fn link(&self, req: &Request, ino: INodeNo, newparent: INodeNo, newname: &OsStr, reply: ReplyEntry) {
+        self.0.request(Asked::Link, || match (self.real(ino), self.real(newparent)) {
+            (Some(real), Some(_)) => real.link(req.into(), ino.0, newparent.0, newname, reply),
+            (None, None) => reply.error(Errno::EPERM),
+            _ => reply.error(Errno::EXDEV),
+        });
     }
 
-    fn rename(&self, _: &Request, _: INodeNo, _: &OsStr, _: INodeNo, _: &OsStr, _: RenameFlags, reply: ReplyEmpty) {
-        self.0.request(Asked::Refused, || reply.error(Errno::EPERM));
+    fn rename(
+        &self,
+        req: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        newparent: INodeNo,
+        newname: &OsStr,
+        flags: RenameFlags,
+        reply: ReplyEmpty,
+    ) {
+        self.0.request(Asked::Rename, || match (self.real(parent), self.real(newparent)) {
+            (Some(real), Some(_)) => {
+                real.rename(req.into(), (parent.0, name), (newparent.0, newname), flags.bits(), reply);
+            }
+            (None, None) => reply.error(Errno::EPERM),
+            _ => reply.error(Errno::EXDEV),
+        });
     }
 
     /// `isatty` asks every file; a plain yes would make it a terminal.
@@ -228,33 +342,75 @@ impl Filesystem for Face {
         self.0.request(Asked::Ioctl, || reply.error(Errno::ENOTTY));
     }
 
-    fn fallocate(&self, _: &Request, _: INodeNo, _: FileHandle, _: u64, _: u64, _: i32, reply: ReplyEmpty) {
-        self.0.request(Asked::Refused, || reply.error(Errno::EOPNOTSUPP));
+    fn fallocate(
+        &self,
+        _req: &Request,
+        ino: INodeNo,
+        fh: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        self.0.request(Asked::Allocate, || match self.real(ino) {
+            Some(real) => real.fallocate(fh.0, offset, length, mode, reply),
+            None => reply.error(Errno::EOPNOTSUPP),
+        });
     }
 
-    // Said once each; then the kernel answers for itself.
+    // For files of the tree these say "not here" once, and the kernel answers for itself from then on; but not where it
+    // must go on asking for mirrored ones.
 
-    fn access(&self, _: &Request, _: INodeNo, _: AccessFlags, reply: ReplyEmpty) {
-        reply.error(Errno::ENOSYS);
+    fn access(&self, _req: &Request, ino: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
+        self.0.request(Asked::Access, || match self.real(ino) {
+            Some(real) => real.access(ino.0, mask.bits(), reply),
+            None if self.0.mirroring => reply.ok(),
+            None => reply.error(Errno::ENOSYS),
+        });
     }
 
-    fn getxattr(&self, _: &Request, _: INodeNo, _: &OsStr, _: u32, reply: ReplyXattr) {
-        reply.error(Errno::ENOSYS);
+    fn getxattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+        self.0.request(Asked::Attribute, || match self.real(ino) {
+            Some(real) => real.getxattr(ino.0, name, size, reply),
+            None => reply.error(self.0.no_attributes()),
+        });
     }
 
-    fn listxattr(&self, _: &Request, _: INodeNo, _: u32, reply: ReplyXattr) {
-        reply.error(Errno::ENOSYS);
+    fn listxattr(&self, _req: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+        self.0.request(Asked::Attribute, || match self.real(ino) {
+            Some(real) => real.listxattr(ino.0, size, reply),
+            None => reply.error(self.0.no_attributes()),
+        });
     }
 
-    fn setxattr(&self, _: &Request, _: INodeNo, _: &OsStr, _: &[u8], _: i32, _: u32, reply: ReplyEmpty) {
-        reply.error(Errno::ENOSYS);
+    fn setxattr(
+        &self,
+        req: &Request,
+        ino: INodeNo,
+        name: &OsStr,
+        value: &[u8],
+        flags: i32,
+        _position: u32,
+        reply: ReplyEmpty,
+    ) {
+        self.0.request(Asked::Attribute, || match self.real(ino) {
+            Some(real) => real.setxattr(req.into(), ino.0, name, value, flags, reply),
+            None => reply.error(self.0.no_attributes()),
+        });
     }
 
-    fn removexattr(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
-        reply.error(Errno::ENOSYS);
+    fn removexattr(&self, req: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.0.request(Asked::Attribute, || match self.real(ino) {
+            Some(real) => real.removexattr(req.into(), ino.0, name, reply),
+            None => reply.error(self.0.no_attributes()),
+        });
     }
 
-    fn lseek(&self, _: &Request, _: INodeNo, _: FileHandle, _: i64, _: i32, reply: ReplyLseek) {
-        reply.error(Errno::ENOSYS);
+    fn lseek(&self, _req: &Request, ino: INodeNo, fh: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
+        self.0.request(Asked::Seek, || match self.real(ino) {
+            Some(real) => real.lseek(fh.0, offset, whence, reply),
+            None if self.0.mirroring => reply.error(Errno::EINVAL),
+            None => reply.error(Errno::ENOSYS),
+        });
     }
 }

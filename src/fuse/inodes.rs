@@ -8,6 +8,7 @@ use std::sync::{Arc, Weak};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 
+use super::mirrored::REAL;
 use super::notices::{Notice, Notices};
 use crate::error::{Code, Error, Result};
 use crate::vfs::{Bell, Listener, News, Node};
@@ -63,6 +64,8 @@ impl Inodes {
         }
         let mut number = hash(path, shape(node));
         loop {
+            // The other half of the numbers is for mirrored files.
+            number &= !REAL;
             let other = self.table.get(&number).is_some_and(|it| {
                 &*it.known.path != path || shape(&it.known.node) != shape(node) // almost never
             });
@@ -145,7 +148,7 @@ impl Listener for Ear {
         if let News::Name(name) = news {
             let path = join(&self.path, name);
             for shape in SHAPES {
-                inodes.notices.post(Notice::Inode(hash(&path, shape)));
+                inodes.notices.post(Notice::Inode(hash(&path, shape) & !REAL));
             }
             inodes.notices.post(Notice::Entry { parent: self.number, name: name.clone(), path });
         }
@@ -220,7 +223,7 @@ mod tests {
     fn paths_with_the_same_hash_get_numbers_of_their_own() {
         let inodes = inodes();
         let node = Node::file(text("x"));
-        let taken = hash("/b", b'f');
+        let taken = hash("/b", b'f') & !REAL;
         inodes.know(taken, "/somewhere/else".into(), node.clone());
         assert_eq!(inodes.remember("/b", &node), taken.wrapping_add(1));
         assert_eq!(inodes.number("/b", &node), taken.wrapping_add(1));

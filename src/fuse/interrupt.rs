@@ -2,8 +2,8 @@
 //!
 //! fuser 0.18 answers that message with `ENOSYS`; after the first one every waiter of the mount sleeps uninterruptibly,
 //! counts in the load average and cannot even be killed. So this file sees the messages first. It defines the symbol
-//! `read`, which the linker takes before the C library's, and takes interrupts out of what a session reads. The one
-//! trick in the house: to be deleted on the day fuser has a handler.
+//! `read`, which the linker takes before the C library's, and takes interrupts out of what a session reads, and one time
+//! that would end it. The one trick in the house: to be deleted on the day fuser has a handler.
 //!
 //! Knows nothing of who waits: request numbers repeat between mounts, so whoever serves a descriptor registers for it.
 
@@ -60,6 +60,23 @@ const HEADER: usize = 40;
 const INIT: u32 = 26;
 const INTERRUPT: u32 = 36;
 
+/// `struct fuse_setattr_in` has the times at these places of the message.
+const SETATTR: u32 = 4;
+const TIMES: [usize; 3] = [72, 80, 88];
+
+/// Makes the earliest of all times one second later: fuser 0.18 turns its sign around, which cannot be done, and the panic
+/// would end the session.
+fn tame(message: &mut [u8]) {
+    if message.get(4..8) != Some(&SETATTR.to_ne_bytes()) {
+        return;
+    }
+    for at in TIMES {
+        if let Some(time) = message.get_mut(at..at + 8).filter(|time| **time == i64::MIN.to_ne_bytes()) {
+            time.copy_from_slice(&(i64::MIN + 1).to_ne_bytes());
+        }
+    }
+}
+
 /// What a message from the kernel means to us.
 #[derive(Debug, PartialEq, Eq)]
 enum Message {
@@ -111,7 +128,8 @@ pub unsafe extern "C" fn read(fd: c_int, buf: *mut c_void, count: size_t) -> ssi
             return got;
         }
         // SAFETY: the kernel has just written `got` bytes there.
-        let message = unsafe { std::slice::from_raw_parts(buf.cast::<u8>(), got as usize) };
+        let message = unsafe { std::slice::from_raw_parts_mut(buf.cast::<u8>(), got as usize) };
+        tame(message);
         if !catch_unwind(AssertUnwindSafe(|| taken(fd, message))).unwrap_or(true) {
             return got;
         }
@@ -134,6 +152,21 @@ mod tests {
         fn interrupted(&self, unique: u64) {
             self.0.lock().unwrap().push(unique);
         }
+    }
+
+    #[test]
+    fn the_earliest_time_is_made_later_and_nothing_else_is_touched() {
+        let set = |opcode: u32, time: i64| {
+            let mut bytes = message(opcode, 0);
+            bytes.resize(128, 0);
+            bytes[80..88].copy_from_slice(&time.to_ne_bytes());
+            tame(&mut bytes);
+            i64::from_ne_bytes(bytes[80..88].try_into().unwrap())
+        };
+        assert_eq!(set(SETATTR, i64::MIN), i64::MIN + 1);
+        assert_eq!(set(SETATTR, -5), -5);
+        assert_eq!(set(3, i64::MIN), i64::MIN);
+        tame(&mut message(SETATTR, 0));
     }
 
     fn message(opcode: u32, tail: u64) -> Vec<u8> {

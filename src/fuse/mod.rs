@@ -11,6 +11,7 @@ mod filesystem;
 mod handles;
 mod inodes;
 mod interrupt;
+mod mirrored;
 mod mountpoint;
 mod names;
 mod notices;
@@ -36,6 +37,7 @@ use crate::vfs::{Caller, Tree};
 
 use attributes::Owner;
 use filesystem::Face;
+use mirrored::Real;
 use served::Served;
 
 pub use mountpoint::{Mounted, ours, prepare};
@@ -59,10 +61,20 @@ pub struct Mount {
 
 /// Mounts `tree` on `mountpoint` and serves it.
 pub fn mount(tree: Tree, who: Arc<dyn Identify>, mountpoint: &Path, runtime: Runtime) -> Result<Mount> {
+    begin(tree, who, mountpoint, runtime, false)
+}
+
+/// As [`mount`], where directories of this machine are mirrored: access and extended attributes are then asked of us,
+/// which costs every file a question more.
+pub fn mount_mirroring(tree: Tree, who: Arc<dyn Identify>, mountpoint: &Path, runtime: Runtime) -> Result<Mount> {
+    begin(tree, who, mountpoint, runtime, true)
+}
+
+fn begin(tree: Tree, who: Arc<dyn Identify>, mountpoint: &Path, runtime: Runtime, mirroring: bool) -> Result<Mount> {
     let mountpoint = prepare(mountpoint)?;
     let name = format!("acheron-{:016x}", rand::random::<u64>());
     let owner = Owner { uid: nix::unistd::getuid().as_raw(), gid: nix::unistd::getgid().as_raw() };
-    let served = Arc::new(Served::new(tree, who, owner, runtime));
+    let served = Arc::new(Served::new(tree, who, owner, runtime, mirroring));
 
     let device = attach::attach(&name, &mountpoint)?;
     let (say_ended, ended) = channel::channel(None);
@@ -131,11 +143,11 @@ impl Mount {
 
     /// How many files and directories are open.
     pub fn open_handles(&self) -> usize {
-        self.served.files.len() + self.served.directories.len()
+        self.served.files.len() + self.served.directories.len() + self.served.mirrors.open()
     }
 
     pub fn inodes(&self) -> usize {
-        self.served.inodes.len()
+        self.served.inodes.len() + self.served.mirrors.known()
     }
 
     /// Something is, or is about to be, mounted on `path` of the tree; the kernel is never told that it is old.
@@ -145,6 +157,16 @@ impl Mount {
 
     pub fn unprotect(&self, path: &str) {
         self.served.notices.unprotect(path);
+    }
+
+    /// A file of this machine was changed from outside; whoever has it mapped must read it anew.
+    pub fn changed(&self, file: &Path) {
+        Real(self.served.clone()).changed(file);
+    }
+
+    /// So much was changed below a directory of this machine that nobody counted.
+    pub fn all_changed(&self, directory: &Path) {
+        Real(self.served.clone()).all_changed(directory);
     }
 
     /// Waits until the session is over, by [`down`](Self::down) or because somebody else unmounted it.

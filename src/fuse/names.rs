@@ -60,8 +60,7 @@ impl Served {
     }
 
     fn tell_entry(&self, place: &Place<'_>, node: &Node, reply: ReplyEntry) {
-        let ino = self.inodes.remember(&place.path, node);
-        let (attributes, last) = (self.attributes(ino, node), attributes::attributes_last(node));
+        let (attributes, last) = (self.remember(&place.path, node), attributes::attributes_last(node));
         reply.entry_with_ttls(&last, &attributes::name_lasts(&*place.dir), &attributes, GENERATION);
     }
 
@@ -103,7 +102,7 @@ impl Served {
             let full = match entry {
                 Line::Dot(name) => reply.add(INodeNo(ino), at, fuser::FileType::Directory, name),
                 Line::Name(name, node) => {
-                    let number = self.inodes.number(&join(&known.path, name), node);
+                    let number = self.number(&join(&known.path, name), node);
                     reply.add(INodeNo(number), at, attributes::kind(node), name)
                 }
             };
@@ -131,11 +130,10 @@ impl Served {
                 }
                 Line::Name(name, node) => {
                     // Known before it is told: the kernel may come back for it at once.
-                    let number = self.inodes.remember(&join(&known.path, name), node);
+                    let attributes = self.remember(&join(&known.path, name), node);
                     let last = names_last.min(attributes::attributes_last(node));
-                    let attributes = self.attributes(number, node);
-                    if reply.add(INodeNo(number), at, name, &last, &attributes, GENERATION) {
-                        self.inodes.forget(number, 1);
+                    if reply.add(attributes.ino, at, name, &last, &attributes, GENERATION) {
+                        self.forget(attributes.ino.0, 1);
                         break;
                     }
                 }
@@ -194,9 +192,9 @@ impl Served {
         });
         match made {
             Ok((place, node, fh, flags)) => {
-                let ino = self.inodes.remember(&place.path, &node);
+                let attributes = self.remember(&place.path, &node);
                 let last = attributes::name_lasts(&*place.dir).min(attributes::attributes_last(&node));
-                reply.created(&last, &self.attributes(ino, &node), GENERATION, FileHandle(fh), flags);
+                reply.created(&last, &attributes, GENERATION, FileHandle(fh), flags);
             }
             Err(error) => reply.error(errno(&error)),
         }

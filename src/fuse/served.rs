@@ -11,12 +11,13 @@ use super::Identify;
 use super::attributes::{self, Owner};
 use super::handles::{Listed, Opened, Table};
 use super::inodes::Inodes;
+use super::mirrored::{self, Mirrors};
 use super::notices::Notices;
 use super::parking::{Parking, Tell, Wait};
 use super::traffic::{Asked, Traffic};
 use super::turns::{self, Turns};
 use crate::error::{Error, Result};
-use crate::vfs::{Answer, Caller, Node, Tree};
+use crate::vfs::{Answer, Caller, Mirrored, Node, Tree};
 
 pub struct Served {
     pub tree: Tree,
@@ -30,10 +31,13 @@ pub struct Served {
     pub notices: Arc<Notices>,
     pub traffic: Traffic,
     pub runtime: Runtime,
+    pub mirrors: Mirrors,
+    /// Whether directories of this machine are mirrored, so that the kernel must go on asking what files here lack.
+    pub mirroring: bool,
 }
 
 impl Served {
-    pub fn new(tree: Tree, who: Arc<dyn Identify>, owner: Owner, runtime: Runtime) -> Self {
+    pub fn new(tree: Tree, who: Arc<dyn Identify>, owner: Owner, runtime: Runtime, mirroring: bool) -> Self {
         let notices = Arc::new(Notices::default());
         let turns = Turns::new(runtime.clone());
         Served {
@@ -48,6 +52,8 @@ impl Served {
             notices,
             traffic: Traffic::default(),
             runtime,
+            mirrors: Mirrors::default(),
+            mirroring,
         }
     }
 
@@ -68,6 +74,36 @@ impl Served {
         attributes::attributes(ino, node, self.owner)
     }
 
+    /// The kernel is told of `node` at `path`; returns what it is told.
+    pub fn remember(&self, path: &str, node: &Node) -> FileAttr {
+        match mirrored(node) {
+            Some(mirrored) => {
+                mirrored::of_root(self.mirrors.root(path, &mirrored), self.owner, mirrored.ground.facts().modified)
+            }
+            None => self.attributes(self.inodes.remember(path, node), node),
+        }
+    }
+
+    pub fn forget(&self, ino: u64, times: u64) {
+        match mirrored::is_real(ino) {
+            true => self.mirrors.forget(ino, times),
+            false => self.inodes.forget(ino, times),
+        }
+    }
+
+    /// The number of what stands at `path`.
+    pub fn number(&self, path: &str, node: &Node) -> u64 {
+        match mirrored(node) {
+            Some(mirrored) => mirrored::root_number(path, &mirrored),
+            None => self.inodes.number(path, node),
+        }
+    }
+
+    /// What is said to who asks for extended attributes of a file of the tree.
+    pub fn no_attributes(&self) -> Errno {
+        if self.mirroring { Errno::EOPNOTSUPP } else { Errno::ENOSYS }
+    }
+
     /// Answers a request now or, if that cannot be, when it can.
     pub fn answer<T: Send + 'static>(&self, req: &Request, how: How, answer: Answer<T>, reply: impl Tell<T>) {
         let outcome = match answer.looked_at() {
@@ -84,6 +120,13 @@ impl Served {
         };
         turns::take_here();
         reply.tell(outcome);
+    }
+}
+
+fn mirrored(node: &Node) -> Option<Mirrored> {
+    match node {
+        Node::Dir(dir) => dir.mirrored(),
+        _ => None,
     }
 }
 

@@ -35,7 +35,12 @@ requests! {
     Create = "create",
     Mkdir = "mkdir",
     Remove = "remove",
-    Refused = "refused",
+    Rename = "rename",
+    Link = "link",
+    Attribute = "attribute",
+    Access = "access",
+    Seek = "seek",
+    Allocate = "allocate",
 }
 
 #[derive(Default)]

@@ -90,7 +90,7 @@ impl Residents {
             home = home.with(&name, node);
         }
         let home = Arc::new(home);
-        house.shared.bindings.settle(id, &home, Place::create(&world.home)?)?;
+        house.shared.bindings.settle(&format!("/agents/{id}"), &home, Place::create(&world.home)?, false)?;
         self.homes().insert(id.to_owned(), home.clone());
         self.listing.put(id, Node::Dir(home));
         house.shared.crew.set_alarms(id, &world.spec.wake)?;

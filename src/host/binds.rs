@@ -1,7 +1,7 @@
 //! Directories of this machine under `projects/<id>/fs`, as the kernel's own mounts over ours.
 //!
-//! Native speed, and every operation is the real one. Only root may do it; elsewhere the places stay empty directories and
-//! `doctor` says so. They go with the mount that they stand on: whoever detaches that detaches them.
+//! Native speed, and every operation is the real one. Only root may do it; elsewhere they are mirrored, and `doctor` says
+//! so. They go with the mount that they stand on: whoever detaches that detaches them.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use rustix::mount::{MoveMountFlags, OpenTreeFlags};
 
 use crate::error::{Error, Result};
 use crate::fuse::Mount;
-use crate::spec::Spec;
+use crate::spec::{Project, Spec};
 
 /// One directory and its place in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct Place {
     pub path: PathBuf,
     pub source: PathBuf,
     pub read_only: bool,
+    /// Shown through the mount, and not by the kernel.
+    pub mirror: bool,
 }
 
 impl Place {
@@ -33,6 +35,7 @@ impl Place {
 pub fn places(spec: &Spec, here: &Path) -> Vec<Place> {
     let mut places = Vec::new();
     for (id, project) in &spec.projects {
+        let mirror = mirrored(project, here);
         for (at, bind) in &project.binds {
             let below = at.trim_start_matches('/');
             let path = Path::new("projects").join(id).join("fs").join(below).components().collect();
@@ -40,6 +43,7 @@ pub fn places(spec: &Spec, here: &Path) -> Vec<Place> {
                 path,
                 source: here.join(&bind.path).components().collect(),
                 read_only: bind.read_only,
+                mirror,
             });
         }
     }
@@ -52,10 +56,30 @@ pub fn may_mount() -> bool {
     caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_SYS_ADMIN).unwrap_or(false)
 }
 
+/// Whether a project is mirrored through the mount: as a whole, for what the kernel binds hides what lies below it.
+pub fn mirrored(project: &Project, here: &Path) -> bool {
+    !may_mount() || hides(project, here) || project.binds.values().any(|bind| bind.mirror)
+}
+
+/// Whether a bind stands over a directory that is not there: nothing can be mounted on it.
+pub fn hides(project: &Project, here: &Path) -> bool {
+    let base = project.binds.get("/").map(|bind| here.join(&bind.path));
+    base.is_some_and(|base| project.binds.keys().any(|at| !base.join(at.trim_matches('/')).is_dir()))
+}
+
+/// Refuses a directory that is the mount itself or lies in it: whoever shows that would wait for himself.
+pub fn outside(source: &Path, mountpoint: &Path) -> Result<PathBuf> {
+    let real = source.canonicalize().map_err(|err| Error::unavailable(format!("{}: {err}", source.display())))?;
+    match real.starts_with(mountpoint.canonicalize().as_deref().unwrap_or(mountpoint)) {
+        true => Err(Error::unavailable(format!("{}: it lies in the mount itself", source.display()))),
+        false => Ok(real),
+    }
+}
+
 /// Mounts every place over the tree. A place that cannot be is told of, and the others are made nevertheless.
 pub fn make(mount: &Mount, places: &[Place]) -> Vec<(Place, Error)> {
     let mut failed = Vec::new();
-    for place in places {
+    for place in places.iter().filter(|place| !place.mirror) {
         mount.protect(&format!("/{}", place.path.display()));
         if let Err(error) = one(mount.mountpoint(), place) {
             failed.push((place.clone(), error));
@@ -85,10 +109,7 @@ pub fn undo(mount: &Mount, project: &str) {
 }
 
 fn one(mountpoint: &Path, place: &Place) -> Result<()> {
-    let source = place.source.canonicalize().map_err(|err| told(place, &err.to_string()))?;
-    if source.starts_with(mountpoint) {
-        return Err(told(place, "it lies in the mount itself"));
-    }
+    let source = outside(&place.source, mountpoint)?;
     let io = |err: rustix::io::Errno| told(place, &std::io::Error::from(err).to_string());
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let source = rustix::fs::open(&source, directory, Mode::empty()).map_err(io)?;

@@ -1,57 +1,43 @@
-//! A directory of this machine as part of the tree: for the file tools of the host itself, and for the mount where the
-//! kernel does not let us put the directory itself there.
-//!
-//! Every path is resolved below the open root, never across devices, and no link is followed out of it.
+//! A directory of this machine as part of the tree, for the file tools of the host itself. Where the kernel does not put
+//! the directory itself there, [`fuse`](crate::fuse) answers for it on the same [`Ground`].
 
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use bytes::Bytes;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result};
-use crate::vfs::{Answer, Caller, Dir, File, Handle, Kind, Link, Node, Open, Stat};
+use crate::ground::{Facts, Ground, beneath, look, reopen};
+use crate::vfs::{Answer, Caller, Dir, File, Handle, Kind, Link, Listing, Mirrored, Node, Open, Stat};
 
 /// A directory below an open root.
 #[derive(Clone)]
 pub struct Mirror {
-    root: Arc<OwnedFd>,
+    ground: Arc<Ground>,
     /// Relative to the root; empty for the root itself.
     path: PathBuf,
-    read_only: bool,
 }
 
 impl Mirror {
     pub fn open(source: &Path, read_only: bool) -> Result<Mirror> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = rustix::fs::open(source, flags, Mode::empty()).map_err(|err| told(source, err))?;
-        Ok(Mirror { root: Arc::new(root), path: PathBuf::new(), read_only })
+        let ground = Ground::open(source, read_only).map_err(|err| told(source, err))?;
+        Ok(Mirror { ground: Arc::new(ground), path: PathBuf::new() })
     }
 
-    /// Opens something below the root, however it is called.
-    fn at(&self, path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd> {
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_MAGICLINKS;
-        loop {
-            match rustix::fs::openat2(&*self.root, path, flags | OFlags::CLOEXEC, mode, resolve) {
-                // Something was renamed while the kernel was looking.
-                Err(Errno::AGAIN | Errno::INTR) => (),
-                opened => return opened.map_err(|err| told(path, err)),
-            }
-        }
-    }
-
-    /// The directory itself, for an operation on one of its names.
-    fn here(&self) -> Result<OwnedFd> {
-        self.at(&self.path, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())
+    /// What stands here, held but not opened.
+    fn held(&self) -> Result<OwnedFd> {
+        self.ground.hold(&self.path).map_err(|err| told(&self.path, err))
     }
 
     fn writable(&self, name: &str) -> Result<()> {
-        if self.read_only { Err(Error::read_only(format!("`{name}` lies in a read-only bind"))) } else { Ok(()) }
+        let refused = |_| Error::read_only(format!("`{name}` lies in a read-only bind"));
+        self.ground.writable().map_err(refused)
     }
 
     fn node(&self, name: &str, kind: FileType) -> Option<Node> {
@@ -59,21 +45,16 @@ impl Mirror {
         let below = Mirror { path, ..self.clone() };
         match kind {
             FileType::Directory => Some(Node::dir(below)),
-            FileType::RegularFile => Some(Node::file(Mirrored(below))),
+            FileType::RegularFile => Some(Node::file(Regular(below))),
             FileType::Symlink => Some(Node::link(Pointer(below))),
             // Pipes, sockets and devices of the host are not part of the tree.
             _ => None,
         }
     }
 
-    fn stat(&self) -> Result<rustix::fs::Stat> {
-        let held = self.at(&self.path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
-        rustix::fs::fstat(&held).map_err(|err| told(&self.path, err))
+    fn facts(&self) -> Result<Facts> {
+        Facts::of(self.held()?).map_err(|err| told(&self.path, err))
     }
-}
-
-fn modified(stat: &rustix::fs::Stat) -> SystemTime {
-    SystemTime::UNIX_EPOCH + Duration::new(u64::try_from(stat.st_mtime).unwrap_or(0), stat.st_mtime_nsec as u32)
 }
 
 fn told(path: &Path, err: Errno) -> Error {
@@ -86,12 +67,16 @@ fn told(path: &Path, err: Errno) -> Error {
 
 impl Dir for Mirror {
     fn lookup(&self, name: &str) -> Option<Node> {
-        let held = self.at(&self.path.join(name), OFlags::PATH | OFlags::NOFOLLOW, Mode::empty()).ok()?;
-        self.node(name, FileType::from_raw_mode(rustix::fs::fstat(&held).ok()?.st_mode))
+        let facts = look(&self.held().ok()?, OsStr::new(name)).ok()?;
+        match facts.is_covered() {
+            true => Some(Node::dir(Listing::default())),
+            false => self.node(name, facts.kind),
+        }
     }
 
     fn list(&self) -> Vec<(String, Node)> {
-        let Ok(held) = self.at(&self.path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty()) else {
+        let Some(held) = self.held().ok().and_then(|held| reopen(&held, OFlags::RDONLY | OFlags::DIRECTORY).ok())
+        else {
             return Vec::new();
         };
         let mut buffer = Vec::with_capacity(64 << 10);
@@ -114,87 +99,82 @@ impl Dir for Mirror {
     }
 
     fn modified(&self) -> SystemTime {
-        self.stat().map_or(SystemTime::UNIX_EPOCH, |stat| modified(&stat))
+        self.facts().map_or(SystemTime::UNIX_EPOCH, |facts| facts.modified)
+    }
+
+    fn mirrored(&self) -> Option<Mirrored> {
+        let root = self.path.as_os_str().is_empty();
+        root.then(|| Mirrored { ground: self.ground.clone(), over: Arc::default() })
     }
 
     fn make_dir(&self, _caller: &Caller, name: &str) -> Result<Node> {
         self.writable(name)?;
-        rustix::fs::mkdirat(self.here()?, name, Mode::from_raw_mode(0o755))
-            .map_err(|err| told(Path::new(name), err))?;
+        let mode = Mode::from_raw_mode(0o755);
+        rustix::fs::mkdirat(self.held()?, name, mode).map_err(|err| told(Path::new(name), err))?;
         self.lookup(name).ok_or_else(|| Error::not_found(format!("`{name}` is gone already")))
     }
 
     fn remove_dir(&self, _caller: &Caller, name: &str) -> Result<()> {
         self.writable(name)?;
-        rustix::fs::unlinkat(self.here()?, name, AtFlags::REMOVEDIR).map_err(|err| told(Path::new(name), err))
+        rustix::fs::unlinkat(self.held()?, name, AtFlags::REMOVEDIR).map_err(|err| told(Path::new(name), err))
     }
 
-    fn create(&self, _caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
+    fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
         self.writable(name)?;
-        let file = Mirrored(Mirror { path: self.path.join(name), ..self.clone() });
-        let handle = match file.opened(how, OFlags::CREATE | OFlags::EXCL) {
+        let made = Regular(Mirror { path: self.path.join(name), ..self.clone() });
+        let flags = flags(how) | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let handle = match beneath(self.held()?, name, flags, Mode::from_raw_mode(0o644)) {
+            Ok(file) => Box::new(Held::new(file, how)) as Box<dyn Handle>,
             // Somebody was faster; or it is something that is not shown, which must not be opened for a new file.
-            Err(error) if error.code == Code::AlreadyExists => file.opened(how, OFlags::empty()),
-            opened => opened,
-        }?;
-        Ok((Node::file(file), handle))
+            Err(Errno::EXIST) => made.open(caller, how)?,
+            Err(err) => return Err(told(Path::new(name), err)),
+        };
+        Ok((Node::file(made), handle))
     }
 
     fn remove(&self, _caller: &Caller, name: &str) -> Result<()> {
         self.writable(name)?;
-        rustix::fs::unlinkat(self.here()?, name, AtFlags::empty()).map_err(|err| told(Path::new(name), err))
+        rustix::fs::unlinkat(self.held()?, name, AtFlags::empty()).map_err(|err| told(Path::new(name), err))
     }
+}
+
+/// How the file itself is opened.
+fn flags(how: Open) -> OFlags {
+    let cut = if how.truncate { OFlags::TRUNC } else { OFlags::empty() };
+    cut | if how.write { OFlags::RDWR } else { OFlags::RDONLY }
 }
 
 /// A regular file.
-struct Mirrored(Mirror);
+struct Regular(Mirror);
 
-impl Mirrored {
-    fn opened(&self, how: Open, more: OFlags) -> Result<Box<dyn Handle>> {
-        if how.write {
-            self.0.writable(&self.0.path.display().to_string())?;
-        }
-        // A pipe or a device is not even opened: that alone may block, or do something.
-        if !more.contains(OFlags::CREATE) && FileType::from_raw_mode(self.0.stat()?.st_mode) != FileType::RegularFile {
-            return Err(self.no_file());
-        }
-        let harmless = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let mut flags = more | harmless | if how.write { OFlags::RDWR } else { OFlags::RDONLY };
-        flags |= if how.truncate { OFlags::TRUNC } else { OFlags::empty() };
-        let mode = if more.contains(OFlags::CREATE) { Mode::from_raw_mode(0o644) } else { Mode::empty() };
-        let file = std::fs::File::from(self.0.at(&self.0.path, flags, mode)?);
-        if !file.metadata()?.is_file() {
-            return Err(self.no_file());
-        }
-        Ok(Box::new(Held { file, append: how.append, write: how.write }))
-    }
-}
-
-impl Mirrored {
-    fn no_file(&self) -> Error {
-        Error::forbidden(format!("`{}` is a pipe, a device or a socket, not a file", self.0.path.display()))
-    }
-}
-
-impl File for Mirrored {
+impl File for Regular {
     fn kind(&self) -> Kind {
         Kind::Live
     }
 
     fn stat(&self) -> Stat {
-        match self.0.stat() {
-            Ok(stat) => Stat { size: u64::try_from(stat.st_size).unwrap_or(0), modified: modified(&stat) },
+        match self.0.facts() {
+            Ok(facts) => Stat { size: facts.size, modified: facts.modified },
             Err(_) => Stat { size: 0, modified: SystemTime::UNIX_EPOCH },
         }
     }
 
     fn mode(&self) -> u16 {
-        let mode = self.0.stat().map_or(0o444, |stat| (stat.st_mode & 0o777) as u16);
-        if self.0.read_only { mode & !0o222 } else { mode }
+        self.0.facts().map_or(0o444, |facts| facts.mode & 0o777)
     }
 
     fn open(&self, _caller: &Caller, how: Open) -> Result<Box<dyn Handle>> {
-        self.opened(how, OFlags::empty())
+        if how.write {
+            self.0.writable(&self.0.path.display().to_string())?;
+        }
+        let held = self.0.held()?;
+        // A pipe or a device is not even opened: that alone may do something.
+        if Facts::of(&held).map_err(|err| told(&self.0.path, err))?.kind != FileType::RegularFile {
+            let path = self.0.path.display();
+            return Err(Error::forbidden(format!("`{path}` is a pipe, a device or a socket, not a file")));
+        }
+        let file = reopen(&held, flags(how)).map_err(|err| told(&self.0.path, err))?;
+        Ok(Box::new(Held::new(file, how)))
     }
 }
 
@@ -202,6 +182,12 @@ struct Held {
     file: std::fs::File,
     append: bool,
     write: bool,
+}
+
+impl Held {
+    fn new(file: OwnedFd, how: Open) -> Held {
+        Held { file: file.into(), append: how.append, write: how.write }
+    }
 }
 
 impl Handle for Held {
@@ -245,8 +231,7 @@ struct Pointer(Mirror);
 
 impl Link for Pointer {
     fn target(&self, _caller: &Caller) -> Result<String> {
-        let held = self.0.at(&self.0.path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
-        let target = rustix::fs::readlinkat(&held, c"", Vec::new()).map_err(|err| told(&self.0.path, err))?;
+        let target = rustix::fs::readlinkat(self.0.held()?, c"", Vec::new()).map_err(|err| told(&self.0.path, err))?;
         target.into_string().map_err(|_| Error::invalid("the link's target is no text"))
     }
 }
@@ -254,7 +239,7 @@ impl Link for Pointer {
 /// A directory with places of its own over those of another.
 pub struct Over {
     pub base: Mirror,
-    pub places: crate::vfs::Listing,
+    pub places: Arc<Listing>,
 }
 
 impl Dir for Over {
@@ -272,6 +257,10 @@ impl Dir for Over {
 
     fn modified(&self) -> SystemTime {
         self.base.modified()
+    }
+
+    fn mirrored(&self) -> Option<Mirrored> {
+        Some(Mirrored { ground: self.base.ground.clone(), over: self.places.clone() })
     }
 
     fn make_dir(&self, caller: &Caller, name: &str) -> Result<Node> {
@@ -353,6 +342,5 @@ mod tests {
             mirror.remove(&caller, "a").unwrap_err(),
         ];
         assert!(errors.iter().all(|err| err.errno() == libc::EROFS), "{errors:?}");
-        assert_eq!(file.mode() & 0o222, 0);
     }
 }

@@ -139,7 +139,9 @@ impl Host {
     pub fn mount(&mut self, mountpoint: &Path) -> Result<Arc<Mount>> {
         census::sees_clearly()?;
         let census = Arc::new(Census);
-        let mount = fuse::mount(self.tree.clone(), census, mountpoint, tokio::runtime::Handle::current())?;
+        let places = binds::places(&self.house.current.spec(), &self.house.here);
+        let attach = if places.iter().any(|place| place.mirror) { fuse::mount_mirroring } else { fuse::mount };
+        let mount = attach(self.tree.clone(), census, mountpoint, tokio::runtime::Handle::current())?;
         let mount = Arc::new(mount);
         self.house.gate.mounted(mount.clone());
         self.mount = Some(mount.clone());
@@ -210,7 +212,7 @@ fn build(house: &Arc<House>) -> Result<(Listing, Arc<Residents>)> {
         .dir("global", Listing::default().dir("library", library::directory(house)?))
         .dir("meta", meta::directory(house))
         .dir("nodes", Listing::default().dir("local", nodes::directory(house)?))
-        .with("projects", Node::Dir(projects::directory(house)));
+        .with("projects", Node::Dir(projects::directory(house)?));
     Ok((root, residents))
 }
 

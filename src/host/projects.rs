@@ -1,16 +1,17 @@
 //! `projects/`: directories of this machine, by name.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
 
 use super::House;
-use super::binds::{self, Place};
+use super::binds::{self, Place as Bound};
 use super::mirror::{Mirror, Over};
-use super::watch::{Tell, Watching};
+use super::watch::{self, Stale, Tell, Watching};
+use crate::error::Result;
 use crate::fuse::Mount;
+use crate::place::Place;
 use crate::spec::Project;
 use crate::vfs::{Listing, Node, pretty, text};
 
@@ -28,11 +29,11 @@ impl Projects {
     }
 }
 
-pub fn directory(house: &Arc<House>) -> Arc<Listing> {
-    for (id, project) in &house.spec.projects {
-        house.projects.listing.put(id, Node::dir(one(&house.here, id, project)));
+pub fn directory(house: &Arc<House>) -> Result<Arc<Listing>> {
+    for (id, project) in &house.current.spec().projects {
+        put_project(house, id, project)?;
     }
-    house.projects.listing.clone()
+    Ok(house.projects.listing.clone())
 }
 
 /// Shows the projects named as the mountspec reads now; returns what went wrong.
@@ -40,33 +41,45 @@ pub fn show(house: &Arc<House>, changed: &BTreeSet<String>) -> Vec<String> {
     if changed.is_empty() {
         return Vec::new();
     }
-    let (spec, listing) = (house.current.spec(), &house.projects.listing);
-    let mount = house.gate.mount();
+    let (spec, mount) = (house.current.spec(), house.gate.mount());
+    let mut faults = Vec::new();
     for id in changed {
         if let Some(mount) = &mount {
             binds::undo(mount, id);
         }
         match spec.projects.get(id) {
-            Some(project) => listing.put(id, Node::dir(one(&house.here, id, project))),
-            None => _ = listing.take(id),
+            Some(project) => faults.extend(put_project(house, id, project).err().map(|error| error.message)),
+            None => _ = house.projects.listing.take(id),
         }
     }
-    let Some(mount) = mount else { return Vec::new() };
-    bind(house, &mount, |place| place.project().is_some_and(|id| changed.contains(id)))
+    if let Some(mount) = mount {
+        faults.extend(bind(house, &mount, |bound| bound.project().is_some_and(|id| changed.contains(id))));
+    }
+    faults
+}
+
+fn put_project(house: &Arc<House>, id: &str, project: &Project) -> Result<()> {
+    let home = Arc::new(one(house, id, project));
+    // Names that agents have given to other places, beside `fs`.
+    let read_only = project.binds.values().all(|bind| bind.read_only);
+    let kept = Place::create(house.state.join("projects").join(id))?;
+    house.shared.bindings.settle(&format!("/projects/{id}"), &home, kept, read_only)?;
+    house.projects.listing.put(id, Node::Dir(home));
+    Ok(())
 }
 
 /// Puts the directories themselves over the tree where this process may, and notices changes in all of them.
-pub fn bind(house: &Arc<House>, mount: &Mount, which: impl Fn(&Place) -> bool) -> Vec<String> {
-    let places = binds::places(&house.current.spec(), &house.here);
+pub fn bind(house: &Arc<House>, mount: &Arc<Mount>, which: impl Fn(&Bound) -> bool) -> Vec<String> {
+    let all = binds::places(&house.current.spec(), &house.here);
     let mut faults = Vec::new();
     if binds::may_mount() {
-        let wanted: Vec<Place> = places.iter().filter(|place| which(place)).cloned().collect();
+        let wanted: Vec<Bound> = all.iter().filter(|bound| which(bound)).cloned().collect();
         for (_, error) in binds::make(mount, &wanted) {
             tracing::warn!(%error, "shown through the mount instead");
             faults.push(error.message);
         }
     }
-    let watching = super::watch::watch(&places, &tell(house));
+    let watching = watch::watch(&all, &tell(house), &stale(mount));
     *house.projects.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(watching);
     faults
 }
@@ -86,26 +99,42 @@ fn tell(house: &Arc<House>) -> Tell {
     })
 }
 
-fn one(here: &Path, id: &str, project: &Project) -> Listing {
+/// Tells the kernel what it may have kept of a file that was changed.
+fn stale(mount: &Arc<Mount>) -> Stale {
+    let mount = Arc::downgrade(mount);
+    Arc::new(move |changed: watch::Changed<'_>| {
+        let Some(mount) = mount.upgrade() else { return };
+        match changed {
+            watch::Changed::File(file) => mount.changed(file),
+            watch::Changed::Everything(directory) => mount.all_changed(directory),
+        }
+    })
+}
+
+fn one(house: &House, id: &str, project: &Project) -> Listing {
+    let how = if binds::mirrored(project, &house.here) { "mirror" } else { "kernel" };
     let binds: Vec<_> = project
         .binds
         .iter()
-        .map(|(at, bind)| json!({ "bind_path": at, "target_path": bind.path, "read_only": bind.read_only }))
+        .map(|(at, bind)| {
+            json!({ "bind_path": at, "target_path": bind.path, "read_only": bind.read_only, "shown_by": how })
+        })
         .collect();
     let readme = format!("# {id}\n\n{}\n\n`meta.json` tells which directories it binds.\n", project.about);
     Listing::default()
         .file("README.md", text(readme))
         .file("meta.json", text(pretty(&json!({ "project_id": id, "about": project.about, "binds": binds }))))
-        .with("fs", fs(here, project))
+        .with("fs", fs(house, project))
 }
 
 /// `fs`: the directories themselves. One that cannot be opened is told of and stays empty.
-fn fs(here: &Path, project: &Project) -> Node {
+fn fs(house: &House, project: &Project) -> Node {
     let mut base = None;
     let places = Listing::default();
     for (at, bind) in &project.binds {
-        let source = here.join(&bind.path);
-        let mirror = match Mirror::open(&source, bind.read_only) {
+        let source = house.here.join(&bind.path);
+        let source = house.mountpoint.as_ref().map_or(Ok(source.clone()), |at| binds::outside(&source, at));
+        let mirror = match source.and_then(|source| Mirror::open(&source, bind.read_only)) {
             Ok(mirror) => mirror,
             Err(error) => {
                 tracing::warn!(%error, "a directory of a project cannot be shown");
@@ -119,7 +148,7 @@ fn fs(here: &Path, project: &Project) -> Node {
     }
     match base {
         Some(base) if places.names().is_empty() => Node::dir(base),
-        Some(base) => Node::dir(Over { base, places }),
+        Some(base) => Node::dir(Over { base, places: Arc::new(places) }),
         None => Node::dir(places),
     }
 }

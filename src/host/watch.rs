@@ -26,16 +26,26 @@ const MANY: usize = 200;
 /// Hears of a change: the project, the path of the tree, and what happened.
 pub type Tell = Arc<dyn Fn(&str, &str, serde_json::Value) + Send + Sync>;
 
+/// What changed on the disk, by its path there.
+pub enum Changed<'a> {
+    File(&'a Path),
+    /// More below the directory than anybody counted.
+    Everything(&'a Path),
+}
+
+/// Hears of what changed before anybody is told.
+pub type Stale = Arc<dyn Fn(Changed<'_>) + Send + Sync>;
+
 /// Watches as long as it is held.
 pub struct Watching {
     _watchers: Vec<Arc<std::sync::Mutex<RecommendedWatcher>>>,
 }
 
 /// Watches every place. One that cannot be watched is told of in the log.
-pub fn watch(places: &[Place], tell: &Tell) -> Watching {
+pub fn watch(places: &[Place], tell: &Tell, stale: &Stale) -> Watching {
     let mut watchers = Vec::new();
     for place in places {
-        match one(place, tell.clone()) {
+        match one(place, tell.clone(), stale.clone()) {
             Ok(watcher) => watchers.push(watcher),
             Err(error) => tracing::warn!(%error, source = %place.source.display(), "changes are not noticed"),
         }
@@ -43,7 +53,7 @@ pub fn watch(places: &[Place], tell: &Tell) -> Watching {
     Watching { _watchers: watchers }
 }
 
-fn one(place: &Place, tell: Tell) -> Result<Arc<std::sync::Mutex<RecommendedWatcher>>> {
+fn one(place: &Place, tell: Tell, stale: Stale) -> Result<Arc<std::sync::Mutex<RecommendedWatcher>>> {
     let root = place.source.canonicalize()?;
     let device = root.metadata()?.dev();
     let (said, heard) = mpsc::channel::<Event>();
@@ -52,8 +62,17 @@ fn one(place: &Place, tell: Tell) -> Result<Arc<std::sync::Mutex<RecommendedWatc
         _ = event.map(|event| said.send(event));
     });
     let watcher = Arc::new(std::sync::Mutex::new(watcher.map_err(|err| Error::unavailable(err.to_string()))?));
-    for directory in directories(&root, device) {
-        follow(&watcher, &directory);
+    let found = directories(&root, device);
+    if found.len() >= MOST {
+        tracing::warn!(source = %root.display(), "only changes in the first {MOST} directories are noticed");
+    }
+    let missed = found.iter().filter(|directory| !follow(&watcher, directory)).count();
+    if missed > 0 {
+        tracing::warn!(
+            source = %root.display(),
+            missed,
+            "changes in some directories are not noticed: raise the limit by `sysctl fs.inotify.max_user_watches=1000000`"
+        );
     }
     let (weak, place) = (Arc::downgrade(&watcher), place.clone());
     let listen = move || {
@@ -69,10 +88,11 @@ fn one(place: &Place, tell: Tell) -> Result<Arc<std::sync::Mutex<RecommendedWatc
             let Some(watcher) = weak.upgrade() else { return };
             for path in changes.iter().filter(|(_, kind)| **kind == "created").map(|(path, _)| root.join(path)) {
                 if path.symlink_metadata().is_ok_and(|meta| meta.is_dir() && meta.dev() == device) {
-                    directories(&path, device).iter().for_each(|directory| follow(&watcher, directory));
+                    directories(&path, device).iter().for_each(|directory| _ = follow(&watcher, directory));
                 }
             }
             drop(watcher);
+            spoiled(&root, &changes, &stale);
             told(&place, &changes, &tell);
         }
     };
@@ -80,10 +100,10 @@ fn one(place: &Place, tell: Tell) -> Result<Arc<std::sync::Mutex<RecommendedWatc
     Ok(watcher)
 }
 
-fn follow(watcher: &std::sync::Mutex<RecommendedWatcher>, directory: &Path) {
+fn follow(watcher: &std::sync::Mutex<RecommendedWatcher>, directory: &Path) -> bool {
     let mut watcher = watcher.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     // A directory may be gone again, or the kernel's watches used up: then it is not noticed.
-    _ = watcher.watch(directory, RecursiveMode::NonRecursive);
+    watcher.watch(directory, RecursiveMode::NonRecursive).is_ok()
 }
 
 /// The directory and those below it on the same device, `.git` left out: it changes with every command.
@@ -130,6 +150,13 @@ fn note(changes: &mut BTreeMap<PathBuf, &'static str>, event: &Event, root: &Pat
     }
 }
 
+fn spoiled(root: &Path, changes: &BTreeMap<PathBuf, &'static str>, stale: &Stale) {
+    match changes.len() > MANY {
+        true => stale(Changed::Everything(root)),
+        false => changes.keys().for_each(|path| stale(Changed::File(&root.join(path)))),
+    }
+}
+
 fn told(place: &Place, changes: &BTreeMap<PathBuf, &'static str>, tell: &Tell) {
     let project = place.project().unwrap_or_default();
     if changes.len() > MANY {
@@ -155,8 +182,10 @@ mod tests {
         let tell: Tell = Arc::new(move |project: &str, path: &str, what| {
             _ = said.lock().unwrap().send(format!("{project} {path} {}", what["what"]));
         });
-        let place = Place { path: "projects/p/fs".into(), source: source.path().to_owned(), read_only: true };
-        let _watching = watch(&[place], &tell);
+        let place =
+            Place { path: "projects/p/fs".into(), source: source.path().to_owned(), read_only: true, mirror: false };
+        let stale: Stale = Arc::new(|_| ());
+        let _watching = watch(&[place], &tell, &stale);
         let until = |wanted: &str| {
             let mut all = Vec::new();
             while !all.iter().any(|line| line == wanted) {
@@ -175,7 +204,7 @@ mod tests {
 
     #[test]
     fn many_changes_at_once_are_one() {
-        let place = Place { path: "projects/p/fs".into(), source: "/x".into(), read_only: true };
+        let place = Place { path: "projects/p/fs".into(), source: "/x".into(), read_only: true, mirror: false };
         let changes = (0..MANY + 1).map(|n| (PathBuf::from(n.to_string()), "created")).collect();
         let lines = Arc::new(std::sync::Mutex::new(Vec::new()));
         let kept = lines.clone();

@@ -1,22 +1,28 @@
 //! How much a sandbox may use, and the limits that the kernel keeps per process.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
 /// What a sandbox may use at most, as a whole where the host has control groups, else per process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "SandboxLimits")]
 pub struct Limits {
+    #[schemars(range(min = 16_777_216))]
     pub memory_bytes: u64,
+    #[schemars(range(min = 8))]
     pub processes: u64,
     /// Seconds of processor time that one process may burn.
+    #[schemars(range(min = 1))]
     pub cpu_seconds: u64,
     /// The size of each private directory (`/tmp`, `/home`, `/dev/shm`).
     pub scratch_bytes: u64,
     /// The largest file that may be written.
     pub file_bytes: u64,
+    #[schemars(range(min = 16))]
     pub open_files: u64,
 }
 

@@ -1,16 +1,17 @@
 //! How terminals and programs are wired to the house: what an agent's sandbox shows of it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::World;
 use super::external::Program;
 use super::terminal::{Project, Surroundings, Terminal};
-use super::web_search::{Off, WebSearch};
+use super::web_search::{self, Off, WebSearch};
 use crate::error::Result;
-use crate::host::House;
+use crate::host::{House, binds};
 use crate::http::{Http, Patience};
 use crate::policy::{self, Principal};
-use crate::sandbox;
+use crate::sandbox::{self, Link};
 use crate::service::{Serve, Service, typed};
 use crate::spec::Scope;
 
@@ -20,13 +21,25 @@ pub fn surroundings(house: &House, agent: &str) -> Result<Surroundings> {
     let (policy, principal) = (house.gate.policy(), Principal::Agent(agent.to_owned()));
     let seen = |name: &&str| policy::sees(&policy, &principal, &format!("/{name}"));
     let mut projects = Vec::new();
+    let mut links = Vec::new();
     for id in &spec.projects {
-        for (at, bind) in current.projects.get(id).iter().flat_map(|project| &project.binds) {
+        for binding in house.shared.bindings.of(&format!("/projects/{id}")) {
+            links.push(Link { path: binding.bind_path.into(), to: binding.target_path.into() });
+        }
+        let Some(project) = current.projects.get(id) else { continue };
+        // What cannot be put together from mounts is put together by ours.
+        if let Some(mount) = house.gate.mount().filter(|_| binds::hides(project, &house.here)) {
+            let source = mount.mountpoint().join("projects").join(id).join("fs");
+            projects.push(Project { id: id.clone(), at: "/".into(), source, read_only: false, through_mount: true });
+            continue;
+        }
+        for (at, bind) in &project.binds {
             projects.push(Project {
                 id: id.clone(),
                 at: at.into(),
                 source: house.here.join(&bind.path).components().collect(),
                 read_only: bind.read_only,
+                through_mount: false,
             });
         }
     }
@@ -35,9 +48,10 @@ pub fn surroundings(house: &House, agent: &str) -> Result<Surroundings> {
         mount: house.gate.mount().map(|mount| mount.mountpoint().to_owned()),
         shared: ["global", "meta", "nodes"].iter().filter(|name| seen(name)).map(|name| (*name).to_owned()).collect(),
         projects,
+        links,
         network: current.sandbox.network.iter().any(|name| name == agent),
         unconfined: current.sandbox.allow_unconfined,
-        limits: sandbox::Limits::default(),
+        limits: current.sandbox.limits.clone(),
     })
 }
 
@@ -48,9 +62,11 @@ pub fn terminal(world: &World) -> Result<Arc<dyn Serve>> {
 }
 
 pub fn web_search(world: &World) -> Result<Arc<dyn Serve>> {
-    let url = world.house.current.spec().services.get(<WebSearch as Service>::NAME).and_then(|it| it.url.clone());
-    match url {
-        Some(url) => typed(WebSearch::new(&url, Http::new(Patience::default()))),
+    let current = world.house.current.spec();
+    let spec = current.services.get(<WebSearch as Service>::NAME);
+    let patience = spec.and_then(|it| it.timeout_ms).map_or(web_search::PATIENCE, Duration::from_millis);
+    match spec.and_then(|it| it.url.as_ref()) {
+        Some(url) => typed(WebSearch::new(url, Http::new(Patience::default()), patience)),
         None => Ok(Arc::new(Off::new()?)),
     }
 }

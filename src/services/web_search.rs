@@ -15,17 +15,21 @@ use crate::service::{Cx, Serve, Service};
 /// The longest answer that is read, and the longest text of one result.
 const LARGEST: u64 = 8 << 20;
 const SNIPPET: usize = 500;
+/// How long a server may take unless the mountspec says otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(45);
 
 /// A web search with a server behind it.
 pub struct WebSearch {
     /// Without a slash at its end.
     url: String,
     http: Http,
+    /// How long the server may take, further attempts included.
+    patience: Duration,
 }
 
 impl WebSearch {
-    pub fn new(url: &str, http: Http) -> Self {
-        WebSearch { url: url.trim_end_matches('/').to_owned(), http }
+    pub fn new(url: &str, http: Http, patience: Duration) -> Self {
+        WebSearch { url: url.trim_end_matches('/').to_owned(), http, patience }
     }
 }
 
@@ -139,7 +143,9 @@ impl Service for WebSearch {
         let mut body = Whole::default();
         // Seeded apart from any run: only the pauses between attempts depend on it.
         let mut dice: rand::rngs::StdRng = rand::SeedableRng::from_os_rng();
-        let fetched = self.http.fetch(&request, &mut dice, &mut body).await;
+        let fetch = self.http.fetch(&request, &mut dice, &mut body);
+        let late = |_| Error::timeout(format!("{} did not answer within {} ms", self.url, self.patience.as_millis()));
+        let fetched = tokio::time::timeout(self.patience, fetch).await.map_err(late)?;
         fetched.map_err(|failure| match failure.status {
             Some(429) => Error::new(Code::Busy, failure.error.message),
             _ => failure.error,

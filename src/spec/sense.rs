@@ -203,7 +203,11 @@ impl Faults {
         if service.operations.is_empty() {
             self.add(&join(path, "operations"), "what can it do? name an operation");
         }
-        for (word, given) in [("backend", service.backend.is_some()), ("url", service.url.is_some())] {
+        for (word, given) in [
+            ("backend", service.backend.is_some()),
+            ("url", service.url.is_some()),
+            ("timeout_ms", service.timeout_ms.is_some()),
+        ] {
             if given {
                 self.add(&join(path, word), "is only for web_search");
             }

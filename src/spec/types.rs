@@ -154,6 +154,9 @@ pub struct Bind {
     pub path: String,
     #[serde(default = "yes")]
     pub read_only: bool,
+    /// Shown through the mount, as where acheron may not mount, even where the kernel could bind it.
+    #[serde(default)]
+    pub mirror: bool,
 }
 
 /// A program that is a service, or the settings of a service of the house.
@@ -187,6 +190,10 @@ pub struct Service {
     /// For `web_search`: where.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// For `web_search`: how long the server may take; 45000 if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 55_000))]
+    pub timeout_ms: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -232,6 +239,8 @@ pub struct Sandbox {
     pub allow_unconfined: bool,
     /// Agents whose programs may use the network.
     pub network: Vec<String>,
+    /// What the programs of one call or session may use.
+    pub limits: crate::sandbox::Limits,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -304,7 +313,7 @@ impl ModelChange {
 
 impl Default for Spec {
     fn default() -> Self {
-        let here = Bind { path: ".".to_owned(), read_only: true };
+        let here = Bind { path: ".".to_owned(), read_only: true, mirror: false };
         let here = Project {
             about: "The directory where the namespace was mounted from.".to_owned(),
             binds: BTreeMap::from([("/".to_owned(), here)]),

@@ -24,6 +24,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 
 use crate::error::{Code, Error, Result};
+use crate::ground::Ground;
 
 pub use answer::{Answer, Later, at_once};
 pub use bell::{Bell, Listener, News};
@@ -91,6 +92,11 @@ pub trait Dir: Send + Sync {
         None
     }
 
+    /// The directory of this machine that this one shows; requests of the kernel go to that itself.
+    fn mirrored(&self) -> Option<Mirrored> {
+        None
+    }
+
     fn make_dir(&self, _caller: &Caller, name: &str) -> Result<Node> {
         Err(not_permitted(format!("no directory can be made here: `{name}`")))
     }
@@ -107,6 +113,12 @@ pub trait Dir: Send + Sync {
     fn remove(&self, _caller: &Caller, name: &str) -> Result<()> {
         Err(not_permitted(format!("`{name}` cannot be removed")))
     }
+}
+
+/// A directory of this machine, and what stands over names of it.
+pub struct Mirrored {
+    pub ground: Arc<Ground>,
+    pub over: Arc<Listing>,
 }
 
 /// A name that stands for another, read anew by each caller.

@@ -70,6 +70,16 @@ impl Tree {
         Ok(())
     }
 
+    /// Whether `caller` may do that at `path`.
+    pub fn may(&self, caller: &Caller, action: Action, path: &str) -> Result<()> {
+        self.gate.check(caller, action, path)
+    }
+
+    /// Whether `path` is there at all for `caller`.
+    pub fn sees(&self, caller: &Caller, path: &str) -> bool {
+        self.gate.sees(caller, path)
+    }
+
     /// Whether `caller` may change the names under `path`.
     pub fn may_change(&self, caller: &Caller, path: &str) -> Result<()> {
         self.gate.check(caller, Action::Write, path)

@@ -161,7 +161,7 @@ pub fn mount_table() -> Target {
     fn run(input: &[u8]) -> Kind {
         let mounts = mountinfo::parse(input);
         assert!(mounts.len() <= input.split(|byte| *byte == b'\n').count());
-        mountinfo::named(&mounts, "acheron").len() as u64 * 100 + mounts.len() as u64
+        mounts.len() as u64
     }
     Target { name: "mount_table", words: WORDS, run }
 }

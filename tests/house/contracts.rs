@@ -5,6 +5,14 @@ use serde_json::Value;
 use crate::common::session;
 use crate::house::House;
 
+/// The default house, and one whose services are programs, in an agent's directory and under `/nodes/local/services`.
+fn houses() -> [House; 2] {
+    let programs = include_str!("../../mountspec/examples/programs.json");
+    let house = House::prepared(programs, crate::hands::examples);
+    assert!(services(&house).iter().any(|it| it["service_path"] == "/nodes/local/services/almanac"));
+    [House::new(), house]
+}
+
 /// The services of the default agent, as SERVICES.json lists them.
 fn services(house: &House) -> Vec<Value> {
     let text = std::fs::read(house.root().join("agents/self/services/SERVICES.json")).unwrap();
@@ -22,22 +30,27 @@ fn json(house: &House, path: &str) -> Value {
 
 #[test]
 fn every_service_has_the_same_names() {
-    let house = House::new();
-    let all = services(&house);
-    assert!(all.iter().any(|it| it["service_id"] == "library" && it["has_invoke"] == false));
+    for house in houses() {
+        let all = services(&house);
+        assert!(all.iter().any(|it| it["service_id"] == "library" && it["has_invoke"] == false));
+        same_names(&house, all);
+    }
+}
+
+fn same_names(house: &House, all: Vec<Value>) {
     for service in all {
         for key in ["node_id", "service_id", "service_path", "invoke_path", "has_invoke", "scope"] {
             assert!(service.get(key).is_some(), "{service} has no {key}");
         }
         let path = service["service_path"].as_str().unwrap();
         for name in ["README.md", "SCHEMA.json", "CAPS.json", "OPS.json", "PERMISSIONS.json"] {
-            assert!(!read(&house, &format!("{path}/{name}")).is_empty(), "{path}/{name}");
+            assert!(!read(house, &format!("{path}/{name}")).is_empty(), "{path}/{name}");
         }
         if service["has_invoke"] == true {
             for name in ["status.json", "control/README.md", "control/invoke.json"] {
-                assert!(!read(&house, &format!("{path}/{name}")).is_empty(), "{path}/{name}");
+                assert!(!read(house, &format!("{path}/{name}")).is_empty(), "{path}/{name}");
             }
-            let ops = json(&house, &format!("{path}/OPS.json"));
+            let ops = json(house, &format!("{path}/OPS.json"));
             for (op, told) in ops.as_object().unwrap() {
                 let control = told["control_path"].as_str().unwrap();
                 assert_eq!(control, format!("control/{op}.json"));
@@ -49,15 +62,18 @@ fn every_service_has_the_same_names() {
 
 #[test]
 fn every_schema_is_json_schema_2020_12_and_holds_for_the_examples() {
-    let house = House::new();
-    for service in services(&house) {
+    houses().iter().for_each(schemas_hold);
+}
+
+fn schemas_hold(house: &House) {
+    for service in services(house) {
         let path = service["service_path"].as_str().unwrap();
-        let schema = json(&house, &format!("{path}/SCHEMA.json"));
+        let schema = json(house, &format!("{path}/SCHEMA.json"));
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{path}");
         jsonschema::draft202012::meta::validate(&schema).unwrap_or_else(|error| panic!("{path}: {error}"));
         if service["has_invoke"] == true {
             let validator = jsonschema::draft202012::new(&schema).unwrap();
-            let template = json(&house, &format!("{path}/control/invoke.json"));
+            let template = json(house, &format!("{path}/control/invoke.json"));
             assert!(validator.is_valid(&template), "{path}: {template}");
         }
     }
@@ -65,11 +81,14 @@ fn every_schema_is_json_schema_2020_12_and_holds_for_the_examples() {
 
 #[test]
 fn every_example_of_every_readme_works_when_pasted() {
-    let house = House::new();
+    houses().iter().for_each(examples_work);
+}
+
+fn examples_work(house: &House) {
     let mut ran = 0;
-    for service in services(&house) {
+    for service in services(house) {
         let path = service["service_path"].as_str().unwrap();
-        let readme = read(&house, &format!("{path}/README.md"));
+        let readme = read(house, &format!("{path}/README.md"));
         let dir = house.root().join(path.trim_start_matches('/'));
         for block in readme.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next()) {
             let said = session(&dir, block);

@@ -4,7 +4,7 @@ use expect_test::expect;
 
 use crate::house::House;
 
-const WRITABLE: &str = r#"{
+pub const WRITABLE: &str = r#"{
     "layout": "acheron-1",
     "agents": { "charon": { "projects": ["p"] }, "styx": {} },
     "projects": { "p": { "binds": { "/": { "path": ".", "read_only": false } } }, "other": { "binds": { "/": { "path": "." } } } }
@@ -146,52 +146,8 @@ fn cancelling_a_command_ends_it() {
     );
 }
 
-#[test]
-fn a_project_is_the_directory_itself() {
-    let house = House::of(WRITABLE);
-    std::os::unix::fs::symlink("/etc/hostname", house.here().join("out")).unwrap();
-    house.check(
-        r#"
-        cd projects
-        cat p/fs/notes.txt
-        echo two > p/fs/new && mv p/fs/new p/fs/moved && ln -s moved p/fs/link && chmod 600 p/fs/moved && cat p/fs/link
-        stat -c '%a %s' p/fs/moved
-        readlink p/fs/out
-        touch other/fs/x
-        rm other/fs/notes.txt
-        findmnt -rn -o FSTYPE,OPTIONS p/fs | cut -d' ' -f1 | grep -v fuse > /dev/null && echo native
-        jq -c .binds p/meta.json
-        "#,
-        expect![[r#"
-            a note
-            two
-            600 4
-            /etc/hostname
-            native
-            [{"bind_path":"/","target_path":".","read_only":false}]
-            ! touch: cannot touch 'other/fs/x': Read-only file system
-            ! rm: cannot remove 'other/fs/notes.txt': Read-only file system
-        "#]],
-    );
-    let root = house.root();
-    drop(house);
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
-    assert!(!mounts.contains(&root.display().to_string()), "something stayed mounted");
-}
-
-#[test]
-fn the_hosts_own_file_tools_see_the_project_too() {
-    let house = House::of(WRITABLE);
-    let read = house.inside(async |host| {
-        let caller = acheron::vfs::Caller::agent("charon");
-        let handle = host.tree().open_path(&caller, "/projects/p/fs/notes.txt", acheron::vfs::Open::READ).unwrap();
-        handle.read(0, 100).wait().await.unwrap()
-    });
-    assert_eq!(read, "a note\n");
-}
-
 /// Puts the shipped examples where a host that is started in `here` finds them.
-fn examples(here: &std::path::Path) {
+pub fn examples(here: &std::path::Path) {
     let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("mountspec/examples");
     let to = here.join("mountspec/examples");
     std::fs::create_dir_all(&to).unwrap();
@@ -281,67 +237,108 @@ fn a_program_that_breaks_its_promise_is_a_failed_job() {
 }
 
 #[test]
-fn a_name_of_ones_own_leads_elsewhere() {
-    let mut house = House::of(WRITABLE);
-    house.check(
+fn a_session_shows_what_a_person_would_have_seen() {
+    House::new().check(
         r#"
-        cd agents/charon/mounts
-        echo '{"bind_path":"/agents/self/work","target_path":"/projects/p/fs"}' > control/bind.json
-        jq -c .result result.json
-        cat ../work/notes.txt
-        ls .. | grep work
-        echo '{"path":"/agents/self/work/notes.txt"}' > control/resolve.json
-        jq -c .result result.json
-        for b in /agents/styx/x:/global /agents/self/memory:/global /agents/self/x:/agents/styx /agents/self/x:/agents/self; do
-            jq -cn --arg b "$b" '($b / ":") as [$p, $t] | {bind_path: $p, target_path: $t}' > control/bind.json
-            jq -c '[.error.code, .error.message]' result.json
-        done
-        cat ../../../meta/ns
+        cd agents/self/terminal
+        echo '{"session_id":"s","shell":"sh","env":{"PS1":"$ "}}' > control/create.json
+        jq -c .ok result.json
+        echo '{"session_id":"s","offset":0,"wait_ms":60000}' > control/read.json
+        jq -c .result.data result.json
+        echo '{"session_id":"s","command":"printf \"a\\377b\\n\"; echo two; false"}' > control/exec.json
+        jq -c '.result | [.stdout_b64, .exit_code]' result.json
+        echo '{"session_id":"s","command":"cd /tmp; pwd"}' > control/exec.json
+        jq -c '.result.stdout' result.json
+        tail -f sessions/s/output | grep -a -m1 '^/tmp' > /dev/null
+        LC_ALL=C tr -d '\r' < sessions/s/output | head -c 45 | sed 's/\xff/FF/'
+        grep -a -c -e __acheron -e "$(printf '\036')" sessions/s/output
         "#,
         expect![[r#"
-            {"binds":[{"bind_path":"/agents/charon/work","target_path":"/projects/p/fs"}]}
-            a note
-            work
-            {"path":"/agents/charon/work/notes.txt","resolved_path":"/projects/p/fs/notes.txt","matched":true}
-            ["invalid_payload","`/agents/styx/x` cannot be bound: a bind_path is a new name in your own directory, /agents/self/<name>"]
-            ["already_exists","/agents/charon/memory is there already, and not a binding"]
-            ["not_found","there is no `/agents/styx`"]
-            ["invalid_payload","`/agents/charon/x` lies in `/agents/charon`: a walk there would never end"]
-            {"op":"bind","arguments":{"bind_path":"/agents/charon/work","target_path":"/projects/p/fs"}}
-        "#]],
-    );
-    house.restart();
-    house.check(
-        r#"
-        cat agents/charon/work/notes.txt
-        echo '{"bind_path":"/agents/self/work"}' > agents/charon/mounts/control/unbind.json
-        jq -c .result agents/charon/mounts/result.json
-        ls agents/charon | grep -c work
-        "#,
-        expect![[r#"
-            a note
-            {"binds":[]}
+            true
+            "$ "
+            ["Yf9iCnR3bwo=",1]
+            "/tmp\n"
+            $ printf "a\377b\n"; echo two; false
+            aFFb
+            two
             0
         "#]],
     );
 }
 
 #[test]
-fn a_change_from_outside_is_an_event() {
-    let house = House::of(WRITABLE);
-    let here = house.here();
-    house.check(
-        &format!(
-            r#"
-        cd agents/charon/events
-        echo '{{"paths":["/projects/p/fs/new.txt"],"timeout_ms":60000}}' > control/wait.json
-        echo x > {}/new.txt
-        jq -c '[.event_path, .change.what]' next.json
+fn a_shared_service_is_listed_for_those_who_may_use_it() {
+    let programs = include_str!("../../mountspec/examples/programs.json");
+    let spec = programs.replacen(r#""agents": {"#, r#""agents": { "styx": {},"#, 1);
+    let spec = spec.replacen(r#""layout""#, r#""default_agent": "charon", "layout""#, 1);
+    House::prepared(&spec, examples).check(
+        r#"
+        run() { jq -cn --arg c "$2" '{command: $c}' > agents/$1/terminal/control/exec.json
+                jq -r '.result.stdout + .result.stderr' agents/$1/terminal/result.json; }
+        for agent in charon styx; do
+            jq -c '[.[] | select(.scope == "node") | .service_path]' agents/$agent/services/SERVICES.json
+            run $agent 'ls /nodes/local/services'
+        done
+        run charon 'cd /nodes/local/services/almanac; echo "{\"text\":\"2026-11-16\"}" > control/day.json; cat result.json' | jq -c .result.weekday
         "#,
-            here.display()
-        ),
         expect![[r#"
-            ["/projects/p/fs/new.txt","created"]
+            ["/nodes/local/services/almanac"]
+            SERVICES.json
+            almanac
+
+            []
+            ls: cannot access '/nodes/local/services': No such file or directory
+
+            "Monday"
+        "#]],
+    );
+}
+
+#[test]
+fn the_mountspec_says_how_much_a_program_may_use() {
+    let spec = r#"{ "layout": "acheron-1", "agents": { "a": {} },
+        "sandbox": { "limits": { "memory_bytes": 134217728, "processes": 24, "cpu_seconds": 77, "open_files": 99 } } }"#;
+    House::of(spec).check(
+        r#"
+        cd agents/a/terminal
+        run() { jq -cn --arg c "$1" '{command: $c}' > control/exec.json; jq -r '.result.stdout' result.json; }
+        run 'ulimit -t; ulimit -n'
+        run 'python3 -c "x = bytearray(1 << 30)" 2> /dev/null || echo too much'
+        run 'made=$( (i=0; while [ $i -lt 500 ]; do sleep 60 > /dev/null & i=$((i+1)); echo $i; done) 2> /dev/null | tail -n 1)
+             [ "$made" -lt 24 ] && echo bounded'
+        "#,
+        expect![[r#"
+            77
+            99
+
+            too much
+
+            bounded
+
+        "#]],
+    );
+}
+
+#[test]
+fn a_program_runs_as_the_operator_only_if_the_mountspec_says_so() {
+    let spec = r#"{ "layout": "acheron-1", "agents": { "a": {} }, "services": {
+        "in": { "command": ["sh", "-c", "cat > /dev/null; readlink /proc/self/ns/mnt | jq -R ."], "operations": { "look": { "effect": "read" } } },
+        "out": { "unconfined": true, "command": ["sh", "-c", "cat > /dev/null; readlink /proc/self/ns/mnt | jq -R ."], "operations": { "look": { "effect": "read" } } } } }"#;
+    House::of(spec).check(
+        r#"
+        cd agents/a
+        own=$(readlink /proc/self/ns/mnt)
+        for name in in out; do
+            echo '{}' > $name/control/look.json
+            [ "$(jq -r .result $name/result.json)" = "$own" ] && echo "$name: the operator's" || echo "$name: its own"
+            jq -c .unconfined $name/CAPS.json
+        done
+        "#,
+        expect![[r#"
+            in: its own
+            null
+            out: the operator's
+            true
         "#]],
     );
 }

@@ -1,5 +1,6 @@
 //! The house as its inhabitants see it: sessions on real mounts.
 
+mod binds;
 mod chat;
 mod cli;
 mod common;
@@ -12,6 +13,7 @@ mod fuse_waits;
 mod hands;
 mod hostile;
 mod house;
+mod lacking;
 mod layers;
 mod library;
 mod manual;

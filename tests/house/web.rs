@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use expect_test::expect;
 
@@ -30,11 +32,28 @@ fn server() -> String {
     address
 }
 
+/// When the server first said "come back in a second".
+static ASKED_TO_WAIT: Mutex<Option<Instant>> = Mutex::new(None);
+
 fn answer(asked: &str) -> (&'static str, String) {
     let found =
         r#"{"results":[{"title":"One","url":"http://a/1","content":"first"},{"title":"Two","url":"http://a/2"}]}"#;
     match asked {
         it if it.contains("nothing") => ("200 OK\r\ncontent-type: application/json", r#"{"results":[]}"#.to_owned()),
+        // Refuses once; whoever comes back sooner than he was told is refused for good.
+        it if it.contains("patience") => {
+            let mut first = ASKED_TO_WAIT.lock().unwrap();
+            match *first.get_or_insert_with(Instant::now) {
+                when if when.elapsed() >= Duration::from_secs(1) => ("200 OK", found.to_owned()),
+                when if when.elapsed() < Duration::from_millis(100) => {
+                    ("429 Too Many\r\nretry-after: 1", String::new())
+                }
+                _ => ("403 Forbidden", "too soon".to_owned()),
+            }
+        }
+        it if it.contains("later") => ("429 Too Many Requests\r\nretry-after: 3600", "quota".to_owned()),
+        it if it.contains("fault") => ("500 Internal Server Error", "a fault".to_owned()),
+        it if it.contains("half") => ("200 OK\r\ncontent-type: application/json", r#"{"results":[{"ti"#.to_owned()),
         it if it.contains("busy") => ("429 Too Many Requests\r\nretry-after: 0", "slow down".to_owned()),
         it if it.contains("broken") => ("200 OK", "<html>not enabled</html>".to_owned()),
         it if it.contains("forbidden") => ("403 Forbidden", "no".to_owned()),
@@ -62,6 +81,10 @@ fn the_web_is_searched_by_the_server_of_the_mountspec() {
         search '{"query":"styx","site":"a.org"}' | jq -c '[.results[].url]'
         search '{"query":"nothing"}'
         search '{"query":"busy"}' | jq -c '.[0]'
+        search '{"query":"patience"}' | jq -c .count
+        search '{"query":"later"}'
+        search '{"query":"fault"}'
+        search '{"query":"half"}'
         search '{"query":"broken"}' | jq -c '.[0]'
         search '{"query":"forbidden"}'
         search '{"query":" "}'
@@ -75,10 +98,33 @@ fn the_web_is_searched_by_the_server_of_the_mountspec() {
             ["http://a.org/1","http://a.org/2"]
             {"query":"nothing","results":[],"count":0,"truncated":false}
             "busy"
+            2
+            ["busy","127.0.0.1 answered 429 Too Many Requests: quota"]
+            ["provider_error","127.0.0.1 answered 500 Internal Server Error: a fault (4 attempts)"]
+            ["provider_error","the search server did not answer in JSON (is its JSON format enabled?): EOF while parsing a string at line 1 column 16"]
             "provider_error"
             ["provider_error","127.0.0.1 answered 403 Forbidden: no"]
             ["invalid_payload","the query is empty"]
             "cancelled"
+        "#]],
+    );
+}
+
+#[test]
+fn a_server_that_never_answers_is_not_waited_for() {
+    let spec = format!(
+        r#"{{"layout":"acheron-1","agents":{{"a":{{}}}},
+            "services":{{"web_search":{{"backend":"searxng","url":"{}","timeout_ms":200}}}}}}"#,
+        server()
+    );
+    House::of(&spec).check(
+        r#"
+        cd agents/a/web_search
+        echo '{"query":"hang"}' > control/search.json
+        jq -c '[.error.code, (.error.message | sub(":[0-9]+"; ":PORT"))]' result.json
+        "#,
+        expect![[r#"
+            ["timeout","http://127.0.0.1:PORT did not answer within 200 ms"]
         "#]],
     );
 }

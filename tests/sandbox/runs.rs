@@ -50,9 +50,14 @@ fn a_program_that_reads_nothing_does_not_hang_its_feeder() {
 
 #[test]
 fn the_deadline_ends_everything() {
-    let late = block(go(&shell("sleep 600 & sleep 600"), b"", 10, Duration::from_millis(50))).unwrap_err();
+    let shared = tempfile::tempdir().unwrap();
+    let lock = std::fs::File::create(shared.path().join("lock")).unwrap();
+    let script = "(setsid flock /shared/lock sleep 600 &) & sleep 600";
+    let plan = shell(script).bind(shared.path(), "/shared", false);
+    let late = block(go(&plan, b"", 10, Duration::from_millis(500))).unwrap_err();
     assert_eq!(late.code, Code::Timeout);
-    assert_eq!(late.message, "the command did not end within 50 ms; everything it had started was ended");
+    assert_eq!(late.message, "the command did not end within 500 ms; everything it had started was ended");
+    lock.try_lock().expect("someone outlived the deadline");
 }
 
 #[test]

@@ -48,6 +48,9 @@ impl Program {
         if service.network {
             contract = contract.flag("network");
         }
+        if service.unconfined {
+            contract = contract.flag("unconfined");
+        }
         let room = Semaphore::new(service.concurrency.unwrap_or(AT_ONCE) as usize);
         Ok(Program { contract, spec: service.clone(), here: here.to_owned(), around, init, room })
     }

@@ -1,45 +1,52 @@
-//! `mounts`: names in an agent's directory that lead to other places of the tree.
+//! `mounts`: names in an agent's directory, or in a project, that lead to other places of the tree.
 //!
 //! A binding is a link in the tree, so it shows in listings, is followed by everybody, and never widens a right: who follows it
 //! is asked at the place where it leads.
 
 mod table;
 
-use std::sync::{Arc, Weak};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use async_trait::async_trait;
-use dashmap::DashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-pub use self::table::{Binding, Table};
-use self::table::{full, own_name, relative};
+pub use self::table::{Binding, Names, Table};
+use self::table::{full, place, relative};
 use crate::contract::Operation;
 use crate::error::{Error, Result};
 use crate::place::Place;
+use crate::policy::Action;
 use crate::service::{Cx, Service};
 use crate::vfs::{Caller, Dir, Link, Listing, Node};
 
-/// Where an agent's bindings are kept.
+/// Where the bindings of a directory are kept.
 const FILE: &str = "binds.json";
 
-/// The bindings of all agents, and the directories that they stand in.
+/// The bindings of all agents and projects, by the directory that they stand in: `/agents/charon`, `/projects/here`.
 #[derive(Default)]
-pub struct Bindings(DashMap<String, Held>);
+pub struct Bindings(Mutex<BTreeMap<String, Held>>);
 
 struct Held {
     home: Weak<Listing>,
     place: Arc<Place>,
     table: Table,
+    /// No name may be added to a project that is only to be read.
+    read_only: bool,
 }
 
 impl Bindings {
-    /// An agent's directory is there: its names are put back into it.
-    pub fn settle(&self, agent: &str, home: &Arc<Listing>, place: Place) -> Result<()> {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<String, Held>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The directory at `path` is there: its names are put back into it. What is kept of them is kept in `place`.
+    pub fn settle(&self, path: &str, home: &Arc<Listing>, place: Place, read_only: bool) -> Result<()> {
         let table: Table = match place.read(FILE) {
             Ok(bytes) => {
-                serde_json::from_slice(&bytes).map_err(|err| Error::invalid(format!("{FILE} of {agent}: {err}")))?
+                serde_json::from_slice(&bytes).map_err(|err| Error::invalid(format!("{FILE} of {path}: {err}")))?
             }
             Err(err) if err.code == crate::error::Code::NotFound => Table::default(),
             Err(err) => return Err(err),
@@ -49,39 +56,58 @@ impl Bindings {
                 home.put(name, Node::link(Path(relative(target))));
             }
         }
-        let held = Held { home: Arc::downgrade(home), place: Arc::new(place), table };
-        self.0.insert(agent.to_owned(), held);
+        let held = Held { home: Arc::downgrade(home), place: Arc::new(place), table, read_only };
+        self.held().insert(path.to_owned(), held);
         Ok(())
     }
 
-    pub fn table(&self, agent: &str) -> Table {
-        self.0.get(agent).map(|held| held.table.clone()).unwrap_or_default()
+    /// The bindings that stand in the directory at `path`.
+    pub fn of(&self, path: &str) -> Vec<Binding> {
+        self.held().get(path).map(|held| held.table.bindings(path)).unwrap_or_default()
+    }
+
+    /// Every binding.
+    pub fn all(&self) -> Vec<Binding> {
+        self.held().iter().flat_map(|(path, held)| held.table.bindings(path)).collect()
     }
 
     /// `/meta/ns`: every binding as a payload that can be written back.
     pub fn ns(&self) -> String {
-        let mut agents: Vec<String> = self.0.iter().map(|held| held.key().clone()).collect();
-        agents.sort();
-        let lines = agents.iter().flat_map(|agent| self.table(agent).bindings(agent));
+        let lines = self.all().into_iter();
         lines.map(|binding| format!("{}\n", json!({ "op": "bind", "arguments": binding }))).collect()
     }
 
-    /// Makes a change that is safe when it returns: the file first, then the tree.
-    fn change(&self, agent: &str, name: &str, change: impl FnOnce(&Table) -> Result<Table>) -> Result<Table> {
-        let mut held = self.0.get_mut(agent).ok_or_else(|| Error::not_found(format!("there is no agent `{agent}`")))?;
+    /// Gives `name` in the directory at `path` a target, or takes it away. What is done is safe when this returns: the file
+    /// first, then the tree.
+    fn change(&self, path: &str, name: &str, target: Option<&str>) -> Result<()> {
+        let mut all = self.held();
+        let names = Names::of(all.iter().flat_map(|(path, held)| held.table.bindings(path)));
+        let held = all.get_mut(path).ok_or_else(|| Error::not_found(format!("there is no `{path}`")))?;
         let home = held.home.upgrade().ok_or_else(|| Error::unavailable("the agent has moved out"))?;
-        if home.lookup(name).is_some() && !held.table.0.contains_key(name) {
-            return Err(Error::already_exists(format!("/agents/{agent}/{name} is there already, and not a binding")));
+        if held.read_only {
+            return Err(Error::read_only(format!("`{path}` has no bind that can be written")));
         }
-        let table = change(&held.table)?;
+        if home.lookup(name).is_some() && !held.table.0.contains_key(name) {
+            return Err(Error::already_exists(format!("{path}/{name} is there already, and not a binding")));
+        }
+        let mut table = held.table.clone();
+        match target {
+            Some(target) => {
+                names.check(&format!("{path}/{name}"), target)?;
+                table.0.insert(name.to_owned(), target.to_owned());
+            }
+            None if table.0.remove(name).is_some() => (),
+            None => return Err(Error::not_found(format!("nothing is bound to `{path}/{name}`"))),
+        }
         let json = serde_json::to_vec_pretty(&table).map_err(|err| Error::internal(err.to_string()))?;
         held.place.write(FILE, &json)?;
-        match table.0.get(name) {
+        held.table = table;
+        drop(all);
+        match target {
             Some(target) => home.put(name, Node::link(Path(relative(target)))),
             None => _ = home.take(name),
         }
-        held.table = table.clone();
-        Ok(table)
+        Ok(())
     }
 }
 
@@ -94,7 +120,7 @@ impl Link for Path {
     }
 }
 
-/// The bindings of one agent.
+/// The bindings that one agent may make and see.
 pub struct Mounts {
     agent: String,
     bindings: Arc<Bindings>,
@@ -104,16 +130,35 @@ impl Mounts {
     pub fn new(agent: &str, bindings: Arc<Bindings>) -> Self {
         Mounts { agent: agent.to_owned(), bindings }
     }
+
+    /// Where a name may be changed by this agent, whoever asks for it: the name must not be a way past what the agent may.
+    fn place<'a>(&self, cx: &Cx, bind_path: &'a str) -> Result<(&'a str, &'a str)> {
+        let (home, name) = place(&self.agent, bind_path)?;
+        cx.tree()?.may(&Caller::agent(&self.agent), Action::Write, bind_path)?;
+        Ok((home, name))
+    }
+
+    /// Those in its own directory, and in the projects that it may read.
+    fn listed(&self, cx: &Cx) -> Result<Output> {
+        let (tree, agent) = (cx.tree()?, Caller::agent(&self.agent));
+        let own = format!("/agents/{}/", self.agent);
+        let seen = |binding: &Binding| {
+            binding.bind_path.starts_with(&own)
+                || binding.bind_path.starts_with("/projects/") && tree.sees(&agent, &binding.bind_path)
+        };
+        Ok(Output::Listed(Listed { binds: self.bindings.all().into_iter().filter(seen).collect() }))
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
 pub enum Command {
-    /// Lists the bindings of this agent.
+    /// Lists the bindings in this agent's directory and in its projects.
     List {},
-    /// Gives a place of the tree a name in this agent's directory; a name that is bound already gets the new target.
+    /// Gives a place of the tree a name in this agent's directory, or in a project that it may write; a name that is
+    /// bound already gets the new target.
     Bind {
-        /// `/agents/self/<name>`
+        /// `/agents/self/<name>` or `/projects/<project>/<name>`
         bind_path: String,
         /// Any place that you may read, such as `/projects/here/fs/src`.
         target_path: String,
@@ -148,8 +193,9 @@ pub enum Output {
 #[async_trait]
 impl Service for Mounts {
     const NAME: &'static str = "mounts";
-    const ABOUT: &'static str = "Names in your own directory that lead to other places of the tree.\n\n\
-        A binding shows in listings, lasts over a restart and gives no right that you do not have at its target.";
+    const ABOUT: &'static str = "Names in your own directory, or in a project, that lead to other places of the tree.\n\n\
+        A binding shows in listings, is the same for everybody who sees it, lasts over a restart and gives no right that \
+        you do not have at its target.";
 
     type Command = Command;
     type Output = Output;
@@ -167,34 +213,27 @@ impl Service for Mounts {
 
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
         let agent = &self.agent;
-        let listed = |table: Table| Output::Listed(Listed { binds: table.bindings(agent) });
-        Ok(match command {
-            Command::List {} => listed(self.bindings.table(agent)),
+        match command {
+            Command::List {} => self.listed(cx),
             Command::Bind { bind_path, target_path } => {
                 let (bind_path, target) = (full(agent, &bind_path)?, full(agent, &target_path)?);
-                let name = own_name(agent, &bind_path)?;
-                // As the agent, whoever asks: the name is the agent's, and must not be a way past what it may see.
+                let (home, name) = self.place(cx, &bind_path)?;
                 cx.tree()?.find(&Caller::agent(agent), &target)?;
-                listed(self.bindings.change(agent, name, |table| table.with(agent, name, &target))?)
+                self.bindings.change(home, name, Some(&target))?;
+                self.listed(cx)
             }
             Command::Unbind { bind_path } => {
                 let bind_path = full(agent, &bind_path)?;
-                let name = own_name(agent, &bind_path)?;
-                let changed = self.bindings.change(agent, name, |table| {
-                    let mut table = table.clone();
-                    match table.0.remove(name) {
-                        Some(_) => Ok(table),
-                        None => Err(Error::not_found(format!("nothing is bound to `{bind_path}`"))),
-                    }
-                })?;
-                listed(changed)
+                let (home, name) = self.place(cx, &bind_path)?;
+                self.bindings.change(home, name, None)?;
+                self.listed(cx)
             }
             Command::Resolve { path } => {
                 let path = full(agent, &path)?;
-                let (_, matched) = self.bindings.table(agent).resolve(agent, &path)?;
+                let (_, matched) = Names::of(self.bindings.all()).resolve(&path)?;
                 let found = cx.tree()?.find(&cx.caller, &path).ok().map(|(real, _)| real);
-                Output::Resolved(Resolved { path, resolved_path: found, matched })
+                Ok(Output::Resolved(Resolved { path, resolved_path: found, matched }))
             }
-        })
+        }
     }
 }

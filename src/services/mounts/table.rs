@@ -1,4 +1,4 @@
-//! The names that an agent has given to other places of the tree: rules without a tree.
+//! The names that lead to other places of the tree: rules without a tree.
 
 use std::collections::BTreeMap;
 
@@ -15,73 +15,109 @@ pub struct Binding {
     pub target_path: String,
 }
 
-/// The bindings of one agent: name in its directory → path of the tree.
+/// The bindings in one directory: name → path of the tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Table(pub BTreeMap<String, String>);
 
 impl Table {
-    pub fn bindings(&self, agent: &str) -> Vec<Binding> {
+    /// As they are told, for the directory at `home`.
+    pub fn bindings(&self, home: &str) -> Vec<Binding> {
         let binding = |(name, target): (&String, &String)| Binding {
-            bind_path: format!("/agents/{agent}/{name}"),
+            bind_path: format!("{home}/{name}"),
             target_path: target.clone(),
         };
         self.0.iter().map(binding).collect()
     }
+}
+
+/// All bindings there are: path of the name → path of the tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names(BTreeMap<String, String>);
+
+impl Names {
+    pub fn of(bindings: impl IntoIterator<Item = Binding>) -> Names {
+        Names(bindings.into_iter().map(|it| (it.bind_path, it.target_path)).collect())
+    }
 
     /// Where `path` (in full) leads when every binding on the way is followed, and whether one was.
-    pub fn resolve(&self, agent: &str, path: &str) -> Result<(String, bool)> {
+    pub fn resolve(&self, path: &str) -> Result<(String, bool)> {
+        let from = path;
         let mut path = path.to_owned();
         for step in 0..=self.0.len() {
-            let home = format!("/agents/{agent}/");
-            let Some(below) = path.strip_prefix(&home) else { return Ok((path, step > 0)) };
-            let (name, rest) = below.split_once('/').unwrap_or((below, ""));
+            // A bound name is always the third: /agents/<agent>/<name>.
+            let end = path.match_indices('/').nth(3).map_or(path.len(), |(at, _)| at);
+            let (name, rest) = path.split_at(end);
             let Some(target) = self.0.get(name) else { return Ok((path, step > 0)) };
-            path = if rest.is_empty() { target.clone() } else { format!("{target}/{rest}") };
+            path = format!("{target}{rest}");
         }
-        Err(Error::invalid(format!("`{path}` leads in a circle")))
+        Err(Error::invalid(format!("`{from}` leads in a circle")))
     }
 
-    /// The table with one binding more, or with another target for it. Refuses a circle.
-    pub fn with(&self, agent: &str, name: &str, target: &str) -> Result<Table> {
-        let mut changed = self.clone();
-        changed.0.insert(name.to_owned(), target.to_owned());
-        let own = format!("/agents/{agent}/{name}");
-        if target == own || target.starts_with(&format!("{own}/")) {
+    /// Refuses `path` as a name for `target` if a walk there would never end.
+    pub fn check(&self, path: &str, target: &str) -> Result<()> {
+        if target == path || lies_in(target, path) {
             return Err(Error::invalid("a name cannot lead to itself"));
         }
-        let (end, _) = changed.resolve(agent, &own)?;
-        // What contains the name contains it for ever.
-        match own.starts_with(&format!("{}/", end.trim_end_matches('/'))) {
-            true => Err(Error::invalid(format!("`{own}` lies in `{end}`: a walk there would never end"))),
-            false => Ok(changed),
+        let mut changed = self.clone();
+        changed.0.insert(path.to_owned(), target.to_owned());
+        let (end, _) = changed.resolve(path)?;
+        if lies_in(path, &end) {
+            return Err(Error::invalid(format!("`{path}` lies in `{end}`: a walk there would never end")));
         }
+        // Going down where it leads, other names are found; none of those may lead back.
+        let (mut open, mut seen) = (vec![end], Vec::new());
+        while let Some(place) = open.pop() {
+            for name in changed.0.keys().filter(|name| lies_in(name, &place)) {
+                if name == path {
+                    return Err(Error::invalid(format!(
+                        "`{path}` can be reached through `{place}`: a walk there would never end"
+                    )));
+                }
+                let (to, _) = changed.resolve(name)?;
+                if !seen.contains(&to) {
+                    seen.push(to.clone());
+                    open.push(to);
+                }
+            }
+        }
+        Ok(())
     }
+}
+
+fn lies_in(path: &str, place: &str) -> bool {
+    path.strip_prefix(place.trim_end_matches('/')).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// A path as a caller writes it, in full: `/agents/self/x` → `/agents/<agent>/x`.
 pub fn full(agent: &str, path: &str) -> Result<String> {
     let path = normal(path)?;
-    let path = if path.starts_with('/') { path } else { format!("/{path}") };
     Ok(match path.strip_prefix("/agents/self") {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("/agents/{agent}{rest}"),
         _ => path,
     })
 }
 
-/// The name in the agent's directory that a path (in full) asks for.
-pub fn own_name<'a>(agent: &str, path: &'a str) -> Result<&'a str> {
-    let name = path.strip_prefix(&format!("/agents/{agent}/")).filter(|name| !name.contains('/'));
+/// The directory and the name in it that a path (in full) asks for: the agent's own, or a project's.
+pub fn place<'a>(agent: &str, path: &'a str) -> Result<(&'a str, &'a str)> {
     let ordinary = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    name.filter(|name| (1..=64).contains(&name.len()) && name.chars().all(ordinary) && !name.starts_with('.'))
+    let fits = |home: &str| match home.strip_prefix("/projects/") {
+        Some(project) => !project.is_empty() && !project.contains('/'),
+        None => home == format!("/agents/{agent}"),
+    };
+    path.rsplit_once('/')
+        .filter(|(home, name)| {
+            fits(home) && (1..=64).contains(&name.len()) && name.chars().all(ordinary) && !name.starts_with('.')
+        })
         .ok_or_else(|| {
             Error::invalid(format!(
-                "`{path}` cannot be bound: a bind_path is a new name in your own directory, /agents/self/<name>"
+                "`{path}` cannot be bound: a bind_path is a new name in your own directory, /agents/self/<name>, or in \
+                 a project that you may write, /projects/<project>/<name>"
             ))
         })
 }
 
-/// How a link in the agent's directory spells a path of the tree.
+/// How a link in one of those directories spells a path of the tree.
 pub fn relative(target: &str) -> String {
     format!("../..{target}")
 }
@@ -90,43 +126,70 @@ pub fn relative(target: &str) -> String {
 mod tests {
     use super::*;
 
-    fn table(lines: &[(&str, &str)]) -> Table {
-        Table(lines.iter().map(|(name, target)| ((*name).to_owned(), (*target).to_owned())).collect())
+    fn names(lines: &[(&str, &str)]) -> Names {
+        Names(lines.iter().map(|(name, target)| ((*name).to_owned(), (*target).to_owned())).collect())
     }
 
     #[test]
     fn a_path_is_followed_through_every_binding() {
-        let table = table(&[("work", "/projects/here/fs"), ("src", "/agents/a/work/src")]);
+        let names = names(&[
+            ("/agents/a/work", "/projects/here/fs"),
+            ("/agents/a/src", "/agents/a/work/src"),
+            ("/projects/here/pages", "/global/library"),
+        ]);
         for (path, expected) in [
             ("/agents/a/work", "/projects/here/fs true"),
             ("/agents/a/src/main.rs", "/projects/here/fs/src/main.rs true"),
+            ("/projects/here/pages/Index.md", "/global/library/Index.md true"),
             ("/agents/a/memory", "/agents/a/memory false"),
             ("/agents/b/work", "/agents/b/work false"),
             ("/agents/a/workshop", "/agents/a/workshop false"),
+            ("/", "/ false"),
         ] {
-            let (end, matched) = table.resolve("a", path).unwrap();
+            let (end, matched) = names.resolve(path).unwrap();
             assert_eq!(format!("{end} {matched}"), expected);
         }
     }
 
     #[test]
     fn circles_are_refused() {
-        let table = table(&[("x", "/projects/p"), ("y", "/agents/a/x")]);
-        let refused = |name: &str, target: &str| table.with("a", name, target).unwrap_err().message;
-        assert_eq!(refused("x", "/agents/a/x"), "a name cannot lead to itself");
-        assert_eq!(refused("x", "/agents/a/x/deep"), "a name cannot lead to itself");
-        assert_eq!(refused("x", "/agents/a/y"), "`/agents/a/y` leads in a circle");
-        assert_eq!(refused("z", "/agents/a"), "`/agents/a/z` lies in `/agents/a`: a walk there would never end");
-        assert_eq!(refused("z", "/"), "`/agents/a/z` lies in `/`: a walk there would never end");
-        assert_eq!(table.with("a", "z", "/agents/a/y").unwrap().0.len(), 3);
+        let names =
+            names(&[("/agents/a/x", "/projects/p"), ("/agents/a/y", "/agents/a/x"), ("/projects/q/z", "/projects/p")]);
+        for (path, target, why) in [
+            ("/agents/a/x", "/agents/a/x", "a name cannot lead to itself"),
+            ("/agents/a/x", "/agents/a/x/deep", "a name cannot lead to itself"),
+            ("/agents/a/x", "/agents/a/y", "`/agents/a/x` leads in a circle"),
+            ("/agents/a/z", "/agents/a", "`/agents/a/z` lies in `/agents/a`: a walk there would never end"),
+            ("/agents/a/z", "/", "`/agents/a/z` lies in `/`: a walk there would never end"),
+            ("/projects/p/z", "/agents/a/y", "`/projects/p/z` lies in `/projects/p`: a walk there would never end"),
+            (
+                "/projects/p/z",
+                "/projects/q",
+                "`/projects/p/z` can be reached through `/projects/p`: a walk there would never end",
+            ),
+        ] {
+            assert_eq!(names.check(path, target).unwrap_err().message, why);
+        }
+        names.check("/agents/a/z", "/agents/a/y").unwrap();
+        names.check("/projects/p/pages", "/global/library").unwrap();
     }
 
     #[test]
-    fn only_new_names_in_ones_own_directory_can_be_bound() {
+    fn only_new_names_in_ones_own_directory_or_a_project_can_be_bound() {
         assert_eq!(full("a", "agents/self/x").unwrap(), "/agents/a/x");
-        assert_eq!(own_name("a", "/agents/a/x").unwrap(), "x");
-        for path in ["/agents/b/x", "/agents/a/x/y", "/agents/a/", "/global/x", "/agents/a/.x", "/agents/a/x y"] {
-            assert!(own_name("a", path).is_err(), "{path}");
+        assert_eq!(place("a", "/agents/a/x").unwrap(), ("/agents/a", "x"));
+        assert_eq!(place("a", "/projects/p/x").unwrap(), ("/projects/p", "x"));
+        for path in [
+            "/agents/b/x",
+            "/agents/a/x/y",
+            "/agents/a/",
+            "/global/x",
+            "/agents/a/.x",
+            "/agents/a/x y",
+            "/projects/p/fs/x",
+            "/projects/p",
+        ] {
+            assert!(place("a", path).is_err(), "{path}");
         }
     }
 }

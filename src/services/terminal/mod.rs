@@ -7,6 +7,7 @@ mod command;
 mod files;
 mod pty;
 mod run;
+mod screen;
 pub mod sentinel;
 mod service;
 mod session;

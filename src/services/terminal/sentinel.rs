@@ -5,7 +5,7 @@
 //! knows `printf`, `eval` and `$?` will do.
 
 /// No shell and no sane program prints this by itself.
-const MARK: u8 = 0x1E;
+pub const MARK: u8 = 0x1E;
 
 /// Terminals take lines of at most 4096 bytes unless the shell reads them raw.
 const LINE: usize = 1000;

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde::Serialize;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::pty::{Pty, Size};
+use super::screen::Screen;
 use super::sentinel::{Listener, script};
 use super::text::{Capture, whole};
 use crate::clock::Clock;
@@ -24,9 +25,12 @@ const KEPT: usize = 4 << 20;
 /// A shell and its terminal.
 pub struct Session {
     pub id: String,
-    /// All that the terminal said, with offsets that stay true.
+    /// All that the terminal showed, with offsets that stay true.
     pub output: Log,
     pty: Pty,
+    screen: Mutex<Screen>,
+    /// Whoever runs a command hears all that the terminal says, marks included.
+    ear: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
     facts: Mutex<Facts>,
     /// Where the output ends, and whether it ever grows again.
     heard: watch::Sender<Heard>,
@@ -105,6 +109,8 @@ impl Session {
             id,
             output: Log::new(KEPT),
             pty,
+            screen: Mutex::default(),
+            ear: Mutex::default(),
             facts: Mutex::new(facts),
             heard: watch::Sender::new(Heard { until: 0, eof: false }),
             end: CancellationToken::new(),
@@ -126,6 +132,14 @@ impl Session {
 
     fn held(&self) -> MutexGuard<'_, Facts> {
         self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn screen(&self) -> MutexGuard<'_, Screen> {
+        self.screen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ear(&self) -> MutexGuard<'_, Option<mpsc::Sender<Vec<u8>>>> {
+        self.ear.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Types into the terminal.
@@ -178,7 +192,7 @@ impl Session {
         let began = self.clock.now_ms();
         let answered = async {
             let _turn = self.turn.lock().await;
-            let mut stop = Interrupt { pty: &self.pty, armed: true };
+            let mut stop = Interrupt { session: self, armed: true };
             let answered = self.converse(command, token, keep, watch).await;
             stop.armed = false;
             answered
@@ -198,21 +212,36 @@ impl Session {
         keep: usize,
         watch: &(dyn Fn(&[u8]) + Send + Sync),
     ) -> Result<(Capture, i32)> {
-        let mut at = self.heard.borrow().until;
+        self.alive()?;
         self.held().exec_count += 1;
-        self.write(script(token, command).as_bytes()).await?;
+        let (say, mut hear) = mpsc::channel(16);
+        *self.ear() = Some(say);
+        self.screen().typed(token, command);
+        if !self.is_open() {
+            self.ear().take(); // it went just now, and nobody would say so
+        }
         let (mut listener, mut output) = (Listener::new(token), Capture::new(keep));
+        let typed = script(token, command);
+        let mut typing = std::pin::pin!(self.write(typed.as_bytes()));
+        let mut typing_on = true;
         loop {
-            let piece = self.read(at, 64 << 10, Duration::from_secs(3600)).await;
-            at = piece.next;
-            let heard = listener.hear(&piece.bytes);
+            let piece = tokio::select! {
+                piece = hear.recv() => piece,
+                written = &mut typing, if typing_on => {
+                    // A shell that ends while it is typed to says so itself.
+                    written.or_else(|error| if self.is_open() { Err(error) } else { Ok(()) })?;
+                    typing_on = false;
+                    continue;
+                }
+            };
+            let heard = listener.hear(piece.as_deref().unwrap_or_default());
             let text = unterminal(&heard.output);
             watch(&text);
             output.take(&text);
             if let Some(code) = heard.ended {
                 return Ok((output, code));
             }
-            if piece.eof {
+            if piece.is_none() {
                 // The command was `exit`, or it killed its own shell.
                 let facts = self.facts();
                 return Ok((output, facts.exit_code.unwrap_or_else(|| 128 + facts.signal.unwrap_or(0))));
@@ -252,7 +281,7 @@ impl Session {
 
 /// Ends what was typed when nobody waits for it any more: the caller may have been cancelled or out of time.
 struct Interrupt<'a> {
-    pty: &'a Pty,
+    session: &'a Session,
     armed: bool,
 }
 
@@ -260,7 +289,11 @@ impl Drop for Interrupt<'_> {
     fn drop(&mut self) {
         if self.armed {
             // It may have ended just now; the shell stays in any case.
-            _ = self.pty.interrupt();
+            _ = self.session.pty.interrupt();
+        }
+        self.session.ear().take();
+        if self.armed {
+            self.session.screen().open();
         }
     }
 }
@@ -288,8 +321,14 @@ async fn listen(session: Arc<Session>, mut running: Running) {
         tokio::select! {
             read = session.pty.read(&mut buffer) => match read {
                 Ok(count @ 1..) => {
-                    session.output.append(&buffer[..count]);
-                    session.heard.send_modify(|heard| heard.until += count as u64);
+                    let shown = session.screen().show(&buffer[..count]);
+                    session.output.append(&shown);
+                    session.heard.send_modify(|heard| heard.until += shown.len() as u64);
+                    let ear = session.ear().clone();
+                    if let Some(ear) = ear {
+                        // Whoever has gone meanwhile hears nothing more.
+                        _ = ear.send(buffer[..count].to_vec()).await;
+                    }
                 }
                 _ => break,
             },
@@ -311,4 +350,5 @@ async fn listen(session: Arc<Session>, mut running: Running) {
         (facts.exit_code, facts.signal, facts.updated_at_ms) = (ended.code, ended.signal, session.clock.now_ms());
     }
     session.heard.send_modify(|heard| heard.eof = true);
+    session.ear().take();
 }

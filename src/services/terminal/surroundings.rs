@@ -14,6 +14,8 @@ pub struct Surroundings {
     /// What else of the top of the tree it may see.
     pub shared: Vec<String>,
     pub projects: Vec<Project>,
+    /// Names in its projects that lead elsewhere.
+    pub links: Vec<Link>,
     pub network: bool,
     /// The mountspec allows programs to run where walls are missing.
     pub unconfined: bool,
@@ -28,6 +30,8 @@ pub struct Project {
     pub at: PathBuf,
     pub source: PathBuf,
     pub read_only: bool,
+    /// The source is a part of our own mount.
+    pub through_mount: bool,
 }
 
 impl Surroundings {
@@ -47,9 +51,10 @@ impl Surroundings {
                 source: project.source.clone(),
                 target: place(project),
                 read_only: project.read_only,
-                alone: true,
+                alone: !project.through_mount,
             });
         }
+        plan.links.extend(self.links.iter().cloned());
         plan.cwd = self.projects.first().map_or_else(|| PathBuf::from("/home"), place);
         plan
     }
@@ -76,6 +81,7 @@ mod tests {
             at: at.into(),
             source: Path::new("/srv").join(id),
             read_only,
+            through_mount: false,
         };
         let world = Surroundings {
             agent: "charon".into(),
