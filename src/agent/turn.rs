@@ -4,8 +4,8 @@
 //! transcript. Dropping the future ends the turn at once: a question to the model is dropped with it.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
 use crate::file_tools::{failure, perform};
 use crate::jobs::Job;
-use crate::model::{Ask, Model, Said};
+use crate::model::{Ask, Model};
 
 /// Transcripts that are written to the disk at the same moment.
 static DISK: Semaphore = Semaphore::const_new(16);
@@ -220,7 +220,7 @@ impl<'a> Turn<'a> {
         let (at_ms, call) = (clock.now_ms(), protocol::read(&said));
         // The thought first: whoever has read the line of a round finds what was thought in it.
         let seq = mind.thoughts.end(&said, at_ms);
-        self.log_round(round, &said, &call);
+        self.log_round(round, &call);
         let mut records = vec![Record::Said { at_ms, ms: at_ms.saturating_sub(begun), seq, said }];
         if let Ok(call) = &call
             && call.tool.acts()
@@ -324,9 +324,8 @@ impl<'a> Turn<'a> {
                 && self.warned.insert(of)
             {
                 let job_id = &self.current.job.id;
-                self.mind.note_budget(
-                    json!({"budget": what, "of": of, "job_id": job_id, "limits": limits, "spent": spent}),
-                );
+                self.mind
+                    .note_budget(json!({"budget": what, "of": of, "job_id": job_id, "limits": limits, "spent": spent}));
             }
         }
     }
@@ -335,11 +334,8 @@ impl<'a> Turn<'a> {
         show(&self.current, &self.mind.office.clock, self.round(), &self.spent(), doing);
     }
 
-    fn log_round(&self, round: u64, said: &Said, call: &Result<Call, protocol::Wrong>) {
+    fn log_round(&self, round: u64, call: &Result<Call, protocol::Wrong>) {
         let log = &self.current.job.log;
-        if let ("thinking", thought) = super::thoughts::thought(said) {
-            log.line(&format!("round {round}: ({})", thought.replace('\n', "\n  ")));
-        }
         match call {
             Ok(call) => log.line(&format!("round {round}: {} {}", call.tool.name(), call.tool.path())),
             Err(wrong) => log.line(&format!("round {round}: fault {}: {}", wrong.fault.name(), wrong.why)),

@@ -241,8 +241,7 @@ fn promised(house: &House, parent: &str) -> Spent {
             let Limits { rounds, tokens, seconds, money } = child.spec.limits;
             let usage = Usage { input: tokens, output: 0 };
             let ms = seconds.saturating_mul(1000);
-            promised =
-                promised.plus(&Spent { rounds: rounds.into(), usage, ms, money: money.unwrap_or_default() });
+            promised = promised.plus(&Spent { rounds: rounds.into(), usage, ms, money: money.unwrap_or_default() });
         }
     }
     promised

@@ -1,6 +1,8 @@
 //! The house as its inhabitants see it: sessions on real mounts.
 
+mod agents;
 mod chat;
+mod chat_at_a_terminal;
 mod cli;
 mod common;
 mod contracts;

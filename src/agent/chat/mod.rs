@@ -2,10 +2,10 @@
 //!
 //! [`Chat`] keeps the queue, [`turn`](super::turn) carries one out, [`files`] shows it all.
 
-mod files;
-mod speech;
 #[cfg(test)]
 mod budget_tests;
+mod files;
+mod speech;
 #[cfg(test)]
 mod tests;
 

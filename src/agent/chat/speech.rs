@@ -36,8 +36,7 @@ impl Chat {
                 return Err(Error::forbidden(said));
             }
         }
-        current
-            .ok_or_else(|| Error::conflict(format!("{agent} has no turn under way to which this could belong")))
+        current.ok_or_else(|| Error::conflict(format!("{agent} has no turn under way to which this could belong")))
     }
 }
 

@@ -32,8 +32,8 @@ use crate::service::{Serve, typed};
 use super::{OwnModel, World};
 
 pub use desk::{Desk, Summarize};
-pub use rows::purge;
 use narrator::Narrator;
+pub use rows::purge;
 pub use service::Memory;
 
 /// The memory of one agent, ready to be served.

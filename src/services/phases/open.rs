@@ -14,10 +14,10 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::model::{Ask, Message, Model};
 use crate::service::{Serve, typed};
-use crate::services::{OwnModel, World};
 use crate::services::prompts::Library;
 use crate::services::symbols::catalogue;
 use crate::services::symbols::shelf::Shelf;
+use crate::services::{OwnModel, World};
 use crate::spec::ModelKind;
 use crate::store::Store;
 

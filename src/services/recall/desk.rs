@@ -22,8 +22,8 @@ use crate::error::{Error, Result};
 use crate::jobs::Job;
 use crate::place::Place;
 use crate::service::Office;
-use crate::services::{OwnModel, World};
 use crate::services::prompts::Library;
+use crate::services::{OwnModel, World};
 
 /// How much of the entry page is put into the prompt.
 const ROOT_BYTES: usize = 32 << 10;
