@@ -189,7 +189,7 @@ impl Http {
         let content_type = header("content-type").unwrap_or_default();
         let content_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         if !status.is_success() {
-            let later = retry::told(header("retry-after"));
+            let later = retry::told(header("retry-after"), header("date"), std::time::SystemTime::now());
             let to = header("location").map(str::to_owned).filter(|_| status.is_redirection());
             let mut said = Vec::new();
             // What it says is only for the sentence: if that fails too, the status is enough.

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 pub use crate::contract::Fault;
 use crate::contract::{check, schema};
 use crate::error::{Error, Result};
-pub use sense::{HOUSE, contract_of, is_id};
+pub use sense::{HOUSE, agent_faults, contract_of, is_id};
 pub use types::*;
 
 /// The only layout of names that this program knows.

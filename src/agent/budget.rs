@@ -1,4 +1,4 @@
-//! What a turn may use up, and what it has used.
+//! What a turn or an agent may use up, and what it has used.
 //!
 //! Pure: what was spent is read off the transcript. A limit that is not set does not bind.
 
@@ -67,7 +67,6 @@ impl Limits {
 pub struct Spent {
     pub rounds: u64,
     #[serde(flatten)]
-    #[schemars(skip)]
     pub usage: Usage,
     pub ms: u64,
     pub money: f64,
@@ -104,7 +103,7 @@ impl Spent {
     }
 }
 
-/// How near a turn is to its limits.
+/// How near a turn or an agent is to its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     Fine,

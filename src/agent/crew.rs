@@ -90,6 +90,12 @@ impl Crew {
         Ok(chat)
     }
 
+    /// Changes what an agent thinks with and what it may use up. A turn under way goes on as it began.
+    pub fn change(&self, agent: &str, settings: Settings) -> Result<()> {
+        self.chat(agent)?.mind().change(|now| *now = settings);
+        Ok(())
+    }
+
     /// Replaces what wakes an agent.
     pub fn set_alarms(&self, agent: &str, rules: &[spec::Wake]) -> Result<()> {
         let rules: Vec<_> = rules.iter().map(|rule| Wake { on: rule.on.clone(), say: rule.say.clone() }).collect();
@@ -122,6 +128,11 @@ impl Crew {
 pub fn limits_of(limits: &spec::Limits) -> Limits {
     let spec::Limits { rounds, tokens, seconds, money } = *limits;
     Limits { rounds: Some(rounds.into()), tokens: Some(tokens), seconds: Some(seconds), money }
+}
+
+pub fn budget_of(budget: &spec::Budget) -> Limits {
+    let spec::Budget { rounds, tokens, seconds, money } = *budget;
+    Limits { rounds, tokens, seconds, money }
 }
 
 /// Reads `memory/active.json` as the agent itself would; the most recently used comes first.

@@ -12,6 +12,7 @@ use crate::vfs::{Log, line};
 
 const FILE: &str = "history.ndjson";
 const OLDER: &str = "history.ndjson.1";
+const CHARGED: &str = "charged.json";
 /// A file longer than this becomes the older one.
 const LIMIT: u64 = 4 << 20;
 /// How many turns may be shown to a model again.
@@ -30,6 +31,13 @@ pub struct Entry {
     pub spent: Spent,
     /// What this and all turns before it have used.
     pub total: Spent,
+}
+
+/// The total after the turn of that number and what was charged since. The next turn counts it in.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Charged {
+    seq: u64,
+    total: Spent,
 }
 
 #[derive(Clone)]
@@ -77,6 +85,13 @@ impl History {
                 true => (state.older_ms, state.first_ms) = (state.last_ms(), None),
                 false => state.length = whole as u64,
             }
+        }
+        match place.read(CHARGED) {
+            Err(error) if error.code == Code::NotFound => (),
+            bytes => match serde_json::from_slice::<Charged>(&bytes?) {
+                Ok(charged) if charged.seq == state.seq => state.total = charged.total,
+                _ => (), // a later turn has counted it in
+            },
         }
         Ok(History(Arc::new(Inner { place, log, state: Mutex::new(state) })))
     }
@@ -138,10 +153,13 @@ impl History {
         self.state().recent.last().cloned()
     }
 
-    /// Adds what others have used in this agent's name. It is written down with the next turn.
-    pub fn charge(&self, spent: &Spent) {
+    /// Adds what others have used in this agent's name; on the disk when this returns.
+    pub fn charge(&self, spent: &Spent) -> Result<()> {
         let mut state = self.state();
-        state.total = state.total.plus(spent);
+        let charged = Charged { seq: state.seq, total: state.total.plus(spent) };
+        self.0.place.write(CHARGED, &line(&charged))?;
+        state.total = charged.total;
+        Ok(())
     }
 
     pub fn total(&self) -> Spent {
@@ -220,5 +238,20 @@ mod tests {
         assert_eq!(kept(&place), (0, 1));
         let again = History::open(place).unwrap().last().unwrap();
         assert_eq!((again.seq, again.total.rounds), (3, 6));
+    }
+
+    #[test]
+    fn what_is_charged_outlives_the_host_and_counts_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Arc::new(Place::open(dir.path()).unwrap());
+        let rounds = |history: &History| history.total().rounds;
+        let history = History::open(place.clone()).unwrap();
+        history.add(entry("job-1", None)).unwrap();
+        history.charge(&Spent { rounds: 5, ..Spent::default() }).unwrap();
+        let again = History::open(place.clone()).unwrap();
+        assert_eq!(rounds(&again), 7);
+        again.add(entry("job-2", None)).unwrap();
+        assert_eq!(rounds(&again), 9);
+        assert_eq!(rounds(&History::open(place).unwrap()), 9);
     }
 }

@@ -4,6 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use serde_json::Value;
+
 use super::budget::Limits;
 use super::history::History;
 use super::thoughts::Thoughts;
@@ -94,10 +96,11 @@ impl Mind {
         change(&mut self.settings.write().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// The limits of a turn that begins now: its own, and what the agent has left.
-    pub fn limits(&self) -> Limits {
-        let settings = self.settings();
-        settings.limits.and(&settings.total.less(&self.history.total()))
+    /// Makes what there is to say about a budget an event.
+    pub fn note_budget(&self, said: Value) {
+        if let Ok(diary) = self.office.diaries.of(&self.agent) {
+            diary.note("budget", &format!("/agents/{}/chat/status.json", self.agent), said);
+        }
     }
 
     /// The three tools in this agent's hands.

@@ -61,6 +61,16 @@ struct State {
     updated_at_ms: u64,
     thinking: bool,
     latest: String,
+    /// The thought under way is reasoning that the model parts from its answer.
+    reasoned: bool,
+}
+
+impl State {
+    fn grow(&mut self, piece: &str) {
+        if self.latest.len() < LONGEST {
+            self.latest.push_str(piece);
+        }
+    }
 }
 
 impl Default for Thoughts {
@@ -78,7 +88,7 @@ impl Thoughts {
     pub fn begin(&self, job_id: &str, round: u64, now_ms: u64) {
         let mut state = self.state();
         (state.job_id, state.round, state.updated_at_ms) = (Some(job_id.to_owned()), round, now_ms);
-        state.thinking = true;
+        (state.thinking, state.reasoned) = (true, false);
         state.latest.clear();
     }
 
@@ -86,9 +96,16 @@ impl Thoughts {
     pub fn hear(&self, piece: &Piece) {
         let mut state = self.state();
         match piece {
-            Piece::Again => state.latest.clear(),
-            Piece::Text(piece) | Piece::Thought(piece) if state.latest.len() < LONGEST => state.latest.push_str(piece),
-            _ => (),
+            Piece::Again => (state.latest, state.reasoned) = (String::new(), false),
+            // Reasoning that comes apart is the thought; the answer that follows it is not.
+            Piece::Thought(piece) => {
+                if !std::mem::replace(&mut state.reasoned, true) {
+                    state.latest.clear();
+                }
+                state.grow(piece);
+            }
+            Piece::Text(piece) if !state.reasoned => state.grow(piece),
+            Piece::Text(_) => (),
         }
     }
 
@@ -182,7 +199,9 @@ mod tests {
         thoughts.begin("job-1", 1, 5);
         thoughts.hear(&Piece::Thought("a".into()));
         thoughts.hear(&Piece::Again);
+        thoughts.hear(&Piece::Text("x".into()));
         thoughts.hear(&Piece::Thought("h".into()));
+        thoughts.hear(&Piece::Text("{}".into()));
         assert_eq!(thoughts.state().latest, "h");
         let said = Said { thoughts: Some("hm".into()), ..Said::default() };
         assert_eq!(thoughts.end(&said, 7), 1);

@@ -3,17 +3,18 @@
 //! What comes next is decided by [`step`]; here it is done. A turn that a crash cut off is carried on from its
 //! transcript. Dropping the future ends the turn at once: a question to the model is dropped with it.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
-use super::budget::{Spent, Standing, standing};
+use super::budget::{Limits, Spent, Standing, standing};
 use super::context::{Parts, assemble};
 use super::history::Entry;
-use super::mind::Mind;
+use super::mind::{Mind, Settings};
 use super::protocol::{self, Call};
 use super::step::{self, Next};
 use super::transcript::{End, Record, Source, Transcript};
@@ -21,7 +22,7 @@ use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
 use crate::file_tools::{failure, perform};
 use crate::jobs::Job;
-use crate::model::{Ask, Model, Said};
+use crate::model::{Ask, Model};
 
 /// Transcripts that are written to the disk at the same moment.
 static DISK: Semaphore = Semaphore::const_new(16);
@@ -31,10 +32,20 @@ pub struct Current {
     pub job: Arc<Job>,
     pub source: Source,
     pub input: String,
+    /// As they were when it began; changes are for the next turn.
+    pub settings: Settings,
+    /// What it has used so far.
+    pub spent: Mutex<Spent>,
     /// Set by whoever writes the reply.
     pub reply: watch::Sender<Option<String>>,
     /// What the agent said on the way.
     pub progress: watch::Sender<Option<String>>,
+}
+
+impl Current {
+    pub fn spent(&self) -> Spent {
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Carries a turn out; returns the reply.
@@ -58,6 +69,13 @@ pub async fn run(mind: Arc<Mind>, current: Arc<Current>) -> Result<Value> {
             Err(error)
         }
     }
+}
+
+/// What a turn has used, by its transcript: one that was cut off has cost something too.
+pub async fn spent(mind: &Arc<Mind>, job_id: &str) -> Spent {
+    let (owner, id) = (mind.clone(), job_id.to_owned());
+    let transcript = on_disk(move || owner.transcript(&id)).await;
+    transcript.map(|transcript| Spent::of(transcript.records())).unwrap_or_default()
 }
 
 /// Puts the turn into the history, once.
@@ -88,24 +106,28 @@ struct Turn<'a> {
     current: Arc<Current>,
     /// Away while it is being written.
     transcript: Option<Transcript>,
-    /// The soft limit was told of.
-    warned: bool,
+    /// The contract, the same from the first round to the last.
+    core: String,
+    /// Whose soft limits were told of.
+    warned: BTreeSet<&'static str>,
 }
 
 impl<'a> Turn<'a> {
     async fn open(mind: &'a Arc<Mind>, current: Arc<Current>) -> Result<Turn<'a>> {
         let (owner, id) = (mind.clone(), current.job.id.clone());
         let transcript = on_disk(move || owner.transcript(&id)).await?;
-        let mut turn = Turn { mind, current, transcript: Some(transcript), warned: false };
+        let core = (mind.core)(&mind.agent);
+        let mut turn = Turn { mind, current, transcript: Some(transcript), core, warned: BTreeSet::new() };
+        turn.count();
         if turn.records().is_empty() {
-            let Current { job, source, input, .. } = &*turn.current;
+            let Current { job, source, input, settings, .. } = &*turn.current;
             let began = Record::Began {
                 at_ms: mind.office.clock.now_ms(),
                 job_id: job.id.clone(),
                 source: source.clone(),
                 input: input.clone(),
-                limits: mind.limits(),
-                prices: mind.settings().prices,
+                limits: settings.limits,
+                prices: settings.prices,
             };
             turn.write(vec![began]).await?;
         } else {
@@ -114,7 +136,7 @@ impl<'a> Turn<'a> {
                 Record::Said { said, .. } => Some(said.text.clone()),
                 _ => None,
             });
-            if let Some(model) = mind.settings().model {
+            if let Some(model) = &turn.current.settings.model {
                 model.resume(&said.collect::<Vec<_>>());
             }
         }
@@ -135,11 +157,17 @@ impl<'a> Turn<'a> {
         })
         .await?;
         self.transcript = Some(transcript);
+        self.count();
         written
     }
 
+    /// Shows others what the turn has used so far.
+    fn count(&self) {
+        *self.current.spent.lock().unwrap_or_else(PoisonError::into_inner) = self.spent();
+    }
+
     async fn run_out(&mut self) -> Result<End> {
-        let Some(model) = self.mind.settings().model else { return self.served_from_outside().await };
+        let Some(model) = self.current.settings.model.clone() else { return self.served_from_outside().await };
         loop {
             match step::next(self.records()) {
                 Next::Rest(end) => return Ok(end),
@@ -165,6 +193,9 @@ impl<'a> Turn<'a> {
 
     /// Asks the model, and writes its answer down together with what will be done about it.
     async fn ask(&mut self, model: &dyn Model) -> Result<Result<Option<Call>, End>> {
+        if let Some(end) = self.agent_over() {
+            return Ok(Err(end));
+        }
         let round = self.round() + 1;
         self.warn();
         self.show(&json!({"doing": "asking the model"}));
@@ -187,8 +218,9 @@ impl<'a> Turn<'a> {
             }
         };
         let (at_ms, call) = (clock.now_ms(), protocol::read(&said));
-        self.log_round(round, &said, &call);
+        // The thought first: whoever has read the line of a round finds what was thought in it.
         let seq = mind.thoughts.end(&said, at_ms);
+        self.log_round(round, &call);
         let mut records = vec![Record::Said { at_ms, ms: at_ms.saturating_sub(begun), seq, said }];
         if let Ok(call) = &call
             && call.tool.acts()
@@ -200,10 +232,10 @@ impl<'a> Turn<'a> {
     }
 
     async fn question(&self) -> Result<Ask> {
-        let settings = self.mind.settings();
+        let settings = &self.current.settings;
         let memory = (self.mind.remember)().await;
         assemble(&Parts {
-            core: &(self.mind.core)(&self.mind.agent),
+            core: &self.core,
             memory: &memory,
             history: &self.mind.history.exchanges(),
             turn: self.records(),
@@ -263,22 +295,38 @@ impl<'a> Turn<'a> {
         Spent::of(self.records())
     }
 
-    /// What of the seconds is left, if they are limited.
-    fn time_left(&self) -> Option<Duration> {
-        let limit = step::limits(self.records()).seconds?;
-        Some(Duration::from_millis((limit * 1000).saturating_sub(self.spent().ms)))
+    /// What the agent may use up over all its turns, and has. A budget that was raised meanwhile counts at once.
+    fn agent(&self) -> (Limits, Spent) {
+        (self.mind.settings().total, self.mind.history.total().plus(&self.spent()))
     }
 
-    /// Tells of a soft limit, once a turn.
+    /// The end of the turn if the agent has nothing left.
+    fn agent_over(&self) -> Option<End> {
+        let (limits, spent) = self.agent();
+        let Standing::Over(what) = standing(&limits, &spent) else { return None };
+        let said = format!("{} has used up its {what}; its budget can be raised by agents.update", self.mind.agent);
+        Some(End::failed("budget_exceeded", Error::budget_exceeded(said)))
+    }
+
+    /// What of the seconds is left, if they are limited.
+    fn time_left(&self) -> Option<Duration> {
+        let left = |limits: &Limits, spent: &Spent| Some((limits.seconds? * 1000).saturating_sub(spent.ms));
+        let (limits, spent) = self.agent();
+        let turn = left(&step::limits(self.records()), &self.spent());
+        [turn, left(&limits, &spent)].into_iter().flatten().min().map(Duration::from_millis)
+    }
+
+    /// Tells of a soft limit of the turn and of one of the agent, each once a turn.
     fn warn(&mut self) {
-        let (limits, spent) = (step::limits(self.records()), self.spent());
-        if let Standing::Soft(what) = standing(&limits, &spent)
-            && !std::mem::replace(&mut self.warned, true)
-            && let Ok(diary) = self.mind.office.diaries.of(&self.mind.agent)
-        {
-            let path = format!("/agents/{}/chat/status.json", self.mind.agent);
-            let payload = json!({"budget": what, "job_id": self.current.job.id, "limits": limits, "spent": spent});
-            diary.note("budget", &path, payload);
+        let turn = (step::limits(self.records()), self.spent());
+        for (of, (limits, spent)) in [("turn", turn), ("agent", self.agent())] {
+            if let Standing::Soft(what) = standing(&limits, &spent)
+                && self.warned.insert(of)
+            {
+                let job_id = &self.current.job.id;
+                self.mind
+                    .note_budget(json!({"budget": what, "of": of, "job_id": job_id, "limits": limits, "spent": spent}));
+            }
         }
     }
 
@@ -286,11 +334,8 @@ impl<'a> Turn<'a> {
         show(&self.current, &self.mind.office.clock, self.round(), &self.spent(), doing);
     }
 
-    fn log_round(&self, round: u64, said: &Said, call: &Result<Call, protocol::Wrong>) {
+    fn log_round(&self, round: u64, call: &Result<Call, protocol::Wrong>) {
         let log = &self.current.job.log;
-        if let ("thinking", thought) = super::thoughts::thought(said) {
-            log.line(&format!("round {round}: ({})", thought.replace('\n', "\n  ")));
-        }
         match call {
             Ok(call) => log.line(&format!("round {round}: {} {}", call.tool.name(), call.tool.path())),
             Err(wrong) => log.line(&format!("round {round}: fault {}: {}", wrong.fault.name(), wrong.why)),

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::budget::{Standing, standing};
 use super::chat::{Chat, Message};
@@ -69,7 +70,7 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], mut cursor: u64
         };
         cursor = found.seq.unwrap_or_else(|| diary.last());
         if let Standing::Over(what) = standing(&mind.settings().total, &mind.history.total()) {
-            tracing::info!(agent = mind.agent, what, "an agent that has nothing left is not woken");
+            mind.note_budget(json!({"budget": what, "of": "agent", "not_woken_by": rule.on}));
             return;
         }
         let text = format!("{}\n\n{body}", rule.say);

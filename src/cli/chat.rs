@@ -1,6 +1,8 @@
 //! `acheron chat`: a conversation at the terminal, by the same files that everybody else uses.
 
-use std::io::{IsTerminal, Read, Write};
+mod follow;
+
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -8,7 +10,9 @@ use std::time::Duration;
 use clap::Args;
 use rustyline::error::ReadlineError;
 use serde_json::Value;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use self::follow::{Dim, Follow};
 use super::{Outcome, root};
 use crate::error::{Error, Result};
 
@@ -60,7 +64,8 @@ struct Talk {
 
 impl Talk {
     async fn once(&self, text: &str) -> Result<ExitCode> {
-        match self.say(text).await? {
+        let mut interrupts = signal(SignalKind::interrupt())?;
+        match self.say(text, &mut interrupts).await? {
             Ok(reply) => {
                 // Whoever reads only the first line has heard enough.
                 _ = writeln!(std::io::stdout(), "{}", reply.trim_end_matches('\n'));
@@ -76,6 +81,8 @@ impl Talk {
         if let Some(file) = &remembered {
             _ = editor.load_history(file); // the first time there is none
         }
+        // From the beginning: an interrupt must never end the program while a turn is under way.
+        let mut interrupts = signal(SignalKind::interrupt())?;
         loop {
             let line = match editor.readline("> ") {
                 Ok(line) => line,
@@ -91,7 +98,7 @@ impl Talk {
                 "/jobs" => print!("{}", jobs(&self.home, 10)?),
                 "/cancel" => println!("{} cancelled", cancel_all(&self.home)?),
                 word if word.starts_with('/') => println!("{word} is not known; /help tells what is"),
-                _ => match self.say(&line).await {
+                _ => match self.say(&line, &mut interrupts).await {
                     Ok(Ok(reply)) => println!("{}\n", reply.trim_end_matches('\n')),
                     Ok(Err(why)) => println!("! {why}\n"),
                     Err(error) => println!("! {error}\n"),
@@ -99,14 +106,16 @@ impl Talk {
             }
         }
         if let Some(file) = &remembered {
-            _ = editor.save_history(file);
+            _ = file.parent().map(std::fs::create_dir_all);
+            _ = editor.save_history(file); // a conversation is not lost with the list of what was typed
         }
         Ok(ExitCode::SUCCESS)
     }
 
     /// Says something and waits for the end of the turn, showing on the way what the agent does.
-    async fn say(&self, text: &str) -> Result<Result<String, String>> {
+    async fn say(&self, text: &str, interrupts: &mut Signal) -> Result<Result<String, String>> {
         let input = self.home.join("chat/control/input");
+        let before = std::fs::metadata(self.home.join("thoughts/history.ndjson")).map_or(0, |meta| meta.len());
         let mut handle = std::fs::OpenOptions::new().read(true).write(true).open(&input).map_err(said(&input))?;
         handle.write_all(text.as_bytes()).map_err(said(&input))?;
         // The message is taken when a descriptor is closed; this one stays open for the reply.
@@ -116,20 +125,23 @@ impl Talk {
             let mut reply = String::new();
             handle.read_to_string(&mut reply).map(|_| reply)
         });
-        let mut shown = 0;
+        let mut follow = job.as_deref().map(|job| Follow::new(&self.dim, &self.home, job, before as usize));
         let reply = loop {
             tokio::select! {
                 reply = &mut reply => break reply.map_err(|error| Error::internal(error.to_string()))?.map_err(said(&input))?,
-                _ = tokio::signal::ctrl_c() => match &job {
+                _ = interrupts.recv() => match &job {
                     Some(job) => cancel(&self.home, job)?,
                     None => _ = cancel_all(&self.home)?,
                 },
                 () = tokio::time::sleep(LOOK) => (),
             }
-            if let Some(job) = &job {
-                self.dim.follow(&self.home.join("jobs").join(job).join("log.txt"), &mut shown);
+            if let Some(follow) = &mut follow {
+                follow.look();
             }
         };
+        if let Some(follow) = &mut follow {
+            follow.look(); // what happened since the last look
+        }
         let Some(job) = job else { return Ok(Ok(reply)) };
         let status = std::fs::read(self.home.join("jobs").join(&job).join("status.json")).unwrap_or_default();
         let status: Value = serde_json::from_slice(&status).unwrap_or_default();
@@ -137,34 +149,6 @@ impl Talk {
             Some("done") | None => Ok(reply),
             Some(_) => Err(reply.trim_end().to_owned()),
         })
-    }
-}
-
-/// What an agent does along the way, for people who look at a terminal.
-struct Dim {
-    begin: &'static str,
-    end: &'static str,
-    wanted: bool,
-}
-
-impl Dim {
-    fn new() -> Self {
-        let wanted = std::io::stderr().is_terminal();
-        match wanted && std::env::var_os("NO_COLOR").is_none() {
-            true => Dim { begin: "\x1b[2m", end: "\x1b[0m", wanted },
-            false => Dim { begin: "", end: "", wanted },
-        }
-    }
-
-    /// Shows what a log has beyond what was shown.
-    fn follow(&self, log: &Path, shown: &mut usize) {
-        let Some(bytes) = self.wanted.then(|| std::fs::read(log).ok()).flatten() else { return };
-        let fresh = bytes.get(*shown..).unwrap_or_default();
-        let whole = fresh.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        *shown += whole;
-        for line in String::from_utf8_lossy(&fresh[..whole]).lines() {
-            eprintln!("{}{}{}", self.begin, line.replace(char::is_control, " "), self.end);
-        }
     }
 }
 

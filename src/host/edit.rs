@@ -130,7 +130,7 @@ fn people(house: &Arc<House>, changed: &BTreeSet<String>) -> Vec<String> {
             let known = house.roster.get(id).unwrap_or_else(|_| Profile { name: id.clone(), ..Profile::default() });
             agents::settle(house, id, Profile { spec: agent.clone(), created: false, ..known })
         }
-        None => agents::remove(house, id, false),
+        None => house.office.runtime.block_on(agents::remove(house, id, false)),
     };
     let faults = changed.iter().filter_map(|id| outcome(id).err().map(|error| format!("agents.{id}: {error}")));
     faults.collect()

@@ -1,6 +1,6 @@
 //! When to try again, and after how long. Pure: the dice come in from outside.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rand::{Rng, RngCore};
 
@@ -61,10 +61,16 @@ impl Patience {
     }
 }
 
-/// Reads a `Retry-After` in seconds. A date is not read: ours and the server's clock need not agree.
-pub fn told(header: Option<&str>) -> Option<Duration> {
-    let seconds: f64 = header?.trim().parse().ok()?;
-    (seconds.is_finite() && seconds >= 0.0).then(|| Duration::from_secs_f64(seconds.min(1e9)))
+/// Reads a `Retry-After`: seconds, or a date. A date is counted from what the server's own clock says (its `Date`), since
+/// ours need not agree; from `now` if it does not say. A date that is past means at once.
+pub fn told(header: Option<&str>, date: Option<&str>, now: SystemTime) -> Option<Duration> {
+    let header = header?.trim();
+    if let Ok(seconds) = header.parse::<f64>() {
+        return (seconds.is_finite() && seconds >= 0.0).then(|| Duration::from_secs_f64(seconds.min(1e9)));
+    }
+    let then = httpdate::parse_http_date(header).ok()?;
+    let from = date.and_then(|date| httpdate::parse_http_date(date.trim()).ok()).unwrap_or(now);
+    Some(then.duration_since(from).unwrap_or_default())
 }
 
 /// Whether a status says "later": too many requests, a time-out, or a fault of the server's own.
@@ -110,10 +116,25 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_seconds_or_nothing() {
-        for (header, wanted) in [("7", Some(7)), (" 0 ", Some(0)), ("-1", None), ("soon", None), ("NaN", None)] {
-            assert_eq!(told(Some(header)), wanted.map(Duration::from_secs), "{header}");
+    fn a_header_is_seconds_or_a_date() {
+        let (at, later) = ("Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:50:07 GMT");
+        let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:57 GMT").unwrap();
+        for (header, date, wanted) in [
+            ("7", None, Some(7)),
+            (" 0 ", None, Some(0)),
+            ("-1", None, None),
+            ("soon", None, None),
+            ("NaN", None, None),
+            (later, Some(at), Some(30)),
+            (later, None, Some(10)),
+            (later, Some("yesterday"), Some(10)),
+            (at, Some(later), Some(0)),
+            ("Sunday, 06-Nov-94 08:50:07 GMT", Some(at), Some(30)),
+            ("Sun Nov  6 08:50:07 1994", Some(at), Some(30)),
+            ("Sun, 36 Nov 1994 08:50:07 GMT", Some(at), None),
+        ] {
+            assert_eq!(told(Some(header), date, now), wanted.map(Duration::from_secs), "{header}");
         }
-        assert_eq!(told(None), None);
+        assert_eq!(told(None, Some(at), now), None);
     }
 }

@@ -96,7 +96,7 @@ pub struct Said {
 }
 
 /// Tokens taken and given, as the provider counts them; our own estimate where it does not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Usage {
     pub input: u64,
     pub output: u64,

@@ -15,6 +15,8 @@ use crate::error::{Code, Error, Result};
 use crate::http::{Http, Patience, Secret};
 
 const KEY: &str = "sk-trial-0123456789";
+const PAST: &str = "retry-after: Sun, 06 Nov 1994 08:49:37 GMT";
+const FUTURE: &str = "retry-after: Fri, 06 Nov 2082 08:49:37 GMT\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT";
 
 /// What the server does with one connection.
 #[derive(Clone, Debug)]
@@ -258,6 +260,8 @@ async fn table<V: Voice>() {
             3,
         ),
         (vec![Deed::Status(429, "retry-after: 3600", String::new())], false, Err((Code::ProviderError, "429")), 1),
+        (vec![Deed::Status(503, PAST, String::new()), Deed::Well], false, good, 2),
+        (vec![Deed::Status(503, FUTURE, String::new())], false, Err((Code::ProviderError, "503")), 1),
         (
             vec![Deed::Status(401, "x: y", wrong_key)],
             false,

@@ -4,6 +4,7 @@
 //! agent's `agents/control/<op>.json`; nobody can give itself more than it has.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -11,12 +12,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::World;
+use crate::agent::budget::Spent;
+use crate::agent::mind::Settings;
 use crate::contract::Operation;
 use crate::error::{Error, Result};
 use crate::host::{House, Profile};
 use crate::policy::{Action, Principal, Rule, authorize};
 use crate::service::{Cx, Service};
-use crate::spec::{Agent, Limits, ModelChange, Wake, is_id};
+use crate::spec::{Budget, Limits, ModelChange, Wake, agent_faults, is_id};
+
+/// How long an agent that is taken away may need to come to its end.
+const ENDING: Duration = Duration::from_secs(30);
 
 pub struct Agents {
     house: Weak<House>,
@@ -37,46 +43,17 @@ pub enum Command {
     Create {
         /// `[a-z0-9][a-z0-9_-]{0,63}`, and not `self`.
         agent_id: String,
-        #[serde(default)]
-        name: Option<String>,
-        /// Who it is, in its own prompt and in listings.
-        #[serde(default)]
-        about: Option<String>,
-        /// What it thinks with, where that differs from the mountspec's model.
-        #[serde(default)]
-        model: Option<ModelChange>,
-        /// What one of its turns may use up.
-        #[serde(default)]
-        limits: Option<Limits>,
-        /// Tried in order after the rules that every agent has.
-        #[serde(default)]
-        permissions: Option<Vec<Rule>>,
-        /// The projects it works in.
-        #[serde(default)]
-        projects: Option<Vec<String>>,
-        /// What begins a turn by itself.
-        #[serde(default)]
-        wake: Option<Vec<Wake>>,
+        #[serde(flatten)]
+        with: Change,
     },
     /// One agent.
     Get { agent_id: String },
-    /// Changes what is given and leaves the rest. A turn under way ends first.
+    /// Changes what is given and leaves the rest. Rights change at once, the rest from the next turn on. What is changed of
+    /// an agent of the mountspec lasts until the next start.
     Update {
         agent_id: String,
-        #[serde(default)]
-        name: Option<String>,
-        #[serde(default)]
-        about: Option<String>,
-        #[serde(default)]
-        model: Option<ModelChange>,
-        #[serde(default)]
-        limits: Option<Limits>,
-        #[serde(default)]
-        permissions: Option<Vec<Rule>>,
-        #[serde(default)]
-        projects: Option<Vec<String>>,
-        #[serde(default)]
-        wake: Option<Vec<Wake>>,
+        #[serde(flatten)]
+        with: Change,
     },
     /// New turns wait until it is resumed; the one under way goes on.
     Pause { agent_id: String },
@@ -114,26 +91,39 @@ pub struct Shown {
     pub state: String,
     pub model: String,
     pub limits: Limits,
+    pub budget: Budget,
+    /// What all its turns have used.
+    pub spent: Spent,
     pub projects: Vec<String>,
     pub path: String,
 }
 
 /// What `create` and `update` may say.
-#[derive(Default)]
-struct Change {
-    name: Option<String>,
-    about: Option<String>,
-    model: Option<ModelChange>,
-    limits: Option<Limits>,
-    permissions: Option<Vec<Rule>>,
-    projects: Option<Vec<String>>,
-    wake: Option<Vec<Wake>>,
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Change {
+    pub name: Option<String>,
+    /// Who it is, in its own prompt and in listings.
+    pub about: Option<String>,
+    /// What it thinks with, where that differs from the mountspec's model.
+    pub model: Option<ModelChange>,
+    /// What one of its turns may use up.
+    pub limits: Option<Limits>,
+    /// What all its turns together may use up; what is not named is not bounded.
+    pub budget: Option<Budget>,
+    /// Tried in order after the rules that every agent has.
+    pub permissions: Option<Vec<Rule>>,
+    /// The projects it works in.
+    pub projects: Option<Vec<String>>,
+    /// What begins a turn by itself.
+    pub wake: Option<Vec<Wake>>,
 }
 
 impl Change {
     /// Whether it could give somebody more than they had.
     fn widens(&self) -> bool {
-        self.model.is_some() || self.limits.is_some() || self.permissions.is_some() || self.projects.is_some()
+        let costs = self.model.is_some() || self.limits.is_some() || self.budget.is_some();
+        costs || self.permissions.is_some() || self.projects.is_some()
     }
 
     fn apply(self, profile: &mut Profile) {
@@ -146,6 +136,7 @@ impl Change {
         set(&mut profile.spec.about, self.about);
         set(&mut profile.spec.model, self.model);
         set(&mut profile.spec.limits, self.limits);
+        set(&mut profile.spec.budget, self.budget);
         set(&mut profile.spec.permissions, self.permissions);
         set(&mut profile.spec.projects, self.projects);
         set(&mut profile.spec.wake, self.wake);
@@ -181,12 +172,8 @@ impl Service for Agents {
         match command {
             Command::List {} => desk.list(),
             Command::Get { agent_id } => one(desk.shown(&agent_id)?),
-            Command::Create { agent_id, name, about, model, limits, permissions, projects, wake } => {
-                one(desk.create(&agent_id, Change { name, about, model, limits, permissions, projects, wake })?)
-            }
-            Command::Update { agent_id, name, about, model, limits, permissions, projects, wake } => {
-                one(desk.update(&agent_id, Change { name, about, model, limits, permissions, projects, wake })?)
-            }
+            Command::Create { agent_id, with } => one(desk.create(&agent_id, with)?),
+            Command::Update { agent_id, with } => one(desk.update(&agent_id, with)?),
             Command::Pause { agent_id } => one(desk.pause(&agent_id, true)?),
             Command::Resume { agent_id } => one(desk.pause(&agent_id, false)?),
             Command::Stop { agent_id } => {
@@ -194,7 +181,7 @@ impl Service for Agents {
                 house.shared.crew.chat(&agent_id)?.stop();
                 one(desk.shown(&agent_id)?)
             }
-            Command::Delete { agent_id, purge } => desk.delete(&agent_id, purge),
+            Command::Delete { agent_id, purge } => desk.delete(&agent_id, purge).await,
         }
     }
 }
@@ -217,6 +204,16 @@ impl Visit<'_> {
 
     fn operator(&self) -> bool {
         self.cx.caller.principal == Principal::Operator
+    }
+
+    fn may_widen(&self, change: &Change) -> Result<()> {
+        match self.operator() || !change.widens() {
+            true => Ok(()),
+            false => {
+                let said = "only the operator gives an agent a model, limits, a budget, permissions or projects";
+                Err(Error::forbidden(said))
+            }
+        }
     }
 
     fn list(&self) -> Result<Output> {
@@ -246,6 +243,8 @@ impl Visit<'_> {
             state: state.to_owned(),
             model: settings.model.map_or("external".to_owned(), |model| model.name()),
             limits: profile.spec.limits,
+            budget: profile.spec.budget,
+            spent: chat.spent(),
             projects: profile.spec.projects,
             path: format!("/agents/{id}"),
         })
@@ -261,9 +260,7 @@ impl Visit<'_> {
         if self.house.roster.has(id) {
             return Err(Error::already_exists(format!("there is an agent `{id}` already")));
         }
-        if !self.operator() && change.widens() {
-            return Err(Error::forbidden("only the operator gives an agent a model, limits, permissions or projects"));
-        }
+        self.may_widen(&change)?;
         let mut profile = Profile { name: id.to_owned(), created: true, ..Profile::default() };
         change.apply(&mut profile);
         admit(self.house, id, profile)?;
@@ -272,9 +269,7 @@ impl Visit<'_> {
 
     fn update(&self, id: &str, change: Change) -> Result<Shown> {
         self.may("update", id)?;
-        if !self.operator() && change.widens() {
-            return Err(Error::forbidden("only the operator gives an agent a model, limits, permissions or projects"));
-        }
+        self.may_widen(&change)?;
         let mut profile = self.house.roster.get(id)?;
         change.apply(&mut profile);
         settle(self.house, id, profile)?;
@@ -289,7 +284,7 @@ impl Visit<'_> {
         self.shown(id)
     }
 
-    fn delete(&self, id: &str, purge: bool) -> Result<Output> {
+    async fn delete(&self, id: &str, purge: bool) -> Result<Output> {
         self.may("delete", id)?;
         if !self.house.roster.get(id)?.created {
             return Err(Error::forbidden(format!("{id} stands in the mountspec; take it out there")));
@@ -297,61 +292,74 @@ impl Visit<'_> {
         if id == self.cx.agent {
             return Err(Error::forbidden("an agent cannot delete itself while this call of its own is under way"));
         }
-        remove(self.house, id, purge)?;
+        remove(self.house, id, purge).await?;
         Ok(Output::Deleted { agent_id: id.to_owned(), deleted: true, purged: purge })
     }
 }
 
 /// Checks a profile, writes it down and lets the agent move in; if that fails, nothing has happened.
 pub(super) fn admit(house: &Arc<House>, id: &str, profile: Profile) -> Result<()> {
-    check(house, &profile.spec)?;
-    let model = house.spec.model_of(&profile.spec);
-    house.shared.crew.settings(id, &model, &profile.spec.limits)?;
+    sound(house, id, &profile)?;
     house.roster.put(id, profile)?;
     house.gate.follow(house.roster.policy()?);
     let Some(residents) = house.residents.get() else { return Err(Error::unavailable("the host is not ready")) };
     residents.move_in(house, id)
 }
 
-/// Lets an agent live by another profile; if that fails, it lives as before.
+/// Lets an agent live by a profile, at once and without an end to what it is doing. One who was not there moves in.
 pub fn settle(house: &Arc<House>, id: &str, profile: Profile) -> Result<()> {
-    let before = house.roster.get(id);
-    if before.is_ok() {
-        dismiss(house, id)?;
+    let Ok(before) = house.roster.get(id) else { return admit(house, id, profile) };
+    let mut settings = sound(house, id, &profile)?;
+    let model = |profile: &Profile| house.spec.model_of(&profile.spec);
+    let crew = &house.shared.crew;
+    if model(&before) == model(&profile) {
+        // The same model goes on: a script is not begun anew.
+        settings.model = crew.chat(id)?.mind().settings().model;
     }
-    admit(house, id, profile).inspect_err(|_| {
-        if let Ok(before) = before
-            && let Err(error) = admit(house, id, before)
-        {
-            tracing::error!(%error, id, "an agent could not live on as before");
-        }
-    })
-}
-
-/// What the mountspec would be checked for.
-fn check(house: &House, agent: &Agent) -> Result<()> {
-    if let Some(project) = agent.projects.iter().find(|project| !house.current.spec().projects.contains_key(*project)) {
-        return Err(Error::invalid(format!("there is no project `{project}`")));
-    }
-    for rule in &agent.permissions {
-        crate::policy::pattern::Pattern::parse(&rule.path)
-            .map_err(|fault| Error::invalid(format!("permissions: {}: {fault}", rule.path)))?;
-    }
-    Ok(())
-}
-
-fn dismiss(house: &House, id: &str) -> Result<()> {
-    let Some(residents) = house.residents.get() else { return Err(Error::unavailable("the host is not ready")) };
-    residents.move_out(house, id);
-    Ok(())
-}
-
-/// Takes an agent away.
-pub fn remove(house: &House, id: &str, purge: bool) -> Result<()> {
-    dismiss(house, id)?;
-    house.roster.remove(id, purge)?;
+    house.roster.put(id, profile.clone())?;
     house.gate.follow(house.roster.policy()?);
-    house.diaries.forget(id);
-    house.book.forget(id);
+    crew.change(id, settings)?;
+    if before.spec.wake != profile.spec.wake || before.spec.budget != profile.spec.budget {
+        crew.set_alarms(id, &profile.spec.wake)?;
+    }
     Ok(())
+}
+
+/// What a profile comes to, if it could stand in the mountspec.
+fn sound(house: &House, id: &str, profile: &Profile) -> Result<Settings> {
+    let faults = agent_faults(&house.current.spec(), id, &profile.spec);
+    match faults.is_empty() {
+        true => Ok(Settings { paused: profile.paused, ..super::chat::settings(house, id, &profile.spec)? }),
+        false => Err(Error::invalid(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))),
+    }
+}
+
+/// Takes an agent away: ends what it does, waits for that, and forgets it. With `purge` nothing is left of it.
+pub async fn remove(house: &Arc<House>, id: &str, purge: bool) -> Result<()> {
+    let Some(residents) = house.residents.get() else { return Err(Error::unavailable("the host is not ready")) };
+    let (chat, jobs) = (house.shared.crew.chat(id).ok(), house.book.shelf(id).alive());
+    residents.move_out(house, id);
+    jobs.iter().for_each(|job| job.cancel.cancel());
+    let over = async {
+        for job in &jobs {
+            job.end().await;
+        }
+        if let Some(chat) = chat {
+            chat.rest().await;
+        }
+    };
+    // What it wrote at its end must not come after what is removed here.
+    if tokio::time::timeout(ENDING, over).await.is_err() {
+        return Err(Error::busy(format!("{id} does not come to its end: try again")));
+    }
+    let (house, id) = (house.clone(), id.to_owned());
+    let gone = tokio::task::spawn_blocking(move || {
+        house.roster.remove(&id, purge)?;
+        house.gate.follow(house.roster.policy()?);
+        house.diaries.forget(&id);
+        house.book.forget(&id);
+        let agent = id.clone();
+        if purge { house.store.purge(&id, move |tx| super::purge(tx, &agent)) } else { Ok(()) }
+    });
+    gone.await.map_err(|error| Error::internal(error.to_string()))?
 }

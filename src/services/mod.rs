@@ -9,6 +9,7 @@ pub mod external;
 pub mod hands;
 pub mod memory;
 pub mod mounts;
+mod own_model;
 pub mod phases;
 pub mod prompts;
 pub mod recall;
@@ -24,8 +25,10 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::service::{Serve, typed};
+use crate::store::Tx;
 use crate::vfs::Node;
 
+pub use own_model::OwnModel;
 use search_code::SearchCode;
 pub use shared::Shared;
 pub use world::World;
@@ -54,6 +57,12 @@ pub fn configured(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
     let mut all = hands::programs(&world.house, crate::spec::Scope::Agent)?;
     all.push(hands::web_search(world)?);
     Ok(all)
+}
+
+/// Removes for good what services keep of an agent outside its own directory, a line each.
+pub fn purge(tx: &Tx<'_>, agent: &str) -> Result<()> {
+    memory::purge(tx, agent)?;
+    phases::history::purge(tx, agent)
 }
 
 /// What stands in an agent's directory without being a service, a line each.

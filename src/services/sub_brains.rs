@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{World, agents};
-use crate::agent::budget::Limits as Budget;
+use crate::agent::budget::{Limits as Budget, Spent};
 use crate::agent::chat::Message;
 use crate::agent::crew::limits_of;
 use crate::agent::transcript::Source;
@@ -21,10 +21,11 @@ use crate::contract::Operation;
 use crate::error::{Code, Error, Result};
 use crate::host::{House, Profile};
 use crate::jobs::Job;
+use crate::model::Usage;
 use crate::place::Place;
 use crate::policy::{Principal, Rule};
 use crate::service::{Cx, Service};
-use crate::spec::{Limits, ModelChange, is_id};
+use crate::spec::{self, Limits, ModelChange, is_id};
 
 const FILE: &str = "sub_brains.json";
 /// Kinds of helper an agent may keep, helpers that may live at once, and parents above a helper.
@@ -37,6 +38,8 @@ pub struct SubBrains {
     place: Place,
     house: Weak<House>,
     brains: Mutex<BTreeMap<String, Brain>>,
+    /// Held while a helper is let in, so that no two take the last room or the same money.
+    door: tokio::sync::Mutex<()>,
 }
 
 /// A kind of helper.
@@ -118,7 +121,8 @@ impl SubBrains {
             bytes => serde_json::from_slice(&bytes?).map_err(|error| Error::invalid(format!("{FILE}: {error}")))?,
         };
         let house = Arc::downgrade(&world.house);
-        Ok(SubBrains { agent: world.agent.clone(), place, house, brains: Mutex::new(brains) })
+        let (brains, door) = (Mutex::new(brains), tokio::sync::Mutex::default());
+        Ok(SubBrains { agent: world.agent.clone(), place, house, brains, door })
     }
 
     fn brains(&self) -> BTreeMap<String, Brain> {
@@ -163,22 +167,26 @@ impl SubBrains {
         if parent.depth >= DEPTH {
             return Err(Error::budget_exceeded(format!("{DEPTH} sub-brains deep is the most")));
         }
-        make_room(&house, &self.agent)?;
+        let door = self.door.lock().await;
+        make_room(&house, &self.agent).await?;
         let id = name_of(&self.agent, name, cx.job_id());
-        let total = house.shared.crew.chat(&self.agent)?.mind().limits();
-        let profile = child(&self.agent, &parent, &brain, budget, &total)?;
+        let left = house.shared.crew.chat(&self.agent)?.left(&promised(&house, &self.agent));
+        let profile = child(&self.agent, &parent, &brain, budget, &left)?;
         agents::admit(&house, &id, profile)?;
         cx.log(&format!("{id} has begun"));
         cx.progress(json!({"agent_id": id}));
         let chat = house.shared.crew.chat(&id)?;
         let from = Principal::Agent(self.agent.clone());
         let job = chat.say(Message { source: Source::Task(self.agent.clone()), text: task, from }).wait().await?;
+        drop(door);
         // A spawn that is cancelled takes its helper's turn along.
         let turn = Ending(job.clone());
         let now = job.end().await;
         drop(turn);
         if let Ok(parent) = house.shared.crew.chat(&self.agent) {
-            parent.mind().history.charge(&chat.mind().history.total());
+            let (history, spent) = (parent.mind().history.clone(), chat.spent());
+            let charged = tokio::task::spawn_blocking(move || history.charge(&spent)).await;
+            charged.map_err(|error| Error::internal(error.to_string()))??;
         }
         match now.outcome.as_deref() {
             Some(Ok(reply)) => {
@@ -203,7 +211,7 @@ impl Drop for Ending {
 }
 
 /// Takes away helpers that have ended, if there are too many; refuses if all are at work.
-fn make_room(house: &Arc<House>, parent: &str) -> Result<()> {
+async fn make_room(house: &Arc<House>, parent: &str) -> Result<()> {
     let all = house.roster.all();
     let children: Vec<&String> =
         all.iter().filter(|(_, child)| child.parent.as_deref() == Some(parent)).map(|(id, _)| id).collect();
@@ -215,7 +223,7 @@ fn make_room(house: &Arc<House>, parent: &str) -> Result<()> {
         let idle = house.shared.crew.chat(id).is_ok_and(|chat| chat.idle());
         let childless = !all.values().any(|other| other.parent.as_ref() == Some(id));
         if idle && childless {
-            agents::remove(house, id, true)?;
+            agents::remove(house, id, true).await?;
             over -= 1;
         }
     }
@@ -223,6 +231,20 @@ fn make_room(house: &Arc<House>, parent: &str) -> Result<()> {
         0 => Ok(()),
         _ => Err(Error::busy(format!("{CHILDREN} sub-brains are at work already"))),
     }
+}
+
+/// What the helpers at work may still use up of their parent's budget.
+fn promised(house: &House, parent: &str) -> Spent {
+    let mut promised = Spent::default();
+    for (id, child) in house.roster.all().iter().filter(|(_, child)| child.parent.as_deref() == Some(parent)) {
+        if house.shared.crew.chat(id).is_ok_and(|chat| !chat.idle()) {
+            let Limits { rounds, tokens, seconds, money } = child.spec.limits;
+            let usage = Usage { input: tokens, output: 0 };
+            let ms = seconds.saturating_mul(1000);
+            promised = promised.plus(&Spent { rounds: rounds.into(), usage, ms, money: money.unwrap_or_default() });
+        }
+    }
+    promised
 }
 
 /// A name that no other helper has: the job that starts it is its own.
@@ -251,6 +273,9 @@ fn child(agent: &str, parent: &Profile, brain: &Brain, budget: Option<Limits>, l
     }
     let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
     spec.limits = Limits { rounds, tokens, seconds, money: bound.money };
+    // It lives for one task, so that what a turn may use is all that it may.
+    spec.budget =
+        spec::Budget { rounds: bound.rounds, tokens: bound.tokens, seconds: bound.seconds, money: bound.money };
     let (parent, depth) = (Some(agent.to_owned()), parent.depth + 1);
     Ok(Profile { name: String::new(), spec, created: true, parent, depth, paused: false })
 }

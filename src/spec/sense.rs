@@ -49,6 +49,9 @@ pub(super) fn faults(spec: &Spec) -> Vec<Fault> {
         }
     }
     faults.model("model", &spec.model);
+    if let Some(narrator) = &spec.dm.narrator {
+        faults.model("dm.narrator", &narrator.over(&spec.model));
+    }
     for (id, agent) in &spec.agents {
         faults.agent(&join("agents", id), id, agent, spec);
     }
@@ -74,6 +77,13 @@ pub(super) fn faults(spec: &Spec) -> Vec<Fault> {
         (SymbolsBackend::Sqlite, Some(_)) => faults.add("symbols.url", "is only for the backend redis"),
         _ => {}
     }
+    faults.0
+}
+
+/// What is wrong with one agent, for those who are let in while the host runs.
+pub fn agent_faults(spec: &Spec, id: &str, agent: &Agent) -> Vec<Fault> {
+    let mut faults = Faults::default();
+    faults.agent(id, id, agent, spec);
     faults.0
 }
 
@@ -138,18 +148,8 @@ impl Faults {
         if agent.model.kind.is_some() || agent.model.base_url.is_some() {
             self.model(&join(path, "model"), &model);
         }
-        match agent.limits.money {
-            Some(money) if money.is_nan() || money <= 0.0 => {
-                self.add(&format!("{path}.limits.money"), "must be more than 0");
-            }
-            Some(_) if model.prices.input_per_mtok <= 0.0 && model.prices.output_per_mtok <= 0.0 => {
-                self.add(
-                    &format!("{path}.limits.money"),
-                    "cannot be kept without model.prices: nothing would ever cost anything",
-                );
-            }
-            _ => {}
-        }
+        self.money(&format!("{path}.limits.money"), agent.limits.money, &model);
+        self.money(&format!("{path}.budget.money"), agent.budget.money, &model);
         for (at, rule) in agent.permissions.iter().enumerate() {
             let path = format!("{path}.permissions[{at}]");
             if rule.allow.is_empty() && rule.deny.is_empty() {
@@ -167,6 +167,16 @@ impl Faults {
             if wake.say.trim().is_empty() {
                 self.add(&format!("{path}.wake[{at}].say"), "must not be empty");
             }
+        }
+    }
+
+    fn money(&mut self, path: &str, money: Option<f64>, model: &Model) {
+        match money {
+            Some(money) if money.is_nan() || money <= 0.0 => self.add(path, "must be more than 0"),
+            Some(_) if model.prices.input_per_mtok <= 0.0 && model.prices.output_per_mtok <= 0.0 => {
+                self.add(path, "cannot be kept without model.prices: nothing would ever cost anything");
+            }
+            _ => {}
         }
     }
 

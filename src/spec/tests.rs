@@ -71,6 +71,14 @@ fn every_fault_is_named_with_its_path() {
         ),
         (r#"{"agents": {"a": {"limits": {"money": 0}}}}"#, &["agents.a.limits.money: must be more than 0"]),
         (r#"{"model": {"prices": {"output_per_mtok": 1}}, "agents": {"a": {"limits": {"money": 2}}}}"#, &[]),
+        (
+            r#"{"agents": {"a": {"budget": {"money": 2, "rounds": 0}}}}"#,
+            &[
+                "agents.a.budget.rounds: must be at least 1, not 0",
+                "agents.a.budget.money: cannot be kept without model.prices: nothing would ever cost anything",
+            ],
+        ),
+        (r#"{"agents": {"a": {"budget": {"tokens": 2, "money": null}}}}"#, &[]),
         (r#"{"agents": {"a": {"limits": {"money": 2}, "model": {"prices": {"input_per_mtok": 3}}}}}"#, &[]),
         (
             r#"{"model": {"prices": {"input_per_mtok": -1}}}"#,

@@ -109,6 +109,7 @@ pub struct Agent {
     /// The projects it works in.
     pub projects: Vec<String>,
     pub limits: Limits,
+    pub budget: Budget,
     /// Tried in order after the rules that every agent has; the last that matches wins.
     pub permissions: Vec<Rule>,
     /// What begins a turn by itself.
@@ -127,6 +128,24 @@ pub struct Limits {
     #[schemars(range(min = 1))]
     pub seconds: u64,
     /// In the currency of `prices`.
+    pub money: Option<f64>,
+}
+
+/// What all turns of an agent together may use up, those of its sub-brains included. What is not named is not bounded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Budget {
+    #[schemars(range(min = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u64>,
+    #[schemars(range(min = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<u64>,
+    #[schemars(range(min = 1))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+    /// In the currency of `prices`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub money: Option<f64>,
 }
 
@@ -274,11 +293,15 @@ pub struct Recall {
     pub store: Option<String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Dm {
     /// A folder of cartridges and campaigns; under the state directory if absent.
     pub root: Option<String>,
+    /// Who tells the story, as far as that differs from the agent's model. Absent: the agent's model if it is a language
+    /// model, else the kernel itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub narrator: Option<ModelChange>,
 }
 
 /// What is kept of what is over.

@@ -24,6 +24,7 @@ mod fault;
 pub mod jobs;
 mod json;
 mod lock;
+mod purge;
 mod readers;
 mod schema;
 #[cfg(test)]

@@ -249,3 +249,24 @@ fn a_spec_is_checked_with_every_fault_named() {
         "#]],
     );
 }
+
+#[test]
+fn a_recorded_run_is_given_again() {
+    Desk::new().check(
+        r#"
+        say() { acheron chat --root ns -m "$1"; }
+        acheron mount ns --daemon --record run.ndjson > /dev/null
+        say 'remember that the ferry leaves at nine' > first; say 'what do you know about the ferry?' >> first
+        acheron unmount ns
+        jq -c '[.by, (.asked | length), (.said.text | type)]' run.ndjson | sort -u
+        stat -c %a run.ndjson
+        acheron mount ns --daemon --state again --model replay:run.ndjson > /dev/null
+        say 'remember that the ferry leaves at nine' > second; say 'what do you know about the ferry?' >> second
+        cmp first second && tail -1 second
+        say 'and now?'
+        acheron unmount ns
+        acheron mount ns --record run.ndjson
+        "#,
+        expect![[r#""#]],
+    );
+}

@@ -1,6 +1,9 @@
 //! The game, as a player types it.
 
+use std::path::Path;
+
 use expect_test::expect;
+use serde_json::{Value, json};
 
 use crate::house::House;
 
@@ -64,19 +67,23 @@ fn a_move_is_a_write_and_its_outcome_a_read() {
     );
 }
 
+/// The committed script as commands of a shell, and how it ended.
+fn whole_script() -> String {
+    let script = include_str!("../corpus/dm_input/brinewick.play");
+    let moves: String = inputs(script)
+        .map(|line| format!("printf '%s\\n' \"{}\" > input || echo refused\n", line.replace('"', "\\\"")))
+        .collect();
+    format!("{moves}jq -r '.quests | to_entries[] | .key + \" \" + .value.status' state.json\njq -c .ok check.json\n")
+}
+
+fn inputs(script: &str) -> impl Iterator<Item = &str> {
+    script.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
+}
+
 #[test]
 fn the_committed_script_resolves_every_quest_through_the_mount() {
-    let script = include_str!("../corpus/dm_input/brinewick.play");
-    let moves: String = script
-        .lines()
-        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
-        .map(|line| format!("printf '%s\\n' \"{}\" > input\n", line.replace('"', "\\\"")))
-        .collect();
-    let rest = format!(
-        "{moves}jq -r '.quests | to_entries[] | .key + \" \" + .value.status' state.json\njq -c .ok check.json\n"
-    );
     House::new().check(
-        &session(&rest),
+        &session(&whole_script()),
         expect![[r#"
             @dark_lamp done
             @salt_and_ledger done
@@ -86,4 +93,79 @@ fn the_committed_script_resolves_every_quest_through_the_mount() {
             true
         "#]],
     );
+}
+
+/// A model that does everything a narrator must not do, over and over.
+fn misbehaving() -> String {
+    let delta = |body: &str| json!({"delta": format!("<!-- ARCHIVE_DELTA\nfiles:\n{body}-->")}).to_string();
+    let deeds = [
+        json!({"prose": "You decide to follow Vultan. \"I will,\" you say."}).to_string(),
+        "{}".to_owned(),
+        json!({"scene": "Baron Vultan waits. He smiles.", "prose": "Behind the nets stands Baron Vultan."}).to_string(),
+        delta("  - path: STATE_PANEL.json\n    rewrite: |\n      {}\n"),
+        delta("  - path: STATE_PANEL.json\n    patch: |\n      {\"hp\": 99}\n"),
+        delta("  - path: sessions/CURRENT_SESSION.md\n    patch: |\n      ## Vultan\n"),
+        delta("  - path: ../../../Vultan.md\n    append: |\n      x\n"),
+        delta("  - path: cartridges/brinewick/CARTRIDGE.md\n    append: |\n      Vultan\n"),
+        json!({"consequences": ["quest @dark_lamp done", "move @lamp_room", "take @lily_oil", "hp-99"]}).to_string(),
+        json!({"options": ["Vultan", "<switch campaign c2>"], "difficulty": "trivial", "situational": 40}).to_string(),
+        "Once upon a time Vultan spoke, and nobody asked for JSON.".to_owned(),
+        "```json\n{\"prose\": \"Vultan".to_owned(),
+    ];
+    let count = inputs(include_str!("../corpus/dm_input/brinewick.play")).count();
+    deeds.iter().cycle().take(count).map(|deed| format!("{}\n", json!({ "answer": deed }))).collect()
+}
+
+#[test]
+fn a_narrator_that_misbehaves_throughout_leaves_every_file_lawful() {
+    let mut spec: Value = serde_json::from_str(acheron::spec::DEFAULT).unwrap();
+    spec["dm"] = json!({"narrator": {"kind": "script", "name": "narrator.ndjson"}});
+    let house = House::prepared(&spec.to_string(), |here| {
+        std::fs::write(here.join("narrator.ndjson"), misbehaving()).unwrap();
+    });
+    let rest = r#"
+        grep -h '^- Narrator: ' sessions/session_*ann.md | sed 's/"[^"]*"/…/g; s/[0-9][0-9]* came/N came/' | sort -u
+        for file in $(ls -p | grep -v / | grep -v -e input -e journal); do cat $file; done | grep -c Vultan
+        cat sessions/* | grep -v '^- Narrator: ' | grep -c Vultan
+        cd ../..
+        exec 3<>control/replay.json; echo '{}' >&3; jq -c .result <&3
+        jq '.spent.rounds' ../chat/status.json
+    "#;
+    house.check(&session(&(whole_script() + rest)), expect![[r#""#]]);
+}
+
+#[test]
+fn a_game_is_played_in_a_folder_of_ones_own() {
+    let mut spec: Value = serde_json::from_str(acheron::spec::DEFAULT).unwrap();
+    spec["dm"] = json!({"root": "games"});
+    let house = House::of(&spec.to_string());
+    house.check(
+        &session("echo '[LOOK]{around}' > input; jq -c .turn state.json"),
+        expect![[r#"
+            1
+        "#]],
+    );
+    let folder = house.here().join("games/campaigns/c1");
+    assert!(folder.join("STATE_PANEL.json").is_file() && folder.join("sessions").is_dir());
+}
+
+/// The game in the README, typed anew: the commands after `$ ` and what they print.
+#[test]
+fn the_game_in_the_readme_is_what_a_player_sees() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = readme.split_once("## A game\n").unwrap();
+    let (intro, rest) = rest.split_once("```console\n").unwrap();
+    let (block, after) = rest.split_once("```\n").unwrap();
+    let commands = block.lines().filter_map(|line| line.strip_prefix("$ "));
+    let script: String =
+        commands.map(|line| format!("printf '%s\\n' '$ {}'\n{line}\n", line.replace('\'', r"'\''"))).collect();
+    let house = House::new();
+    let said = house.says(&format!("exec 2>&1\n{script}"));
+    let said = regex::Regex::new("bash: line [0-9]+: ").unwrap().replace_all(&said, "bash: ").into_owned();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&path, format!("{before}## A game\n{intro}```console\n{said}```\n{after}")).unwrap();
+    } else {
+        assert_eq!(said, block);
+    }
 }

@@ -1,7 +1,9 @@
 //! The house as its inhabitants see it: sessions on real mounts.
 
+mod agents;
 mod binds;
 mod chat;
+mod chat_at_a_terminal;
 mod cli;
 mod common;
 mod contracts;

@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use acheron::agent::protocol;
 use acheron::agent::transcript::{self, Record};
+use acheron::clock::Clock;
 use acheron::file_tools::{Outside, perform};
+use acheron::host::{Host, Options};
 use acheron::model::script::Script;
 use acheron::model::{Ask, Message, Model};
+use acheron::vfs::Caller;
 use expect_test::expect;
 use serde_json::{Value, json};
 
+use crate::common::GUARD;
 use crate::house::{House, steady};
 
 fn call(when: Option<&str>, name: &str, arguments: Value) -> Value {
@@ -28,10 +32,10 @@ fn write(path: &str, content: &str) -> Value {
     call(None, "file_write", json!({"path": path, "content": content}))
 }
 
-/// Reads a file of the job that the last call began.
-fn of_the_job(file: &str) -> Value {
-    let path = format!("agents/self/jobs/$1/{file}");
-    call(Some(r#""job_id":"(job-[^"]+)""#), "file_read", json!({ "path": path }))
+/// Calls a service under a name of the caller's own, so that the same words find the job in every run.
+fn order(service: &str, op: &str, name: &str, mut arguments: Value) -> Value {
+    arguments["_meta"] = json!({ "correlation_id": name });
+    write(&format!("agents/self/{service}/control/{op}.json"), &arguments.to_string())
 }
 
 fn spec(script: &str) -> String {
@@ -48,31 +52,34 @@ fn house(lines: &[Value]) -> House {
 
 /// Discovers what there is, reads contracts, searches, runs a program, waits for it, remembers, replies.
 fn work() -> Vec<Value> {
-    let home = "agents/self";
     vec![
         read("agents/self/services/SERVICES.json"),
         read("agents/self/search_code/README.md"),
         read("agents/self/search_code/SCHEMA.json"),
-        write(&format!("{home}/search_code/control/search.json"), r#"{"query":"TODO"}"#),
-        of_the_job("status.json"),
+        order("search_code", "search", "find", json!({"query": "TODO"})),
+        read("agents/self/jobs/by/find/status.json"),
         read("agents/self/search_code/result.json"),
         read("agents/self/terminal/OPS.json"),
-        write(&format!("{home}/terminal/control/exec.json"), r#"{"command":"printf 'a\\nb\\n' | wc -l"}"#),
-        of_the_job("result.json"),
-        write(
-            &format!("{home}/memory/control/create.json"),
-            r#"{"kind":"note","name":"todo","content":"one is left"}"#,
-        ),
-        of_the_job("result.json"),
+        order("terminal", "exec", "count", json!({"command": "printf 'a\\nb\\n' | wc -l"})),
+        read("agents/self/jobs/by/count/result.json"),
+        order("memory", "create", "note", json!({"kind": "note", "name": "todo", "content": "one is left"})),
+        read("agents/self/jobs/by/note/result.json"),
         read("agents/self/memory/items/todo/content"),
-        call(None, "file_list", json!({"path": "agents/self/memory/items"})),
-        call(None, "file_read", json!({"path": "agents/self/nothing"})),
-        write(&format!("{home}/chat/control/reply"), "done"),
+        call(None, "file_read", json!({"path": "agents/self/memory/items/todo/content", "max_bytes": 3})),
+        call(None, "file_read", json!({"path": "agents/self/events/sources/user.json", "wait_until_ready": false})),
+        call(None, "file_list", json!({"path": "agents/self/memory/items", "recursive": true, "max_entries": 4})),
+        call(None, "file_list", json!({"path": "agents/self/nothing"})),
+        read("agents/self/nothing"),
+        read("agents/self/memory"),
+        write("agents/self/README.md", "x"),
+        order("search_code", "fly", "fly", json!({})),
+        order("search_code", "search", "bad", json!({"qury": "TODO"})),
+        write("agents/self/chat/control/reply", "done"),
     ]
 }
 
 /// What differs between two runs, or between an agent and an operator who looks at the same things.
-fn same(results: &[Value], house: &House) -> Vec<String> {
+fn same(results: &[Value], dir: &std::path::Path) -> Vec<String> {
     let numbers = regex::Regex::new(r#"\\?"(bytes|duration_ms|took_ms|elapsed_ms)\\?": ?[0-9]+"#).unwrap();
     let shown = results.iter().map(|result| {
         let mut result = result.clone();
@@ -80,55 +87,112 @@ fn same(results: &[Value], house: &House) -> Vec<String> {
         if let Some(error) = result.get_mut("error") {
             error["message"] = "…".into();
         }
-        let text =
-            steady(&result.to_string(), house.root().parent().unwrap()).replace("/agents/charon/", "/agents/self/");
+        let text = steady(&result.to_string(), dir).replace("/agents/charon/", "/agents/self/");
         numbers.replace_all(&text, "$1:N").into_owned()
     });
     let chosen = regex::Regex::new(r"\b(c|tool)-[0-9a-f]{8}-[0-9a-f-]{27}").unwrap();
     shown.map(|text| chosen.replace_all(&text, "ID").into_owned()).collect()
 }
 
+/// The transcript of the only turn of `charon`.
+fn turn(state: &std::path::Path) -> Vec<Record> {
+    let turns = std::fs::read_dir(state.join("agents/charon/turns")).unwrap();
+    let file = turns.map(|entry| entry.unwrap().path()).next().unwrap();
+    transcript::read(&std::fs::read(file).unwrap()).unwrap().0
+}
+
+fn results(records: &[Record]) -> Vec<Value> {
+    let results = records.iter().filter_map(|record| match record {
+        Record::Outcome { result, .. } => Some(result.clone()),
+        _ => None,
+    });
+    results.collect()
+}
+
+/// A host that is not mounted, with the same project; says `go` and returns what happened.
+fn unmounted(model: Value, prepare: impl FnOnce(&std::path::Path)) -> (Vec<Record>, tempfile::TempDir) {
+    let dir = tempfile::TempDir::new().unwrap();
+    let (here, state) = (dir.path().join("here"), dir.path().join("state"));
+    std::fs::create_dir(&here).unwrap();
+    project(&here);
+    prepare(&here);
+    let mut spec: Value = serde_json::from_str(&spec("script.ndjson")).unwrap();
+    spec["model"] = model;
+    let spec = acheron::spec::Spec::check(&spec.to_string()).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let options = Options { spec, here, state: state.clone(), mountpoint: None, clock: Clock::real() };
+        let host = Host::start(options).unwrap();
+        let operator = Caller::operator();
+        host.tree().write(&operator, "agents/self/chat/control/input", b"go").await.unwrap();
+        let reply = tokio::time::timeout(GUARD, host.tree().read(&operator, "agents/self/chat/latest.txt")).await;
+        assert_eq!(reply.unwrap().unwrap(), "done\n");
+        host.down().await;
+    });
+    runtime.shutdown_background();
+    (turn(&state), dir)
+}
+
+/// What [`House`] puts into its project.
+fn project(here: &std::path::Path) {
+    std::fs::write(here.join("main.rs"), "fn main() {\n    // TODO: everything\n}\n").unwrap();
+    std::fs::write(here.join("notes.txt"), "a note\n").unwrap();
+}
+
+/// A transcript without what is different in every run.
+fn shown(records: &[Record], dir: &std::path::Path) -> Vec<String> {
+    let times = regex::Regex::new(r#""(at_ms|ms|parked_ms)":[0-9]+"#).unwrap();
+    let lines: Vec<Value> = records.iter().map(|record| serde_json::to_value(record).unwrap()).collect();
+    same(&lines, dir).iter().map(|line| times.replace_all(line, "\"$1\":N").into_owned()).collect()
+}
+
 #[test]
 fn the_same_work_is_the_same_on_the_mount_and_off_it() {
     let steps = work();
-    // In the process, by the agent itself.
-    let inside = house(&steps);
-    inside.check(
+    // By the agent itself, in the process of a host that is mounted; its model is recorded.
+    let mounted = house(&steps);
+    let recording = mounted.here().join("run.ndjson");
+    mounted.inside(async |host| host.house.shared.crew.record(&recording)).unwrap();
+    mounted.check(
         "echo go > agents/self/chat/control/input; cat agents/self/chat/latest.txt",
         expect![[r#"
         done
     "#]],
     );
-    let turns = std::fs::read_dir(inside.state().join("agents/charon/turns")).unwrap();
-    let file = turns.map(|entry| entry.unwrap().path()).next().unwrap();
-    let (records, _) = transcript::read(&std::fs::read(file).unwrap()).unwrap();
-    let results = records.into_iter().filter_map(|record| match record {
-        Record::Outcome { result, .. } => Some(result),
-        _ => None,
-    });
-    let mut results: Vec<Value> = results.collect();
-    assert_eq!(results.len(), steps.len());
-    results.pop(); // a person cannot reply for an agent
+    let records = turn(&mounted.state());
+    let mut inside = results(&records);
+    assert_eq!(inside.len(), steps.len());
+
+    // Given again to an agent of a host that is not mounted: the same transcript, word for word.
+    let run = std::fs::read_to_string(&recording).unwrap();
+    let model = json!({"kind": "replay", "name": "run.ndjson"});
+    let (again, dir) = unmounted(model, |here| std::fs::write(here.join("run.ndjson"), run).unwrap());
+    let pairs = shown(&records, mounted.root().parent().unwrap()).into_iter().zip(shown(&again, dir.path()));
+    for (line, (on, off)) in pairs.enumerate() {
+        assert_eq!(on, off, "line {}", line + 1);
+    }
+    assert_eq!(records.len(), again.len());
 
     // Through the kernel, by a program that has the same script.
+    inside.pop(); // a person cannot reply for an agent
     let outside = house(&steps);
     let text: String = steps.iter().map(|line| format!("{line}\n")).collect();
     let script = Script::read("steps", &text).unwrap();
     let ground = Outside::new(outside.root(), Arc::new(|| format!("tool-{}", uuid::Uuid::now_v7())));
     let mut seen = Vec::new();
-    let mut ask = Ask { messages: vec![Message::user("go")], ..Ask::default() };
+    let ask = Ask { messages: vec![Message::user("go")], ..Ask::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         for _ in 0..steps.len() - 1 {
             let said = script.answer(&ask, &mut |_| ()).await.unwrap();
             let call = protocol::read(&said).unwrap();
-            let result = perform(&ground, &call.tool).await;
-            ask.messages = vec![Message::user(json!({"tool_result": {"result": result}}).to_string())];
-            seen.push(result);
+            seen.push(perform(&ground, &call.tool).await);
         }
     });
     drop(runtime);
-    for (step, (off, on)) in same(&results, &inside).iter().zip(same(&seen, &outside)).enumerate() {
+    let (inside, seen) =
+        (same(&inside, mounted.root().parent().unwrap()), same(&seen, outside.root().parent().unwrap()));
+    for (step, (off, on)) in inside.iter().zip(seen).enumerate() {
         assert_eq!(*off, on, "step {}", step + 1);
     }
 }

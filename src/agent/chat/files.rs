@@ -18,7 +18,9 @@ Speaking with the agent.
   come meanwhile wait in order.
 - `latest.txt` is the last reply; reading it waits while a turn is queued or running.
 - On one handle, `exec 3<>control/input; echo hi >&3; cat <&3`, a read gives the reply to that message.
-- `history.ndjson` has every turn: input, reply or error, and what it cost. `status.json` tells what is under way.
+- `history.ndjson` has every turn: input, reply or error, and what it cost. `status.json` tells what is under way, what a
+  turn and the agent may use up (`limits`) and what all turns have used (`spent`). A turn that has nothing left ends with
+  `budget_exceeded`; at four fifths there is an event.
 - `echo > ../jobs/<job>/control/cancel` ends a turn.
 ";
 

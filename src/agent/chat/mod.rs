@@ -2,6 +2,8 @@
 //!
 //! [`Chat`] keeps the queue, [`turn`](super::turn) carries one out, [`files`] shows it all.
 
+#[cfg(test)]
+mod budget_tests;
 mod files;
 mod speech;
 #[cfg(test)]
@@ -13,7 +15,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
-use super::budget::Spent;
+use super::budget::{Limits, Spent};
 use super::mind::Mind;
 use super::transcript::Source;
 use super::turn::{self, Current};
@@ -116,6 +118,11 @@ impl Chat {
     /// Whether no turn is queued or running.
     pub fn idle(&self) -> bool {
         *self.0.busy.borrow() == 0
+    }
+
+    /// Waits until no turn is queued or running, whoever has cancelled them.
+    pub async fn rest(&self) {
+        _ = self.0.busy.subscribe().wait_for(|busy| *busy == 0).await; // the sender lives as long as the chat
     }
 
     /// Queues a turn. It is safe when the answer is there.
@@ -224,6 +231,8 @@ impl Chat {
             job: job.clone(),
             source: serde_json::from_value(job.call.arguments["source"].clone()).unwrap_or(Source::Chat),
             input: job.call.arguments["input"].as_str().unwrap_or_default().to_owned(),
+            settings: self.0.mind.settings(),
+            spent: Mutex::default(),
             reply: watch::Sender::new(None),
             progress: watch::Sender::new(None),
         });
@@ -252,13 +261,26 @@ impl Chat {
             Some(Err(error)) => (None, Some(error.clone())),
             None => (None, None),
         };
-        if let Err(error) = turn::remember(&self.0.mind, &current, reply, error, Spent::default()).await {
+        let spent = turn::spent(&self.0.mind, &job.id).await;
+        if let Err(error) = turn::remember(&self.0.mind, &current, reply, error, spent).await {
             tracing::error!(job = job.id, %error, "the history of a chat could not be written");
         }
         // Only then is it the turn of the next, although this one may have been cancelled long before its time.
         if let Some(before) = before {
             _ = before.await;
         }
+    }
+
+    /// What all turns have used, the one under way included.
+    pub fn spent(&self) -> Spent {
+        let current = self.current().map(|current| current.spent()).unwrap_or_default();
+        self.0.mind.history.total().plus(&current)
+    }
+
+    /// What a turn could use that began now: as much as a turn may, and as the agent has left beside what it has promised.
+    pub fn left(&self, promised: &Spent) -> Limits {
+        let settings = self.0.mind.settings();
+        settings.limits.and(&settings.total.less(&self.spent().plus(promised)))
     }
 
     fn ended(&self, job: &Job) {
@@ -293,9 +315,9 @@ impl Chat {
         if self.idle() {
             return Answer::ok(word(self));
         }
-        let (chat, mut busy) = (self.clone(), self.0.busy.subscribe());
+        let chat = self.clone();
         Answer::later(async move {
-            _ = busy.wait_for(|busy| *busy == 0).await; // the sender lives as long as the chat
+            chat.rest().await;
             Ok(word(&chat))
         })
     }
@@ -325,7 +347,7 @@ impl Chat {
             "said": current.as_ref().and_then(|current| current.progress.borrow().clone()),
             "model": settings.model.map_or("external".to_owned(), |model| model.name()),
             "limits": {"turn": settings.limits, "agent": settings.total},
-            "spent": mind.history.total(),
+            "spent": self.spent(),
         })
     }
 }

@@ -22,7 +22,12 @@ impl Chat {
     /// The turn to which this caller may reply.
     fn turn_of(&self, caller: &Caller, what: &str) -> Result<Arc<Current>> {
         let agent = &self.0.mind.agent;
-        let external = self.0.mind.settings().model.is_none();
+        let current = self.current();
+        // A turn that began with nobody to think for it is served from outside, whatever has been changed since.
+        let external = match &current {
+            Some(current) => current.settings.model.is_none(),
+            None => self.0.mind.settings().model.is_none(),
+        };
         match &caller.principal {
             Principal::Agent(id) if id == agent => (),
             Principal::Operator if external => (),
@@ -31,8 +36,7 @@ impl Chat {
                 return Err(Error::forbidden(said));
             }
         }
-        self.current()
-            .ok_or_else(|| Error::conflict(format!("{agent} has no turn under way to which this could belong")))
+        current.ok_or_else(|| Error::conflict(format!("{agent} has no turn under way to which this could belong")))
     }
 }
 

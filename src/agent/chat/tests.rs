@@ -89,16 +89,19 @@ impl Warden for All {
 }
 
 /// A host with one agent, `ada`, whose state is in a directory.
-struct World {
+pub(super) struct World {
     tree: Tree,
-    chat: Chat,
+    pub chat: Chat,
     office: Arc<Office>,
     counter: Counter,
 }
 
 impl World {
-    fn new(dir: &std::path::Path, settings: Settings) -> World {
-        let clock = Clock::real();
+    pub fn new(dir: &std::path::Path, settings: Settings) -> World {
+        World::at(dir, settings, Clock::real())
+    }
+
+    pub fn at(dir: &std::path::Path, settings: Settings, clock: Clock) -> World {
         let book = Arc::new(Book::new(Arc::new(Forgetful), clock.clone()));
         let diaries = Arc::new(Diaries::new(None, clock.clone()));
         let runtime = tokio::runtime::Handle::current();
@@ -132,7 +135,7 @@ impl World {
         World { tree, chat, office, counter }
     }
 
-    async fn read(&self, path: &str) -> String {
+    pub async fn read(&self, path: &str) -> String {
         let (operator, path) = (Caller::operator(), format!("agents/ada/{path}"));
         let read = self.tree.read(&operator, &path);
         match tokio::time::timeout(Duration::from_secs(60), read).await.expect("it answers") {
@@ -141,31 +144,31 @@ impl World {
         }
     }
 
-    async fn write(&self, who: &Caller, path: &str, text: &str) -> String {
+    pub async fn write(&self, who: &Caller, path: &str, text: &str) -> String {
         match self.tree.write(who, &format!("agents/ada/{path}"), text.as_bytes()).await {
             Ok(()) => String::new(),
             Err(error) => format!("! {}: {error}\n", error.code.name()),
         }
     }
 
-    async fn say(&self, text: &str) -> String {
+    pub async fn say(&self, text: &str) -> String {
         self.write(&Caller::operator(), "chat/control/input", text).await + &self.read("chat/latest.txt").await
     }
 }
 
-fn call(name: &str, arguments: Value) -> String {
+pub(super) fn call(name: &str, arguments: Value) -> String {
     json!({"answer": {"tool_calls": [{"name": name, "arguments": arguments}]}}).to_string()
 }
 
-fn write(path: &str, content: &str) -> String {
+pub(super) fn write(path: &str, content: &str) -> String {
     call("file_write", json!({"path": format!("agents/self/{path}"), "content": content}))
 }
 
-fn reply(text: &str) -> String {
+pub(super) fn reply(text: &str) -> String {
     write("chat/control/reply", text)
 }
 
-fn thinking(lines: &[String]) -> Settings {
+pub(super) fn thinking(lines: &[String]) -> Settings {
     let script: Arc<dyn Model> = Arc::new(Script::read("test", &lines.join("\n")).unwrap());
     Settings { model: Some(script), ..Settings::default() }
 }

@@ -54,16 +54,23 @@ impl Narrator for Silent {
     }
 }
 
+type Open = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
+
 /// A model behind the prompt `dm/narrator`. What it says is searched for one JSON object; which fields of that are lawful is
 /// the sieve's business.
+///
+/// The model is looked up for every turn; where there is none, the kernel narrates.
 pub struct ByModel {
-    model: Arc<dyn Model>,
+    open: Box<Open>,
     prompts: Arc<Library>,
 }
 
 impl ByModel {
-    pub fn new(model: Arc<dyn Model>, prompts: Arc<Library>) -> ByModel {
-        ByModel { model, prompts }
+    pub fn new(
+        open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static,
+        prompts: Arc<Library>,
+    ) -> ByModel {
+        ByModel { open: Box::new(open), prompts }
     }
 
     fn ask(&self, brief: &Brief) -> Result<Ask> {
@@ -80,7 +87,8 @@ impl ByModel {
 #[async_trait]
 impl Narrator for ByModel {
     async fn propose(&self, brief: &Brief) -> Result<Option<Value>> {
-        let said = self.model.answer(&self.ask(brief)?, &mut |_| ()).await?;
+        let Some(model) = (self.open)()? else { return Ok(None) };
+        let said = model.answer(&self.ask(brief)?, &mut |_| ()).await?;
         let any = Shape {
             name: "Proposal".into(),
             schema: json!({"type": "object"}),

@@ -51,6 +51,9 @@ pub enum Prose {
     ByTier(std::collections::BTreeMap<String, String>),
 }
 
+/// Under this key stands why there is no proposal.
+pub const FAILED: &str = "narrator_failed";
+
 /// What is left of a proposal.
 #[derive(Clone, Debug, Default)]
 pub struct Sifted {
@@ -84,7 +87,9 @@ impl Sieve<'_> {
         // Field by field, so that one of the wrong type does not take the others with it.
         let mut raw = Proposal::default();
         for (key, value) in object {
-            if !take(&mut raw, key, value) {
+            if let (FAILED, Some(why)) = (key.as_str(), value.as_str()) {
+                sifted.reports.push(format!("the narrator failed: {}", clip(why, 160)));
+            } else if !take(&mut raw, key, value) {
                 sifted.reports.push(format!(
                     "{}: {}",
                     clip(key, 30),

@@ -28,28 +28,26 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::service::{Serve, typed};
-use crate::spec::ModelKind;
 
-use super::World;
+use super::{OwnModel, World};
 
 pub use desk::{Desk, Summarize};
 use narrator::Narrator;
+pub use rows::purge;
 pub use service::Memory;
 
 /// The memory of one agent, ready to be served.
 pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
     let (house, budget) = (&world.house, world.house.spec.memory.active_tokens);
     let desk = Desk::open(house.store.clone(), world.diary.clone(), house.clock.clone(), budget)?;
-    typed(Memory::new(desk, narrator(world)))
+    typed(Memory::new(desk, Some(narrator(world))))
 }
 
 /// The agent's model, unless it is the guide, which only shows the tree around.
-fn narrator(world: &World) -> Option<Arc<dyn Summarize>> {
-    let model = world.spec.model.over(&world.house.spec.model);
-    if model.kind == ModelKind::Script && model.name.is_none() {
-        return None;
-    }
-    let (crew, agent, limits) = (world.house.shared.crew.clone(), world.agent.clone(), world.spec.limits);
-    let context_tokens = model.context_tokens.into();
-    Some(Arc::new(Narrator::new(context_tokens, move || Ok(crew.settings(&agent, &model, &limits)?.model))))
+fn narrator(world: &World) -> Arc<dyn Summarize> {
+    let own = OwnModel::of(world);
+    Arc::new(Narrator::new(move || match own.is_guide()? {
+        true => Ok(None),
+        false => Ok(own.open()?.map(|model| (model, own.described().map_or(0, |own| own.context_tokens.into())))),
+    }))
 }

@@ -17,30 +17,27 @@ Leave out what is said twice, what is out of date and what can be looked up agai
 /// The longest summary that is asked for.
 const LONGEST: u32 = 2048;
 
-type Open = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
+/// A model, and how much it can read at once.
+type Open = dyn Fn() -> Result<Option<(Arc<dyn Model>, u64)>> + Send + Sync;
 
 /// Opens the model when there is something to sum up.
 pub struct Narrator {
     open: Box<Open>,
-    /// How much it can read at once.
-    context_tokens: u64,
 }
 
 impl Narrator {
-    pub fn new(
-        context_tokens: u64,
-        open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static,
-    ) -> Narrator {
-        Narrator { open: Box::new(open), context_tokens }
+    pub fn new(open: impl Fn() -> Result<Option<(Arc<dyn Model>, u64)>> + Send + Sync + 'static) -> Narrator {
+        Narrator { open: Box::new(open) }
     }
 }
 
 #[async_trait]
 impl Summarize for Narrator {
-    async fn summarize(&self, agent: &str, memories: &[(String, String)]) -> Result<String> {
+    async fn summarize(&self, _agent: &str, memories: &[(String, String)]) -> Result<String> {
         let model = (self.open)()?;
-        let model = model.ok_or_else(|| Error::unavailable(format!("{agent} has no model of its own: give `text`")))?;
-        let room = self.context_tokens.saturating_sub(u64::from(LONGEST) + tokens::count(SYSTEM));
+        let (model, context_tokens) =
+            model.ok_or_else(|| Error::unavailable("no model is there to sum up: give `text`"))?;
+        let room = context_tokens.saturating_sub(u64::from(LONGEST) + tokens::count(SYSTEM));
         let text = told(memories, room);
         let ask = Ask { system: SYSTEM.to_owned(), messages: vec![Message::user(text)], max_tokens: LONGEST };
         let said = model.answer(&ask, &mut |_| ()).await?.text;
@@ -84,8 +81,8 @@ mod tests {
     }
 
     async fn summed(script: &'static str) -> Result<String> {
-        let open = move || Ok(Some(Arc::new(Script::read("test", script)?) as Arc<dyn Model>));
-        Narrator::new(4096, open).summarize("charon", &memories()).await
+        let open = move || Ok(Some((Arc::new(Script::read("test", script)?) as Arc<dyn Model>, 4096)));
+        Narrator::new(open).summarize("charon", &memories()).await
     }
 
     #[tokio::test]
@@ -94,7 +91,7 @@ mod tests {
             r##"{"when":"(?s)## /a\n\nthe river is wide\n\n## /b\n\nthe boat is small","answer":" go twice \n"}"##;
         assert_eq!(summed(script).await, Ok("go twice".into()));
         assert_eq!(summed("\"  \"").await.unwrap_err().code, Code::ProviderError);
-        let none = Narrator::new(4096, || Ok(None)).summarize("charon", &memories()).await;
+        let none = Narrator::new(|| Ok(None)).summarize("charon", &memories()).await;
         assert_eq!(none.unwrap_err().code, Code::Unavailable);
     }
 

@@ -186,6 +186,26 @@ fn next_id(tx: &Tx<'_>, newest: &str, agent: i64) -> Result<i64> {
 }
 
 /// The first and the last row id of an agent.
+/// Removes everything of an agent, its words too.
+pub fn purge(tx: &Tx<'_>, name: &str) -> Result<()> {
+    let number = agent(tx, name)?;
+    let (first, last) = range(number);
+    for sql in [
+        "DELETE FROM memory_now WHERE rowid BETWEEN ?1 AND ?2",
+        "DELETE FROM memory_ever WHERE rowid BETWEEN ?1 AND ?2",
+        "DELETE FROM memory_versions WHERE id BETWEEN ?1 AND ?2",
+        "DELETE FROM memories WHERE id BETWEEN ?1 AND ?2",
+    ] {
+        tx.execute(sql, [first, last])?;
+    }
+    tx.execute("DELETE FROM memory_agents WHERE number = ?1", [number])?;
+    // The index keeps deleted words until its parts are put together.
+    tx.execute_batch(
+        "INSERT INTO memory_now (memory_now) VALUES ('optimize'); INSERT INTO memory_ever (memory_ever) VALUES ('optimize')",
+    )?;
+    Ok(())
+}
+
 pub fn range(agent: i64) -> (i64, i64) {
     (agent * RANGE, (agent + 1) * RANGE - 1)
 }

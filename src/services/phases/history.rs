@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::seal::{FIRST, Keys, Place, Tag};
 use crate::error::{Code, Error, Result};
 use crate::place;
-use crate::store::{OptionalExtension, Store, params};
+use crate::store::{OptionalExtension, Store, Tx, params};
 
 /// The largest history file that is read.
 const LARGEST: u64 = 64 << 20;
@@ -259,6 +259,13 @@ fn from_file(dir: &Path, place: &place::Place, store: &Store, owner: &str, rando
         }
         Err(fault) => Err(named(fault)),
     }
+}
+
+/// Forgets the histories of an agent, whose files are removed with its other files.
+pub fn purge(tx: &Tx<'_>, owner: &str) -> Result<()> {
+    let sql = "DELETE FROM sealed_histories WHERE substr(session, 1, length(?1)) = ?1";
+    tx.execute(sql, [format!("{owner}/")])?;
+    Ok(())
 }
 
 /// Writes the key file with mode 0600 from its first moment on, whole or not at all.

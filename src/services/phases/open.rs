@@ -14,10 +14,10 @@ use crate::clock::Clock;
 use crate::error::Result;
 use crate::model::{Ask, Message, Model};
 use crate::service::{Serve, typed};
-use crate::services::World;
 use crate::services::prompts::Library;
 use crate::services::symbols::catalogue;
 use crate::services::symbols::shelf::Shelf;
+use crate::services::{OwnModel, World};
 use crate::spec::ModelKind;
 use crate::store::Store;
 
@@ -43,16 +43,12 @@ pub struct Parts {
 pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
     let house = &world.house;
     let model = house.spec.model_of(&world.spec);
-    // A script holds the turns of a chat; phases that took its lines would spoil it.
-    let asked = if model.kind == ModelKind::Script {
-        None
-    } else {
-        house.shared.crew.settings(&world.agent, &model, &world.spec.limits)?.model
-    };
-    let speaker: Arc<dyn Speaker> = match asked {
-        Some(model) => Arc::new(Spoken(model)),
-        None => Arc::new(Guide),
-    };
+    let own = OwnModel::of(world);
+    let speaker = Arc::new(Spoken::new(move || match own.described()?.kind {
+        // A script holds the turns of a chat; phases that took its lines would spoil it.
+        ModelKind::Script => Ok(None),
+        _ => own.open(),
+    }));
     let parts = Parts {
         library: house.shared.prompts.clone(),
         shelf: house.shared.symbols.clone(),
@@ -89,18 +85,32 @@ pub fn open(home: &Path, agent: &str, parts: Parts) -> Result<Phases> {
     })
 }
 
-/// A model, asked with the whole prompt as one message.
-pub struct Spoken(pub Arc<dyn Model>);
+type Open = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
+
+/// The agent's model as it is now, asked with the whole prompt as one message; the guide where there is none.
+struct Spoken {
+    open: Box<Open>,
+}
+
+impl Spoken {
+    fn new(open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static) -> Spoken {
+        Spoken { open: Box::new(open) }
+    }
+}
 
 #[async_trait]
 impl Speaker for Spoken {
     fn name(&self) -> String {
-        self.0.name()
+        match (self.open)() {
+            Ok(Some(model)) => model.name(),
+            _ => Guide.name(),
+        }
     }
 
     async fn speak(&self, question: &Question) -> Result<String> {
+        let Some(model) = (self.open)()? else { return Guide.speak(question).await };
         let messages = vec![Message::user(question.prompt.clone())];
         let ask = Ask { system: String::new(), messages, max_tokens: ANSWER };
-        Ok(self.0.answer(&ask, &mut |_| ()).await?.text)
+        Ok(model.answer(&ask, &mut |_| ()).await?.text)
     }
 }

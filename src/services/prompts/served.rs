@@ -27,9 +27,10 @@ pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
 
 /// A project that the agent works in, if it is one directory as a whole: only such a one can be taken back.
 fn projects(world: &World) -> Projects {
-    let (house, own) = (world.house.clone(), world.spec.projects.clone());
+    let (house, agent) = (Arc::downgrade(&world.house), world.agent.clone());
     Arc::new(move |name| {
-        let spec = house.current.spec();
+        let house = house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
+        let (spec, own) = (house.current.spec(), house.roster.get(&agent)?.spec.projects);
         let project = spec.projects.get(name).filter(|_| own.iter().any(|one| one == name));
         let project = project.ok_or_else(|| Error::not_found(format!("this agent works in no project '{name}'")))?;
         match project.binds.get("/") {
@@ -41,9 +42,10 @@ fn projects(world: &World) -> Projects {
 
 /// The agent's own model, or `KIND[:NAME]` as `--model` takes it.
 fn models(world: &World) -> Choose {
-    let (house, agent, spec) = (Arc::downgrade(&world.house), world.agent.clone(), world.spec.clone());
+    let (house, agent) = (Arc::downgrade(&world.house), world.agent.clone());
     Arc::new(move |word| {
         let house = house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
+        let spec = house.roster.get(&agent)?.spec;
         let mut model = house.spec.model_of(&spec);
         if let Some(word) = word {
             let (kind, name) = word.split_once(':').map_or((word, None), |(kind, name)| (kind, Some(name)));

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::message::Role;
 use super::resolve::Access;
-use super::speak::{ByModel, Guide, Speak};
+use super::speak::{ByModel, Speak};
 use super::talks::{Held, Talks};
 use super::turn::{Action, Limits, Outcome, Turn};
 use super::watch::Wikis;
@@ -22,9 +22,8 @@ use crate::error::{Error, Result};
 use crate::jobs::Job;
 use crate::place::Place;
 use crate::service::Office;
-use crate::services::World;
 use crate::services::prompts::Library;
-use crate::spec::ModelKind;
+use crate::services::{OwnModel, World};
 
 /// How much of the entry page is put into the prompt.
 const ROOT_BYTES: usize = 32 << 10;
@@ -59,14 +58,14 @@ pub struct Turned {
 impl Desk {
     pub fn of(world: &World) -> Desk {
         let house = &world.house;
-        let model = house.spec.model_of(&world.spec);
-        let speak: Arc<dyn Speak> = match model.kind == ModelKind::Script && model.name.is_none() {
-            true => Arc::new(Guide),
-            false => {
-                let (crew, agent, limits) = (house.shared.crew.clone(), world.agent.clone(), world.spec.limits);
-                Arc::new(ByModel::new(move || Ok(crew.settings(&agent, &model, &limits)?.model)))
-            }
-        };
+        let own = OwnModel::of(world);
+        let speak: Arc<dyn Speak> = Arc::new(ByModel::new(move || match own.is_guide()? {
+            true => Ok(None),
+            false => match own.open()? {
+                Some(model) => Ok(Some(model)),
+                None => Err(Error::unavailable("the agent has no model of its own")),
+            },
+        }));
         let home = world.home.join("recall");
         let folder =
             house.spec.recall.store.as_deref().map_or_else(|| home.join("store"), |store| house.here.join(store));

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::sync::OnceCell;
 
 use super::links::links;
 use super::message::Role;
 use super::page::{fold, title};
 use super::resolve::spellings;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{Ask, Message, Model};
 
 /// The longest answer that is asked for.
@@ -23,24 +22,24 @@ pub trait Speak: Send + Sync {
 
 type Open = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
 
-/// A model, opened when it is first spoken to, and then kept: a script goes on where it was.
+/// The agent's model as it is now; the guide where there is none that understands.
 pub struct ByModel {
     open: Box<Open>,
-    model: OnceCell<Arc<dyn Model>>,
 }
 
 impl ByModel {
     pub fn new(open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static) -> ByModel {
-        ByModel { open: Box::new(open), model: OnceCell::new() }
+        ByModel { open: Box::new(open) }
     }
 }
 
 #[async_trait]
 impl Speak for ByModel {
     async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
-        let opened = || async { (self.open)()?.ok_or_else(|| Error::unavailable("the agent has no model of its own")) };
-        let model = self.model.get_or_try_init(opened).await?;
-        Ok(model.answer(&ask(said), &mut |_| ()).await?.text)
+        match (self.open)()? {
+            Some(model) => Ok(model.answer(&ask(said), &mut |_| ()).await?.text),
+            None => Guide.speak(said).await,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The files of the service: what is played, what is read, what is served as it is.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
@@ -27,14 +28,13 @@ pub(super) fn files(table: &Arc<Table>) -> Vec<(String, Node)> {
             Answer::soon(blocking(move || Ok(Bytes::from(panels::render(&json!(of(&table)?.hall().active()?))))))
         })
     };
-    let cartridges = Listing::default();
     for id in table.hall().cartridges().unwrap_or_default() {
-        cartridges.put(&id, tree(table.hall().cartridge_files(&id).unwrap_or_default()));
+        table.show_cartridge(&id);
     }
     vec![
         ("active.json".into(), Node::file(active)),
         ("campaigns".into(), Node::Dir(table.campaigns.clone())),
-        ("cartridges".into(), Node::dir(cartridges)),
+        ("cartridges".into(), Node::Dir(table.cartridges.clone())),
         ("engine".into(), documents()),
     ]
 }
@@ -48,19 +48,35 @@ fn of(table: &Weak<Table>) -> Result<Arc<Table>> {
 fn documents() -> Node {
     let mut pages: Files = engine::pages().into_iter().map(|(path, text)| (path, text.to_owned())).collect();
     pages.insert("tools.json".into(), panels::render(&tools::document()));
-    tree(pages)
+    tree(pages.into_iter().map(|(path, page)| (path, Node::file(text(page)))).collect())
 }
 
-/// Files by path as directories of text.
-fn tree(files: Files) -> Node {
-    let mut here = Listing::default();
-    let mut below: std::collections::BTreeMap<String, Files> = Default::default();
-    for (path, page) in files {
+/// The files of a cartridge, read when they are opened.
+pub(super) fn cartridge(table: &Arc<Table>, id: &str, paths: &[String]) -> Node {
+    let page = |path: &String| {
+        let (table, id, own) = (Arc::downgrade(table), id.to_owned(), path.clone());
+        let shown = Shown::fetched(move |_| {
+            let (table, id, own) = (table.clone(), id.clone(), own.clone());
+            Answer::soon(blocking(move || {
+                let page = of(&table)?.hall().cartridge_files(&id)?.remove(&own);
+                page.map(Bytes::from).ok_or_else(|| Error::not_found(format!("cartridge {id} has no {own} any more")))
+            }))
+        });
+        (path.clone(), Node::file(shown))
+    };
+    tree(paths.iter().map(page).collect())
+}
+
+/// Nodes by path as directories.
+fn tree(nodes: BTreeMap<String, Node>) -> Node {
+    let here = Listing::default();
+    let mut below: BTreeMap<String, BTreeMap<String, Node>> = BTreeMap::new();
+    for (path, node) in nodes {
         match path.split_once('/') {
             Some((folder, rest)) => {
-                below.entry(folder.to_owned()).or_default().insert(rest.to_owned(), page);
+                below.entry(folder.to_owned()).or_default().insert(rest.to_owned(), node);
             }
-            None => here = here.file(&path, text(page)),
+            None => here.put(&path, node),
         }
     }
     for (folder, inner) in below {

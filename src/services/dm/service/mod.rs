@@ -9,12 +9,12 @@ pub use table::Table;
 
 use std::sync::Arc;
 
-use super::narrator::{ByModel, Narrator, Silent};
+use super::narrator::{ByModel, Narrator};
 use super::store::Hall;
 use crate::error::Result;
 use crate::place::Place;
 use crate::service::{Serve, typed};
-use crate::services::World;
+use crate::services::{OwnModel, World};
 use crate::spec::ModelKind;
 
 /// The game master of one agent: its own campaigns, or those of the folder that the spec names.
@@ -25,21 +25,20 @@ pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
         None => world.home.join("dm"),
     };
     let hall = Hall::open(Place::create(root)?);
-    typed(Dm::new(Table::new(hall, narrator(world)?, house.clock.clone())))
+    typed(Dm::new(Table::new(hall, narrator(world), house.clock.clone())))
 }
 
-/// A model that can tell a story tells it; a script or a recording knows nothing of the game.
-fn narrator(world: &World) -> Result<Arc<dyn Narrator>> {
-    let house = &world.house;
-    let model = world.spec.model.over(&house.spec.model);
-    if !matches!(model.kind, ModelKind::Openai | ModelKind::Anthropic) {
-        return Ok(Arc::new(Silent));
-    }
-    let settings = house.shared.crew.settings(&world.agent, &model, &world.spec.limits)?;
-    Ok(match settings.model {
-        Some(model) => Arc::new(ByModel::new(model, house.shared.prompts.clone())),
-        None => Arc::new(Silent),
-    })
+/// The narrator that the mountspec names. Without one, the agent's own model if it can tell a story: a script or a
+/// recording of the chat knows nothing of the game, and the kernel narrates.
+fn narrator(world: &World) -> Arc<dyn Narrator> {
+    let named = world.house.spec.dm.narrator.clone();
+    let (any, own) = (named.is_some(), OwnModel::other(world, named.unwrap_or_default()));
+    let open = move || match own.described()?.kind {
+        ModelKind::Openai | ModelKind::Anthropic => own.open(),
+        _ if any => own.open(),
+        _ => Ok(None),
+    };
+    Arc::new(ByModel::new(open, world.house.shared.prompts.clone()))
 }
 
 #[cfg(test)]

@@ -10,8 +10,10 @@ use super::super::act::{Act, Done};
 use super::super::init;
 use super::super::input::{Control, Input, parse};
 use super::super::narrator::{Narrator, brief};
+use super::super::proposal::FAILED;
 use super::super::shelf::Shelf as _;
 use super::super::store::{Hall, Save};
+use super::super::tools::control::{self, Plan, is_control};
 use super::super::tools::{self, Call, Role, run};
 use super::super::turn::ready;
 use super::super::world::Cartridge;
@@ -26,6 +28,10 @@ pub struct Table {
     sittings: Mutex<HashMap<String, Arc<Sitting>>>,
     /// The directory of campaigns, which grows when one is made.
     pub(super) campaigns: Arc<Listing>,
+    /// The directory of cartridges. The bytes in it are those of the moment.
+    pub(super) cartridges: Arc<Listing>,
+    /// The names that stand in it.
+    shown: Mutex<HashMap<String, Vec<String>>>,
 }
 
 /// One campaign being played: whether a turn is under way, and what was last refused.
@@ -85,8 +91,9 @@ pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T>
 
 impl Table {
     pub fn new(hall: Hall, narrator: Arc<dyn Narrator>, clock: Clock) -> Arc<Table> {
-        let table = Table { hall, narrator, clock, sittings: Mutex::default(), campaigns: Arc::default() };
-        Arc::new(table)
+        let (campaigns, cartridges) = (Arc::default(), Arc::default());
+        let (sittings, shown) = (Mutex::default(), Mutex::default());
+        Arc::new(Table { hall, narrator, clock, sittings, campaigns, cartridges, shown })
     }
 
     pub fn hall(&self) -> &Hall {
@@ -145,8 +152,7 @@ impl Table {
         })
         .await?;
         // A narrator that fails is a narrator that is silent.
-        let proposal =
-            self.narrator.propose(&brief).await.unwrap_or_else(|fault| Some(json!({"narrator_failed": fault.message})));
+        let proposal = self.narrator.propose(&brief).await.unwrap_or_else(|fault| Some(json!({FAILED: fault.message})));
         self.act(id, Act::Turn { input: input.trim_end_matches('\n').to_owned(), proposal }).await
     }
 
@@ -157,6 +163,7 @@ impl Table {
             let (save, world) = table.hall.play(&id)?;
             let done = save.act(&world, &act, &table.now())?;
             table.list(&save)?;
+            table.show_cartridge(&world.id);
             Ok(done)
         })
         .await
@@ -215,6 +222,16 @@ impl Table {
         Ok(())
     }
 
+    /// The files that a cartridge has by now have their names.
+    pub(super) fn show_cartridge(self: &Arc<Self>, id: &str) {
+        let Ok(paths) = self.hall.cartridge_paths(id) else { return };
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.get(id) != Some(&paths) {
+            self.cartridges.put(id, super::files::cartridge(self, id, &paths));
+            shown.insert(id.to_owned(), paths);
+        }
+    }
+
     /// The directory of a campaign stands under `campaigns/`.
     pub(super) fn show(self: &Arc<Self>, id: &str) {
         self.campaigns.put(id, super::files::campaign(self, id));
@@ -224,7 +241,8 @@ impl Table {
         }
     }
 
-    /// Tool calls of a role. Those that change one campaign are one transaction; the others run in their order.
+    /// Tool calls of a role. What is only read is read first; what is changed of a campaign is one transaction, and so are
+    /// the control tools of a batch: if anything fails, nothing has been changed. An author's writes go one by one.
     pub async fn tools(
         self: &Arc<Self>,
         role: &str,
@@ -250,58 +268,55 @@ impl Table {
             )));
         }
         let changes = |call: &Call| tools::changes_campaign(named, call);
-        if !calls.is_empty() && calls.iter().all(changes) {
-            let id = self.meant(id).await?;
-            let done = self.act(&id, Act::Tools { role: role.to_owned(), calls }).await?;
-            return serde_json::from_str(&done.output).map_err(|fault| Error::internal(fault.to_string()));
+        if calls.iter().any(is_control) && calls.iter().any(changes) {
+            return Err(Error::invalid("control tools and changes of a campaign do not go into one batch"));
         }
-        let mut results = Vec::new();
-        for call in calls {
-            let result = self.tool(named, id.clone(), &call).await?;
-            results.push(json!({"name": call.name, "result": result}));
+        let mut results = vec![json!({"status": "ok"}); calls.len()];
+        for (at, call) in calls.iter().enumerate().filter(|(_, call)| !is_control(call) && !changes(call)) {
+            results[at] = self.look(named, id.clone(), call).await?;
         }
-        Ok(json!({"tool_results": results}))
+        let mut own: Vec<(usize, Call)> = calls.iter().cloned().enumerate().filter(|(_, call)| changes(call)).collect();
+        if !own.is_empty() {
+            let (id, batch) = (self.meant(id).await?, own.iter().map(|(_, call)| call.clone()).collect());
+            let done = self.act(&id, Act::Tools { role: role.to_owned(), calls: batch }).await?;
+            let done: Value = serde_json::from_str(&done.output).map_err(|fault| Error::internal(fault.to_string()))?;
+            for (n, (at, _)) in own.drain(..).enumerate() {
+                results[at] = done["tool_results"][n]["result"].clone();
+            }
+        }
+        let control: Vec<&Call> = calls.iter().filter(|call| is_control(call)).collect();
+        if !control.is_empty() {
+            self.carry_out(control::plan(&control)?).await?;
+        }
+        let named = calls.iter().zip(results).map(|(call, result)| json!({"name": call.name, "result": result}));
+        Ok(json!({ "tool_results": named.collect::<Vec<_>>() }))
     }
 
-    async fn tool(self: &Arc<Self>, role: Role, id: Option<String>, call: &Call) -> Result<Value> {
-        let text = |key: &str| call.arguments[key].as_str().unwrap_or_default().to_owned();
-        let campaign = |key: &str| text(key).trim_start_matches("campaigns/").to_owned();
-        let ok = json!({"status": "ok"});
-        match (call.name.as_str(), role) {
-            ("copy_template", _) => {
-                let cartridge = {
-                    let table = self.clone();
-                    blocking(move || table.hall.cartridges()).await?
-                };
-                let first = cartridge.first().ok_or_else(|| Error::not_found("there is no cartridge"))?;
-                self.new_campaign(&campaign("dst"), first, None).await.map(|_| ok)
+    async fn carry_out(self: &Arc<Self>, plan: Plan) -> Result<()> {
+        let (table, seed) = (self.clone(), self.clock.now_ms());
+        blocking(move || {
+            table.hall.carry_out(&plan, seed, &table.now())?;
+            if plan.made {
+                table.show(&plan.id);
             }
-            ("bind_campaign", _) => {
-                let (table, id, cartridge, lock) =
-                    (self.clone(), campaign("campaign_path"), text("cartridge_id"), text("version_lock"));
-                blocking(move || table.hall.bind(&id, &cartridge, &lock, &table.now())).await.map(|()| ok)
-            }
-            ("set_active", _) => self.switch(&campaign("campaign_path")).await.map(|_| ok),
-            ("init_campaign", _) => {
-                let answers = serde_json::from_value(call.arguments["answers"].clone());
-                let answers = answers.map_err(|fault| Error::invalid(format!("answers: {fault}")))?;
-                self.act(&campaign("campaign_path"), Act::Init { answers: Box::new(answers) }).await.map(|_| ok)
-            }
-            (_, Role::Author) | ("generate_questionnaire", _) => self.author(call).await,
-            _ if tools::changes_campaign(role, call) => {
-                let id = self.meant(id).await?;
-                self.act(&id, Act::Tools { role: role.name().into(), calls: vec![call.clone()] }).await.map(|_| ok)
-            }
-            _ => {
-                let named = Some(campaign("campaign_path")).filter(|own| !own.is_empty()).or(id);
-                let (table, id, call) = (self.clone(), self.meant(named).await?, call.clone());
-                blocking(move || {
-                    let (save, world) = table.hall.play(&id)?;
-                    run::look(save.seat(&world, &table.now()), &call)
-                })
-                .await
-            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// A call that changes no campaign.
+    async fn look(self: &Arc<Self>, role: Role, id: Option<String>, call: &Call) -> Result<Value> {
+        if role == Role::Author || call.name == "generate_questionnaire" {
+            return self.author(call).await;
         }
+        let named = call.arguments["campaign_path"].as_str().unwrap_or_default().trim_start_matches("campaigns/");
+        let named = Some(named.to_owned()).filter(|own| !own.is_empty()).or(id);
+        let (table, id, call) = (self.clone(), self.meant(named).await?, call.clone());
+        blocking(move || {
+            let (save, world) = table.hall.play(&id)?;
+            run::look(save.seat(&world, &table.now()), &call)
+        })
+        .await
     }
 
     async fn author(self: &Arc<Self>, call: &Call) -> Result<Value> {
@@ -318,6 +333,7 @@ impl Table {
             let (answer, write) = run::author(&files, &call, own)?;
             if let Some((path, text)) = write {
                 table.hall.write_cartridge(own, &path, &text)?;
+                table.show_cartridge(own);
             }
             Ok(answer)
         })

@@ -3,12 +3,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::super::narrator::{Brief, Narrator, Silent};
+use super::super::narrator::{Brief, ByModel, Narrator, Silent};
 use super::super::store::Hall;
 use super::super::tools::Call;
 use super::*;
 use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
+use crate::model::{Ask, Model, Piece, Said};
 use crate::place::Place;
 use crate::vfs::{Caller, Node, Open};
 
@@ -127,7 +128,7 @@ async fn while_one_turn_is_under_way_another_is_busy_and_the_output_waits() {
     let done = first.await.unwrap().unwrap();
     assert_eq!(
         done.reports,
-        ["narrator_failed: no such field"],
+        ["the narrator failed: the model is out"],
         "a narrator that fails is silent, and that is reported"
     );
     assert!(String::from_utf8_lossy(&reader.await.unwrap().unwrap()).contains("[Scene]"));
@@ -181,4 +182,130 @@ async fn tools_run_under_their_role() {
         Code::Forbidden,
         "row 49"
     );
+}
+
+/// What a table's folder holds, byte for byte.
+fn bytes(root: &tempfile::TempDir) -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
+    let (mut open, mut found) = (vec![root.path().to_owned()], std::collections::BTreeMap::new());
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                found.insert(path.clone(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_batch_of_control_tools_is_one_transaction() {
+    let (root, table, files) = begun(Arc::new(Silent)).await;
+    let call = |name: &str, arguments: Value| Call { name: name.into(), arguments };
+    let copy = || call("copy_template", json!({"src": "campaigns/_template", "dst": "campaigns/c9"}));
+    let bind = |lock: &str| {
+        let arguments = json!({"campaign_path": "campaigns/c9", "cartridge_id": "brinewick", "version_lock": lock});
+        call("bind_campaign", arguments)
+    };
+    let init = |name: &str| {
+        let answers = json!({"preset": "Mystery Investigation", "pc_name": name, "date": "2026-11-16"});
+        call("init_campaign", json!({"campaign_path": "campaigns/c9", "answers": answers}))
+    };
+    let active = || call("set_active", json!({"campaign_path": "campaigns/c9"}));
+    let before = bytes(&root);
+    for (calls, why) in [
+        (vec![copy(), bind("7.x.x"), active()], "version_lock mismatch"),
+        (vec![copy(), bind("1.x.x"), init(""), active()], "missing PC fields"),
+        (vec![copy(), active(), bind("1.x.x")], "bind_campaign comes too late"),
+        (vec![copy(), call("set_active", json!({"campaign_path": "campaigns/c1"}))], "one batch is about one campaign"),
+        (vec![bind("1.x.x"), active()], "campaign not found"),
+    ] {
+        let refused = table.tools("BUILDER", None, calls, true).await.unwrap_err();
+        assert!(refused.message.contains(why), "{why}: {refused}");
+        assert_eq!(bytes(&root), before, "{why}: something was changed");
+    }
+    let whole = vec![copy(), bind("1.x.x"), init("Bo"), active()];
+    table.tools("BUILDER", None, whole, true).await.unwrap();
+    assert!(read(&files, "active.json").await.contains("\"campaign\": \"c9\""));
+    say(&files, "c9", "[LOOK]{around}").await.unwrap();
+    assert_eq!(table.hall().replay("c9").unwrap(), (3, None));
+}
+
+#[tokio::test]
+async fn an_edited_cartridge_is_there_in_the_next_turn() {
+    let (root, table, files) = begun(Arc::new(Silent)).await;
+    let index = "cartridges/brinewick/locations/LOCATION_INDEX.md";
+    let add = json!({"cartridge_path": "cartridges/brinewick", "index_path": index, "handle": "@old_mill", "aliases": ["mill"]});
+    let add = vec![Call { name: "register_handle".into(), arguments: add }];
+    table.tools("AUTHOR", None, add, true).await.unwrap();
+    assert!(read(&files, index).await.contains("@old_mill"));
+    // By an editor, past the service: the bytes are there at once, the name of a new file after the next turn.
+    let folder = root.path().join("cartridges/brinewick");
+    std::fs::write(folder.join("lore/new.md"), "# New\n").unwrap();
+    std::fs::write(folder.join(".DM_SECRETS.md"), "the butler\n").unwrap();
+    let page = std::fs::read_to_string(folder.join("CARTRIDGE.md")).unwrap();
+    std::fs::write(folder.join("CARTRIDGE.md"), format!("{page}\nedited\n")).unwrap();
+    assert!(read(&files, "cartridges/brinewick/CARTRIDGE.md").await.ends_with("edited\n"));
+    say(&files, "c1", "[LOOK]{around}").await.unwrap();
+    assert_eq!(read(&files, "cartridges/brinewick/lore/new.md").await, "# New\n");
+    let Node::Dir(cartridge) = find(&files, "cartridges/brinewick") else { panic!() };
+    assert!(cartridge.lookup(".DM_SECRETS.md").is_none());
+    // Another version than the campaign is locked to is not played.
+    std::fs::write(folder.join("CARTRIDGE.md"), page.replace("1.0.0", "2.0.0")).unwrap();
+    let refused = say(&files, "c1", "[LOOK]{around}").await.unwrap_err();
+    assert!(refused.message.contains("version_lock mismatch"), "{refused}");
+}
+
+/// Answers from a list, and keeps what it was asked.
+struct Telling {
+    lines: std::sync::Mutex<std::collections::VecDeque<Result<&'static str>>>,
+    asked: std::sync::Mutex<Vec<Ask>>,
+}
+
+#[async_trait]
+impl Model for Telling {
+    fn name(&self) -> String {
+        "telling".into()
+    }
+
+    async fn answer(&self, ask: &Ask, _: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+        self.asked.lock().unwrap().push(ask.clone());
+        let text = self.lines.lock().unwrap().pop_front().unwrap()?.to_owned();
+        Ok(Said { text, ..Said::default() })
+    }
+}
+
+#[tokio::test]
+async fn a_model_proposes_and_each_field_is_taken_or_replaced_and_reported() {
+    let lines = [
+        Ok(
+            "Here it is:\n```json\n{\"scene\": \"Rain begins. The nets drip.\", \"situational\": 20, \"roll\": \"yes\"}\n```\nEnjoy!",
+        ),
+        Ok(
+            "{\"prose\": \"You decide to weep.\", \"delta\": \"<!-- ARCHIVE_DELTA\\nfiles:\\n  - path: STATE_PANEL.json\\n    rewrite: |\\n      {}\\n-->\"}",
+        ),
+        Ok("Once upon a time there was a story, and no JSON in it."),
+        Ok("{\"scene\": \"Rain"),
+        Err(Error::provider("out of tokens")),
+    ];
+    let model = Arc::new(Telling { lines: std::sync::Mutex::new(lines.into()), asked: Default::default() });
+    let own: Arc<dyn Model> = model.clone();
+    let library = Arc::new(crate::services::prompts::Library::open(None));
+    let (root, table, _files) = begun(Arc::new(ByModel::new(move || Ok(Some(own.clone())), library))).await;
+    std::fs::write(root.path().join("campaigns/c1/.DM_BLUEPRINT.md"), "the butler did it\n").unwrap();
+    let mut told = Vec::new();
+    for _ in 0..5 {
+        let done = table.play("c1", "[LOOK]{around}").await.unwrap();
+        assert!(done.output.contains("[Scene]") && !done.output.contains("weep"), "{}", done.output);
+        told.push((done.output.contains("Rain begins. The nets drip."), done.reports.join("; ")));
+    }
+    let (scenes, reports): (Vec<bool>, Vec<String>) = told.into_iter().unzip();
+    assert_eq!(scenes, [true, false, false, false, false]);
+    expect_test::expect![[r#""#]].assert_eq(&(reports.join("\n") + "\n"));
+    assert_eq!(table.hall().replay("c1").unwrap(), (7, None));
+    let asked = model.asked.lock().unwrap();
+    assert!(asked.iter().all(|ask| ask.system.contains("Lantern Quay") && !ask.system.contains("butler")));
+    assert!(asked.iter().all(|ask| ask.last() == "[LOOK]{around}"));
 }

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use super::super::act::{self, Act, Entry, JOURNAL};
 use super::super::shelf::{Files, Shelf};
+use super::super::tools::control::Plan;
+use super::super::turn::Seat;
 use super::super::world::Cartridge;
 use super::super::{load, md};
 use super::Save;
@@ -118,6 +120,13 @@ impl Hall {
         }
     }
 
+    /// The paths of a cartridge's files, without what is hidden: a game master's secrets are nobody's to read.
+    pub fn cartridge_paths(&self, id: &str) -> Result<Vec<String>> {
+        let seen = |path: &String| !path.split('/').any(|part| part.starts_with('.'));
+        Ok(self.cartridge_files(id)?.into_keys().filter(seen).collect())
+    }
+
+    /// The cartridge as it is at this moment. Nothing is kept between turns, so that an edit is there in the next one.
     pub fn cartridge(&self, id: &str) -> Result<Arc<Cartridge>> {
         Ok(Arc::new(load::cartridge(&self.cartridge_files(id)?)?))
     }
@@ -180,48 +189,80 @@ impl Hall {
 
     /// Makes a campaign: a folder that appears whole, then the pointer to it.
     pub fn new_campaign(&self, id: &str, cartridge: &str, seed: u64, at: &str) -> Result<()> {
-        let id = name(id)?;
+        let bound = Some((cartridge.to_owned(), None));
+        self.carry_out(&Plan { id: id.to_owned(), made: true, bound, answers: None, active: true }, seed, at)
+    }
+
+    /// Carries out a batch of control tools: everything is made in memory and looked at before the first byte is written,
+    /// and `ACTIVE.md` comes last.
+    pub fn carry_out(&self, plan: &Plan, seed: u64, at: &str) -> Result<()> {
+        let id = name(&plan.id)?;
         let path = format!("campaigns/{id}");
-        if self.place.exists(&path)? {
+        if plan.made && self.place.exists(&path)? {
             return Err(Error::already_exists(format!("destination already exists: {path}")));
         }
-        let world = self.cartridge(cartridge)?;
+        if plan.made || plan.bound.is_some() {
+            let (save, seed) = match plan.made {
+                true => (None, seed),
+                false => {
+                    let save = self.campaign(id)?;
+                    let seed = unbegun(&save)?;
+                    (Some(save), seed)
+                }
+            };
+            let files = self.begin(id, plan, seed, at)?;
+            match save {
+                Some(save) => save.replace(files)?,
+                None => self.appear(id, &files)?,
+            }
+        } else if let Some(answers) = &plan.answers {
+            let (save, world) = self.play(id)?;
+            Self::layout(&save)?;
+            save.act(&world, &Act::Init { answers: answers.clone() }, at)?;
+        }
+        if plan.active { self.switch(id) } else { Ok(()) }
+    }
+
+    /// The files of a campaign that is made or bound anew, with what it is begun with.
+    fn begin(&self, id: &str, plan: &Plan, seed: u64, at: &str) -> Result<Files> {
+        let (cartridge, lock) = match &plan.bound {
+            Some((cartridge, lock)) => (cartridge.clone(), lock.clone()),
+            None => {
+                let all = self.cartridges()?;
+                (all.first().cloned().ok_or_else(|| Error::not_found("there is no cartridge"))?, None)
+            }
+        };
+        let world = self.cartridge(&cartridge)?;
         if let Some(fault) = world.faults.first() {
             return Err(Error::invalid(format!("cartridge {cartridge}: {fault}")));
         }
-        let lock = match world.version.rsplit_once('.') {
+        let lock = lock.unwrap_or_else(|| match world.version.rsplit_once('.') {
             Some((front, _)) => format!("{front}.x"),
             None => world.version.clone(),
-        };
-        let act = Act::New { cartridge: world.id.clone(), version_lock: lock.clone(), seed };
-        let files = begun(id, &act, at);
+        });
+        if !fits(&lock, &world.version) {
+            let said = format!("version_lock mismatch: {cartridge} is at {}, not {lock}", world.version);
+            return Err(Error::conflict(said));
+        }
+        let mut files = begun(id, &Act::New { cartridge: world.id.clone(), version_lock: lock, seed }, at);
+        if let Some(answers) = &plan.answers {
+            let seat = Seat { world: &world, shelf: &files, campaign: id, seed, at };
+            let (_, changes) = act::whole(seat, &Act::Init { answers: answers.clone() }, 1)?;
+            act::make(&mut files, &changes);
+        }
+        Ok(files)
+    }
+
+    /// The folder of a new campaign, there whole or not at all.
+    fn appear(&self, id: &str, files: &Files) -> Result<()> {
         let staging = format!("campaigns/.{id}.new");
         if self.place.exists(&staging)? {
             self.place.remove_dir_all(&staging)?;
         }
-        for (path, text) in &files {
+        for (path, text) in files {
             self.place.write(&format!("{staging}/{path}"), text.as_bytes())?;
         }
-        self.place.rename(&staging, &path)?;
-        self.point(id)
-    }
-
-    /// Binds a campaign that has not begun to another cartridge: it is made anew, whole.
-    pub fn bind(&self, id: &str, cartridge: &str, version_lock: &str, at: &str) -> Result<()> {
-        let save = self.campaign(id)?;
-        let world = self.cartridge(cartridge)?;
-        if !fits(version_lock, &world.version) {
-            return Err(Error::conflict(format!(
-                "version_lock mismatch: {cartridge} is at {}, not {version_lock}",
-                world.version
-            )));
-        }
-        let journal = save.journal()?;
-        let Some(Act::New { seed, .. }) = journal.first().map(|entry| &entry.act).filter(|_| journal.len() == 1) else {
-            return Err(Error::conflict(format!("campaign {id} has begun; it stays with its cartridge")));
-        };
-        let act = Act::New { cartridge: world.id.clone(), version_lock: version_lock.to_owned(), seed: *seed };
-        save.replace(begun(&save.id, &act, at))
+        self.place.rename(&staging, &format!("campaigns/{id}"))
     }
 
     fn point(&self, id: &str) -> Result<()> {
@@ -270,6 +311,14 @@ impl Hall {
     }
 }
 
+/// The seed of a campaign that has not begun: only such a one can be bound to another cartridge.
+fn unbegun(save: &Save) -> Result<u64> {
+    match save.journal()?.as_slice() {
+        [Entry { act: Act::New { seed, .. }, .. }] => Ok(*seed),
+        _ => Err(Error::conflict(format!("campaign {} has begun; it stays with its cartridge", save.id))),
+    }
+}
+
 /// The files of a new campaign, with the first line of its journal.
 fn begun(id: &str, act: &Act, at: &str) -> Files {
     let Act::New { cartridge, version_lock, seed } = act else { return Files::new() };
@@ -289,7 +338,7 @@ pub fn replayed(id: &str, world: &Cartridge, journal: &[Entry]) -> Result<Files>
     };
     let mut files = begun(id, &first.act, &first.at);
     for entry in rest {
-        let seat = super::super::turn::Seat { world, shelf: &files, campaign: id, seed, at: &entry.at };
+        let seat = Seat { world, shelf: &files, campaign: id, seed, at: &entry.at };
         let (_, changes) = act::whole(seat, &entry.act, entry.seq)?;
         act::make(&mut files, &changes);
     }

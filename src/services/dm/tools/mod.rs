@@ -1,5 +1,6 @@
 //! The tools of the four roles: which there are, what they take, who may call them. No role, no tool.
 
+pub mod control;
 pub mod run;
 
 use serde::{Deserialize, Serialize};

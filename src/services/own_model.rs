@@ -1,0 +1,109 @@
+//! The model of one agent, for services that think: as the agent's profile says now, and paid for by its budget.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use async_trait::async_trait;
+
+use super::World;
+use crate::agent::budget::{Spent, Standing, standing};
+use crate::agent::chat::Chat;
+use crate::error::{Error, Result};
+use crate::host::House;
+use crate::model::{Ask, Model, Piece, Prices, Said};
+use crate::spec::{self, ModelChange, ModelKind};
+
+pub struct OwnModel {
+    payer: Payer,
+    /// What the service is told otherwise about its model.
+    otherwise: ModelChange,
+    opened: Mutex<Option<(spec::Model, Arc<dyn Model>)>>,
+}
+
+impl OwnModel {
+    pub fn of(world: &World) -> OwnModel {
+        OwnModel::other(world, ModelChange::default())
+    }
+
+    pub fn other(world: &World, otherwise: ModelChange) -> OwnModel {
+        let payer = Payer { house: Arc::downgrade(&world.house), agent: world.agent.clone() };
+        OwnModel { payer, otherwise, opened: Mutex::default() }
+    }
+
+    /// What is said of it now.
+    pub fn described(&self) -> Result<spec::Model> {
+        let house = self.payer.house()?;
+        Ok(self.otherwise.over(&house.spec.model_of(&house.roster.get(&self.payer.agent)?.spec)))
+    }
+
+    /// Whether it is the guide, which only shows the tree around.
+    pub fn is_guide(&self) -> Result<bool> {
+        let model = self.described()?;
+        Ok(model.kind == ModelKind::Script && model.name.is_none())
+    }
+
+    /// Whoever answers now: opened when first asked, then kept until another is named. `None` is an external one.
+    pub fn open(&self) -> Result<Option<Arc<dyn Model>>> {
+        let (house, model) = (self.payer.house()?, self.described()?);
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = opened.as_ref().filter(|(known, _)| *known == model) {
+            return Ok(Some(known.clone()));
+        }
+        let limits = house.roster.get(&self.payer.agent)?.spec.limits;
+        let settings = house.shared.crew.settings(&self.payer.agent, &model, &limits)?;
+        let Some(found) = settings.model else { return Ok(None) };
+        let paid: Arc<dyn Model> = Arc::new(Paid { model: found, prices: settings.prices, payer: self.payer.clone() });
+        *opened = Some((model, paid.clone()));
+        Ok(Some(paid))
+    }
+}
+
+/// The agent in whose name a service asks.
+#[derive(Clone)]
+struct Payer {
+    house: Weak<House>,
+    agent: String,
+}
+
+impl Payer {
+    fn house(&self) -> Result<Arc<House>> {
+        self.house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))
+    }
+
+    fn chat(&self) -> Result<Chat> {
+        self.house()?.shared.crew.chat(&self.agent)
+    }
+}
+
+/// A model whose answers are charged to an agent.
+struct Paid {
+    model: Arc<dyn Model>,
+    prices: Prices,
+    payer: Payer,
+}
+
+#[async_trait]
+impl Model for Paid {
+    fn name(&self) -> String {
+        self.model.name()
+    }
+
+    async fn answer(&self, ask: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+        let chat = self.payer.chat()?;
+        let mind = chat.mind();
+        if let Standing::Over(what) = standing(&mind.settings().total, &chat.spent()) {
+            return Err(Error::budget_exceeded(format!("{} has used up its {what}", self.payer.agent)));
+        }
+        let (clock, begun) = (&mind.office.clock, mind.office.clock.now_ms());
+        let said = self.model.answer(ask, watch).await?;
+        let ms = clock.now_ms().saturating_sub(begun);
+        let spent = Spent { rounds: 1, usage: said.usage, ms, money: self.prices.cost(said.usage) };
+        let history = mind.history.clone();
+        let charged = tokio::task::spawn_blocking(move || history.charge(&spent)).await;
+        charged.map_err(|error| Error::internal(error.to_string()))??;
+        Ok(said)
+    }
+
+    fn resume(&self, said: &[String]) {
+        self.model.resume(said);
+    }
+}

@@ -1,0 +1,157 @@
+//! Agents among themselves, on a real mount: let in, changed, sent away; helpers; messages from one to another.
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::house::House;
+
+/// Calls an operation of the service in the working directory, on a handle of its own.
+const INVOKE: &str = r#"
+    invoke() { exec 3<>control/$1.json; echo "$2" >&3; jq -c "${3:-.error.message // .result}" <&3; exec 3>&-; }
+"#;
+
+fn call(when: &str, name: &str, arguments: Value) -> Value {
+    json!({"when": when, "repeat": true, "answer": {"tool_calls": [{"name": name, "arguments": arguments}]}})
+}
+
+fn reply(when: &str, text: &str) -> Value {
+    call(when, "file_write", json!({"path": "agents/self/chat/control/reply", "content": text}))
+}
+
+fn wait_for(when: &str, name: &str) -> Value {
+    call(when, "file_read", json!({"path": format!("agents/self/events/sources/user/{name}.json")}))
+}
+
+/// A house whose agents all answer from one script, each from its beginning.
+fn house(agents: &Value, lines: &[Value]) -> House {
+    let spec = json!({"layout": "acheron-1", "default_agent": "charon", "agents": agents,
+        "model": {"kind": "script", "name": "script.ndjson"}});
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    House::prepared(&spec.to_string(), |here| {
+        std::fs::write(here.join("script.ndjson"), text).unwrap();
+        let other = reply(".", "I am another now").to_string();
+        std::fs::write(here.join("other.ndjson"), other).unwrap();
+    })
+}
+
+fn session(rest: &str) -> String {
+    format!("{INVOKE}{rest}")
+}
+
+#[test]
+fn a_change_ends_no_turn_and_is_there_in_the_next() {
+    let lines = [wait_for("^.*wait for it", "go"), reply("event_id", "waited"), reply("hello", "as ever")];
+    house(&json!({"charon": {}}), &lines).check(
+        &session(
+            r#"
+            cd agents/self/agents
+            invoke create '{"agent_id":"ada","budget":{"rounds":9}}' '.result | [.limits.rounds, .budget, .spent.rounds]'
+            echo 'wait for it' > ../../ada/chat/control/input
+            until [ "$(jq .progress.waiting ../../ada/jobs/last/progress.json)" = true ]; do :; done
+            invoke update '{"agent_id":"ada","model":{"kind":"script","name":"other.ndjson"},"limits":{"rounds":3}}' '.result | [.state, .model, .limits.rounds]'
+            echo '{"event_type":"user","parameter":"go"}' > ../../ada/events/control/signal.json
+            cat ../../ada/chat/latest.txt
+            echo hello > ../../ada/chat/control/input; cat ../../ada/chat/latest.txt
+            jq -c '[.limits.turn.rounds, .limits.agent.rounds, .spent.rounds]' ../../ada/chat/status.json
+            invoke update '{"agent_id":"ada","budget":{"rounds":3}}' '.result.budget'
+            echo hello > ../../ada/chat/control/input; cat ../../ada/chat/latest.txt
+            jq -c .error.code ../../ada/jobs/last/status.json
+            invoke update '{"agent_id":"ada","budget":{"money":1}}'
+            invoke update '{"agent_id":"ada","projects":["nowhere"]}'
+            invoke update '{"agent_id":"ada","wake":[{"on":"/agents/self/events/sources/tmie/after/1.json","say":"x"}]}'
+            invoke update '{"agent_id":"ada","colour":"red"}'
+            jq -r .error.message status.json
+            "#,
+        ),
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn a_purge_leaves_nothing_of_an_agent() {
+    let house = house(&json!({"charon": {}}), &[reply("word", "the word is Xylophagous")]);
+    house.check(
+        &session(
+            r#"
+            cd agents/self/agents
+            invoke create '{"agent_id":"ada"}' .ok
+            echo 'the word is Xylophagous' > ../../ada/chat/control/input; cat ../../ada/chat/latest.txt
+            echo '{"kind":"note","name":"word","content":"Xylophagous beetles"}' > ../../ada/memory/control/create.json
+            jq -c .ok ../../ada/memory/result.json
+            echo '{"event_type":"user","payload":"Xylophagous"}' > ../../ada/events/control/signal.json
+            invoke delete '{"agent_id":"ada","purge":true}'
+            invoke create '{"agent_id":"ada"}' '.result.spent.rounds'
+            ls ../../ada/memory/items ../../ada/jobs; cat ../../ada/chat/history.ndjson ../../ada/events/log.ndjson
+            "#,
+        ),
+        expect![[r#""#]],
+    );
+    let left = std::process::Command::new("grep").arg("-rlia").arg("xylophag").arg(house.state()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&left.stdout), "", "the word is in a file");
+}
+
+#[test]
+fn an_agent_tells_another_something_if_it_may() {
+    let tell = |to: &str| {
+        let signal = json!({"event_type": "agent", "parameter": "note", "payload": "hi", "to": to}).to_string();
+        call(
+            &format!("tell {to}"),
+            "file_write",
+            json!({"path": "agents/self/events/control/signal.json", "content": signal}),
+        )
+    };
+    let lines = [
+        tell("bob"),
+        tell("charon"),
+        tell("nobody"),
+        reply(r#""code":"(\w+)","message":"([^"]*)""#, "$1: $2"),
+        reply("bytes_written", "told"),
+    ];
+    let rule = json!([{"allow": ["invoke"], "path": "/agents/bob/events/control/signal.json"}]);
+    house(&json!({"charon": {"permissions": rule}, "bob": {}}), &lines).check(
+        r#"
+        cd agents
+        say() { echo "$2" > $1/chat/control/input; cat $1/chat/latest.txt; }
+        say charon 'tell bob'
+        jq -c 'select(.kind == "signal") | [.path, .payload.payload, .payload.from]' bob/events/log.ndjson
+        say bob 'tell charon'
+        jq -c 'select(.kind == "signal")' charon/events/log.ndjson
+        say charon 'tell nobody'
+        echo '{"event_type":"agent","parameter":"note","to":"bob"}' > charon/events/control/signal.json
+        jq -c 'select(.kind == "signal") | .payload.from' bob/events/log.ndjson
+        "#,
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn helpers_are_bounded_in_depth_and_number() {
+    let lines = [wait_for("hold", "go"), reply("event_id", "held"), reply("quick", "done")];
+    house(&json!({"charon": {}}), &lines).check(
+        &session(
+            r#"
+            cd agents/charon/sub_brains
+            for level in 1 2 3; do
+                invoke upsert '{"brain":"b","about":"Helps."}' .ok
+                child=$(invoke spawn '{"brain":"b","task":"quick"}' .result.agent_id | tr -d '"')
+                cd ../../$child/sub_brains
+            done
+            invoke upsert '{"brain":"b","about":"Helps."}' .ok
+            invoke spawn '{"brain":"b","task":"quick"}' '[.error.code, .error.message]'
+            cd ../../charon/sub_brains
+            spawn() { echo '{"op":"spawn","arguments":{"brain":"b","task":"'$2'"},"correlation_id":"'$1'"}' > control/invoke.json; }
+            for n in 1 2 3 4 5 6 7 8; do spawn hold-$n hold; done
+            holding() { for c in $(invoke list '{}' '.result.children[]' | tr -d '"'); do jq -r .input ../../$c/chat/status.json; done | grep -c hold; }
+            until [ "$(holding)" = 7 ]; do :; done
+            cat ../jobs/by/hold-8/result.txt
+            for c in $(invoke list '{}' '.result.children[]' | tr -d '"'); do
+                echo '{"event_type":"user","parameter":"go"}' > ../../$c/events/control/signal.json
+            done
+            for n in 1 2 3 4 5 6 7; do jq -r .reply ../jobs/by/hold-$n/result.txt; done | uniq -c | tr -s ' '
+            spawn last quick; jq -r .reply ../jobs/by/last/result.txt
+            jq -c 'select(.kind == "job" and .payload.operation == "spawn") | .payload.state' ../events/log.ndjson | sort | uniq -c | tr -s ' '
+            "#,
+        ),
+        expect![[r#""#]],
+    );
+}

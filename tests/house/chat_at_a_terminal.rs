@@ -1,0 +1,145 @@
+//! `acheron chat` as a person meets it: on a real terminal, key by key.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::{Arc, Mutex};
+
+use rustix::pty::OpenptFlags;
+use serde_json::{Value, json};
+
+use crate::common::until;
+use crate::house::House;
+
+const LEFT: &str = "\x1b[D";
+const UP: &str = "\x1b[A";
+const INTERRUPT: &str = "\x03";
+const END: &str = "\x04";
+const DIM: &str = "\x1b[2m";
+
+/// A terminal with the program on its far end.
+struct Terminal {
+    near: std::fs::File,
+    shown: Arc<Mutex<String>>,
+    program: Child,
+}
+
+impl Terminal {
+    fn chat(root: &Path, home: &Path, env: &[(&str, &str)]) -> Terminal {
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let near = rustix::pty::openpt(flags).unwrap();
+        rustix::pty::grantpt(&near).unwrap();
+        rustix::pty::unlockpt(&near).unwrap();
+        let far = std::fs::File::from(rustix::pty::ioctl_tiocgptpeer(&near, flags).unwrap());
+        // The terminal must be its own, so that Ctrl-C is a signal to it.
+        let mut command = Command::new("setsid");
+        command.args(["--ctty", env!("CARGO_BIN_EXE_acheron"), "chat", "--root"]).arg(root);
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", home).env("TERM", "xterm").envs(env.iter().copied());
+        command.stdin(far.try_clone().unwrap()).stdout(far.try_clone().unwrap()).stderr(far);
+        let program = command.spawn().unwrap();
+        drop(command); // the far end is the program's alone
+        let (near, shown) = (std::fs::File::from(near), Arc::<Mutex<String>>::default());
+        let (mut reading, kept) = (near.try_clone().unwrap(), shown.clone());
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // EIO: the program is gone.
+            while let Ok(count @ 1..) = reading.read(&mut bytes) {
+                kept.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
+            }
+        });
+        Terminal { near, shown, program }
+    }
+
+    fn shown(&self) -> String {
+        self.shown.lock().unwrap().clone()
+    }
+
+    fn type_keys(&mut self, keys: &str) {
+        self.near.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until the screen has shown this so many times.
+    #[track_caller]
+    fn shows(&self, wanted: &str, times: usize) {
+        until(&format!("{wanted:?} {times} times in {:?}", self.shown()), || {
+            self.shown().matches(wanted).count() >= times
+        });
+    }
+
+    fn ends(mut self) -> bool {
+        until("the program ends", || self.program.try_wait().unwrap().is_some());
+        self.program.wait().unwrap().success()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        _ = self.program.kill(); // it may have ended
+        _ = self.program.wait();
+    }
+}
+
+fn scripted() -> House {
+    let say = |text: &str| json!({"tool_calls": [{"name": "file_write", "arguments": {"path": "agents/self/chat/control/reply", "content": text}}]});
+    let list = json!({"tool_calls": [{"name": "file_list", "arguments": {"path": "agents/self/thoughts"}}]});
+    let wait = json!({"tool_calls": [{"name": "file_read", "arguments": {"path": "agents/self/events/sources/user/never.json"}}]});
+    let lines = [
+        json!({"when": "^.*hello$", "repeat": true, "answer": format!("<think>let me look around</think>{list}")}),
+        json!({"when": "entries", "repeat": true, "answer": say("I have looked around")}),
+        json!({"when": "wait", "repeat": true, "answer": wait}),
+    ];
+    let spec =
+        json!({"layout": "acheron-1", "model": {"kind": "script", "name": "script.ndjson"}, "agents": {"charon": {}}});
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    House::prepared(&spec.to_string(), |here| std::fs::write(here.join("script.ndjson"), text).unwrap())
+}
+
+fn inputs(house: &House) -> Vec<String> {
+    let history = std::fs::read_to_string(house.root().join("agents/self/chat/history.ndjson")).unwrap();
+    let entries = history.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    entries.map(|entry| entry["input"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_conversation_is_edited_followed_interrupted_and_remembered() {
+    let (house, home) = (scripted(), tempfile::tempdir().unwrap());
+    let mut terminal = Terminal::chat(&house.root(), home.path(), &[]);
+    terminal.shows("> ", 1);
+    // Line editing: the missing letter is put in where it belongs.
+    terminal.type_keys(&format!("hllo{LEFT}{LEFT}{LEFT}e\r"));
+    terminal.shows("I have looked around", 1);
+    terminal.shows(&format!("{DIM}let me look around"), 1);
+    terminal.shows(&format!("{DIM}round 1: file_list"), 1);
+    assert_eq!(inputs(&house), ["hello"]);
+    terminal.type_keys("/help\r");
+    terminal.shows("cancel every turn that is queued or running", 1);
+    terminal.type_keys("/jobs\r");
+    terminal.shows("chat.turn", 1);
+    terminal.type_keys("/fly\r");
+    terminal.shows("/fly is not known; /help tells what is", 1);
+    // Ctrl-C ends the turn, not the program.
+    terminal.type_keys("wait\r");
+    terminal.shows("round 1: file_read", 1);
+    terminal.type_keys(INTERRUPT);
+    terminal.shows("! the call was cancelled", 1);
+    terminal.type_keys("/cancel\r");
+    terminal.shows("0 cancelled", 1);
+    // At the prompt it only drops the line; the history goes back past all that was typed.
+    terminal.type_keys(&format!("nonsense{INTERRUPT}"));
+    terminal.type_keys(&format!("{}\r", UP.repeat(6)));
+    terminal.shows("I have looked around", 2);
+    assert_eq!(inputs(&house), ["hello", "wait", "hello"]);
+    terminal.type_keys(END);
+    assert!(terminal.ends());
+
+    // Another day, without colour: the history is there, and nothing is dimmed.
+    let mut terminal = Terminal::chat(&house.root(), home.path(), &[("NO_COLOR", "1")]);
+    terminal.shows("> ", 1);
+    terminal.type_keys(&format!("{UP}\r"));
+    terminal.shows("I have looked around", 1);
+    terminal.shows("let me look around", 1);
+    terminal.type_keys("/quit\r");
+    assert!(!terminal.shown().contains(DIM));
+    assert!(terminal.ends());
+}
