@@ -134,7 +134,7 @@ impl Host {
                 tracing::warn!(%error, "shown through the mount instead");
             }
         }
-        self.watching = Some(watch::watch(&places, &tell(&self.house)));
+        self.watching = Some(watch::watch(&places, &self.house.state, &tell(&self.house)));
         Ok(mount)
     }
 
