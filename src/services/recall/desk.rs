@@ -17,6 +17,7 @@ use super::talks::{Held, Talks};
 use super::turn::{Action, Limits, Outcome, Turn};
 use super::watch::Wikis;
 use super::wiki::Wiki;
+use super::window::{answer, fitted};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::jobs::Job;
@@ -28,6 +29,8 @@ use crate::spec::ModelKind;
 
 /// How much of the entry page is put into the prompt.
 const ROOT_BYTES: usize = 32 << 10;
+/// The window of a model of which nothing is known.
+const WINDOW: u32 = 32_768;
 
 pub struct Desk {
     pub agent: String,
@@ -40,6 +43,8 @@ pub struct Desk {
     talks: OnceLock<Arc<Talks>>,
     prompts: Arc<Library>,
     speak: Arc<dyn Speak>,
+    /// How many tokens the model takes, its answer among them.
+    pub window: u32,
     limits: Limits,
     /// Conversations with a turn under way; the sender goes when the turn ends.
     running: DashMap<String, watch::Receiver<()>>,
@@ -60,11 +65,12 @@ impl Desk {
     pub fn of(world: &World) -> Desk {
         let house = &world.house;
         let model = house.spec.model_of(&world.spec);
+        let window = model.context_tokens;
         let speak: Arc<dyn Speak> = match model.kind == ModelKind::Script && model.name.is_none() {
             true => Arc::new(Guide),
             false => {
                 let (crew, agent, limits) = (house.shared.crew.clone(), world.agent.clone(), world.spec.limits);
-                Arc::new(ByModel::new(move || Ok(crew.settings(&agent, &model, &limits)?.model)))
+                Arc::new(ByModel::new(answer(window), move || Ok(crew.settings(&agent, &model, &limits)?.model)))
             }
         };
         let home = world.home.join("recall");
@@ -82,6 +88,7 @@ impl Desk {
             house.clock.clone(),
         );
         desk.office = office;
+        desk.window = window;
         desk
     }
 
@@ -105,6 +112,7 @@ impl Desk {
             talks: OnceLock::new(),
             prompts,
             speak,
+            window: WINDOW,
             limits: Limits::default(),
             running: DashMap::new(),
             asked: DashMap::new(),
@@ -159,7 +167,7 @@ impl Desk {
     pub async fn generate(self: &Arc<Self>, id: &str) -> Result<String> {
         let (desk, id) = (self.clone(), id.to_owned());
         let said = off(move || desk.talks()?.said(&id)).await?;
-        self.speak.speak(&said).await
+        self.speak.speak(&fitted(said, self.window)?.said).await
     }
 
     /// A message and all that follows from it. `tell` hears what is recalled.

@@ -5,15 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tokio::sync::OnceCell;
 
+use super::block::injected;
 use super::links::links;
 use super::message::Role;
 use super::page::{fold, title};
 use super::resolve::spellings;
 use crate::error::{Error, Result};
 use crate::model::{Ask, Message, Model};
-
-/// The longest answer that is asked for.
-const LONGEST: u32 = 4096;
 
 /// Whatever can answer.
 #[async_trait]
@@ -25,13 +23,15 @@ type Open = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
 
 /// A model, opened when it is first spoken to, and then kept: a script goes on where it was.
 pub struct ByModel {
+    /// The longest answer that is asked for, in tokens.
+    longest: u32,
     open: Box<Open>,
     model: OnceCell<Arc<dyn Model>>,
 }
 
 impl ByModel {
-    pub fn new(open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static) -> ByModel {
-        ByModel { open: Box::new(open), model: OnceCell::new() }
+    pub fn new(longest: u32, open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static) -> ByModel {
+        ByModel { longest, open: Box::new(open), model: OnceCell::new() }
     }
 }
 
@@ -40,18 +40,18 @@ impl Speak for ByModel {
     async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
         let opened = || async { (self.open)()?.ok_or_else(|| Error::unavailable("the agent has no model of its own")) };
         let model = self.model.get_or_try_init(opened).await?;
-        Ok(model.answer(&ask(said), &mut |_| ()).await?.text)
+        Ok(model.answer(&ask(said, self.longest), &mut |_| ()).await?.text)
     }
 }
 
-fn ask(said: &[(Role, String)]) -> Ask {
+fn ask(said: &[(Role, String)], max_tokens: u32) -> Ask {
     let system = said.iter().filter(|(role, _)| *role == Role::System).map(|(_, text)| text.as_str());
     let messages = said.iter().filter_map(|(role, text)| match role {
         Role::User => Some(Message::user(text.as_str())),
         Role::Assistant => Some(Message::assistant(text.as_str())),
         Role::System | Role::AssistantReasoning => None,
     });
-    Ask { system: system.collect::<Vec<_>>().join("\n\n"), messages: messages.collect(), max_tokens: LONGEST }
+    Ask { system: system.collect::<Vec<_>>().join("\n\n"), messages: messages.collect(), max_tokens }
 }
 
 /// Recalls the page that a question names, and repeats what it says. For a host without a model.
@@ -87,11 +87,6 @@ fn guided(said: &[(Role, String)]) -> String {
         Some(name) => format!("<recall>{name}</recall>"),
         None => "I have no model, and can only show you pages that the index names.".to_owned(),
     }
-}
-
-/// Whether a message was put there by the loop.
-fn injected(text: &str) -> bool {
-    text.starts_with("<memory ") || text.starts_with("<cathedral>")
 }
 
 #[cfg(test)]
