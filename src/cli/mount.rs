@@ -41,7 +41,7 @@ impl Mount {
     pub fn run(self) -> Outcome {
         let here = std::env::current_dir()?;
         let spec = self.chosen_spec(&here)?;
-        let state = self.state_directory(&spec, &here)?;
+        let state = state(self.state.as_deref(), Some(&spec), &here)?;
         let dir = std::path::absolute(&self.dir)?;
         if state.starts_with(&dir) {
             let said = format!("the state directory {} lies in the mountpoint", state.display());
@@ -61,13 +61,7 @@ impl Mount {
     }
 
     fn chosen_spec(&self, here: &Path) -> Result<Spec, Failure> {
-        let beside = here.join("mountspec/default.json");
-        let mut spec = match &self.spec {
-            Some(file) => Spec::load(file)?,
-            None if beside.is_file() => Spec::load(&beside)?,
-            None => Spec::check(spec::DEFAULT)
-                .map_err(|faults| Error::internal(format!("the spec in the program has {} faults", faults.len())))?,
-        };
+        let mut spec = spec(self.spec.as_deref(), here)?;
         if let Some(word) = &self.model {
             let (kind, name) = word.split_once(':').map_or((word.as_str(), None), |(kind, name)| (kind, Some(name)));
             let known = serde_json::from_value::<ModelKind>(kind.into());
@@ -87,15 +81,26 @@ impl Mount {
         }
         Ok(spec)
     }
+}
 
-    fn state_directory(&self, spec: &Spec, here: &Path) -> Result<PathBuf> {
-        if let Some(state) = &self.state {
-            return Ok(std::path::absolute(state)?);
-        }
-        match &spec.state {
-            Some(state) => Ok(std::path::absolute(here.join(state))?),
-            None => default_state(),
-        }
+/// The mountspec that was named, or the one beside, or the one in the program.
+pub fn spec(named: Option<&Path>, here: &Path) -> Result<Spec> {
+    let beside = here.join("mountspec/default.json");
+    match named {
+        Some(file) => Spec::load(file),
+        None if beside.is_file() => Spec::load(&beside),
+        None => Spec::check(spec::DEFAULT)
+            .map_err(|faults| Error::internal(format!("the spec in the program has {} faults", faults.len()))),
+    }
+}
+
+/// Where state is kept: as it was said, or as the mountspec says, or where it usually is.
+pub fn state(named: Option<&Path>, spec: Option<&Spec>, here: &Path) -> Result<PathBuf> {
+    let told = spec.and_then(|spec| spec.state.as_ref());
+    match (named, told) {
+        (Some(named), _) => Ok(std::path::absolute(named)?),
+        (None, Some(told)) => Ok(std::path::absolute(here.join(told))?),
+        (None, None) => default_state(),
     }
 }
 
