@@ -13,19 +13,21 @@ install_missing() {
     if [ "$(id -u)" -ne 0 ]; then
         command -v sudo > /dev/null || {
             echo "error: these packages are missing and only root can install them: ${missing[*]}" >&2
-            echo "hint: apt-get install ${missing[*]}" >&2
+            echo "hint: as root: apt-get install ${missing[*]}" >&2
             return 1
         }
         sudo=sudo
     fi
     command -v apt-get > /dev/null || {
         echo "error: these are missing, and this is not Debian or Ubuntu: ${missing[*]}" >&2
+        echo "hint: install what your system calls them" >&2
         return 1
     }
     echo "installing ${missing[*]}" >&2
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2
-    $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}" > /dev/null 2>&1 || {
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2 &&
+        $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}" > /dev/null || {
         echo "error: apt-get could not install ${missing[*]}" >&2
+        echo "hint: as root: apt-get install ${missing[*]}" >&2
         return 1
     }
 }
@@ -39,4 +41,18 @@ need_cargo() {
     echo "error: cargo is missing" >&2
     echo "hint: install Rust 1.91 or newer, from https://rustup.rs" >&2
     return 1
+}
+
+# The kernel's door for file systems. A user needs it as much as root does.
+fuse_is_open() {
+    if ! [ -c /dev/fuse ]; then
+        echo "error: /dev/fuse is missing: nothing can be mounted" >&2
+        echo "hint: as root: modprobe fuse (a container is started with --device /dev/fuse --cap-add SYS_ADMIN)" >&2
+        return 1
+    fi
+    if ! [ -r /dev/fuse ] || ! [ -w /dev/fuse ]; then
+        echo "error: /dev/fuse cannot be opened by $(id -un)" >&2
+        echo "hint: as root: chmod 666 /dev/fuse" >&2
+        return 1
+    fi
 }

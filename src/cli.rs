@@ -15,6 +15,7 @@ mod tool;
 mod unmount;
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -107,6 +108,15 @@ fn complain(failure: &Failure) {
     _ = writeln!(stderr, "{red}error:{plain} {}", failure.error);
     if let Some(hint) = &failure.hint {
         _ = writeln!(stderr, "{bold}hint:{plain} {hint}");
+    }
+}
+
+/// A path as it can be pasted into a shell.
+fn pasted(path: &Path) -> String {
+    let text = path.display().to_string();
+    match text.chars().all(|c| c.is_alphanumeric() || "/._-+,:@%".contains(c)) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', r"'\''")),
     }
 }
 

@@ -20,6 +20,17 @@ pub fn count(text: &str) -> u64 {
     total + run.tokens()
 }
 
+/// As much of the beginning of a text as has at most `room` tokens.
+pub fn head(text: &str, room: u64) -> &str {
+    if count(text) <= room {
+        return text;
+    }
+    let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+    // The count never falls when text is added, so the place can be found by halving.
+    let fits = ends.partition_point(|end| count(&text[..*end]) <= room);
+    &text[..ends[fits.saturating_sub(1)]]
+}
+
 /// Characters of one class in a row.
 struct Run {
     class: Class,
@@ -114,7 +125,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_head_is_as_long_as_it_may_be() {
+        assert_eq!(head("abcdefgh", 1), "abcde");
+        assert_eq!(head("abcdefgh", 2), "abcdefgh");
+        assert_eq!(head("🜔🜔", 4), "🜔");
+        assert_eq!(head("⟐", 0), "");
+    }
+
     proptest! {
+        #[test]
+        fn a_head_fits(text in "\\PC{0,60}", room in 0u64..40) {
+            prop_assert!(count(head(&text, room)) <= room);
+            prop_assert!(text.starts_with(head(&text, room)));
+        }
+
         #[test]
         fn a_longer_text_never_costs_less(a in ".{0,60}", b in ".{0,60}") {
             let both = a.clone() + &b;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use super::mount::Mount;
-use super::{Failure, Outcome};
+use super::{Failure, Outcome, pasted};
 use crate::error::Error;
 
 const READY: &str = "ready";
@@ -39,7 +39,7 @@ pub fn start(mount: &Mount, state: &Path) -> Outcome {
     }
     if said.trim_end() == READY {
         std::fs::write(state.join("acheron.pid"), format!("{}\n", child.id()))?;
-        println!("mounted on {}; `acheron unmount {}` takes it down", mount.dir.display(), mount.dir.display());
+        println!("mounted on {}; `acheron unmount {}` takes it down", mount.dir.display(), pasted(&mount.dir));
         return Ok(ExitCode::SUCCESS);
     }
     _ = child.wait();

@@ -14,6 +14,9 @@ pub struct Doctor {
     /// Whose database to look at; $XDG_STATE_HOME/acheron if absent
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
+    /// Whose services to look at; ./mountspec/default.json, or else the one in the program
+    #[arg(long, value_name = "FILE")]
+    spec: Option<PathBuf>,
     /// One JSON object a finding
     #[arg(long)]
     json: bool,
@@ -21,12 +24,11 @@ pub struct Doctor {
 
 impl Doctor {
     pub fn run(self) -> Outcome {
-        let state = match self.state {
-            Some(state) => state,
-            None => mount::default_state()?,
-        };
+        let here = std::env::current_dir()?;
+        let spec = mount::spec(self.spec.as_deref(), &here);
+        let state = mount::state(self.state.as_deref(), spec.as_ref().ok(), &here)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let findings = doctor::findings(&runtime.block_on(doctor::look(&state)));
+        let findings = doctor::findings(&runtime.block_on(doctor::look(&state, &spec)));
         for finding in &findings {
             match self.json {
                 true => println!("{}", serde_json::to_string(finding).unwrap_or_default()),

@@ -41,7 +41,7 @@ impl Mount {
     pub fn run(self) -> Outcome {
         let here = std::env::current_dir()?;
         let spec = self.chosen_spec(&here)?;
-        let state = settled(self.state_directory(&spec, &here)?);
+        let state = settled(state(self.state.as_deref(), Some(&spec), &here)?);
         let dir = std::path::absolute(&self.dir)?;
         if state.starts_with(&dir) {
             let said = format!("the state directory {} lies in the mountpoint", state.display());
@@ -51,7 +51,7 @@ impl Mount {
             return daemon::start(&self, &state);
         }
         log(if self.child { "info" } else { "warn" });
-        let followed = self.spec_file(&here).map(std::path::absolute).transpose()?;
+        let followed = spec_file(self.spec.as_deref(), &here).map(std::path::absolute).transpose()?;
         let options = Options { spec, here, state, mountpoint: Some(dir.clone()), clock: Clock::real() };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let served = runtime.block_on(serve(options, &dir, &self, followed.as_deref()));
@@ -61,18 +61,8 @@ impl Mount {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The mountspec that was named, or the one that lies here; the program has one where there is none.
-    fn spec_file(&self, here: &Path) -> Option<PathBuf> {
-        let beside = || Some(here.join("mountspec/default.json")).filter(|file| file.is_file());
-        self.spec.clone().or_else(beside)
-    }
-
     fn chosen_spec(&self, here: &Path) -> Result<Spec, Failure> {
-        let mut spec = match self.spec_file(here) {
-            Some(file) => Spec::load(&file)?,
-            None => Spec::check(spec::DEFAULT)
-                .map_err(|faults| Error::internal(format!("the spec in the program has {} faults", faults.len())))?,
-        };
+        let mut spec = spec(self.spec.as_deref(), here)?;
         if let Some(word) = &self.model {
             let (kind, name) = word.split_once(':').map_or((word.as_str(), None), |(kind, name)| (kind, Some(name)));
             let known = serde_json::from_value::<ModelKind>(kind.into());
@@ -92,15 +82,30 @@ impl Mount {
         }
         Ok(spec)
     }
+}
 
-    fn state_directory(&self, spec: &Spec, here: &Path) -> Result<PathBuf> {
-        if let Some(state) = &self.state {
-            return Ok(std::path::absolute(state)?);
-        }
-        match &spec.state {
-            Some(state) => Ok(std::path::absolute(here.join(state))?),
-            None => default_state(),
-        }
+/// The mountspec that was named, or the one that lies here.
+fn spec_file(named: Option<&Path>, here: &Path) -> Option<PathBuf> {
+    let beside = || Some(here.join("mountspec/default.json")).filter(|file| file.is_file());
+    named.map(Path::to_owned).or_else(beside)
+}
+
+/// The mountspec that was named, or the one that lies here, or the one in the program.
+pub fn spec(named: Option<&Path>, here: &Path) -> Result<Spec> {
+    match spec_file(named, here) {
+        Some(file) => Spec::load(&file),
+        None => Spec::check(spec::DEFAULT)
+            .map_err(|faults| Error::internal(format!("the spec in the program has {} faults", faults.len()))),
+    }
+}
+
+/// Where state is kept: as it was said, or as the mountspec says, or where it usually is.
+pub fn state(named: Option<&Path>, spec: Option<&Spec>, here: &Path) -> Result<PathBuf> {
+    let told = spec.and_then(|spec| spec.state.as_ref());
+    match (named, told) {
+        (Some(named), _) => Ok(std::path::absolute(named)?),
+        (None, Some(told)) => Ok(std::path::absolute(here.join(told))?),
+        (None, None) => default_state(),
     }
 }
 

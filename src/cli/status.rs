@@ -1,11 +1,12 @@
 //! `acheron status`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Outcome, daemon, root};
+use super::{Outcome, daemon, pasted, root};
 use crate::fuse::ours;
 
 /// Shows what is mounted where, since when, by which process.
@@ -28,16 +29,17 @@ impl Status {
                 true => {
                     println!("{}", json!({ "mountpoint": mount.path, "answers": health.is_some(), "health": health }));
                 }
-                false => print!("{}", told(&mount.path.display().to_string(), health.as_ref())),
+                false => print!("{}", told(&mount.path, health.as_ref())),
             }
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn told(mountpoint: &str, health: Option<&Value>) -> String {
+fn told(path: &Path, health: Option<&Value>) -> String {
+    let mountpoint = path.display();
     let Some(health) = health else {
-        return format!("{mountpoint}\n  does not answer; `acheron unmount {mountpoint}` takes it away\n");
+        return format!("{mountpoint}\n  does not answer; `acheron unmount {}` takes it away\n", pasted(path));
     };
     let state = health["state"].as_str().unwrap_or("?");
     let seconds = health["uptime_ms"].as_u64().unwrap_or_default() / 1000;

@@ -99,8 +99,9 @@ impl Contract {
     pub fn control_readme(&self) -> String {
         let mut page = format!(
             "# {}: control files\n\nThese are written, not replaced; reading one that you have not written shows a \
-             template.\n\n- `invoke.json`: any operation, `{{\"op\", \"arguments\"?, \"correlation_id\"?}}`\n",
-            self.name
+             template.\n\n- `invoke.json`: any operation, such as `{}`, and, if you like, a `correlation_id`\n",
+            self.name,
+            self.envelope_template()
         );
         for operation in &self.operations {
             page.push_str(&format!("- `{}.json`: {}\n", operation.name, first_line(&operation.about)));

@@ -312,7 +312,7 @@ fn the_pages_are_made_from_the_types() {
 
         These are written, not replaced; reading one that you have not written shows a template.
 
-        - `invoke.json`: any operation, `{"op", "arguments"?, "correlation_id"?}`
+        - `invoke.json`: any operation, such as `{"op":"search","arguments":{"query":"it's"}}`, and, if you like, a `correlation_id`
         - `search.json`: Finds lines that match a pattern.
         - `put.json`: Puts something away.
         - `list.json`: Lists what is indexed.

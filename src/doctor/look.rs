@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Cgroups, Database, Device, Facts, Namespaces};
-use crate::error::Code;
+use crate::error::{Code, Result};
 use crate::place::Place;
+use crate::services::symbols::durability::{self, Kept};
+use crate::spec::{Spec, Symbols, SymbolsBackend};
 use crate::{sandbox, store};
 
 /// How long the sandbox may take to be tried.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The facts about this machine and this state directory.
-pub async fn look(state: &Path) -> Facts {
+/// The facts about this machine, this state directory and what the mountspec asks for.
+pub async fn look(state: &Path, spec: &Result<Spec>) -> Facts {
     Facts {
         device: device(Path::new("/dev/fuse")),
         fusermount: fusermount(),
@@ -33,9 +35,22 @@ pub async fn look(state: &Path) -> Facts {
         database: match store::faults(state) {
             Ok(None) => Database::None,
             Ok(Some(faults)) => Database::Looked(faults),
+            // A file that is none of SQLite's any more.
+            Err(err) if err.code == Code::Internal => Database::Looked(vec![err.message]),
             Err(err) => Database::Unreadable(err.message),
         },
+        mountspec: spec.as_ref().map(drop).map_err(|err| err.message.clone()),
+        symbols: match spec {
+            Ok(spec) => symbols(&spec.symbols).await,
+            Err(_) => None,
+        },
     }
+}
+
+async fn symbols(spec: &Symbols) -> Option<(String, Result<Kept, String>)> {
+    let url = spec.url.as_deref().filter(|_| spec.backend == SymbolsBackend::Redis)?;
+    let (at, kept) = durability::at(url).await;
+    Some((at, kept.map_err(|err| err.message)))
 }
 
 fn device(path: &Path) -> Device {

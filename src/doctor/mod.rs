@@ -8,6 +8,8 @@ mod tests;
 
 use serde::Serialize;
 
+use crate::services::symbols::durability::Kept;
+
 pub use look::look;
 
 /// What was seen of the machine.
@@ -30,6 +32,10 @@ pub struct Facts {
     pub cgroups: Cgroups,
     pub state: String,
     pub database: Database,
+    /// What is wrong with the mountspec.
+    pub mountspec: Result<(), String>,
+    /// Where symbols are if not in the database, and what that server keeps, or why it does not tell.
+    pub symbols: Option<(String, Result<Kept, String>)>,
 }
 
 /// `/dev/fuse`.
@@ -117,6 +123,8 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
         sandbox(facts),
         cgroups(facts),
         database(facts),
+        mountspec(facts),
+        symbols(facts),
     ]
 }
 
@@ -273,6 +281,37 @@ fn database(facts: &Facts) -> Finding {
             what,
             format!("{state}: {why}"),
             "see who owns the directory, or choose another with --state DIR",
+        ),
+    }
+}
+
+fn mountspec(facts: &Facts) -> Finding {
+    match &facts.mountspec {
+        Ok(()) => Finding::ok("mountspec", "sound"),
+        Err(why) => Finding::bad("mountspec", why.clone(), "acheron check FILE names every fault with its place"),
+    }
+}
+
+fn symbols(facts: &Facts) -> Finding {
+    let what = "symbols";
+    let Some((at, kept)) = &facts.symbols else { return Finding::ok(what, "are in the database") };
+    let always =
+        "redis-cli CONFIG SET appendonly yes; redis-cli CONFIG SET appendfsync always; redis-cli CONFIG REWRITE";
+    let weak = |lost: &str| Finding::weak(what, format!("are in {at}, which {lost}"), always);
+    match kept {
+        Ok(Kept::Everything) => Finding::ok(what, format!("are in {at}, which writes each change down first")),
+        Ok(Kept::Behind(fsync)) if fsync == "everysec" => {
+            weak("may lose the changes of the last second: appendfsync is everysec")
+        }
+        Ok(Kept::Behind(fsync)) => {
+            weak(&format!("may lose the changes of the last half minute or more: appendfsync is {fsync}"))
+        }
+        Ok(Kept::Snapshots) => weak("may lose all changes since its last snapshot: appendonly is no"),
+        Ok(Kept::Nothing) => weak("loses every symbol when it ends: it has neither a log nor snapshots"),
+        Err(why) => Finding::bad(
+            what,
+            format!("are in {at}: {why}"),
+            "start that server, mend symbols.url in the mountspec, or take \"backend\": \"sqlite\"",
         ),
     }
 }

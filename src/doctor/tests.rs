@@ -19,6 +19,8 @@ fn sound() -> Facts {
         },
         state: "/s".to_owned(),
         database: Database::Looked(vec![]),
+        mountspec: Ok(()),
+        symbols: None,
     }
 }
 
@@ -54,6 +56,8 @@ fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
         cgroups: Cgroups::Found { version: 2, controllers: vec!["pids".to_owned()], writable: false },
         state: "/s".to_owned(),
         database: Database::Looked(vec!["row 1 missing".to_owned()]),
+        mountspec: Err("agents: there is none".to_owned()),
+        symbols: Some(("redis at [::1]:6379".to_owned(), Err("it does not answer".to_owned()))),
     };
     expect![[r#"
         Bad /dev/fuse: has mode 0600 and cannot be opened: Permission denied
@@ -74,6 +78,10 @@ fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
           boot with cgroup_enable=memory, or enable the controllers in cgroup.subtree_control
         Bad database: /s is damaged (1): row 1 missing
           stop acheron, keep a copy of the directory, and put a backup (acheron backup FILE) in its place
+        Bad mountspec: agents: there is none
+          acheron check FILE names every fault with its place
+        Bad symbols: are in redis at [::1]:6379: it does not answer
+          start that server, mend symbols.url in the mountspec, or take "backend": "sqlite"
     "#]].assert_eq(&told(&facts));
 }
 
@@ -131,6 +139,20 @@ fn each_other_lack_has_its_own_words() {
           see who owns the directory, or choose another with --state DIR
     "#]]
     .assert_eq(&all.join("--\n"));
+}
+
+#[test]
+fn symbols_on_redis_are_as_safe_as_redis_keeps_them() {
+    let on = |kept| Facts { symbols: Some(("redis at r:1".to_owned(), Ok(kept))), ..sound() };
+    assert_eq!(told(&on(Kept::Everything)), "");
+    let lost = [Kept::Behind("everysec".to_owned()), Kept::Behind("no".to_owned()), Kept::Snapshots, Kept::Nothing];
+    let all: Vec<String> = lost.map(|kept| told(&on(kept)).lines().next().unwrap_or_default().to_owned()).to_vec();
+    expect![[r#"
+        Weak symbols: are in redis at r:1, which may lose the changes of the last second: appendfsync is everysec
+        Weak symbols: are in redis at r:1, which may lose the changes of the last half minute or more: appendfsync is no
+        Weak symbols: are in redis at r:1, which may lose all changes since its last snapshot: appendonly is no
+        Weak symbols: are in redis at r:1, which loses every symbol when it ends: it has neither a log nor snapshots"#]]
+    .assert_eq(&all.join("\n"));
 }
 
 #[test]

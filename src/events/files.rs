@@ -19,8 +19,8 @@ const README: &str = "\
 
 What happens to this agent, in order, and files that wait for it.
 
-- `control/wait.json` takes `{\"paths\": [...], \"timeout_ms\": 60000, \"since\": n}`; then `next.json` waits for the first
-  of them. Opened for reading and writing it is private: write the wait, read the events on the same handle.
+- `control/wait.json` takes `{\"paths\": [\"/agents/self/events/sources/user.json\"], \"timeout_ms\": 60000, \"since\": 0}`;
+  then `next.json` waits for the first of them. Opened for reading and writing it is private: write the wait, read the events on the same handle.
 - `control/signal.json` takes `{\"event_type\": \"user\", \"parameter\": \"go\", \"payload\": {}}`; `\"to\"` names another agent.
 - `sources/` has a file for everything that can be waited for, and reading one waits: `cat sources/time/after/1000.json`
   sleeps a second, `cat sources/user/go.json` waits for the signal `go`.
@@ -31,7 +31,7 @@ change of it or below it.
 ";
 
 const CONTROL: &str = "\
-- `wait.json`: what `next.json` waits for, `{\"paths\": [...]}`.
+- `wait.json`: what `next.json` waits for, `{\"paths\": [\"/agents/self/events/sources/user.json\"]}`.
 - `signal.json`: tells this agent, or another, something.
 ";
 

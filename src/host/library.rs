@@ -33,7 +33,7 @@ pub fn directory(house: &Arc<House>) -> Result<impl Dir + use<>> {
 struct Shelf {
     /// Every directory, by its path; the root is the empty one.
     dirs: Mutex<BTreeMap<String, Arc<Listing>>>,
-    pages: Mutex<BTreeMap<String, Arc<Page>>>,
+    pages: Mutex<BTreeMap<String, Page>>,
     /// Dropped with the shelf; its thread ends then.
     following: Mutex<Option<Following>>,
 }
@@ -74,7 +74,7 @@ impl Shelf {
                 Some(page) if page.bytes() == text.as_bytes() => (),
                 Some(page) => page.set(text, SystemTime::now()),
                 None => {
-                    let page = Arc::new(Page::new(text, SystemTime::now()));
+                    let page = Page::new(text, SystemTime::now());
                     let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
                     self.dir(dir).put(name, Node::file(page.clone()));
                     pages.insert(path, page);

@@ -79,7 +79,7 @@ pub fn bind(house: &Arc<House>, mount: &Arc<Mount>, which: impl Fn(&Bound) -> bo
             faults.push(error.message);
         }
     }
-    let watching = watch::watch(&all, &tell(house), &stale(mount));
+    let watching = watch::watch(&all, &house.state, &tell(house), &stale(mount));
     *house.projects.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(watching);
     faults
 }

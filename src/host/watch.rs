@@ -1,7 +1,7 @@
 //! Changes made to a project from outside, by an editor or by git, become events of the agents that have it.
 //!
 //! One watch a directory, never across devices: a project that contains the mountpoint must not make the host read its own
-//! mount.
+//! mount. Nor of the state: every event is written there, so that each would be the next.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -41,11 +41,11 @@ pub struct Watching {
     _watchers: Vec<Arc<std::sync::Mutex<RecommendedWatcher>>>,
 }
 
-/// Watches every place. One that cannot be watched is told of in the log.
-pub fn watch(places: &[Place], tell: &Tell, stale: &Stale) -> Watching {
+/// Watches every place but what lies in `state`. One that cannot be watched is told of in the log.
+pub fn watch(places: &[Place], state: &Path, tell: &Tell, stale: &Stale) -> Watching {
     let mut watchers = Vec::new();
     for place in places {
-        match one(place, tell.clone(), stale.clone()) {
+        match one(place, state, tell.clone(), stale.clone()) {
             Ok(watcher) => watchers.push(watcher),
             Err(error) => tracing::warn!(%error, source = %place.source.display(), "changes are not noticed"),
         }
@@ -53,16 +53,16 @@ pub fn watch(places: &[Place], tell: &Tell, stale: &Stale) -> Watching {
     Watching { _watchers: watchers }
 }
 
-fn one(place: &Place, tell: Tell, stale: Stale) -> Result<Arc<std::sync::Mutex<RecommendedWatcher>>> {
+fn one(place: &Place, state: &Path, tell: Tell, stale: Stale) -> Result<Arc<std::sync::Mutex<RecommendedWatcher>>> {
     let root = place.source.canonicalize()?;
-    let device = root.metadata()?.dev();
+    let bounds = Bounds { device: root.metadata()?.dev(), state: state.canonicalize()? };
     let (said, heard) = mpsc::channel::<Event>();
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         // Nobody listens any more: the host goes down.
         _ = event.map(|event| said.send(event));
     });
     let watcher = Arc::new(std::sync::Mutex::new(watcher.map_err(|err| Error::unavailable(err.to_string()))?));
-    let found = directories(&root, device);
+    let found = bounds.directories(&root);
     if found.len() >= MOST {
         tracing::warn!(source = %root.display(), "only changes in the first {MOST} directories are noticed");
     }
@@ -87,8 +87,8 @@ fn one(place: &Place, tell: Tell, stale: Stale) -> Result<Arc<std::sync::Mutex<R
             }
             let Some(watcher) = weak.upgrade() else { return };
             for path in changes.iter().filter(|(_, kind)| **kind == "created").map(|(path, _)| root.join(path)) {
-                if path.symlink_metadata().is_ok_and(|meta| meta.is_dir() && meta.dev() == device) {
-                    directories(&path, device).iter().for_each(|directory| _ = follow(&watcher, directory));
+                if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) && bounds.hold(&path) {
+                    bounds.directories(&path).iter().for_each(|directory| _ = follow(&watcher, directory));
                 }
             }
             drop(watcher);
@@ -106,23 +106,35 @@ fn follow(watcher: &std::sync::Mutex<RecommendedWatcher>, directory: &Path) -> b
     watcher.watch(directory, RecursiveMode::NonRecursive).is_ok()
 }
 
-/// The directory and those below it on the same device, `.git` left out: it changes with every command.
-fn directories(root: &Path, device: u64) -> Vec<PathBuf> {
-    let mut found = vec![root.to_owned()];
-    let mut next = 0;
-    while next < found.len() && found.len() < MOST {
-        let entries = std::fs::read_dir(&found[next]).into_iter().flatten().flatten();
-        next += 1;
-        for entry in
-            entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != ".git")
-        {
-            // A mountpoint has another device than the directory that it stands in; asking it nothing else is safe.
-            if found.len() < MOST && device_of(&entry.path()) == Some(device) {
-                found.push(entry.path());
+/// How far a watch goes.
+struct Bounds {
+    device: u64,
+    state: PathBuf,
+}
+
+impl Bounds {
+    fn hold(&self, path: &Path) -> bool {
+        // A mountpoint has another device than the directory that it stands in; asking it nothing else is safe.
+        !path.starts_with(&self.state) && device_of(path) == Some(self.device)
+    }
+
+    /// The directory and those below it within the bounds, `.git` left out: it changes with every command.
+    fn directories(&self, root: &Path) -> Vec<PathBuf> {
+        let mut found: Vec<PathBuf> = Some(root.to_owned()).filter(|root| self.hold(root)).into_iter().collect();
+        let mut next = 0;
+        while next < found.len() && found.len() < MOST {
+            let entries = std::fs::read_dir(&found[next]).into_iter().flatten().flatten();
+            next += 1;
+            for entry in
+                entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != ".git")
+            {
+                if found.len() < MOST && self.hold(&entry.path()) {
+                    found.push(entry.path());
+                }
             }
         }
+        found
     }
-    found
 }
 
 /// The device of a directory, without waiting for whoever serves it.
@@ -176,7 +188,9 @@ mod tests {
     #[test]
     fn changes_of_files_are_told_by_their_place_in_the_tree() {
         let source = tempfile::tempdir().unwrap();
-        std::fs::create_dir(source.path().join("old")).unwrap();
+        for name in ["old", "state"] {
+            std::fs::create_dir(source.path().join(name)).unwrap();
+        }
         let (said, heard) = mpsc::channel();
         let said = std::sync::Mutex::new(said);
         let tell: Tell = Arc::new(move |project: &str, path: &str, what| {
@@ -184,8 +198,8 @@ mod tests {
         });
         let place =
             Place { path: "projects/p/fs".into(), source: source.path().to_owned(), read_only: true, mirror: false };
-        let stale: Stale = Arc::new(|_| ());
-        let _watching = watch(&[place], &tell, &stale);
+        let (state, stale): (_, Stale) = (source.path().join("state"), Arc::new(|_| ()));
+        let _watching = watch(&[place], &state, &tell, &stale);
         let until = |wanted: &str| {
             let mut all = Vec::new();
             while !all.iter().any(|line| line == wanted) {
@@ -193,10 +207,14 @@ mod tests {
                     heard.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("no {wanted} in {all:?}")),
                 );
             }
+            all
         };
+        std::fs::write(state.join("acheron.db"), "1").unwrap();
+        std::fs::create_dir(state.join("agents")).unwrap();
         std::fs::write(source.path().join("old/a"), "1").unwrap();
-        until("p /projects/p/fs/old/a \"created\"");
+        let all = until("p /projects/p/fs/old/a \"created\"");
         std::fs::create_dir(source.path().join("new")).unwrap();
+        assert!(!all.concat().contains("state"), "the host hears itself write: {all:?}");
         until("p /projects/p/fs/new \"created\"");
         std::fs::remove_file(source.path().join("old/a")).unwrap();
         until("p /projects/p/fs/old/a \"removed\"");

@@ -8,6 +8,8 @@ mod directory;
 mod office;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub mod trial;
 
 use std::sync::Arc;
 

@@ -9,13 +9,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::trial::Anyone;
 use super::*;
 use crate::clock::Clock;
 use crate::contract::Effect;
 use crate::events::Diaries;
 use crate::jobs::{self, Book, Forgetful};
 use crate::policy::Action;
-use crate::vfs::{Caller, Gate, Listing, Node, Open, Tree};
+use crate::vfs::{Caller, Listing, Node, Open, Tree};
 
 struct Bench;
 
@@ -65,19 +66,10 @@ impl Service for Bench {
     }
 }
 
-struct All;
+/// Forbids to break.
+struct Careful;
 
-impl Gate for All {
-    fn check(&self, _caller: &Caller, _action: Action, _path: &str) -> Result<()> {
-        Ok(())
-    }
-
-    fn sees(&self, _caller: &Caller, _path: &str) -> bool {
-        true
-    }
-}
-
-impl Warden for All {
+impl Warden for Careful {
     fn check(&self, _caller: &Caller, _action: Action, path: &str) -> Result<()> {
         match path.contains("break") {
             true => Err(Error::forbidden("breaking is forbidden")),
@@ -94,11 +86,11 @@ fn tree() -> (Tree, Arc<Office>) {
     let clock = Clock::real();
     let book = Arc::new(Book::new(Arc::new(Forgetful), clock.clone()));
     let diaries = Arc::new(Diaries::new(None, clock.clone()));
-    let office = Office::new(book.clone(), diaries, clock, Arc::new(All), tokio::runtime::Handle::current());
+    let office = Office::new(book.clone(), diaries, clock, Arc::new(Careful), tokio::runtime::Handle::current());
     let desk = Desk::of(&office, "ada", typed(Bench).unwrap());
     let root =
         Listing::default().dir("bench", directory(&desk)).with("jobs", Node::dir(jobs::files::directory(&book, "ada")));
-    (Tree::new(Arc::new(root), Arc::new(All)), office)
+    (Tree::new(Arc::new(root), Arc::new(Anyone)), office)
 }
 
 async fn read(tree: &Tree, path: &str) -> String {
@@ -220,19 +212,10 @@ async fn a_cancelled_job_ends_and_its_waiters_hear_it() {
 
 #[tokio::test]
 async fn a_panic_is_a_failed_job() {
-    struct Open;
-    impl Warden for Open {
-        fn check(&self, _caller: &Caller, _action: Action, _path: &str) -> Result<()> {
-            Ok(())
-        }
-        fn permissions(&self, _caller: &Caller, _path: &str, _operations: &[(String, Effect)]) -> Value {
-            Value::Null
-        }
-    }
     let clock = Clock::real();
     let book = Arc::new(Book::new(Arc::new(Forgetful), clock.clone()));
     let diaries = Arc::new(Diaries::new(None, clock.clone()));
-    let office = Office::new(book, diaries, clock, Arc::new(Open), tokio::runtime::Handle::current());
+    let office = Office::new(book, diaries, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
     let desk = Desk::of(&office, "ada", typed(Bench).unwrap());
     office.seat("ada", &desk);
     let job = office.call(&Caller::operator(), "ada", "bench", "break", json!({})).await.unwrap();

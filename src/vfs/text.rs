@@ -1,6 +1,6 @@
 //! Files of fixed text, and of text that changes now and then.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -14,9 +14,12 @@ pub fn text(bytes: impl Into<Bytes>) -> Page {
 }
 
 /// Text that its owner may replace. The kernel keeps the bytes until the bell rings, so reading it again costs nothing;
-/// who has it open sees the new text too.
-pub struct Page {
-    now: RwLock<std::sync::Arc<Version>>,
+/// who has it open sees the new text too. A clone is the same page.
+#[derive(Clone)]
+pub struct Page(Arc<Paper>);
+
+struct Paper {
+    now: RwLock<Arc<Version>>,
     bell: Bell,
 }
 
@@ -28,44 +31,24 @@ struct Version {
 impl Page {
     pub fn new(bytes: impl Into<Bytes>, modified: SystemTime) -> Self {
         let version = Version { bytes: bytes.into(), modified };
-        Page { now: RwLock::new(std::sync::Arc::new(version)), bell: Bell::default() }
+        Page(Arc::new(Paper { now: RwLock::new(Arc::new(version)), bell: Bell::default() }))
     }
 
     pub fn set(&self, bytes: impl Into<Bytes>, modified: SystemTime) {
         let version = Version { bytes: bytes.into(), modified };
-        *self.now.write().unwrap_or_else(PoisonError::into_inner) = std::sync::Arc::new(version);
-        self.bell.bytes();
+        *self.0.now.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(version);
+        self.0.bell.bytes();
     }
 
     pub fn bytes(&self) -> Bytes {
         self.version().bytes.clone()
     }
 
-    fn version(&self) -> std::sync::Arc<Version> {
-        self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn version(&self) -> Arc<Version> {
+        self.0.now.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl File for std::sync::Arc<Page> {
-    fn kind(&self) -> Kind {
-        Kind::Text
-    }
-
-    fn stat(&self) -> Stat {
-        let version = self.version();
-        Stat { size: version.bytes.len() as u64, modified: version.modified }
-    }
-
-    fn bell(&self) -> Option<&Bell> {
-        Some(&self.bell)
-    }
-
-    fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
-        Ok(Box::new(Reader(self.clone())))
-    }
-}
-
-/// A page that nobody else holds cannot change.
 impl File for Page {
     fn kind(&self) -> Kind {
         Kind::Text
@@ -77,26 +60,18 @@ impl File for Page {
     }
 
     fn bell(&self) -> Option<&Bell> {
-        Some(&self.bell)
+        Some(&self.0.bell)
     }
 
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
-        Ok(Box::new(Fixed(self.bytes())))
+        Ok(Box::new(Reader(self.clone())))
     }
 }
 
-struct Reader(std::sync::Arc<Page>);
+struct Reader(Page);
 
 impl Handle for Reader {
     fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
         Answer::ok(slice(&self.0.bytes(), offset, size))
-    }
-}
-
-struct Fixed(Bytes);
-
-impl Handle for Fixed {
-    fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
-        Answer::ok(slice(&self.0, offset, size))
     }
 }

@@ -270,3 +270,41 @@ fn a_recorded_run_is_given_again() {
         expect![[r#""#]],
     );
 }
+
+#[test]
+fn the_doctor_ends_with_whether_it_can_work_and_has_a_fix_for_each_lack() {
+    let desk = Desk::new();
+    desk.says("acheron doctor --json > found; echo $? > code");
+    let found = std::fs::read_to_string(desk.dir.path().join("found")).unwrap();
+    let found: Vec<serde_json::Value> = found.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(found.len() >= 11, "{found:?}");
+    for finding in &found {
+        assert_eq!(finding["fix"].is_string(), finding["health"] != "ok", "{finding}");
+    }
+    let bad = found.iter().any(|finding| finding["health"] == "bad");
+    let code = std::fs::read_to_string(desk.dir.path().join("code")).unwrap();
+    assert_eq!(code.trim(), if bad { "1" } else { "0" });
+    desk.check(
+        r#"
+        mkdir broken; echo 'no database, whatever it says' > broken/acheron.db
+        echo '{"agnets":{}}' > bad.json
+        echo '{"symbols":{"backend":"redis","url":"redis://127.0.0.1:1/0"},"agents":{"a":{}}}' > far.json
+        acheron doctor --state broken | grep -A1 'BAD   database' | sed 's/ (file.*//'; echo "${PIPESTATUS[0]}"
+        acheron doctor --spec bad.json | grep -A2 'BAD   mountspec'; echo "${PIPESTATUS[0]}"
+        acheron doctor --spec far.json | grep -A1 'BAD   symbols' | sed 's/does not answer: .*/does not answer/'; echo "${PIPESTATUS[0]}"
+        "#,
+        expect![[r#"
+            BAD   database: DIR/broken is damaged (1): the database is damaged
+                  to mend: stop acheron, keep a copy of the directory, and put a backup (acheron backup FILE) in its place
+            1
+            BAD   mountspec: bad.json cannot be mounted:
+              unknown key "agnets"; did you mean agents?
+                  to mend: acheron check FILE names every fault with its place
+            1
+            BAD   symbols: are in redis at 127.0.0.1:1: redis at 127.0.0.1:1 does not answer
+                  to mend: start that server, mend symbols.url in the mountspec, or take "backend": "sqlite"
+            1
+            = 0
+        "#]],
+    );
+}

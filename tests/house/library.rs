@@ -41,13 +41,20 @@ fn every_block_of_the_readme_runs() {
     runs(&House::new(), "README.md", &std::fs::read_to_string(top().join("README.md")).unwrap());
 }
 
+/// What is typed stands after a `$`; all that comes out stands below it.
 #[test]
-fn every_mountspec_of_the_readme_is_sound() {
+fn every_session_of_the_readme_goes_as_it_says() {
+    let house = House::new();
     let text = std::fs::read_to_string(top().join("README.md")).unwrap();
-    let specs = blocks(&text, "json");
-    assert!(specs.len() >= 3);
-    for spec in specs {
-        assert!(acheron::spec::Spec::check(spec).is_ok(), "{:?}\n{spec}", acheron::spec::Spec::check(spec).err());
+    let sessions = blocks(&text, "console");
+    assert!(sessions.len() >= 4);
+    let line = regex::Regex::new(r"bash: line \d+: ").unwrap();
+    for session in sessions {
+        let (typed, told): (Vec<&str>, Vec<&str>) =
+            session.lines().filter(|line| !line.is_empty()).partition(|line| line.starts_with("$ "));
+        let script: Vec<&str> = typed.iter().map(|line| &line[2..]).collect();
+        let said = house.says(&format!("exec 2>&1\n{}\nwait", script.join("\n")));
+        assert_eq!(line.replace_all(&said, "bash: ").trim_end(), told.join("\n"), "{session}");
     }
 }
 

@@ -20,6 +20,7 @@ fn a_query_goes_through_its_phases_and_leaves_a_trace() {
         grep -c 'CURRENT_QUERY: How do we mend trust?' context.md
         cd ../..
         jq -r .role sessions/first/history.ndjson | head -n 1
+        jq -r 'select(.path | contains("/phases/")) | .payload.what' ../events/log.ndjson | sort | uniq -c
         echo '{"query":"x","session_id":"../evil"}' > control/run.json
         jq -r .error.code result.json
         "#,
@@ -41,6 +42,10 @@ fn a_query_goes_through_its_phases_and_leaves_a_trace() {
                   3 query_symbols
             1
             query
+                  5 command
+                  5 context
+                  1 end
+                  5 phase
             invalid_payload
         "#]],
     );

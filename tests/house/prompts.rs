@@ -72,6 +72,7 @@ fn a_prompt_is_filled_in_read_answered_and_understood() {
             reply
             sections
             session.json
+            status.json
             text
             tools.json
             missing parameters for section
@@ -194,4 +195,52 @@ fn memory_and_files_go_back_to_a_snapshot() {
         "#]],
     );
     assert_eq!(std::fs::read_to_string(house.here().join("notes.txt")).unwrap(), "a note\n");
+}
+
+#[test]
+fn what_is_open_keeps_its_template_over_an_edit_and_a_restart_and_says_so() {
+    let mut house = ferry();
+    house.check(
+        r#"
+        cd agents/self/prompts
+        echo '{"prompt":"ferry/crossing","id":"old","params":{"Passenger":{"name":"Dido"}}}' > control/open.json
+        jq -c .ok result.json
+        jq -c '[.prompt, .tag, .stale, .stale_because]' open/old/status.json
+        "#,
+        expect![[r#"
+            true
+            ["ferry/crossing","latest",false,null]
+        "#]],
+    );
+    std::fs::write(house.here().join("prompts/ferry/crossing/who.md"), "Carry $name.").unwrap();
+    let look = r#"
+        cd agents/self/prompts
+        echo '{}' > control/reload.json; cat result.json > /dev/null
+        sed -n 3p open/old/text
+        jq -r '.stale_because' open/old/status.json
+        echo '{}' > control/list.json; jq -c '.result | [.open, .stale]' result.json
+        "#;
+    let expected = expect![[r#"
+        Take Dido across and name the fare.
+        its template was changed after it was opened; open it again to have the new one
+        [["old"],["old"]]
+    "#]];
+    expected.assert_eq(&house.says(look));
+    house.restart();
+    expected.assert_eq(&house.says(look));
+    std::fs::remove_dir_all(house.here().join("prompts/ferry")).unwrap();
+    house.check(
+        r#"
+        cd agents/self/prompts
+        echo '{}' > control/reload.json; cat result.json > /dev/null
+        sed -n 3p open/old/text
+        jq -r '.stale_because' open/old/status.json
+        echo '{"open_id":"old"}' > control/close.json; jq -c .ok result.json
+        "#,
+        expect![[r#"
+            Take Dido across and name the fare.
+            its template is gone; it can be used until it is closed
+            true
+        "#]],
+    );
 }

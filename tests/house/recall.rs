@@ -30,7 +30,7 @@ fn a_model_walks_from_link_to_link() {
         cd conversations/fare/messages
         ls | sed 's/^[0-9]*/NS/'
         cat $(ls | tail -n +2)
-        jq -c '[.state, .messages]' ../status.json
+        jq -c '[.state, .messages, .window.context_tokens, .window.left_out]' ../status.json
         "#,
         expect![[r#"
             One small coin.
@@ -53,7 +53,7 @@ fn a_model_walks_from_link_to_link() {
 
             <cathedral>
             You have 'River.md' in front of you already. Answer with what you have.
-            </cathedral>One small coin.["idle",7]
+            </cathedral>One small coin.["idle",7,32768,0]
         "#]],
     );
 }

@@ -2,8 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use acheron::error::Code;
+use acheron::contract::Operation;
+use acheron::error::{Code, Result};
+use acheron::service::{Cx, Desk, Service, typed};
+use acheron::vfs::Caller;
+use async_trait::async_trait;
 use expect_test::expect;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::house::House;
 
@@ -15,6 +22,7 @@ const SPEC: &str = r#"{
         "mute": { "model": { "kind": "script", "name": "mute.ndjson" } }
     },
     "projects": { "here": { "binds": { "/": { "path": ".", "read_only": true } } } },
+    "recall": { "store": "tiny" },
     "services": {
         "slow": { "command": ["/bin/sleep", "600"], "about": "Sleeps.", "operations": {
             "nap": { "effect": "read", "timeout_ms": 100 }, "night": { "effect": "read", "timeout_ms": 60000 } } },
@@ -23,7 +31,7 @@ const SPEC: &str = r#"{
 }"#;
 
 /// A code, and what provokes it. `told FILE` shows the error that stands in a file.
-const PROVOKED: [(Code, &str); 16] = [
+const PROVOKED: [(Code, &str); 18] = [
     (Code::InvalidPayload, r#"echo '{"qury":"x"}' > search_code/control/search.json; told search_code/status.json"#),
     (Code::UnknownOperation, r#"echo '{"op":"fly"}' > search_code/control/invoke.json; told search_code/status.json"#),
     (
@@ -84,31 +92,94 @@ if libc.read(file, ctypes.create_string_buffer(1), 1) < 0: print("read:", os.str
     ),
     (Code::ReadOnly, "echo x > ../../projects/here/fs/notes.txt"),
     (
+        // The wiki lies on a disk of 64 KB.
+        Code::NoSpace,
+        r#"head -c 200000 /dev/zero | tr '\0' x | dd bs=1M iflag=fullblock status=none of=recall/nodes/semantic/Big.md conv=fsync
+        printf '{"path":"semantic/Big.md","text":"%s"}' "$(head -c 200000 /dev/zero | tr '\0' x)" > recall/control/write.json
+        told recall/result.json"#,
+    ),
+    (
         Code::BudgetExceeded,
         r#"echo 'what services are there?' > ../poor/chat/control/input; told ../poor/jobs/last/result.json"#,
     ),
     (Code::ProviderError, r#"echo hi > ../mute/chat/control/input; told ../mute/jobs/last/result.json"#),
     (Code::ExecutionFailed, r#"echo '{}' > broken/control/try.json; told broken/result.json"#),
+    // Nobody can bring this about from outside: it takes a service with a bug.
+    (Code::Internal, "told jobs/$FRAGILE/result.json"),
 ];
 
-/// What no person can bring about from inside: a full disk is provoked in `store`, and nothing should be `internal`.
-const OUT_OF_REACH: [Code; 2] = [Code::NoSpace, Code::Internal];
+struct Fragile;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
+enum Command {
+    /// Breaks down.
+    Break {},
+}
+
+#[async_trait]
+impl Service for Fragile {
+    const NAME: &'static str = "fragile";
+    const ABOUT: &'static str = "Has a bug.";
+    type Command = Command;
+    type Output = Value;
+
+    fn operations() -> Vec<Operation> {
+        vec![Operation::execute("break").example(json!({}))]
+    }
+
+    async fn invoke(&self, _cx: &Cx, command: Command) -> Result<Value> {
+        match command {
+            Command::Break {} => panic!("on purpose"),
+        }
+    }
+}
+
+/// Calls a service with a bug; gives the job.
+fn broken_down(house: &House) -> String {
+    house.inside(async |host| {
+        let office = &host.house.office;
+        office.seat("charon", &Desk::of(office, "charon", typed(Fragile).unwrap()));
+        let job = office.call(&Caller::operator(), "charon", "fragile", "break", json!({})).await.unwrap();
+        job.end().await;
+        job.id.clone()
+    })
+}
+
+/// A disk that is soon full, taken away at the end.
+struct Tiny(std::path::PathBuf);
+
+impl Tiny {
+    fn mount(at: &std::path::Path) {
+        std::fs::create_dir(at).unwrap();
+        nix::mount::mount(Some("none"), at, Some("tmpfs"), nix::mount::MsFlags::empty(), Some("size=64k")).unwrap();
+    }
+}
+
+impl Drop for Tiny {
+    fn drop(&mut self) {
+        nix::mount::umount2(&self.0, nix::mount::MntFlags::MNT_DETACH).unwrap();
+    }
+}
 
 #[test]
 fn every_refusal_says_what_and_why() {
     let known: BTreeSet<&str> = Code::ALL.iter().map(|code| code.name()).collect();
-    let provoked = PROVOKED.iter().map(|(code, _)| *code).chain(OUT_OF_REACH).map(Code::name);
+    let provoked = PROVOKED.iter().map(|(code, _)| code.name());
     assert_eq!(provoked.collect::<BTreeSet<_>>(), known, "a code is not provoked");
 
     let house = House::prepared(SPEC, |here| {
         std::fs::write(here.join("mute.ndjson"), "{\"when\":\"never\",\"answer\":{\"text\":\"no\"}}\n").unwrap();
+        Tiny::mount(&here.join("tiny"));
     });
+    let _tiny = Tiny(house.here().join("tiny"));
+    let fragile = broken_down(&house);
     // Which line of which shell is nobody's concern.
     let shell = regex::Regex::new(r"(?m)^! (bash: line \d+|dd|cat): ").unwrap();
     let mut seen = String::new();
     for (code, script) in PROVOKED {
         let told = r#"told() { jq -r '.error | "\(.code): \(.message)"' "$1"; }; cd agents/self/"#;
-        let said = house.says(&format!("{told}\n{script}"));
+        let said = house.says(&format!("FRAGILE={fragile}; {told}\n{script}"));
         let errno = std::io::Error::from_raw_os_error(code.errno()).to_string();
         let errno = errno.split(" (os error").next().unwrap();
         assert!(said.contains(&format!("{}: ", code.name())) || said.contains(errno), "{}: {said}", code.name());
@@ -149,12 +220,17 @@ fn every_refusal_says_what_and_why() {
           ! terminal/sessions/s/input: No such device or address
         # read_only
           ! ../../projects/here/fs/notes.txt: Read-only file system
+        # no_space
+        no_space: semantic/Big.md: No space left on device (os error 28)
+          ! fsync failed for 'recall/nodes/semantic/Big.md': No space left on device
         # budget_exceeded
         budget_exceeded: the turn has used up its rounds
         # provider_error
         provider_error: the script mute.ndjson has no answer left for this message
         # execution_failed
         execution_failed: broken ended with exit code 1
+        # internal
+        internal: the service broke down: on purpose
     "#]]
     .assert_eq(&seen);
 }

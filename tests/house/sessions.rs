@@ -111,7 +111,7 @@ fn what_the_tree_does_not_allow_is_not_permitted() {
     );
 }
 
-/// The session at the top of the README, and its kin in the issue.
+/// The session of the issue.
 #[test]
 fn a_search_a_refusal_and_a_job_of_ones_own() {
     House::new().check(

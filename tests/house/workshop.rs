@@ -29,7 +29,7 @@ pub struct Workshop {
 
 /// What the test turns.
 pub struct Knobs {
-    pub page: Arc<Page>,
+    pub page: Page,
     pub log: Log,
     pub root: Arc<Listing>,
     /// What `waiting.json` says, once it says something.
@@ -95,7 +95,7 @@ impl Gate for Open_ {
 fn tree() -> (Tree, Arc<Knobs>) {
     let root = Arc::new(Listing::default());
     let knobs = Arc::new(Knobs {
-        page: Arc::new(Page::new("first\n", SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000))),
+        page: Page::new("first\n", SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000)),
         log: Log::new(1 << 20),
         root: root.clone(),
         settled: watch::Sender::new(None),

@@ -14,15 +14,15 @@ use crate::agent::budget::Limits;
 use crate::agent::mind::Settings;
 use crate::agent::wake::{self, Wake};
 use crate::clock::Clock;
-use crate::contract::{Effect, Operation};
+use crate::contract::Operation;
 use crate::events::{self, Diaries};
 use crate::jobs::{Book, Forgetful};
 use crate::model::script::Script;
 use crate::model::{Model, Prices};
 use crate::place::Place;
-use crate::policy::Action;
-use crate::service::{Cx, Desk, Office, Service, Warden, directory, typed};
-use crate::vfs::{Caller, Gate, Listing, Node, Open, Tree};
+use crate::service::trial::Anyone;
+use crate::service::{Cx, Desk, Office, Service, directory, typed};
+use crate::vfs::{Caller, Listing, Node, Open, Tree};
 
 /// A service with an effect that can be counted.
 #[derive(Clone, Default)]
@@ -66,28 +66,6 @@ impl Service for Counter {
     }
 }
 
-struct All;
-
-impl Gate for All {
-    fn check(&self, _: &Caller, _: Action, _: &str) -> Result<()> {
-        Ok(())
-    }
-
-    fn sees(&self, _: &Caller, _: &str) -> bool {
-        true
-    }
-}
-
-impl Warden for All {
-    fn check(&self, _: &Caller, _: Action, _: &str) -> Result<()> {
-        Ok(())
-    }
-
-    fn permissions(&self, _: &Caller, _: &str, _: &[(String, Effect)]) -> Value {
-        Value::Null
-    }
-}
-
 /// A host with one agent, `ada`, whose state is in a directory.
 pub(super) struct World {
     tree: Tree,
@@ -105,7 +83,7 @@ impl World {
         let book = Arc::new(Book::new(Arc::new(Forgetful), clock.clone()));
         let diaries = Arc::new(Diaries::new(None, clock.clone()));
         let runtime = tokio::runtime::Handle::current();
-        let office = Office::new(book.clone(), diaries.clone(), clock, Arc::new(All), runtime);
+        let office = Office::new(book.clone(), diaries.clone(), clock, Arc::new(Anyone), runtime);
         let place = Arc::new(Place::open(dir).unwrap());
         let (core, remember) = (
             Arc::new(|id: &str| format!("You are {id}.")),
@@ -130,7 +108,7 @@ impl World {
             }
         }
         let agents = Listing::default().dir("ada", ada).link("self", This);
-        let tree = Tree::new(Arc::new(Listing::default().dir("agents", agents)), Arc::new(All));
+        let tree = Tree::new(Arc::new(Listing::default().dir("agents", agents)), Arc::new(Anyone));
         office.set_tree(tree.clone());
         World { tree, chat, office, counter }
     }

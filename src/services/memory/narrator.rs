@@ -59,15 +59,15 @@ fn told(memories: &[(String, String)], room: u64) -> String {
     out
 }
 
-/// As much of a text as costs no more than `room`, found by halving.
+/// As much of a text as costs no more than `room`.
 fn cut(text: &str, room: u64) -> String {
-    if tokens::count(text) <= room {
-        return text.trim_end().to_owned();
+    match tokens::head(text, room) {
+        whole if whole.len() == text.len() => whole.trim_end().to_owned(),
+        part => format!(
+            "{part}
+[cut]"
+        ),
     }
-    let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-    let fits = ends.partition_point(|end| tokens::count(&text[..*end]) <= room);
-    let end = ends.get(fits.saturating_sub(1)).copied().unwrap_or(0);
-    format!("{}\n[cut]", &text[..end])
 }
 
 #[cfg(test)]

@@ -8,36 +8,13 @@ use serde_json::{Value, json};
 
 use super::{Desk, Memory, Summarize};
 use crate::clock::Clock;
-use crate::contract::Effect;
 use crate::error::Result;
 use crate::events::Diaries;
 use crate::jobs::Book;
-use crate::policy::Action;
-use crate::service::{self, Office, Warden, directory, typed};
+use crate::service::trial::Anyone;
+use crate::service::{self, Office, directory, typed};
 use crate::store::tests::Trial;
-use crate::vfs::{Caller, Gate, Listing, Node, Open, Tree};
-
-struct Anyone;
-
-impl Gate for Anyone {
-    fn check(&self, _caller: &Caller, _action: Action, _path: &str) -> Result<()> {
-        Ok(())
-    }
-
-    fn sees(&self, _caller: &Caller, _path: &str) -> bool {
-        true
-    }
-}
-
-impl Warden for Anyone {
-    fn check(&self, _caller: &Caller, _action: Action, _path: &str) -> Result<()> {
-        Ok(())
-    }
-
-    fn permissions(&self, _caller: &Caller, _path: &str, _operations: &[(String, Effect)]) -> Value {
-        json!({})
-    }
-}
+use crate::vfs::{Caller, Listing, Node, Open, Tree};
 
 struct Echo;
 

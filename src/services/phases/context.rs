@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::budget::shares;
-use super::tokens::{head, tokens};
 use crate::error::{Error, Result};
+use crate::tokens::{count, head};
 
 /// Room that is kept for the system block, even if that is shorter.
 pub const SYSTEM_RESERVED: usize = 1000;
@@ -193,7 +193,7 @@ fn pack_history(history: &[Turn], room: usize) -> Pack {
         let most = (room / 2).max(8);
         let mut partly = false;
         if tokens(&line) + 1 > most && pack.cost + tokens(&line) + 1 > room {
-            let kept = head(&line, most.saturating_sub(tokens(CUT) + 1)).to_owned();
+            let kept = head(&line, most.saturating_sub(tokens(CUT) + 1) as u64).to_owned();
             line = kept + CUT;
             partly = true;
         }
@@ -218,7 +218,12 @@ fn fitted(text: &str, room: usize, cut: impl FnOnce() -> Cut, cuts: &mut Vec<Cut
         return text.to_owned();
     }
     cuts.push(cut());
-    head(text, room.saturating_sub(tokens(CUT))).to_owned() + CUT
+    head(text, room.saturating_sub(tokens(CUT)) as u64).to_owned() + CUT
+}
+
+/// What a text costs, counted as rooms are.
+pub fn tokens(text: &str) -> usize {
+    count(text) as usize
 }
 
 fn cost(lines: &[String]) -> usize {

@@ -1,7 +1,6 @@
 //! Contexts as data: what goes in, what the model is shown, what was left out.
 
-use super::context::{Context, Line, Material, Turn, assemble};
-use super::tokens::tokens;
+use super::context::{Context, Line, Material, Turn, assemble, tokens};
 use expect_test::expect;
 use proptest::prelude::*;
 

@@ -36,4 +36,3 @@ pub mod speaker;
 pub mod step;
 #[cfg(test)]
 mod step_tests;
-pub mod tokens;

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::context::{Material, Turn, assemble};
+use super::context::{Material, Turn, assemble, tokens};
 use super::history::{Histories, Record, check_session};
 use super::library;
 use super::perform::{Dispatch, Hands, Outcome, perform, refused};
@@ -17,7 +17,6 @@ use super::record::Run;
 use super::scene::{Scene, Why};
 use super::speaker::{Question, Speaker};
 use super::step::{Entry, Loop, Stop};
-use super::tokens::tokens;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::services::prompts::Library;

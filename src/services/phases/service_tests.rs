@@ -8,40 +8,17 @@ use tempfile::TempDir;
 use super::open::{Parts, open};
 use super::speaker::{Guide, Question, Speaker};
 use crate::clock::Clock;
-use crate::contract::Effect;
 use crate::error::Result;
 use crate::events::Diaries;
 use crate::jobs::{self, Book, Forgetful};
-use crate::policy::Action;
-use crate::service::{Desk, Office, Warden, directory, typed};
+use crate::service::trial::Anyone;
+use crate::service::{Desk, Office, directory, typed};
 use crate::services::prompts::Library;
 use crate::services::symbols::open::open as open_symbols;
 use crate::services::symbols::service::Symbols;
 use crate::spec;
 use crate::store::Store;
-use crate::vfs::{Caller, Gate, Listing, Node, Tree};
-
-struct All;
-
-impl Gate for All {
-    fn check(&self, _caller: &Caller, _action: Action, _path: &str) -> Result<()> {
-        Ok(())
-    }
-
-    fn sees(&self, _caller: &Caller, _path: &str) -> bool {
-        true
-    }
-}
-
-impl Warden for All {
-    fn check(&self, _caller: &Caller, _action: Action, _path: &str) -> Result<()> {
-        Ok(())
-    }
-
-    fn permissions(&self, _caller: &Caller, _path: &str, operations: &[(String, Effect)]) -> Value {
-        json!(operations.len())
-    }
-}
+use crate::vfs::{Caller, Listing, Node, Tree};
 
 /// Never answers.
 struct Silent;
@@ -73,7 +50,7 @@ impl House {
         let book = Arc::new(Book::new(Arc::new(Forgetful), clock.clone()));
         let diaries = Arc::new(Diaries::new(None, clock.clone()));
         let runtime = tokio::runtime::Handle::current();
-        let office = Office::new(book.clone(), diaries, clock.clone(), Arc::new(All), runtime);
+        let office = Office::new(book.clone(), diaries, clock.clone(), Arc::new(Anyone), runtime);
         let store = Store::open(&dir.path().join("state")).unwrap();
         let shelf = open_symbols(&spec::Symbols::default(), &store).unwrap();
         let library = Arc::new(Library::built_in());
@@ -85,7 +62,7 @@ impl House {
             office.seat("ada", &desk);
             root = root.dir(desk.name(), directory(&desk));
         }
-        House { tree: Tree::new(Arc::new(root), Arc::new(All)), dir, _office: office }
+        House { tree: Tree::new(Arc::new(root), Arc::new(Anyone)), dir, _office: office }
     }
 
     async fn read(&self, path: &str) -> String {

@@ -65,6 +65,7 @@ pub fn build(manifest: &Manifest, source: &Source<'_>) -> Result<PromptTemplate,
         resources: manifest.resources.clone(),
         front: Front::default(),
         single: false,
+        sources: BTreeMap::new(),
         descriptor: OnceLock::new(),
     })
 }
@@ -113,6 +114,7 @@ pub fn single(
         resources: BTreeMap::new(),
         front,
         single: true,
+        sources: BTreeMap::new(),
         descriptor: OnceLock::new(),
     })
 }

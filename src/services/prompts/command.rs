@@ -139,6 +139,8 @@ pub enum Command {
 pub struct Listed {
     pub prompts: Vec<Shown>,
     pub open: Vec<String>,
+    /// Those of them whose template was edited since: each keeps what it was opened with until it is closed.
+    pub stale: Vec<String>,
     /// Each with file, line and column.
     pub faults: Vec<String>,
 }

@@ -112,6 +112,8 @@ fn opened_files(openings: &Arc<Openings>, opened: &Arc<Opened>) -> Listing {
         let opened = opened.clone();
         live(move |_: &Caller| show(&opened))
     };
+    let (keeper, of) = (openings.clone(), opened.clone());
+    let status = live(move |_: &Caller| Ok(pretty(&status(&keeper, &of))));
     let template = opened.prompt().template;
     let mut params = Listing::default();
     for name in template.records.keys() {
@@ -125,8 +127,15 @@ fn opened_files(openings: &Arc<Openings>, opened: &Arc<Opened>) -> Listing {
         .file("tools.json", shown(|opened| Ok(pretty(&opened.render()?.tools))))
         .file("output.json", shown(|opened| Ok(pretty(&opened.output()?))))
         .file("error.json", shown(|opened| Ok(pretty(&opened.error()))))
+        .file("status.json", status)
         .file("session.json", item(openings, opened, Written::Session))
         .file("reply", item(openings, opened, Written::Reply))
+}
+
+fn status(openings: &Openings, opened: &Opened) -> Value {
+    let (prompt, stale) = (opened.prompt(), openings.stale(opened));
+    json!({"prompt": prompt.template.id(), "tag": opened.tag, "opened_at_ms": opened.opened_at_ms,
+        "deadline_ms": prompt.deadline_ms, "stale": stale.is_some(), "stale_because": stale})
 }
 
 /// The sections below one, or at the root. Worked out name by name: a prompt may have many.

@@ -35,7 +35,9 @@ pub fn load(files: &Files, root: &str) -> Loaded {
             [ns, file] => {
                 // Other files beside prompts are somebody else's: scripts, tables.
                 if let Some((key, "md" | "txt")) = file.rsplit_once('.') {
-                    loaded.add(format!("{ns}/{key}"), &shown, one_file(ns, key, &shown, bytes));
+                    let read = one_file(ns, key, &shown, bytes);
+                    let read = read.map(|prompt| prompt.read_from([(path.clone(), bytes.as_slice())]));
+                    loaded.add(format!("{ns}/{key}"), &shown, read);
                 }
             }
             [ns, key, file] => {
@@ -46,9 +48,18 @@ pub fn load(files: &Files, root: &str) -> Loaded {
     }
     for (id, folder) in folders {
         let shown = format!("{root}/{id}");
-        loaded.add(id.clone(), &format!("{shown}/prompt.json"), one_folder(&id, &shown, &folder));
+        let files = folder.iter().map(|(name, bytes)| (format!("{id}/{name}"), *bytes));
+        let read = one_folder(&id, &shown, &folder).map(|prompt| prompt.read_from(files));
+        loaded.add(id.clone(), &format!("{shown}/prompt.json"), read);
     }
     loaded
+}
+
+/// One prompt from the files that it was once read from.
+pub fn again(id: &str, sources: &BTreeMap<String, String>) -> Result<PromptTemplate, Vec<Fault>> {
+    let files = sources.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes())).collect();
+    let missing = || Err(vec![Fault::validation(format!("prompt '{id}' was not kept whole"))]);
+    load(&files, "kept").prompts.remove(id).unwrap_or_else(missing)
 }
 
 /// `README.md` and its like: a stem in capitals is no key.

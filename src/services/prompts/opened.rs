@@ -56,6 +56,9 @@ pub struct Saved {
     pub reply: Option<String>,
     #[serde(default)]
     pub snapshots: Vec<Snapshot>,
+    /// The template itself: a prompt that is open stays what it was, whatever is edited meanwhile.
+    #[serde(default)]
+    pub sources: BTreeMap<String, String>,
 }
 
 fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -106,6 +109,7 @@ impl Opened {
             needs: self.needs.clone(),
             reply: said.reply.clone(),
             snapshots: said.snapshots.clone(),
+            sources: prompt.template.sources.clone(),
         }
     }
 

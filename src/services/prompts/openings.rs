@@ -11,7 +11,7 @@ use super::overrides::{self, Store};
 use super::prompt::{Prompt, Session};
 use super::resources::Resources;
 use super::resources::kinds::{self, Kinds, SESSION, SessionState};
-use super::{Library, PromptTemplate, names};
+use super::{Library, PromptTemplate, load, names};
 use crate::error::{Error, Result};
 use crate::place::Place;
 
@@ -48,14 +48,18 @@ pub struct Asked {
 }
 
 impl Openings {
-    /// Opens again what was open when the host went down. What no longer fits its prompt is left on disk.
+    /// Opens again what was open when the host went down, from the template that it was opened with. What this program
+    /// cannot read any more is left on disk.
     pub fn new(library: Arc<Library>, overrides: Arc<Store>, place: Place, kinds: Kinds) -> Result<Openings> {
         let openings = Openings { library, overrides, place, kinds, table: Mutex::default() };
         for entry in openings.place.list("")? {
             let Some(id) = entry.name.strip_suffix(".json") else { continue };
             let again = openings.place.read(&entry.name).and_then(|bytes| {
                 let saved: Saved = serde_json::from_slice(&bytes).map_err(|error| Error::invalid(error.to_string()))?;
-                openings.build(saved)
+                let template = load::again(&saved.prompt, &saved.sources).map_err(|faults| {
+                    Error::invalid(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+                })?;
+                openings.build(saved, Arc::new(template))
             });
             match again {
                 Ok(opened) => openings.add(Arc::new(opened)),
@@ -74,7 +78,10 @@ impl Openings {
 
     /// The template, with the overrides of a tag.
     pub fn prompt(&self, name: &str, tag: &str) -> Result<Prompt> {
-        let template = self.template(name)?;
+        self.overridden(self.template(name)?, tag)
+    }
+
+    fn overridden(&self, template: Arc<PromptTemplate>, tag: &str) -> Result<Prompt> {
         let mut prompt = Prompt::new(template.clone());
         prompt.overrides = Arc::new(self.overrides.resolve(&template, tag)?.overrides);
         Ok(prompt)
@@ -87,8 +94,8 @@ impl Openings {
         self.library.get(ns, key)
     }
 
-    fn build(&self, saved: Saved) -> Result<Opened> {
-        let prompt = self.prompt(&saved.prompt, &saved.tag)?;
+    fn build(&self, saved: Saved, template: Arc<PromptTemplate>) -> Result<Opened> {
+        let prompt = self.overridden(template, &saved.tag)?;
         let session = Arc::new(Mutex::new(Session::default()));
         let needs = kinds::needs(&prompt.template, &saved.needs);
         let mut kinds = self.kinds.clone();
@@ -112,7 +119,7 @@ impl Openings {
         let records = fresh.template.records.keys();
         let params = records.filter_map(|name| Some((name.clone(), fresh.bound(name)?.clone()))).collect();
         let id = self.id(asked.id.as_deref())?;
-        let opened = Arc::new(self.build(Saved {
+        let saved = Saved {
             id: id.clone(),
             prompt: asked.prompt,
             tag: asked.tag.filter(|tag| !tag.is_empty()).unwrap_or_else(|| overrides::store::LATEST.to_owned()),
@@ -123,7 +130,8 @@ impl Openings {
             session: Session { values: asked.session, ..Session::default() },
             needs: asked.needs,
             ..Saved::default()
-        })?);
+        };
+        let opened = Arc::new(self.build(saved, fresh.template.clone())?);
         self.save(&opened)?;
         self.add(opened.clone());
         Ok(opened)
@@ -161,6 +169,22 @@ impl Openings {
 
     pub fn ids(&self) -> Vec<String> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner).open.keys().cloned().collect()
+    }
+
+    /// Why an open prompt is not what one opened now would be.
+    pub fn stale(&self, opened: &Opened) -> Option<&'static str> {
+        let own = opened.prompt().template;
+        match self.library.get(&own.ns, &own.key) {
+            Ok(now) if now.sources == own.sources => None,
+            Ok(_) => Some("its template was changed after it was opened; open it again to have the new one"),
+            Err(_) => Some("its template is gone; it can be used until it is closed"),
+        }
+    }
+
+    pub fn stale_ids(&self) -> Vec<String> {
+        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let stale = table.open.iter().filter(|(_, opened)| self.stale(opened).is_some());
+        stale.map(|(id, _)| id.clone()).collect()
     }
 
     /// What is acknowledged is on disk.

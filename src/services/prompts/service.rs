@@ -88,7 +88,8 @@ impl Service for Prompts {
     const NAME: &'static str = "prompts";
     const ABOUT: &'static str = "Prompts: typed, composed of sections, overridable without a change of their files. \
         `templates/` shows what there is. `control/open.json` opens one: write its params, `cat text`, write the \
-        model's answer to `reply`, read `output.json`.";
+        model's answer to `reply`, read `output.json`. What is open keeps the template it was opened with, over a \
+        restart too; its `status.json` says when that has been edited since.";
     type Command = Command;
     type Output = Value;
 
@@ -311,6 +312,7 @@ fn listed(openings: &Openings) -> Listed {
     Listed {
         prompts: shown.collect(),
         open: openings.ids(),
+        stale: openings.stale_ids(),
         faults: openings.library.faults().iter().map(ToString::to_string).collect(),
     }
 }

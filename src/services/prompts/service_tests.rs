@@ -13,16 +13,16 @@ use super::overrides::Store;
 use super::service::{Prompts, Setting};
 use super::{Library, files};
 use crate::clock::Clock;
-use crate::contract::{Effect, Operation};
+use crate::contract::Operation;
 use crate::error::{Error, Result};
 use crate::events::Diaries;
 use crate::jobs::{Book, Forgetful};
 use crate::model::Model;
 use crate::model::script::Script;
 use crate::place::Place;
-use crate::policy::Action;
-use crate::service::{Cx, Desk, Office, Service, Warden, directory, typed};
-use crate::vfs::{Caller, Gate, Listing, Node, Tree};
+use crate::service::trial::Anyone;
+use crate::service::{Cx, Desk, Office, Service, directory, typed};
+use crate::vfs::{Caller, Listing, Node, Tree};
 
 /// A service that writes into the project and then does as it is told.
 struct Pen(std::path::PathBuf);
@@ -59,26 +59,6 @@ impl Service for Pen {
             "not at all" => std::future::pending().await,
             _ => Err(Error::failed("the pen broke")),
         }
-    }
-}
-
-struct All;
-
-impl Gate for All {
-    fn check(&self, _caller: &Caller, _action: Action, _path: &str) -> Result<()> {
-        Ok(())
-    }
-    fn sees(&self, _caller: &Caller, _path: &str) -> bool {
-        true
-    }
-}
-
-impl Warden for All {
-    fn check(&self, _caller: &Caller, _action: Action, _path: &str) -> Result<()> {
-        Ok(())
-    }
-    fn permissions(&self, _caller: &Caller, _path: &str, _operations: &[(String, Effect)]) -> Value {
-        Value::Null
     }
 }
 
@@ -124,7 +104,7 @@ impl House {
         let clock = Clock::real();
         let book = Arc::new(Book::new(Arc::new(Forgetful), clock.clone()));
         let diaries = Arc::new(Diaries::new(None, clock.clone()));
-        let office = Office::new(book, diaries, clock, Arc::new(All), tokio::runtime::Handle::current());
+        let office = Office::new(book, diaries, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
         let model: Arc<dyn Model> = Arc::new(Script::read("s", script).unwrap());
         let here = folder.path().join("here");
         let project = here.clone();
@@ -147,7 +127,7 @@ impl House {
             office.seat("ada", &desk);
             home = home.with(desk.name(), Node::dir(directory(&desk)));
         }
-        let tree = Tree::new(Arc::new(home), Arc::new(All));
+        let tree = Tree::new(Arc::new(home), Arc::new(Anyone));
         office.set_tree(tree.clone());
         House { tree, office, folder }
     }

@@ -33,6 +33,8 @@ pub struct PromptTemplate {
     pub front: Front,
     /// The prompt is one file, so that its params are those of that file.
     pub single: bool,
+    /// The files that it was read from, by their path below the folder of prompts.
+    pub sources: BTreeMap<String, String>,
     pub(super) descriptor: OnceLock<Arc<Descriptor>>,
 }
 
@@ -67,6 +69,13 @@ pub struct Section {
 }
 
 impl PromptTemplate {
+    /// The same, knowing what it was read from; what is no text was refused before.
+    pub(super) fn read_from<'a>(mut self, files: impl IntoIterator<Item = (String, &'a [u8])>) -> PromptTemplate {
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        self.sources = files.into_iter().map(|(path, bytes)| (path, text(bytes))).collect();
+        self
+    }
+
     pub fn id(&self) -> String {
         format!("{}/{}", self.ns, self.key)
     }

@@ -96,6 +96,11 @@ pub fn harmless(text: &str) -> String {
     out + rest
 }
 
+/// Whether a message was put there by the loop.
+pub fn injected(text: &str) -> bool {
+    text.starts_with("<memory ") || text.starts_with("<cathedral>")
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::expect;

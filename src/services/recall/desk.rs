@@ -17,6 +17,7 @@ use super::talks::{Held, Talks};
 use super::turn::{Action, Limits, Outcome, Turn};
 use super::watch::Wikis;
 use super::wiki::Wiki;
+use super::window::{answer, fitted};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::jobs::Job;
@@ -27,6 +28,8 @@ use crate::services::{OwnModel, World};
 
 /// How much of the entry page is put into the prompt.
 const ROOT_BYTES: usize = 32 << 10;
+/// The window of a model of which nothing is known.
+const WINDOW: u32 = 32_768;
 
 pub struct Desk {
     pub agent: String,
@@ -39,6 +42,8 @@ pub struct Desk {
     talks: OnceLock<Arc<Talks>>,
     prompts: Arc<Library>,
     speak: Arc<dyn Speak>,
+    /// How many tokens the model takes, its answer among them.
+    pub window: u32,
     limits: Limits,
     /// Conversations with a turn under way; the sender goes when the turn ends.
     running: DashMap<String, watch::Receiver<()>>,
@@ -58,8 +63,8 @@ pub struct Turned {
 impl Desk {
     pub fn of(world: &World) -> Desk {
         let house = &world.house;
-        let own = OwnModel::of(world);
-        let speak: Arc<dyn Speak> = Arc::new(ByModel::new(move || match own.is_guide()? {
+        let (own, window) = (OwnModel::of(world), house.spec.model_of(&world.spec).context_tokens);
+        let speak: Arc<dyn Speak> = Arc::new(ByModel::new(answer(window), move || match own.is_guide()? {
             true => Ok(None),
             false => match own.open()? {
                 Some(model) => Ok(Some(model)),
@@ -81,6 +86,7 @@ impl Desk {
             house.clock.clone(),
         );
         desk.office = office;
+        desk.window = window;
         desk
     }
 
@@ -104,6 +110,7 @@ impl Desk {
             talks: OnceLock::new(),
             prompts,
             speak,
+            window: WINDOW,
             limits: Limits::default(),
             running: DashMap::new(),
             asked: DashMap::new(),
@@ -158,7 +165,7 @@ impl Desk {
     pub async fn generate(self: &Arc<Self>, id: &str) -> Result<String> {
         let (desk, id) = (self.clone(), id.to_owned());
         let said = off(move || desk.talks()?.said(&id)).await?;
-        self.speak.speak(&said).await
+        self.speak.speak(&fitted(said, self.window)?.said).await
     }
 
     /// A message and all that follows from it. `tell` hears what is recalled.

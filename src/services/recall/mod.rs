@@ -1,10 +1,11 @@
 //! Recall: a wiki of Markdown that an agent walks, page by page.
 //!
 //! `code`, `tag`, `page`, `links`, `words` read texts; `index`, `resolve`, `graph`, `search` know a wiki without a disk;
-//! `block` and `turn` are the loop, `message` the names of a conversation. All that is pure. `wiki` is the folder,
-//! `watch` keeps it current, `talks` are the conversations, `speak` the model, `desk` brings them together, and `service`
-//! and `files` show it.
+//! `block` and `turn` are the loop, `message` the names of a conversation, `window` what of it a model is told. All that
+//! is pure. `wiki` is the folder, `watch` keeps it current, `talks` are the conversations, `archive` puts them away,
+//! `speak` is the model, `desk` brings them together, and `service` and `files` show it.
 
+mod archive;
 pub mod block;
 pub mod code;
 mod desk;
@@ -15,6 +16,8 @@ pub mod links;
 mod message;
 pub mod page;
 mod resolve;
+#[cfg(test)]
+mod rows;
 mod search;
 mod service;
 #[cfg(test)]
@@ -26,6 +29,7 @@ mod talks;
 mod turn;
 mod watch;
 mod wiki;
+mod window;
 mod words;
 
 use std::sync::Arc;

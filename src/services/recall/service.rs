@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::archive::{Archived, archive};
 use super::desk::{Desk, Turned, off};
 use super::files::files;
 use super::graph::{Broken, Finding, Linked};
@@ -58,6 +59,9 @@ pub enum Command {
         conversation: Option<String>,
         message: String,
     },
+    /// Copies a conversation to `episodic-raw/<date>/<conversation>/` of the wiki, byte for byte. It can be gone on
+    /// with; archiving it again adds what was said since.
+    Archive { conversation: String },
     /// Reads a page by title, path, `[[Title|alias]]` or `Title#heading`.
     Read {
         name: String,
@@ -181,6 +185,7 @@ pub enum Output {
     Turned(Box<Turned>),
     Begun(Begun),
     Said(Said),
+    Archived(Archived),
     Shown(Shown),
     Written(Written),
     Pages(Pages),
@@ -213,6 +218,7 @@ impl Service for Recall {
                 .gives::<Turned>()
                 .deadline(TURN)
                 .example(json!({"message": "How wide is the river?"})),
+            Operation::write("archive").gives::<Archived>().idempotent().example(json!({"conversation": "crossing"})),
             Operation::write("write").gives::<Written>().idempotent().example(
                 json!({"path": "semantic/River.md", "text": "# River\n\nWide, and dark. The fare is an [[Obol]].\n"}),
             ),
@@ -271,6 +277,7 @@ fn obey(desk: &Desk, command: Command) -> Result<Output> {
             let filename = Some(desk.talks()?.hold(&conversation)?.add(role, &text)?);
             Output::Said(Said { text, filename })
         }
+        Command::Archive { conversation } => Output::Archived(archive(desk.talks()?, desk.wiki()?, &conversation)?),
         Command::Read { name, raw } => match desk.wiki()?.look(&name, access(raw)) {
             Looked::Page { path, title, part, text } => Output::Shown(Shown { path, title, text, heading: part }),
             Looked::Missed(miss) => return found(&name, Err(miss)),

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 
+use super::archive::archive;
 use super::desk::{Desk, Turned};
 use super::message::Role;
 use super::resolve::{Access, Miss};
@@ -194,6 +195,55 @@ fn nothing_outside_is_read() {
     wiki.write("semantic/New.md", b"[[River]]").unwrap();
     let river = wiki.find("River", Access::Nodes).unwrap().page;
     assert_eq!(wiki.index().backlinks(&river), ["index.md", "semantic/New.md"]);
+}
+
+#[tokio::test]
+async fn what_is_archived_is_what_was_said_byte_for_byte() {
+    let scene = Scene::new(&["<recall>River</recall>", "so"], &PAGES);
+    put(scene.dir.path(), "home/conversations/old/1794787200000000007-user.md", "\u{feff}hi \r\n\n");
+    scene.turn(Some("old"), "and the river?").await;
+    let (talks, wiki) = (scene.desk.talks().unwrap(), scene.desk.wiki().unwrap());
+    let archived = archive(talks, wiki, "old").unwrap(); // 44
+    assert_eq!(archived.path, "episodic-raw/2026-11-16/old");
+    assert_eq!((archived.messages, archived.added), (6, 6));
+    let bytes = |dir: &str| {
+        let all = std::fs::read_dir(scene.dir.path().join(dir)).unwrap().map(|entry| entry.unwrap().path());
+        let mut all: Vec<_> = all.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+        all.sort();
+        all.iter().map(|path| (path.file_name().unwrap().to_owned(), std::fs::read(path).unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(bytes("store/episodic-raw/2026-11-16/old"), bytes("home/conversations/old"));
+    scene.turn(Some("old"), "thanks").await;
+    let again = archive(talks, wiki, "old").unwrap();
+    assert_eq!((again.messages, again.added), (8, 2));
+    // Transcripts are not recalled, and one that was changed is not written over.
+    let name = format!("{}/1794787200000000007-user", again.path);
+    assert!(matches!(scene.look(&name), Looked::Missed(Miss::Denied(_))));
+    put(scene.dir.path(), &format!("store/{name}.md"), "changed");
+    assert_eq!(archive(talks, wiki, "old").map(drop).unwrap_err().code, Code::Conflict);
+    assert_eq!(archive(talks, wiki, "new").map(drop).unwrap_err().code, Code::NotFound);
+}
+
+#[tokio::test]
+async fn a_long_conversation_is_cut_to_the_window_and_says_so_when_it_cannot_be() {
+    let mut scene = Scene::new(&["<recall>River</recall>", "so"], &PAGES);
+    let long = "word ".repeat(300);
+    for at in 1..9 {
+        put(scene.dir.path(), &format!("home/conversations/long/{at}-user.md"), &format!("{at} {long}"));
+    }
+    let desk = Arc::get_mut(&mut scene.desk).unwrap();
+    desk.window = 2000;
+    scene.turn(Some("long"), "and the river?").await;
+    let asked = scene.model.asked.lock().unwrap().clone();
+    let heads =
+        |said: &[(Role, String)]| said[1..].iter().map(|it| it.1.chars().take(5).collect()).collect::<Vec<String>>();
+    assert_eq!(asked[0][0].0, Role::System);
+    assert_eq!(heads(&asked[0]), ["6 wor", "7 wor", "8 wor", "and t"]);
+    assert_eq!(heads(&asked[1]), ["6 wor", "7 wor", "8 wor", "and t", "<reca", "<memo"]);
+    let desk = Arc::get_mut(&mut scene.desk).unwrap();
+    desk.window = 64;
+    let refused = scene.desk.turn(Some("long".to_owned()), long, |_| ()).await.unwrap_err();
+    assert_eq!(refused.code, Code::BudgetExceeded);
 }
 
 #[tokio::test]

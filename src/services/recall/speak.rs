@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::block::injected;
 use super::links::links;
 use super::message::Role;
 use super::page::{fold, title};
 use super::resolve::spellings;
 use crate::error::Result;
 use crate::model::{Ask, Message, Model};
-
-/// The longest answer that is asked for.
-const LONGEST: u32 = 4096;
 
 /// Whatever can answer.
 #[async_trait]
@@ -24,12 +22,14 @@ type Open = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
 
 /// The agent's model as it is now; the guide where there is none that understands.
 pub struct ByModel {
+    /// The longest answer that is asked for, in tokens.
+    longest: u32,
     open: Box<Open>,
 }
 
 impl ByModel {
-    pub fn new(open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static) -> ByModel {
-        ByModel { open: Box::new(open) }
+    pub fn new(longest: u32, open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static) -> ByModel {
+        ByModel { longest, open: Box::new(open) }
     }
 }
 
@@ -37,20 +37,20 @@ impl ByModel {
 impl Speak for ByModel {
     async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
         match (self.open)()? {
-            Some(model) => Ok(model.answer(&ask(said), &mut |_| ()).await?.text),
+            Some(model) => Ok(model.answer(&ask(said, self.longest), &mut |_| ()).await?.text),
             None => Guide.speak(said).await,
         }
     }
 }
 
-fn ask(said: &[(Role, String)]) -> Ask {
+fn ask(said: &[(Role, String)], max_tokens: u32) -> Ask {
     let system = said.iter().filter(|(role, _)| *role == Role::System).map(|(_, text)| text.as_str());
     let messages = said.iter().filter_map(|(role, text)| match role {
         Role::User => Some(Message::user(text.as_str())),
         Role::Assistant => Some(Message::assistant(text.as_str())),
         Role::System | Role::AssistantReasoning => None,
     });
-    Ask { system: system.collect::<Vec<_>>().join("\n\n"), messages: messages.collect(), max_tokens: LONGEST }
+    Ask { system: system.collect::<Vec<_>>().join("\n\n"), messages: messages.collect(), max_tokens }
 }
 
 /// Recalls the page that a question names, and repeats what it says. For a host without a model.
@@ -86,11 +86,6 @@ fn guided(said: &[(Role, String)]) -> String {
         Some(name) => format!("<recall>{name}</recall>"),
         None => "I have no model, and can only show you pages that the index names.".to_owned(),
     }
-}
-
-/// Whether a message was put there by the loop.
-fn injected(text: &str) -> bool {
-    text.starts_with("<memory ") || text.starts_with("<cathedral>")
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::files::{fetched, no_such, time};
 use super::message::{Name, Role};
 use super::tag::shown;
 use super::talks::MESSAGE;
+use super::window::fitted;
 use crate::error::{Error, Result};
 use crate::jobs::files::plain;
 use crate::policy::Principal;
@@ -59,8 +60,12 @@ fn status(desk: &Desk, id: &str) -> Result<Value> {
     let running = desk.running(id).is_some() || desk.asked.get(id).is_some_and(|job| !job.settled());
     let state = if running { "running" } else { "idle" };
     let job = desk.asked.get(id).map(|job| job.id.clone());
+    // What a model would be told now; a conversation that cannot be told at all says so when it is gone on with.
+    let told = fitted(desk.talks()?.said(id)?, desk.window).ok();
+    let (tokens, left_out) = (told.as_ref().map(|told| told.tokens), told.as_ref().map(|told| told.left_out));
     Ok(json!({"conversation": id, "state": state, "messages": messages.len(), "job_id": job,
-        "last": messages.last().map(|name| &name.file)}))
+        "last": messages.last().map(|name| &name.file),
+        "window": {"context_tokens": desk.window, "tokens": tokens, "left_out": left_out}}))
 }
 
 /// The last answer, when no turn is under way any more.

@@ -154,6 +154,25 @@ impl Wiki {
         Ok(())
     }
 
+    /// Adds a message to a transcript; whether it was not there yet. One that is there stays what it was.
+    pub fn put_away(&self, path: &str, bytes: &[u8]) -> Result<bool> {
+        if self.linked(path) {
+            return Err(Error::forbidden(format!("{path} is a link, and links are not followed")));
+        }
+        match self.place.read_up_to(path, PAGE) {
+            Ok(there) if there == bytes => return Ok(false),
+            Ok(_) => return Err(Error::conflict(format!("{path} is there already, and says something else"))),
+            Err(error) if error.code == Code::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        if let Some((dir, _)) = path.rsplit_once('/') {
+            self.place.make_dir(dir)?;
+        }
+        self.place.write(path, bytes)?;
+        self.refresh(path);
+        Ok(true)
+    }
+
     pub fn remove(&self, path: &str) -> Result<()> {
         check(path)?;
         self.place.remove(path)?;

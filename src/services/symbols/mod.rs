@@ -6,6 +6,7 @@ pub mod backend;
 pub mod bulk;
 pub mod catalogue;
 pub mod change;
+pub mod durability;
 mod files;
 pub mod index;
 pub mod kit;

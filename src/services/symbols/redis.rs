@@ -65,7 +65,7 @@ impl Redis {
     /// Runs commands that only read, in one round trip.
     ///
     /// A connection that was kept may have died since: its fault is tried once more on a new one.
-    async fn ask<T: redis::FromRedisValue>(&self, question: &Pipeline) -> Result<T> {
+    pub(super) async fn ask<T: redis::FromRedisValue>(&self, question: &Pipeline) -> Result<T> {
         let kept = self.reading.lock().await.clone();
         if let Some(mut connection) = kept
             && let Ok(answer) = question.query_async(&mut connection).await

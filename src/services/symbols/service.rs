@@ -119,13 +119,13 @@ pub enum Command {
     Kit { id: String },
     /// Takes in a catalogue, kits and personas as the origin writes them, all or none of it understood.
     Import {
-        /// `{"symbols": [...]}`
+        /// Such as `{"symbols": [{"id": "other-one-001"}]}`.
         #[serde(default)]
         catalogue: Option<Value>,
-        /// `[{"kit": ...}]`
+        /// Such as `[{"kit": "Other Kit", "exec": ["other-one-001"]}]`.
         #[serde(default)]
         kits: Option<Value>,
-        /// `{"personas": [...]}`
+        /// Such as `{"personas": [{"id": "OTHER-01", "name": "Other"}]}`.
         #[serde(default)]
         agents: Option<Value>,
         /// Whether to replace what is there already.
@@ -206,7 +206,7 @@ pub enum Output {
 #[async_trait]
 impl Service for Symbols {
     const NAME: &'static str = "symbols";
-    const ABOUT: &'static str = "Keeps symbols, the links between them, kits and agents: searched by words, walked by links, every change with its author and undoable.";
+    const ABOUT: &'static str = "Keeps symbols, the links between them, kits and agents: searched by words, walked by links, every change with its author and undoable. `items/<id>.json` is read only: `put`, `update` and `undo` change one, and note who did it and why.";
     type Command = Command;
     type Output = Output;
 

@@ -25,12 +25,16 @@ fn symbol(id: &str, more: Value) -> Value {
     super::symbol::merged(&json!({"id": id, "status": "validated"}), &more)
 }
 
-/// Everything that is asked of a backend, in one go, since starting a server costs more than the questions.
-async fn all_of_it(backend: Arc<dyn Backend>) {
+/// Everything that is asked of a backend, in one go, since starting a server costs more than the questions. What happens
+/// in the middle must not be noticed.
+async fn all_of_it(backend: Arc<dyn Backend>, in_the_middle: impl AsyncFnOnce()) {
     what_is_stored_comes_back(&Shelf::new(backend.clone())).await;
     versions_count_and_can_be_undone(&Shelf::new(backend.clone())).await;
     domains_come_and_go(&Shelf::new(backend.clone())).await;
     pages_are_in_order(&Shelf::new(backend.clone())).await;
+    in_the_middle().await;
+    let ids = ["get-1", "p-a"].map(str::to_owned);
+    assert!(backend.get(Kind::Symbol, &ids).await.unwrap().iter().all(Option::is_some), "what was stored is gone");
     changes_are_made_together_or_not_at_all(&*backend).await;
     the_index_follows(backend.clone()).await;
     many_writers_lose_nothing(backend.clone()).await;
@@ -205,7 +209,7 @@ async fn the_catalogue_is_loaded_once(shelf: &Shelf) {
 #[tokio::test]
 async fn sqlite_passes_the_suite() {
     let dir = tempfile::tempdir().unwrap();
-    all_of_it(Arc::new(Sqlite::new(Store::open(dir.path()).unwrap()))).await;
+    all_of_it(Arc::new(Sqlite::new(Store::open(dir.path()).unwrap())), async || ()).await;
 }
 
 #[tokio::test]

@@ -10,7 +10,9 @@ use tempfile::TempDir;
 
 use super::{all_of_it, author, symbol};
 use crate::error::Code;
+use crate::services::symbols::backend::Backend as _;
 use crate::services::symbols::change::Kind;
+use crate::services::symbols::durability::Kept;
 use crate::services::symbols::index::Within;
 use crate::services::symbols::redis::Redis;
 use crate::services::symbols::shelf::Shelf;
@@ -86,9 +88,35 @@ impl Drop for Server {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn redis_passes_the_suite() {
-    let server = Server::start();
-    all_of_it(Arc::new(Redis::new(&server.address()).unwrap())).await;
+async fn redis_passes_the_suite_though_it_is_killed_and_started_again_in_the_middle() {
+    let mut server = Server::start();
+    let redis = Arc::new(Redis::new(&server.address()).unwrap());
+    let fallen = redis.clone();
+    let fall = async || {
+        server.kill();
+        assert_eq!(fallen.domains().await.unwrap_err().code, Code::Unavailable);
+        assert!(server.run(), "redis-server starts again on its port");
+    };
+    all_of_it(redis, fall).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_redis_tells_what_it_keeps() {
+    let mut server = Server::start();
+    let redis = Redis::new(&server.address()).unwrap();
+    assert_eq!(redis.kept().await.unwrap(), Kept::Everything);
+    let set = |name: &str, value: &str| {
+        let mut connection = redis::Client::open(server.address()).unwrap().get_connection().unwrap();
+        redis::cmd("CONFIG").arg("SET").arg(name).arg(value).exec(&mut connection).unwrap();
+    };
+    set("appendfsync", "everysec");
+    assert_eq!(redis.kept().await.unwrap(), Kept::Behind("everysec".to_owned()));
+    set("appendonly", "no");
+    assert_eq!(redis.kept().await.unwrap(), Kept::Nothing);
+    set("save", "60 1000");
+    assert_eq!(redis.kept().await.unwrap(), Kept::Snapshots);
+    server.kill();
+    assert_eq!(redis.kept().await.unwrap_err().code, Code::Unavailable);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -40,6 +40,7 @@ fn an_object_is_found_in_order_of_trust() {
             "```json\n{oops\n```",
             "! the fenced block is not JSON: key must be a string at line 1 column 2",
         ),
+        ("82 bad fence and something better", "```json\n{oops\n```\n{\"title\":\"x\"}", T),
         ("84 brackets before", r#"[oops]{"title":"x"}"#, T),
         ("85 nothing", "no json here", "! no JSON object or array found in the reply"),
         ("85 white space", "  \n ", "! no JSON object or array found in the reply"),

@@ -1,9 +1,9 @@
-//! The table of behaviours of `reference/prompts.md` §12, row by row. Rows that another language's reflection asked for
-//! stand in `not_applicable` with the reason.
+//! The table of behaviours of `reference/prompts.md` §12; `rows` tells which test shows which of them.
 
 mod construction;
 mod disclosing;
 mod rendering;
+mod rows;
 mod shelf;
 
 use std::sync::Arc;
@@ -53,26 +53,4 @@ pub(super) fn text_field(name: &str) -> Value {
 
 pub(super) fn shown(prompt: &Prompt) -> String {
     prompt.render().map_or_else(|fault| format!("! {fault}"), |rendered| rendered.text)
-}
-
-/// Rows of the table that do not fit, each with its reason.
-#[test]
-fn every_row_that_does_not_fit_has_its_reason() {
-    let not_applicable = [
-        (9, "a template is behind an Arc and has no way to be changed"),
-        (16, "children are sections by their type; anything else is a syntax fault with its line"),
-        (21, "nodes own their defaults, placeholders and tools: there is no second index to disagree"),
-        (44, "a record is made from its schema, not by a constructor that could return something else"),
-        (45, "there are no classes to bind; a value that is no record is refused"),
-        (49, "records are known by name; there are no subclasses"),
-        (51, "sections hold no code that could raise; what can fail at render names path and type"),
-        (52, "as 51: the fault is made where path and type are known"),
-        (54, "conditions are data and cannot raise"),
-        (55, "conditions are data; there are no signatures to tell apart"),
-        (57, "slotted records are a matter of the origin's language"),
-        (75, "set and clear are writes to a section's visibility file; a cloned prompt has its own session"),
-        (109, "a result type is a JSON Schema; what is none is refused"),
-        (111, "a tool is an operation of a service, whose words and types come from its contract"),
-    ];
-    assert!(not_applicable.iter().all(|(_, reason)| !reason.is_empty()));
 }

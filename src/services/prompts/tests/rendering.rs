@@ -79,8 +79,9 @@ fn rows_25_26_59_what_is_disabled_leaves_a_gap_in_the_numbers_and_takes_its_tool
 fn rows_29_30_31_nothing_renders_as_nothing() {
     assert_eq!(shown(&prompt(json!({}), &[])), "");
     let sections = json!([{"key": "a", "title": "A", "body": "a.md"}, {"key": "b", "title": "B", "body": "b.md"}]);
-    let bare = prompt(json!({"headings": "none", "sections": sections}), &[("a.md", " \n"), ("b.md", "b")]);
-    assert_eq!(shown(&bare), "b");
+    let texts = [("a.md", " \n"), ("b.md", "b")];
+    assert_eq!(shown(&prompt(json!({"headings": "none", "sections": sections}), &texts)), "b");
+    assert_eq!(shown(&prompt(json!({"sections": sections}), &texts)), "## 1. A\n\n## 2. B\n\nb");
 }
 
 #[test]

@@ -1,0 +1,140 @@
+//! A conversation cut to what its model can take.
+//!
+//! Left out, one message after the other until the rest fits: what earlier turns had recalled, the oldest first; then what
+//! was said in earlier turns, the oldest first; then what this turn has recalled, but for the last. The system message and
+//! what the person said last always stay. The files keep everything: the same files give the same cut.
+
+use super::block::injected;
+use super::message::Role;
+use crate::error::{Error, Result};
+use crate::tokens;
+
+/// The longest answer that is asked for.
+const ANSWER: u32 = 4096;
+/// What a message costs beside its text.
+const FRAME: u64 = 4;
+
+/// Tokens that are kept free for the answer.
+pub fn answer(window: u32) -> u32 {
+    ANSWER.min(window / 4)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Fitted {
+    /// What is sent.
+    pub said: Vec<(Role, String)>,
+    pub tokens: u64,
+    /// How many messages were left out.
+    pub left_out: usize,
+}
+
+/// Cuts a conversation to a window of so many tokens. Fails if the system message and the last ones are too long alone.
+pub fn fitted(said: Vec<(Role, String)>, window: u32) -> Result<Fitted> {
+    // What a model thought is not sent again.
+    let said: Vec<_> = said.into_iter().filter(|(role, _)| *role != Role::AssistantReasoning).collect();
+    let costs: Vec<u64> = said.iter().map(|(_, text)| tokens::count(text) + FRAME).collect();
+    let room = u64::from(window - answer(window));
+    let mut tokens: u64 = costs.iter().sum();
+    let mut gone = vec![false; said.len()];
+    for at in dispensable(&said) {
+        if tokens <= room {
+            break;
+        }
+        tokens -= costs[at];
+        gone[at] = true;
+    }
+    if tokens > room {
+        return Err(Error::budget_exceeded(format!(
+            "the prompt and the last messages have {tokens} tokens, and the model has room for {room}: shorten the index \
+             or the message, or raise context_tokens in the mountspec"
+        )));
+    }
+    let left_out = gone.iter().filter(|gone| **gone).count();
+    let said = said.into_iter().zip(gone).filter(|(_, gone)| !gone).map(|(message, _)| message).collect();
+    Ok(Fitted { said, tokens, left_out })
+}
+
+/// The places of the messages that may be left out, in the order in which they are.
+fn dispensable(said: &[(Role, String)]) -> Vec<usize> {
+    let recalled = |at: &usize| said[*at].0 == Role::User && injected(&said[*at].1);
+    let asked = said.iter().rposition(|(role, text)| *role == Role::User && !injected(text)).unwrap_or(said.len());
+    let earlier = || (0..asked).filter(|at| said[*at].0 != Role::System);
+    let now = (asked + 1..said.len().saturating_sub(1)).filter(recalled);
+    earlier().filter(recalled).chain(earlier().filter(|at| !recalled(at))).chain(now).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Role::{Assistant, System, User};
+    use proptest::prelude::*;
+
+    /// Every message costs ten tokens and its frame, whoever says it.
+    fn talk(parts: &[(Role, &str)]) -> Vec<(Role, String)> {
+        parts.iter().map(|(role, text)| (*role, (*text).to_owned())).collect()
+    }
+
+    fn kept(window: u32) -> String {
+        let block = |name: &str| format!("<memory name=\"{name}\">\n{}\n</memory>", "x ".repeat(20));
+        let (old, first, second) = (block("old"), block("one"), block("two"));
+        let said = talk(&[
+            (System, "prompt"),
+            (User, "a: how are you, ferryman, this evening?"),
+            (Assistant, "b: <recall>old</recall>"),
+            (User, &old),
+            (Role::AssistantReasoning, "never sent"),
+            (Assistant, "c: well"),
+            (User, "d: and the fare?"),
+            (Assistant, "e: <recall>one</recall>"),
+            (User, &first),
+            (Assistant, "f: <recall>two</recall>"),
+            (User, &second),
+        ]);
+        match fitted(said, window) {
+            Ok(fitted) => {
+                let heads = fitted.said.iter().map(|(_, text)| match text.strip_prefix("<memory name=\"") {
+                    Some(rest) => rest.split('"').next().unwrap_or_default(),
+                    None => text.split(':').next().unwrap_or_default(),
+                });
+                format!("{} | {} out", heads.collect::<Vec<_>>().join(" "), fitted.left_out)
+            }
+            Err(error) => error.code.name().to_owned(),
+        }
+    }
+
+    #[test]
+    fn recalled_pages_go_first_then_what_was_said_and_never_the_question() {
+        let mut seen: Vec<String> = (0..400).map(|window| kept(window)).collect();
+        seen.dedup();
+        seen.reverse();
+        assert_eq!(
+            seen,
+            [
+                "prompt a b old c d e one f two | 0 out",
+                "prompt a b c d e one f two | 1 out",
+                "prompt b c d e one f two | 2 out",
+                "prompt c d e one f two | 3 out",
+                "prompt d e one f two | 4 out",
+                "prompt d e f two | 5 out",
+                "budget_exceeded",
+            ]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sent_fits_and_keeps_its_order(
+            texts in prop::collection::vec((0usize..3, "(<memory name=\"a\">\n)?[a-z ]{0,80}"), 0..20),
+            window in 16u32..400,
+        ) {
+            let said: Vec<_> = texts.into_iter().map(|(role, text)| ([System, User, Assistant][role], text)).collect();
+            if let Ok(fitted) = fitted(said.clone(), window) {
+                prop_assert!(fitted.tokens <= u64::from(window - answer(window)));
+                let mut rest = said.iter();
+                prop_assert!(fitted.said.iter().all(|one| rest.any(|other| other == one)));
+                let systems = |said: &[(Role, String)]| said.iter().filter(|(role, _)| *role == System).count();
+                prop_assert_eq!(systems(&fitted.said), systems(&said));
+            }
+        }
+    }
+}
