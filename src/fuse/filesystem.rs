@@ -234,7 +234,7 @@ impl Filesystem for Face {
         self.0.request(Asked::Poll, || match is_real(ino.0) {
             // A file of a disk can always be read and written.
             true => {
-                reply.poll(PollEvents::POLLIN | PollEvents::POLLRDNORM | PollEvents::POLLOUT | PollEvents::POLLWRNORM)
+                reply.poll(PollEvents::POLLIN | PollEvents::POLLRDNORM | PollEvents::POLLOUT | PollEvents::POLLWRNORM);
             }
             false => self.0.poll(fh.0, &ph, flags, reply),
         });

@@ -8,6 +8,7 @@ mod facts;
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
@@ -79,6 +80,9 @@ pub fn beneath(dir: impl AsFd, path: impl AsRef<Path>, flags: OFlags, mode: Mode
 
 /// What stands under `name` in `dir`. A directory on which something else is mounted is shown as an empty one.
 pub fn look(dir: &OwnedFd, name: &OsStr) -> Outcome<Facts> {
+    if matches!(name.as_bytes(), b"" | b"." | b"..") || name.as_bytes().contains(&b'/') {
+        return Err(Errno::NOENT); // no name of this directory
+    }
     match beneath(dir, name, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty()) {
         Ok(held) => Facts::of(&held),
         Err(Errno::XDEV) => covered(dir, name),
@@ -143,6 +147,9 @@ mod tests {
         let proc = look(&held, OsStr::new("proc")).unwrap();
         assert!(proc.is_covered() && proc.kind == FileType::Directory);
         assert!(!proc.same(&look(&held, OsStr::new("etc")).unwrap()));
+        for name in ["", ".", "..", "etc/passwd", "proc/self"] {
+            assert_eq!(look(&held, OsStr::new(name)).unwrap_err(), Errno::NOENT, "{name:?}");
+        }
         assert_eq!(root.hold(Path::new("proc/self")).unwrap_err(), Errno::XDEV);
     }
 

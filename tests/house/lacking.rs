@@ -98,7 +98,7 @@ fn a_user_without_rights_has_the_same_tree() {
     );
     expect![[r#"
         mirror
-        8
+        7
         "65534\na\nself\n"
         0
         weak  binds: projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN

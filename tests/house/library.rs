@@ -83,6 +83,8 @@ fn a_topic_fits_into_a_small_context_and_the_index_names_it() {
         assert!(text.lines().count() <= 120, "{name} is too long");
         assert!(index.contains(&format!("topics/{name}")), "the index does not name {name}");
     }
+    let named = index.matches("`topics/").count();
+    assert_eq!(named, topics().len(), "the index names a topic twice, or one that is not there");
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl Real {
         let (name, value) = (name.to_owned(), value.to_vec());
         let flags = XattrFlags::from_bits_retain(flags as u32);
         self.away(move |real| {
-            done(real.set_attribute(who, ino, |path| rustix::fs::setxattr(path, &*name, &value, flags)), reply)
+            done(real.set_attribute(who, ino, |path| rustix::fs::setxattr(path, &*name, &value, flags)), reply);
         });
     }
 
