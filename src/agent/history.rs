@@ -82,7 +82,10 @@ impl History {
                 }
             }
             match name == OLDER {
-                true => (state.older_ms, state.first_ms) = (state.last_ms(), None),
+                true => {
+                    log.turn_over();
+                    (state.older_ms, state.first_ms) = (state.last_ms(), None);
+                }
                 false => state.length = whole as u64,
             }
         }

@@ -80,6 +80,9 @@ impl Log {
 
 impl State {
     fn turn_over(&mut self) {
+        if self.now.is_empty() {
+            return; // it was done already
+        }
         let full = std::mem::take(&mut self.now);
         self.gone += self.older.len() as u64;
         self.before += full.len() as u64;
@@ -155,10 +158,12 @@ mod tests {
         log.append(b"ij");
         assert_eq!(log.range(), (5, 10));
         assert_eq!(log.from(0, 3), (5, b"fgh".to_vec()));
-        log.turn_over();
         log.append(b"k");
+        assert_eq!(log.range(), (5, 11));
+        log.turn_over();
+        log.turn_over();
         assert_eq!((log.range(), log.from(0, 9)), ((10, 11), (10, b"k".to_vec())));
         log.forget_older();
-        assert_eq!(log.range(), (10, 11));
+        assert_eq!((log.range(), log.from(0, 9)), ((11, 11), (11, Vec::new())));
     }
 }

@@ -140,8 +140,8 @@ fn what_was_read_is_read_again_as_the_same() {
 
 #[test]
 fn a_hostile_text_costs_no_more_than_its_length() {
-    let wide = format!("x\n{}{}", " ".repeat(100_000), "$a".repeat(100_000));
-    assert_eq!(Template::parse(&wide, Dialect::Plain).unwrap().fields().len(), 100_000);
+    let wide = format!("x\n{}{}", " ".repeat(100_000), "$a".repeat(10_000));
+    assert_eq!(Template::parse(&wide, Dialect::Plain).unwrap().fields().len(), 10_000);
     assert_eq!(Template::parse(&ROOT.repeat(50_000), Dialect::Recall).unwrap().fields().len(), 50_000);
 }
 
