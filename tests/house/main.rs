@@ -23,6 +23,7 @@ mod newcomer;
 mod phases;
 mod posix;
 mod prompts;
+mod providers;
 mod recall;
 mod refusals;
 mod search_code;
