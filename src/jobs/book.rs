@@ -149,6 +149,9 @@ impl Shelf {
         }
         jobs.all.insert(job.id.clone(), Booked::Here(job.clone()));
         jobs.send_away();
+        drop(jobs);
+        // A listing that the kernel keeps would go without it for as long as it believes the time of the directory.
+        self.bell.name(&job.id);
         Ok(())
     }
 

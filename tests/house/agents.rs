@@ -63,7 +63,22 @@ fn a_change_ends_no_turn_and_is_there_in_the_next() {
             jq -r .error.message status.json
             "#,
         ),
-        expect![[r#""#]],
+        expect![[r#"
+            [32,{"rounds":9},0]
+            ["running","script:other.ndjson",3]
+            waited
+            I am another now
+            [3,9,3]
+            {"rounds":3}
+            ada has used up its rounds; its budget can be raised by agents.update
+            "budget_exceeded"
+            "ada.budget.money: cannot be kept without model.prices: nothing would ever cost anything"
+            "ada.projects[0]: there is no project \"nowhere\"; projects are here"
+            "ada.wake[0].on: sources/tmie/after/1.json cannot be: nothing lies that deep"
+            "update: unknown key \"colour\"; other keys are name, about, model, limits, budget, permissions, projects, wake"
+            update: unknown key "colour"; other keys are name, about, model, limits, budget, permissions, projects, wake
+            ! environment: line 2: echo: write error: Invalid argument
+        "#]],
     );
 }
 
@@ -84,7 +99,18 @@ fn a_purge_leaves_nothing_of_an_agent() {
             ls ../../ada/memory/items ../../ada/jobs; cat ../../ada/chat/history.ndjson ../../ada/events/log.ndjson
             "#,
         ),
-        expect![[r#""#]],
+        expect![[r#"
+            true
+            the word is Xylophagous
+            true
+            {"agent_id":"ada","deleted":true,"purged":true}
+            0
+            ../../ada/jobs:
+            README.md
+            by
+
+            ../../ada/memory/items:
+        "#]],
     );
     let left = std::process::Command::new("grep").arg("-rlia").arg("xylophag").arg(house.state()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&left.stdout), "", "the word is in a file");
@@ -120,7 +146,14 @@ fn an_agent_tells_another_something_if_it_may() {
         echo '{"event_type":"agent","parameter":"note","to":"bob"}' > charon/events/control/signal.json
         jq -c 'select(.kind == "signal") | .payload.from' bob/events/log.ndjson
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            told
+            ["/agents/bob/events/sources/agent/note.json","hi","agent charon"]
+            forbidden: no rule allows agent bob to invoke /agents/charon/events/control/signal.json
+            not_found: there is no agent `nobody`
+            "agent charon"
+            "operator"
+        "#]],
     );
 }
 
@@ -152,6 +185,36 @@ fn helpers_are_bounded_in_depth_and_number() {
             jq -c 'select(.kind == "job" and .payload.operation == "spawn") | .payload.state' ../events/log.ndjson | sort | uniq -c | tr -s ' '
             "#,
         ),
-        expect![[r#""#]],
+        expect![[r#"
+            true
+            true
+            true
+            true
+            ["budget_exceeded","3 sub-brains deep is the most"]
+            8 sub-brains are at work already
+             7 held
+            done
+             9 "done"
+             1 "failed"
+        "#]],
+    );
+}
+
+#[test]
+fn a_rule_given_by_update_wakes_an_agent() {
+    house(&json!({"charon": {}}), &[reply("somebody rang", "coming")]).check(
+        &session(
+            r#"
+            cd agents/self/agents
+            invoke update '{"agent_id":"charon","wake":[{"on":"/agents/self/events/sources/hook/bell.json","say":"somebody rang"}]}' .ok
+            echo '{"event_type":"hook","parameter":"bell"}' > ../events/control/signal.json
+            until [ -s ../chat/history.ndjson ]; do :; done
+            jq -c '[.reply, .source]' ../chat/history.ndjson
+            "#,
+        ),
+        expect![[r#"
+            true
+            ["coming",{"wake":"/agents/self/events/sources/hook/bell.json"}]
+        "#]],
     );
 }

@@ -175,3 +175,28 @@ fn turns_that_are_over_for_long_are_forgotten_and_one_that_runs_is_not() {
         expect![["two\n"]],
     );
 }
+
+#[test]
+fn the_guide_runs_a_harmless_command_and_its_thoughts_can_be_followed() {
+    House::new().check(
+        r#"
+        cd agents/self
+        ls jobs | grep -c job
+        tail -n +1 -f thoughts/history.ndjson | grep -m 2 -o '"round":[0-9]*,"source":"[a-z]*"' &
+        echo 'what time is it? run something' > chat/control/input
+        ls jobs | grep -q job && echo a new job is listed at once
+        grep -c . chat/latest.txt > /dev/null && jq -r '.service + "." + .operation' jobs/*/status.json | sort | uniq -c | tr -s ' '
+        wait
+        jq -c '[.state, .round > 1]' thoughts/status.json
+        "#,
+        expect![[r#"
+            0
+            a new job is listed at once
+             1 chat.turn
+             2 terminal.exec
+            "round":1,"source":"text"
+            "round":2,"source":"text"
+            ["idle",true]
+        "#]],
+    );
+}

@@ -4,11 +4,12 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use rustix::pty::OpenptFlags;
 use serde_json::{Value, json};
 
-use crate::common::until;
+use crate::common::{GUARD, until};
 use crate::house::House;
 
 const LEFT: &str = "\x1b[D";
@@ -62,9 +63,11 @@ impl Terminal {
     /// Waits until the screen has shown this so many times.
     #[track_caller]
     fn shows(&self, wanted: &str, times: usize) {
-        until(&format!("{wanted:?} {times} times in {:?}", self.shown()), || {
-            self.shown().matches(wanted).count() >= times
-        });
+        let began = Instant::now();
+        while self.shown().matches(wanted).count() < times {
+            assert!(began.elapsed() < GUARD, "{wanted:?} not {times} times in {:?}", self.shown());
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     fn ends(mut self) -> bool {

@@ -267,7 +267,14 @@ fn a_recorded_run_is_given_again() {
         acheron unmount ns
         acheron mount ns --record run.ndjson
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            ["charon",16,"string"]
+            600
+            (agents/self/memory/items/fact-1)
+            = 1
+            ! error: the recording run.ndjson is at its end
+            ! error: run.ndjson cannot be recorded to: File exists (os error 17)
+        "#]],
     );
 }
 

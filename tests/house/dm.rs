@@ -131,7 +131,36 @@ fn a_narrator_that_misbehaves_throughout_leaves_every_file_lawful() {
         exec 3<>control/replay.json; echo '{}' >&3; jq -c .result <&3
         jq '.spent.rounds' ../chat/status.json
     "#;
-    house.check(&session(&(whole_script() + rest)), expect![[r#""#]]);
+    house.check(
+        &session(&(whole_script() + rest)),
+        expect![[r#"
+        @dark_lamp done
+        @salt_and_ledger done
+        @sextons_bell done
+        @two_plates done
+        @ninth_name done
+        true
+        - Narrator: consequences: … is not a narrator's to decide
+        - Narrator: delta: STATE_PANEL.json is written by the kernel, not by a narrator
+        - Narrator: delta: cartridges/brinewick/CARTRIDGE.md is not the campaign's: a turn does not write there
+        - Narrator: delta: delta line 4: … is refused: only append and patch change a file
+        - Narrator: delta: sessions/CURRENT_SESSION.md is written by the kernel, not by a narrator
+        - Narrator: delta: … leads out of the campaign
+        - Narrator: difficulty: difficulty must be easy|standard|hard|extreme, not …
+        - Narrator: options: 3-5 are asked for, N came
+        - Narrator: options: … is a control instruction
+        - Narrator: options: … the input must begin with a header at the start of the line; perhaps [ACT]
+        - Narrator: prose: unfiled_npc: Baron, Vultan has no page
+        - Narrator: prose: … decides or speaks for the player's character
+        - Narrator: scene: unfiled_npc: Vultan has no page
+        - Narrator: situational: a situation gives +2, 0 or -2, not 40
+        - Narrator: the proposal is not an object; the kernel narrates
+        0
+        0
+        {"campaign":"c1","entries":51,"equal":true}
+        49
+    "#]],
+    );
 }
 
 #[test]

@@ -27,6 +27,7 @@ mod pages;
 mod phases;
 mod posix;
 mod prompts;
+mod providers;
 mod quickstart;
 mod recall;
 mod refusals;

@@ -151,7 +151,7 @@ fn the_same_work_is_the_same_on_the_mount_and_off_it() {
     let steps = work();
     // By the agent itself, in the process of a host that is mounted; its model is recorded.
     let mounted = house(&steps);
-    let recording = mounted.here().join("run.ndjson");
+    let recording = mounted.here().join("../run.ndjson");
     mounted.inside(async |host| host.house.shared.crew.record(&recording)).unwrap();
     mounted.check(
         "echo go > agents/self/chat/control/input; cat agents/self/chat/latest.txt",
@@ -165,8 +165,11 @@ fn the_same_work_is_the_same_on_the_mount_and_off_it() {
 
     // Given again to an agent of a host that is not mounted: the same transcript, word for word.
     let run = std::fs::read_to_string(&recording).unwrap();
-    let model = json!({"kind": "replay", "name": "run.ndjson"});
-    let (again, dir) = unmounted(model, |here| std::fs::write(here.join("run.ndjson"), run).unwrap());
+    let model = json!({"kind": "replay", "name": "../run.ndjson"});
+    let (again, dir) = unmounted(model, |here| {
+        std::fs::copy(mounted.here().join("script.ndjson"), here.join("script.ndjson")).unwrap();
+        std::fs::write(here.join("../run.ndjson"), run).unwrap();
+    });
     let pairs = shown(&records, mounted.root().parent().unwrap()).into_iter().zip(shown(&again, dir.path()));
     for (line, (on, off)) in pairs.enumerate() {
         assert_eq!(on, off, "line {}", line + 1);

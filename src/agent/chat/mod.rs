@@ -273,8 +273,10 @@ impl Chat {
 
     /// What all turns have used, the one under way included.
     pub fn spent(&self) -> Spent {
-        let current = self.current().map(|current| current.spent()).unwrap_or_default();
-        self.0.mind.history.total().plus(&current)
+        let history = &self.0.mind.history;
+        // One that is over is in the history before it is let go.
+        let current = self.current().filter(|current| !history.has(&current.job.id));
+        history.total().plus(&current.map(|current| current.spent()).unwrap_or_default())
     }
 
     /// What a turn could use that began now: as much as a turn may, and as the agent has left beside what it has promised.

@@ -275,12 +275,12 @@ impl Table {
         for (at, call) in calls.iter().enumerate().filter(|(_, call)| !is_control(call) && !changes(call)) {
             results[at] = self.look(named, id.clone(), call).await?;
         }
-        let mut own: Vec<(usize, Call)> = calls.iter().cloned().enumerate().filter(|(_, call)| changes(call)).collect();
+        let own: Vec<usize> = (0..calls.len()).filter(|at| changes(&calls[*at])).collect();
         if !own.is_empty() {
-            let (id, batch) = (self.meant(id).await?, own.iter().map(|(_, call)| call.clone()).collect());
+            let (id, batch) = (self.meant(id).await?, own.iter().map(|at| calls[*at].clone()).collect());
             let done = self.act(&id, Act::Tools { role: role.to_owned(), calls: batch }).await?;
             let done: Value = serde_json::from_str(&done.output).map_err(|fault| Error::internal(fault.to_string()))?;
-            for (n, (at, _)) in own.drain(..).enumerate() {
+            for (n, at) in own.into_iter().enumerate() {
                 results[at] = done["tool_results"][n]["result"].clone();
             }
         }
