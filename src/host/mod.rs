@@ -123,7 +123,7 @@ impl Host {
 
     /// Mounts the tree.
     pub fn mount(&mut self, mountpoint: &Path) -> Result<Arc<Mount>> {
-        let census = Arc::new(Census);
+        let census = Arc::new(Census::default());
         let mount = fuse::mount(self.tree.clone(), census, mountpoint, tokio::runtime::Handle::current())?;
         let mount = Arc::new(mount);
         self.house.gate.mounted(mount.clone());
