@@ -1,10 +1,11 @@
-//! The baseline of every round trip: a file system of one file that says the same bytes to everybody, on fuser and
-//! nothing else.
+//! The baseline of every round trip: a file system of one file that says the same bytes to everybody, and one that
+//! never says anything, on fuser and nothing else.
 
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::Mutex;
 use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{
@@ -18,12 +19,15 @@ use super::house::{Scratch, again, ready};
 const LONG: Duration = Duration::from_secs(3600);
 const FILE: INodeNo = INodeNo(2);
 
-struct Bare(Vec<u8>);
+const WAITS: INodeNo = INodeNo(3);
+
+/// What the file says, and those who wait for what never comes.
+struct Bare(Vec<u8>, Mutex<Vec<ReplyData>>);
 
 impl Bare {
     fn attributes(&self, ino: INodeNo) -> FileAttr {
         let (kind, perm, size) = match ino {
-            FILE => (FileType::RegularFile, 0o644, self.0.len() as u64),
+            FILE | WAITS => (FileType::RegularFile, 0o644, self.0.len() as u64),
             _ => (FileType::Directory, 0o755, 0),
         };
         FileAttr {
@@ -53,9 +57,10 @@ impl Filesystem for Bare {
     }
 
     fn lookup(&self, _req: &Request, _parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        match name == "file" {
-            true => reply.entry(&LONG, &self.attributes(FILE), Generation(0)),
-            false => reply.error(Errno::ENOENT),
+        match name.to_str() {
+            Some("file") => reply.entry(&LONG, &self.attributes(FILE), Generation(0)),
+            Some("waits") => reply.entry(&LONG, &self.attributes(WAITS), Generation(0)),
+            _ => reply.error(Errno::ENOENT),
         }
     }
 
@@ -70,7 +75,7 @@ impl Filesystem for Bare {
     fn read(
         &self,
         _req: &Request,
-        _ino: INodeNo,
+        ino: INodeNo,
         _fh: FileHandle,
         _offset: u64,
         size: u32,
@@ -78,6 +83,9 @@ impl Filesystem for Bare {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        if ino == WAITS {
+            return self.1.lock().expect("nobody panics").push(reply);
+        }
         reply.data(&self.0[..self.0.len().min(size as usize)]);
     }
 
@@ -114,7 +122,7 @@ impl Filesystem for Bare {
 pub fn serve(dir: &Path, bytes: usize) -> io::Result<()> {
     let mut config = Config::default();
     config.n_threads = Some(1);
-    let session = Session::new(Bare(vec![b'x'; bytes]), dir, &config)?;
+    let session = Session::new(Bare(vec![b'x'; bytes], Mutex::default()), dir, &config)?;
     ready();
     session.run()
 }
@@ -136,6 +144,15 @@ impl Mounted {
 
     pub fn file(&self) -> PathBuf {
         self.dir.join("file")
+    }
+
+    /// Whose readers wait until the mount goes.
+    pub fn waits(&self) -> PathBuf {
+        self.dir.join("waits")
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.daemon.id()
     }
 }
 

@@ -1,4 +1,8 @@
-//! Calling an operation that does next to nothing, 64 callers at once, each on a handle that it keeps open.
+//! Calling an operation that does next to nothing: 64 callers at once, each of another agent's service, on a handle that
+//! it keeps open.
+//!
+//! Of another agent's, because the kernel sends one write at a time to a file whose end it does not know: callers of one
+//! control file come one after the other, whatever the daemon does.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,9 +19,9 @@ use super::bare;
 use super::house::{Scratch, again};
 use super::method::{Compared, compare};
 use super::table::{Aim, Figure};
-use super::workshop::Workshop;
+use super::workshop::{AGENTS, Workshop};
 
-const CALLERS: usize = 64;
+const CALLERS: usize = AGENTS;
 /// Calls of each caller in a chunk.
 const EACH: usize = 4;
 
@@ -40,7 +44,9 @@ pub fn rows(run: &Run) -> Vec<Figure> {
         },
     );
     let look = compare(pace, |_| crowd.go(Side::Look), |_| crowd.go(Side::Bare));
-    let http = compare(pace, |_| crowd.go(Side::Look), |_| crowd.go(Side::Http));
+    let http = compare(pace, |_| crowd.go(Side::Look), |_| crowd.go(Side::Client));
+    let by_hand = compare(pace, |_| crowd.go(Side::Look), |_| crowd.go(Side::Http));
+    let ground = compare(pace, |_| crowd.go(Side::Bare), |_| crowd.go(Side::Http));
     vec![
         Figure::ratio(
             "invoke, effect write, 64 at once ÷ (two bare round trips + a group commit ÷ its calls)",
@@ -49,6 +55,8 @@ pub fn rows(run: &Run) -> Vec<Figure> {
         ),
         Figure::ratio("invoke, effect read, 64 at once ÷ two bare round trips", per_call(look), Aim::AtMost(1.5)),
         Figure::ratio("invoke, effect read, 64 at once ÷ loopback HTTP JSON call", per_call(http), Aim::Below(0.5)),
+        Figure::ratio("the same ÷ a call in HTTP written by hand on both sides", per_call(by_hand), Aim::Told),
+        Figure::ratio("two bare round trips ÷ that", per_call(ground), Aim::Told),
     ]
 }
 
@@ -63,6 +71,7 @@ enum Side {
     Look,
     Bare,
     Http,
+    Client,
     Over,
 }
 
@@ -77,15 +86,15 @@ impl Crowd {
     fn start(workshop: &Workshop, bare: &bare::Mounted) -> Crowd {
         let (side, meet) = (Arc::new(Mutex::new(Side::Bare)), Arc::new(Barrier::new(CALLERS + 1)));
         let (tool_server, address) = tool_server();
-        for _ in 0..CALLERS {
+        for number in 0..CALLERS {
             let both = |path: &Path| OpenOptions::new().read(true).write(true).open(path).expect("a control file");
-            let note = both(&workshop.path("trivial/control/note.json"));
-            let look = both(&workshop.path("trivial/control/look.json"));
+            let note = both(&workshop.path(&format!("agents/agent-{number}/trivial/control/note.json")));
+            let look = both(&workshop.path(&format!("agents/agent-{number}/trivial/control/look.json")));
             let plain = both(&bare.file());
             let http = TcpStream::connect(&address).expect("the tool server");
             http.set_nodelay(true).expect("an option");
             let (side, meet) = (side.clone(), meet.clone());
-            let mut http = BufReader::new(http);
+            let (mut http, client) = (BufReader::new(http), Client::new(&address));
             std::thread::spawn(move || {
                 loop {
                     meet.wait();
@@ -96,6 +105,7 @@ impl Crowd {
                             Side::Look => call(&look, true),
                             Side::Bare => call(&plain, false),
                             Side::Http => call_http(&mut http),
+                            Side::Client => client.call(),
                             Side::Over => return,
                         }
                     }
@@ -144,6 +154,31 @@ fn call_http(stream: &mut BufReader<TcpStream>) {
     assert_eq!(answer["ok"], true);
 }
 
+/// The same by the client library of the house, as a program would that has no time to write HTTP by hand.
+struct Client {
+    runtime: tokio::runtime::Runtime,
+    client: reqwest::Client,
+    url: String,
+}
+
+impl Client {
+    fn new(address: &str) -> Client {
+        // Plain HTTP, but the library wants to know how it would encrypt. Said once; the second time it is known.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        Client { runtime, client: reqwest::Client::new(), url: format!("http://{address}/trivial/look") }
+    }
+
+    fn call(&self) {
+        let body = self.runtime.block_on(async {
+            let asked = self.client.post(&self.url).header("content-type", "application/json").body(COMMAND);
+            asked.send().await.expect("an answer").bytes().await.expect("a body")
+        });
+        let answer: serde_json::Value = serde_json::from_slice(&body).expect("JSON");
+        assert_eq!(answer["ok"], true);
+    }
+}
+
 /// Reads one HTTP message and returns its body.
 fn message(stream: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
     let mut length = 0;
@@ -157,7 +192,7 @@ fn message(stream: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
         if line.is_empty() {
             break;
         }
-        if let Some(number) = line.strip_prefix("content-length:") {
+        if let Some(number) = line.to_ascii_lowercase().strip_prefix("content-length:") {
             length = number.trim().parse().ok()?;
         }
     }

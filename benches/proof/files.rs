@@ -7,9 +7,10 @@ use std::path::Path;
 use serde_json::json;
 
 use super::bare;
-use super::house::{House, Scratch, ask, glance, plain, pread, read_once};
+use super::house::{House, Scratch, ask, glance, plain, pread, read_once, write_once};
 use super::method::compare;
 use super::table::{Aim, Figure};
+use super::workshop::Workshop;
 use super::Run;
 
 const NAMES: usize = 100;
@@ -34,10 +35,12 @@ fn reads(run: &Run, house: &House, bare: &bare::Mounted, live: &Path) -> Vec<Fig
     let pace = run.pace(300, 150);
     let once = compare(pace, |_| pread(&open), |_| pread(&base));
     let whole = compare(pace, |_| glance(live), |_| pread(&base));
+    let ground = compare(pace, |_| glance(&bare.file()), |_| pread(&base));
     let kept = compare(pace, |_| glance(&text), |_| pread(&base));
     vec![
         Figure::ratio(format!("pread of a live file of {bytes} bytes ÷ of a bare fuser file"), once, Aim::AtMost(1.15)),
         Figure::ratio("open+read+close of a live file ÷ one bare pread", whole, Aim::AtMost(2.8)),
+        Figure::ratio("the same on the bare file system", ground, Aim::Told),
         Figure::words(
             "its round trips",
             house.round_trips(1000, |_| glance(live)),
@@ -89,22 +92,22 @@ fn listed(dir: &Path) {
     assert_eq!(found, NAMES);
 }
 
-/// A command that is taken at once: a wait of one's own, begun and given up.
+/// A JSON command that is taken at once and begins no job.
 fn writes(run: &Run, house: &House, bare: &bare::Mounted) -> Vec<Figure> {
     let base = File::open(bare.file()).expect("bare");
-    let control = house.own("events/control/wait.json");
-    let command = br#"{"paths":["/agents/charon/events/sources/user.json"],"timeout_ms":60000}"#;
-    let write = |_| {
-        let file = File::options().read(true).write(true).truncate(true).open(&control).expect("a control file");
+    let workshop = Workshop::start();
+    let ring = workshop.path("ring.json");
+    let taken = compare(run.pace(300, 100), |_| write_once(&ring, b"{\"ring\":true}"), |_| pread(&base));
+    let ground = compare(run.pace(300, 100), |_| write_once(&bare.file(), b"{\"ring\":true}"), |_| pread(&base));
+    let wait = house.own("events/control/wait.json");
+    let command = br#"{"paths":["/agents/charon/events/sources/user.json"]}"#;
+    let trips = house.round_trips(1000, |_| {
+        let file = File::options().read(true).write(true).truncate(true).open(&wait).expect("a control file");
         file.write_all_at(command, 0).expect("a command");
-    };
-    let compared = compare(run.pace(300, 100), write, |_| pread(&base));
+    });
     vec![
-        Figure::ratio("control write (truncate+write+close) ÷ one bare pread", compared, Aim::AtMost(3.0)),
-        Figure::words(
-            "its round trips",
-            house.round_trips(1000, write),
-            Aim::Exactly("OPEN 1, WRITE 1, RELEASE 1"),
-        ),
+        Figure::ratio("control write (truncate+write+close) ÷ one bare pread", taken, Aim::AtMost(3.0)),
+        Figure::ratio("the same on the bare file system", ground, Aim::Told),
+        Figure::words("its round trips", trips, Aim::Exactly("OPEN 1, WRITE 1, RELEASE 1")),
     ]
 }

@@ -32,7 +32,7 @@ pub struct Run {
 
 impl Run {
     pub fn pace(&self, chunks: usize, ops: usize) -> Pace {
-        Pace { chunks: if self.quick { chunks.div_ceil(20) } else { chunks }, ops }
+        Pace { chunks: if self.quick { chunks.min(6) } else { chunks }, ops }
     }
 }
 

@@ -27,6 +27,9 @@ use tokio::sync::watch;
 
 use super::house::{Scratch, again, ready};
 
+/// As many have the service, each its own.
+pub const AGENTS: usize = 64;
+
 struct Trivial;
 
 #[derive(Deserialize, JsonSchema)]
@@ -154,9 +157,15 @@ pub fn serve(dir: &Path, state: &Path) -> io::Result<()> {
         let runtime = tokio::runtime::Handle::current();
         let office = Office::new(book.clone(), diaries, clock, gate.clone(), runtime.clone());
         let desk = Desk::of(&office, "ada", typed(Trivial)?);
+        let others = (0..AGENTS).try_fold(Listing::default(), |all, number| -> Result<Listing> {
+            let agent = format!("agent-{number}");
+            let desk = Desk::of(&office, &agent, typed(Trivial)?);
+            Ok(all.dir(&agent, Listing::default().dir("trivial", directory(&desk))))
+        })?;
         let (ring, bell) = watch::channel(0);
         let page = Arc::new(Page::new("0", SystemTime::now()));
         let root = Listing::default()
+            .dir("agents", others)
             .file("page", page.clone())
             .file("page.json", Control::new(Arc::new(Editor(page))))
             .dir("trivial", directory(&desk))
