@@ -7,6 +7,7 @@ mod completions;
 mod daemon;
 mod doctor;
 mod exec;
+mod frugal;
 mod man;
 mod mount;
 mod root;

@@ -11,6 +11,7 @@ pub mod schema;
 #[cfg(test)]
 mod tests;
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use schemars::generate::SchemaGenerator;
@@ -20,6 +21,7 @@ use serde_json::{Map, Value, json};
 
 pub use call::Call;
 pub use check::Fault;
+pub use pages::Pages;
 
 use crate::error::{Error, Result};
 
@@ -158,6 +160,8 @@ pub struct Contract {
     pub flags: Map<String, Value>,
     /// SCHEMA.json, and where `$ref`s lead.
     document: Value,
+    /// The pages of its directory, once somebody has asked for them.
+    pages: OnceLock<Pages>,
 }
 
 impl Contract {
@@ -219,6 +223,7 @@ impl Contract {
             operations,
             flags: Map::new(),
             document,
+            pages: OnceLock::new(),
         };
         for operation in &contract.operations {
             let example = contract.template(operation);

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Failure, Outcome, daemon, log};
+use super::{Failure, Outcome, daemon, frugal, log};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::host::{Host, Options};
@@ -39,6 +39,7 @@ pub struct Mount {
 
 impl Mount {
     pub fn run(self) -> Outcome {
+        frugal::begin();
         let here = std::env::current_dir()?;
         let spec = self.chosen_spec(&here)?;
         let state = settled(state(self.state.as_deref(), Some(&spec), &here)?);
@@ -145,6 +146,7 @@ async fn serve(options: Options, dir: &Path, said: &Mount, followed: Option<&Pat
         true => daemon::tell(true, None),
         false => println!("mounted on {}; Ctrl-C takes it down", dir.display()),
     }
+    frugal::settle();
     let [interrupt, terminate, hangup] = &mut ends;
     let ended = tokio::select! {
         ended = mount.ended() => ended,

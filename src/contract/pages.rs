@@ -1,10 +1,32 @@
 //! The pages of a service, as they stand in its directory.
 
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::{Contract, Effect, Operation};
 
+/// The pages of a service's directory as they are shown, the same for every agent that has it.
+#[derive(Clone, Debug)]
+pub struct Pages {
+    pub readme: Bytes,
+    pub schema: Bytes,
+    pub caps: Bytes,
+    pub ops: Bytes,
+    pub control: Bytes,
+}
+
 impl Contract {
+    pub fn pages(&self) -> &Pages {
+        let pretty = |value: &Value| Bytes::from(format!("{value:#}\n"));
+        self.pages.get_or_init(|| Pages {
+            readme: self.readme().into(),
+            schema: pretty(self.schema()),
+            caps: pretty(&self.caps()),
+            ops: pretty(&self.ops()),
+            control: self.control_readme().into(),
+        })
+    }
+
     /// What it is for, and each operation with an example that works when pasted in its directory.
     pub fn readme(&self) -> String {
         let mut page = format!("# {}\n\n{}\n", self.name, self.about);

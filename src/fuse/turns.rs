@@ -79,7 +79,7 @@ impl Turns {
         impl Drop for Over<'_> {
             fn drop(&mut self) {
                 take_here();
-                if let Some(rest) = HERE.take() {
+                if let Some(rest) = HERE.take().filter(|rest| !rest.is_empty()) {
                     self.0.queue(rest);
                 }
             }

@@ -1,4 +1,15 @@
 //! Who a process is.
+//!
+//! Finding out means reading `/proc` up to the first process, many times what opening a file costs. So it is done once
+//! in the life of a thread: a descriptor of the thread itself tells whether its number still means the same one. What
+//! was found stays right as long, for nobody's ancestors change in a way that would give it more rights.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::error::{Error, Result};
 use crate::fuse::Identify;
@@ -6,21 +17,48 @@ use crate::policy::Principal;
 use crate::sandbox::{Whose, look, whose};
 use crate::vfs::Caller;
 
+/// As many are remembered; each costs a descriptor.
+const KNOWN: usize = 64;
+
+/// `PIDFD_THREAD`, since Linux 6.9; before, only the first thread of a process is remembered.
+const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL.bits());
+
 /// Tells agents from the operator by the sandbox that a process descends from.
-pub struct Census;
+#[derive(Default)]
+pub struct Census {
+    known: Mutex<HashMap<u32, Known>>,
+}
+
+/// A thread that was seen before.
+struct Known {
+    /// Readable when the thread has ended.
+    ended: OwnedFd,
+    pid: u32,
+    principal: Principal,
+}
+
+impl Known {
+    fn lives(&self) -> bool {
+        let mut asked = [PollFd::new(&self.ended, PollFlags::IN)];
+        poll(&mut asked, Some(&Timespec::default())) == Ok(0)
+    }
+}
 
 impl Identify for Census {
     fn caller(&self, uid: u32, gid: u32, tid: u32) -> Caller {
-        let nobody = Caller { uid, gid, pid: 0, principal: Principal::Nobody };
-        let Ok(thread) = i32::try_from(tid) else { return nobody };
-        let principal = match whose(thread, look) {
-            Whose::Own => Principal::Operator,
-            Whose::Agent(id) => Principal::Agent(id),
-            Whose::Nobody => return nobody,
-        };
-        match process_of(tid) {
-            Some(pid) => Caller { uid, gid, pid, principal },
-            None => nobody,
+        if let Some((pid, principal)) = self.recognised(tid) {
+            return Caller { uid, gid, pid, principal };
+        }
+        // Before anything is read: if the number changes hands meanwhile, this one has ended.
+        let ended = descriptor(tid);
+        match identify(tid) {
+            Some((pid, principal)) => {
+                if let Some(ended) = ended {
+                    self.remember(tid, Known { ended, pid, principal: principal.clone() });
+                }
+                Caller { uid, gid, pid, principal }
+            }
+            None => Caller { uid, gid, pid: 0, principal: Principal::Nobody },
         }
     }
 }
@@ -37,6 +75,41 @@ pub fn sees_clearly() -> Result<()> {
     ))
 }
 
+impl Census {
+    fn known(&self) -> MutexGuard<'_, HashMap<u32, Known>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn recognised(&self, tid: u32) -> Option<(u32, Principal)> {
+        let known = self.known();
+        known.get(&tid).filter(|it| it.lives()).map(|it| (it.pid, it.principal.clone()))
+    }
+
+    fn remember(&self, tid: u32, new: Known) {
+        let mut known = self.known();
+        known.retain(|_, it| it.lives());
+        if known.len() >= KNOWN {
+            known.clear();
+        }
+        known.insert(tid, new);
+    }
+}
+
+fn descriptor(tid: u32) -> Option<OwnedFd> {
+    let thread = Pid::from_raw(i32::try_from(tid).ok()?)?;
+    pidfd_open(thread, THREAD).or_else(|_| pidfd_open(thread, PidfdFlags::empty())).ok()
+}
+
+/// The process of a thread, and whose it is; nothing for one that is gone or hides.
+fn identify(tid: u32) -> Option<(u32, Principal)> {
+    let principal = match whose(i32::try_from(tid).ok()?, look) {
+        Whose::Own => Principal::Operator,
+        Whose::Agent(id) => Principal::Agent(id),
+        Whose::Nobody => return None,
+    };
+    Some((process_of(tid)?, principal))
+}
+
 /// The process that the thread `tid` belongs to, while it is there.
 fn process_of(tid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
@@ -45,25 +118,63 @@ fn process_of(tid: u32) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Child, Command};
+
     use super::*;
 
-    #[test]
-    fn a_process_that_is_gone_is_nobody() {
-        let gone = Census.caller(0, 0, 0);
-        assert_eq!(gone.principal, Principal::Nobody);
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        let pid = child.id();
+    fn me() -> u32 {
+        nix::unistd::gettid().as_raw() as u32
+    }
+
+    fn sleeper() -> Child {
+        Command::new("sleep").arg("3600").spawn().unwrap()
+    }
+
+    fn end(mut child: Child) {
+        child.kill().unwrap();
         child.wait().unwrap();
-        assert_eq!(Census.caller(0, 0, pid).principal, Principal::Nobody);
     }
 
     #[test]
-    fn a_thread_leads_to_its_process() {
-        let tid = std::thread::spawn(|| {
-            let tid = nix::unistd::gettid().as_raw() as u32;
-            Census.caller(0, 0, tid)
-        });
-        let caller = tid.join().unwrap();
-        assert_eq!((caller.pid, caller.principal), (std::process::id(), Principal::Operator));
+    fn a_process_that_is_gone_is_nobody_even_if_it_was_known() {
+        let census = Census::default();
+        assert_eq!(census.caller(0, 0, 0).principal, Principal::Nobody);
+        let child = sleeper();
+        let pid = child.id();
+        assert_eq!(census.caller(0, 0, pid).principal, Principal::Operator);
+        assert_eq!(census.known().len(), 1);
+        end(child);
+        assert_eq!(census.caller(0, 0, pid).principal, Principal::Nobody);
+    }
+
+    #[test]
+    fn a_thread_leads_to_its_process_the_first_time_and_later() {
+        let census = Census::default();
+        let caller = || census.caller(0, 0, me());
+        let (first, later) = std::thread::scope(|scope| scope.spawn(|| (caller(), caller())).join().unwrap());
+        assert_eq!((first.pid, &first.principal), (std::process::id(), &Principal::Operator));
+        assert_eq!(first, later);
+    }
+
+    #[test]
+    fn a_number_that_changed_hands_is_looked_at_anew() {
+        let census = Census::default();
+        let child = sleeper();
+        let ended = descriptor(child.id()).unwrap();
+        let known = Known { ended, pid: child.id(), principal: Principal::Agent("styx".into()) };
+        census.remember(me(), known);
+        assert_eq!(census.caller(0, 0, me()).principal, Principal::Agent("styx".into()));
+        end(child);
+        assert_eq!(census.caller(0, 0, me()).principal, Principal::Operator);
+    }
+
+    #[test]
+    fn not_everybody_is_remembered() {
+        let census = Census::default();
+        for number in 0..3 * KNOWN as u32 {
+            let ended = descriptor(me()).unwrap();
+            census.remember(1_000_000 + number, Known { ended, pid: 1, principal: Principal::Operator });
+        }
+        assert!(census.known().len() <= KNOWN);
     }
 }

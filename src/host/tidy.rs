@@ -41,8 +41,7 @@ pub async fn tidy(house: &House) -> Result<Forgotten> {
     };
     let gone = house.store.tidy(keep).await?;
     for agent in house.book.agents() {
-        let shelf = house.book.shelf(&agent);
-        gone.jobs.iter().filter(|id| shelf.get(id).is_some()).for_each(|id| shelf.remove(id));
+        house.book.shelf(&agent).forget(&gone.jobs);
     }
     for agent in house.roster.ids() {
         let Ok(chat) = house.shared.crew.chat(&agent) else { continue };

@@ -1,6 +1,6 @@
 //! Every job there is, by agent, in the order in which they came.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Call, Job, Keep, Row, State, row};
@@ -31,6 +31,8 @@ pub struct Shelf {
 struct Jobs {
     /// Ids are in order of time.
     all: BTreeMap<String, Booked>,
+    /// Those that are in memory; few, however many there are.
+    here: BTreeSet<String>,
     by: BTreeMap<String, String>,
 }
 
@@ -116,12 +118,13 @@ impl Book {
         let shelves: Vec<_> = self.shelves.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         let mut count = BTreeMap::new();
         for shelf in shelves {
-            for booked in shelf.jobs().all.values() {
-                let name = match booked {
-                    Booked::Here(job) => job.now().state.name(),
-                    Booked::Away => "archived",
-                };
-                *count.entry(name).or_insert(0) += 1;
+            let jobs = shelf.jobs();
+            for job in jobs.here() {
+                *count.entry(job.now().state.name()).or_insert(0) += 1;
+            }
+            let away = jobs.all.len() - jobs.here.len();
+            if away > 0 {
+                *count.entry("archived").or_insert(0) += away;
             }
         }
         count
@@ -147,7 +150,7 @@ impl Shelf {
             }
             jobs.by.insert(word.clone(), job.id.clone());
         }
-        jobs.all.insert(job.id.clone(), Booked::Here(job.clone()));
+        jobs.put(&job.id, Booked::Here(job.clone()));
         jobs.send_away();
         drop(jobs);
         // A listing that the kernel keeps would go without it for as long as it believes the time of the directory.
@@ -160,14 +163,11 @@ impl Shelf {
         if let Some(word) = correlation_id {
             jobs.by.insert(word.to_owned(), id.to_owned());
         }
-        jobs.all.insert(id.to_owned(), booked);
+        jobs.put(id, booked);
     }
 
     pub fn remove(&self, id: &str) {
-        let mut jobs = self.jobs();
-        jobs.all.remove(id);
-        jobs.by.retain(|_, it| it != id);
-        drop(jobs);
+        self.jobs().take(id);
         self.bell.name(id);
     }
 
@@ -193,43 +193,65 @@ impl Shelf {
 
     /// The jobs that have not ended.
     pub fn alive(&self) -> Vec<Arc<Job>> {
-        let jobs = self.jobs();
-        let here = jobs.all.values().filter_map(|booked| match booked {
-            Booked::Here(job) => Some(job.clone()),
-            Booked::Away => None,
-        });
-        here.filter(|job| !job.settled()).collect()
+        self.jobs().here().filter(|job| !job.settled()).cloned().collect()
+    }
+
+    /// Forgets those of `ids` that stand here.
+    pub fn forget(&self, ids: &[String]) {
+        let mut jobs = self.jobs();
+        let Jobs { all, here, by } = &mut *jobs;
+        let gone: Vec<&String> = ids.iter().filter(|id| all.remove(*id).is_some()).collect();
+        if gone.is_empty() {
+            return;
+        }
+        here.retain(|id| all.contains_key(id));
+        by.retain(|_, id| all.contains_key(id));
+        drop(jobs);
+        for id in gone {
+            self.bell.name(id);
+        }
     }
 }
 
 impl Jobs {
+    fn here(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.here.iter().filter_map(|id| match self.all.get(id) {
+            Some(Booked::Here(job)) => Some(job),
+            _ => None,
+        })
+    }
+
+    fn put(&mut self, id: &str, booked: Booked) {
+        match booked {
+            Booked::Here(_) => self.here.insert(id.to_owned()),
+            Booked::Away => self.here.remove(id),
+        };
+        self.all.insert(id.to_owned(), booked);
+    }
+
+    /// Takes out a job that is in memory, with its other name.
+    fn take(&mut self, id: &str) {
+        self.here.remove(id);
+        if let Some(Booked::Here(job)) = self.all.remove(id)
+            && let Some(word) = &job.call.correlation_id
+            && self.by.get(word).is_some_and(|other| other == id)
+        {
+            self.by.remove(word);
+        }
+    }
+
     /// Lets go of what ended long ago and can be fetched; what was never kept is forgotten whole.
     fn send_away(&mut self) {
-        if self.all.len() <= FRESH {
+        let over = self.here.len().saturating_sub(FRESH);
+        if over == 0 {
             return;
         }
-        let here = |booked: &Booked| matches!(booked, Booked::Here(_));
-        let many = self.all.values().rev().take(FRESH * 4).filter(|booked| here(booked)).count();
-        if many <= FRESH {
-            return;
-        }
-        let over = many - FRESH;
-        let candidates: Vec<(String, Effect)> = self
-            .all
-            .iter()
-            .filter_map(|(id, booked)| match booked {
-                Booked::Here(job) if job.settled() => Some((id.clone(), job.call.effect)),
-                _ => None,
-            })
-            .take(over)
-            .collect();
-        for (id, effect) in candidates {
+        let ended = self.here().filter(|job| job.settled()).take(over);
+        let old: Vec<(String, Effect)> = ended.map(|job| (job.id.clone(), job.call.effect)).collect();
+        for (id, effect) in old {
             match effect {
-                Effect::Read => {
-                    self.all.remove(&id);
-                    self.by.retain(|_, it| *it != id);
-                }
-                Effect::Write | Effect::Execute => _ = self.all.insert(id, Booked::Away),
+                Effect::Read => self.take(&id),
+                Effect::Write | Effect::Execute => self.put(&id, Booked::Away),
             }
         }
     }
@@ -246,4 +268,82 @@ fn accepted(job: &Job) -> Row {
 /// Sortable by time, and not to be guessed.
 fn new_id() -> String {
     format!("job-{}", uuid::Uuid::now_v7())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::Value;
+
+    use super::super::Forgetful;
+    use super::*;
+    use crate::policy::Principal;
+
+    fn call(effect: Effect, number: usize) -> Call {
+        Call {
+            agent: "ada".into(),
+            service: "bench".into(),
+            operation: "go".into(),
+            effect,
+            idempotent: false,
+            private: false,
+            deadline: Duration::from_secs(1),
+            correlation_id: Some(format!("mine-{number}")),
+            principal: Principal::Operator,
+            arguments: Value::Null,
+        }
+    }
+
+    /// A book with so many ended jobs.
+    fn book(effect: Effect, count: usize) -> (Book, Vec<Arc<Job>>) {
+        let book = Book::new(Arc::new(Forgetful), Clock::real());
+        let jobs = (0..count).map(|number| {
+            let (jobs, _) = book.accept(vec![call(effect, number)], true).unwrap();
+            jobs[0].update(|now| now.state = State::Done);
+            jobs[0].clone()
+        });
+        let jobs = jobs.collect();
+        (book, jobs)
+    }
+
+    fn census(book: &Book) -> Vec<(&'static str, usize)> {
+        book.census().into_iter().collect()
+    }
+
+    #[test]
+    fn old_jobs_whose_effects_matter_stay_by_name_only() {
+        let (book, jobs) = book(Effect::Write, FRESH + 10);
+        assert_eq!(census(&book), [("archived", 10), ("done", FRESH)]);
+        let shelf = book.shelf("ada");
+        assert!(matches!(shelf.get(&jobs[9].id), Some(Booked::Away)));
+        assert!(matches!(shelf.get(&jobs[10].id), Some(Booked::Here(_))));
+        assert_eq!(shelf.by("mine-0"), Some(jobs[0].id.clone()));
+        assert_eq!(shelf.ids().len(), FRESH + 10);
+    }
+
+    #[test]
+    fn old_jobs_that_only_read_are_forgotten_with_their_other_names() {
+        let (book, jobs) = book(Effect::Read, FRESH + 10);
+        assert_eq!(census(&book), [("done", FRESH)]);
+        let shelf = book.shelf("ada");
+        assert!(shelf.get(&jobs[9].id).is_none() && shelf.by("mine-9").is_none());
+        assert_eq!(shelf.by("mine-10"), Some(jobs[10].id.clone()));
+    }
+
+    #[test]
+    fn a_name_that_was_used_again_stays_with_the_newer_job() {
+        let (book, _) = book(Effect::Read, FRESH);
+        let (newer, _) = book.accept(vec![call(Effect::Read, 0)], true).unwrap();
+        assert_eq!(book.shelf("ada").by("mine-0"), Some(newer[0].id.clone()));
+    }
+
+    #[test]
+    fn what_is_tidied_away_is_gone_wherever_it_stood() {
+        let (book, jobs) = book(Effect::Write, FRESH + 10);
+        let shelf = book.shelf("ada");
+        shelf.forget(&[jobs[0].id.clone(), jobs[20].id.clone(), "job-of-another".to_owned()]);
+        assert_eq!(census(&book), [("archived", 9), ("done", FRESH - 1)]);
+        assert!(shelf.by("mine-0").is_none() && shelf.by("mine-20").is_none() && shelf.by("mine-1").is_some());
+    }
 }

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::archive;
 use super::book::Shelf;
 use super::cancel::Cancel;
-use super::{Book, Booked, Job, Now, Outcome};
+use super::{Book, Booked, Job, Now, Outcome, Status};
 use crate::error::{Error, Result};
 use crate::vfs::{Answer, Caller, Link, Listing, Node, Virtual, line, live, text, waiting};
 
@@ -138,11 +139,17 @@ pub fn at_end(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> Answer<Bytes> {
     })
 }
 
-fn progress_of(job: &Job) -> Value {
+/// What `progress.json` shows.
+#[derive(Serialize)]
+struct Progress {
+    #[serde(flatten)]
+    status: Status,
+    progress: Option<Value>,
+}
+
+fn progress_of(job: &Job) -> Progress {
     let now = job.now();
-    let mut shown = serde_json::to_value(job.status_at(&now)).unwrap_or_default();
-    shown["progress"] = now.progress.unwrap_or_default();
-    shown
+    Progress { status: job.status_at(&now), progress: now.progress }
 }
 
 fn result_text(now: &Now) -> Bytes {

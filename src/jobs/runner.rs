@@ -1,13 +1,15 @@
 //! Runs one job: waits for room, keeps its deadline, stops it for real.
 
+use std::any::Any;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::sync::Semaphore;
-use tokio::task::JoinError;
 
 use super::keep::kept;
 use super::{Book, Job, Row, State, ending, row};
@@ -51,8 +53,9 @@ impl Room {
 /// Runs `work` as `job` to its end, whatever happens, then tells `ended`.
 pub async fn run(book: &Book, room: &Room, job: Arc<Job>, work: impl FnOnce() -> Work, ended: impl FnOnce(&Job)) {
     let seat = tokio::select! {
-        seat = room.seats.acquire() => seat.ok(),
+        biased;
         () = job.cancel.cancelled() => None,
+        seat = room.seats.acquire() => seat.ok(),
     };
     let outcome = match &seat {
         Some(_) => begin(book, &job, work).await,
@@ -81,33 +84,29 @@ async fn begin(book: &Book, job: &Arc<Job>, work: impl FnOnce() -> Work) -> Resu
     if job.call.effect != Effect::Read && !job.at_once {
         book.keep().begun(&job.id, now).await?;
     }
-    // In a task of its own, so that a service that panics fails its call and nothing else.
-    let mut task = tokio::spawn(work());
+    // A service that panics fails its call and nothing else. The work comes first: most is done at the first look, and
+    // then neither a timer nor anybody else has to be woken.
+    let mut work = Box::pin(AssertUnwindSafe(async { work().await }).catch_unwind());
     let error = tokio::select! {
-        outcome = &mut task => return outcome.unwrap_or_else(|err| Err(broken(err))),
+        biased;
+        outcome = &mut work => return outcome.unwrap_or_else(|panic| Err(broken(panic.as_ref()))),
         () = job.cancel.cancelled() => job.stopped("the call was cancelled"),
         () = tokio::time::sleep(job.call.deadline) => {
             Error::timeout(format!("the call took longer than its {} ms", job.call.deadline.as_millis()))
         }
     };
     // Dropping the work is what ends its processes and requests; only then is the job over.
-    task.abort();
-    match task.await {
-        Ok(Ok(value)) => Ok(value), // it was done just then
-        _ => Err(error),
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(work))) {
+        tracing::error!("{}", broken(panic.as_ref()));
     }
+    Err(error)
 }
 
-fn broken(err: JoinError) -> Error {
-    match err.try_into_panic() {
-        Ok(panic) => {
-            let said = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
-            let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-            tracing::error!(said, "a service panicked");
-            Error::internal(format!("the service broke down: {said}"))
-        }
-        Err(_) => Error::cancelled("the host is going down"),
-    }
+fn broken(panic: &(dyn Any + Send)) -> Error {
+    let said = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
+    let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    tracing::error!(said, "a service panicked");
+    Error::internal(format!("the service broke down: {said}"))
 }
 
 /// Nobody sees the end of a job before it is safe.

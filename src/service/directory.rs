@@ -32,17 +32,18 @@ pub fn silent(contract: &Contract, permissions: impl Fn(&Caller) -> Value + Send
 }
 
 fn pages(contract: &Contract) -> Listing {
+    let pages = contract.pages();
     Listing::default()
-        .file("README.md", text(contract.readme()))
-        .file("SCHEMA.json", text(pretty(contract.schema())))
-        .file("CAPS.json", text(pretty(&contract.caps())))
-        .file("OPS.json", text(pretty(&contract.ops())))
+        .file("README.md", text(pages.readme.clone()))
+        .file("SCHEMA.json", text(pages.schema.clone()))
+        .file("CAPS.json", text(pages.caps.clone()))
+        .file("OPS.json", text(pages.ops.clone()))
 }
 
 fn control(desk: &Arc<Desk>) -> Listing {
     let contract = desk.contract();
     let invoke = Control::new(Arc::new(Invoke(desk.clone())));
-    let mut listing = Listing::default().file("README.md", text(contract.control_readme())).file("invoke.json", invoke);
+    let mut listing = Listing::default().file("README.md", text(contract.pages().control.clone())).file("invoke.json", invoke);
     for operation in &contract.operations {
         let control = Control::new(Arc::new(One { desk: desk.clone(), op: operation.name.clone() }));
         listing = listing.file(&format!("{}.json", operation.name), control);

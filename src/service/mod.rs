@@ -11,7 +11,9 @@ mod tests;
 #[cfg(test)]
 pub mod trial;
 
-use std::sync::Arc;
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -75,16 +77,29 @@ pub trait Serve: Send + Sync + 'static {
 
 /// A service, ready to be served.
 pub fn typed<S: Service>(service: S) -> Result<Arc<dyn Serve>> {
-    let mut contract = Contract::of::<S::Command, S::Output>(S::NAME, S::ABOUT, S::operations())?;
-    for flag in service.flags() {
-        contract = contract.flag(flag);
-    }
+    let contract = contract_of::<S>(service.flags())?;
     Ok(Arc::new(Typed { service, contract }))
 }
 
 struct Typed<S> {
     service: S,
-    contract: Contract,
+    contract: Arc<Contract>,
+}
+
+type Made = HashMap<(TypeId, Vec<&'static str>), Arc<Contract>>;
+
+/// The contract of a type of service: made once, however many agents have one.
+fn contract_of<S: Service>(flags: Vec<&'static str>) -> Result<Arc<Contract>> {
+    static MADE: LazyLock<Mutex<Made>> = LazyLock::new(Mutex::default);
+    let key = (TypeId::of::<S>(), flags);
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(contract) = made.get(&key) {
+        return Ok(contract.clone());
+    }
+    let contract = Contract::of::<S::Command, S::Output>(S::NAME, S::ABOUT, S::operations())?;
+    let contract = Arc::new(key.1.iter().fold(contract, |contract, flag| contract.flag(flag)));
+    made.insert(key, contract.clone());
+    Ok(contract)
 }
 
 #[async_trait]

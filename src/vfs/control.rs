@@ -110,7 +110,7 @@ impl Inbox {
             self.scan.at -= begin;
             self.tried = 0;
         }
-        if self.unread.len() >= self.tried * 2 {
+        if !self.unread.is_empty() && self.unread.len() >= self.tried * 2 {
             self.tried = self.unread.len();
             match parse(&self.unread) {
                 Err(Fault::Malformed(error)) => return Err(error),

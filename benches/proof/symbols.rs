@@ -1,6 +1,5 @@
 //! A hundred thousand symbols: how long it takes to load some by id, to find some by words, to walk their links.
-//!
-//! `cargo bench --bench symbols [-- COUNT]`. The figures are medians over many askings; nothing is asserted.
+//! Medians over many askings.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,6 +10,10 @@ use acheron::services::symbols::shelf::{Author, Shelf};
 use acheron::services::symbols::sqlite::Sqlite;
 use acheron::store::Store;
 use serde_json::{Value, json};
+
+use super::Run;
+use super::house::Scratch;
+use super::table::{Aim, Figure, time};
 
 const WORDS: [&str; 16] = [
     "trust", "repair", "drift", "anchor", "memory", "story", "consent", "audit", "signal", "ledger", "doubt",
@@ -42,33 +45,48 @@ async fn median(times: usize, mut ask: impl AsyncFnMut(usize)) -> Duration {
     taken[times / 2]
 }
 
-#[tokio::main]
-async fn main() {
-    let count = std::env::args().filter_map(|word| word.parse().ok()).next().unwrap_or(100_000);
-    let dir = tempfile::tempdir().unwrap();
-    let shelf = Shelf::new(Arc::new(Sqlite::new(Store::open(dir.path()).unwrap())));
+pub fn rows(run: &Run) -> Vec<Figure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime").block_on(measured(if run.quick { 2_000 } else { 100_000 }))
+}
+
+async fn measured(count: usize) -> Vec<Figure> {
+    let dir = Scratch::new();
+    let store = Store::open(dir.path()).expect("a store");
+    let shelf = Shelf::new(Arc::new(Sqlite::new(store)));
     let documents: Vec<(Kind, Value)> = (0..count).map(|number| (Kind::Symbol, symbol(number, count))).collect();
+    let author = Author::new(By::who("bench"), 0);
     let began = Instant::now();
-    shelf.put_many(&documents, false, &Author::new(By::who("bench"), 0)).await.unwrap();
-    println!("{count} symbols stored       {:?}", began.elapsed());
+    shelf.put_many(&documents, false, &author).await.expect("symbols");
+    let stored = began.elapsed();
     let began = Instant::now();
-    shelf.search("trust", 1, &Within::default()).await.unwrap();
-    println!("the index made            {:?}", began.elapsed());
+    shelf.search("trust", 1, &Within::default()).await.expect("an index");
+    let indexed = began.elapsed();
     let id = |number: usize| format!("S-{:06}", number * 7919 % count);
-    let load = median(1000, async |time| _ = shelf.symbols(&[id(time)]).await.unwrap()).await;
-    println!("load by id                {load:?}");
+    let load = median(1000, async |time| _ = shelf.symbols(&[id(time)]).await.expect("a symbol")).await;
     let find = median(50, async |time| {
         let query = format!("{} {}", WORDS[time % 16], WORDS[(time * 5 + 3) % 16]);
-        shelf.search(&query, 5, &Within::default()).await.unwrap();
+        shelf.search(&query, 5, &Within::default()).await.expect("symbols");
     });
-    println!("text query, best five     {:?}", find.await);
+    let find = find.await;
     let walk = median(100, async |time| {
-        let roots: Vec<_> = shelf.symbols(&[id(time)]).await.unwrap().into_iter().flatten().collect();
-        shelf.walk(&roots, 3, 256).await.unwrap();
+        let roots: Vec<_> = shelf.symbols(&[id(time)]).await.expect("a symbol").into_iter().flatten().collect();
+        shelf.walk(&roots, 3, 256).await.expect("a walk");
     });
-    println!("walk of three links       {:?}", walk.await);
+    let walk = walk.await;
     let began = Instant::now();
-    shelf.put(Kind::Symbol, &symbol(1, count), &Author::new(By::who("bench"), 0)).await.unwrap();
-    shelf.search("trust", 1, &Within::default()).await.unwrap();
-    println!("one change, found again   {:?}", began.elapsed());
+    shelf.put(Kind::Symbol, &symbol(1, count), &author).await.expect("a symbol");
+    shelf.search("trust", 1, &Within::default()).await.expect("symbols");
+    let changed = began.elapsed();
+    let told = |what: &str, took: Duration| {
+        Figure::words(format!("{count} symbols: {what}"), time(took.as_secs_f64()), Aim::Told)
+    };
+    vec![
+        told("stored", stored),
+        told("the index made", indexed),
+        told("one loaded by id", load),
+        told("the best five for two words", find),
+        told("a walk of three links", walk),
+        told("one changed, and found again", changed),
+    ]
 }

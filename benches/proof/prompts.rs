@@ -1,20 +1,19 @@
 //! Rendering a prompt of 200 sections, against the same text built by hand.
-//!
-//! `cargo bench --bench prompts`. Figures of one machine are compared with figures of the same machine: the ratio is
-//! what says something.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use acheron::services::prompts::Prompt;
 use acheron::services::prompts::check::{Source, build};
 use acheron::services::prompts::manifest::{Manifest, Part};
 use serde_json::json;
 
+use super::Run;
+use super::method::compare;
+use super::table::{Aim, Figure};
+
 const SECTIONS: usize = 200;
-const ROUNDS: usize = 2000;
 
 fn prompt() -> Prompt {
     let schema = json!({"type": "object", "required": ["name", "count"], "properties": {
@@ -53,24 +52,14 @@ fn by_hand(name: &str, count: i64) -> String {
     sections.join("\n\n")
 }
 
-/// The fastest of ten, each the mean of many.
-fn time(mut work: impl FnMut()) -> Duration {
-    let each = ROUNDS / 10;
-    let mut best = Duration::MAX;
-    for _ in 0..10 {
-        let start = Instant::now();
-        (0..each).for_each(|_| work());
-        best = best.min(start.elapsed() / u32::try_from(each).unwrap_or(1));
-    }
-    best
-}
-
-fn main() {
+pub fn rows(run: &Run) -> Vec<Figure> {
     let prompt = prompt();
     let (rendered, hand) = (prompt.render().expect("it renders").text, by_hand("Ada", 3));
     assert_eq!(rendered, hand, "both must say the same");
-    let ours = time(|| drop(black_box(prompt.render())));
-    let theirs = time(|| drop(black_box(by_hand(black_box("Ada"), black_box(3)))));
-    println!("sections {SECTIONS}, bytes {}", rendered.len());
-    println!("rendered {ours:?}, by hand {theirs:?}, ratio {:.1}", ours.as_secs_f64() / theirs.as_secs_f64());
+    let compared = compare(
+        run.pace(60, 20),
+        |_| drop(black_box(prompt.render())),
+        |_| drop(black_box(by_hand(black_box("Ada"), black_box(3)))),
+    );
+    vec![Figure::ratio(format!("rendering a prompt of {SECTIONS} sections ÷ building it by hand"), compared, Aim::Told)]
 }

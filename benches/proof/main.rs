@@ -1,0 +1,100 @@
+//! `scripts/bench`: what the house costs, as ratios to what the ground costs. README has the table and how to repeat it.
+
+mod agents;
+mod bare;
+mod calls;
+mod crowd;
+mod disk;
+mod files;
+mod growth;
+mod house;
+mod idle;
+mod method;
+mod prompts;
+mod recall;
+mod stale;
+mod start;
+mod store;
+mod symbols;
+mod table;
+mod waits;
+mod workshop;
+
+use std::path::PathBuf;
+
+use method::Pace;
+use table::Figure;
+
+/// How thoroughly to measure.
+pub struct Run {
+    pub quick: bool,
+}
+
+impl Run {
+    pub fn pace(&self, chunks: usize, ops: usize) -> Pace {
+        Pace { chunks: if self.quick { chunks.min(6) } else { chunks }, ops }
+    }
+}
+
+/// Every family of rows, by the word that chooses it.
+const FAMILIES: &[(&str, fn(&Run) -> Vec<Figure>)] = &[
+    ("files", files::rows),
+    ("calls", calls::rows),
+    ("waits", waits::rows),
+    ("crowd", crowd::rows),
+    ("start", start::rows),
+    ("store", store::rows),
+    ("growth", growth::rows),
+    ("stale", stale::rows),
+    ("agents", agents::rows),
+    ("disk", disk::rows),
+    ("prompts", prompts::rows),
+    ("recall", recall::rows),
+    ("symbols", symbols::rows),
+];
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["__bare", dir, bytes] => {
+            bare::serve(dir.as_ref(), bytes.parse().expect("a number")).expect("a session");
+        }
+        ["__workshop", dir, state] => workshop::serve(dir.as_ref(), state.as_ref()).expect("a workshop"),
+        ["__tool_server", file] => calls::serve_http(file.as_ref()).expect("a server"),
+        ["__reader", how] => waits::read(how, None),
+        ["__reader", how, file] => waits::read(how, Some(file)),
+        _ => measure(&words),
+    }
+}
+
+fn measure(words: &[&str]) {
+    let mut run = Run { quick: false };
+    let (mut chosen, mut file) = (Vec::new(), None);
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--quick" => run.quick = true,
+            "--json" => file = words.next().map(PathBuf::from),
+            word if FAMILIES.iter().any(|(name, _)| *name == word) => chosen.push(word),
+            other => {
+                let known: Vec<&str> = FAMILIES.iter().map(|(name, _)| *name).collect();
+                eprintln!("error: there is no row `{other}`; the rows are {}", known.join(", "));
+                std::process::exit(2);
+            }
+        }
+    }
+    method::check();
+    method::pin().expect("a processor of our own");
+    let mut figures = Vec::new();
+    for (name, rows) in FAMILIES {
+        if chosen.is_empty() || chosen.contains(name) {
+            eprintln!("measuring {name}");
+            figures.extend(rows(&run));
+        }
+    }
+    print!("{}", table::markdown(&figures));
+    if let Some(file) = file {
+        std::fs::write(&file, table::json(&figures).to_string()).expect("a file for the figures");
+    }
+}

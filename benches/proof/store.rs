@@ -1,0 +1,171 @@
+//! Memory: acknowledged writes and searches, against bare SQLite.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Barrier};
+use std::time::Instant;
+
+use acheron::clock::Clock;
+use acheron::events::Diaries;
+use acheron::services::memory::Desk;
+use acheron::store::Store;
+use rusqlite::Connection;
+use serde_json::json;
+
+use super::Run;
+use super::calls::Ledger;
+use super::house::{House, Scratch, ask, plain};
+use super::method::{compare, compare_timed};
+use super::table::{Aim, Figure};
+
+pub fn rows(run: &Run) -> Vec<Figure> {
+    let mut figures: Vec<Figure> = [1, 8, 64].into_iter().map(|writers| written(run, writers)).collect();
+    figures.push(found(run, 1_000, Aim::Told));
+    figures.push(found(run, if run.quick { 5_000 } else { 100_000 }, Aim::AtMost(1.3)));
+    figures
+}
+
+/// Acknowledged: `close(2)` of the memory's file has returned 0.
+fn written(run: &Run, writers: usize) -> Figure {
+    let house = House::start(&plain());
+    let scratch = Scratch::new();
+    let mut ledger = Ledger::new(scratch.path());
+    let crowd = Writers::start(&house, writers);
+    let each = EACH * writers;
+    let compared = compare(run.pace(24, 1), |_| crowd.go(), |_| (0..each).for_each(|_| ledger.group(1)));
+    let a_second = |seconds: f64| each as f64 / seconds;
+    let aim = if writers == 64 { Aim::AtLeast(8.0) } else { Aim::Told };
+    let name = format!("acknowledged memory writes a second, {writers} writers ÷ bare SQLite, a commit each");
+    let mut figure = Figure::number(name, 1.0 / compared.ratio, "x", aim);
+    figure.noise = Some(compared.noise);
+    figure.detail(format!("{:.0} / {:.0} a second", a_second(compared.ours), a_second(compared.base)))
+}
+
+/// Writes of each writer in a chunk.
+const EACH: usize = 8;
+
+/// Threads that write a memory each, over and over.
+struct Writers {
+    meet: Arc<Barrier>,
+}
+
+impl Writers {
+    fn start(house: &House, writers: usize) -> Writers {
+        let meet = Arc::new(Barrier::new(writers + 1));
+        for number in 0..writers {
+            let path = house.own(&format!("memory/items/writer-{number}/content"));
+            let new = json!({ "kind": "note", "name": format!("writer-{number}"), "content": "begun" });
+            assert_eq!(ask(&house.own("memory/control/create.json"), &new)["ok"], true);
+            let meet = meet.clone();
+            std::thread::spawn(move || {
+                for round in 0_u64.. {
+                    meet.wait();
+                    (0..EACH as u64).for_each(|write| kept(&path, &format!("round {round}, write {write}")));
+                    meet.wait();
+                }
+            });
+        }
+        Writers { meet }
+    }
+
+    fn go(&self) {
+        self.meet.wait();
+        self.meet.wait();
+    }
+}
+
+/// A new version, safe when this returns.
+fn kept(path: &Path, text: &str) {
+    let mut file = File::options().write(true).truncate(true).open(path).expect("a memory");
+    file.write_all(text.as_bytes()).expect("a version");
+    // Dropping a file hears no error; the acknowledgement is what `close(2)` answers.
+    nix::unistd::close(file).expect("an acknowledged version");
+}
+
+const WORDS: [&str; 40] = [
+    "river", "ferry", "coin", "shore", "boat", "oar", "night", "lamp", "rope", "harbour", "wind", "stone", "bridge",
+    "letter", "market", "garden", "window", "winter", "summer", "bread", "water", "silver", "copper", "iron", "cloud",
+    "forest", "meadow", "valley", "island", "tower", "castle", "village", "road", "wagon", "horse", "raven", "willow",
+    "candle", "mirror", "clock",
+];
+
+/// A note of some twenty words, the same for the same number.
+pub fn note(number: usize) -> String {
+    let mut seed = number as u64 ^ 0x9e37_79b9_7f4a_7c15;
+    let mut word = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        WORDS[(seed >> 33) as usize % WORDS.len()]
+    };
+    let words: Vec<&str> = (0..18).map(|_| word()).collect();
+    format!("{} number {number} rare{}", words.join(" "), number % 997)
+}
+
+/// Fills the memory of `charon` in a state directory.
+pub fn fill(state: &Path, count: usize) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let (store, clock) = (Store::open(state).expect("a store"), Clock::real());
+        let diaries = Diaries::new(Some(store.clone()), clock.clone());
+        let diary = diaries.of("charon").expect("a diary");
+        let desk = Desk::open(store.clone(), diary, clock, 8_000).expect("a memory");
+        for start in (0..count).step_by(512) {
+            let batch = start..count.min(start + 512);
+            let writes: Vec<_> =
+                batch.map(|number| desk.write(format!("item-{number:06}"), note(number).into())).collect();
+            for write in writes {
+                write.await.expect("a memory");
+            }
+        }
+        store.close();
+    });
+}
+
+/// A search by a rare word and a common one, through the mount; the baseline is the query alone.
+fn found(run: &Run, count: usize, aim: Aim) -> Figure {
+    let scratch = Scratch::new();
+    let began = Instant::now();
+    fill(&scratch.path().join("state"), count);
+    let filled = began.elapsed();
+    let bare = index(&scratch.path().join("fts.db"), count);
+    let house = House::in_scratch(scratch, &plain());
+    let control: PathBuf = house.own("memory/control/search.json");
+    let query = |number: usize| format!("rare{} {}", number * 31 % 997, WORDS[number % WORDS.len()]);
+    let (mut ours, mut theirs) = (0, 0);
+    let compared = compare_timed(
+        run.pace(30, 10),
+        || {
+            ours += 1;
+            let command = json!({ "query": query(ours), "limit": 10 });
+            let began = Instant::now();
+            let answer = ask(&control, &command);
+            let took = began.elapsed();
+            assert_eq!(answer["ok"], true);
+            took
+        },
+        || {
+            theirs += 1;
+            let (rare, common) = (theirs * 31 % 997, WORDS[theirs % WORDS.len()]);
+            let began = Instant::now();
+            let sql = "SELECT rowid, rank FROM notes WHERE notes MATCH ?1 ORDER BY rank LIMIT 10";
+            let mut select = bare.prepare_cached(sql).expect("a query");
+            let rows = select.query_map([format!("rare{rare} {common}")], |row| row.get::<_, i64>(0)).expect("rows");
+            assert!(rows.count() <= 10);
+            began.elapsed()
+        },
+    );
+    let figure = Figure::ratio(format!("memory search among {count} ÷ bare FTS5 query, p50"), compared, aim);
+    let detail = format!("{}; filled at {:.0} a second", figure.detail, count as f64 / filled.as_secs_f64());
+    figure.detail(detail)
+}
+
+fn index(file: &Path, count: usize) -> Connection {
+    let conn = Connection::open(file).expect("a database");
+    conn.execute_batch("PRAGMA journal_mode = wal; CREATE VIRTUAL TABLE notes USING fts5(text); BEGIN").expect("a table");
+    for number in 0..count {
+        let mut insert = conn.prepare_cached("INSERT INTO notes (rowid, text) VALUES (?1, ?2)").expect("a statement");
+        insert.execute(rusqlite::params![number as i64 + 1, note(number)]).expect("a row");
+    }
+    conn.execute_batch("COMMIT").expect("a commit");
+    conn
+}
