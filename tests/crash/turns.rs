@@ -84,7 +84,7 @@ fn fifty_turns_that_are_killed_again_and_again_all_end_and_do_nothing_twice() {
         .enumerate()
         .map(|(n, agent)| {
             let mut script: Vec<Value> = ["one", "two", "three"].iter().map(|word| add(agent, word)).collect();
-            if n % 5 == 0 {
+            if n.is_multiple_of(5) {
                 script.push(run(agent, "four", "true"));
                 script.push(call("file_read", json!({"path": "/agents/self/jobs/last/status.json"})));
             }
@@ -123,7 +123,7 @@ fn fifty_turns_that_are_killed_again_and_again_all_end_and_do_nothing_twice() {
         let found = lines(place.path(), agent);
         let once: BTreeSet<&String> = found.iter().collect();
         assert_eq!(once.len(), found.len(), "{agent} did something twice: {found:?}");
-        let (wanted, told) = (if n % 5 == 0 { 5 } else { 4 }, interruptions(place.path(), agent));
+        let (wanted, told) = (if n.is_multiple_of(5) { 5 } else { 4 }, interruptions(place.path(), agent));
         assert!(found.len() + told >= wanted, "{agent} was not told of what is missing: {found:?}, told {told} times");
     }
     life.leave();

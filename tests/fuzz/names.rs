@@ -118,7 +118,7 @@ pub fn search_query() -> Target {
                 assert!(!needles.is_empty());
                 let mut found = 3;
                 // the index itself takes most of the time, so it is not asked each time
-                if input.len() % 32 == 0 {
+                if input.len().is_multiple_of(32) {
                     INDEX.with_borrow(|conn| {
                         let mut select = conn.prepare_cached("SELECT count(*) FROM w WHERE w MATCH ?1").unwrap();
                         for query in [&all, &any] {

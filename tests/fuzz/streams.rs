@@ -206,7 +206,7 @@ impl Values for Filled {
     }
 
     fn holds(&self, name: &str) -> Result<bool, ()> {
-        Ok(name.len() % 2 == 0)
+        Ok(name.len().is_multiple_of(2))
     }
 }
 

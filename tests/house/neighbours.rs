@@ -163,7 +163,7 @@ fn a_link_that_changes_while_it_is_followed_leads_nowhere() {
         move || {
             let mut flips = 0u32;
             while !over.load(Ordering::SeqCst) {
-                let to = if flips % 2 == 0 { outside.as_path() } else { Path::new("inside") };
+                let to = if flips.is_multiple_of(2) { outside.as_path() } else { Path::new("inside") };
                 symlink(to, here.join("next")).unwrap();
                 fs::rename(here.join("next"), here.join("race")).unwrap();
                 flips += 1;
