@@ -195,6 +195,7 @@ fn the_mount_itself_is_never_shown_in_the_mount() {
         expect![[r#"
             here
             ns
+            spec.json
             state
             0
             directory
