@@ -104,7 +104,7 @@ fn a_session_is_a_directory() {
         jq -c '.result | [.offset, .next_offset, .first_offset, .eof]' result.json
         echo '{"session_id":"work"}' > control/create.json
         jq -r .error.message result.json
-        echo '{}' > control/close.json
+        echo '{}' > control/close.json; cat result.json > /dev/null
         jq -c '[.state, .exec_count]' sessions/work/status.json
         echo ls > sessions/work/input || echo closed
         echo '{}' > control/read.json
