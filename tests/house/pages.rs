@@ -1,5 +1,6 @@
 //! What the pages name is there, and what JSON they show somebody takes or gives: README, library, contracts, AGENTS.md.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -153,12 +154,18 @@ fn every_path_that_a_page_names_is_there() {
     places.extend(["symbols/control", "events/control", "prompts/templates"].map(|it| me.join(it)));
     let store = house.state().join("agents/charon/recall/store");
     places.extend([house.state(), store.join("semantic"), store]);
+    // Looked for once in every place: pages say the same words.
+    let mut known: BTreeMap<(PathBuf, String), bool> = BTreeMap::new();
+    let mut has = |place: &Path, word: &str| {
+        let parts: Vec<&str> = word.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+        *known.entry((place.to_owned(), word.to_owned())).or_insert_with(|| there(place, &parts))
+    };
     for page in pages(&house) {
         for word in code(&page.text).iter().flat_map(|code| paths(code)) {
-            let parts: Vec<&str> = word.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-            let whole = word.starts_with('/');
-            let near = || there(&page.dir, &parts) || places.iter().any(|place| there(place, &parts));
-            match ELSEWHERE.contains(&word.as_str()) || there(&root, &parts) || (!whole && near()) {
+            let mut near = || has(&page.dir, &word) || places.iter().any(|place| has(place, &word));
+            let elsewhere = ELSEWHERE.contains(&word.as_str());
+            let here = if word.starts_with('/') { has(&root, &word) } else { near() };
+            match elsewhere || here {
                 true => found += 1,
                 false => missing.push(format!("{}: {word}", page.name)),
             }

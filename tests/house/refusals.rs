@@ -72,16 +72,18 @@ const PROVOKED: [(Code, &str); 18] = [
         echo 1 > jobs/by/night/control/cancel; told jobs/by/night/result.json"#,
     ),
     (
-        // The timer comes again, in case that it came before the read.
+        // The timer comes again, in case that it came before the read; it must not come while Python goes down.
         Code::Interrupted,
         r#"python3 -c '
 import ctypes, os, signal
 signal.signal(signal.SIGALRM, lambda *_: None)
 signal.siginterrupt(signal.SIGALRM, True)
 file = os.open("events/sources/user/never.json", os.O_RDONLY)
-signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
 libc = ctypes.CDLL(None, use_errno=True)
-if libc.read(file, ctypes.create_string_buffer(1), 1) < 0: print("read:", os.strerror(ctypes.get_errno()))'"#,
+signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)
+got = libc.read(file, ctypes.create_string_buffer(1), 1)
+signal.setitimer(signal.ITIMER_REAL, 0)
+if got < 0: print("read:", os.strerror(ctypes.get_errno()))'"#,
     ),
     (
         Code::Unavailable,
