@@ -153,7 +153,7 @@ threads = [threading.Thread(target=read) for _ in range(2)]
 for t in threads: t.start()
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
 for t in threads: t.join()
-print(outcomes)
+print(sorted(outcomes, key=str))
 "#;
     let reader = Reader::parked(&shop, &["python3", "-c", script]);
     until("both threads wait", || shop.mount.parked() == 2);
