@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn recalled_pages_go_first_then_what_was_said_and_never_the_question() {
-        let mut seen: Vec<String> = (0..400).map(|window| kept(window)).collect();
+        let mut seen: Vec<String> = (0..400).map(kept).collect();
         seen.dedup();
         seen.reverse();
         assert_eq!(
