@@ -100,8 +100,12 @@ impl Ground for Outside {
                 options.write(true).truncate(true)
             };
             let mut file = match options.open(&place) {
-                Err(error) if error.kind() == ErrorKind::NotFound => {
-                    options.create(true).open(&place).map_err(|_| explain(error))?
+                // Where nothing can be made, that it is not there is what was wrong.
+                Err(missing) if missing.kind() == ErrorKind::NotFound => {
+                    options.create(true).open(&place).map_err(|error| match error.raw_os_error() {
+                        Some(libc::EPERM) => explain(missing),
+                        _ => explain(error),
+                    })?
                 }
                 opened => opened.map_err(&explain)?,
             };

@@ -58,12 +58,18 @@ impl Inside {
                 node.make_dir(&self.caller, part)?;
             }
         }
-        let (dir, node) = self.tree.find(&self.caller, if dir.is_empty() { "/" } else { dir }).map_err(|_| missing)?;
+        let Ok((dir, node)) = self.tree.find(&self.caller, if dir.is_empty() { "/" } else { dir }) else {
+            return Err(missing);
+        };
         let Node::Dir(node) = node else {
             return Err(Error::new(Code::Os(libc::ENOTDIR), format!("`{dir}` is not a directory")));
         };
         self.tree.may_change(&self.caller, &dir)?;
-        Ok(node.create(&self.caller, name, how)?.1)
+        match node.create(&self.caller, name, how) {
+            // Where nothing can be made, that it is not there is what was wrong.
+            Err(error) if error.code == Code::Os(libc::EPERM) => Err(missing),
+            made => Ok(made?.1),
+        }
     }
 
     async fn put(&self, handle: &dyn Handle, content: &str, call: &FileWrite) -> Result<()> {

@@ -16,12 +16,16 @@ const LEFT: &str = "\x1b[D";
 const UP: &str = "\x1b[A";
 const INTERRUPT: &str = "\x03";
 const END: &str = "\x04";
+/// What the line editor says when it begins to read a line.
+const PROMPT: &str = "\x1b[?2004h";
 const DIM: &str = "\x1b[2m";
 
 /// A terminal with the program on its far end.
 struct Terminal {
     near: std::fs::File,
     shown: Arc<Mutex<String>>,
+    /// How many prompts were waited for.
+    prompts: usize,
     program: Child,
 }
 
@@ -49,11 +53,18 @@ impl Terminal {
                 kept.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
             }
         });
-        Terminal { near, shown, program }
+        Terminal { near, shown, prompts: 0, program }
     }
 
     fn shown(&self) -> String {
         self.shown.lock().unwrap().clone()
+    }
+
+    /// Types at the next prompt. What is typed before it stands there may be dropped with the line before.
+    fn at_prompt(&mut self, keys: &str) {
+        self.prompts += 1;
+        self.shows(PROMPT, self.prompts);
+        self.type_keys(keys);
     }
 
     fn type_keys(&mut self, keys: &str) {
@@ -108,41 +119,39 @@ fn inputs(house: &House) -> Vec<String> {
 fn a_conversation_is_edited_followed_interrupted_and_remembered() {
     let (house, home) = (scripted(), tempfile::tempdir().unwrap());
     let mut terminal = Terminal::chat(&house.root(), home.path(), &[]);
-    terminal.shows("> ", 1);
     // Line editing: the missing letter is put in where it belongs.
-    terminal.type_keys(&format!("hllo{LEFT}{LEFT}{LEFT}e\r"));
+    terminal.at_prompt(&format!("hllo{LEFT}{LEFT}{LEFT}e\r"));
     terminal.shows("I have looked around", 1);
     terminal.shows(&format!("{DIM}let me look around"), 1);
     terminal.shows(&format!("{DIM}round 1: file_list"), 1);
     assert_eq!(inputs(&house), ["hello"]);
-    terminal.type_keys("/help\r");
+    terminal.at_prompt("/help\r");
     terminal.shows("cancel every turn that is queued or running", 1);
-    terminal.type_keys("/jobs\r");
+    terminal.at_prompt("/jobs\r");
     terminal.shows("chat.turn", 1);
-    terminal.type_keys("/fly\r");
+    terminal.at_prompt("/fly\r");
     terminal.shows("/fly is not known; /help tells what is", 1);
     // Ctrl-C ends the turn, not the program.
-    terminal.type_keys("wait\r");
+    terminal.at_prompt("wait\r");
     terminal.shows("round 1: file_read", 1);
     terminal.type_keys(INTERRUPT);
     terminal.shows("! the call was cancelled", 1);
-    terminal.type_keys("/cancel\r");
+    terminal.at_prompt("/cancel\r");
     terminal.shows("0 cancelled", 1);
     // At the prompt it only drops the line; the history goes back past all that was typed.
-    terminal.type_keys(&format!("nonsense{INTERRUPT}"));
-    terminal.type_keys(&format!("{}\r", UP.repeat(6)));
+    terminal.at_prompt(&format!("nonsense{INTERRUPT}"));
+    terminal.at_prompt(&format!("{}\r", UP.repeat(6)));
     terminal.shows("I have looked around", 2);
     assert_eq!(inputs(&house), ["hello", "wait", "hello"]);
-    terminal.type_keys(END);
+    terminal.at_prompt(END);
     assert!(terminal.ends());
 
     // Another day, without colour: the history is there, and nothing is dimmed.
     let mut terminal = Terminal::chat(&house.root(), home.path(), &[("NO_COLOR", "1")]);
-    terminal.shows("> ", 1);
-    terminal.type_keys(&format!("{UP}\r"));
+    terminal.at_prompt(&format!("{UP}\r"));
     terminal.shows("I have looked around", 1);
     terminal.shows("let me look around", 1);
-    terminal.type_keys("/quit\r");
+    terminal.at_prompt("/quit\r");
     assert!(!terminal.shown().contains(DIM));
     assert!(terminal.ends());
 }

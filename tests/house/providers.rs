@@ -93,9 +93,9 @@ fn what_a_server_reports_is_what_is_counted_and_its_key_is_never_shown() {
     );
     expect![[r#"
         counted
-        [3,21,15,0.0171,1.0]
-        error: 127.0.0.1 answered 401 Unauthorized: the key [secret] is wrong; is OPENAI_API_KEY right?
+        [3,21,15,0.0171,1]
         [3,"provider_error"]
+        error: 127.0.0.1 answered 401 Unauthorized: the key [secret] is wrong; is OPENAI_API_KEY right?
     "#]]
     .assert_eq(&said);
 }
