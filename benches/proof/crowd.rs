@@ -10,9 +10,9 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde_json::Value;
 
 use super::Run;
+use super::bare;
 use super::house::{pread, status, until, write_once};
 use super::idle::{self, threads};
-use super::bare;
 use super::method::{Compared, compare};
 use super::table::{Aim, Figure};
 use super::workshop::Workshop;
@@ -20,7 +20,7 @@ use super::workshop::Workshop;
 const READERS: usize = 10_000;
 
 const KERNEL: &str = "the kernel looks for the request of each answer in one of 256 lists, which are 40 long then; the \
-                      bare file system pays the same";
+                      bare file system pays for it too, see below";
 
 pub fn rows(run: &Run) -> Vec<Figure> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");
