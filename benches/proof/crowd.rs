@@ -58,7 +58,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
         Figure::number("processor time of the daemon while they wait", quiet.ticks as f64, "ticks", Aim::AtMost(0.0))
             .detail(format!("{} context switches in {:?}", quiet.switches, quiet.over)),
         Figure::number("all wake at once, each", woken / READERS as f64 * 1e6, "µs", Aim::Told)
-            .detail(format!("{:.2} s in all", woken)),
+            .detail(format!("{woken:.2} s in all")),
     ]
 }
 

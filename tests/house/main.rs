@@ -1,5 +1,6 @@
 //! The house as its inhabitants see it: sessions on real mounts.
 
+mod benches;
 mod chat;
 mod cli;
 mod common;
