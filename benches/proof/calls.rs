@@ -53,9 +53,9 @@ pub fn rows(run: &Run) -> Vec<Figure> {
             per_call(note),
             Aim::AtMost(1.5),
         )
-        .because("a call is two notes in the journal and one event, each acknowledged before the next step: two commits in a row"),
+        .because("supposed, not measured: a call waits for two commits in a row, the baseline has one"),
         Figure::ratio("invoke, effect read, 64 at once ÷ two bare round trips", per_call(look), Aim::AtMost(1.5))
-            .because("a job runs on a thread of its own, never on the session's: two more switches of context"),
+            .because("supposed, not measured: a job runs on a thread of its own, two more switches of context"),
         Figure::ratio("invoke, effect read, 64 at once ÷ loopback HTTP JSON call", per_call(http), Aim::Below(0.5))
             .because("see the two lines below: two bare round trips alone are most of what a bare HTTP call costs"),
         Figure::ratio("the same ÷ a call in HTTP written by hand on both sides", per_call(by_hand), Aim::Told),
