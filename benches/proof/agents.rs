@@ -14,7 +14,8 @@ const STEPS: usize = 10;
 pub fn rows(run: &Run) -> Vec<Figure> {
     let count = if run.quick { 20 } else { 1_000 };
     let scratch = Scratch::new();
-    let call = |name: &str, arguments: Value| json!({"answer": {"tool_calls": [{"name": name, "arguments": arguments}]}});
+    let call =
+        |name: &str, arguments: Value| json!({"answer": {"tool_calls": [{"name": name, "arguments": arguments}]}});
     let mut script = String::new();
     for step in 1..STEPS {
         // The same call over and over would be taken for a fault of the model.
@@ -49,8 +50,13 @@ pub fn rows(run: &Run) -> Vec<Figure> {
     let took = began.elapsed().as_secs_f64();
     let (now, peak) = (status(house.pid(), "VmRSS") as f64 / 1024.0, status(house.pid(), "VmHWM") as f64 / 1024.0);
     vec![
-        Figure::number(format!("{count} scripted agents x {STEPS} steps: turns that ended"), ended as f64, "", Aim::AtLeast(count as f64))
-            .detail(format!("{:.0} steps a second, {took:.1} s", (ended * STEPS) as f64 / took)),
+        Figure::number(
+            format!("{count} scripted agents x {STEPS} steps: turns that ended"),
+            ended as f64,
+            "",
+            Aim::AtLeast(count as f64),
+        )
+        .detail(format!("{:.0} steps a second, {took:.1} s", (ended * STEPS) as f64 / took)),
         Figure::number("RSS with them", now, "MiB", Aim::Told)
             .detail(format!("{before:.0} before their turns, {peak:.0} at most; started in {started:.1} s")),
     ]

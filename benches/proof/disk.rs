@@ -24,7 +24,11 @@ pub fn rows(run: &Run) -> Vec<Figure> {
         std::fs::write(&native, vec![7; megabytes * PIECE]).expect("a file");
         let spec = spec(&scratch.path().join("project"), mirror);
         if mirror && !accepted(&scratch, &spec) {
-            figures.push(Figure::words("mirrored: this build cannot mirror where it may bind", "not measured", Aim::Told));
+            figures.push(Figure::words(
+                "mirrored: this build cannot mirror where it may bind",
+                "not measured",
+                Aim::Told,
+            ));
             continue;
         }
         let house = House::in_scratch(scratch, &spec);
@@ -32,7 +36,12 @@ pub fn rows(run: &Run) -> Vec<Figure> {
         figures.extend(Way::ALL.map(|way| {
             let compared = way.compared(run, &ours, &native, megabytes);
             // Speeds, not times: more is better.
-            let mut figure = Figure::number(format!("{word}: {} ÷ native", way.name()), 1.0 / compared.ratio, "x", Aim::AtLeast(least));
+            let mut figure = Figure::number(
+                format!("{word}: {} ÷ native", way.name()),
+                1.0 / compared.ratio,
+                "x",
+                Aim::AtLeast(least),
+            );
             figure.noise = Some(1.0 / compared.noise);
             figure.detail(way.speeds(compared, megabytes))
         }));

@@ -36,8 +36,10 @@ impl Run {
     }
 }
 
+type Rows = fn(&Run) -> Vec<Figure>;
+
 /// Every family of rows, by the word that chooses it.
-const FAMILIES: &[(&str, fn(&Run) -> Vec<Figure>)] = &[
+const FAMILIES: &[(&str, Rows)] = &[
     ("files", files::rows),
     ("calls", calls::rows),
     ("waits", waits::rows),

@@ -52,18 +52,13 @@ pub fn compare(pace: Pace, mut ours: impl FnMut(usize), mut base: impl FnMut(usi
 }
 
 /// As [`compare`], for two sides that tell the time of one operation themselves.
-pub fn compare_timed(
-    pace: Pace,
-    mut ours: impl FnMut() -> Duration,
-    mut base: impl FnMut() -> Duration,
-) -> Compared {
+pub fn compare_timed(pace: Pace, mut ours: impl FnMut() -> Duration, mut base: impl FnMut() -> Duration) -> Compared {
     let mut chunks = Vec::with_capacity(pace.chunks);
     for number in 0..pace.chunks {
         let mut chunk = Chunk::default();
         for side in order(number) {
-            let mut times: Vec<f64> = (0..pace.ops)
-                .map(|_| if side == 0 { ours() } else { base() }.as_secs_f64())
-                .collect();
+            let mut times: Vec<f64> =
+                (0..pace.ops).map(|_| if side == 0 { ours() } else { base() }.as_secs_f64()).collect();
             chunk[side] = median(&mut times);
         }
         chunks.push(chunk);

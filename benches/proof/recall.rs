@@ -10,8 +10,8 @@ use std::time::Instant;
 use acheron::services::recall::{Access, Wiki};
 
 use super::Run;
-use super::method::{Pace, compare};
 use super::house::Scratch;
+use super::method::{Pace, compare};
 use super::table::{Aim, Figure};
 
 pub fn rows(run: &Run) -> Vec<Figure> {

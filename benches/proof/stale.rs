@@ -39,14 +39,19 @@ pub fn rows(run: &Run) -> Vec<Figure> {
     let mut changes = 0;
     while !over.load(Ordering::SeqCst) {
         changes += 1;
-        change.write_all_at(format!("{{\"say\":{changes}}}").as_bytes(), 0).expect("a change");
+        // Always as long: while a file grows, the kernel can show its new length before its new bytes.
+        change.write_all_at(format!("{{\"say\":\"{changes:020}\"}}").as_bytes(), 0).expect("a change");
         // The write has returned, so from here on nobody may see less.
         told.store(changes, Ordering::SeqCst);
         std::thread::sleep(std::time::Duration::from_micros(200));
     }
     let stale: u64 = readers.into_iter().map(|reader| reader.join().expect("a reader")).sum();
     vec![
-        Figure::words(format!("stale reads after an acknowledged change, of {reads}"), stale.to_string(), Aim::Exactly("0"))
-            .detail(format!("{changes} changes")),
+        Figure::words(
+            format!("stale reads after an acknowledged change, of {reads}"),
+            stale.to_string(),
+            Aim::Exactly("0"),
+        )
+        .detail(format!("{changes} changes")),
     ]
 }

@@ -7,9 +7,15 @@ use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
 use acheron::clock::Clock;
+use acheron::contract::Call;
 use acheron::events::Diaries;
-use acheron::services::memory::Desk;
+use acheron::host::Doorkeeper;
+use acheron::jobs::Book;
+use acheron::policy::Policy;
+use acheron::service::{self, Cx, Office, typed};
+use acheron::services::memory::{Desk, Memory};
 use acheron::store::Store;
+use acheron::vfs::Caller;
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -33,7 +39,7 @@ fn written(run: &Run, writers: usize) -> Figure {
     let mut ledger = Ledger::new(scratch.path());
     let crowd = Writers::start(&house, writers);
     let each = EACH * writers;
-    let compared = compare(run.pace(24, 1), |_| crowd.go(), |_| (0..each).for_each(|_| ledger.group(1)));
+    let compared = compare(run.pace(12, 1), |_| crowd.go(), |_| (0..each).for_each(|_| ledger.group(1)));
     let a_second = |seconds: f64| each as f64 / seconds;
     let aim = if writers == 64 { Aim::AtLeast(8.0) } else { Aim::Told };
     let name = format!("acknowledged memory writes a second, {writers} writers ÷ bare SQLite, a commit each");
@@ -43,7 +49,7 @@ fn written(run: &Run, writers: usize) -> Figure {
 }
 
 /// Writes of each writer in a chunk.
-const EACH: usize = 8;
+const EACH: usize = 2;
 
 /// Threads that write a memory each, over and over.
 struct Writers {
@@ -101,21 +107,33 @@ pub fn note(number: usize) -> String {
     format!("{} number {number} rare{}", words.join(" "), number % 997)
 }
 
-/// Fills the memory of `charon` in a state directory.
+/// Fills the memory of `charon` in a state directory, by its own operation and without a mount.
 pub fn fill(state: &Path, count: usize) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(async {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("a runtime").block_on(async {
         let (store, clock) = (Store::open(state).expect("a store"), Clock::real());
-        let diaries = Diaries::new(Some(store.clone()), clock.clone());
+        let gate = Arc::new(Doorkeeper::new(Policy::default(), store.clone(), clock.clone()));
+        let book = Arc::new(Book::new(Arc::new(store.clone()), clock.clone()));
+        let diaries = Arc::new(Diaries::new(Some(store.clone()), clock.clone()));
         let diary = diaries.of("charon").expect("a diary");
-        let desk = Desk::open(store.clone(), diary, clock, 8_000).expect("a memory");
+        let runtime = tokio::runtime::Handle::current();
+        let office = Office::new(book, diaries, clock.clone(), gate, runtime);
+        let memory = Desk::open(store.clone(), diary, clock, 8_000).expect("a memory");
+        let memory = typed(Memory::new(memory, None)).expect("a service");
+        let desk = service::Desk::of(&office, "charon", memory.clone());
+        let call = Call { op: "pin".into(), arguments: json!({ "memory_path": "items/none" }), correlation_id: None };
+        let job = desk.begin(&Caller::operator(), vec![call]).wait().await.expect("a job").remove(0);
+        let clock = Clock::real();
+        let cx = Cx { caller: Caller::operator(), agent: "charon".into(), job, clock, office: office.clone() };
         for start in (0..count).step_by(512) {
-            let batch = start..count.min(start + 512);
-            let writes: Vec<_> =
-                batch.map(|number| desk.write(format!("item-{number:06}"), note(number).into())).collect();
-            for write in writes {
-                write.await.expect("a memory");
-            }
+            let one = |number: usize| {
+                let name = format!("item-{number:06}");
+                let arguments = json!({ "kind": "note", "name": name, "content": note(number) });
+                let (memory, cx) = (memory.clone(), cx.clone());
+                let call = Call { op: "create".into(), arguments, correlation_id: None };
+                async move { memory.invoke(&cx, &call).await.expect("a memory") }
+            };
+            futures_util::future::join_all((start..count.min(start + 512)).map(one)).await;
         }
         store.close();
     });
@@ -161,7 +179,8 @@ fn found(run: &Run, count: usize, aim: Aim) -> Figure {
 
 fn index(file: &Path, count: usize) -> Connection {
     let conn = Connection::open(file).expect("a database");
-    conn.execute_batch("PRAGMA journal_mode = wal; CREATE VIRTUAL TABLE notes USING fts5(text); BEGIN").expect("a table");
+    conn.execute_batch("PRAGMA journal_mode = wal; CREATE VIRTUAL TABLE notes USING fts5(text); BEGIN")
+        .expect("a table");
     for number in 0..count {
         let mut insert = conn.prepare_cached("INSERT INTO notes (rowid, text) VALUES (?1, ?2)").expect("a statement");
         insert.execute(rusqlite::params![number as i64 + 1, note(number)]).expect("a row");

@@ -88,12 +88,12 @@ struct Editor(Arc<Page>);
 
 impl Obey for Editor {
     fn template(&self) -> Bytes {
-        Bytes::from_static(b"{\"say\": 0}\n")
+        Bytes::from_static(b"{\"say\": \"words\"}\n")
     }
 
     fn obey(&self, _asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         for command in commands {
-            self.0.set(command["say"].to_string(), SystemTime::now());
+            self.0.set(command["say"].as_str().unwrap_or_default().to_owned(), SystemTime::now());
         }
         Answer::ok(Vec::new())
     }
@@ -163,7 +163,7 @@ pub fn serve(dir: &Path, state: &Path) -> io::Result<()> {
             Ok(all.dir(&agent, Listing::default().dir("trivial", directory(&desk))))
         })?;
         let (ring, bell) = watch::channel(0);
-        let page = Arc::new(Page::new("0", SystemTime::now()));
+        let page = Arc::new(Page::new(format!("{:020}", 0), SystemTime::now()));
         let root = Listing::default()
             .dir("agents", others)
             .with("page", Node::File(page.clone()))

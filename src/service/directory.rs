@@ -43,7 +43,8 @@ fn pages(contract: &Contract) -> Listing {
 fn control(desk: &Arc<Desk>) -> Listing {
     let contract = desk.contract();
     let invoke = Control::new(Arc::new(Invoke(desk.clone())));
-    let mut listing = Listing::default().file("README.md", text(contract.pages().control.clone())).file("invoke.json", invoke);
+    let mut listing =
+        Listing::default().file("README.md", text(contract.pages().control.clone())).file("invoke.json", invoke);
     for operation in &contract.operations {
         let control = Control::new(Arc::new(One { desk: desk.clone(), op: operation.name.clone() }));
         listing = listing.file(&format!("{}.json", operation.name), control);

@@ -1,6 +1,7 @@
 //! The house as its inhabitants see it: sessions on real mounts.
 
 mod agents;
+mod benches;
 mod binds;
 mod chat;
 mod chat_at_a_terminal;
