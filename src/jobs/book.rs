@@ -23,7 +23,7 @@ pub struct Book {
 #[derive(Default)]
 pub struct Shelf {
     state: Mutex<Jobs>,
-    /// Rings when a job's directory goes.
+    /// Rings when a job's directory comes, changes or goes.
     pub bell: Arc<Bell>,
 }
 
@@ -147,8 +147,15 @@ impl Shelf {
             }
             jobs.by.insert(word.clone(), job.id.clone());
         }
+        let first = jobs.all.is_empty();
         jobs.all.insert(job.id.clone(), Booked::Here(job.clone()));
-        jobs.send_away();
+        let gone = jobs.send_away();
+        drop(jobs);
+        self.bell.name(&job.id);
+        if first {
+            self.bell.name("last");
+        }
+        gone.iter().for_each(|id| self.bell.name(id));
         Ok(())
     }
 
@@ -200,15 +207,15 @@ impl Shelf {
 }
 
 impl Jobs {
-    /// Lets go of what ended long ago and can be fetched; what was never kept is forgotten whole.
-    fn send_away(&mut self) {
+    /// Lets go of what ended long ago and can be fetched; what was never kept is forgotten whole. Returns the ids of both.
+    fn send_away(&mut self) -> Vec<String> {
         if self.all.len() <= FRESH {
-            return;
+            return Vec::new();
         }
         let here = |booked: &Booked| matches!(booked, Booked::Here(_));
         let many = self.all.values().rev().take(FRESH * 4).filter(|booked| here(booked)).count();
         if many <= FRESH {
-            return;
+            return Vec::new();
         }
         let over = many - FRESH;
         let candidates: Vec<(String, Effect)> = self
@@ -220,15 +227,16 @@ impl Jobs {
             })
             .take(over)
             .collect();
-        for (id, effect) in candidates {
+        for (id, effect) in &candidates {
             match effect {
                 Effect::Read => {
-                    self.all.remove(&id);
-                    self.by.retain(|_, it| *it != id);
+                    self.all.remove(id);
+                    self.by.retain(|_, it| it != id);
                 }
-                Effect::Write | Effect::Execute => _ = self.all.insert(id, Booked::Away),
+                Effect::Write | Effect::Execute => _ = self.all.insert(id.clone(), Booked::Away),
             }
         }
+        candidates.into_iter().map(|(id, _)| id).collect()
     }
 }
 
@@ -243,4 +251,53 @@ fn accepted(job: &Job) -> Row {
 /// Sortable by time, and not to be guessed.
 fn new_id() -> String {
     format!("job-{}", uuid::Uuid::now_v7())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::jobs::Forgetful;
+    use crate::policy::Principal;
+    use crate::vfs::{Listener, News};
+
+    #[derive(Default)]
+    struct Ear(Mutex<Vec<String>>);
+
+    impl Listener for Ear {
+        fn heard(&self, news: &News) {
+            if let News::Name(name) = news {
+                self.0.lock().unwrap().push(name.clone());
+            }
+        }
+    }
+
+    fn call() -> Call {
+        Call {
+            agent: "ada".into(),
+            service: "bench".into(),
+            operation: "echo".into(),
+            effect: Effect::Write,
+            idempotent: false,
+            private: false,
+            correlation_id: None,
+            principal: Principal::Operator,
+            arguments: serde_json::Value::Null,
+        }
+    }
+
+    #[test]
+    fn whoever_lists_jobs_hears_of_those_that_come_and_those_that_are_sent_away() {
+        let (book, ear) = (Book::new(Arc::new(Forgetful), Clock::real()), Arc::new(Ear::default()));
+        book.shelf("ada").bell.listen(&(ear.clone() as Arc<dyn Listener>));
+        let mut ids = Vec::new();
+        for _ in 0..=FRESH {
+            let (jobs, _) = book.accept(vec![call()], true).unwrap();
+            jobs[0].update(|now| now.state = State::Done);
+            ids.push(jobs[0].id.clone());
+        }
+        let mut expected = vec![ids[0].clone(), "last".to_owned()];
+        expected.extend_from_slice(&ids[1..]);
+        expected.push(ids[0].clone());
+        assert_eq!(*ear.0.lock().unwrap(), expected);
+    }
 }
