@@ -46,7 +46,8 @@ impl Effect {
         }
     }
 
-    fn deadline(self) -> Duration {
+    /// How long a call may take, where its operation says nothing else.
+    pub fn deadline(self) -> Duration {
         match self {
             Effect::Read | Effect::Write => Duration::from_secs(60),
             Effect::Execute => Duration::from_secs(600),

@@ -5,15 +5,16 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use notify::event::{AccessKind, AccessMode, CreateKind, EventKind, ModifyKind};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::error::{Error, Result};
 
-/// How long a burst may pause.
+/// How long a burst may pause, and how long it may last until it is told.
 const CALM: Duration = Duration::from_millis(50);
+const AT_MOST: Duration = Duration::from_millis(500);
 
 /// News comes as long as this is held.
 pub struct Following {
@@ -53,7 +54,8 @@ fn follow(
     watcher.watch(folder, mode).map_err(told)?;
     std::thread::Builder::new().name("follow".to_owned()).spawn(move || {
         while news.recv().is_ok() {
-            while news.recv_timeout(CALM).is_ok() {}
+            let begun = Instant::now();
+            while begun.elapsed() < AT_MOST && news.recv_timeout(CALM).is_ok() {}
             if heard().is_break() {
                 return;
             }

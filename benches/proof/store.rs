@@ -124,7 +124,8 @@ pub fn fill(state: &Path, count: usize) {
         let call = Call { op: "pin".into(), arguments: json!({ "memory_path": "items/none" }), correlation_id: None };
         let job = desk.begin(&Caller::operator(), vec![call]).wait().await.expect("a job").remove(0);
         let clock = Clock::real();
-        let cx = Cx { caller: Caller::operator(), agent: "charon".into(), job, clock, office: office.clone() };
+        let (caller, deadline) = (Caller::operator(), std::time::Duration::from_secs(3600));
+        let cx = Cx { caller, agent: "charon".into(), job, deadline, clock, office: office.clone() };
         for start in (0..count).step_by(512) {
             let one = |number: usize| {
                 let name = format!("item-{number:06}");

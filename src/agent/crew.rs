@@ -11,7 +11,7 @@ use super::mind::{Core, Mind, Remember, Remembering, Settings};
 use super::wake::{self, Alarms, Wake};
 use crate::error::{Error, Result};
 use crate::http::{Http, Patience};
-use crate::jobs::Room;
+use crate::jobs::{Book, Room};
 use crate::model::Prices;
 use crate::model::kind::Kind;
 use crate::model::replay::Recording;
@@ -98,9 +98,8 @@ impl Crew {
 
     /// Replaces what wakes an agent.
     pub fn set_alarms(&self, agent: &str, rules: &[spec::Wake]) -> Result<()> {
-        let rules: Vec<_> = rules.iter().map(|rule| Wake { on: rule.on.clone(), say: rule.say.clone() }).collect();
         let chat = self.chat(agent)?;
-        let alarms = wake::set(&chat, &rules)?;
+        let alarms = wake::set(&chat, &wakes(rules))?;
         if let Some(mut member) = self.members.get_mut(agent) {
             member._alarms = Some(alarms);
         }
@@ -123,6 +122,15 @@ impl Crew {
     pub fn disband(&self) {
         self.members.clear();
     }
+}
+
+/// Whether what wakes an agent could be set to work.
+pub fn check_alarms(book: &Book, agent: &str, rules: &[spec::Wake]) -> Result<()> {
+    wake::parsed(book, agent, &wakes(rules)).map(drop)
+}
+
+fn wakes(rules: &[spec::Wake]) -> Vec<Wake> {
+    rules.iter().map(|rule| Wake { on: rule.on.clone(), say: rule.say.clone() }).collect()
 }
 
 pub fn limits_of(limits: &spec::Limits) -> Limits {

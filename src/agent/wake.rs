@@ -3,7 +3,8 @@
 //! Each rule waits for its selector, starts a turn, and waits again when that turn has ended. The agent's budget bounds
 //! it: an agent that has nothing left is not woken.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,10 +13,15 @@ use serde_json::json;
 use super::budget::{Standing, standing};
 use super::chat::{Chat, Message};
 use super::transcript::Source;
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::events::wait::{Armed, Wait};
 use crate::events::{Selector, Watching};
+use crate::jobs::Book;
+use crate::place::Place;
 use crate::policy::Principal;
+use crate::vfs::line;
+
+const FILE: &str = "woken.json";
 
 /// One rule, as it stands in the mountspec.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -36,26 +42,70 @@ impl Drop for Alarms {
     }
 }
 
-/// Sets the rules of an agent to work. All are checked before any is.
+/// What the rules of `agent` wait for, if all of them could be set to work.
+pub fn parsed(book: &Book, agent: &str, rules: &[Wake]) -> Result<Vec<Vec<Selector>>> {
+    let wait = |rule: &Wake| Wait { paths: vec![rule.on.clone()], timeout_ms: 0, since: None };
+    rules.iter().map(|rule| crate::events::selectors(agent, book, &wait(rule))).collect()
+}
+
+/// Sets the rules of an agent to work. All are checked before any is. A rule that was at work before goes on where it
+/// stopped, and a new one begins at this moment.
 pub fn set(chat: &Chat, rules: &[Wake]) -> Result<Alarms> {
     let mind = chat.mind();
     let diary = mind.office.diaries.of(&mind.agent)?;
-    let mut parsed = Vec::new();
-    for rule in rules {
-        let wait = Wait { paths: vec![rule.on.clone()], timeout_ms: 0, since: None };
-        parsed.push((rule.clone(), crate::events::selectors(&diary, &mind.office.book, &wait)?));
-    }
-    let tasks = parsed.into_iter().map(|(rule, selectors)| {
-        // From this moment, not from when the task first runs.
-        let (chat, cursor) = (chat.clone(), diary.last());
-        mind.office.runtime.spawn(async move { watch(&chat, &rule, &selectors, cursor).await }).abort_handle()
+    let parsed = parsed(&mind.office.book, &mind.agent, rules)?;
+    let heard = Arc::new(Heard::open(mind.place.clone(), rules, diary.last())?);
+    let tasks = rules.iter().cloned().zip(parsed).map(|(rule, selectors)| {
+        let (chat, heard) = (chat.clone(), heard.clone());
+        mind.office.runtime.spawn(async move { watch(&chat, &rule, &selectors, &heard).await }).abort_handle()
     });
     Ok(Alarms(tasks.collect()))
 }
 
-async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], mut cursor: u64) {
+/// Up to which event each rule has been heard, kept over the end of the host.
+struct Heard {
+    place: Arc<Place>,
+    cursors: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Heard {
+    fn open(place: Arc<Place>, rules: &[Wake], last: u64) -> Result<Heard> {
+        let known: BTreeMap<String, u64> = match place.read(FILE) {
+            Err(error) if error.code == Code::NotFound => BTreeMap::new(),
+            bytes => serde_json::from_slice(&bytes?).unwrap_or_default(),
+        };
+        // What was taken out of the rules is forgotten: put in again, it begins anew.
+        let cursor = |rule: &Wake| (rule.on.clone(), known.get(&rule.on).copied().unwrap_or(last).min(last));
+        let cursors: BTreeMap<_, _> = rules.iter().map(cursor).collect();
+        if cursors != known {
+            place.write(FILE, &line(&cursors))?;
+        }
+        Ok(Heard { place, cursors: Mutex::new(cursors) })
+    }
+
+    fn cursor(&self, on: &str) -> u64 {
+        self.cursors.lock().unwrap_or_else(PoisonError::into_inner).get(on).copied().unwrap_or_default()
+    }
+
+    /// Writes down that `on` has been heard up to `cursor`.
+    async fn note(self: &Arc<Self>, on: &str, cursor: u64) {
+        let (heard, on) = (self.clone(), on.to_owned());
+        let written = tokio::task::spawn_blocking(move || {
+            // Under the lock: the last to write has all of them.
+            let mut cursors = heard.cursors.lock().unwrap_or_else(PoisonError::into_inner);
+            cursors.insert(on, cursor);
+            heard.place.write(FILE, &line(&*cursors))
+        });
+        if let Ok(Err(error)) = written.await {
+            tracing::warn!(%error, "what an agent was woken by could not be written down");
+        }
+    }
+}
+
+async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Heard>) {
     let mind = chat.mind().clone();
     let Ok(diary) = mind.office.diaries.of(&mind.agent) else { return };
+    let mut cursor = heard.cursor(&rule.on);
     loop {
         let armed = Armed {
             selectors: selectors.to_vec(),
@@ -71,13 +121,16 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], mut cursor: u64
         cursor = found.seq.unwrap_or_else(|| diary.last());
         if let Standing::Over(what) = standing(&mind.settings().total, &mind.history.total()) {
             mind.note_budget(json!({"budget": what, "of": "agent", "not_woken_by": rule.on}));
-            return;
+            return heard.note(&rule.on, cursor).await;
         }
         let text = format!("{}\n\n{body}", rule.say);
         let message =
             Message { source: Source::Wake(rule.on.clone()), text, from: Principal::Agent(mind.agent.clone()) };
         match chat.say(message).wait().await {
-            Ok(job) => _ = job.end().await,
+            Ok(job) => {
+                heard.note(&rule.on, cursor).await;
+                job.end().await;
+            }
             Err(error) => tracing::warn!(agent = mind.agent, %error, "an agent could not be woken"),
         }
         if once {
@@ -89,4 +142,24 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], mut cursor: u64
 /// Whether it can happen again: a moment and the end of a job come once.
 fn repeats(selector: &Selector) -> bool {
     !matches!(selector, Selector::At(_) | Selector::Job(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_rule_goes_on_where_it_stopped_and_a_new_one_begins_now() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Arc::new(Place::open(dir.path()).unwrap());
+        let rules = ["/a", "/b"].map(|on| Wake { on: on.to_owned(), say: "up".to_owned() });
+        let open = |rules: &[Wake], last| Arc::new(Heard::open(place.clone(), rules, last).unwrap());
+        let heard = open(&rules[..1], 3);
+        assert_eq!(heard.cursor("/a"), 3);
+        heard.note("/a", 5).await;
+        let heard = open(&rules, 9);
+        assert_eq!((heard.cursor("/a"), heard.cursor("/b")), (5, 9));
+        open(&rules[1..], 9);
+        assert_eq!(open(&rules, 12).cursor("/a"), 12, "it was taken out in between");
+    }
 }

@@ -66,7 +66,37 @@ struct State {
     /// The last number given, and the last that readers may know of: what is not safe yet did not happen yet.
     given: u64,
     last: u64,
+    /// What was last fetched from the disk: a reader who does not want to wait finds it when it comes again.
+    older: Option<Arc<Page>>,
     shared: Shared,
+}
+
+/// A part of the log that is no longer in memory.
+struct Page {
+    /// It begins after this event,
+    after: u64,
+    /// and nothing of what there was until this one is missing, if the page was not too small for it.
+    until: u64,
+    events: Vec<Event>,
+}
+
+impl Page {
+    fn is_full(&self) -> bool {
+        self.events.len() >= RECENT
+    }
+
+    /// Whether nothing lies between it and `first`.
+    fn leads_to(&self, first: u64) -> bool {
+        self.is_full() || self.until.saturating_add(1) >= first
+    }
+
+    /// What it holds and, if that is all there was, what is in memory from `first` on.
+    fn and(&self, first: u64, recent: Vec<Event>) -> Vec<Event> {
+        match self.is_full() {
+            true => self.events.clone(),
+            false => self.events.iter().filter(|event| event.seq < first).cloned().chain(recent).collect(),
+        }
+    }
 }
 
 impl State {
@@ -84,7 +114,11 @@ impl State {
 #[derive(Clone, Default)]
 pub struct Shared {
     pub wait: Option<Wait>,
+    /// Which arming it is: what was read for an earlier one does not count for this.
+    pub arming: u64,
     pub cursor: u64,
+    /// Up to here there was nothing to hear in this arming; the cursor stays behind, for the next may hear other things.
+    pub passed: u64,
     pub armed_at_ms: u64,
     pub fired: Vec<usize>,
 }
@@ -100,7 +134,7 @@ impl Diary {
         }
         let shown = Log::new(SHOWN);
         recent.iter().for_each(|event| shown.append(&shown_line(event)));
-        let state = State { recent: recent.into(), given: last, last, shared };
+        let state = State { recent: recent.into(), given: last, last, older: None, shared };
         let (agent, state) = (agent.to_owned(), Arc::new(Mutex::new(state)));
         let news = Arc::new(watch::Sender::new(0));
         Ok(Diary { agent, clock, shown, store, state, news, turn: AtomicU64::new(0) })
@@ -159,24 +193,27 @@ impl Diary {
         self.state().last
     }
 
-    /// The events after `cursor`; those that are no longer in memory come from the disk.
+    /// The events after `cursor` without a gap: all, or the first of them. Those that are no longer in memory come from
+    /// the disk.
     pub fn after(&self, cursor: u64) -> Answer<Vec<Event>> {
         let state = self.state();
-        let first = state.recent.front().map_or(state.last + 1, |event| event.seq);
+        let (first, until) = (state.recent.front().map_or(state.last + 1, |event| event.seq), state.last);
         let recent: Vec<Event> = state.recent.iter().filter(|event| event.seq > cursor).cloned().collect();
-        drop(state);
-        match &self.store {
-            Some(store) if cursor + 1 < first => {
-                let (store, agent) = (store.clone(), self.agent.clone());
-                Answer::soon(async move {
-                    let mut events = store.read(move |conn| table::since(conn, &agent, cursor, RECENT)).await?;
-                    events.retain(|event| event.seq < first);
-                    events.extend(recent);
-                    Ok(events)
-                })
-            }
-            _ => Answer::ok(recent),
+        let Some(store) = self.store.clone().filter(|_| cursor.saturating_add(1) < first) else {
+            return Answer::ok(recent);
+        };
+        if let Some(page) = state.older.as_ref().filter(|page| page.after == cursor && page.leads_to(first)) {
+            return Answer::ok(page.and(first, recent));
         }
+        drop(state);
+        let (agent, state) = (self.agent.clone(), self.state.clone());
+        let fetch = move |conn: &rusqlite::Connection| {
+            let events = table::since(conn, &agent, cursor, RECENT)?;
+            let page = Arc::new(Page { after: cursor, until, events });
+            state.lock().unwrap_or_else(PoisonError::into_inner).older = Some(page.clone());
+            Ok(page)
+        };
+        Answer::soon(async move { Ok(store.read(fetch).await?.and(first, recent)) })
     }
 
     pub fn shared(&self) -> Shared {
@@ -190,7 +227,8 @@ impl Diary {
         let cursor = wait.since.unwrap_or(state.shared.cursor);
         let written = json!({ "wait": wait, "fired": [] });
         let since = wait.since;
-        state.shared = Shared { wait: Some(wait), cursor, armed_at_ms: now, fired: Vec::new() };
+        let arming = state.shared.arming + 1;
+        state.shared = Shared { wait: Some(wait), arming, cursor, passed: 0, armed_at_ms: now, fired: Vec::new() };
         let safe = self.store.as_ref().map(|store| {
             let agent = self.agent.clone();
             store.write(move |tx| table::arm(tx, &agent, &written, since, now))
@@ -201,13 +239,15 @@ impl Diary {
     }
 
     /// The reader of `next.json` has heard the event `seq`, or what stands at `fired` among the selectors.
-    pub fn heard(&self, armed_at_ms: u64, seq: Option<u64>, fired: usize) {
+    pub fn heard(&self, arming: u64, seq: Option<u64>, fired: usize) {
         let mut state = self.state();
         let shared = &mut state.shared;
+        if shared.arming != arming {
+            return; // it was armed again meanwhile
+        }
         match seq {
             Some(seq) => shared.cursor = shared.cursor.max(seq),
-            None if shared.armed_at_ms == armed_at_ms => shared.fired.push(fired),
-            None => return, // it was armed again meanwhile
+            None => shared.fired.push(fired),
         }
         let written = json!({ "wait": shared.wait, "fired": shared.fired });
         let (cursor, at) = (shared.cursor, shared.armed_at_ms);
@@ -217,6 +257,14 @@ impl Diary {
                 Some(seq) => table::advance(tx, &agent, seq),
                 None => table::arm(tx, &agent, &written, Some(cursor), at),
             }));
+        }
+    }
+
+    /// The reader of `next.json` has found nothing to hear up to the event `seq`.
+    pub fn passed(&self, arming: u64, seq: u64) {
+        let mut state = self.state();
+        if state.shared.arming == arming {
+            state.shared.passed = state.shared.passed.max(seq);
         }
     }
 
@@ -237,6 +285,7 @@ fn restored(cursor: Cursor) -> Shared {
         cursor: cursor.cursor,
         armed_at_ms: cursor.armed_at_ms.unwrap_or_default(),
         fired: serde_json::from_value(written["fired"].clone()).unwrap_or_default(),
+        ..Shared::default()
     }
 }
 

@@ -83,10 +83,13 @@ struct WaitFile {
 
 impl WaitFile {
     fn parse(&self, caller: &Caller, value: Value) -> Result<(Wait, Vec<super::Selector>)> {
-        let wait: Wait = serde_json::from_value(value).map_err(|err| Error::invalid(format!("not a wait: {err}")))?;
-        let selectors = selectors(&self.diary, &self.book, &wait)?;
-        for selector in &selectors {
-            (self.may)(caller, &selector.path(&self.diary.agent))?;
+        let mut wait: Wait =
+            serde_json::from_value(value).map_err(|err| Error::invalid(format!("not a wait: {err}")))?;
+        let selectors = selectors(&self.diary.agent, &self.book, &wait)?;
+        // What is meant is decided now: `last` may be another job when somebody reads.
+        wait.paths = selectors.iter().map(|selector| selector.path(&self.diary.agent)).collect();
+        for path in &wait.paths {
+            (self.may)(caller, path)?;
         }
         Ok((wait, selectors))
     }

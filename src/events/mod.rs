@@ -18,6 +18,6 @@ pub use diary::{Diaries, Diary};
 pub use selector::{Kind, Selector};
 pub use signal::Signal;
 pub use wait::Wait;
-pub use watching::{Acknowledge, Watching, selectors};
+pub use watching::{Watching, selectors};
 
 pub use crate::store::events::Event;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::Diary;
 use super::wait::{Armed, Found, not_configured};
-use super::watching::{Watching, selectors};
+use super::watching::{Watching, armed_selectors};
 use crate::error::Result;
 use crate::jobs::Book;
 use crate::vfs::{Answer, Caller, File, Handle, Kind, Open, line, slice};
@@ -45,16 +45,13 @@ impl Reader {
         let shared = self.diary.shared();
         let Some(wait) = shared.wait else { return Ok(None) };
         let armed = Armed {
-            selectors: selectors(&self.diary, &self.book, &wait)?,
-            cursor: shared.cursor,
+            selectors: armed_selectors(&self.diary.agent, &wait)?,
+            cursor: shared.cursor.max(shared.passed),
             armed_at_ms: shared.armed_at_ms,
             fired: shared.fired.into_iter().collect(),
             turn: self.diary.turn(),
         };
-        let (diary, at) = (self.diary.clone(), shared.armed_at_ms);
-        let acknowledge = move |found: &Found| diary.heard(at, found.seq, found.selector);
-        let timeout = Some(wait.timeout_ms);
-        Ok(Some(Watching::telling(&self.diary, &self.book, armed, timeout, Some(Box::new(acknowledge)))))
+        Ok(Some(Watching::shared(&self.diary, &self.book, armed, &wait, shared.arming)))
     }
 }
 

@@ -163,3 +163,67 @@ async fn all_who_wait_are_woken() {
     }
     assert_eq!(heard, BTreeSet::from([Some(seq)]));
 }
+
+/// A log of `count` signals on a disk; the `wanted`th is another than the rest.
+fn long(store: &crate::store::tests::Trial, count: u64, wanted: u64) -> Bench {
+    let fill = move |tx: &crate::store::Tx<'_>| {
+        for seq in 1..=count {
+            let parameter = if seq == wanted { "p1" } else { "p0" };
+            let payload = json!({ "event_type": "user", "parameter": parameter });
+            crate::store::events::append(tx, "ada", "signal", "/x", 1, &payload)?;
+        }
+        Ok(())
+    };
+    store.write_blocking(fill).unwrap();
+    let clock = Clock::real();
+    let diary = Diaries::new(Some((**store).clone()), clock.clone()).of("ada").unwrap();
+    Bench { diary, book: Arc::new(Book::new(Arc::new(Forgetful), clock)) }
+}
+
+fn wait(paths: &[&str], since: Option<u64>) -> Wait {
+    Wait { paths: paths.iter().map(|path| (*path).to_owned()).collect(), timeout_ms: 600_000, since }
+}
+
+const P1: &str = "/agents/ada/events/sources/user/p1.json";
+
+#[tokio::test]
+async fn a_reader_far_behind_hears_of_all_in_order_even_if_it_never_waits() {
+    let store = crate::store::tests::Trial::new();
+    let bench = long(&store, 14_000, 9_000);
+    bench.diary.arm(wait(&[P1], None)).wait().await.unwrap();
+    let read = bench.open().read(0, 4096).wait().await.unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&read).unwrap()["event_id"], 9_000);
+
+    bench.diary.arm(wait(&[P1], Some(0))).wait().await.unwrap();
+    let patient = async {
+        loop {
+            match at_once(bench.open().read(0, 4096)) {
+                Some(said) => return said,
+                None => tokio::time::sleep(std::time::Duration::from_millis(2)).await,
+            }
+        }
+    };
+    let said = tokio::time::timeout(std::time::Duration::from_secs(60), patient).await.expect("it is heard of");
+    assert_eq!(said["event_id"], 9_000);
+}
+
+#[tokio::test]
+async fn what_a_reader_of_an_earlier_wait_heard_does_not_count_for_a_new_one() {
+    let bench = Bench::new();
+    let seqs = [bench.fire(1), bench.fire(1)];
+    bench.diary.arm(wait(&[P1], None)).wait().await.unwrap();
+    let old = bench.open();
+    assert_eq!(old.read(0, 1).wait().await.unwrap().len(), 1);
+    bench.diary.arm(wait(&[P1], Some(0))).wait().await.unwrap();
+    old.read(1, 4096).wait().await.unwrap();
+    assert_eq!(at_once(bench.open().read(0, 4096)).unwrap()["event_id"], seqs[0]);
+    assert_eq!(at_once(bench.open().read(0, 4096)).unwrap()["event_id"], seqs[1]);
+}
+
+#[tokio::test]
+async fn a_wait_for_a_job_that_is_gone_is_over() {
+    let bench = Bench::new();
+    bench.diary.arm(wait(&["/agents/ada/jobs/job-1/status.json"], None)).wait().await.unwrap();
+    let said = at_once(bench.open().read(0, 4096)).unwrap();
+    assert_eq!((&said["job"]["job_id"], &said["job"]["archived"]), (&json!("job-1"), &json!(true)));
+}

@@ -7,13 +7,10 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::wait::{Armed, Found, Look, look, timed_out};
-use super::{Diary, wait};
+use super::{Diary, Selector, wait};
 use crate::error::Result;
 use crate::jobs::{Book, Booked};
 use crate::vfs::{Answer, Reply, line};
-
-/// Told that what was found has been read to its end.
-pub type Acknowledge = dyn Fn(&Found) + Send + Sync;
 
 /// A wait with a cursor of its own.
 #[derive(Clone)]
@@ -24,7 +21,8 @@ struct Inner {
     book: Arc<Book>,
     armed: Mutex<Armed>,
     timeout_ms: Option<u64>,
-    acknowledge: Option<Box<Acknowledge>>,
+    /// The arming of `next.json` that it reads for, which all its readers share.
+    arming: Option<u64>,
     /// What the last answer told; it is heard when its reader comes to its end.
     told: Mutex<Option<Found>>,
 }
@@ -32,18 +30,17 @@ struct Inner {
 impl Watching {
     /// Without a time limit, a read waits until something happens.
     pub fn new(diary: &Arc<Diary>, book: &Arc<Book>, armed: Armed, timeout_ms: Option<u64>) -> Self {
-        Watching::telling(diary, book, armed, timeout_ms, None)
+        Watching::begin(diary, book, armed, timeout_ms, None)
     }
 
-    pub fn telling(
-        diary: &Arc<Diary>,
-        book: &Arc<Book>,
-        armed: Armed,
-        timeout_ms: Option<u64>,
-        acknowledge: Option<Box<Acknowledge>>,
-    ) -> Self {
+    /// One of the readers of `next.json`, armed for the `arming`th time with `wait`.
+    pub fn shared(diary: &Arc<Diary>, book: &Arc<Book>, armed: Armed, wait: &wait::Wait, arming: u64) -> Self {
+        Watching::begin(diary, book, armed, Some(wait.timeout_ms), Some(arming))
+    }
+
+    fn begin(diary: &Arc<Diary>, book: &Arc<Book>, armed: Armed, timeout_ms: Option<u64>, arming: Option<u64>) -> Self {
         let (diary, book, armed) = (diary.clone(), book.clone(), Mutex::new(armed));
-        Watching(Arc::new(Inner { diary, book, armed, timeout_ms, acknowledge, told: Mutex::default() }))
+        Watching(Arc::new(Inner { diary, book, armed, timeout_ms, arming, told: Mutex::default() }))
     }
 
     /// The next thing to hear, and the body that tells it; a timeout has only a body.
@@ -61,6 +58,12 @@ impl Watching {
                 Look::Found(found) => return Ok((Some(found.clone()), found.body)),
                 Look::Nothing { until_ms } => until_ms,
             };
+            if let Some(event) = events.last() {
+                inner.passed(event.seq);
+                if event.seq < inner.diary.last() {
+                    continue; // it was only a page of them
+                }
+            }
             let out_of_time = patience.is_some_and(|end| end <= tokio::time::Instant::now());
             if out_of_time {
                 return Ok((None, timed_out(now.saturating_sub(begun))));
@@ -78,8 +81,8 @@ impl Watching {
     /// Notes that `found` was read to its end.
     pub fn heard(&self, found: &Found) {
         self.0.armed.lock().unwrap_or_else(PoisonError::into_inner).heard(found);
-        if let Some(acknowledge) = &self.0.acknowledge {
-            acknowledge(found);
+        if let Some(arming) = self.0.arming {
+            self.0.diary.heard(arming, found.seq, found.selector);
         }
     }
 }
@@ -93,6 +96,15 @@ async fn sleep_until(at: Option<tokio::time::Instant>) {
 }
 
 impl Inner {
+    /// Nothing was to be heard up to the event `seq`; it need not be looked at again.
+    fn passed(&self, seq: u64) {
+        let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        armed.cursor = armed.cursor.max(seq);
+        if let Some(arming) = self.arming {
+            self.diary.passed(arming, seq);
+        }
+    }
+
     /// The status of the job `id`, if it has ended.
     fn ended(&self, id: &str) -> Option<Value> {
         match self.book.shelf(&self.diary.agent).get(id) {
@@ -127,13 +139,18 @@ impl Reply for Watching {
     }
 }
 
-/// The selectors of `wait`, as the agent of this diary means them.
-pub fn selectors(diary: &Diary, book: &Book, wait: &wait::Wait) -> Result<Vec<super::Selector>> {
+/// The selectors of `wait`, as `agent` means them.
+pub fn selectors(agent: &str, book: &Book, wait: &wait::Wait) -> Result<Vec<Selector>> {
     wait.check()?;
-    let shelf = book.shelf(&diary.agent);
+    let shelf = book.shelf(agent);
     let job = |word: &str| match word {
         "last" => shelf.last(),
         word => shelf.by(word).or_else(|| shelf.get(word).map(|_| word.to_owned())),
     };
-    wait.paths.iter().map(|path| super::Selector::parse(path, &diary.agent, job)).collect()
+    wait.paths.iter().map(|path| Selector::parse(path, agent, job)).collect()
+}
+
+/// The selectors of a wait that was armed. A job that is gone by now is over, and no fault.
+pub fn armed_selectors(agent: &str, wait: &wait::Wait) -> Result<Vec<Selector>> {
+    wait.paths.iter().map(|path| Selector::parse(path, agent, |id| Some(id.to_owned()))).collect()
 }

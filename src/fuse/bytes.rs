@@ -41,14 +41,14 @@ impl Served {
         };
         let how = How { patient: flags & libc::O_NONBLOCK == 0, begun: false };
         let answer = opened.handle.read(offset, size as usize);
-        if opened.kind == Kind::Text {
-            // Straight back: a notice may be waiting for this very page.
-            return self.answer(req, how, answer, reply);
-        }
-        let reply = Settled(reply, self.notices.clone());
-        match opened.watch.get() {
-            None => self.answer(req, how, answer, reply),
-            Some(_) => self.answer(req, how, answer, Watched(reply, opened)),
+        // Straight back where the page may be kept or mapped: a notice may be waiting for this very page.
+        let straight = matches!(opened.kind, Kind::Text | Kind::Item | Kind::Log);
+        let settled = |reply| Settled(reply, self.notices.clone());
+        match (straight, opened.watch.get().is_some()) {
+            (true, false) => self.answer(req, how, answer, reply),
+            (true, true) => self.answer(req, how, answer, Watched(reply, opened)),
+            (false, false) => self.answer(req, how, answer, settled(reply)),
+            (false, true) => self.answer(req, how, answer, Watched(settled(reply), opened)),
         }
     }
 
@@ -126,7 +126,7 @@ impl Served {
     /// `truncate(2)`: by a handle, or by the path alone.
     pub fn truncate(self: &Arc<Self>, req: &Request, ino: u64, fh: Option<u64>, size: u64, reply: ReplyAttr) {
         let answer = match fh {
-            Some(fh) => Answer::Now(self.files.get(fh).and_then(|opened| opened.handle.truncate(size))),
+            Some(fh) => self.files.get(fh).map_or_else(Answer::refuse, |opened| opened.handle.truncate(size)),
             None => self.cut(req, ino, size).unwrap_or_else(Answer::refuse),
         };
         let reply = Settled(Changed(reply, self.clone(), ino), self.notices.clone());
@@ -137,24 +137,17 @@ impl Served {
     fn cut(&self, req: &Request, ino: u64, size: u64) -> Result<Answer<()>> {
         let known = self.inodes.get(ino)?;
         let caller = self.caller(req);
-        let how = Open { truncate: size == 0, ..Open { write: true, ..Open::default() } };
-        let handle = self.tree.open(&caller, &known.node, &known.path, how)?;
+        let handle = self.tree.open(&caller, &known.node, &known.path, Open { write: true, ..Open::default() })?;
         let Node::File(file) = &known.node else { return Err(not_a_file(&known.path)) };
         if file.kind() != Kind::Item {
             return Ok(Answer::ok(())); // commands have no length
         }
-        if size > 0 {
-            handle.truncate(size)?;
-        }
-        let kept = handle.flush(true);
-        Ok(match kept {
-            Answer::Now(outcome) => Answer::Now(outcome),
-            Answer::Soon(kept) | Answer::Later(kept) => Answer::soon(async move {
-                let outcome = kept.await;
-                handle.closed();
-                outcome
-            }),
-        })
+        Ok(Answer::soon(async move {
+            handle.truncate(size).wait().await?;
+            handle.sync().wait().await?;
+            handle.closed();
+            Ok(())
+        }))
     }
 
     /// Times may be set, to no effect, where a program that writes a file would set them: `touch`, `cp -p`.

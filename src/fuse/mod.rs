@@ -155,6 +155,14 @@ impl Mount {
         self.served.notices.protect(path);
     }
 
+    /// Waits until the kernel was told all that has changed until now.
+    pub fn settle(&self) {
+        let (tell, told) = std::sync::mpsc::channel();
+        self.served.notices.after(move || _ = tell.send(()));
+        // An end of the session says nothing more, and need not be waited for.
+        _ = told.recv_timeout(LEAVING);
+    }
+
     pub fn unprotect(&self, path: &str) {
         self.served.notices.unprotect(path);
     }

@@ -93,7 +93,10 @@ impl Residents {
         house.shared.bindings.settle(&format!("/agents/{id}"), &home, Place::create(&world.home)?, false)?;
         self.homes().insert(id.to_owned(), home.clone());
         self.listing.put(id, Node::Dir(home));
-        house.shared.crew.set_alarms(id, &world.spec.wake)?;
+        // What cannot wake it any more, as a job that is gone, must not keep it out.
+        if let Err(error) = house.shared.crew.set_alarms(id, &world.spec.wake) {
+            tracing::warn!(agent = id, %error, "an agent's rules of waking are not at work");
+        }
         Ok(())
     }
 }

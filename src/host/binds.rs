@@ -79,9 +79,13 @@ pub fn outside(source: &Path, mountpoint: &Path) -> Result<PathBuf> {
 /// Mounts every place over the tree. A place that cannot be is told of, and the others are made nevertheless.
 pub fn make(mount: &Mount, places: &[Place]) -> Vec<(Place, Error)> {
     let mut failed = Vec::new();
+    // What is protected is not said to be old any more: the kernel must know by then.
+    mount.settle();
     for place in places.iter().filter(|place| !place.mirror) {
-        mount.protect(&format!("/{}", place.path.display()));
+        let path = format!("/{}", place.path.display());
+        mount.protect(&path);
         if let Err(error) = one(mount.mountpoint(), place) {
+            mount.unprotect(&path);
             failed.push((place.clone(), error));
         }
     }

@@ -221,8 +221,8 @@ impl Handle for Held {
         self.file.sync_all().map_or_else(|err| Answer::refuse(err.into()), Answer::ok)
     }
 
-    fn truncate(&self, size: u64) -> Result<()> {
-        Ok(self.file.set_len(size)?)
+    fn truncate(&self, size: u64) -> Answer<()> {
+        self.file.set_len(size).map_or_else(|err| Answer::refuse(err.into()), Answer::ok)
     }
 }
 

@@ -175,7 +175,7 @@ impl Host {
         }
         for agent in self.house.book.agents() {
             for job in self.house.book.shelf(&agent).alive() {
-                job.cancel.cancel();
+                job.leave();
             }
         }
         self.house.shared.shells.end();
@@ -243,9 +243,9 @@ fn resume(house: &House, job: Arc<Job>) {
         Principal::Agent(id) => id.clone(),
         _ => job.call.agent.clone(),
     };
-    let desk =
-        house.office.desk(&job.call.agent, &job.call.service).or_else(|_| house.office.desk(&agent, &job.call.service));
-    match desk {
+    // A service of an agent, or one that all share.
+    let seat = |owner: &str| house.office.desk(owner, &job.call.service);
+    match seat(&job.call.agent).or_else(|_| seat(&agent)).or_else(|_| seat(nodes::NODE)) {
         Ok(desk) => desk.resume(job),
         Err(error) => crate::jobs::abandon(&house.book, job, error),
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use notify::event::ModifyKind;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -20,6 +20,8 @@ use crate::error::{Error, Result};
 const MOST: usize = 8192;
 /// Changes within this time are told together, once a file.
 const TOGETHER: Duration = Duration::from_millis(50);
+/// Changes that do not stop are told after this time.
+const AT_MOST: Duration = Duration::from_millis(500);
 /// More at once are told as one change of the whole.
 const MANY: usize = 200;
 
@@ -77,16 +79,16 @@ fn one(place: &Place, state: &Path, tell: Tell, stale: Stale) -> Result<Arc<std:
     let (weak, place) = (Arc::downgrade(&watcher), place.clone());
     let listen = move || {
         while let Ok(first) = heard.recv() {
-            let mut changes = BTreeMap::new();
+            let (mut changes, begun) = (BTreeMap::new(), Instant::now());
             note(&mut changes, &first, &root);
             while let Ok(next) = heard.recv_timeout(TOGETHER) {
                 note(&mut changes, &next, &root);
-                if changes.len() > MANY * 10 {
+                if changes.len() > MANY * 10 || begun.elapsed() > AT_MOST {
                     break;
                 }
             }
             let Some(watcher) = weak.upgrade() else { return };
-            for path in changes.iter().filter(|(_, kind)| **kind == "created").map(|(path, _)| root.join(path)) {
+            for path in changes.iter().filter(|(_, kind)| **kind != "removed").map(|(path, _)| root.join(path)) {
                 if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) && bounds.hold(&path) {
                     bounds.directories(&path).iter().for_each(|directory| _ = follow(&watcher, directory));
                 }
@@ -146,6 +148,11 @@ fn device_of(path: &Path) -> Option<u64> {
 }
 
 fn note(changes: &mut BTreeMap<PathBuf, &'static str>, event: &Event, root: &Path) {
+    if event.need_rescan() {
+        // More happened than the kernel could tell of: the whole has changed.
+        changes.insert(PathBuf::new(), "changed");
+        return;
+    }
     let kind = match event.kind {
         EventKind::Create(_) => "created",
         EventKind::Remove(_) => "removed",
@@ -163,7 +170,7 @@ fn note(changes: &mut BTreeMap<PathBuf, &'static str>, event: &Event, root: &Pat
 }
 
 fn spoiled(root: &Path, changes: &BTreeMap<PathBuf, &'static str>, stale: &Stale) {
-    match changes.len() > MANY {
+    match changes.len() > MANY || changes.contains_key(Path::new("")) {
         true => stale(Changed::Everything(root)),
         false => changes.keys().for_each(|path| stale(Changed::File(&root.join(path)))),
     }
@@ -218,6 +225,28 @@ mod tests {
         until("p /projects/p/fs/new \"created\"");
         std::fs::remove_file(source.path().join("old/a")).unwrap();
         until("p /projects/p/fs/old/a \"removed\"");
+        let elsewhere = tempfile::tempdir().unwrap();
+        std::fs::create_dir(elsewhere.path().join("moved")).unwrap();
+        std::fs::rename(elsewhere.path().join("moved"), source.path().join("moved")).unwrap();
+        until("p /projects/p/fs/moved \"renamed\"");
+        std::fs::write(source.path().join("moved/b"), "1").unwrap();
+        until("p /projects/p/fs/moved/b \"created\"");
+    }
+
+    #[test]
+    fn what_the_kernel_could_not_tell_of_is_a_change_of_the_whole() {
+        let (mut changes, root) = (BTreeMap::new(), Path::new("/x"));
+        note(&mut changes, &Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan), root);
+        let said = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let kept = said.clone();
+        let stale: Stale = Arc::new(move |changed| {
+            kept.lock().unwrap().push(match changed {
+                Changed::File(path) => format!("file {}", path.display()),
+                Changed::Everything(path) => format!("all of {}", path.display()),
+            });
+        });
+        spoiled(root, &changes, &stale);
+        assert_eq!(*said.lock().unwrap(), ["all of /x"]);
     }
 
     #[test]

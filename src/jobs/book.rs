@@ -23,7 +23,7 @@ pub struct Book {
 #[derive(Default)]
 pub struct Shelf {
     state: Mutex<Jobs>,
-    /// Rings when a job's directory goes.
+    /// Rings when a job's directory comes, changes or goes.
     pub bell: Arc<Bell>,
 }
 
@@ -150,11 +150,16 @@ impl Shelf {
             }
             jobs.by.insert(word.clone(), job.id.clone());
         }
+        let first = jobs.all.is_empty();
         jobs.put(&job.id, Booked::Here(job.clone()));
-        jobs.send_away();
+        let gone = jobs.send_away();
         drop(jobs);
         // A listing that the kernel keeps would go without it for as long as it believes the time of the directory.
         self.bell.name(&job.id);
+        if first {
+            self.bell.name("last");
+        }
+        gone.iter().for_each(|id| self.bell.name(id));
         Ok(())
     }
 
@@ -240,20 +245,21 @@ impl Jobs {
         }
     }
 
-    /// Lets go of what ended long ago and can be fetched; what was never kept is forgotten whole.
-    fn send_away(&mut self) {
+    /// Lets go of what ended long ago and can be fetched; what was never kept is forgotten whole. Returns the ids of both.
+    fn send_away(&mut self) -> Vec<String> {
         let over = self.here.len().saturating_sub(FRESH);
         if over == 0 {
-            return;
+            return Vec::new();
         }
         let ended = self.here().filter(|job| job.settled()).take(over);
         let old: Vec<(String, Effect)> = ended.map(|job| (job.id.clone(), job.call.effect)).collect();
-        for (id, effect) in old {
+        for (id, effect) in &old {
             match effect {
-                Effect::Read => self.take(&id),
-                Effect::Write | Effect::Execute => self.put(&id, Booked::Away),
+                Effect::Read => self.take(id),
+                Effect::Write | Effect::Execute => self.put(id, Booked::Away),
             }
         }
+        old.into_iter().map(|(id, _)| id).collect()
     }
 }
 
@@ -272,13 +278,23 @@ fn new_id() -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use serde_json::Value;
 
     use super::super::Forgetful;
     use super::*;
     use crate::policy::Principal;
+    use crate::vfs::{Listener, News};
+
+    #[derive(Default)]
+    struct Ear(Mutex<Vec<String>>);
+
+    impl Listener for Ear {
+        fn heard(&self, news: &News) {
+            if let News::Name(name) = news {
+                self.0.lock().unwrap().push(name.clone());
+            }
+        }
+    }
 
     fn call(effect: Effect, number: usize) -> Call {
         Call {
@@ -288,7 +304,6 @@ mod tests {
             effect,
             idempotent: false,
             private: false,
-            deadline: Duration::from_secs(1),
             correlation_id: Some(format!("mine-{number}")),
             principal: Principal::Operator,
             arguments: Value::Null,
@@ -345,5 +360,21 @@ mod tests {
         shelf.forget(&[jobs[0].id.clone(), jobs[20].id.clone(), "job-of-another".to_owned()]);
         assert_eq!(census(&book), [("archived", 9), ("done", FRESH - 1)]);
         assert!(shelf.by("mine-0").is_none() && shelf.by("mine-20").is_none() && shelf.by("mine-1").is_some());
+    }
+
+    #[test]
+    fn whoever_lists_jobs_hears_of_those_that_come_and_those_that_are_sent_away() {
+        let (book, ear) = (Book::new(Arc::new(Forgetful), Clock::real()), Arc::new(Ear::default()));
+        book.shelf("ada").bell.listen(&(ear.clone() as Arc<dyn Listener>));
+        let mut ids = Vec::new();
+        for _ in 0..=FRESH {
+            let (jobs, _) = book.accept(vec![call(Effect::Write, ids.len())], true).unwrap();
+            jobs[0].update(|now| now.state = State::Done);
+            ids.push(jobs[0].id.clone());
+        }
+        let mut expected = vec![ids[0].clone(), "last".to_owned()];
+        expected.extend_from_slice(&ids[1..]);
+        expected.push(ids[0].clone());
+        assert_eq!(*ear.0.lock().unwrap(), expected);
     }
 }

@@ -1,7 +1,7 @@
 //! One job: what was asked, how far it is, how it ended.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -27,7 +27,6 @@ pub struct Call {
     pub idempotent: bool,
     /// Its words stay out of the journal.
     pub private: bool,
-    pub deadline: Duration,
     pub correlation_id: Option<String>,
     pub principal: Principal,
     pub arguments: Value,
@@ -86,6 +85,8 @@ pub struct Job {
     pub cancel: CancellationToken,
     /// Why it was stopped, if not by whom it belongs to.
     why: OnceLock<Error>,
+    /// The host goes down, and its next life can run this job.
+    leaving: AtomicBool,
     now: watch::Sender<Now>,
 }
 
@@ -101,6 +102,7 @@ impl Job {
             log: Log::new(LOG),
             cancel: CancellationToken::new(),
             why: OnceLock::new(),
+            leaving: AtomicBool::new(false),
             now: watch::Sender::new(now),
         }
     }
@@ -109,6 +111,25 @@ impl Job {
     pub fn stop(&self, why: Error) {
         _ = self.why.set(why); // the first reason counts
         self.cancel.cancel();
+    }
+
+    /// The host goes down. What has not begun, or may be done twice, is left to its next life; anything else ends here.
+    pub fn leave(&self) {
+        if self.cancel.is_cancelled() {
+            return; // its end was decided before
+        }
+        let again = self.call.idempotent || self.now.borrow().state == State::Queued;
+        self.leaving.store(again, Ordering::SeqCst);
+        self.stop(Error::interrupted("the host was taken down"));
+    }
+
+    pub fn is_leaving(&self) -> bool {
+        self.leaving.load(Ordering::SeqCst)
+    }
+
+    /// Whether it has ended for this life of the host only: its journal does not know of that end.
+    pub fn left(&self) -> bool {
+        self.is_leaving() && self.now.borrow().state == State::Interrupted
     }
 
     /// What a job that was stopped ends with: the reason, or else that it was cancelled.
@@ -133,7 +154,6 @@ impl Job {
             effect,
             idempotent: row.idempotent,
             private: false,
-            deadline: Duration::from_secs(600),
             correlation_id: row.correlation_id.clone(),
             principal: Principal::named(&row.principal),
             arguments: row.request.clone(),

@@ -14,4 +14,4 @@ mod runner;
 pub use book::{Book, Booked, Shelf};
 pub use job::{Call, Job, Now, Outcome, State, Status, ending};
 pub use keep::{Forgetful, Keep, Row, row};
-pub use runner::{Room, Work, abandon, run};
+pub use runner::{Room, Task, Work, abandon, run};

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::Value;
@@ -31,9 +32,9 @@ impl Room {
         Room { seats: Semaphore::new(running), inside: AtomicUsize::new(0), limit: running + waiting }
     }
 
-    /// Whether a call that comes now need not wait for its turn.
-    pub fn is_free(&self) -> bool {
-        self.seats.available_permits() > 0
+    /// Whether none of `calls` that come now need wait for its turn.
+    pub fn is_free(&self, calls: usize) -> bool {
+        self.seats.available_permits() >= calls
     }
 
     /// Lets `calls` in, or none of them.
@@ -45,26 +46,46 @@ impl Room {
         }
     }
 
+    /// Lets a call in that was accepted before, however many there are.
+    pub fn enter_again(&self) {
+        self.inside.fetch_add(1, Ordering::SeqCst);
+    }
+
     pub fn leave(&self, calls: usize) {
         self.inside.fetch_sub(calls, Ordering::SeqCst);
     }
 }
 
-/// Runs `work` as `job` to its end, whatever happens, then tells `ended`.
-pub async fn run(book: &Book, room: &Room, job: Arc<Job>, work: impl FnOnce() -> Work, ended: impl FnOnce(&Job)) {
+/// What is done as a job, and how long that may take.
+pub struct Task<W> {
+    pub work: W,
+    pub deadline: Duration,
+}
+
+/// Carries `task` out as `job` to its end, whatever happens, then tells `ended`. Nobody is told of what is left to the
+/// host's next life.
+pub async fn run<W: FnOnce() -> Work>(
+    book: &Book,
+    room: &Room,
+    job: Arc<Job>,
+    task: Task<W>,
+    ended: impl FnOnce(&Job),
+) {
     let seat = tokio::select! {
         biased;
         () = job.cancel.cancelled() => None,
         seat = room.seats.acquire() => seat.ok(),
     };
     let outcome = match &seat {
-        Some(_) => begin(book, &job, work).await,
+        Some(_) => begin(book, &job, task).await,
         None => Err(job.stopped("the call was cancelled before it began")),
     };
     drop(seat);
     settle(book, &job, outcome).await;
     room.leave(1);
-    ended(&job);
+    if !job.left() {
+        ended(&job);
+    }
 }
 
 /// Ends a job that nobody can run any more.
@@ -73,7 +94,8 @@ pub fn abandon(book: &Arc<Book>, job: Arc<Job>, error: Error) {
     tokio::spawn(async move { settle(&book, &job, Err(error)).await });
 }
 
-async fn begin(book: &Book, job: &Arc<Job>, work: impl FnOnce() -> Work) -> Result<Value> {
+async fn begin<W: FnOnce() -> Work>(book: &Book, job: &Arc<Job>, task: Task<W>) -> Result<Value> {
+    let Task { work, deadline } = task;
     let now = book.clock().now_ms();
     job.update(|it| {
         it.state = State::Running;
@@ -91,8 +113,8 @@ async fn begin(book: &Book, job: &Arc<Job>, work: impl FnOnce() -> Work) -> Resu
         biased;
         outcome = &mut work => return outcome.unwrap_or_else(|panic| Err(broken(panic.as_ref()))),
         () = job.cancel.cancelled() => job.stopped("the call was cancelled"),
-        () = tokio::time::sleep(job.call.deadline) => {
-            Error::timeout(format!("the call took longer than its {} ms", job.call.deadline.as_millis()))
+        () = tokio::time::sleep(deadline) => {
+            Error::timeout(format!("the call took longer than its {} ms", deadline.as_millis()))
         }
     };
     // Dropping the work is what ends its processes and requests; only then is the job over.
@@ -112,7 +134,7 @@ fn broken(panic: &(dyn Any + Send)) -> Error {
 /// Nobody sees the end of a job before it is safe.
 async fn settle(book: &Book, job: &Job, mut outcome: Result<Value>) {
     let now = book.clock().now_ms();
-    if job.call.effect != Effect::Read {
+    if job.call.effect != Effect::Read && !(job.is_leaving() && ending(&outcome) == State::Interrupted) {
         let ended = Row {
             state: ending(&outcome),
             result: kept(job, &outcome),
@@ -130,4 +152,74 @@ async fn settle(book: &Book, job: &Job, mut outcome: Result<Value>) {
         it.updated_at_ms = now;
         it.outcome = Some(Arc::new(outcome));
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::jobs::Call;
+    use crate::policy::Principal;
+    use crate::store::jobs as journal;
+    use crate::store::tests::Trial;
+
+    fn call(idempotent: bool) -> Call {
+        Call {
+            agent: "ada".into(),
+            service: "bench".into(),
+            operation: "hang".into(),
+            effect: Effect::Execute,
+            idempotent,
+            private: false,
+            correlation_id: None,
+            principal: Principal::Operator,
+            arguments: Value::Null,
+        }
+    }
+
+    #[test]
+    fn there_is_room_for_all_of_several_calls_or_they_wait() {
+        let room = Room::new(2, 1);
+        assert!(room.is_free(2) && !room.is_free(3));
+        (0..5).for_each(|_| room.enter_again());
+        assert!(room.enter(1).is_err());
+        room.leave(3);
+        assert!(room.enter(1).is_ok(), "what was let in again was counted");
+    }
+
+    /// Ends one job as the host that goes down does; says what its journal has of it.
+    async fn left(idempotent: bool, running: bool) -> String {
+        let store = Trial::new();
+        let book = Arc::new(Book::new(Arc::new((*store).clone()), Clock::real()));
+        let (jobs, safe) = book.accept(vec![call(idempotent)], false).unwrap();
+        safe.wait().await.unwrap();
+        let (job, room) = (jobs[0].clone(), Arc::new(Room::new(usize::from(running), 1)));
+        let (began, begun) = tokio::sync::oneshot::channel();
+        let work = move || -> Work {
+            _ = began.send(());
+            Box::pin(std::future::pending())
+        };
+        let (of, seats) = (book.clone(), room.clone());
+        let running_job = job.clone();
+        let task = tokio::spawn(async move {
+            let mut told = false;
+            let task = Task { work, deadline: Duration::from_secs(600) };
+            run(&of, &seats, running_job, task, |_| told = true).await;
+            told
+        });
+        if running {
+            begun.await.unwrap();
+        }
+        job.leave();
+        let told = task.await.unwrap();
+        let kept = store.look(|conn| journal::get(conn, &job.id)).unwrap().unwrap();
+        format!("{} told={told} {}", kept.state.name(), kept.error.map_or(String::new(), |error| error.message))
+    }
+
+    #[tokio::test]
+    async fn a_host_that_goes_down_leaves_what_its_next_life_can_run() {
+        assert_eq!(left(false, false).await, "queued told=false ");
+        assert_eq!(left(true, true).await, "running told=false ");
+        assert_eq!(left(false, true).await, "interrupted told=true the host was taken down");
+    }
 }

@@ -1,6 +1,7 @@
 //! What a call may touch.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -18,6 +19,8 @@ pub struct Cx {
     /// The agent whose service is called.
     pub agent: String,
     pub job: Arc<Job>,
+    /// How long the call may take.
+    pub deadline: Duration,
     pub clock: Clock,
     pub office: Arc<Office>,
 }

@@ -131,7 +131,12 @@ impl Desk {
                 match safe.looked_at() {
                     Answer::Now(safe) => Answer::Now(desk.start(&caller, jobs, calls, safe)),
                     Answer::Soon(safe) | Answer::Later(safe) => {
-                        Answer::soon(async move { desk.start(&caller, jobs, calls, safe.await) })
+                        // In a task of its own: what the journal has is run although its caller may be gone by then.
+                        let start = async move { desk.start(&caller, jobs, calls, safe.await) };
+                        let started = self.office.runtime.spawn(start);
+                        Answer::soon(async move {
+                            started.await.unwrap_or_else(|err| Err(Error::internal(err.to_string())))
+                        })
                     }
                 }
             }
@@ -154,14 +159,13 @@ impl Desk {
                 effect: operation.effect,
                 idempotent: operation.idempotent && !operation.private,
                 private: operation.private,
-                deadline: operation.deadline,
                 correlation_id: call.correlation_id.clone(),
                 principal: caller.principal.clone(),
                 arguments: call.arguments.clone(),
             });
         }
         self.room.enter(calls.len())?;
-        self.office.book.accept(booked, self.room.is_free()).inspect_err(|_| self.room.leave(calls.len()))
+        self.office.book.accept(booked, self.room.is_free(calls.len())).inspect_err(|_| self.room.leave(calls.len()))
     }
 
     fn start(
@@ -190,8 +194,7 @@ impl Desk {
             arguments: job.call.arguments.clone(),
             correlation_id: job.call.correlation_id.clone(),
         };
-        // What was accepted runs, however many there are.
-        _ = self.room.enter(1);
+        self.room.enter_again();
         let caller = Caller::inside(job.call.principal.clone());
         self.note(&job.call.agent, Last::Job(job.clone()));
         self.run(caller, job, call);
@@ -201,16 +204,20 @@ impl Desk {
         let desk = self.clone();
         self.office.runtime.spawn(async move {
             let office = desk.office.clone();
+            let operation = desk.contract().operation(&call.op);
+            let deadline = operation.map_or(job.call.effect.deadline(), |operation| operation.deadline);
             let cx = Cx {
                 caller,
                 agent: job.call.agent.clone(),
                 job: job.clone(),
+                deadline,
                 clock: office.clock.clone(),
                 office: office.clone(),
             };
             let serve = desk.serve.clone();
             let work = move || -> jobs::Work { Box::pin(async move { serve.invoke(&cx, &call).await }) };
-            jobs::run(&office.book, &desk.room, job, work, |job| tell(&office, job)).await;
+            let task = jobs::Task { work, deadline };
+            jobs::run(&office.book, &desk.room, job, task, |job| tell(&office, job)).await;
         });
     }
 

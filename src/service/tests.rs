@@ -223,3 +223,23 @@ async fn a_panic_is_a_failed_job() {
     assert_eq!(now.state, jobs::State::Failed);
     assert_eq!(job.status().error.unwrap().message, "the service broke down: on purpose");
 }
+
+#[tokio::test]
+async fn what_was_accepted_runs_although_its_caller_is_gone() {
+    let (store, clock) = (crate::store::tests::Trial::new(), Clock::real());
+    let book = Arc::new(Book::new(Arc::new((*store).clone()), clock.clone()));
+    let diaries = Arc::new(Diaries::new(None, clock.clone()));
+    let office = Office::new(book.clone(), diaries, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
+    let desk = Desk::of(&office, "ada", typed(Bench).unwrap());
+    let call = desk.contract().envelope(json!({"op": "hang", "arguments": {}})).unwrap();
+    drop(desk.begin(&Caller::operator(), vec![call]));
+    let jobs = book.shelf("ada").alive();
+    let begun = async {
+        while jobs[0].now().state != jobs::State::Running {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), begun).await.expect("it begins");
+    jobs[0].cancel.cancel();
+    jobs[0].end().await;
+}

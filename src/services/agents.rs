@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::World;
 use crate::agent::budget::Spent;
+use crate::agent::crew::check_alarms;
 use crate::agent::mind::Settings;
 use crate::contract::Operation;
 use crate::error::{Error, Result};
@@ -328,10 +329,11 @@ pub fn settle(house: &Arc<House>, id: &str, profile: Profile) -> Result<()> {
 /// What a profile comes to, if it could stand in the mountspec.
 fn sound(house: &House, id: &str, profile: &Profile) -> Result<Settings> {
     let faults = agent_faults(&house.current.spec(), id, &profile.spec);
-    match faults.is_empty() {
-        true => Ok(Settings { paused: profile.paused, ..super::chat::settings(house, id, &profile.spec)? }),
-        false => Err(Error::invalid(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))),
+    if !faults.is_empty() {
+        return Err(Error::invalid(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
     }
+    check_alarms(&house.book, id, &profile.spec.wake)?;
+    Ok(Settings { paused: profile.paused, ..super::chat::settings(house, id, &profile.spec)? })
 }
 
 /// Takes an agent away: ends what it does, waits for that, and forgets it. With `purge` nothing is left of it.

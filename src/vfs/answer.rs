@@ -44,10 +44,15 @@ impl<T: Send + 'static> Answer<T> {
 
     /// As [`map`](Self::map), where the change may fail.
     pub fn and<U: Send + 'static>(self, change: impl FnOnce(T) -> Result<U> + Send + 'static) -> Answer<U> {
+        self.then(move |outcome| outcome.and_then(change))
+    }
+
+    /// As [`and`](Self::and), for a refusal too.
+    pub fn then<U: Send + 'static>(self, change: impl FnOnce(Result<T>) -> Result<U> + Send + 'static) -> Answer<U> {
         match self {
-            Answer::Now(value) => Answer::Now(value.and_then(change)),
-            Answer::Soon(future) => Answer::soon(async move { future.await.and_then(change) }),
-            Answer::Later(future) => Answer::later(async move { future.await.and_then(change) }),
+            Answer::Now(outcome) => Answer::Now(change(outcome)),
+            Answer::Soon(future) => Answer::soon(async move { change(future.await) }),
+            Answer::Later(future) => Answer::later(async move { change(future.await) }),
         }
     }
 

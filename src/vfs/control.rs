@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::replies::Replies;
 use super::{Answer, Caller, File, Handle, Kind, Open, Reply, Said, line, slice};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 
 /// The longest command.
 pub const LIMIT: usize = 1 << 20;
@@ -85,15 +85,14 @@ impl Inbox {
     /// Takes `data`; returns the commands that it completes.
     fn take(&mut self, data: &[u8]) -> Result<Vec<Value>> {
         self.wrote = true;
-        if self.overlong || self.unread.len() + data.len() > LIMIT {
-            self.clear();
-            self.overlong = true;
-            return Err(Error::too_large(format!("a command has at most {LIMIT} bytes")));
+        if self.overlong {
+            return Err(overlong());
         }
         self.unread.extend_from_slice(data);
         let taken = self.complete();
-        if taken.is_err() {
+        if let Err(error) = &taken {
             self.clear();
+            self.overlong = error.code == Code::TooLarge;
         }
         taken
     }
@@ -102,6 +101,9 @@ impl Inbox {
         let mut commands = Vec::new();
         let mut begin = 0;
         while let Some(end) = self.scan.object(&self.unread)? {
+            if end - begin > LIMIT {
+                return Err(overlong());
+            }
             commands.push(parse(&self.unread[begin..end])?);
             begin = end;
         }
@@ -109,6 +111,9 @@ impl Inbox {
             self.unread.drain(..begin);
             self.scan.at -= begin;
             self.tried = 0;
+        }
+        if self.unread.len() > LIMIT {
+            return Err(overlong());
         }
         if !self.unread.is_empty() && self.unread.len() >= self.tried * 2 {
             self.tried = self.unread.len();
@@ -141,6 +146,10 @@ impl From<Fault> for Error {
 
 fn cut_short() -> Error {
     Error::invalid("the command is cut short: its JSON object was never finished")
+}
+
+fn overlong() -> Error {
+    Error::too_large(format!("a command has at most {LIMIT} bytes"))
 }
 
 fn parse(bytes: &[u8]) -> Result<Value, Fault> {
@@ -211,11 +220,7 @@ impl Handle for Conversation {
                 Err(error)
             }
         };
-        match heard {
-            Answer::Now(outcome) => Answer::Now(note(outcome)),
-            Answer::Soon(future) => Answer::soon(async move { note(future.await) }),
-            Answer::Later(future) => Answer::later(async move { note(future.await) }),
-        }
+        heard.then(note)
     }
 
     fn readable(&self) -> Answer<()> {
@@ -316,6 +321,14 @@ mod tests {
         assert_eq!(inbox.take(long.as_bytes()).unwrap_err().code, crate::error::Code::TooLarge);
         // The kernel cuts long writes: this is the rest of the same command, and must not be taken for one.
         assert_eq!(inbox.take(b"{\"op\":\"delete\"}").unwrap_err().code, crate::error::Code::TooLarge);
+    }
+
+    #[test]
+    fn many_commands_in_one_write_may_be_longer_than_one_may_be() {
+        let one = format!("{{\"a\":\"{}\"}}\n", "x".repeat(3000));
+        let mut inbox = Inbox::default();
+        assert_eq!(inbox.take(one.repeat(800).as_bytes()).unwrap().len(), 800);
+        assert_eq!(inbox.take(b"{}").unwrap().len(), 1);
     }
 
     proptest! {

@@ -136,8 +136,8 @@ impl Version {
         })
     }
 
-    /// Makes a version of what was changed. A version that could not be kept spoils the draft no further: the writer
-    /// was told.
+    /// Makes a version of what was changed. What could not be kept is still to be kept: the writer, who was told, may
+    /// try again.
     fn save(&self) -> Answer<()> {
         let mut draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = match &mut *draft {
@@ -149,7 +149,14 @@ impl Version {
         let version = Bytes::from(bytes.clone());
         *draft = Draft::Same(bytes);
         drop(draft);
-        self.keep.keep(&self.caller, version)
+        let draft = self.draft.clone();
+        self.keep.keep(&self.caller, version).then(move |kept| {
+            let mut draft = draft.lock().unwrap_or_else(PoisonError::into_inner);
+            if let (Err(_), Draft::Same(bytes)) = (&kept, &mut *draft) {
+                *draft = Draft::Changed(std::mem::take(bytes));
+            }
+            kept
+        })
     }
 }
 
@@ -194,24 +201,16 @@ impl Handle for Version {
         })
     }
 
-    fn truncate(&self, size: u64) -> Result<()> {
+    fn truncate(&self, size: u64) -> Answer<()> {
         let limit = self.keep.limit();
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         if size > limit {
-            return Err(Error::too_large(format!("at most {limit} bytes are kept in one item")));
+            return Answer::refuse(Error::too_large(format!("at most {limit} bytes are kept in one item")));
         }
-        match self.change(move |bytes| {
+        self.change(move |bytes| {
             bytes.resize(size, 0);
             Ok(())
-        }) {
-            Answer::Now(outcome) => outcome,
-            // Cutting to nothing needs no bytes; anything else would have to wait for them.
-            _ if size == 0 => {
-                *self.draft.lock().unwrap_or_else(PoisonError::into_inner) = Draft::Changed(Vec::new());
-                Ok(())
-            }
-            _ => Err(Error::busy("read the file before cutting it")),
-        }
+        })
     }
 
     fn flush(&self, by_opener: bool) -> Answer<()> {
@@ -241,11 +240,13 @@ impl Handle for Version {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
-    /// Keeps every version, each at most eight bytes.
+    /// Keeps every version, each at most eight bytes; `full` only at the second attempt.
     #[derive(Default)]
-    struct Kept(Mutex<Vec<Bytes>>);
+    struct Kept(Mutex<Vec<Bytes>>, AtomicBool);
 
     impl Keep for Kept {
         fn stat(&self) -> Stat {
@@ -258,6 +259,9 @@ mod tests {
         }
 
         fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
+            if bytes == "full" && !self.1.swap(true, Ordering::SeqCst) {
+                return Answer::soon(async { Err(Error::unavailable("the disk is full")) });
+            }
             self.0.lock().unwrap().push(bytes);
             Answer::ok(())
         }
@@ -267,15 +271,17 @@ mod tests {
         }
     }
 
-    /// Plays `script` on one handle (`F`lush, `S`ync, or a text to write), closes it, and shows the versions.
+    /// Plays `script` on one handle (`F`lush, `S`ync, `2` cuts to two bytes, or a text to write), closes it, and shows the
+    /// versions.
     async fn versions(how: Open, script: &[&str]) -> String {
-        let kept = Arc::new(Kept(Mutex::new(vec!["old".into()])));
+        let kept = Arc::new(Kept(Mutex::new(vec!["old".into()]), AtomicBool::default()));
         let handle = Item::new(kept.clone()).open(&Caller::operator(), how).unwrap();
         let (mut at, mut said) = (0, String::new());
         for step in script {
             let outcome = match *step {
                 "F" => handle.flush(true).wait().await,
                 "S" => handle.sync().wait().await,
+                "2" => handle.truncate(2).wait().await,
                 text => {
                     at += text.len();
                     handle.write((at - text.len()) as u64, text.as_bytes()).wait().await
@@ -301,6 +307,9 @@ mod tests {
             (Open::APPEND, &["er", "F"], "old|older"),
             (Open::APPEND, &["F"], "old"),
             (Open::BOTH, &["n", "F"], "old|nld"),
+            (Open::BOTH, &["2", "F"], "old|ol"), // of bytes that must be fetched first
+            (Open::BOTH, &["n", "2", "F"], "old|nl"),
+            (Open::WRITE, &["full", "F", "F"], "!old|full"), // the disk was full at first
         ];
         for (how, script, expected) in table {
             assert_eq!(versions(*how, script).await, *expected, "{script:?}");

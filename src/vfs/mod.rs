@@ -205,8 +205,8 @@ pub trait Handle: Send + Sync {
     }
 
     /// The file is cut to `size` by somebody who holds it open.
-    fn truncate(&self, _size: u64) -> Result<()> {
-        Ok(())
+    fn truncate(&self, _size: u64) -> Answer<()> {
+        Answer::Now(Ok(()))
     }
 
     /// Now, if a read would answer at once; else when one would.

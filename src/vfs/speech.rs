@@ -45,7 +45,7 @@ impl File for Speech {
         if how.write {
             self.0.may(caller)?;
         }
-        let words = Arc::new(Mutex::new(Words { unsaid: Vec::new(), wrote: false }));
+        let words = Arc::new(Mutex::new(Words::default()));
         Ok(Box::new(Speaker { hear: self.0.clone(), caller: caller.clone(), words, replies: Replies::default() }))
     }
 }
@@ -57,19 +57,51 @@ struct Speaker {
     replies: Replies,
 }
 
+#[derive(Default)]
 struct Words {
     unsaid: Vec<u8>,
     wrote: bool,
+    /// Why a part of this message was refused. What follows is the rest of it, and no message of its own.
+    refused: Option<Error>,
+}
+
+impl Words {
+    /// Takes a part of a message.
+    fn take(&mut self, data: &[u8], limit: usize) -> Result<()> {
+        self.wrote = true;
+        if let Some(error) = &self.refused {
+            return Err(error.clone());
+        }
+        self.unsaid.extend_from_slice(data);
+        // A character cut in two by the writer's buffer is no fault yet.
+        let fault = match std::str::from_utf8(&self.unsaid) {
+            _ if self.unsaid.len() > limit => Error::too_large(format!("a message has at most {limit} bytes")),
+            Err(err) if err.error_len().is_some() => not_text(),
+            _ => return Ok(()),
+        };
+        self.unsaid = Vec::new();
+        self.refused = Some(fault.clone());
+        Err(fault)
+    }
+
+    /// The message is over; what was refused is forgotten with it.
+    fn end(&mut self) -> Result<String> {
+        let unsaid = std::mem::take(&mut self.unsaid);
+        match self.refused.take() {
+            Some(error) => Err(error),
+            None => String::from_utf8(unsaid).map_err(|_| not_text()),
+        }
+    }
 }
 
 impl Speaker {
     /// Says what was written so far, if anything was.
     fn say(&self) -> Answer<()> {
-        let unsaid = std::mem::take(&mut self.words.lock().unwrap_or_else(PoisonError::into_inner).unsaid);
-        if unsaid.is_empty() {
-            return Answer::ok(());
-        }
-        let Ok(message) = String::from_utf8(unsaid) else { return Answer::refuse(not_text()) };
+        let message = match self.words.lock().unwrap_or_else(PoisonError::into_inner).end() {
+            Ok(message) if message.is_empty() => return Answer::ok(()),
+            Ok(message) => message,
+            Err(error) => return Answer::refuse(error),
+        };
         let replies = self.replies.clone();
         self.hear.hear(&self.caller, message).map(move |reply| replies.add([reply]))
     }
@@ -95,19 +127,7 @@ impl Handle for Speaker {
     }
 
     fn write(&self, _offset: u64, data: &[u8]) -> Answer<()> {
-        let mut words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        if words.unsaid.len() + data.len() > self.hear.limit() {
-            words.unsaid.clear();
-            return Answer::refuse(Error::too_large(format!("a message has at most {} bytes", self.hear.limit())));
-        }
-        words.wrote = true;
-        words.unsaid.extend_from_slice(data);
-        // A character cut in two by the writer's buffer is no fault yet.
-        if std::str::from_utf8(&words.unsaid).is_err_and(|err| err.error_len().is_some()) {
-            words.unsaid.clear();
-            return Answer::refuse(not_text());
-        }
-        Answer::ok(())
+        Answer::Now(self.words.lock().unwrap_or_else(PoisonError::into_inner).take(data, self.hear.limit()))
     }
 
     fn flush(&self, by_opener: bool) -> Answer<()> {
@@ -195,8 +215,15 @@ mod tests {
     #[tokio::test]
     async fn bad_text_and_too_much_are_refused_at_the_write() {
         let (ear, handle) = open();
-        assert_eq!(handle.write(0, b"\xff").wait().await.unwrap_err().errno(), libc::EINVAL);
-        assert_eq!(handle.write(0, b"123456789").wait().await.unwrap_err().errno(), libc::EFBIG);
+        for (parts, errno) in
+            [([b"\xff".as_slice(), b"rest"], libc::EINVAL), ([b"12345".as_slice(), b"6789"], libc::EFBIG)]
+        {
+            let told = parts.map(|part| handle.write(0, part));
+            assert!(matches!(&told[1], Answer::Now(Err(error)) if error.errno() == errno));
+            // A program that was told of a short write tries the rest once more.
+            assert_eq!(handle.write(0, b"rest").wait().await.unwrap_err().errno(), errno);
+            assert_eq!(handle.flush(true).wait().await.unwrap_err().errno(), errno);
+        }
         handle.write(0, "ä".as_bytes().split_at(1).0).wait().await.unwrap();
         handle.write(0, "ä".as_bytes().split_at(1).1).wait().await.unwrap();
         handle.closed();

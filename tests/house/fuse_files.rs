@@ -378,6 +378,7 @@ echo more >> item; cat item; stat -c %s item
 printf XX | dd of=item conv=notrunc bs=1 seek=1 status=none; cat item
 truncate -s 3 item; cat item; echo; truncate -s 0 item; stat -c %s item
 cp text.md item; cat item; touch item && echo touched
+python3 -c 'import os; os.truncate("item", 2)'; cat item; echo; python3 -c 'import os; os.truncate("item", 0)'; stat -c %s item
 "#,
         expect![[r#"
             old words
@@ -393,6 +394,8 @@ cp text.md item; cat item; touch item && echo touched
             0
             first
             touched
+            fi
+            0
         "#]],
     );
 }

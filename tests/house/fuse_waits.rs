@@ -2,10 +2,15 @@
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
+use acheron::error::Error;
+use acheron::vfs::{Answer, Bell, Caller, Item, Keep, Node, STARTED, Stat};
+use bytes::Bytes;
 use expect_test::expect;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use tokio::sync::watch;
 
 use crate::common::{check, command, python, session, state, until};
 use crate::workshop::Workshop;
@@ -297,4 +302,51 @@ fn a_wait_begun_by_a_writer_ends_with_its_write() {
     let reader = Reader::parked(&shop, ONE_READ);
     assert_eq!(session(shop.root(), r#"echo '{"op":"settle"}' > control/echo.json; echo $?"#), "0\n");
     assert_eq!(reader.said(), "{\"said\":{\"op\":\"settle\"}}\n");
+}
+
+/// An item whose bytes come when the test says so.
+struct Slow {
+    bell: Bell,
+    there: watch::Sender<bool>,
+}
+
+impl Keep for Slow {
+    fn stat(&self) -> Stat {
+        Stat { size: 4096, modified: *STARTED }
+    }
+
+    fn bell(&self) -> Option<&Bell> {
+        Some(&self.bell)
+    }
+
+    fn latest(&self) -> Answer<Bytes> {
+        let mut there = self.there.subscribe();
+        Answer::soon(async move {
+            there.wait_for(|there| *there).await.map_err(|_| Error::unavailable("gone"))?;
+            Ok(Bytes::from(vec![b'x'; 4096]))
+        })
+    }
+
+    fn keep(&self, _caller: &Caller, _bytes: Bytes) -> Answer<()> {
+        Answer::ok(())
+    }
+}
+
+/// The kernel is told of the change while it holds the page that is being read.
+#[test]
+fn a_mapped_item_that_changes_while_it_is_read_does_not_wedge_the_mount() {
+    let shop = Workshop::open();
+    let slow = Arc::new(Slow { bell: Bell::default(), there: watch::Sender::new(false) });
+    shop.knobs.root.put("slow_item", Node::file(Item::new(slow.clone())));
+    let script = "import mmap, os
+fd = os.open('slow_item', os.O_RDONLY)
+print(mmap.mmap(fd, 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)[:3])";
+    let mut python = Command::new("python3");
+    python.args(["-c", script]).current_dir(shop.root()).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = python.spawn().unwrap();
+    until("its page is asked for", || shop.mount.parked() == 1);
+    slow.bell.bytes();
+    slow.there.send_replace(true);
+    until("it was read", || child.try_wait().unwrap().is_some());
+    assert_eq!(child.wait_with_output().unwrap().stdout, b"b'xxx'\n");
 }

@@ -146,7 +146,6 @@ impl Chat {
             effect: Effect::Execute,
             idempotent: true, // its transcript knows how far it came
             private: false,
-            deadline: DEADLINE,
             correlation_id: None,
             principal: message.from.clone(),
             arguments: json!({"source": message.source, "input": message.text}),
@@ -160,7 +159,7 @@ impl Chat {
 
     /// Carries on with a turn that an earlier life of the host left.
     pub fn resume(&self, job: Arc<Job>) {
-        _ = self.0.room.enter(1); // what was accepted runs, however many there are
+        self.0.room.enter_again();
         drop(self.enqueue(job, None));
     }
 
@@ -240,7 +239,8 @@ impl Chat {
             let (chat, mind, current) = (self.clone(), self.0.mind.clone(), current.clone());
             move || -> jobs::Work {
                 if early {
-                    return Box::pin(async { Err(Error::cancelled("the turn was cancelled before it began")) });
+                    let error = current.job.stopped("the turn was cancelled before it began");
+                    return Box::pin(async { Err(error) });
                 }
                 chat.set_current(Some(current.clone()));
                 if let Ok(diary) = mind.office.diaries.of(&mind.agent) {
@@ -249,11 +249,15 @@ impl Chat {
                 Box::pin(turn::run(mind, current))
             }
         };
-        jobs::run(&office.book, &self.0.room, job.clone(), work, |job| self.ended(job)).await;
+        let task = jobs::Task { work, deadline: DEADLINE };
+        jobs::run(&office.book, &self.0.room, job.clone(), task, |job| self.ended(job)).await;
         if self.current().is_some_and(|current| current.job.id == job.id) {
             self.set_current(None);
         }
         self.0.mind.thoughts.rest();
+        if job.left() {
+            return; // to be carried on, so it is no history yet
+        }
         // One that was cut off could not write itself down.
         let outcome = job.now().outcome;
         let (reply, error) = match outcome.as_deref() {

@@ -398,7 +398,6 @@ async fn an_intent_without_an_outcome_is_interrupted_and_told() {
         effect: Effect::Execute,
         idempotent: true,
         private: false,
-        deadline: DEADLINE,
         correlation_id: None,
         principal: Principal::Operator,
         arguments: json!({"source": "chat", "input": "go"}),

@@ -297,7 +297,7 @@ fn undeclared() -> Error {
 
 /// When the job of this call is out of time.
 fn deadline(cx: &Cx) -> Option<u64> {
-    let patience = u64::try_from(cx.job.call.deadline.as_millis()).ok()?;
+    let patience = u64::try_from(cx.deadline.as_millis()).ok()?;
     cx.job.created_at_ms.checked_add(patience)
 }
 
