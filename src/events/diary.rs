@@ -207,7 +207,7 @@ impl Diary {
         }
         drop(state);
         let (agent, state) = (self.agent.clone(), self.state.clone());
-        let fetch = move |conn: &rusqlite::Connection| {
+        let fetch = move |conn: &crate::store::Connection| {
             let events = table::since(conn, &agent, cursor, RECENT)?;
             let page = Arc::new(Page { after: cursor, until, events });
             state.lock().unwrap_or_else(PoisonError::into_inner).older = Some(page.clone());

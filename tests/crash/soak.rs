@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -64,6 +64,8 @@ fn at_rest(life: &Life) -> Held {
     // makes the kernel let go of the names of this mount alone
     let remount = nix::mount::MsFlags::MS_REMOUNT;
     nix::mount::mount(None::<&str>, life.root(), None::<&str>, remount, None::<&str>).unwrap();
+    // A new face: whoever was remembered and is gone is forgotten when one comes.
+    Command::new("cat").arg(life.root().join("README.md")).stdout(Stdio::null()).status().unwrap();
     let proc = Path::new("/proc").join(life.pid().to_string());
     let count = |name: &str| fs::read_dir(proc.join(name)).unwrap().count() as u64;
     let status = fs::read_to_string(proc.join("status")).unwrap();

@@ -225,6 +225,7 @@ fn every_refusal_says_what_and_why() {
         # no_space
         no_space: semantic/Big.md: No space left on device (os error 28)
           ! fsync failed for 'recall/nodes/semantic/Big.md': No space left on device
+          ! closing output file 'recall/nodes/semantic/Big.md': No space left on device
         # budget_exceeded
         budget_exceeded: the turn has used up its rounds
         # provider_error
