@@ -41,6 +41,13 @@ impl Source {
         }
     }
 
+    pub fn folder(&self) -> Option<&Path> {
+        match self {
+            Source::Embedded => None,
+            Source::Folder(folder) => Some(folder),
+        }
+    }
+
     /// All pages, sorted by path. What is not text is left out, and so are hidden files, which editors leave behind.
     pub fn pages(&self) -> Result<Vec<Page>> {
         match self {

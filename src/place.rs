@@ -17,6 +17,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result};
+use crate::ground::{Source, reopen};
 
 /// What [`Place::read`] takes at most.
 pub const READ_LIMIT: u64 = 64 << 20;
@@ -67,6 +68,13 @@ impl Place {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| said(&path.display(), errno))?;
         Ok(Place { root, path: path.to_owned() })
+    }
+
+    /// Opens a directory that was found before, if it is still the same.
+    pub fn found(source: &Source) -> Result<Place> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let root = reopen(&source.open()?, flags).map_err(|errno| said(&source.path.display(), errno))?;
+        Ok(Place { root, path: source.path.clone() })
     }
 
     /// Opens a directory, made first (for its owner alone) if it is not there.

@@ -3,6 +3,7 @@
 //! Pure data. Rules are tried in order and the last that matches wins; where none matches, the answer is no. Knows no
 //! tree and no processes: who asks was found out before.
 
+pub mod bounds;
 pub mod pattern;
 
 use std::collections::HashMap;

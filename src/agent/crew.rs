@@ -1,7 +1,8 @@
 //! All agents of the host that can be spoken to: their chats, their models, what wakes them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use dashmap::DashMap;
 
@@ -30,6 +31,8 @@ pub struct Crew {
     /// Where scripts and recordings are.
     here: PathBuf,
     env: Box<Env>,
+    /// The servers that the mountspec names; no other gets a key of the environment's.
+    servers: RwLock<BTreeSet<String>>,
     http: Arc<Http>,
     room: Arc<Room>,
     recording: Arc<Recording>,
@@ -46,7 +49,16 @@ impl Crew {
     /// `env` looks a variable up; keys come from nowhere else.
     pub fn new(here: &Path, env: Box<Env>) -> Self {
         let (http, room) = (Arc::new(Http::new(Patience::default())), Arc::new(Room::new(RUNNING, WAITING)));
-        Crew { here: here.to_owned(), env, http, room, recording: Arc::default(), members: DashMap::new() }
+        let (servers, recording) = (RwLock::default(), Arc::default());
+        Crew { here: here.to_owned(), env, servers, http, room, recording, members: DashMap::new() }
+    }
+
+    /// Lets the servers of a mountspec have the keys of the environment.
+    pub fn trust(&self, spec: &spec::Spec) {
+        let own = spec.agents.values().map(|agent| &agent.model.base_url);
+        let narrator = spec.dm.narrator.iter().map(|model| &model.base_url);
+        let named = own.chain(narrator).chain([&spec.model.base_url]).flatten().cloned();
+        *self.servers.write().unwrap_or_else(PoisonError::into_inner) = named.collect();
     }
 
     /// Writes every answer of every model down from now on.
@@ -60,7 +72,10 @@ impl Crew {
         let kind = Kind::read(word.as_str().unwrap_or_default(), model.name.as_deref(), model.base_url.as_deref())?;
         // The jitter of retries need not be secret, only different from agent to agent.
         let seed = agent.bytes().fold(0u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
-        let opened = kind.open(agent, &self.here, &self.http, &self.env, seed)?;
+        let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = model.base_url.as_ref().is_none_or(|url| servers.contains(url));
+        let env = |name: &str| (self.env)(name).filter(|_| known);
+        let opened = kind.open(agent, &self.here, &self.http, &env, seed)?;
         let prices =
             Prices { input_per_mtok: model.prices.input_per_mtok, output_per_mtok: model.prices.output_per_mtok };
         let limits = limits_of(limits);

@@ -2,7 +2,7 @@
 
 mod follow;
 
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -57,6 +57,26 @@ impl Chat {
     }
 }
 
+/// What an agent said, as it may be put on standard output: at a terminal it gives no orders to that.
+fn shown(text: &str) -> String {
+    match std::io::stdout().is_terminal() {
+        true => plain(text),
+        false => text.to_owned(),
+    }
+}
+
+/// The text with every control character but line ends and tabs spelt out.
+fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter.is_control() && !matches!(letter, '\n' | '\t') {
+            true => plain.extend(letter.escape_default()),
+            false => plain.push(letter),
+        }
+    }
+    plain
+}
+
 struct Talk {
     home: PathBuf,
     dim: Dim,
@@ -68,7 +88,7 @@ impl Talk {
         match self.say(text, &mut interrupts).await? {
             Ok(reply) => {
                 // Whoever reads only the first line has heard enough.
-                _ = writeln!(std::io::stdout(), "{}", reply.trim_end_matches('\n'));
+                _ = writeln!(std::io::stdout(), "{}", shown(reply.trim_end_matches('\n')));
                 Ok(ExitCode::SUCCESS)
             }
             Err(why) => Err(Error::failed(why)),
@@ -95,12 +115,12 @@ impl Talk {
                 "" => (),
                 "/quit" | "/exit" => break,
                 "/help" => println!("{HELP}"),
-                "/jobs" => print!("{}", jobs(&self.home, 10)?),
+                "/jobs" => print!("{}", shown(&jobs(&self.home, 10)?)),
                 "/cancel" => println!("{} cancelled", cancel_all(&self.home)?),
                 word if word.starts_with('/') => println!("{word} is not known; /help tells what is"),
                 _ => match self.say(&line, &mut interrupts).await {
-                    Ok(Ok(reply)) => println!("{}\n", reply.trim_end_matches('\n')),
-                    Ok(Err(why)) => println!("! {why}\n"),
+                    Ok(Ok(reply)) => println!("{}\n", shown(reply.trim_end_matches('\n'))),
+                    Ok(Err(why)) => println!("! {}\n", shown(&why)),
                     Err(error) => println!("! {error}\n"),
                 },
             }
@@ -206,4 +226,13 @@ fn jobs(home: &Path, most: usize) -> Result<String> {
         page.push_str(&format!("{id}  {:<11} {}.{}\n", word("state"), word("service"), word("operation")));
     }
     Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn what_an_agent_says_gives_no_orders_to_a_terminal() {
+        let said = super::plain("a\tb\n\u{1b}]52;c;eA==\u{7}\u{9b}2J\r\u{7f}é");
+        assert_eq!(said, "a\tb\n\\u{1b}]52;c;eA==\\u{7}\\u{9b}2J\\r\\u{7f}é");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -15,12 +16,12 @@ const LONGEST_LOG: u64 = 8 << 20;
 
 /// Starts the daemon and waits until its mount answers.
 pub fn start(mount: &Mount, state: &Path) -> Outcome {
-    std::fs::create_dir_all(state)?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state)?;
     let log = log_file(state);
     if std::fs::metadata(&log).is_ok_and(|it| it.len() > LONGEST_LOG) {
         std::fs::rename(&log, log.with_extension("log.1"))?;
     }
-    let written = OpenOptions::new().create(true).append(true).open(&log)?;
+    let written = OpenOptions::new().create(true).append(true).mode(0o600).open(&log)?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("mount").arg(&mount.dir).arg("--child").arg("--state").arg(state);
     for (flag, value) in [

@@ -5,12 +5,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::AsFd;
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
+
 use rustix::fs::{AtFlags, FileType, StatxFlags, StatxTimestamp, makedev, statx};
 
 use super::Outcome;
 
 /// Which file it is, by the numbers of its file system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Id {
     pub device: u64,
     pub inode: u64,

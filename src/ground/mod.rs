@@ -5,6 +5,7 @@
 //! may lead elsewhere a moment later. Knows neither the tree nor FUSE. Calls touch a disk.
 
 mod facts;
+mod source;
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -15,6 +16,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 
 pub use facts::{Facts, Id};
+pub use source::{Source, same};
 
 pub type Outcome<T> = std::result::Result<T, Errno>;
 

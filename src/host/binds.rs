@@ -18,6 +18,8 @@ use crate::spec::{Project, Spec};
 pub struct Place {
     /// `projects/here/fs/docs`.
     pub path: PathBuf,
+    /// `/docs`, as the mountspec writes it.
+    pub at: String,
     pub source: PathBuf,
     pub read_only: bool,
     /// Shown through the mount, and not by the kernel.
@@ -41,6 +43,7 @@ pub fn places(spec: &Spec, here: &Path) -> Vec<Place> {
             let path = Path::new("projects").join(id).join("fs").join(below).components().collect();
             places.push(Place {
                 path,
+                at: at.clone(),
                 source: here.join(&bind.path).components().collect(),
                 read_only: bind.read_only,
                 mirror,

@@ -11,8 +11,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{House, Profile, projects};
-use crate::error::Result;
+use super::{House, Profile, guarded, projects};
+use crate::error::{Error, Result};
 use crate::follow::{self, Following};
 use crate::services::agents;
 use crate::spec::Spec;
@@ -64,6 +64,13 @@ impl Current {
 
 /// Follows the file that the host was mounted from, as long as what it returns is held.
 pub fn follow(house: &Arc<House>, file: &Path) -> Result<Following> {
+    if guarded::written(house, file) {
+        let said = format!("{} lies in a project that agents may write", file.display());
+        let error = Some(format!("edits of the mountspec count at the next mount: {said}"));
+        let edited = Edited { at_ms: house.clock.now_ms(), error, ..Edited::default() };
+        *house.current.edited.write().unwrap_or_else(PoisonError::into_inner) = Some(edited);
+        return Err(Error::forbidden(said));
+    }
     let mounted = Spec::load(file)?;
     let (weak, path) = (Arc::downgrade(house), file.to_owned());
     follow::file(file, move || {
@@ -81,7 +88,7 @@ pub fn follow(house: &Arc<House>, file: &Path) -> Result<Following> {
 
 fn edit(house: &Arc<House>, mounted: &Spec, new: Result<Spec>) -> Edited {
     let at_ms = house.clock.now_ms();
-    let failed = |error: crate::error::Error| Edited { at_ms, error: Some(error.message), ..Edited::default() };
+    let failed = |error: Error| Edited { at_ms, error: Some(error.message), ..Edited::default() };
     let new = match new {
         Ok(new) => new,
         Err(error) => return failed(error),
@@ -102,6 +109,7 @@ fn edit(house: &Arc<House>, mounted: &Spec, new: Result<Spec>) -> Edited {
         default_agent: new.default_agent,
         ..(*old).clone()
     };
+    house.shared.crew.trust(&new);
     house.current.set(Arc::new(new));
     let stands = house.residents.get().into_iter().flat_map(|it| it.stands()).chain(house.local.get().cloned());
     // All are built before any is seen: what cannot be built changes nothing.
@@ -109,14 +117,21 @@ fn edit(house: &Arc<House>, mounted: &Spec, new: Result<Spec>) -> Edited {
     let built = match built {
         Ok(built) => built,
         Err(error) => {
+            house.shared.crew.trust(&old);
             house.current.set(old);
             return failed(error);
         }
     };
+    if house.mountspec.get().is_some_and(|file| guarded::written(house, file)) {
+        house.shared.crew.trust(&old);
+        house.current.set(old);
+        return failed(Error::forbidden("a project that agents may write would hold the mountspec itself"));
+    }
     for (services, stand) in built {
         stand.serve(house, &changed.services, services);
     }
     let mut faults = projects::show(house, &changed.projects);
+    faults.extend(guarded::keep(house).err().map(|error| error.message));
     faults.extend(people(house, &changed.agents));
     let error = (!faults.is_empty()).then(|| faults.join("; "));
     Edited { at_ms, changed, at_next_mount, error }

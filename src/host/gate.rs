@@ -84,6 +84,10 @@ impl Gate for Doorkeeper {
     fn sees(&self, caller: &Caller, path: &str) -> bool {
         policy::sees(&self.policy(), &caller.principal, path)
     }
+
+    fn divided(&self, caller: &Caller, path: &str) -> bool {
+        policy::bounds::divided(&self.policy(), &caller.principal, path)
+    }
 }
 
 impl Warden for Doorkeeper {

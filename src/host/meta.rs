@@ -5,13 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::House;
-use crate::vfs::{Listing, live, pretty, text};
+use crate::policy::Principal;
+use crate::vfs::{Caller, Listing, live, pretty, text};
 
 pub fn directory(house: &Arc<House>) -> Listing {
     let (healthy, counted, bound) = (house.clone(), house.clone(), house.clone());
     Listing::default()
         .file("protocol.json", text(pretty(&protocol())))
-        .file("health.json", live(move |_| Ok(pretty(&health(&healthy)))))
+        .file("health.json", live(move |caller| Ok(pretty(&health(&healthy, caller)))))
         .file("metrics.json", live(move |_| Ok(pretty(&metrics(&counted)))))
         .file("ns", live(move |_| Ok(bound.shared.bindings.ns().into())))
 }
@@ -28,7 +29,16 @@ fn protocol() -> Value {
     })
 }
 
-pub fn health(house: &House) -> Value {
+/// How the host is. What of it is the machine's, or tells of others, is for the operator alone.
+pub fn health(house: &House, caller: &Caller) -> Value {
+    let well = json!({
+        "ok": true,
+        "started_at_ms": house.started_at_ms,
+        "uptime_ms": house.clock.now_ms().saturating_sub(house.started_at_ms),
+    });
+    if caller.principal != Principal::Operator {
+        return well;
+    }
     let mount = house.gate.mount();
     json!({
         "ok": true,

@@ -5,6 +5,7 @@ pub mod binds;
 mod census;
 mod edit;
 mod gate;
+mod guarded;
 mod library;
 mod meta;
 mod mirror;
@@ -80,6 +81,8 @@ pub struct House {
     /// Where the services that all agents share stand.
     pub local: std::sync::OnceLock<Stand>,
     pub projects: projects::Projects,
+    /// The file that the host was mounted from, if it was one.
+    pub mountspec: std::sync::OnceLock<PathBuf>,
     pub started_at_ms: u64,
 }
 
@@ -114,11 +117,13 @@ impl Host {
             current,
             local: std::sync::OnceLock::new(),
             projects: projects::Projects::default(),
+            mountspec: std::sync::OnceLock::new(),
             residents: std::sync::OnceLock::new(),
             started_at_ms,
         });
         let recovered = recover(&house)?;
         let (root, residents) = build(&house)?;
+        guarded::keep(&house)?;
         let root = Arc::new(root);
         let tree = Tree::new(root.clone(), house.gate.clone());
         house.office.set_tree(tree.clone());
@@ -151,7 +156,8 @@ impl Host {
 
     /// Does what the mountspec in `file` will say when somebody edits it.
     pub fn follow(&mut self, file: &Path) {
-        match edit::follow(&self.house, file) {
+        _ = self.house.mountspec.set(file.to_owned()); // there is only one
+        match guarded::keep(&self.house).and_then(|()| edit::follow(&self.house, file)) {
             Ok(following) => self.following = Some(following),
             Err(error) => tracing::warn!(%error, "edits of the mountspec are not noticed"),
         }

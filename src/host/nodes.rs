@@ -30,7 +30,7 @@ pub fn directory(house: &Arc<House>) -> Result<Listing> {
     Ok(Listing::default()
         .file("README.md", text(README))
         .file("CAPS.json", capable(house))
-        .file("STATUS.json", live(move |_| Ok(pretty(&super::meta::health(&status)))))
+        .file("STATUS.json", live(move |caller| Ok(pretty(&super::meta::health(&status, caller)))))
         .with("services", Node::Dir(services)))
 }
 

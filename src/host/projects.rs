@@ -1,18 +1,21 @@
 //! `projects/`: directories of this machine, by name.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use serde_json::json;
 
 use super::House;
 use super::binds::{self, Place as Bound};
+use super::guarded;
 use super::mirror::{Mirror, Over};
 use super::watch::{self, Stale, Tell, Watching};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fuse::Mount;
+use crate::ground::Source;
 use crate::place::Place;
-use crate::spec::Project;
+use crate::spec::{Bind, Project};
 use crate::vfs::{Listing, Node, pretty, text};
 
 /// The directory, and what notices changes below it.
@@ -20,9 +23,25 @@ use crate::vfs::{Listing, Node, pretty, text};
 pub struct Projects {
     listing: Arc<Listing>,
     watching: Mutex<Option<Watching>>,
+    /// Every directory that is bound, by its project and its place there, as it was found when it was bound.
+    sources: RwLock<BTreeMap<(String, String), Source>>,
 }
 
 impl Projects {
+    /// The directory that a project has at this place.
+    pub fn source(&self, project: &str, at: &str) -> Option<Source> {
+        let sources = self.sources.read().unwrap_or_else(PoisonError::into_inner);
+        sources.get(&(project.to_owned(), at.to_owned())).cloned()
+    }
+
+    fn keep(&self, project: &str, at: &str, source: Option<Source>) {
+        let mut sources = self.sources.write().unwrap_or_else(PoisonError::into_inner);
+        match source {
+            Some(source) => sources.insert((project.to_owned(), at.to_owned()), source),
+            None => sources.remove(&(project.to_owned(), at.to_owned())),
+        };
+    }
+
     pub fn clear(&self) {
         self.listing.clear();
         *self.watching.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -70,7 +89,7 @@ fn put_project(house: &Arc<House>, id: &str, project: &Project) -> Result<()> {
 
 /// Puts the directories themselves over the tree where this process may, and notices changes in all of them.
 pub fn bind(house: &Arc<House>, mount: &Arc<Mount>, which: impl Fn(&Bound) -> bool) -> Vec<String> {
-    let all = binds::places(&house.current.spec(), &house.here);
+    let all = places(house);
     let mut faults = Vec::new();
     if binds::may_mount() {
         let wanted: Vec<Bound> = all.iter().filter(|bound| which(bound)).cloned().collect();
@@ -82,6 +101,16 @@ pub fn bind(house: &Arc<House>, mount: &Arc<Mount>, which: impl Fn(&Bound) -> bo
     let watching = watch::watch(&all, &house.state, &tell(house), &stale(mount));
     *house.projects.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(watching);
     faults
+}
+
+/// Every place that could be opened when it was bound, by the directory that it was then.
+fn places(house: &House) -> Vec<Bound> {
+    let mut all = binds::places(&house.current.spec(), &house.here);
+    all.retain_mut(|bound| {
+        let source = bound.project().and_then(|project| house.projects.source(project, &bound.at));
+        source.map(|source| bound.source = source.path).is_some()
+    });
+    all
 }
 
 /// Tells the agents of a project what changed in it.
@@ -124,19 +153,22 @@ fn one(house: &House, id: &str, project: &Project) -> Listing {
     Listing::default()
         .file("README.md", text(readme))
         .file("meta.json", text(pretty(&json!({ "project_id": id, "about": project.about, "binds": binds }))))
-        .with("fs", fs(house, project))
+        .with("fs", fs(house, id, project))
 }
 
 /// `fs`: the directories themselves. One that cannot be opened is told of and stays empty.
-fn fs(house: &House, project: &Project) -> Node {
+fn fs(house: &House, id: &str, project: &Project) -> Node {
     let mut base = None;
     let places = Listing::default();
     for (at, bind) in &project.binds {
-        let source = house.here.join(&bind.path);
-        let source = house.mountpoint.as_ref().map_or(Ok(source.clone()), |at| binds::outside(&source, at));
-        let mirror = match source.and_then(|source| Mirror::open(&source, bind.read_only)) {
-            Ok(mirror) => mirror,
+        let opened = find(house, bind).and_then(|source| Ok((Mirror::open(&source.path, bind.read_only)?, source)));
+        let mirror = match opened {
+            Ok((mirror, source)) => {
+                house.projects.keep(id, at, Some(source));
+                mirror
+            }
             Err(error) => {
+                house.projects.keep(id, at, None);
                 tracing::warn!(%error, "a directory of a project cannot be shown");
                 continue;
             }
@@ -151,6 +183,26 @@ fn fs(house: &House, project: &Project) -> Node {
         Some(base) => Node::dir(Over { base, places: Arc::new(places) }),
         None => Node::dir(places),
     }
+}
+
+/// The directory of a bind. What an agent can write does not say which one it is.
+fn find(house: &House, bind: &Bind) -> Result<Source> {
+    let path: PathBuf = house.here.join(&bind.path).components().collect();
+    if let Some(at) = &house.mountpoint {
+        binds::outside(&path, at)?;
+    }
+    let source = Source::resolve(&path)?;
+    let spec = house.current.spec();
+    let written = spec.projects.values().flat_map(|project| project.binds.values()).filter(|bind| !bind.read_only);
+    for other in written.filter_map(|bind| house.here.join(&bind.path).canonicalize().ok()) {
+        if guarded::led_by(&path, &other).is_some_and(|expected| expected != source.path) {
+            let (path, other) = (path.display(), other.display());
+            return Err(Error::forbidden(format!(
+                "{path}: it leads through a link in {other}, which agents may write"
+            )));
+        }
+    }
+    Ok(source)
 }
 
 /// Puts a node at `a/b/c`, with plain directories on the way; in what is bound there already, it would not be seen.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Code, Error, Result};
 use crate::place::Place;
-use crate::policy::Policy;
+use crate::policy::{Action, Policy, Rule};
 use crate::spec::{self, Spec};
 
 /// One who lives here.
@@ -33,6 +33,8 @@ pub struct Profile {
 pub struct Roster {
     place: Place,
     all: RwLock<BTreeMap<String, Profile>>,
+    /// Rules that hold for everybody and that no rule of their own takes back.
+    common: RwLock<Vec<Rule>>,
 }
 
 impl Roster {
@@ -56,7 +58,7 @@ impl Roster {
             let paused = all.get(id).is_some_and(|profile| profile.paused);
             all.insert(id.clone(), Profile { name: id.clone(), spec: agent.clone(), paused, ..Profile::default() });
         }
-        Ok(Roster { place, all: RwLock::new(all) })
+        Ok(Roster { place, all: RwLock::new(all), common: RwLock::default() })
     }
 
     pub fn get(&self, id: &str) -> Result<Profile> {
@@ -97,16 +99,22 @@ impl Roster {
         Ok(())
     }
 
+    /// Holds for everybody from the next policy on.
+    pub fn bind_all(&self, rules: Vec<Rule>) {
+        *self.common.write().unwrap_or_else(PoisonError::into_inner) = rules;
+    }
+
     /// What everybody may do. A parent may look at its sub-brains.
     pub fn policy(&self) -> Result<Policy> {
-        use crate::policy::{Action, Rule};
         let all = self.all();
+        let common = self.common.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mut policy = Policy::default();
         for (id, profile) in &all {
             let children = all.iter().filter(|(_, child)| child.parent.as_deref() == Some(id));
             let mut rules: Vec<Rule> =
                 children.map(|(child, _)| Rule::allow(&[Action::Read], format!("/agents/{child}/**"))).collect();
             rules.extend(profile.spec.permissions.iter().cloned());
+            rules.extend(common.iter().cloned());
             policy = policy.agent(id, &profile.spec.projects, &rules).map_err(Error::invalid)?;
         }
         Ok(policy)

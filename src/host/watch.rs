@@ -192,6 +192,11 @@ fn told(place: &Place, changes: &BTreeMap<PathBuf, &'static str>, tell: &Tell) {
 mod tests {
     use super::*;
 
+    fn place(source: &Path) -> Place {
+        let (path, source) = ("projects/p/fs".into(), source.to_owned());
+        Place { path, at: "/".to_owned(), source, read_only: true, mirror: false }
+    }
+
     #[test]
     fn changes_of_files_are_told_by_their_place_in_the_tree() {
         let source = tempfile::tempdir().unwrap();
@@ -203,8 +208,7 @@ mod tests {
         let tell: Tell = Arc::new(move |project: &str, path: &str, what| {
             _ = said.lock().unwrap().send(format!("{project} {path} {}", what["what"]));
         });
-        let place =
-            Place { path: "projects/p/fs".into(), source: source.path().to_owned(), read_only: true, mirror: false };
+        let place = place(source.path());
         let (state, stale): (_, Stale) = (source.path().join("state"), Arc::new(|_| ()));
         let _watching = watch(&[place], &state, &tell, &stale);
         let until = |wanted: &str| {
@@ -251,7 +255,7 @@ mod tests {
 
     #[test]
     fn many_changes_at_once_are_one() {
-        let place = Place { path: "projects/p/fs".into(), source: "/x".into(), read_only: true, mirror: false };
+        let place = place(Path::new("/x"));
         let changes = (0..MANY + 1).map(|n| (PathBuf::from(n.to_string()), "created")).collect();
         let lines = Arc::new(std::sync::Mutex::new(Vec::new()));
         let kept = lines.clone();

@@ -17,6 +17,9 @@ use crate::http::Http;
 /// The script that answers when nothing is configured.
 pub const GUIDE: &str = include_str!("../../prompts/runtime/guide.ndjson");
 
+/// The largest script or recording.
+const LARGEST: u64 = 64 << 20;
+
 /// What a model is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -69,9 +72,7 @@ impl Kind {
         env: &dyn Fn(&str) -> Option<String>,
         seed: u64,
     ) -> Result<Option<Arc<dyn Model>>> {
-        let text = |file: &str| {
-            std::fs::read_to_string(base.join(file)).map_err(|error| Error::invalid(format!("{file}: {error}")))
-        };
+        let text = |file: &str| text(&base.join(file)).map_err(|error| Error::invalid(format!("{file}: {error}")));
         Ok(Some(match self {
             Kind::Script(None) => Arc::new(Script::read("guide", GUIDE)?),
             Kind::Script(Some(file)) => Arc::new(Script::read(file, &text(file)?)?),
@@ -86,6 +87,23 @@ impl Kind {
             }
             Kind::External => return Ok(None),
         }))
+    }
+}
+
+/// The text of a script or a recording: a file and nothing else, of a size that can be held.
+fn text(path: &Path) -> std::io::Result<String> {
+    use std::io::{Error, ErrorKind, Read as _};
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    // A pipe that stands there must not keep us.
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(Error::new(ErrorKind::InvalidInput, "it is not a file"));
+    }
+    let mut text = String::new();
+    match file.take(LARGEST + 1).read_to_string(&mut text)? as u64 > LARGEST {
+        true => Err(Error::new(ErrorKind::FileTooLarge, format!("it is larger than {LARGEST} bytes"))),
+        false => Ok(text),
     }
 }
 
@@ -114,6 +132,15 @@ mod tests {
         let http = Arc::new(Http::new(Default::default()));
         let error = kind.open("ada", Path::new("."), &http, &|_| None, 0).err().unwrap();
         assert_eq!(error.message, "ANTHROPIC_API_KEY is not set, which anthropic needs");
+    }
+
+    #[test]
+    fn a_script_is_a_file_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        nix::unistd::mkfifo(&dir.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for path in [&dir.path().join("pipe"), dir.path(), Path::new("/dev/zero")] {
+            assert_eq!(text(path).unwrap_err().to_string(), "it is not a file", "{}", path.display());
+        }
     }
 
     #[test]

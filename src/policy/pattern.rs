@@ -64,6 +64,20 @@ impl Pattern {
         self.parts.last() == Some(&Part::Any) && self.after(names)[self.parts.len() - 1]
     }
 
+    /// The names that the pattern adds below `names`, if it means one place and what lies in it. `None` means many.
+    pub fn place_below(&self, names: &[&str]) -> Option<Vec<&str>> {
+        let after = self.after(names);
+        let mut reached = (0..self.parts.len()).filter(|position| after[*position]);
+        let (Some(position), None) = (reached.next(), reached.next()) else { return None };
+        let rest = &self.parts[position..];
+        let rest = rest.strip_suffix(&[Part::Any]).unwrap_or(rest);
+        let plain = rest.iter().map(|part| match part {
+            Part::Name(name) if !name.contains('*') => Some(name.as_str()),
+            _ => None,
+        });
+        plain.collect()
+    }
+
     /// Which positions of the pattern can be reached by these names: one pass, whatever the number of `**`.
     fn after(&self, names: &[&str]) -> Vec<bool> {
         let mut at = vec![false; self.parts.len() + 1];

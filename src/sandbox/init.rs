@@ -241,7 +241,7 @@ fn execute_plan(host: &UnixStream, plan: &Plan, walls: &mut Builder) -> Result<s
     let path = plan.environment().remove("PATH").unwrap_or_default();
     if !plan.bare {
         // The last of the walls: it would forbid to build the others.
-        walls.add("calls", filter::apply())?;
+        walls.add("calls", filter::apply(plan.network))?;
     }
     tell(host, &Word::Ready { walls: walls.walls.clone() });
     let err = execute(&path, &argv, &env);

@@ -9,6 +9,7 @@ mod ancestry;
 mod cgroup;
 mod fence;
 mod filter;
+mod guards;
 mod init;
 mod limits;
 mod namespaces;
@@ -20,6 +21,7 @@ mod talk;
 mod walls;
 
 pub use ancestry::{Process, Whose, look, whose};
+pub use guards::{Guard, Show};
 pub use init::init_main;
 pub use limits::Limits;
 pub use plan::{Bind, Link, Plan, Terminal};

@@ -5,8 +5,10 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::guards::Guard;
 use super::limits::Limits;
 use crate::error::{Error, Result};
+use crate::ground::Id;
 
 /// One program and the world that it will find itself in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,6 +22,8 @@ pub struct Plan {
     pub env: BTreeMap<String, String>,
     pub binds: Vec<Bind>,
     pub links: Vec<Link>,
+    /// Parts of what is bound that are shown otherwise.
+    pub guards: Vec<Guard>,
     /// Whether the host's network is shared; otherwise there is only a loopback of its own.
     pub network: bool,
     pub terminal: Terminal,
@@ -38,6 +42,8 @@ pub struct Bind {
     pub read_only: bool,
     /// Whether what is mounted below the source is hidden, as an empty directory.
     pub alone: bool,
+    /// Which directory the source must be, where something else could have taken its place.
+    pub id: Option<Id>,
 }
 
 /// A symbolic link inside.
@@ -72,6 +78,7 @@ impl Plan {
             env: BTreeMap::new(),
             binds: Vec::new(),
             links: Vec::new(),
+            guards: Vec::new(),
             network: false,
             terminal: Terminal::None,
             limits: Limits::default(),
@@ -81,7 +88,7 @@ impl Plan {
     }
 
     pub fn bind(mut self, source: impl Into<PathBuf>, target: impl Into<PathBuf>, read_only: bool) -> Self {
-        self.binds.push(Bind { source: source.into(), target: target.into(), read_only, alone: false });
+        self.binds.push(Bind { source: source.into(), target: target.into(), read_only, alone: false, id: None });
         self
     }
 
@@ -128,6 +135,7 @@ impl Plan {
                 return Err(Error::invalid(format!("the bind source '{}' is not absolute", bind.source.display())));
             }
         }
+        self.guards.iter().try_for_each(|guard| inside(&guard.path).map(|_| ()))?;
         self.links.iter().try_for_each(|link| inside(&link.path).map(|_| ()))
     }
 
@@ -168,7 +176,8 @@ mod tests {
         let bound = |target: &str| {
             let target = target.to_owned();
             move |plan: &mut Plan| {
-                plan.binds.push(Bind { source: "/srv".into(), target: target.into(), read_only: true, alone: false });
+                let (source, target) = ("/srv".into(), target.into());
+                plan.binds.push(Bind { source, target, read_only: true, alone: false, id: None });
             }
         };
         assert_eq!(refusal(|_| ()), "fine");

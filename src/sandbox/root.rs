@@ -8,11 +8,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
 
 use super::plan::{Plan, inside};
-use super::system;
+use super::{guards, system};
 use crate::error::{Error, Result};
 
 /// Any directory that every system has: the new root is mounted over it for a moment.
@@ -33,7 +33,11 @@ pub(super) fn build(plan: &Plan) -> Result<String> {
     let devices = device_trees()?;
     let bound = plan.ordered().into_iter().map(|bind| {
         let attributes = if bind.read_only { libc::MOUNT_ATTR_RDONLY } else { 0 };
-        take(&bind.source, inside(&bind.target)?, attributes | QUIET)
+        let held = bind.id.map(|id| crate::ground::same(&bind.source, id)).transpose()?;
+        match held {
+            Some(held) => take_held(held.as_fd(), &bind.source, inside(&bind.target)?, attributes | QUIET),
+            None => take(&bind.source, inside(&bind.target)?, attributes | QUIET),
+        }
     });
     let bound = bound.collect::<Result<Vec<Tree>>>()?;
     let covered = covered(plan, &crate::mountinfo::read()?);
@@ -64,6 +68,7 @@ pub(super) fn build(plan: &Plan) -> Result<String> {
     for place in covered {
         cover(top.as_fd(), &place)?;
     }
+    guards::put_up(top.as_fd(), &plan.guards)?;
     for link in &plan.links {
         let path = inside(&link.path)?;
         if let Some(parent) = path.parent() {
@@ -82,6 +87,9 @@ pub(super) fn build(plan: &Plan) -> Result<String> {
 
 /// No set-user-id programs and no devices in whatever is bound.
 const QUIET: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+
+/// A device is read and written whatever its mount says; read-only keeps its mode and its times.
+const DEVICE: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC;
 
 fn system_trees(plan: &Plan) -> Result<Vec<Tree>> {
     let mut trees = Vec::new();
@@ -102,13 +110,13 @@ fn device_trees() -> Result<Vec<Tree>> {
     let names = system::DEVICES.iter().map(|name| (Path::new("/dev").join(name), Path::new("dev").join(name)));
     let mut trees = Vec::new();
     for (source, target) in names.filter(|(source, _)| source.exists()) {
-        trees.push(take(&source, &target, libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC)?);
+        trees.push(take(&source, &target, DEVICE)?);
     }
     if nix::unistd::isatty(std::io::stdin()).unwrap_or(false)
         && let Ok(named) = fs::read_link("/proc/self/fd/0")
     {
         // The terminal's own name lies in the host's /dev/pts, which is not here; as a console `tty` finds it.
-        trees.extend(take(&named, Path::new("dev/console"), libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC));
+        trees.extend(take(&named, Path::new("dev/console"), DEVICE));
     }
     Ok(trees)
 }
@@ -164,21 +172,48 @@ fn own_pid_max(release: &std::ffi::OsStr) -> bool {
 /// A copy of the tree at `source`, whatever is mounted below it included: the kernel does not let us uncover what
 /// such a mount hides.
 fn take(source: &Path, target: &Path, attribute: u64) -> Result<Tree> {
-    let named = |err: rustix::io::Errno| {
-        let error = Error::from(std::io::Error::from(err));
-        Error::new(error.code, format!("'{}' cannot be bound: {}", source.display(), error.message))
-    };
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
-    let held = rustix::mount::open_tree(CWD, source, flags).map_err(named)?;
+    let held = rustix::fs::open(source, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+    take_held(held.map_err(|err| unbound(source, err))?.as_fd(), source, target, attribute)
+}
+
+fn unbound(source: &Path, err: rustix::io::Errno) -> Error {
+    let error = Error::from(std::io::Error::from(err));
+    Error::new(error.code, format!("'{}' cannot be bound: {}", source.display(), error.message))
+}
+
+/// The same of a directory that is held; `source` is its name, for sentences.
+fn take_held(held: BorrowedFd<'_>, source: &Path, target: &Path, attribute: u64) -> Result<Tree> {
+    let named = |err: rustix::io::Errno| unbound(source, err);
+    let held = copy(held).map_err(named)?;
     attributes(held.as_fd(), attribute, true).map_err(named)?;
     let directory = rustix::fs::fstat(&held).map_err(named)?.st_mode & libc::S_IFMT == libc::S_IFDIR;
     Ok(Tree { held, target: target.to_owned(), directory })
 }
 
+/// A copy of the tree that is held, whatever is mounted below it included.
+pub(super) fn copy(held: BorrowedFd<'_>) -> rustix::io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    rustix::mount::open_tree(held, c"", flags)
+}
+
+/// What stands at a place under the new root, reached through no link.
+pub(super) fn find(top: BorrowedFd<'_>, place: &Path) -> rustix::io::Result<OwnedFd> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    rustix::fs::openat2(top, place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)
+}
+
+/// Sets a tree down on a place.
+pub(super) fn put(tree: &OwnedFd, place: &OwnedFd) -> rustix::io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    rustix::mount::move_mount(tree, c"", place, c"", flags)
+}
+
 fn set_down(top: BorrowedFd<'_>, tree: Tree) -> Result<()> {
     let named = |err: rustix::io::Errno| said(&format!("mounting '/{}'", tree.target.display()), err);
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    let find = || rustix::fs::openat2(top, &tree.target, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve);
+    let find = || find(top, &tree.target);
     let place = match find() {
         Ok(place) => place,
         Err(rustix::io::Errno::NOENT) => {
@@ -187,8 +222,7 @@ fn set_down(top: BorrowedFd<'_>, tree: Tree) -> Result<()> {
         }
         Err(err) => return Err(named(err)),
     };
-    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    rustix::mount::move_mount(&tree.held, c"", &place, c"", flags).map_err(named)
+    put(&tree.held, &place).map_err(named)
 }
 
 fn prepare(tree: &Tree) -> Result<()> {
@@ -220,11 +254,9 @@ fn covered(plan: &Plan, mounts: &[crate::mountinfo::Mount]) -> Vec<PathBuf> {
 }
 
 /// Puts an empty directory over one that shows too much.
-fn cover(top: BorrowedFd<'_>, place: &Path) -> Result<()> {
+pub(super) fn cover(top: BorrowedFd<'_>, place: &Path) -> Result<()> {
     let named = |err: rustix::io::Errno| said(&format!("covering '/{}'", place.display()), err);
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    let found = rustix::fs::openat2(top, place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve);
-    let found = match found {
+    let found = match find(top, place) {
         Ok(found) => found,
         // Its directory was covered, or is gone: nothing shows.
         Err(rustix::io::Errno::NOENT) => return Ok(()),
@@ -241,8 +273,7 @@ fn cover(top: BorrowedFd<'_>, place: &Path) -> Result<()> {
     } else {
         take(Path::new("/dev/null"), place, QUIET)?.held
     };
-    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    rustix::mount::move_mount(&empty, c"", &found, c"", flags).map_err(named)
+    put(&empty, &found).map_err(named)
 }
 
 fn filesystem(kind: &str, target: &str, flags: MountFlags, options: &str) -> Result<()> {
@@ -253,7 +284,12 @@ fn filesystem(kind: &str, target: &str, flags: MountFlags, options: &str) -> Res
 
 /// Sets attributes on a mount, or on it and all below.
 fn attributes(mount: BorrowedFd<'_>, set: u64, below: bool) -> rustix::io::Result<()> {
-    let wanted = libc::mount_attr { attr_set: set, attr_clr: 0, propagation: 0, userns_fd: 0 };
+    change(mount, set, 0, below)
+}
+
+/// Sets and takes attributes.
+pub(super) fn change(mount: BorrowedFd<'_>, set: u64, clear: u64, below: bool) -> rustix::io::Result<()> {
+    let wanted = libc::mount_attr { attr_set: set, attr_clr: clear, propagation: 0, userns_fd: 0 };
     let flags = libc::AT_EMPTY_PATH | if below { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the path is a static empty string, the struct lives over the call and its size is its own.
     let answer = unsafe {

@@ -124,7 +124,8 @@ impl Change {
     /// Whether it could give somebody more than they had.
     fn widens(&self) -> bool {
         let costs = self.model.is_some() || self.limits.is_some() || self.budget.is_some();
-        costs || self.permissions.is_some() || self.projects.is_some()
+        // What wakes an agent begins turns, which cost, and says in the operator's place what they are for.
+        costs || self.permissions.is_some() || self.projects.is_some() || self.wake.is_some()
     }
 
     fn apply(self, profile: &mut Profile) {
@@ -172,7 +173,7 @@ impl Service for Agents {
         let one = |shown: Shown| Ok(Output::One(Box::new(shown)));
         match command {
             Command::List {} => desk.list(),
-            Command::Get { agent_id } => one(desk.shown(&agent_id)?),
+            Command::Get { agent_id } => one(desk.get(&agent_id)?),
             Command::Create { agent_id, with } => one(desk.create(&agent_id, with)?),
             Command::Update { agent_id, with } => one(desk.update(&agent_id, with)?),
             Command::Pause { agent_id } => one(desk.pause(&agent_id, true)?),
@@ -211,18 +212,28 @@ impl Visit<'_> {
         match self.operator() || !change.widens() {
             true => Ok(()),
             false => {
-                let said = "only the operator gives an agent a model, limits, a budget, permissions or projects";
+                let said = "only the operator gives an agent a model, limits, a budget, permissions, projects or wakes";
                 Err(Error::forbidden(said))
             }
         }
     }
 
     fn list(&self) -> Result<Output> {
-        let policy = self.house.gate.policy();
-        let seen = |id: &String| crate::policy::sees(&policy, &self.cx.caller.principal, &format!("/agents/{id}"));
-        let agents: Vec<_> =
-            self.house.roster.ids().into_iter().filter(seen).map(|id| self.shown(&id)).collect::<Result<_>>()?;
+        let ids = self.house.roster.ids().into_iter().filter(|id| self.sees(id));
+        let agents: Vec<_> = ids.map(|id| self.shown(&id)).collect::<Result<_>>()?;
         Ok(Output::List { count: agents.len(), agents })
+    }
+
+    fn sees(&self, id: &str) -> bool {
+        crate::policy::sees(&self.house.gate.policy(), &self.cx.caller.principal, &format!("/agents/{id}"))
+    }
+
+    /// One whom the caller may not know of is as absent as one who is not.
+    fn get(&self, id: &str) -> Result<Shown> {
+        match self.sees(id) {
+            true => self.shown(id),
+            false => Err(Error::not_found(format!("there is no agent `{id}`"))),
+        }
     }
 
     fn shown(&self, id: &str) -> Result<Shown> {

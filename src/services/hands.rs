@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::World;
 use super::external::Program;
+use super::kept;
 use super::terminal::{Project, Surroundings, Terminal};
 use super::web_search::{self, Off, WebSearch};
 use crate::error::Result;
@@ -30,24 +31,30 @@ pub fn surroundings(house: &House, agent: &str) -> Result<Surroundings> {
         // What cannot be put together from mounts is put together by ours.
         if let Some(mount) = house.gate.mount().filter(|_| binds::hides(project, &house.here)) {
             let source = mount.mountpoint().join("projects").join(id).join("fs");
-            projects.push(Project { id: id.clone(), at: "/".into(), source, read_only: false, through_mount: true });
+            let (id, at) = (id.clone(), "/".into());
+            projects.push(Project { id, at, source, read_only: false, through_mount: true, found: None });
             continue;
         }
         for (at, bind) in &project.binds {
+            // One that could not be opened when it was bound is not there.
+            let Some(source) = house.projects.source(id, at) else { continue };
             projects.push(Project {
                 id: id.clone(),
                 at: at.into(),
-                source: house.here.join(&bind.path).components().collect(),
+                source: source.path,
                 read_only: bind.read_only,
                 through_mount: false,
+                found: Some(source.id),
             });
         }
     }
+    let (projects, guards) = kept::kept(&policy, agent, projects)?;
     Ok(Surroundings {
         agent: agent.to_owned(),
         mount: house.gate.mount().map(|mount| mount.mountpoint().to_owned()),
         shared: ["global", "meta", "nodes"].iter().filter(|name| seen(name)).map(|name| (*name).to_owned()).collect(),
         projects,
+        guards,
         links,
         network: current.sandbox.network.iter().any(|name| name == agent),
         unconfined: current.sandbox.allow_unconfined,

@@ -7,6 +7,7 @@ pub mod chat;
 pub mod dm;
 pub mod external;
 pub mod hands;
+mod kept;
 pub mod memory;
 pub mod mounts;
 mod own_model;

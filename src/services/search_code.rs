@@ -41,7 +41,7 @@ impl SearchCode {
         let house = world.house.clone();
         SearchCode::new(Arc::new(move |agent| {
             let projects = house.roster.get(agent).map(|profile| profile.spec.projects).unwrap_or_default();
-            scope::bound(&house.current.spec(), &house.here, &projects)
+            scope::bound(&house.current.spec(), &projects, &|id, at| house.projects.source(id, at))
         }))
     }
 }

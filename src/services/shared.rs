@@ -40,6 +40,7 @@ impl Shared {
             None
         });
         let crew = Arc::new(Crew::new(here, Box::new(|name| std::env::var(name).ok())));
+        crew.trust(spec);
         let symbols = symbols::open::open(&spec.symbols, store)?;
         let (bindings, shells, wikis) = (Arc::default(), Arc::default(), Arc::default());
         Ok(Shared { crew, prompts, symbols, _watch: watch, bindings, shells, wikis })

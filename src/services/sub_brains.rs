@@ -67,6 +67,7 @@ pub enum Command {
         brain: String,
         /// What it is for; it reads this as its own description.
         about: String,
+        /// What it thinks with; only the operator gives one.
         #[serde(default)]
         model: Option<ModelChange>,
         #[serde(default)]
@@ -140,13 +141,19 @@ impl SubBrains {
         Ok(done)
     }
 
-    fn upsert(&self, name: String, brain: Brain) -> Result<Output> {
+    fn upsert(&self, cx: &Cx, name: String, brain: Brain) -> Result<Output> {
         if !is_id(&name) || name.len() > 32 {
             return Err(Error::invalid(format!("`{name}` cannot name a sub-brain: up to 32 of a-z, 0-9, _ and -")));
         }
         if brain.permissions.iter().any(|rule| !rule.allow.is_empty()) {
             return Err(Error::forbidden(
                 "a sub-brain may be given less than its parent, not more: only rules that deny",
+            ));
+        }
+        // A model says which server gets the host's key, which file is read and what tokens cost.
+        if brain.model.is_some() && cx.caller.principal != Principal::Operator {
+            return Err(Error::forbidden(
+                "only the operator gives a sub-brain a model; without one it thinks with its parent's",
             ));
         }
         let updated = self.change(|brains| {
@@ -254,11 +261,22 @@ fn name_of(parent: &str, brain: &str, job_id: &str) -> String {
     format!("{parent}-{brain}-{tail}")
 }
 
+/// What a rule says of the parent's own subtree holds for its helper's.
+fn own(path: &str, parent: &str) -> String {
+    match path.strip_prefix("/agents/").and_then(|rest| rest.strip_prefix(parent)) {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("/agents/self{rest}"),
+        _ => path.to_owned(),
+    }
+}
+
 /// The profile of a helper: its parent's, with less. Pure.
 fn child(agent: &str, parent: &Profile, brain: &Brain, budget: Option<Limits>, left: &Budget) -> Result<Profile> {
     let mut spec = parent.spec.clone();
     spec.about = brain.about.clone();
     spec.wake = Vec::new();
+    for rule in &mut spec.permissions {
+        rule.path = own(&rule.path, agent);
+    }
     spec.permissions.extend(brain.permissions.iter().cloned());
     if let Some(model) = &brain.model {
         spec.model = model.clone();
@@ -312,7 +330,7 @@ impl Service for SubBrains {
                 Ok(Output::List { count: sub_brains.len(), sub_brains, children })
             }
             Command::Upsert { brain, about, model, limits, permissions } => {
-                self.upsert(brain, Brain { about, model, limits, permissions })
+                self.upsert(cx, brain, Brain { about, model, limits, permissions })
             }
             Command::Delete { brain } => {
                 let removed = self.change(|brains| Ok(brains.remove(&brain).is_some()))?;
@@ -346,6 +364,24 @@ mod tests {
         assert_eq!(made.spec.permissions, [parent.spec.permissions[0].clone(), deny]);
         let nothing = Budget { tokens: Some(0), ..left };
         assert_eq!(child("ada", &parent, &brain, None, &nothing).unwrap_err().code, Code::BudgetExceeded);
+    }
+
+    #[test]
+    fn what_a_parent_may_not_do_in_its_own_subtree_its_helper_may_not_do_in_its_own() {
+        for (path, expected) in [
+            ("/agents/ada/terminal/**", "/agents/self/terminal/**"),
+            ("/agents/ada", "/agents/self"),
+            ("/agents/adam/terminal/**", "/agents/adam/terminal/**"),
+            ("/agents/self/terminal/**", "/agents/self/terminal/**"),
+            ("/projects/ada/fs/**", "/projects/ada/fs/**"),
+        ] {
+            assert_eq!(own(path, "ada"), expected);
+        }
+        let mut parent = Profile::default();
+        parent.spec.permissions = vec![Rule::deny(&[Action::Invoke], "/agents/ada/terminal/**")];
+        let left = limits_of(&parent.spec.limits);
+        let made = child("ada", &parent, &Brain::default(), None, &left).unwrap();
+        assert_eq!(made.spec.permissions, [Rule::deny(&[Action::Invoke], "/agents/self/terminal/**")]);
     }
 
     #[test]

@@ -15,6 +15,11 @@ pub trait Gate: Send + Sync {
     /// Whether `path` is there at all for this caller, when the tree is walked from inside. A process finds its view
     /// cut by the mount namespace it lives in.
     fn sees(&self, caller: &Caller, path: &str) -> bool;
+
+    /// Whether something below `path` is denied to this caller, so that it must stay where it is.
+    fn divided(&self, _caller: &Caller, _path: &str) -> bool {
+        false
+    }
 }
 
 #[derive(Clone)]
@@ -73,6 +78,14 @@ impl Tree {
     /// Whether `caller` may do that at `path`.
     pub fn may(&self, caller: &Caller, action: Action, path: &str) -> Result<()> {
         self.gate.check(caller, action, path)
+    }
+
+    /// Whether what stands at `path` may be moved: not away from rules for what lies in it.
+    pub fn may_move(&self, caller: &Caller, path: &str) -> Result<()> {
+        match self.gate.divided(caller, path) {
+            true => Err(Error::forbidden(format!("{path} holds something that a rule denies, and stays where it is"))),
+            false => Ok(()),
+        }
     }
 
     /// Whether `path` is there at all for `caller`.

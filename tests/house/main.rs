@@ -15,6 +15,7 @@ mod fuse_polls;
 mod fuse_waits;
 mod hands;
 mod hostile;
+mod hostile_agents;
 mod house;
 mod lacking;
 mod layers;

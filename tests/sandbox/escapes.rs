@@ -140,7 +140,8 @@ print([n for _, n in s.if_nameindex()])",
         path = path.display(),
     );
     // UDP leaves without complaint, on a loopback of its own.
-    let expected = "tcp ECONNREFUSED\nout ENETUNREACH\npath ENOENT\nabstract ECONNREFUSED\npacket EPERM\nvsock EPERM\nudp open\n['lo']";
+    let expected =
+        "tcp ECONNREFUSED\nout ENETUNREACH\npath EPERM\nabstract EPERM\npacket EPERM\nvsock EPERM\nudp open\n['lo']";
     check(&python(&script), expected);
     assert_eq!(udp.recv(&mut [0; 8]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
 }

@@ -1,6 +1,7 @@
 //! Ways out of a sandbox, each tried, none open. Needs no mount of ours, only a kernel that can build the walls.
 
 mod escapes;
+mod guards;
 mod lives;
 mod runs;
 mod sessions;

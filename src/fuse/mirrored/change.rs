@@ -85,6 +85,8 @@ impl Real {
             let held = real.hold(ino)?;
             // By its name: a link to what a handle holds needs a right that few have.
             let path = held.path.as_ref().ok_or(Errno::NOENT)?;
+            // Who may not write a file may not write it by another name.
+            real.may(who, Action::Write, &held.view, path)?;
             let above = held.view.ground.hold(path.parent().unwrap_or(Path::new("")))?;
             let old = path.file_name().ok_or(Errno::PERM)?;
             rustix::fs::linkat(above, old, dir, name, AtFlags::empty())
@@ -139,6 +141,9 @@ impl Real {
         self.away(move |real| {
             let moved = real.one_view(from.0, to.0).and_then(|()| {
                 let (old, new) = (real.place(who, from.0, &from.1)?, real.place(who, to.0, &to.1)?);
+                for place in [&old, &new] {
+                    real.may_move(who, &place.dir.view, &place.dir.path().join(&place.name))?;
+                }
                 let flags = RenameFlags::from_bits_retain(flags);
                 rustix::fs::renameat_with(old.dir()?, &old.name, new.dir()?, &new.name, flags)?;
                 let exchanged = flags.contains(RenameFlags::EXCHANGE);

@@ -143,6 +143,12 @@ impl Real {
         self.0.tree.may(&caller, action, path.trim_end_matches('/')).map_err(refused)
     }
 
+    fn may_move(&self, who: Who, view: &View, path: &Path) -> Outcome<()> {
+        let caller = self.0.who.caller(who.uid, who.gid, who.tid);
+        let path = format!("{}/{}", view.path, path.display());
+        self.0.tree.may_move(&caller, &path).map_err(|error| Errno::from_raw_os_error(error.errno()))
+    }
+
     /// A file of this machine was changed from outside; `path` is where it really is.
     pub fn changed(&self, path: &Path) {
         for view in self.table().views() {

@@ -16,6 +16,7 @@ use self::stderr::{Line, Lines};
 use super::terminal::{Run, Surroundings, Watch};
 use crate::contract::{Call, Contract};
 use crate::error::{Error, Result};
+use crate::ground::Source;
 use crate::sandbox::{Bind, Plan};
 use crate::service::{Cx, Serve};
 use crate::spec;
@@ -36,6 +37,8 @@ pub struct Program {
     spec: spec::Service,
     /// Where relative paths in its command begin.
     here: PathBuf,
+    /// The directory that its command lies in, as it was when the mountspec was read.
+    found: Option<Source>,
     around: Around,
     /// What knows how to be a sandbox.
     init: PathBuf,
@@ -52,7 +55,9 @@ impl Program {
             contract = contract.flag("unconfined");
         }
         let room = Semaphore::new(service.concurrency.unwrap_or(AT_ONCE) as usize);
-        Ok(Program { contract, spec: service.clone(), here: here.to_owned(), around, init, room })
+        let (_, directory) = located(&service.command, here, service.unconfined, |path| path.is_file());
+        let found = directory.and_then(|directory| Source::resolve(&directory).ok());
+        Ok(Program { contract, spec: service.clone(), here: here.to_owned(), found, around, init, room })
     }
 
     fn plan(&self, cx: &Cx, operation: &str) -> Result<Plan> {
@@ -62,7 +67,9 @@ impl Program {
         plan.bare = self.spec.unconfined;
         if let Some(source) = directory {
             plan.cwd = if plan.bare { source.clone() } else { PathBuf::from(INSIDE) };
-            plan.binds.push(Bind { source, target: INSIDE.into(), read_only: true, alone: true });
+            let found = self.found.clone().filter(|_| !plan.bare);
+            let (source, id) = found.map_or((source, None), |found| (found.path, Some(found.id)));
+            plan.binds.push(Bind { source, target: INSIDE.into(), read_only: true, alone: true, id });
         } else if plan.bare {
             plan.cwd = self.here.clone();
         }

@@ -8,6 +8,7 @@ use super::overrides::Store;
 use super::service::{Choose, Projects, Prompts, Setting};
 use crate::error::{Error, Result};
 use crate::place::Place;
+use crate::policy::bounds::bounds;
 use crate::service::{Serve, typed};
 use crate::services::World;
 
@@ -33,8 +34,15 @@ fn projects(world: &World) -> Projects {
         let (spec, own) = (house.current.spec(), house.roster.get(&agent)?.spec.projects);
         let project = spec.projects.get(name).filter(|_| own.iter().any(|one| one == name));
         let project = project.ok_or_else(|| Error::not_found(format!("this agent works in no project '{name}'")))?;
-        match project.binds.get("/") {
-            Some(bind) => Ok(house.here.join(&bind.path)),
+        // It is copied and put back as a whole, with what the agent may not see or change.
+        let bounds = bounds(&house.gate.policy(), &agent, &format!("/projects/{name}/fs"));
+        if project.binds.contains_key("/") && !bounds.is_ok_and(|all| all.iter().all(|bound| bound.read && bound.write))
+        {
+            let said = format!("project '{name}' cannot be taken back: rules keep the agent off a part of it");
+            return Err(Error::forbidden(said));
+        }
+        match house.projects.source(name, "/") {
+            Some(source) => Place::found(&source),
             None => Err(Error::unavailable(format!("project '{name}' has no directory at its root"))),
         }
     })

@@ -29,7 +29,7 @@ use crate::vfs::Node;
 /// The model of that name, or the agent's own.
 pub type Choose = Arc<dyn Fn(Option<&str>) -> Result<Arc<dyn Model>> + Send + Sync>;
 /// The directory of a project that may be written and taken back.
-pub type Projects = Arc<dyn Fn(&str) -> Result<std::path::PathBuf> + Send + Sync>;
+pub type Projects = Arc<dyn Fn(&str) -> Result<Place> + Send + Sync>;
 
 /// What the prompts of one agent are built from.
 pub struct Setting {
@@ -65,7 +65,7 @@ impl Prompts {
             FILESYSTEM.to_owned(),
             Arc::new(move |need: &Need| {
                 let project = need.project.as_deref().unwrap_or_default();
-                let directory = Place::open(projects(project)?)?;
+                let directory = projects(project)?;
                 let fresh = || format!("copy-{}", uuid::Uuid::now_v7());
                 Ok(Arc::new(ProjectFiles::new(directory, Place::open(&copies)?, fresh)) as _)
             }),
@@ -147,7 +147,7 @@ impl Service for Prompts {
             Command::Evaluate { open_id, model } => self.evaluate(cx, &open_id, model.as_deref()).await,
             Command::CallTool { open_id, tool, arguments, tag } => {
                 let opened = self.openings.get(&open_id)?;
-                let called = tool_call::call(cx, &opened, &tool, Value::Object(arguments), tag).await;
+                let called = tool_call::call(cx, &cx.caller, &opened, &tool, Value::Object(arguments), tag).await;
                 self.save(&open_id).await?;
                 value(called?)
             }

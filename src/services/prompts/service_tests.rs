@@ -115,7 +115,7 @@ impl House {
             agent: "ada".to_owned(),
             office: office.clone(),
             projects: Arc::new(move |name| match name {
-                "here" => Ok(project.clone()),
+                "here" => Place::open(&project),
                 name => Err(Error::not_found(format!("there is no project '{name}'"))),
             }),
             models: Some(Arc::new(move |_| Ok(model.clone()))),

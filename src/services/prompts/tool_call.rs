@@ -13,6 +13,7 @@ use super::resources::Transaction;
 use super::{disclosure, names};
 use crate::error::{Error, Result};
 use crate::service::Cx;
+use crate::vfs::Caller;
 
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Called {
@@ -48,8 +49,10 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
     tokio::task::spawn_blocking(work).await.map_err(|error| Error::internal(error.to_string()))?
 }
 
+/// `caller` is in whose name the tool runs.
 pub(super) async fn call(
     cx: &Cx,
+    caller: &Caller,
     opened: &Arc<Opened>,
     tool: &str,
     arguments: Value,
@@ -85,7 +88,7 @@ pub(super) async fn call(
         .await?
     };
     let mut running = Running { held: Some((transaction, turn)), runtime: cx.office.runtime.clone() };
-    let job = cx.office.call(&cx.caller, &cx.agent, service, operation, arguments).await?;
+    let job = cx.office.call(caller, &cx.agent, service, operation, arguments).await?;
     let end = job.end().await;
     let outcome = end.outcome.as_deref().cloned().unwrap_or_else(|| Err(Error::interrupted("the call has no end")));
     let failed = match &outcome {
@@ -136,6 +139,8 @@ pub(super) struct Own<'a> {
 #[async_trait]
 impl Hands for Own<'_> {
     async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
-        Ok(call(self.cx, self.opened, tool, arguments, None).await?.result)
+        // The model speaks for the agent, whoever asked for its answer.
+        let agent = Caller::agent(&self.cx.agent);
+        Ok(call(self.cx, &agent, self.opened, tool, arguments, None).await?.result)
     }
 }

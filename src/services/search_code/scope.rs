@@ -1,8 +1,7 @@
 //! Where to search: from a path that someone wrote to directories of this machine.
 
-use std::path::{Path, PathBuf};
-
 use crate::error::{Error, Result};
+use crate::ground::Source;
 use crate::spec::Spec;
 use crate::vfs::normal;
 
@@ -11,17 +10,16 @@ use crate::vfs::normal;
 pub struct Root {
     /// `/projects/here/fs`
     pub at: String,
-    pub dir: PathBuf,
+    pub dir: Source,
 }
 
-/// The directories that a spec binds for these projects; relative ones begin at `here`.
-pub fn bound(spec: &Spec, here: &Path, projects: &[String]) -> Vec<Root> {
+/// The directories that a spec binds for these projects, as far as `find` knows them.
+pub fn bound(spec: &Spec, projects: &[String], find: &dyn Fn(&str, &str) -> Option<Source>) -> Vec<Root> {
     let binds = projects.iter().filter_map(|id| Some((id, spec.projects.get(id)?)));
-    let roots = binds.flat_map(|(id, project)| project.binds.iter().map(move |(place, bind)| (id, place, bind)));
+    let roots = binds.flat_map(|(id, project)| project.binds.keys().map(move |place| (id, place)));
     roots
-        .map(|(id, place, bind)| Root {
-            at: format!("/projects/{id}/fs{}", place.trim_end_matches('/')),
-            dir: here.join(&bind.path),
+        .filter_map(|(id, place)| {
+            Some(Root { at: format!("/projects/{id}/fs{}", place.trim_end_matches('/')), dir: find(id, place)? })
         })
         .collect()
 }
@@ -75,6 +73,11 @@ fn outside(path: &str, roots: &[Root]) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ground::Id;
+
+    fn source(path: &str) -> Source {
+        Source { path: path.into(), id: Id { device: 0, inode: 0 } }
+    }
 
     #[test]
     fn an_agent_searches_what_its_projects_bind() {
@@ -82,18 +85,18 @@ mod tests {
             "/": {"path": "."}, "/lib": {"path": "/opt/lib"}}}, "q": {"binds": {"/": {"path": "/q"}}}}}"#;
         let spec = Spec::check(text).unwrap();
         let shown = |project: &str| -> Vec<String> {
-            bound(&spec, Path::new("/home/x"), &[project.to_owned()])
+            bound(&spec, &[project.to_owned()], &|id, at| Some(source(&format!("/{id}{at}"))))
                 .iter()
-                .map(|root| format!("{} {}", root.at, root.dir.display()))
+                .map(|root| format!("{} {}", root.at, root.dir.path.display()))
                 .collect()
         };
-        assert_eq!(shown("p"), ["/projects/p/fs /home/x/.", "/projects/p/fs/lib /opt/lib"]);
+        assert_eq!(shown("p"), ["/projects/p/fs /p/", "/projects/p/fs/lib /p/lib"]);
         assert_eq!(shown("nobody"), [""; 0]);
     }
 
     #[test]
     fn a_path_leads_to_the_roots_that_it_means() {
-        let root = |at: &str| Root { at: at.to_owned(), dir: PathBuf::from("/x") };
+        let root = |at: &str| Root { at: at.to_owned(), dir: source("/x") };
         let roots = [root("/projects/a/fs"), root("/projects/a/fs/lib"), root("/projects/b/fs")];
         let check = |path: Option<&str>, expected: &[&str]| {
             let found = match scopes(&roots, path) {

@@ -93,7 +93,7 @@ pub fn search(roots: &[Root], query: &Query, watch: &Watch) -> Result<Found> {
     };
     let mut exists = false;
     for (root, rel) in scopes {
-        let place = Place::open(&root.dir).map_err(|err| Error { message: format!("{}: {err}", root.at), ..err })?;
+        let place = Place::found(&root.dir).map_err(|err| Error { message: format!("{}: {err}", root.at), ..err })?;
         exists |= search.scope(root, &place, &rel)?;
         if search.found.truncated {
             break;

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::search::{Match, search};
 use super::*;
+use crate::ground::Source;
 
 fn query(text: &str) -> Query {
     let text = text.to_owned();
@@ -33,7 +34,7 @@ fn tree() -> tempfile::TempDir {
 }
 
 fn roots(dir: &Path) -> Vec<Root> {
-    vec![Root { at: "/projects/here/fs".to_owned(), dir: dir.to_owned() }]
+    vec![Root { at: "/projects/here/fs".to_owned(), dir: Source::resolve(dir).unwrap() }]
 }
 
 fn run(dir: &Path, query: &Query) -> Result<Found> {
@@ -180,7 +181,8 @@ fn a_bind_inside_another_is_searched_once_and_under_its_own_name() {
     put(dir.path(), "base/a", "main\n");
     put(dir.path(), "base/lib/hidden-by-the-bind", "main\n");
     put(dir.path(), "other/b", "main\n");
-    let root = |at: &str, below: &str| Root { at: at.to_owned(), dir: dir.path().join(below) };
+    let root =
+        |at: &str, below: &str| Root { at: at.to_owned(), dir: Source::resolve(&dir.path().join(below)).unwrap() };
     let roots = [root("/projects/here/fs", "base"), root("/projects/here/fs/lib", "other")];
     let found = search(&roots, &query("main"), &Watch { stopped: &|| false, may: &|_| true, progress: &|_, _| {} });
     assert_eq!(lines(found), ["a:1:1:main", "lib/b:1:1:main"]);

@@ -20,5 +20,5 @@ pub use run::{Ran, Run, Watch};
 pub use service::{Around, Terminal};
 pub use session::{Answered, Facts, Piece, Session};
 pub use shells::Shells;
-pub use surroundings::{Project, Surroundings};
+pub use surroundings::{Project, Surroundings, place};
 pub use text::{Capture, decoded, shown, whole};

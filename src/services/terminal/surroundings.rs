@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::sandbox::{Bind, Limits, Link, Plan};
+use crate::ground::Id;
+use crate::sandbox::{Bind, Guard, Limits, Link, Plan};
 
 /// An agent's share of the host, from which every plan is made.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +15,8 @@ pub struct Surroundings {
     /// What else of the top of the tree it may see.
     pub shared: Vec<String>,
     pub projects: Vec<Project>,
+    /// Parts of its projects that are shown otherwise.
+    pub guards: Vec<Guard>,
     /// Names in its projects that lead elsewhere.
     pub links: Vec<Link>,
     pub network: bool,
@@ -32,6 +35,8 @@ pub struct Project {
     pub read_only: bool,
     /// The source is a part of our own mount.
     pub through_mount: bool,
+    /// Which directory the source was when it was bound.
+    pub found: Option<Id>,
 }
 
 impl Surroundings {
@@ -52,8 +57,10 @@ impl Surroundings {
                 target: place(project),
                 read_only: project.read_only,
                 alone: !project.through_mount,
+                id: project.found,
             });
         }
+        plan.guards = self.guards.clone();
         plan.links.extend(self.links.iter().cloned());
         plan.cwd = self.projects.first().map_or_else(|| PathBuf::from("/home"), place);
         plan
@@ -62,10 +69,11 @@ impl Surroundings {
 
 /// A part of the mounted namespace, under its own name.
 fn tree(mount: &Path, name: &Path, read_only: bool) -> Bind {
-    Bind { source: mount.join(name), target: Path::new("/").join(name), read_only, alone: false }
+    Bind { source: mount.join(name), target: Path::new("/").join(name), read_only, alone: false, id: None }
 }
 
-fn place(project: &Project) -> PathBuf {
+/// Where a directory of a project shows inside.
+pub fn place(project: &Project) -> PathBuf {
     let below: PathBuf = project.at.strip_prefix("/").unwrap_or(&project.at).to_owned();
     Path::new("/projects").join(&project.id).join("fs").join(below).components().collect()
 }
@@ -82,6 +90,7 @@ mod tests {
             source: Path::new("/srv").join(id),
             read_only,
             through_mount: false,
+            found: None,
         };
         let world = Surroundings {
             agent: "charon".into(),

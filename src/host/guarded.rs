@@ -1,0 +1,118 @@
+//! What of the host itself lies in its projects, and the rules that keep agents off it.
+//!
+//! The state is not to be seen, and what says what the host does is not to be written: the mountspec, prompts, the library.
+//! As rules, they hold wherever rules hold: in the tree, in searches, in sandboxes.
+
+use std::path::{Path, PathBuf};
+
+use super::House;
+use crate::error::Result;
+use crate::library::Source as Library;
+use crate::policy::{Action, Rule};
+
+/// Something of the host's own, without links in its path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Own {
+    pub path: PathBuf,
+    pub hidden: bool,
+}
+
+/// Makes the rules for what is bound now count.
+pub fn keep(house: &House) -> Result<()> {
+    let spec = house.current.spec();
+    let mut rules = Vec::new();
+    for (id, project) in &spec.projects {
+        for at in project.binds.keys() {
+            let Some(source) = house.projects.source(id, at) else { continue };
+            let place = format!("/projects/{id}/fs{}", at.trim_end_matches('/'));
+            rules.extend(own(house).iter().filter_map(|own| rule(own, &source.path, &place)));
+        }
+    }
+    house.roster.bind_all(rules);
+    house.gate.follow(house.roster.policy()?);
+    Ok(())
+}
+
+/// Whether what is at `path` lies in a project that agents may write, as the mountspec reads now.
+pub fn written(house: &House, path: &Path) -> bool {
+    let spec = house.current.spec();
+    let binds = spec.projects.values().flat_map(|project| project.binds.values()).filter(|bind| !bind.read_only);
+    let mut sources = binds.filter_map(|bind| house.here.join(&bind.path).canonicalize().ok());
+    let named = named(path);
+    sources.any(|source| named.iter().any(|path| path.starts_with(&source)))
+}
+
+fn own(house: &House) -> Vec<Own> {
+    let mut all = Vec::new();
+    let mut add = |path: &Path, hidden| all.extend(named(path).into_iter().map(|path| Own { path, hidden }));
+    add(&house.state, true);
+    let library = Library::choose(house.spec.library.as_deref(), &house.here);
+    [house.shared.prompts.folder(), library.folder()].into_iter().flatten().for_each(|folder| add(folder, false));
+    house.mountspec.get().into_iter().for_each(|file| add(file, false));
+    // Who moved what the mount stands in could put another tree in its place.
+    house.mountpoint.iter().for_each(|at| add(at, false));
+    all
+}
+
+/// A path as it is named and as it really is; the last name may be a link.
+fn named(path: &Path) -> Vec<PathBuf> {
+    let above = path.parent().and_then(|above| above.canonicalize().ok());
+    let beside = above.zip(path.file_name()).map(|(above, name)| above.join(name));
+    let mut all: Vec<PathBuf> = beside.into_iter().chain(path.canonicalize().ok()).collect();
+    all.dedup();
+    all
+}
+
+/// The rule for something of the host's own in what is bound at a place of the tree.
+fn rule(own: &Own, source: &Path, place: &str) -> Option<Rule> {
+    let below = match own.path.strip_prefix(source) {
+        Ok(below) => Path::new(place).join(below),
+        Err(_) if source.starts_with(&own.path) => PathBuf::from(place),
+        Err(_) => return None,
+    };
+    let actions: &[Action] = if own.hidden { &[Action::Read, Action::Write] } else { &[Action::Write] };
+    let below = below.components().collect::<PathBuf>();
+    Some(Rule::deny(actions, format!("{}/**", below.display())))
+}
+
+/// Where a path leads if nothing below `written` is a link; `None` if it does not lead there.
+pub fn led_by(path: &Path, written: &Path) -> Option<PathBuf> {
+    let above: Vec<&Path> = path.ancestors().collect();
+    above.into_iter().rev().find_map(|above| {
+        let real = above.canonicalize().ok().filter(|real| real.starts_with(written))?;
+        Some(real.join(path.strip_prefix(above).ok()?).components().collect())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_the_hosts_own_is_found_in_what_is_bound() {
+        let said = |own: &str, hidden, source: &str| {
+            let rule = rule(&Own { path: own.into(), hidden }, Path::new(source), "/projects/p/fs");
+            rule.map_or("-".to_owned(), |rule| format!("{} {}", rule.path, rule.deny.len()))
+        };
+        for (own, hidden, source, expected) in [
+            ("/w/state", true, "/w", "/projects/p/fs/state/** 2"),
+            ("/w/a/spec.json", false, "/w", "/projects/p/fs/a/spec.json/** 1"),
+            ("/w", true, "/w", "/projects/p/fs/** 2"),
+            ("/w", true, "/w/agents", "/projects/p/fs/** 2"),
+            ("/w/state", true, "/w/st", "-"),
+        ] {
+            assert_eq!(said(own, hidden, source), expected, "{own} in {source}");
+        }
+    }
+
+    #[test]
+    fn a_link_that_an_agent_could_have_made_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().canonicalize().unwrap().join(name);
+        std::fs::create_dir_all(at("rw/docs")).unwrap();
+        std::os::unix::fs::symlink("/etc", at("rw/out")).unwrap();
+        assert_eq!(led_by(&at("rw/docs"), &at("rw")), Some(at("rw/docs")));
+        assert_eq!(led_by(&at("rw/out"), &at("rw")), Some(at("rw/out")), "and that is not where it leads");
+        assert_eq!(led_by(Path::new("/etc"), &at("rw")), None);
+    }
+}

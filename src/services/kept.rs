@@ -1,0 +1,123 @@
+//! How the rules for an agent's projects are kept where nobody asks at every file: in its sandbox. Pure.
+
+use std::path::{Path, PathBuf};
+
+use super::terminal::{Project, place};
+use crate::error::{Error, Result};
+use crate::policy::Policy;
+use crate::policy::bounds::{Bound, bounds};
+use crate::sandbox::{Guard, Show};
+
+/// The projects as the rules leave them, and the parts of them that are shown otherwise. What no wall can keep is refused.
+pub fn kept(policy: &Policy, agent: &str, projects: Vec<Project>) -> Result<(Vec<Project>, Vec<Guard>)> {
+    let (mut shown, mut guards) = (Vec::new(), Vec::new());
+    let mut rest = projects.into_iter().peekable();
+    while let Some(id) = rest.peek().map(|project| project.id.clone()) {
+        let mut binds = Vec::new();
+        while let Some(bind) = rest.next_if(|project| project.id == id) {
+            binds.push(bind);
+        }
+        // Through the mount the rules are asked.
+        if binds.iter().any(|bind| bind.through_mount) {
+            shown.extend(binds);
+            continue;
+        }
+        let bounds = bounds(policy, agent, &format!("/projects/{id}/fs")).map_err(|rule| unkept(&rule))?;
+        let told = |path: &Path| at(&bounds, path).map_or((false, false), |bound| (bound.read, bound.write));
+        binds.retain(|bind| told(&place(bind)).0);
+        guards.extend(parts(&binds, &bounds)?);
+        for bind in &mut binds {
+            bind.read_only |= !told(&place(bind)).1;
+        }
+        shown.extend(binds);
+    }
+    Ok((shown, guards))
+}
+
+/// What is said of a path: by the deepest bound above it, or its own.
+fn at<'a>(bounds: &'a [Bound], path: &Path) -> Option<&'a Bound> {
+    bounds.iter().rev().find(|bound| path.starts_with(&bound.path))
+}
+
+fn parts(binds: &[Project], bounds: &[Bound]) -> Result<Vec<Guard>> {
+    let mut guards = Vec::new();
+    for bound in bounds.iter().skip(1) {
+        let path = PathBuf::from(&bound.path);
+        let above = path.parent().and_then(|above| at(bounds, above));
+        let above = above.ok_or_else(|| Error::internal("a bound below nothing"))?;
+        if bound.read && !above.read {
+            return Err(unkept(&bound.path));
+        }
+        let holding = binds.iter().filter(|bind| path.starts_with(place(bind)));
+        let Some(bind) = holding.max_by_key(|bind| place(bind).components().count()) else { continue };
+        let show = |it: &Bound| match (it.read, it.write && !bind.read_only) {
+            (false, _) => Show::Hidden,
+            (true, false) => Show::ReadOnly,
+            (true, true) => Show::Open,
+        };
+        // A bind says for itself what holds at its top.
+        if place(bind) != path && show(bound) != show(above) {
+            guards.push(Guard { path, bind: place(bind), show: show(bound) });
+        }
+    }
+    Ok(guards)
+}
+
+fn unkept(rule: &str) -> Error {
+    Error::forbidden(format!(
+        "programs cannot be run: the rule on {rule} cannot be kept in a sandbox; a rule for files of a project names one \
+         directory or file, and nothing may be allowed in what may not be read"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Action::{Read, Write};
+    use crate::policy::Rule;
+
+    fn said(binds: &[(&str, bool)], rules: &[Rule]) -> String {
+        let policy = Policy::default().agent("ada", &["p".to_owned()], rules).unwrap();
+        let project = |(at, read_only): &(&str, bool)| {
+            let (source, through_mount) = (PathBuf::from("/srv"), false);
+            Project { id: "p".into(), at: at.into(), source, read_only: *read_only, through_mount, found: None }
+        };
+        match kept(&policy, "ada", binds.iter().map(project).collect()) {
+            Err(error) => error.message.chars().take(40).collect(),
+            Ok((projects, guards)) => {
+                let mode = |read_only| if read_only { "ro" } else { "rw" };
+                let shown = projects.iter().map(|it| format!("{} {}", it.at.display(), mode(it.read_only)));
+                let below = |path: &Path| path.strip_prefix("/projects/p/fs").unwrap().display().to_string();
+                let parts = guards.iter().map(|it| format!("{} {:?}", below(&it.path), it.show));
+                shown.chain(parts).collect::<Vec<_>>().join(", ")
+            }
+        }
+    }
+
+    #[test]
+    fn rules_are_kept_by_binds_and_parts() {
+        let deny = |path: &str| Rule::deny(&[Read, Write], path);
+        let fixed = |path: &str| Rule::deny(&[Write], path);
+        let allow = |path: &str| Rule::allow(&[Read, Write], path);
+        for (binds, rules, expected) in [
+            (&[("/", false)][..], vec![], "/ rw"),
+            (&[("/", false)], vec![fixed("/projects/p/**")], "/ ro"),
+            (&[("/", false)], vec![deny("/projects/p/fs/**")], ""),
+            (&[("/", true)], vec![fixed("/projects/p/fs/a/**")], "/ ro"),
+            (&[("/", false)], vec![fixed("/projects/p/fs/a/**")], "/ rw, a ReadOnly"),
+            (&[("/", true)], vec![deny("/projects/p/fs/a/b/**")], "/ ro, a/b Hidden"),
+            (&[("/", false)], vec![fixed("/projects/p/**"), allow("/projects/p/fs/o/**")], "/ ro, o Open"),
+            (&[("/", false), ("/d", false)], vec![deny("/projects/p/fs/d/**")], "/ rw, d Hidden"),
+            (&[("/", false), ("/d", false)], vec![fixed("/projects/p/fs/d/**")], "/ rw, /d ro"),
+            (&[("/d", false)], vec![deny("/projects/p/fs/x/**")], "/d rw"),
+            (
+                &[("/", true)],
+                vec![deny("/projects/p/fs/a/**"), allow("/projects/p/fs/a/b/**")],
+                "programs cannot be run: the rule on /proj",
+            ),
+            (&[("/", true)], vec![deny("/projects/p/fs/*.pem")], "programs cannot be run: the rule on /proj"),
+        ] {
+            assert_eq!(said(binds, &rules), expected, "{binds:?} {rules:?}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What of a project is not to be seen or changed, and what must not be swapped.
+
+use std::path::Path;
+
+use acheron::ground::Source;
+use acheron::sandbox::{Guard, Plan, Show};
+
+use crate::{block, check, python, run, shell};
+
+const INSIDE: &str = "/projects/p/fs";
+
+/// A project with a secret, a mountspec and a directory for results in it.
+fn project() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    for (file, text) in [("a/state/key", "secret"), ("spec/default.json", "{}"), ("out/old", "old"), ("free", "free")] {
+        let file = dir.path().join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+    dir
+}
+
+fn bound(plan: Plan, dir: &Path, read_only: bool, guards: &[(&str, Show)]) -> Plan {
+    let mut plan = plan.bind(dir, INSIDE, read_only);
+    let guard =
+        |(path, show): &(&str, Show)| Guard { path: Path::new(INSIDE).join(path), bind: INSIDE.into(), show: *show };
+    plan.guards = guards.iter().map(guard).collect();
+    plan.cwd = INSIDE.into();
+    plan
+}
+
+#[test]
+fn what_is_guarded_is_neither_seen_nor_changed_nor_moved_away() {
+    let dir = project();
+    let script = "ls -A a/state; cat a/state/key 2>/dev/null || echo hidden
+        (echo x > spec/default.json) 2>/dev/null || echo fixed
+        mv a b 2>/dev/null || echo held; mv spec c 2>/dev/null || echo held; rm -rf spec/default.json 2>/dev/null || echo held
+        echo new > free && cat free && echo made > a/beside && cat a/beside";
+    let guards = [("a/state", Show::Hidden), ("spec/default.json", Show::ReadOnly), ("not/there", Show::Hidden)];
+    check(&bound(shell(script), dir.path(), false, &guards), "hidden\nfixed\nheld\nheld\nheld\nnew\nmade");
+    assert_eq!(std::fs::read_to_string(dir.path().join("a/state/key")).unwrap(), "secret");
+}
+
+#[test]
+fn a_part_may_be_written_where_the_rest_may_not() {
+    let dir = project();
+    let script = "(echo x > free) 2>/dev/null || echo fixed; echo new > out/new && cat out/new out/old";
+    let guards = [("a", Show::ReadOnly), ("out", Show::Open)];
+    let mut plan = bound(shell(script), dir.path(), true, &guards);
+    plan.binds[0].read_only = true;
+    check(&plan, "fixed\nnew\nold");
+}
+
+#[test]
+fn a_directory_that_was_swapped_for_a_link_is_not_bound() {
+    let (dir, other) = (project(), tempfile::tempdir().unwrap());
+    let found = Source::resolve(&dir.path().join("a")).unwrap();
+    let mut plan = shell("ls").bind(&found.path, INSIDE, true);
+    plan.binds[0].id = Some(found.id);
+    check(&plan, "");
+    std::fs::rename(dir.path().join("a"), dir.path().join("b")).unwrap();
+    std::os::unix::fs::symlink(other.path(), dir.path().join("a")).unwrap();
+    let refused = block(run(&plan)).unwrap_err();
+    assert!(refused.message.contains("is not the directory that it was when it was bound"), "{refused}");
+}
+
+#[test]
+fn the_hosts_devices_keep_their_mode_and_are_of_use() {
+    check(
+        &shell(
+            "chmod 600 /dev/null 2>/dev/null || echo refused; touch /dev/zero 2>/dev/null || echo refused; echo x > /dev/null && head -c 1 /dev/zero | wc -c",
+        ),
+        "refused\nrefused\n1",
+    );
+}
+
+#[test]
+fn no_file_is_given_the_rights_of_another_user() {
+    let dir = project();
+    let script = "import os
+def tried(what, *words):
+    try: what(*words); print('done')
+    except PermissionError: print('refused')
+tried(os.chmod, 'free', 0o4755)
+tried(os.chmod, 'free', 0o2755)
+tried(os.chmod, 'free', 0o755)
+tried(lambda: os.open('made', os.O_CREAT | os.O_WRONLY, 0o4755))
+tried(lambda: os.open('plain', os.O_CREAT | os.O_WRONLY, 0o755))
+tried(os.mknod, 'node', 0o104755)";
+    let expected = "refused\nrefused\ndone\nrefused\ndone\nrefused";
+    check(&bound(python(script), dir.path(), false, &[]), expected);
+}
+
+#[test]
+fn a_socket_in_a_project_leads_nowhere_and_pairs_still_work() {
+    let dir = project();
+    let _listening = std::os::unix::net::UnixListener::bind(dir.path().join("socket")).unwrap();
+    let script = "import socket as s, subprocess
+try: s.socket(s.AF_UNIX).connect('socket'); print('open')
+except PermissionError: print('refused')
+a, b = s.socketpair(); a.send(b'x'); print(b.recv(1).decode(), subprocess.check_output(['echo', 'ran'], text=True))";
+    check(&bound(python(script), dir.path(), false, &[]), "refused\nx ran");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn calls_by_their_second_number_are_unknown() {
+    let script = "import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
+print(libc.syscall(0x40000000 | 39), errno.errorcode[ctypes.get_errno()])";
+    check(&python(script), "-1 ENOSYS");
+}
