@@ -1,7 +1,7 @@
 //! `projects/`: directories of this machine, by name.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use serde_json::json;
@@ -185,9 +185,22 @@ fn fs(house: &House, id: &str, project: &Project) -> Node {
     }
 }
 
+/// A path without `..`, as its words say.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => _ = plain.pop(),
+            Component::CurDir => (),
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
 /// The directory of a bind. What an agent can write does not say which one it is.
 fn find(house: &House, bind: &Bind) -> Result<Source> {
-    let path: PathBuf = house.here.join(&bind.path).components().collect();
+    let path = plain(&house.here.join(&bind.path));
     if let Some(at) = &house.mountpoint {
         binds::outside(&path, at)?;
     }

@@ -9,6 +9,7 @@ use landlock::{
     Scope, path_beneath_rules,
 };
 
+use super::guards::Show;
 use super::plan::Plan;
 use crate::error::{Error, Result};
 
@@ -31,7 +32,8 @@ pub(super) fn version() -> Option<u32> {
 pub(super) fn apply(plan: &Plan, no_tcp: bool) -> Result<String> {
     let version = version().ok_or_else(|| Error::unavailable("this kernel has no Landlock, or does not enable it"))?;
     let writable = plan.binds.iter().filter(|bind| !bind.read_only).map(|bind| bind.target.clone());
-    let writable: Vec<PathBuf> = SCRATCH.iter().map(PathBuf::from).chain(writable).collect();
+    let open = plan.guards.iter().filter(|guard| guard.show == Show::Open).map(|guard| guard.path.clone());
+    let writable: Vec<PathBuf> = SCRATCH.iter().map(PathBuf::from).chain(writable).chain(open).collect();
     let status = restrict(&writable, no_tcp).map_err(|err| Error::unavailable(format!("landlock: {err}")))?;
     match status {
         RulesetStatus::NotEnforced => Err(Error::unavailable("this kernel does not enforce Landlock")),

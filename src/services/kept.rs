@@ -113,9 +113,9 @@ mod tests {
             (
                 &[("/", true)],
                 vec![deny("/projects/p/fs/a/**"), allow("/projects/p/fs/a/b/**")],
-                "programs cannot be run: the rule on /proj",
+                "programs cannot be run: the rule on /pro",
             ),
-            (&[("/", true)], vec![deny("/projects/p/fs/*.pem")], "programs cannot be run: the rule on /proj"),
+            (&[("/", true)], vec![deny("/projects/p/fs/*.pem")], "programs cannot be run: the rule on /pro"),
         ] {
             assert_eq!(said(binds, &rules), expected, "{binds:?} {rules:?}");
         }

@@ -32,6 +32,7 @@ fn an_agent_gives_no_model_and_no_wake_and_knows_only_whom_it_sees() {
             only the operator gives an agent a model, limits, a budget, permissions, projects or wakes
             there is no agent `ada`
             ["ok","started_at_ms","uptime_ms"]
+
         "#]],
     );
 }

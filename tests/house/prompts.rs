@@ -7,11 +7,13 @@ use crate::house::House;
 const SPEC: &str = r#"{
   "layout": "acheron-1", "default_agent": "charon", "prompts": "prompts",
   "agents": {"charon": {"about": "Ferries.", "projects": ["here"]}},
-  "projects": {"here": {"binds": {"/": {"path": "."}}}}
+  "projects": {"here": {"binds": {"/": {"path": "work", "read_only": false}}}}
 }"#;
 
 fn ferry() -> House {
     House::prepared(SPEC, |here| {
+        std::fs::create_dir(here.join("work")).unwrap();
+        std::fs::write(here.join("work/notes.txt"), "a note\n").unwrap();
         let folder = here.join("prompts/ferry/crossing");
         std::fs::create_dir_all(&folder).unwrap();
         for (name, text) in [
@@ -176,7 +178,7 @@ fn memory_and_files_go_back_to_a_snapshot() {
             true
         "#]],
     );
-    std::fs::write(house.here().join("notes.txt"), "spoilt").unwrap();
+    std::fs::write(house.here().join("work/notes.txt"), "spoilt").unwrap();
     house.check(
         r#"
         cd agents/self/prompts
@@ -194,7 +196,7 @@ fn memory_and_files_go_back_to_a_snapshot() {
             fare
         "#]],
     );
-    assert_eq!(std::fs::read_to_string(house.here().join("notes.txt")).unwrap(), "a note\n");
+    assert_eq!(std::fs::read_to_string(house.here().join("work/notes.txt")).unwrap(), "a note\n");
 }
 
 #[test]

@@ -182,7 +182,7 @@ attempt('x32 mount', 165 | 0x40000000, b'none', b'/tmp', b'tmpfs', 0, 0)",
          clone3 Function not implemented\nmount Operation not permitted\numount Operation not permitted\n\
          chroot Operation not permitted\nopen_tree Operation not permitted\nhandle Operation not permitted\n\
          bpf Operation not permitted\nio_uring Operation not permitted\nkeyctl Operation not permitted\n\
-         module Operation not permitted\nx32 mount Operation not permitted",
+         module Operation not permitted\nx32 mount Function not implemented",
     );
 }
 
