@@ -1,12 +1,14 @@
 //! The tools on a real directory: a mount of the tree, for a program that is not in this process.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 
 use super::FileWrite;
 use super::perform::{Entry, Ground, Kind, Taken};
@@ -25,7 +27,7 @@ impl Outside {
     }
 
     /// Where a path of the namespace is. `..` stops at the root, as it does in the tree.
-    fn place(&self, path: &str) -> PathBuf {
+    fn place(&self, path: &str) -> Spot {
         let mut inner: Vec<&std::ffi::OsStr> = Vec::new();
         for part in Path::new(path).components() {
             match part {
@@ -34,7 +36,48 @@ impl Outside {
                 _ => (),
             }
         }
-        self.root.join(inner.iter().collect::<PathBuf>())
+        Spot { root: self.root.clone(), inner: inner.iter().collect() }
+    }
+}
+
+/// A place below the root.
+struct Spot {
+    root: PathBuf,
+    inner: PathBuf,
+}
+
+impl Spot {
+    /// Opens it. A link that leads out of the root is not followed: whoever works in a project may have put it there, and
+    /// it would be followed with the rights of whoever uses the tools.
+    fn open(&self, flags: OFlags) -> std::io::Result<OwnedFd> {
+        let root = rustix::fs::open(&self.root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let inner = if self.inner.as_os_str().is_empty() { Path::new(".") } else { &self.inner };
+        let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o644) } else { Mode::empty() };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        loop {
+            match rustix::fs::openat2(&root, inner, flags | OFlags::CLOEXEC, mode, resolve) {
+                // Something was renamed on the way; but a file that is not ready says the same.
+                Err(Errno::AGAIN) if !flags.contains(OFlags::NONBLOCK) => (),
+                Err(Errno::INTR) => (),
+                opened => return Ok(opened?),
+            }
+        }
+    }
+
+    /// Makes the directories above it that are not there.
+    fn make_parents(&self) -> std::io::Result<()> {
+        let mut above: Vec<&Path> = self.inner.ancestors().skip(1).filter(|it| !it.as_os_str().is_empty()).collect();
+        above.reverse();
+        for inner in above {
+            let (Some(parent), Some(name)) = (inner.parent(), inner.file_name()) else { continue };
+            let parent = Spot { root: self.root.clone(), inner: parent.to_owned() };
+            match rustix::fs::mkdirat(parent.open(OFlags::PATH | OFlags::DIRECTORY)?, name, Mode::from_raw_mode(0o755))
+            {
+                Ok(()) | Err(Errno::EXIST) => (),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -43,12 +86,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
     tokio::task::spawn_blocking(work).await.map_err(|error| Error::internal(error.to_string()))?
 }
 
-fn options(wait: bool) -> OpenOptions {
-    let mut options = OpenOptions::new();
-    if !wait {
-        options.custom_flags(libc::O_NONBLOCK);
-    }
-    options
+fn patience(wait: bool) -> OFlags {
+    if wait { OFlags::empty() } else { OFlags::NONBLOCK }
 }
 
 fn explained(path: &str) -> impl Fn(std::io::Error) -> Error {
@@ -60,6 +99,7 @@ fn explained(path: &str) -> impl Fn(std::io::Error) -> Error {
             Some(libc::ECANCELED) => Code::Cancelled,
             Some(libc::ENXIO) => Code::Unavailable,
             Some(libc::ESTALE) => Code::Conflict,
+            Some(libc::EXDEV) => return Error::forbidden(format!("`{path}` leads out of the tree")),
             _ => {
                 let Error { code, message } = error.into();
                 return Error::new(code, format!("`{path}`: {message}"));
@@ -74,7 +114,7 @@ impl Ground for Outside {
     async fn read(&self, path: &str, max: usize, wait: bool) -> Result<Taken> {
         let (place, path) = (self.place(path), path.to_owned());
         blocking(move || {
-            let file = options(wait).read(true).open(&place).map_err(explained(&path))?;
+            let file = File::from(place.open(patience(wait)).map_err(explained(&path))?);
             let mut bytes = Vec::new();
             file.take(max as u64 + 1).read_to_end(&mut bytes).map_err(explained(&path))?;
             let more = bytes.len() > max;
@@ -90,25 +130,22 @@ impl Ground for Outside {
         let link = tagged.as_ref().map(|(_, link)| self.place(link));
         blocking(move || {
             let explain = explained(&call.path);
-            if let Some(parent) = place.parent().filter(|_| call.create_parents) {
-                fs::create_dir_all(parent).map_err(&explain)?;
+            if call.create_parents {
+                place.make_parents().map_err(&explain)?;
             }
-            let mut options = options(call.wait_until_ready);
-            if call.append {
-                options.append(true)
-            } else {
-                options.write(true).truncate(true)
-            };
-            let mut file = match options.open(&place) {
+            let how = if call.append { OFlags::APPEND } else { OFlags::TRUNC };
+            let how = how | OFlags::WRONLY | patience(call.wait_until_ready);
+            let file = match place.open(how) {
                 // Where nothing can be made, that it is not there is what was wrong.
                 Err(missing) if missing.kind() == ErrorKind::NotFound => {
-                    options.create(true).open(&place).map_err(|error| match error.raw_os_error() {
+                    place.open(how | OFlags::CREATE).map_err(|error| match error.raw_os_error() {
                         Some(libc::EPERM) => explain(missing),
                         _ => explain(error),
                     })?
                 }
                 opened => opened.map_err(&explain)?,
             };
+            let mut file = File::from(file);
             let content = tagged.as_ref().map_or(&call.content, |(content, _)| content);
             file.write_all(content.as_bytes()).map_err(&explain)?;
             // What is kept is acknowledged by fsync; control files and the like do not know it.
@@ -118,7 +155,7 @@ impl Ground for Outside {
                 }
                 _ => drop(file),
             }
-            let target = link.and_then(|link| fs::read_link(link).ok());
+            let target = link.and_then(|link| fs::read_link(link.root.join(link.inner)).ok());
             Ok(target.and_then(|target| job_of(&target.to_string_lossy())))
         })
         .await
@@ -128,7 +165,8 @@ impl Ground for Outside {
         let (place, path) = (self.place(path), path.to_owned());
         blocking(move || {
             let mut entries = Vec::new();
-            for entry in fs::read_dir(&place).map_err(explained(&path))? {
+            let held = place.open(OFlags::DIRECTORY).map_err(explained(&path))?;
+            for entry in fs::read_dir(format!("/proc/self/fd/{}", held.as_raw_fd())).map_err(explained(&path))? {
                 let entry = entry.map_err(explained(&path))?;
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let Ok(meta) = entry.metadata() else { continue }; // gone meanwhile
@@ -186,11 +224,38 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_link_that_leads_out_of_the_root_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, outside) = (dir.path().join("root"), dir.path().join("outside"));
+        for place in [&root, &outside] {
+            std::fs::create_dir(place).unwrap();
+        }
+        std::fs::write(outside.join("secret"), "s").unwrap();
+        for (name, to) in [("abs", outside.clone()), ("up", "../outside".into()), ("inside", ".".into())] {
+            std::os::unix::fs::symlink(to, root.join(name)).unwrap();
+        }
+        std::fs::write(root.join("own"), "o").unwrap();
+        let ground = Outside::new(&root, Arc::new(|| "c".to_owned()));
+        for (name, arguments, code) in [
+            ("file_read", json!({"path": "abs/secret"}), json!("forbidden")),
+            ("file_read", json!({"path": "up/secret"}), json!("forbidden")),
+            ("file_write", json!({"path": "abs/new", "content": "x"}), json!("forbidden")),
+            ("file_write", json!({"path": "up/a/b", "content": "x", "create_parents": true}), json!("forbidden")),
+            ("file_list", json!({"path": "abs"}), json!("forbidden")),
+            ("file_read", json!({"path": "inside/own"}), Value::Null),
+        ] {
+            let said = perform(&ground, &tool(name, arguments.clone())).await;
+            assert_eq!(said["error"]["code"], code, "{name} {arguments}: {said}");
+        }
+        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
+    }
+
+    #[tokio::test]
     async fn what_is_not_ready_is_said_to_be_so() {
         let dir = tempfile::tempdir().unwrap();
         let pipe = dir.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let _other_end = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+        let _other_end = File::options().read(true).write(true).open(&pipe).unwrap();
         let ground = Outside::new(dir.path(), Arc::new(|| "c".to_owned()));
         let read = perform(&ground, &tool("file_read", json!({"path": "pipe", "wait_until_ready": false}))).await;
         assert_eq!(read, json!({"path": "pipe", "content": "", "bytes": 0, "truncated": false, "ready": false}));

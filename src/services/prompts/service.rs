@@ -151,6 +151,15 @@ impl Service for Prompts {
                 self.save(&open_id).await?;
                 value(called?)
             }
+            Command::OverrideStore { .. }
+            | Command::OverrideUpsert { .. }
+            | Command::OverrideSeed { .. }
+            | Command::OverrideDelete { .. }
+                if cx.caller.principal != Principal::Operator =>
+            {
+                // One agent's words would stand in the prompts of all others.
+                Err(Error::forbidden("overrides are shared by all agents: only the operator writes them"))
+            }
             // The rest touches files at most.
             command => {
                 let (openings, cx) = (self.openings.clone(), cx.clone());

@@ -445,3 +445,20 @@ fn what_a_prompt_wants_to_say_about_itself_is_said() {
         assert!(files::readme(&template).contains(&template.id()));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_writes_no_words_into_the_prompts_of_others() {
+    let house = House::new("");
+    for (op, arguments) in [
+        (
+            "override_store",
+            json!({"prompt": "desk/write", "change": {"target": "section", "path": "x", "body": "mine"}}),
+        ),
+        ("override_seed", json!({"prompt": "desk/write", "tag": "draft"})),
+        ("override_delete", json!({"prompt": "desk/write", "tag": "latest"})),
+    ] {
+        let job = house.office.call(&Caller::agent("ada"), "ada", "prompts", op, arguments).await.unwrap();
+        let error = job.end().await.outcome.as_deref().unwrap().clone().unwrap_err();
+        assert!(error.message.contains("only the operator writes them"), "{op}: {error}");
+    }
+}
