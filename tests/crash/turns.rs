@@ -39,7 +39,10 @@ fn add(agent: &str, word: &str) -> Value {
 /// Adds a line to the same file by a program, which then does `after`.
 fn run(agent: &str, word: &str, after: &str) -> Value {
     let command = format!("echo {word} >> /projects/here/fs/lines/{agent}; {after}");
-    write("/agents/self/terminal/control/exec.json", &json!({ "command": command }).to_string())
+    write(
+        "/agents/self/terminal/control/exec.json",
+        &json!({ "command": command, "_meta": { "correlation_id": word } }).to_string(),
+    )
 }
 
 /// Agents with a script each, over one project that they may write to.
@@ -86,7 +89,8 @@ fn fifty_turns_that_are_killed_again_and_again_all_end_and_do_nothing_twice() {
             let mut script: Vec<Value> = ["one", "two", "three"].iter().map(|word| add(agent, word)).collect();
             if n.is_multiple_of(5) {
                 script.push(run(agent, "four", "true"));
-                script.push(call("file_read", json!({"path": "/agents/self/jobs/last/status.json"})));
+                // not `jobs/last`: where the program was cut off before its job, that is the turn itself, which would wait for its end
+                script.push(call("file_read", json!({"path": "/agents/self/jobs/by/four/status.json"})));
             }
             script.push(add(agent, "five"));
             // a reply that was cut off is said again
