@@ -119,7 +119,9 @@ pub enum Output {
 #[async_trait]
 impl Service for Phases {
     const NAME: &'static str = "phases";
-    const ABOUT: &'static str = "Runs a query through a set of phases, in each of which a model may ask for symbols and says what follows. Trust beacon: [ΣTR-⟐⇌🜔⇌⟐]";
+    const ABOUT: &'static str = "Runs a query through a set of phases, in each of which a model may ask for symbols and \
+        says what follows.\n\n\
+        Trust beacon: [ΣTR-⟐⇌🜔⇌⟐]";
     type Command = Command;
     type Output = Output;
 

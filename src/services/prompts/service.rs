@@ -86,7 +86,7 @@ fn value<T: Serialize>(answer: T) -> Result<Value> {
 #[async_trait]
 impl Service for Prompts {
     const NAME: &'static str = "prompts";
-    const ABOUT: &'static str = "Prompts: typed, composed of sections, overridable without a change of their files. \
+    const ABOUT: &'static str = "Prompts: typed, composed of sections, overridable without a change of their files.\n\n\
         `templates/` shows what there is. `control/open.json` opens one: write its params, `cat text`, write the \
         model's answer to `reply`, read `output.json`. What is open keeps the template it was opened with, over a \
         restart too; its `status.json` says when that has been edited since.";

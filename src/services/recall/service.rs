@@ -199,9 +199,9 @@ pub enum Output {
 #[async_trait]
 impl Service for Recall {
     const NAME: &'static str = "recall";
-    const ABOUT: &'static str = "A wiki of Markdown pages that a model walks: it asks for a page by \
-        `<recall>Title</recall>` and reads on from link to link. `nodes/<path>.md` is a page, and writing one there \
-        makes it; `conversations/<id>/control/input` takes a message, `latest.txt` waits for the answer; `by/` shows \
+    const ABOUT: &'static str = "A wiki of Markdown pages that a model walks from link to link.\n\n\
+        It asks for a page by `<recall>Title</recall>`. `nodes/<path>.md` is a page, and writing one there makes it; \
+        `conversations/<id>/control/input` takes a message, `latest.txt` waits for the answer; `by/` shows \
         how pages hang together.";
     type Command = Command;
     type Output = Output;
