@@ -14,7 +14,7 @@ use super::handles::Listed;
 use super::inodes::join;
 use super::served::{Served, errno};
 use crate::error::{Code, Error, Result};
-use crate::vfs::{Dir, Node};
+use crate::vfs::{Caller, Dir, Node};
 
 /// The longest name, as the kernel sees it.
 const LONGEST: usize = 255;
@@ -28,6 +28,8 @@ struct Place<'a> {
     name: &'a str,
     path: String,
 }
+
+type Removal = fn(&dyn Dir, &Caller, &str) -> Result<()>;
 
 impl Served {
     fn directory(&self, ino: u64) -> Result<(Arc<str>, Arc<dyn Dir>)> {
@@ -155,22 +157,18 @@ impl Served {
     }
 
     pub fn unlink(&self, req: &Request, parent: u64, name: &OsStr, reply: ReplyEmpty) {
-        let gone = self.place(parent, name).and_then(|place| {
-            let caller = self.caller(req);
-            self.tree.may_change(&caller, &place.path)?;
-            place.dir.remove(&caller, place.name)
-        });
-        match gone {
-            Ok(()) => reply.ok(),
-            Err(error) => reply.error(errno(&error)),
-        }
+        self.take_away(req, parent, name, |dir, caller, name| dir.remove(caller, name), reply);
     }
 
     pub fn rmdir(&self, req: &Request, parent: u64, name: &OsStr, reply: ReplyEmpty) {
+        self.take_away(req, parent, name, |dir, caller, name| dir.remove_dir(caller, name), reply);
+    }
+
+    fn take_away(&self, req: &Request, parent: u64, name: &OsStr, how: Removal, reply: ReplyEmpty) {
         let gone = self.place(parent, name).and_then(|place| {
             let caller = self.caller(req);
             self.tree.may_change(&caller, &place.path)?;
-            place.dir.remove_dir(&caller, place.name)
+            how(&*place.dir, &caller, place.name)
         });
         match gone {
             Ok(()) => reply.ok(),
