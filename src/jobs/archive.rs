@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::json;
+use serde_json::Value;
 
-use super::files::{plain, request};
+use super::files::{Answered, plain, request};
 use super::{Keep, Row, Status};
 use crate::error::{Error, Result};
 use crate::vfs::{Listing, Shown, line};
@@ -20,7 +20,7 @@ pub fn directory(keep: &Arc<dyn Keep>, id: &str) -> Listing {
         .file("status.json", file(|row| line(&status(row))))
         .file("progress.json", file(|row| line(&status(row))))
         .file("result.txt", file(|row| plain(&Arc::new(outcome(row)))))
-        .file("result.json", file(|row| line(&answer(row))))
+        .file("result.json", file(answer))
         .file("request.json", file(|row| request(&row.service, &row.operation, &row.request)))
 }
 
@@ -44,20 +44,15 @@ pub fn status(row: &Row) -> Status {
     }
 }
 
-fn outcome(row: &Row) -> Result<serde_json::Value> {
+fn outcome(row: &Row) -> Result<Value> {
     match (&row.result, &row.error) {
         (_, Some(error)) => Err(error.clone()),
         (Some(result), None) => Ok(result.clone()),
-        (None, None) => Ok(serde_json::Value::Null),
+        (None, None) => Ok(Value::Null),
     }
 }
 
-fn answer(row: &Row) -> serde_json::Value {
-    json!({
-        "ok": row.error.is_none(),
-        "operation": row.operation,
-        "job_id": row.id,
-        "result": row.result,
-        "error": row.error,
-    })
+fn answer(row: &Row) -> Bytes {
+    let (result, error) = (row.result.as_ref(), row.error.as_ref());
+    line(&Answered { ok: error.is_none(), operation: Some(&row.operation), job_id: Some(&row.id), result, error })
 }

@@ -108,7 +108,7 @@ pub fn job_directory(job: &Arc<Job>) -> Listing {
         .file("README.md", text(JOB))
         .file("status.json", ended(job, |job, now| line(&job.status_at(now))).modified_at(at(job)))
         .file("result.txt", ended(job, |_, now| result_text(now)).modified_at(at(job)))
-        .file("result.json", ended(job, |job, now| line(&answer(job, now))).modified_at(at(job)))
+        .file("result.json", ended(job, answer).modified_at(at(job)))
         .file("progress.json", live(move |_| Ok(line(&progress_of(&progress)))).modified_at(at(job)))
         .file("log.txt", job.log.clone())
         .file("log.txt.1", job.log.older())
@@ -166,16 +166,25 @@ pub fn plain(outcome: &Outcome) -> Bytes {
     }
 }
 
-/// `{ok, operation, job_id, result, error}`, as `result.json` of a job and of a service shows it.
-pub fn answer(job: &Job, now: &Now) -> Value {
-    let outcome = now.outcome.as_deref();
-    json!({
-        "ok": outcome.is_some_and(Result::is_ok),
-        "operation": job.call.operation,
-        "job_id": job.id,
-        "result": outcome.and_then(|outcome| outcome.as_ref().ok()),
-        "error": outcome.and_then(|outcome| outcome.as_ref().err()),
-    })
+/// What `result.json` shows, of a job and of a service.
+#[derive(Serialize)]
+pub struct Answered<'a> {
+    pub ok: bool,
+    pub operation: Option<&'a str>,
+    pub job_id: Option<&'a str>,
+    pub result: Option<&'a Value>,
+    pub error: Option<&'a Error>,
+}
+
+/// `result.json` of a job that has ended.
+pub fn answer(job: &Job, now: &Now) -> Bytes {
+    let (result, error) = match now.outcome.as_deref() {
+        Some(Ok(result)) => (Some(result), None),
+        Some(Err(error)) => (None, Some(error)),
+        None => (None, None),
+    };
+    let (operation, job_id) = (Some(job.call.operation.as_str()), Some(job.id.as_str()));
+    line(&Answered { ok: result.is_some(), operation, job_id, result, error })
 }
 
 pub fn time(ms: u64) -> SystemTime {
