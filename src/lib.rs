@@ -7,6 +7,7 @@
 //! whole map and the invariants.
 
 pub mod agent;
+pub mod blocking;
 pub mod cli;
 pub mod clock;
 pub mod contract;

@@ -18,6 +18,7 @@ use super::mind::{Mind, Settings};
 use super::protocol::{self, Call};
 use super::step::{self, Next};
 use super::transcript::{End, Record, Source, Transcript};
+use crate::blocking::blocking;
 use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
 use crate::file_tools::{failure, perform};
@@ -98,7 +99,7 @@ pub async fn remember(
 
 async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let _seat = DISK.acquire().await; // never closed
-    tokio::task::spawn_blocking(work).await.map_err(|error| Error::internal(error.to_string()))?
+    blocking(work).await
 }
 
 struct Turn<'a> {

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use super::FileWrite;
 use super::perform::{Entry, Ground, Kind, Taken};
 use super::tagged::{job_of, tagged};
+use crate::blocking::blocking;
 use crate::error::{Code, Error, Result};
 use crate::vfs::{Answer, Caller, Handle, Node, Open, Tree, normal};
 
@@ -145,8 +146,6 @@ impl Ground for Inside {
     async fn list(&self, path: &str) -> Result<Vec<Entry>> {
         let (tree, caller, path) = (self.tree.clone(), self.caller.clone(), path.to_owned());
         // A directory of the machine may have a million names.
-        let listing =
-            tokio::task::spawn_blocking(move || Ok(tree.list(&caller, &path)?.into_iter().map(shown).collect()));
-        listing.await.map_err(|error| Error::internal(error.to_string()))?
+        blocking(move || Ok(tree.list(&caller, &path)?.into_iter().map(shown).collect())).await
     }
 }

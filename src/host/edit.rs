@@ -67,7 +67,7 @@ pub fn follow(house: &Arc<House>, file: &Path) -> Result<Following> {
     if guarded::written(house, file) {
         let said = format!("{} lies in a project that agents may write", file.display());
         let error = Some(format!("edits of the mountspec count at the next mount: {said}"));
-        let edited = Edited { at_ms: house.clock.now_ms(), error, ..Edited::default() };
+        let edited = Edited { at_ms: house.office.clock.now_ms(), error, ..Edited::default() };
         *house.current.edited.write().unwrap_or_else(PoisonError::into_inner) = Some(edited);
         return Err(Error::forbidden(said));
     }
@@ -87,7 +87,7 @@ pub fn follow(house: &Arc<House>, file: &Path) -> Result<Following> {
 }
 
 fn edit(house: &Arc<House>, mounted: &Spec, new: Result<Spec>) -> Edited {
-    let at_ms = house.clock.now_ms();
+    let at_ms = house.office.clock.now_ms();
     let failed = |error: Error| Edited { at_ms, error: Some(error.message), ..Edited::default() };
     let new = match new {
         Ok(new) => new,

@@ -46,7 +46,7 @@ fn own(house: &House) -> Vec<Own> {
     let mut all = Vec::new();
     let mut add = |path: &Path, hidden| all.extend(named(path).into_iter().map(|path| Own { path, hidden }));
     add(&house.state, true);
-    let library = Library::choose(house.spec.library.as_deref(), &house.here);
+    let library = Library::choose(house.mounted_with.library.as_deref(), &house.here);
     [house.shared.prompts.folder(), library.folder()].into_iter().flatten().for_each(|folder| add(folder, false));
     house.mountspec.get().into_iter().for_each(|file| add(file, false));
     // Who moved what the mount stands in could put another tree in its place.

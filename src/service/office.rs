@@ -11,13 +11,10 @@ use crate::contract::Effect;
 use crate::error::{Error, Result};
 use crate::events::Diaries;
 use crate::jobs::{Book, Job};
-use crate::policy::Action;
-use crate::vfs::{Caller, Tree};
+use crate::vfs::{Caller, Gate, Tree};
 
-/// Decides who may do what, and tells a reader what it may do.
-pub trait Warden: Send + Sync {
-    fn check(&self, caller: &Caller, action: Action, path: &str) -> Result<()>;
-
+/// A gate that also tells a reader what it may do.
+pub trait Warden: Gate {
     /// PERMISSIONS.json of the service at `path`, for `caller`.
     fn permissions(&self, caller: &Caller, path: &str, operations: &[(String, Effect)]) -> Value;
 }

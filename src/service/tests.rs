@@ -16,7 +16,7 @@ use crate::contract::Effect;
 use crate::events::Diaries;
 use crate::jobs::{self, Book, Forgetful};
 use crate::policy::Action;
-use crate::vfs::{Caller, Listing, Node, Open, Tree};
+use crate::vfs::{Caller, Gate, Listing, Node, Open, Tree};
 
 struct Bench;
 
@@ -69,7 +69,7 @@ impl Service for Bench {
 /// Forbids to break.
 struct Careful;
 
-impl Warden for Careful {
+impl Gate for Careful {
     fn check(&self, _caller: &Caller, _action: Action, path: &str) -> Result<()> {
         match path.contains("break") {
             true => Err(Error::forbidden("breaking is forbidden")),
@@ -77,6 +77,12 @@ impl Warden for Careful {
         }
     }
 
+    fn sees(&self, _caller: &Caller, _path: &str) -> bool {
+        true
+    }
+}
+
+impl Warden for Careful {
     fn permissions(&self, _caller: &Caller, _path: &str, operations: &[(String, Effect)]) -> Value {
         json!(operations.len())
     }

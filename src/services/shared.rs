@@ -11,7 +11,6 @@ use super::symbols;
 use super::symbols::shelf::Shelf;
 use super::terminal::Shells;
 use crate::agent::crew::Crew;
-use crate::clock::Clock;
 use crate::error::Result;
 use crate::follow::Following;
 use crate::spec::Spec;
@@ -31,7 +30,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn open(spec: &Spec, here: &Path, _state: &Path, store: &Store, _clock: &Clock) -> Result<Shared> {
+    pub fn open(spec: &Spec, here: &Path, store: &Store) -> Result<Shared> {
         let folder = spec.prompts.as_deref().map(|folder| here.join(folder));
         let folder = folder.or_else(|| Some(here.join("prompts")).filter(|folder| folder.is_dir()));
         let prompts = Arc::new(Library::open(folder.as_deref()));

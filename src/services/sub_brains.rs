@@ -17,6 +17,7 @@ use crate::agent::budget::{Limits as Budget, Spent};
 use crate::agent::chat::Message;
 use crate::agent::crew::limits_of;
 use crate::agent::transcript::Source;
+use crate::blocking::blocking;
 use crate::contract::Operation;
 use crate::error::{Code, Error, Result};
 use crate::host::{House, Profile};
@@ -192,8 +193,7 @@ impl SubBrains {
         drop(turn);
         if let Ok(parent) = house.shared.crew.chat(&self.agent) {
             let (history, spent) = (parent.mind().history.clone(), chat.spent());
-            let charged = tokio::task::spawn_blocking(move || history.charge(&spent)).await;
-            charged.map_err(|error| Error::internal(error.to_string()))??;
+            blocking(move || history.charge(&spent)).await?;
         }
         match now.outcome.as_deref() {
             Some(Ok(reply)) => {

@@ -15,6 +15,7 @@ pub use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 pub use self::tidy::{Forgotten, Keep};
 pub use self::writer::{Tx, Written};
+use crate::blocking::blocking;
 use crate::error::{Error, Result};
 
 pub mod audit;
@@ -113,8 +114,7 @@ impl Store {
             return Err(Error::unavailable("the store is closed"));
         };
         let store = self.clone();
-        let seen = tokio::task::spawn_blocking(move || store.look(work)).await;
-        seen.unwrap_or_else(|err| Err(Error::internal(format!("a look at the database panicked: {err}"))))
+        blocking(move || store.look(work)).await
     }
 
     /// [`read`](Store::read) on this thread.

@@ -42,7 +42,7 @@ pub struct Parts {
 /// The service for one agent of the house. Without a model that can be asked, the guide answers.
 pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
     let house = &world.house;
-    let model = house.spec.model_of(&world.spec);
+    let model = house.mounted_with.model_of(&world.spec);
     let own = OwnModel::of(world);
     let speaker = Arc::new(Spoken::new(move || match own.described()?.kind {
         // A script holds the turns of a chat; phases that took its lines would spoil it.
@@ -54,7 +54,7 @@ pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
         shelf: house.shared.symbols.clone(),
         speaker,
         store: house.store.clone(),
-        clock: house.clock.clone(),
+        clock: house.office.clock.clone(),
         window: window(model.context_tokens as usize),
         tokens_a_run: world.spec.limits.tokens as usize,
     };

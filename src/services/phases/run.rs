@@ -17,6 +17,7 @@ use super::record::Run;
 use super::scene::{Scene, Why};
 use super::speaker::{Question, Speaker};
 use super::step::{Entry, Loop, Stop};
+use crate::blocking::blocking;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::services::prompts::Library;
@@ -277,11 +278,4 @@ fn turn(record: &Record) -> Turn {
         role => (role, record.content.clone()),
     };
     Turn { role: role.to_owned(), text }
-}
-
-/// Runs what touches the disk where that is allowed.
-pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(|fault| Err(Error::internal(format!("a history task: {fault}"))))
 }

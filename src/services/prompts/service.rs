@@ -18,6 +18,7 @@ use super::resources::kinds::{FILESYSTEM, Kinds, MEMORY};
 use super::resources::{ProjectFiles, Snapshot};
 use super::tool_call::{self, Called, Own};
 use super::{Library, files};
+use crate::blocking::blocking;
 use crate::contract::Operation;
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -163,8 +164,7 @@ impl Service for Prompts {
             // The rest touches files at most.
             command => {
                 let (openings, cx) = (self.openings.clone(), cx.clone());
-                let work = move || at_once(&openings, &cx, command);
-                tokio::task::spawn_blocking(work).await.map_err(|error| Error::internal(error.to_string()))?
+                blocking(move || at_once(&openings, &cx, command)).await
             }
         }
     }
@@ -187,8 +187,7 @@ impl Prompts {
 
     async fn save(&self, open_id: &str) -> Result<()> {
         let (openings, opened) = (self.openings.clone(), self.openings.get(open_id)?);
-        let saved = tokio::task::spawn_blocking(move || openings.save(&opened)).await;
-        saved.map_err(|error| Error::internal(error.to_string()))?
+        blocking(move || openings.save(&opened)).await
     }
 }
 

@@ -5,10 +5,11 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use super::desk::{Desk, off};
+use super::desk::Desk;
 use super::page::{Class, ROOT};
 use super::talk_files::conversations;
 use super::wiki::PAGE;
+use crate::blocking::blocking;
 use crate::error::{Error, Result};
 use crate::vfs::{
     Answer, Caller, Dir, File as _, Handle, Item, Keep, Link, Listing, Node, Open, STARTED, Shown, Stat, Virtual,
@@ -42,7 +43,7 @@ pub(super) fn fetched(
     let desk = desk.clone();
     Shown::fetched(move |_| {
         let (desk, make) = (desk.clone(), make.clone());
-        Answer::soon(off(move || make(&desk)))
+        Answer::soon(blocking(move || make(&desk)))
     })
 }
 
@@ -243,7 +244,7 @@ impl Keep for Kept {
 
     fn latest(&self) -> Answer<Bytes> {
         let (desk, path) = (self.desk.clone(), self.path.clone());
-        Answer::soon(off(move || Ok(desk.wiki()?.bytes(&path)?.into())))
+        Answer::soon(blocking(move || Ok(desk.wiki()?.bytes(&path)?.into())))
     }
 
     fn may(&self, _caller: &Caller) -> Result<()> {
@@ -252,7 +253,7 @@ impl Keep for Kept {
 
     fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         let (desk, path) = (self.desk.clone(), self.path.clone());
-        Answer::soon(off(move || desk.wiki()?.write(&path, &bytes)))
+        Answer::soon(blocking(move || desk.wiki()?.write(&path, &bytes)))
     }
 
     fn limit(&self) -> usize {

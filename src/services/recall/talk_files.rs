@@ -5,12 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::desk::{Desk, off};
+use super::desk::Desk;
 use super::files::{fetched, no_such, time};
 use super::message::{Name, Role};
 use super::tag::shown;
 use super::talks::MESSAGE;
 use super::window::fitted;
+use crate::blocking::blocking;
 use crate::error::{Error, Result};
 use crate::jobs::files::plain;
 use crate::policy::Principal;
@@ -84,7 +85,7 @@ fn latest(desk: &Arc<Desk>, id: &str) -> Answer<Bytes> {
         if let Some(mut running) = running {
             _ = running.changed().await; // an error says that the turn is over
         }
-        off(move || last_answer(&desk, &id)).await
+        blocking(move || last_answer(&desk, &id)).await
     };
     if quiet { Answer::soon(said) } else { Answer::later(said) }
 }
@@ -190,12 +191,12 @@ impl Keep for Kept {
 
     fn latest(&self) -> Answer<Bytes> {
         let (desk, id, file) = (self.desk.clone(), self.id.clone(), self.file.clone());
-        Answer::soon(off(move || Ok(desk.talks()?.read(&id, &file)?.into())))
+        Answer::soon(blocking(move || Ok(desk.talks()?.read(&id, &file)?.into())))
     }
 
     fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         let (desk, id, file) = (self.desk.clone(), self.id.clone(), self.file.clone());
-        Answer::soon(off(move || desk.talks()?.put(&id, &file, &bytes)))
+        Answer::soon(blocking(move || desk.talks()?.put(&id, &file, &bytes)))
     }
 
     fn limit(&self) -> usize {

@@ -13,7 +13,7 @@ use super::super::mechanics::maps::Change;
 use super::super::tools::Call;
 use super::super::{continuity, world};
 use super::Table;
-use super::table::blocking;
+use crate::blocking::blocking;
 use crate::contract::Operation;
 use crate::error::{Error, Result};
 use crate::service::{Cx, Service};
