@@ -235,10 +235,6 @@ impl Contract {
         Ok(contract)
     }
 
-    pub fn version(self, version: impl Into<String>) -> Self {
-        Contract { version: version.into(), ..self }
-    }
-
     /// Adds a flag to CAPS.json.
     pub fn flag(mut self, name: &str) -> Self {
         self.flags.insert(name.to_owned(), Value::Bool(true));

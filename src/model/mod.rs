@@ -10,7 +10,7 @@ pub mod remote;
 pub mod replay;
 pub mod script;
 #[cfg(test)]
-mod trials;
+mod provider_tests;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};

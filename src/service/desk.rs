@@ -89,10 +89,6 @@ impl Desk {
         &self.serve
     }
 
-    pub fn office(&self) -> &Arc<Office> {
-        &self.office
-    }
-
     /// Whose call it is when `caller` calls.
     pub fn agent_for(&self, caller: &Caller) -> String {
         match (&self.owner, &caller.principal) {

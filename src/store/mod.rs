@@ -131,16 +131,6 @@ impl Store {
         &self.0.path
     }
 
-    /// Copies the database into `file` while it is in use.
-    pub fn backup(&self, file: &Path) -> Result<()> {
-        self.look(|conn| backup::copy(conn, file))
-    }
-
-    /// What is wrong with the database; nothing, most of the time.
-    pub fn faults(&self) -> Result<Vec<String>> {
-        self.look(backup::faults)
-    }
-
     /// Finishes what is queued, and lets the directory go. Later changes are refused.
     pub fn close(&self) {
         self.0.close();

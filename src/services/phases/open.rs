@@ -100,13 +100,6 @@ impl Spoken {
 
 #[async_trait]
 impl Speaker for Spoken {
-    fn name(&self) -> String {
-        match (self.open)() {
-            Ok(Some(model)) => model.name(),
-            _ => Guide.name(),
-        }
-    }
-
     async fn speak(&self, question: &Question) -> Result<String> {
         let Some(model) = (self.open)()? else { return Guide.speak(question).await };
         let messages = vec![Message::user(question.prompt.clone())];

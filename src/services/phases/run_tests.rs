@@ -30,10 +30,6 @@ struct Script {
 
 #[async_trait]
 impl Speaker for Script {
-    fn name(&self) -> String {
-        "script".to_owned()
-    }
-
     async fn speak(&self, question: &Question) -> Result<String> {
         self.asked.lock().unwrap().push(question.clone());
         let mut answers = self.answers.lock().unwrap();

@@ -25,10 +25,6 @@ struct Silent;
 
 #[async_trait::async_trait]
 impl Speaker for Silent {
-    fn name(&self) -> String {
-        "silent".to_owned()
-    }
-
     async fn speak(&self, _question: &Question) -> Result<String> {
         std::future::pending().await
     }
