@@ -165,8 +165,8 @@ fn a_reply_or_a_cancel_that_was_acknowledged_holds_although_the_host_died_at_onc
         life = Life::begin(place.path(), &[]);
         until("the turn has its reply", || replies(&life, "a01").len() == n);
         assert_eq!(replies(&life, "a01")[n - 1], format!("answer {n}"));
-        let state = fs::read_to_string(life.root().join("agents/a02/jobs").join(job).join("status.json")).unwrap();
-        assert!(state.contains("\"cancelled\""), "{state}");
+        let state = life.root().join("agents/a02/jobs").join(job).join("progress.json");
+        until("the turn is over", || fs::read_to_string(&state).unwrap().contains("\"state\":\"cancelled\""));
     }
     life.leave();
 }

@@ -125,7 +125,8 @@ async fn a_turn_is_refused_at_once_what_only_its_own_end_could_tell() {
     assert!(matches!(waits, Answer::Later(_)));
     let signal = r#"{"event_type":"user","parameter":"go"}"#;
     world.write(&Caller::operator(), "events/control/signal.json", signal).await;
-    assert_eq!(waits.wait().await.unwrap(), "two\n");
+    let heard = tokio::time::timeout(Duration::from_secs(60), waits.wait()).await.expect("the turns end");
+    assert_eq!(heard.unwrap(), "two\n");
     let results = results(dir.path());
     for (number, result) in results.iter().enumerate() {
         match number {
