@@ -28,19 +28,19 @@ fn gone() -> Error {
     Error::not_found("this job is no longer kept")
 }
 
-pub fn status(row: &Row) -> Status {
+pub fn status(row: &Row) -> Status<'_> {
     Status {
-        job_id: row.id.clone(),
+        job_id: &row.id,
         state: row.state,
-        service: row.service.clone(),
-        operation: row.operation.clone(),
-        agent: row.agent.clone(),
-        correlation_id: row.correlation_id.clone(),
+        service: &row.service,
+        operation: &row.operation,
+        agent: &row.agent,
+        correlation_id: row.correlation_id.as_deref(),
         created_at_ms: row.created_at_ms,
         started_at_ms: row.started_at_ms,
         updated_at_ms: row.updated_at_ms,
         attempt: row.attempt,
-        error: row.error.clone(),
+        error: row.error.as_ref(),
     }
 }
 

@@ -292,7 +292,7 @@ impl Chat {
     fn ended(&self, job: &Job) {
         if let Ok(diary) = self.0.mind.office.diaries.of(&self.0.mind.agent) {
             let path = format!("/agents/{}/jobs/{}/status.json", self.0.mind.agent, job.id);
-            diary.note("job", &path, serde_json::to_value(job.status()).unwrap_or_default());
+            diary.note("job", &path, job.told());
         }
     }
 
