@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::clock::Clock;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::events::Diaries;
 use crate::follow::Following;
 use crate::fuse::{self, Mount};
@@ -234,6 +234,8 @@ fn recover(house: &House) -> Result<Vec<Arc<Job>>> {
     }
     for row in &found.interrupted {
         tracing::warn!(job = row.id, service = row.service, "a job was interrupted by the end of the host");
+        let path = format!("/agents/{}/jobs/{}/status.json", row.agent, row.id);
+        house.office.diaries.of(&row.agent)?.note("job", &path, crate::jobs::told(row));
     }
     Ok(found.queued.iter().map(|row| house.book.restore(Job::from_row(row))).collect())
 }
@@ -242,7 +244,7 @@ fn resume(house: &House, job: Arc<Job>) {
     if job.call.service == crate::agent::chat::SERVICE {
         return match house.shared.crew.chat(&job.call.agent) {
             Ok(chat) => chat.resume(job),
-            Err(error) => crate::jobs::abandon(&house.book, job, error),
+            Err(error) => abandon(house, job, error),
         };
     }
     let agent = match &job.call.principal {
@@ -253,6 +255,11 @@ fn resume(house: &House, job: Arc<Job>) {
     let seat = |owner: &str| house.office.desk(owner, &job.call.service);
     match seat(&job.call.agent).or_else(|_| seat(&agent)).or_else(|_| seat(nodes::NODE)) {
         Ok(desk) => desk.resume(job),
-        Err(error) => crate::jobs::abandon(&house.book, job, error),
+        Err(error) => abandon(house, job, error),
     }
+}
+
+fn abandon(house: &House, job: Arc<Job>, error: Error) {
+    let office = house.office.clone();
+    tokio::spawn(async move { crate::jobs::abandon(&office.book, job, error, |end| office.ended(end)).await });
 }

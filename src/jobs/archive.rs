@@ -28,7 +28,7 @@ fn gone() -> Error {
     Error::not_found("this job is no longer kept")
 }
 
-pub fn status(row: &Row) -> Status<'_> {
+fn status(row: &Row) -> Status<'_> {
     Status {
         job_id: &row.id,
         state: row.state,
@@ -42,6 +42,11 @@ pub fn status(row: &Row) -> Status<'_> {
         attempt: row.attempt,
         error: row.error.as_ref(),
     }
+}
+
+/// The status of a job as the journal has it, as JSON.
+pub fn told(row: &Row) -> serde_json::Value {
+    serde_json::to_value(status(row)).unwrap_or_default()
 }
 
 fn outcome(row: &Row) -> Result<serde_json::Value> {

@@ -270,8 +270,10 @@ impl Jobs {
 /// A new job as the journal has it: one that begins at once is running, which saves a second note of it.
 fn accepted(job: &Job) -> Row {
     match job.at_once {
-        true => Row { state: State::Running, started_at_ms: Some(job.created_at_ms), attempt: 1, ..row(job) },
-        false => row(job),
+        true => {
+            Row { state: State::Running, started_at_ms: Some(job.created_at_ms), attempt: 1, ..row(job, &job.now()) }
+        }
+        false => row(job, &job.now()),
     }
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{Cx, Office, Serve};
 use crate::contract::{Call, Contract, Effect};
 use crate::error::{Error, Result};
-use crate::jobs::{self, Job, Room, State};
+use crate::jobs::{self, Job, Room};
 use crate::policy::{Action, Principal};
 use crate::vfs::{Answer, Caller};
 
@@ -226,7 +226,7 @@ impl Desk {
         let serve = self.serve.clone();
         let work = move || -> jobs::Work { Box::pin(async move { serve.invoke(&cx, &call).await }) };
         let task = jobs::Task { work, deadline };
-        jobs::run(&office.book, &self.room, job, task, |job| tell(office, job)).await;
+        jobs::run(&office.book, &self.room, job, task, |end| office.ended(end)).await;
     }
 
     /// Notes the last call of an agent.
@@ -269,15 +269,5 @@ impl Desk {
         let operations: Vec<(String, Effect)> =
             self.contract().operations.iter().map(|operation| (operation.name.clone(), operation.effect)).collect();
         self.office.warden.permissions(caller, &self.path, &operations)
-    }
-}
-
-/// The end of a job is news. What was only read is not worth writing down, but may be waited for.
-fn tell(office: &Office, job: &Job) {
-    let Ok(diary) = office.diaries.of(&job.call.agent) else { return };
-    let path = format!("/agents/{}/jobs/{}/status.json", job.call.agent, job.id);
-    match (job.call.effect, job.now().state) {
-        (Effect::Read, State::Done) => diary.wake(),
-        _ => diary.note("job", &path, job.told()),
     }
 }

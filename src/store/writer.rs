@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 
 /// More in one commit would let the first wait too long for the last.
 const GROUP: usize = 256;
-/// How often others are let run before a commit, as long as each time brings something.
+/// How often others are let run before a commit.
 const YIELDS: usize = 8;
 /// More than this waiting means that the disk does not keep up: callers hear `busy` instead of filling the memory.
 const QUEUE: usize = 16 * 1024;
@@ -208,12 +208,8 @@ impl Desk {
     fn gather(&self, first: Box<dyn Change>) -> Vec<Box<dyn Change>> {
         let mut group = vec![first];
         for _ in 0..YIELDS {
-            let before = group.len();
             thread::yield_now();
-            group.extend(self.queued.try_iter().take(GROUP - before));
-            if group.len() == before || group.len() == GROUP {
-                break;
-            }
+            group.extend(self.queued.try_iter().take(GROUP - group.len()));
         }
         group
     }
