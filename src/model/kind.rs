@@ -114,7 +114,11 @@ mod tests {
             ("anthropic", Some(""), Err("model anthropic needs the name of a model")),
             ("replay", None, Err("model replay needs the file of a recording")),
             ("external", None, Ok(Kind::External)),
-            ("oracle", None, Err("no model is of kind \"oracle\"; there are script, replay, openai, anthropic and external")),
+            (
+                "oracle",
+                None,
+                Err("no model is of kind \"oracle\"; there are script, replay, openai, anthropic and external"),
+            ),
         ] {
             let read = Kind::read(kind, name, None).map_err(|error| error.message);
             assert_eq!(read, wanted.map_err(str::to_owned), "{kind}");

@@ -366,7 +366,8 @@ mod tests {
         assert_eq!(gone(4, 0, 2), "j2 j4");
         assert_eq!(gone(4, 0, 2), "j5");
         assert_eq!(gone(4, 0, 2), "");
-        let left: u64 = store.look(|conn| Ok(conn.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0))?)).unwrap();
+        let left: u64 =
+            store.look(|conn| Ok(conn.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0))?)).unwrap();
         assert_eq!(left, 5);
         assert!(store.look(|conn| get(conn, "j9")).unwrap().is_some());
     }
