@@ -6,11 +6,11 @@
 pub mod anthropic;
 pub mod kind;
 pub mod openai;
+#[cfg(test)]
+mod provider_tests;
 pub mod remote;
 pub mod replay;
 pub mod script;
-#[cfg(test)]
-mod provider_tests;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -112,11 +112,13 @@ impl Usage {
     }
 }
 
-/// What a million tokens cost, in whatever money the operator thinks in.
+/// Money for a million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default)]
 pub struct Prices {
+    #[schemars(range(min = 0.0))]
     pub input_per_mtok: f64,
+    #[schemars(range(min = 0.0))]
     pub output_per_mtok: f64,
 }
 
