@@ -50,7 +50,7 @@ impl State {
 
     fn named(name: &str) -> Result<State> {
         let found = State::ALL.into_iter().find(|state| state.name() == name);
-        found.ok_or_else(|| Error::internal(format!("the journal has a job in the unknown state {name:?}")))
+        found.ok_or_else(|| Error::internal(format!("the journal has a job in the unknown state `{name}`")))
     }
 }
 
@@ -337,7 +337,8 @@ mod tests {
         assert_eq!(gone(4, 0, 2), "j2 j4");
         assert_eq!(gone(4, 0, 2), "j5");
         assert_eq!(gone(4, 0, 2), "");
-        let left: u64 = store.look(|conn| Ok(conn.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0))?)).unwrap();
+        let left: u64 =
+            store.look(|conn| Ok(conn.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0))?)).unwrap();
         assert_eq!(left, 5);
         assert!(store.look(|conn| get(conn, "j9")).unwrap().is_some());
     }
