@@ -37,7 +37,7 @@ impl Inside {
     }
 
     /// Opens the file to be written, making it and its directories where that is wanted and allowed.
-    fn open(&self, call: &FileWrite) -> Result<Box<dyn Handle>> {
+    async fn open(&self, call: &FileWrite) -> Result<Box<dyn Handle>> {
         let how = if call.append { Open::APPEND } else { Open::WRITE };
         let missing = match self.tree.open_path(&self.caller, &call.path, how) {
             Err(error) if error.code == Code::NotFound => error,
@@ -56,7 +56,7 @@ impl Inside {
                 let (above, node) = self.tree.find(&self.caller, &above)?;
                 let Node::Dir(node) = node else { return Err(missing) };
                 self.tree.may_change(&self.caller, &above)?;
-                node.make_dir(&self.caller, part)?;
+                node.make_dir(&self.caller, part).wait().await?;
             }
         }
         let Ok((dir, node)) = self.tree.find(&self.caller, if dir.is_empty() { "/" } else { dir }) else {
@@ -134,7 +134,7 @@ impl Side for Inside {
     async fn write(&self, call: &FileWrite) -> Result<Option<String>> {
         let tagged = tagged(&call.path, &call.content, &(self.id)());
         let content = tagged.as_ref().map_or(&call.content, |(content, _)| content);
-        let handle = self.open(call)?;
+        let handle = self.open(call).await?;
         let put = self.put(&*handle, content, call).await;
         handle.closed();
         put?;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::archive;
 use super::book::Shelf;
 use super::cancel::Cancel;
-use super::{Book, Booked, Job, Now, Outcome, Status};
+use super::{Book, Booked, Job, Keep, Now, Outcome, Status};
 use crate::error::{Error, Result};
 use crate::vfs::{Answer, Caller, Link, Listing, Node, Virtual, line, live, text, waiting};
 
@@ -54,7 +54,7 @@ pub fn directory(book: &Arc<Book>, agent: &str) -> Virtual {
         "by" => Some(by.clone()),
         "last" => shelf.last().is_some().then(|| last.clone()),
         id => match shelf.get(id)? {
-            Booked::Here(job) => Some(Node::dir(job_directory(&job))),
+            Booked::Here(job) => Some(Node::dir(job_directory(&job, &keep))),
             Booked::Away => Some(Node::dir(archive::directory(&keep, id))),
         },
     })
@@ -97,13 +97,14 @@ impl Link for Last {
     }
 }
 
-pub fn job_directory(job: &Arc<Job>) -> Listing {
+fn job_directory(job: &Arc<Job>, keep: &Arc<dyn Keep>) -> Listing {
     let at = |job: &Arc<Job>| {
         let job = job.clone();
         move || time(job.now().updated_at_ms)
     };
     let (progress, created) = (job.clone(), job.created_at_ms);
     let request = request(&job.call.service, &job.call.operation, &job.call.arguments);
+    let cancel = Cancel { job: job.clone(), keep: keep.clone() };
     Listing::default()
         .file("README.md", text(JOB))
         .file("status.json", ended(job, |job, now| line(&job.status_at(now))).modified_at(at(job)))
@@ -113,7 +114,7 @@ pub fn job_directory(job: &Arc<Job>) -> Listing {
         .file("log.txt", job.log.clone())
         .file("log.txt.1", job.log.older())
         .file("request.json", crate::vfs::Page::new(request, time(created)))
-        .dir("control", Listing::default().file("README.md", text(CONTROL)).file("cancel", Cancel(job.clone())))
+        .dir("control", Listing::default().file("README.md", text(CONTROL)).file("cancel", cancel))
 }
 
 /// What was asked, in the form in which it could be asked again.
@@ -124,7 +125,10 @@ pub fn request(service: &str, operation: &str, arguments: &Value) -> Bytes {
 /// A file that waits for the end of its job.
 fn ended(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> crate::vfs::Shown {
     let job = job.clone();
-    waiting(move |_| at_end(&job, show))
+    waiting(move |caller| match job.may_be_awaited(caller) {
+        Ok(()) => at_end(&job, show),
+        Err(error) => Answer::refuse(error),
+    })
 }
 
 /// `show` of the job once it has ended; at once if it has.

@@ -12,10 +12,13 @@ use crate::contract::Effect;
 use crate::error::{Code, Error, Result};
 use crate::policy::Principal;
 pub use crate::store::jobs::State;
-use crate::vfs::Log;
+use crate::vfs::{Caller, Log};
 
 /// How much of a job's log is kept.
 const LOG: usize = 2 << 20;
+
+/// The name under which the turns of an agent stand in the journal.
+pub const TURNS: &str = "chat";
 
 /// What was asked, by whom.
 #[derive(Clone, Debug)]
@@ -160,6 +163,9 @@ impl Job {
         };
         let job = Job::new(row.id.clone(), call, row.created_at_ms);
         job.update(|now| now.attempt = row.attempt);
+        if let Some(error) = &row.error {
+            job.stop(error.clone());
+        }
         job
     }
 
@@ -174,6 +180,14 @@ impl Job {
     /// Changes what is shown and wakes whoever waits for it.
     pub fn update(&self, change: impl FnOnce(&mut Now)) {
         self.now.send_modify(change);
+    }
+
+    /// Whether `caller` may wait for its end.
+    pub fn may_be_awaited(&self, caller: &Caller) -> Result<()> {
+        match self.call.service == TURNS && !self.settled() {
+            true => caller.may_await_turns(&self.call.agent),
+            false => Ok(()),
+        }
     }
 
     /// The job as it is once it has settled.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Job;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::jobs as journal;
 use crate::store::{Store, Tx};
 use crate::vfs::{Answer, Later};
@@ -57,6 +57,9 @@ pub trait Keep: Send + Sync {
     /// crash is run, and what has run already must not run again.
     fn begun(&self, id: &str, at_ms: u64) -> Later<()>;
 
+    /// Notes that a job was told to stop; safe when the future is done.
+    fn stopped(&self, id: &str, error: Error) -> Later<()>;
+
     /// Notes how a job ended; safe when the future is done.
     fn settled(&self, row: Row) -> Later<()>;
 
@@ -73,6 +76,10 @@ impl Keep for Forgetful {
     }
 
     fn begun(&self, _id: &str, _at_ms: u64) -> Later<()> {
+        Box::pin(async { Result::Ok(()) })
+    }
+
+    fn stopped(&self, _id: &str, _error: Error) -> Later<()> {
         Box::pin(async { Result::Ok(()) })
     }
 
@@ -96,6 +103,11 @@ impl Keep for Store {
         let id = id.to_owned();
         let begun = self.write(move |tx| journal::begin(tx, &id, at_ms));
         Box::pin(async { begun.await.map(|_| ()) })
+    }
+
+    fn stopped(&self, id: &str, error: Error) -> Later<()> {
+        let id = id.to_owned();
+        Box::pin(self.write(move |tx| journal::stop(tx, &id, &error)))
     }
 
     fn settled(&self, row: Row) -> Later<()> {

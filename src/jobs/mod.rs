@@ -12,6 +12,6 @@ mod keep;
 mod runner;
 
 pub use book::{Book, Booked, Shelf};
-pub use job::{Call, Job, Now, Outcome, State, Status, ending};
+pub use job::{Call, Job, Now, Outcome, State, Status, TURNS, ending};
 pub use keep::{Forgetful, Keep, Row, row};
 pub use runner::{Room, Task, Work, abandon, run};

@@ -183,8 +183,13 @@ impl Desk {
         Ok(jobs)
     }
 
-    /// Runs a job that an earlier life of the host left queued.
+    /// Runs a job that an earlier life of the host left queued, if the journal has its words.
     pub fn resume(self: &Arc<Self>, job: Arc<Job>) {
+        let private = self.contract().operation(&job.call.operation).is_ok_and(|operation| operation.private);
+        if private && !job.cancel.is_cancelled() {
+            let said = "the host stopped before this call began, and its private words were not kept; call again";
+            return jobs::abandon(&self.office.book, job, Error::interrupted(said));
+        }
         let call = Call {
             op: job.call.operation.clone(),
             arguments: job.call.arguments.clone(),

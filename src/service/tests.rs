@@ -249,3 +249,57 @@ async fn what_was_accepted_runs_although_its_caller_is_gone() {
     jobs[0].cancel.cancel();
     jobs[0].end().await;
 }
+
+struct Confidant;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
+enum Confided {
+    /// Keeps it to itself.
+    Tell {
+        /// What nobody else should read.
+        #[serde(default)]
+        text: String,
+    },
+}
+
+#[async_trait]
+impl Service for Confidant {
+    const NAME: &'static str = "confidant";
+    const ABOUT: &'static str = "For secrets.";
+    type Command = Confided;
+    type Output = Output;
+
+    fn operations() -> Vec<Operation> {
+        vec![Operation::execute("tell").private()]
+    }
+
+    async fn invoke(&self, _cx: &Cx, command: Confided) -> Result<Output> {
+        let Confided::Tell { text } = command;
+        Ok(Output { text })
+    }
+}
+
+/// The journal has only that it was called: what was said was never written down.
+#[tokio::test]
+async fn a_private_call_that_was_left_queued_is_interrupted_and_never_run_without_its_words() {
+    let (_, office) = tree();
+    let desk = Desk::of(&office, "ada", typed(Confidant).unwrap());
+    let call = jobs::Call {
+        agent: "ada".into(),
+        service: "confidant".into(),
+        operation: "tell".into(),
+        effect: Effect::Execute,
+        idempotent: false,
+        private: false,
+        correlation_id: None,
+        principal: crate::policy::Principal::Operator,
+        arguments: json!({"withheld": true}),
+    };
+    let job = office.book.restore(jobs::Job::new("job-1".into(), call, 1));
+    desk.resume(job.clone());
+    let ended = job.end().await;
+    assert_eq!(ended.state, jobs::State::Interrupted);
+    let said = ended.outcome.unwrap().as_ref().as_ref().unwrap_err().to_string();
+    assert!(said.contains("private words were not kept"), "{said}");
+}

@@ -51,7 +51,7 @@ pub enum Command {
     /// One agent.
     Get { agent_id: String },
     /// Changes what is given and leaves the rest. Rights change at once, the rest from the next turn on. What is changed of
-    /// an agent of the mountspec lasts until the next start.
+    /// an agent of the mountspec holds, over restarts too, until somebody edits its entry there: then that counts alone.
     Update {
         agent_id: String,
         #[serde(flatten)]
@@ -285,6 +285,9 @@ impl Visit<'_> {
         self.may_widen(&change)?;
         let mut profile = self.house.roster.get(id)?;
         change.apply(&mut profile);
+        if !profile.created {
+            profile.over = self.house.current.spec().agents.get(id).cloned().map(Box::new);
+        }
         settle(self.house, id, profile)?;
         self.shown(id)
     }

@@ -36,6 +36,11 @@ impl OwnModel {
         Ok(self.otherwise.over(&house.mounted_with.model_of(&house.roster.get(&self.payer.agent)?.spec)))
     }
 
+    /// What one turn of the agent may use up now.
+    pub fn limits(&self) -> Result<spec::Limits> {
+        Ok(self.payer.house()?.roster.get(&self.payer.agent)?.spec.limits)
+    }
+
     /// Whether it is the guide, which only shows the tree around.
     pub fn is_guide(&self) -> Result<bool> {
         let model = self.described()?;
@@ -49,8 +54,7 @@ impl OwnModel {
         if let Some((_, known)) = opened.as_ref().filter(|(known, _)| *known == model) {
             return Ok(Some(known.clone()));
         }
-        let limits = house.roster.get(&self.payer.agent)?.spec.limits;
-        let settings = house.shared.crew.settings(&self.payer.agent, &model, &limits)?;
+        let settings = house.shared.crew.settings(&self.payer.agent, &model, &self.limits()?)?;
         let Some(found) = settings.model else { return Ok(None) };
         let paid: Arc<dyn Model> = Arc::new(Paid { model: found, prices: settings.prices, payer: self.payer.clone() });
         *opened = Some((model, paid.clone()));

@@ -295,7 +295,7 @@ fn child(agent: &str, parent: &Profile, brain: &Brain, budget: Option<Limits>, l
     spec.budget =
         spec::Budget { rounds: bound.rounds, tokens: bound.tokens, seconds: bound.seconds, money: bound.money };
     let (parent, depth) = (Some(agent.to_owned()), parent.depth + 1);
-    Ok(Profile { name: String::new(), spec, created: true, parent, depth, paused: false })
+    Ok(Profile { spec, created: true, parent, depth, ..Profile::default() })
 }
 
 #[async_trait]

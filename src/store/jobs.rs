@@ -118,6 +118,14 @@ pub fn begin(tx: &Tx<'_>, id: &str, now_ms: u64) -> Result<bool> {
     Ok(update.execute(params![id, now_ms])? == 1)
 }
 
+/// Notes that a job was told to stop: it ends as that, also when the host dies before it has.
+pub fn stop(tx: &Tx<'_>, id: &str, error: &Error) -> Result<()> {
+    let mut update =
+        tx.prepare_cached("UPDATE jobs SET error = ?2 WHERE id = ?1 AND state IN ('queued', 'running')")?;
+    update.execute(params![id, json::of(error)])?;
+    Ok(())
+}
+
 /// Says how a job ended. False when it had ended before, or is unknown: the first ending counts.
 pub fn settle(
     tx: &Tx<'_>,
@@ -172,15 +180,16 @@ pub fn names(conn: &Connection) -> Result<Vec<(String, String, Option<String>)>>
 pub struct Recovered {
     /// Were running and cannot be run again.
     pub interrupted: Vec<Job>,
-    /// Are to be run: queued before, or running and idempotent.
+    /// Are to be run: queued before, or running and idempotent. Those with an error are only to be ended.
     pub queued: Vec<Job>,
 }
 
-/// At the start: nothing is running, so what the journal says is running was interrupted.
+/// At the start: nothing is running, so what the journal says is running was interrupted. What was told to stop is queued
+/// with the reason, to come to its end without being run.
 pub fn recover(tx: &Tx<'_>, now_ms: u64) -> Result<Recovered> {
     let error = Error::interrupted("the host stopped while the job was running");
     tx.execute(
-        "UPDATE jobs SET state = 'queued', updated_at_ms = ?1 WHERE state = 'running' AND idempotent",
+        "UPDATE jobs SET state = 'queued', updated_at_ms = ?1 WHERE state = 'running' AND (idempotent OR error IS NOT NULL)",
         [now_ms],
     )?;
     let lost = unsettled(tx)?.into_iter().filter(|job| job.state == State::Running);
@@ -318,6 +327,26 @@ mod tests {
         let after = store.look(|conn| get(conn, "a")).unwrap().unwrap();
         assert_eq!(after, found.interrupted[0]);
         assert_eq!(store.write_blocking(|tx| recover(tx, 40)).unwrap().interrupted, []);
+    }
+
+    #[test]
+    fn what_was_told_to_stop_is_found_with_the_reason_whatever_it_was_doing() {
+        let store = Trial::new();
+        let found = store.write_blocking(|tx| {
+            for id in ["a", "b", "c"] {
+                insert(tx, &job(id))?;
+            }
+            begin(tx, "b", 20)?;
+            settle(tx, "c", State::Done, None, None, 25)?;
+            for id in ["a", "b", "c"] {
+                stop(tx, id, &Error::cancelled("enough"))?;
+            }
+            recover(tx, 30)
+        });
+        let found = found.unwrap();
+        let reasons: Vec<_> = found.queued.iter().map(|job| (job.id.as_str(), job.error.is_some())).collect();
+        assert_eq!((reasons, found.interrupted), (vec![("a", true), ("b", true)], vec![]));
+        assert_eq!(store.look(|conn| get(conn, "c")).unwrap().unwrap().error, None, "it had ended before");
     }
 
     #[test]

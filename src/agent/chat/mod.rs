@@ -4,11 +4,14 @@
 
 #[cfg(test)]
 mod budget_tests;
+#[cfg(test)]
+mod cut_off_tests;
 mod files;
 mod speech;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,10 +26,10 @@ use crate::contract::Effect;
 use crate::error::{Error, Result};
 use crate::jobs::{self, Job, Room};
 use crate::policy::Principal;
-use crate::vfs::Answer;
+use crate::vfs::{Answer, Caller};
 
 /// The name under which turns stand in the journal.
-pub const SERVICE: &str = "chat";
+pub const SERVICE: &str = jobs::TURNS;
 /// Turns that may wait for one agent.
 const QUEUE: usize = 64;
 /// A turn may wait for the world, but not for ever.
@@ -233,6 +236,7 @@ impl Chat {
             settings: self.0.mind.settings(),
             spent: Mutex::default(),
             reply: watch::Sender::new(None),
+            kept: AtomicBool::new(false),
             progress: watch::Sender::new(None),
         });
         let work = {
@@ -310,7 +314,7 @@ impl Chat {
     }
 
     /// The last word, when nothing is queued or running any more.
-    fn last_word(&self) -> Answer<bytes::Bytes> {
+    fn last_word(&self, caller: &Caller) -> Answer<bytes::Bytes> {
         let word = |chat: &Chat| match chat.0.mind.history.last() {
             None => bytes::Bytes::new(),
             Some(entry) => {
@@ -320,6 +324,9 @@ impl Chat {
         };
         if self.idle() {
             return Answer::ok(word(self));
+        }
+        if let Err(error) = caller.may_await_turns(&self.0.mind.agent) {
+            return Answer::refuse(error);
         }
         let chat = self.clone();
         Answer::later(async move {

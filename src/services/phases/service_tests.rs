@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::open::{Parts, open};
+use super::run::Room;
 use super::speaker::{Guide, Question, Speaker};
 use crate::clock::Clock;
 use crate::error::Result;
@@ -50,7 +51,8 @@ impl House {
         let store = Store::open(&dir.path().join("state")).unwrap();
         let shelf = open_symbols(&spec::Symbols::default(), &store).unwrap();
         let library = Arc::new(Library::built_in());
-        let parts = Parts { library, shelf: shelf.clone(), speaker, store, clock, window: 8192, tokens_a_run: 100_000 };
+        let room = Box::new(|| Ok(Room { prompt: 8192, run: 100_000 }));
+        let parts = Parts { library, shelf: shelf.clone(), speaker, store, clock, room };
         let phases = open(&dir.path().join("home"), "ada", parts).unwrap();
         let mut root = Listing::default().with("jobs", Node::dir(jobs::files::directory(&book, "ada")));
         for serve in [typed(phases).unwrap(), typed(Symbols::new(shelf)).unwrap()] {

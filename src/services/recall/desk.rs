@@ -43,8 +43,8 @@ pub struct Desk {
     talks: OnceLock<Arc<Talks>>,
     prompts: Arc<Library>,
     speak: Arc<dyn Speak>,
-    /// How many tokens the model takes, its answer among them.
-    pub window: u32,
+    /// How many tokens the model takes, its answer among them: as it is now.
+    pub window: Box<dyn Fn() -> u32 + Send + Sync>,
     limits: Limits,
     /// Conversations with a turn under way; the sender goes when the turn ends.
     running: DashMap<String, watch::Receiver<()>>,
@@ -64,8 +64,14 @@ pub struct Turned {
 impl Desk {
     pub fn of(world: &World) -> Desk {
         let house = &world.house;
-        let (own, window) = (OwnModel::of(world), house.mounted_with.model_of(&world.spec).context_tokens);
-        let speak: Arc<dyn Speak> = Arc::new(ByModel::new(answer(window), move || match own.is_guide()? {
+        let own = Arc::new(OwnModel::of(world));
+        let described = own.clone();
+        let window = move || described.described().map_or(WINDOW, |model| model.context_tokens);
+        let longest = {
+            let window = window.clone();
+            move || answer(window())
+        };
+        let speak: Arc<dyn Speak> = Arc::new(ByModel::new(longest, move || match own.is_guide()? {
             true => Ok(None),
             false => match own.open()? {
                 Some(model) => Ok(Some(model)),
@@ -91,7 +97,7 @@ impl Desk {
             house.office.clock.clone(),
         );
         desk.office = office;
-        desk.window = window;
+        desk.window = Box::new(window);
         desk
     }
 
@@ -115,7 +121,7 @@ impl Desk {
             talks: OnceLock::new(),
             prompts,
             speak,
-            window: WINDOW,
+            window: Box::new(|| WINDOW),
             limits: Limits::default(),
             running: DashMap::new(),
             asked: DashMap::new(),
@@ -170,7 +176,7 @@ impl Desk {
     pub async fn generate(self: &Arc<Self>, id: &str) -> Result<String> {
         let (desk, id) = (self.clone(), id.to_owned());
         let said = blocking(move || desk.talks()?.said(&id)).await?;
-        self.speak.speak(&fitted(said, self.window)?.said).await
+        self.speak.speak(&fitted(said, (self.window)())?.said).await
     }
 
     /// A message and all that follows from it. `tell` hears what is recalled.

@@ -163,14 +163,15 @@ impl Dir for Pages {
         all
     }
 
-    fn make_dir(&self, _caller: &Caller, name: &str) -> Result<Node> {
+    fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
         let path = self.path(name);
-        self.own("no directory can be made here")?.make_dir(&path)?;
-        Ok(self.child(path))
+        let child = self.child(path.clone());
+        self.changed("no directory can be made here", move |wiki| wiki.make_dir(&path)).map(|()| child)
     }
 
-    fn remove_dir(&self, _caller: &Caller, name: &str) -> Result<()> {
-        self.own("no directory can be removed here")?.remove_dir(&self.path(name))
+    fn remove_dir(&self, _caller: &Caller, name: &str) -> Answer<()> {
+        let path = self.path(name);
+        self.changed("no directory can be removed here", move |wiki| wiki.remove_dir(&path))
     }
 
     fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
@@ -183,8 +184,9 @@ impl Dir for Pages {
         Ok((Node::file(item), handle))
     }
 
-    fn remove(&self, _caller: &Caller, name: &str) -> Result<()> {
-        self.own("no page can be removed here")?.remove(&self.path(name))
+    fn remove(&self, _caller: &Caller, name: &str) -> Answer<()> {
+        let path = self.path(name);
+        self.changed("no page can be removed here", move |wiki| wiki.remove(&path))
     }
 }
 
@@ -194,6 +196,17 @@ impl Pages {
         match self.view {
             View::Nodes => self.desk.wiki(),
             _ => Err(crate::vfs::not_permitted(format!("{refusal}: that is done in nodes/"))),
+        }
+    }
+
+    /// A change of the wiki, off the thread that asked: it must reach the disk.
+    fn changed(&self, refusal: &str, change: impl FnOnce(&super::Wiki) -> Result<()> + Send + 'static) -> Answer<()> {
+        match self.own(refusal) {
+            Ok(wiki) => {
+                let wiki = wiki.clone();
+                Answer::soon(blocking(move || change(&wiki)))
+            }
+            Err(error) => Answer::refuse(error),
         }
     }
 }
