@@ -42,15 +42,15 @@ fn each_field_is_taken_or_replaced_and_reported() {
         (
             "leaves the campaign",
             json!({"delta": "<!-- ARCHIVE_DELTA\nfiles:\n  - path: ../x.md\n    append: |\n      x\n-->"}),
-            "delta: \"../x.md\" leads out",
+            "delta: `../x.md` leads out",
         ),
         (
             "ends a quest",
             json!({"consequences": ["quest @dark_lamp done"]}),
             "consequences: `quest @dark_lamp done` is not a narrator's to decide",
         ),
-        ("moves the PC", json!({"consequences": ["move @lamp_room"]}), "consequences: \"move @lamp_room\" is not"),
-        ("conjures a thing", json!({"consequences": ["take @lily_oil"]}), "consequences: \"take @lily_oil\" is not"),
+        ("moves the PC", json!({"consequences": ["move @lamp_room"]}), "consequences: `move @lamp_room` is not"),
+        ("conjures a thing", json!({"consequences": ["take @lily_oil"]}), "consequences: `take @lily_oil` is not"),
         (
             "changes without a reason",
             json!({"consequences": ["Heat+1"]}),

@@ -198,7 +198,7 @@ fn rows_100_101_104_a_write_has_to_fit_the_prompt_as_it_is() {
         ),
         (
             json!({"target": "tool", "name": "x.find", "expected_hash": "00"}),
-            "conflict: hash mismatch for tool 'x.find'",
+            "conflict: hash mismatch for tool `x.find`",
         ),
         (
             json!({"target": "tool", "name": "x.find", "param_descriptions": {"zz": "x"}}),
