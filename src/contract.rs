@@ -23,7 +23,7 @@ pub use call::Call;
 pub use check::Fault;
 pub use pages::Pages;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 
 /// What an operation does to the world, which decides whether it is journalled and who may call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -221,7 +221,7 @@ impl Contract {
         let misnamed =
             operations.iter().find(|operation| !schema::is_name(&operation.name) || operation.name == "invoke");
         if let Some(operation) = misnamed {
-            return Err(broken(name, format!("{:?} cannot be the name of an operation", operation.name)));
+            return Err(broken(name, format!("{} cannot be the name of an operation", quoted(&operation.name))));
         }
         let document = schema::document(name, about, &operations, defs);
         schema::whole(&document).map_err(|fault| broken(name, fault))?;
@@ -254,7 +254,7 @@ impl Contract {
         self.operations.iter().find(|operation| operation.name == name).ok_or_else(|| {
             let known = self.operations.iter().map(|operation| operation.name.as_str());
             let hint = nearest::hint(name, known, "operations");
-            Error::unknown_operation(format!("{} has no operation {}{hint}", self.name, nearest::shown(name)))
+            Error::unknown_operation(format!("{} has no operation {}{hint}", self.name, quoted(name)))
         })
     }
 

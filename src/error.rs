@@ -1,8 +1,8 @@
 //! The one error: a stable code, an errno, a sentence.
 //!
 //! The code is what a program looks at (`error.code` in JSON), the errno is what the kernel hands to a caller,
-//! and the sentence is for people: lower case, no full stop, names the thing, says what to do where there is something
-//! to do.
+//! and the sentence is for people: lower case, no full stop, names the thing (in backticks: [`quoted`]), says what to do
+//! where there is something to do.
 
 use std::fmt;
 
@@ -143,6 +143,18 @@ impl Error {
     pub fn errno(&self) -> i32 {
         self.code.errno()
     }
+
+    /// The same, with what it is about in front: `what: the sentence`.
+    pub fn about(self, what: impl fmt::Display) -> Self {
+        Error { message: format!("{what}: {}", self.message), ..self }
+    }
+}
+
+/// A foreign word inside a sentence: in backticks, on one line, and not longer than a sentence bears.
+pub fn quoted(word: &str) -> String {
+    let short: String = word.chars().take(60).collect();
+    let more = if short.len() < word.len() { "…" } else { "" };
+    format!("`{}{more}`", short.replace(char::is_control, "\u{fffd}"))
 }
 
 /// One constructor a code, so that a refusal reads as what it is.
@@ -242,6 +254,12 @@ mod tests {
         let json = serde_json::to_string(&error).unwrap();
         assert_eq!(json, r#"{"code":"conflict","message":"version 3 is newer"}"#);
         assert_eq!(serde_json::from_str::<Error>(&json).unwrap(), error);
+    }
+
+    #[test]
+    fn a_foreign_word_is_one_line_and_short() {
+        assert_eq!(quoted("a\nb"), "`a\u{fffd}b`");
+        assert!(quoted(&"x".repeat(1_000_000)).len() < 80);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The three tools of an agent, `file_read`, `file_write` and `file_list`: what may be asked, and what is answered.
 //!
 //! Knows nothing of models. The same call means the same whether it is performed on the tree in this process or on a
-//! mount of it by a program outside ([`Ground`]).
+//! mount of it by a program outside ([`Side`]).
 
 pub mod directory;
 mod perform;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use directory::Outside;
-pub use perform::{Entry, Ground, Kind, Taken, perform};
+pub use perform::{Entry, Kind, Side, Taken, perform};
 
 /// How much of a file is read when nothing else is asked for, and at most.
 const READ: u64 = 1 << 20;

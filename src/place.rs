@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, quoted};
 use crate::ground::{Source, reopen};
 
 /// What [`Place::read`] takes at most.
@@ -82,7 +82,7 @@ impl Place {
         use std::os::unix::fs::DirBuilderExt as _;
         let path = path.as_ref();
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-        made.map_err(|err| Error { message: format!("{}: {err}", path.display()), ..Error::from(err) })?;
+        made.map_err(|err| Error::from(err).about(path.display()))?;
         Place::open(path)
     }
 
@@ -127,15 +127,14 @@ fn beneath(dir: &OwnedFd, rel: &str, flags: OFlags, mode: Mode) -> Result<OwnedF
 
 /// The path as it is handed to the kernel: relative, without `..`; the empty one is the place itself.
 fn plain(rel: &str) -> Result<&str> {
-    let shown = || rel.chars().take(200).collect::<String>();
     if rel.contains('\0') {
-        return Err(Error::invalid(format!("{:?} holds a NUL, which no path can", shown())));
+        return Err(Error::invalid(format!("{} holds a NUL, which no path can", quoted(rel))));
     }
     if rel.starts_with('/') {
-        return Err(Error::forbidden(format!("{} is absolute; paths here begin below the directory", shown())));
+        return Err(Error::forbidden(format!("{} is absolute; paths here begin below the directory", quoted(rel))));
     }
     if rel.split('/').any(|part| part == "..") {
-        return Err(Error::forbidden(format!("{} climbs out by ..", shown())));
+        return Err(Error::forbidden(format!("{} climbs out by ..", quoted(rel))));
     }
     Ok(if rel.is_empty() { "." } else { rel })
 }
@@ -145,7 +144,7 @@ fn split(rel: &str) -> Result<(&str, &str)> {
     let rel = plain(rel)?.trim_end_matches('/');
     let (parent, name) = rel.rsplit_once('/').unwrap_or((".", rel));
     match name {
-        "" | "." => Err(Error::invalid(format!("{rel:?} names the directory itself"))),
+        "" | "." => Err(Error::invalid(format!("{} names the directory itself", quoted(rel)))),
         name => Ok((parent, name)),
     }
 }
@@ -157,5 +156,5 @@ fn said(what: &dyn std::fmt::Display, errno: Errno) -> Error {
         Code::NotFound => "no such file or directory".to_owned(),
         _ => err.message.to_lowercase(),
     };
-    Error::new(err.code, format!("{what}: {word}"))
+    Error::new(err.code, word).about(what)
 }

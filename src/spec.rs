@@ -78,7 +78,7 @@ impl Spec {
 
 /// The text of a spec; only a regular file of a size that someone could have written.
 pub fn read(path: &Path) -> Result<String> {
-    let told = |err: std::io::Error| Error { message: format!("{}: {err}", path.display()), ..Error::from(err) };
+    let told = |err: std::io::Error| Error::from(err).about(path.display());
     let meta = std::fs::metadata(path).map_err(told)?;
     if !meta.is_file() {
         return Err(Error::invalid(format!("{} is not a file", path.display())));

@@ -9,11 +9,10 @@ use dashmap::DashMap;
 use super::budget::Limits;
 use super::chat::Chat;
 use super::mind::{Core, Mind, Remember, Remembering, Settings};
-use super::wake::{self, Alarms, Wake};
+use super::wake::{self, Alarms};
 use crate::error::{Error, Result};
 use crate::http::{Http, Patience};
 use crate::jobs::{Book, Room};
-use crate::model::Prices;
 use crate::model::kind::Kind;
 use crate::model::replay::Recording;
 use crate::place::Place;
@@ -76,9 +75,7 @@ impl Crew {
         let known = model.base_url.as_ref().is_none_or(|url| servers.contains(url));
         let env = |name: &str| (self.env)(name).filter(|_| known);
         let opened = kind.open(agent, &self.here, &self.http, &env, seed)?;
-        let prices =
-            Prices { input_per_mtok: model.prices.input_per_mtok, output_per_mtok: model.prices.output_per_mtok };
-        let limits = limits_of(limits);
+        let (limits, prices) = (limits_of(limits), model.prices);
         limits.check(Some(&prices))?;
         Ok(Settings {
             model: opened.map(|model| self.recording.of(agent, model)),
@@ -114,7 +111,7 @@ impl Crew {
     /// Replaces what wakes an agent.
     pub fn set_alarms(&self, agent: &str, rules: &[spec::Wake]) -> Result<()> {
         let chat = self.chat(agent)?;
-        let alarms = wake::set(&chat, &wakes(rules))?;
+        let alarms = wake::set(&chat, rules)?;
         if let Some(mut member) = self.members.get_mut(agent) {
             member._alarms = Some(alarms);
         }
@@ -141,11 +138,7 @@ impl Crew {
 
 /// Whether what wakes an agent could be set to work.
 pub fn check_alarms(book: &Book, agent: &str, rules: &[spec::Wake]) -> Result<()> {
-    wake::parsed(book, agent, &wakes(rules)).map(drop)
-}
-
-fn wakes(rules: &[spec::Wake]) -> Vec<Wake> {
-    rules.iter().map(|rule| Wake { on: rule.on.clone(), say: rule.say.clone() }).collect()
+    wake::parsed(book, agent, rules).map(drop)
 }
 
 pub fn limits_of(limits: &spec::Limits) -> Limits {

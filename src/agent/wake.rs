@@ -6,8 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::budget::{Standing, standing};
@@ -20,19 +18,10 @@ use crate::events::{Selector, Watching};
 use crate::jobs::Book;
 use crate::place::Place;
 use crate::policy::Principal;
+use crate::spec::Wake;
 use crate::vfs::line;
 
 const FILE: &str = "woken.json";
-
-/// One rule, as it stands in the mountspec.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Wake {
-    /// What to wait for: a path as in `events/control/wait.json`.
-    pub on: String,
-    /// What to say to the agent then.
-    pub say: String,
-}
 
 /// The rules of an agent at work; they rest when this is dropped.
 pub struct Alarms(Vec<tokio::task::AbortHandle>);

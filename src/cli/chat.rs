@@ -174,7 +174,7 @@ impl Talk {
 
 fn said(path: &Path) -> impl Fn(std::io::Error) -> Error {
     let path = path.display().to_string();
-    move |error| Error { message: format!("{path}: {error}"), ..Error::from(error) }
+    move |error| Error::from(error).about(&path)
 }
 
 /// The ids of the agent's jobs, newest first.

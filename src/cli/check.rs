@@ -52,8 +52,8 @@ mod tests {
     fn every_fault_is_a_line() {
         let faults = Spec::check(r#"{"agnets": {}, "layout": "x"}"#).unwrap_err();
         expect_test::expect![[r#"
-            spec.json: unknown key "agnets"; did you mean agents?
-            spec.json: layout: "x" is not known; this program knows acheron-1
+            spec.json: unknown key `agnets`; did you mean agents?
+            spec.json: layout: `x` is not known; this program knows acheron-1
         "#]]
         .assert_eq(&told("spec.json", &faults));
         assert_eq!(summary(&Spec::default()), "1 agent, 1 project, 0 services");

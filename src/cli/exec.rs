@@ -62,7 +62,7 @@ fn plan(root: &std::path::Path, agent: &str) -> Result<Plan, Failure> {
         let error = Error::from(err);
         match error.code {
             crate::error::Code::NotFound => Failure::hint(
-                Error::not_found(format!("there is no agent '{agent}' with a terminal")),
+                Error::not_found(format!("there is no agent `{agent}` with a terminal")),
                 format!("the agents are {}", known.join(", ")),
             ),
             _ => error.into(),

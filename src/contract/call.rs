@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::Contract;
 use super::check::{self, Fault};
-use super::nearest::{hint, shown};
-use crate::error::{Error, Result};
+use super::nearest::hint;
+use crate::error::{Error, Result, quoted};
 
 /// One command, checked against its contract.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +37,7 @@ impl Contract {
             return Err(Error::invalid(
                 match self.operation(&op).is_ok_and(|op| op.arguments["properties"].get(key).is_some()) {
                     true => format!("{key} belongs in `arguments`: {{\"op\": {op:?}, \"arguments\": {{{key:?}: …}}}}"),
-                    false => format!("unknown key {}{}", shown(key), hint(key, known, "keys of a call")),
+                    false => format!("unknown key {}{}", quoted(key), hint(key, known, "keys of a call")),
                 },
             ));
         }
@@ -53,7 +53,7 @@ impl Contract {
                 let id = meta.remove("correlation_id");
                 if let Some(key) = meta.keys().next() {
                     let hint = hint(key, ["correlation_id"], "keys of _meta");
-                    return Err(Error::invalid(format!("_meta: unknown key {}{hint}", shown(key))));
+                    return Err(Error::invalid(format!("_meta: unknown key {}{hint}", quoted(key))));
                 }
                 id
             }

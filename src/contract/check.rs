@@ -8,7 +8,8 @@ mod limits;
 
 use serde_json::{Map, Value};
 
-use super::nearest::{hint, nearest, shown};
+use super::nearest::{hint, nearest};
+use crate::error::quoted;
 
 /// How many schemas a check may visit; recursive alternatives could otherwise take for ever.
 const PATIENCE: usize = 200_000;
@@ -150,7 +151,7 @@ impl<'a> Check<'a> {
                 let known: Vec<&str> = self.keys(schema, 0).into_iter().filter(|known| *known != "_meta").collect();
                 meant.extend(nearest(key, known.iter().copied()).filter(|name| !object.contains_key(*name)));
                 let hint = hint(key, known.into_iter().filter(|known| !object.contains_key(*known)), "other keys");
-                fault(faults, path, format!("unknown key {}{hint}", shown(key)));
+                fault(faults, path, format!("unknown key {}{hint}", quoted(key)));
             }
         }
         for name in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
@@ -187,7 +188,7 @@ fn fault(faults: &mut Vec<Fault>, path: &str, message: impl Into<String>) {
 pub fn join(path: &str, key: &str) -> String {
     let ordinary = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
     match (ordinary, path) {
-        (false, _) => format!("{path}[{}]", shown(key)),
+        (false, _) => format!("{path}[{:?}]", key.chars().take(60).collect::<String>()),
         (true, "") => key.to_owned(),
         (true, _) => format!("{path}.{key}"),
     }

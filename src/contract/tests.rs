@@ -99,7 +99,7 @@ fn an_operation_without_a_command_or_the_reverse_breaks_the_contract() {
     check(
         wrong,
         expect![[
-            r#"the contract of count is broken: the example of search is refused: search: unknown key "qurey"; did you mean query?"#
+            r#"the contract of count is broken: the example of search is refused: search: unknown key `qurey`; did you mean query?"#
         ]],
     );
 }
@@ -113,14 +113,14 @@ fn a_refusal_says_what_and_where() {
     };
     check("search", json!({"query": "x"}), "fine");
     check("search", json!({"query": "x", "path": null, "filters": [{"kind": "size", "at_most": 1}]}), "fine");
-    check("serach", json!({}), "count has no operation \"serach\"; did you mean search?");
-    check("fly", json!({}), "count has no operation \"fly\"; operations are search, put, list, clear");
+    check("serach", json!({}), "count has no operation `serach`; did you mean search?");
+    check("fly", json!({}), "count has no operation `fly`; operations are search, put, list, clear");
     check("search", json!({}), "search: query is missing");
-    check("search", json!({"qurey": "x"}), "search: unknown key \"qurey\"; did you mean query?");
+    check("search", json!({"qurey": "x"}), "search: unknown key `qurey`; did you mean query?");
     check(
         "search",
         json!({"query": "x", "zebra": 1}),
-        "search: unknown key \"zebra\"; other keys are path, max_results, filters",
+        "search: unknown key `zebra`; other keys are path, max_results, filters",
     );
     check("search", json!({"query": 5}), "search: query: must be a string, not a number");
     check("search", json!({"query": "x", "path": 5}), "search: path: must be a string or null, not a number");
@@ -131,12 +131,12 @@ fn a_refusal_says_what_and_where() {
     check(
         "search",
         json!({"query": "x", "filters": [{"kind": "glob", "patern": "*"}]}),
-        "search: filters[0]: unknown key \"patern\"; did you mean pattern?",
+        "search: filters[0]: unknown key `patern`; did you mean pattern?",
     );
     check(
         "search",
         json!({"query": "x", "filters": [{"kind": "gloob"}]}),
-        "search: filters[0].kind: \"gloob\" is not known; did you mean glob?",
+        "search: filters[0].kind: `gloob` is not known; did you mean glob?",
     );
     check(
         "search",
@@ -144,15 +144,15 @@ fn a_refusal_says_what_and_where() {
         "search: filters[0]: kind is missing; it is one of glob, size",
     );
     check("search", json!({"query": "x", "filters": [7]}), "search: filters[0]: must be an object, not a number");
-    check("put", json!({"name": "x", "mode": "seald"}), "put: mode: \"seald\" is not known; did you mean sealed?");
+    check("put", json!({"name": "x", "mode": "seald"}), "put: mode: `seald` is not known; did you mean sealed?");
     check("put", json!({"name": "x", "data": {"any": [1]}, "labels": {"a b": 1}}), "fine");
     check("put", json!({"name": "x", "labels": {"a b": 256}}), "put: labels[\"a b\"]: must be at most 255, not 256");
-    check("list", json!({"all": true}), "list: unknown key \"all\"; there are no other keys");
-    check("clear", json!({"now": 1}), "clear: unknown key \"now\"; there are no other keys");
+    check("list", json!({"all": true}), "list: unknown key `all`; there are no other keys");
+    check("clear", json!({"now": 1}), "clear: unknown key `now`; there are no other keys");
     check(
         "put",
         json!({"a1": 1, "b1": 1, "c1": 1, "d1": 1}),
-        "put: unknown key \"a1\"; other keys are name, mode, data, labels; unknown key \"b1\"; other keys are name, mode, data, labels; unknown key \"c1\"; other keys are name, mode, data, labels; and 2 more",
+        "put: unknown key `a1`; other keys are name, mode, data, labels; unknown key `b1`; other keys are name, mode, data, labels; unknown key `c1`; other keys are name, mode, data, labels; and 2 more",
     );
 }
 
@@ -181,7 +181,7 @@ fn an_envelope_that_is_none_is_refused() {
         (json!("x"), "a command must be an object, not a string"),
         (json!({}), "op is missing; operations are search, put, list, clear"),
         (json!({"op": 1}), "op must be a string"),
-        (json!({"op": "list", "argumnets": {}}), "unknown key \"argumnets\"; did you mean arguments?"),
+        (json!({"op": "list", "argumnets": {}}), "unknown key `argumnets`; did you mean arguments?"),
         (
             json!({"op": "search", "query": "x"}),
             "query belongs in `arguments`: {\"op\": \"search\", \"arguments\": {\"query\": …}}",
@@ -202,7 +202,7 @@ fn an_envelope_that_is_none_is_refused() {
     }
     assert_eq!(contract.envelope(json!({"op": "fly"})).unwrap_err().code, Code::UnknownOperation);
     let meta = contract.arguments("list", json!({"_meta": {"corelation_id": "x"}})).unwrap_err();
-    assert_eq!(meta.message, "_meta: unknown key \"corelation_id\"; did you mean correlation_id?");
+    assert_eq!(meta.message, "_meta: unknown key `corelation_id`; did you mean correlation_id?");
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn a_contract_of_plain_data_is_as_strict() {
     );
     assert_eq!(
         broken(Operation::read("a/b")),
-        "the contract of weather is broken: \"a/b\" cannot be the name of an operation"
+        "the contract of weather is broken: `a/b` cannot be the name of an operation"
     );
     assert_eq!(
         broken(Operation::read("x").takes(json!(7))),

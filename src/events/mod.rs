@@ -15,7 +15,7 @@ pub mod wait;
 mod watching;
 
 pub use diary::{Diaries, Diary};
-pub use selector::{Kind, Selector};
+pub use selector::{Selector, Voice};
 pub use signal::Signal;
 pub use wait::Wait;
 pub use watching::{Watching, selectors};

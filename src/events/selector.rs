@@ -5,28 +5,28 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::vfs::normal;
 
-/// What kind of voice a signal has.
+/// Who speaks in a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum Voice {
     User,
     Agent,
     Hook,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 3] = [Kind::Agent, Kind::Hook, Kind::User];
+impl Voice {
+    pub const ALL: [Voice; 3] = [Voice::Agent, Voice::Hook, Voice::User];
 
     pub fn name(self) -> &'static str {
         match self {
-            Kind::User => "user",
-            Kind::Agent => "agent",
-            Kind::Hook => "hook",
+            Voice::User => "user",
+            Voice::Agent => "agent",
+            Voice::Hook => "hook",
         }
     }
 
-    pub fn named(name: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    pub fn named(name: &str) -> Option<Voice> {
+        Voice::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -38,7 +38,7 @@ pub enum Selector {
     /// A message to the agent.
     Chat,
     /// A signal, of any parameter or of one.
-    Signal(Kind, Option<String>),
+    Signal(Voice, Option<String>),
     /// So many milliseconds from the arming.
     After(u64),
     /// A moment, in milliseconds since 1970.
@@ -86,7 +86,7 @@ impl Selector {
         let refuse = |why: &str| Err(Error::invalid(format!("sources/{} cannot be: {why}", names.join("/"))));
         let bare = |name: &str| name.strip_suffix(".json").map(str::to_owned);
         match names {
-            [kind] => match bare(kind).as_deref().and_then(Kind::named) {
+            [kind] => match bare(kind).as_deref().and_then(Voice::named) {
                 Some(kind) => Ok(Selector::Signal(kind, None)),
                 None => refuse("it is agent.json, hook.json, user.json, or a file below agent, hook, user or time"),
             },
@@ -96,7 +96,7 @@ impl Selector {
                 _ => refuse("it is a number of milliseconds with .json behind it"),
             },
             ["time", ..] => refuse("a time is time/after/<ms>.json or time/at/<unix_ms>.json"),
-            [kind, parameter] => match (Kind::named(kind), bare(parameter)) {
+            [kind, parameter] => match (Voice::named(kind), bare(parameter)) {
                 (None, _) => refuse("its kind is agent, hook, user or time"),
                 (_, None) => refuse("the name of a file below it ends in .json"),
                 (Some(kind), Some(parameter)) => {

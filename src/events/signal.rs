@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::selector::check_parameter;
-use super::{Diary, Kind, Selector};
+use super::{Diary, Selector, Voice};
 use crate::error::{Error, Result};
 use crate::vfs::{Answer, Caller};
 
@@ -16,7 +16,7 @@ use crate::vfs::{Answer, Caller};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Signal {
-    pub event_type: Kind,
+    pub event_type: Voice,
     #[serde(default)]
     pub parameter: Option<String>,
     #[serde(default)]

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::wait::Armed;
-use super::{Diary, Kind, Selector, Watching};
+use super::{Diary, Selector, Voice, Watching};
 use crate::error::Result;
 use crate::jobs::Book;
-use crate::vfs::{Answer, Caller, File, Handle, Kind as FileKind, Listing, Node, Open, Reply, Virtual, replies};
+use crate::vfs::{Answer, Caller, File, Handle, Kind, Listing, Node, Open, Reply, Virtual, replies};
 
 /// The directory of selectors. Those with a number or a parameter are without end, so they are found but not listed.
 pub fn directory(diary: &Arc<Diary>, book: &Arc<Book>) -> Listing {
     let mut listing = Listing::default();
-    for kind in Kind::ALL {
+    for kind in Voice::ALL {
         listing = listing
             .file(&format!("{}.json", kind.name()), Source::new(diary, book, Selector::Signal(kind, None)))
             .dir(kind.name(), below(diary, book, vec![kind.name()]));
@@ -46,8 +46,8 @@ impl Source {
 }
 
 impl File for Source {
-    fn kind(&self) -> FileKind {
-        FileKind::Waiting
+    fn kind(&self) -> Kind {
+        Kind::Waiting
     }
 
     /// Armed when it is opened: what happens between the opening and the reading is heard.

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::wait::Wait;
-use super::{Diaries, Diary, Kind, Selector};
+use super::{Diaries, Diary, Selector, Voice};
 use crate::clock::Clock;
 use crate::jobs::{Book, Forgetful};
 use crate::store::events::Event;
@@ -72,7 +72,7 @@ impl Bench {
 
     fn fire(&self, parameter: u8) -> u64 {
         let payload = json!({ "event_type": "user", "parameter": format!("p{parameter}") });
-        let path = Selector::Signal(Kind::User, Some(format!("p{parameter}"))).path("ada");
+        let path = Selector::Signal(Voice::User, Some(format!("p{parameter}"))).path("ada");
         let Answer::Now(Ok(seq)) = self.diary.add("signal", &path, payload) else { panic!("there is no disk") };
         seq
     }

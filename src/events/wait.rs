@@ -179,7 +179,7 @@ pub fn not_configured() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::Kind;
+    use crate::events::Voice;
 
     fn armed(selectors: Vec<Selector>) -> Armed {
         Armed { selectors, cursor: 0, armed_at_ms: 100, fired: BTreeSet::new(), turn: 0 }
@@ -219,13 +219,13 @@ mod tests {
     #[test]
     fn signals_are_heard_in_order_after_the_cursor() {
         let events = [signal(1, "user", None), signal(2, "hook", None), signal(3, "user", Some("go"))];
-        let mut any = armed(vec![Selector::Signal(Kind::User, None)]);
+        let mut any = armed(vec![Selector::Signal(Voice::User, None)]);
         assert_eq!(seen(&any, &events, 0), "0 Some(1)");
         any.cursor = 1;
         assert_eq!(seen(&any, &events, 0), "0 Some(3)");
-        let go = armed(vec![Selector::Signal(Kind::User, Some("go".into()))]);
+        let go = armed(vec![Selector::Signal(Voice::User, Some("go".into()))]);
         assert_eq!(seen(&go, &events, 0), "0 Some(3)");
-        assert_eq!(seen(&armed(vec![Selector::Signal(Kind::Agent, None)]), &events, 0), "nothing None");
+        assert_eq!(seen(&armed(vec![Selector::Signal(Voice::Agent, None)]), &events, 0), "nothing None");
     }
 
     #[test]

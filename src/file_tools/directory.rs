@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::FileWrite;
-use super::perform::{Entry, Ground, Kind, Taken};
+use super::perform::{Entry, Kind, Side, Taken};
 use super::tagged::{job_of, tagged};
 use crate::blocking::blocking;
 use crate::error::{Code, Error, Result};
@@ -106,7 +106,7 @@ fn explained(path: &str) -> impl Fn(std::io::Error) -> Error {
 }
 
 #[async_trait]
-impl Ground for Outside {
+impl Side for Outside {
     async fn read(&self, path: &str, max: usize, wait: bool) -> Result<Taken> {
         let (place, path) = (self.place(path), path.to_owned());
         blocking(move || {
@@ -192,10 +192,10 @@ mod tests {
     #[tokio::test]
     async fn files_are_written_read_and_listed() {
         let dir = tempfile::tempdir().unwrap();
-        let ground = Outside::new(dir.path(), Arc::new(|| "c".to_owned()));
+        let side = Outside::new(dir.path(), Arc::new(|| "c".to_owned()));
         let said = |name: &'static str, arguments: Value| {
-            let ground = &ground;
-            async move { perform(ground, &tool(name, arguments)).await }
+            let side = &side;
+            async move { perform(side, &tool(name, arguments)).await }
         };
         let wrote = said("file_write", json!({"path": "/a/b.txt", "content": "Σχ", "create_parents": true})).await;
         assert_eq!(wrote, json!({"path": "/a/b.txt", "bytes_written": 4, "ready": true}));
@@ -231,7 +231,7 @@ mod tests {
             std::os::unix::fs::symlink(to, root.join(name)).unwrap();
         }
         std::fs::write(root.join("own"), "o").unwrap();
-        let ground = Outside::new(&root, Arc::new(|| "c".to_owned()));
+        let side = Outside::new(&root, Arc::new(|| "c".to_owned()));
         for (name, arguments, code) in [
             ("file_read", json!({"path": "abs/secret"}), json!("forbidden")),
             ("file_read", json!({"path": "up/secret"}), json!("forbidden")),
@@ -240,7 +240,7 @@ mod tests {
             ("file_list", json!({"path": "abs"}), json!("forbidden")),
             ("file_read", json!({"path": "inside/own"}), Value::Null),
         ] {
-            let said = perform(&ground, &tool(name, arguments.clone())).await;
+            let said = perform(&side, &tool(name, arguments.clone())).await;
             assert_eq!(said["error"]["code"], code, "{name} {arguments}: {said}");
         }
         assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
@@ -252,8 +252,8 @@ mod tests {
         let pipe = dir.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let _other_end = File::options().read(true).write(true).open(&pipe).unwrap();
-        let ground = Outside::new(dir.path(), Arc::new(|| "c".to_owned()));
-        let read = perform(&ground, &tool("file_read", json!({"path": "pipe", "wait_until_ready": false}))).await;
+        let side = Outside::new(dir.path(), Arc::new(|| "c".to_owned()));
+        let read = perform(&side, &tool("file_read", json!({"path": "pipe", "wait_until_ready": false}))).await;
         assert_eq!(read, json!({"path": "pipe", "content": "", "bytes": 0, "truncated": false, "ready": false}));
     }
 }

@@ -1,4 +1,5 @@
-//! Performing a call: the answers, the bounds, the walk through directories. Where it happens is the ground's business.
+//! Performing a call: the answers, the bounds, the walk through directories. On which [`Side`] of the mount it happens
+//! makes no difference.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -27,9 +28,10 @@ pub struct Entry {
     pub size: u64,
 }
 
-/// Where calls are performed. What is not ready, for who does not want to wait, is `busy`.
+/// Where calls are performed: in this process, or on a mount from outside. What is not ready, for who does not want to
+/// wait, is `busy`.
 #[async_trait]
-pub trait Ground: Send + Sync {
+pub trait Side: Send + Sync {
     async fn read(&self, path: &str, max: usize, wait: bool) -> Result<Taken>;
     /// Returns the id of the job that the writing began, if it began one.
     async fn write(&self, call: &FileWrite) -> Result<Option<String>>;
@@ -38,18 +40,18 @@ pub trait Ground: Send + Sync {
 }
 
 /// Performs a call. A refusal is an answer too: `{"error": {"code", "message"}}`.
-pub async fn perform(ground: &dyn Ground, tool: &Tool) -> Value {
+pub async fn perform(side: &dyn Side, tool: &Tool) -> Value {
     let done = match tool {
-        Tool::Read(call) => read(ground, call).await,
-        Tool::Write(call) => write(ground, call).await,
-        Tool::List(call) => list(ground, call).await,
+        Tool::Read(call) => read(side, call).await,
+        Tool::Write(call) => write(side, call).await,
+        Tool::List(call) => list(side, call).await,
     };
     done.unwrap_or_else(|error| failure(&error))
 }
 
-async fn read(ground: &dyn Ground, call: &FileRead) -> Result<Value> {
+async fn read(side: &dyn Side, call: &FileRead) -> Result<Value> {
     let max = call.max_bytes.unwrap_or(READ).min(MOST_READ) as usize;
-    let taken = match ground.read(&call.path, max, call.wait_until_ready).await {
+    let taken = match side.read(&call.path, max, call.wait_until_ready).await {
         Err(error) if error.code == Code::Busy && !call.wait_until_ready => {
             return Ok(json!({"path": call.path, "content": "", "bytes": 0, "truncated": false, "ready": false}));
         }
@@ -74,8 +76,8 @@ fn whole_characters(bytes: &[u8]) -> &[u8] {
     }
 }
 
-async fn write(ground: &dyn Ground, call: &FileWrite) -> Result<Value> {
-    match ground.write(call).await {
+async fn write(side: &dyn Side, call: &FileWrite) -> Result<Value> {
+    match side.write(call).await {
         Err(error) if error.code == Code::Busy && !call.wait_until_ready => {
             Ok(json!({"path": call.path, "bytes_written": 0, "ready": false}))
         }
@@ -92,14 +94,14 @@ async fn write(ground: &dyn Ground, call: &FileWrite) -> Result<Value> {
 
 /// Lists breadth first, so that a cut listing shows the near before the far. A directory below that cannot be read is
 /// shown without its names; the one asked for must be readable.
-async fn list(ground: &dyn Ground, call: &FileList) -> Result<Value> {
+async fn list(side: &dyn Side, call: &FileList) -> Result<Value> {
     let max = call.max_entries.unwrap_or(ENTRIES).min(MOST_ENTRIES) as usize;
     let asked = call.path.trim_end_matches('/');
     let mut entries = Vec::new();
     let mut truncated = false;
     let mut wanted = std::collections::VecDeque::from([asked.to_owned()]);
     while let Some(path) = wanted.pop_front() {
-        let listed = match ground.list(if path.is_empty() { "/" } else { &path }).await {
+        let listed = match side.list(if path.is_empty() { "/" } else { &path }).await {
             Ok(listed) => listed,
             Err(error) if path == asked => return Err(error),
             Err(_) => continue,

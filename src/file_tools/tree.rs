@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::FileWrite;
-use super::perform::{Entry, Ground, Kind, Taken};
+use super::perform::{Entry, Kind, Side, Taken};
 use super::tagged::{job_of, tagged};
 use crate::blocking::blocking;
 use crate::error::{Code, Error, Result};
@@ -105,7 +105,7 @@ impl Drop for Parking<'_> {
 }
 
 #[async_trait]
-impl Ground for Inside {
+impl Side for Inside {
     async fn read(&self, path: &str, max: usize, wait: bool) -> Result<Taken> {
         const CHUNK: usize = 128 * 1024;
 

@@ -30,7 +30,7 @@ pub fn attach(source: &str, mountpoint: &Path) -> Result<OwnedFd> {
         Ok(()) => Ok(device.into()),
         // Only root may mount; everybody else asks the helper that comes with FUSE.
         Err(Errno::EPERM) => by_helper(source, mountpoint),
-        Err(errno) => Err(Error::from(std::io::Error::from(errno)).about(mountpoint)),
+        Err(errno) => Err(Error::from(std::io::Error::from(errno)).about(mountpoint.display())),
     }
 }
 
@@ -103,7 +103,7 @@ pub fn detach(source: &str, mountpoint: &Path) -> Result<()> {
     match nix::mount::umount2(mountpoint, MntFlags::MNT_DETACH) {
         Ok(()) => Ok(()),
         Err(Errno::EPERM) => lazily(mountpoint),
-        Err(errno) => Err(Error::from(std::io::Error::from(errno)).about(mountpoint)),
+        Err(errno) => Err(Error::from(std::io::Error::from(errno)).about(mountpoint.display())),
     }
 }
 
@@ -112,13 +112,6 @@ fn lazily(mountpoint: &Path) -> Result<()> {
     match out.status.success() {
         true => Ok(()),
         false => Err(Error::failed(String::from_utf8_lossy(&out.stderr).trim().to_owned())),
-    }
-}
-
-impl Error {
-    /// The same, with the path that it is about.
-    fn about(self, path: &Path) -> Error {
-        Error::new(self.code, format!("{}: {}", path.display(), self.message))
     }
 }
 

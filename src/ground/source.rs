@@ -20,7 +20,7 @@ pub struct Source {
 
 impl Source {
     pub fn resolve(path: &Path) -> Result<Source> {
-        let told = |err: std::io::Error| Error { message: format!("{}: {err}", path.display()), ..Error::from(err) };
+        let told = |err: std::io::Error| Error::from(err).about(path.display());
         let real = path.canonicalize().map_err(told)?;
         let held = hold(&real).map_err(|errno| told(errno.into()))?;
         let facts = Facts::of(&held).map_err(|errno| told(errno.into()))?;
@@ -38,7 +38,7 @@ pub fn same(path: &Path, id: Id) -> Result<OwnedFd> {
     let held = hold(path).ok().filter(|held| Facts::of(held).is_ok_and(|facts| facts.id == id));
     held.ok_or_else(|| {
         let path = path.display();
-        Error::conflict(format!("'{path}' is not the directory that it was when it was bound: mount again"))
+        Error::conflict(format!("`{path}` is not the directory that it was when it was bound: mount again"))
     })
 }
 

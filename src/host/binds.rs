@@ -15,7 +15,7 @@ use crate::spec::{Project, Spec};
 
 /// One directory and its place in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Bound {
     /// `projects/here/fs/docs`.
     pub path: PathBuf,
     /// `/docs`, as the mountspec writes it.
@@ -26,7 +26,7 @@ pub struct Place {
     pub mirror: bool,
 }
 
-impl Place {
+impl Bound {
     /// The project that it is a part of.
     pub fn project(&self) -> Option<&str> {
         self.path.iter().nth(1)?.to_str()
@@ -34,14 +34,14 @@ impl Place {
 }
 
 /// Every bind of the spec, what lies deeper last.
-pub fn places(spec: &Spec, here: &Path) -> Vec<Place> {
-    let mut places = Vec::new();
+pub fn all(spec: &Spec, here: &Path) -> Vec<Bound> {
+    let mut all = Vec::new();
     for (id, project) in &spec.projects {
         let mirror = mirrored(project, here);
         for (at, bind) in &project.binds {
             let below = at.trim_start_matches('/');
             let path = Path::new("projects").join(id).join("fs").join(below).components().collect();
-            places.push(Place {
+            all.push(Bound {
                 path,
                 at: at.clone(),
                 source: here.join(&bind.path).components().collect(),
@@ -50,8 +50,8 @@ pub fn places(spec: &Spec, here: &Path) -> Vec<Place> {
             });
         }
     }
-    places.sort_by_key(|place| place.path.components().count());
-    places
+    all.sort_by_key(|bound| bound.path.components().count());
+    all
 }
 
 /// Whether this process may mount.
@@ -79,17 +79,17 @@ pub fn outside(source: &Path, mountpoint: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Mounts every place over the tree. A place that cannot be is told of, and the others are made nevertheless.
-pub fn make(mount: &Mount, places: &[Place]) -> Vec<(Place, Error)> {
+/// Mounts every directory over the tree. One that cannot be is told of, and the others are made nevertheless.
+pub fn make(mount: &Mount, all: &[Bound]) -> Vec<(Bound, Error)> {
     let mut failed = Vec::new();
     // What is protected is not said to be old any more: the kernel must know by then.
     mount.settle();
-    for place in places.iter().filter(|place| !place.mirror) {
-        let path = format!("/{}", place.path.display());
+    for bound in all.iter().filter(|bound| !bound.mirror) {
+        let path = format!("/{}", bound.path.display());
         mount.protect(&path);
-        if let Err(error) = one(mount.mountpoint(), place) {
+        if let Err(error) = one(mount.mountpoint(), bound) {
             mount.unprotect(&path);
-            failed.push((place.clone(), error));
+            failed.push((bound.clone(), error));
         }
     }
     failed
@@ -115,17 +115,17 @@ pub fn undo(mount: &Mount, project: &str) {
     }
 }
 
-fn one(mountpoint: &Path, place: &Place) -> Result<()> {
-    let source = outside(&place.source, mountpoint)?;
-    let io = |err: rustix::io::Errno| told(place, &std::io::Error::from(err).to_string());
+fn one(mountpoint: &Path, bound: &Bound) -> Result<()> {
+    let source = outside(&bound.source, mountpoint)?;
+    let io = |err: rustix::io::Errno| told(bound, &std::io::Error::from(err).to_string());
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let source = rustix::fs::open(&source, directory, Mode::empty()).map_err(io)?;
     // Without what is mounted below it: a directory that contains the mountpoint shows an empty one there.
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
     let tree = rustix::mount::open_tree(&source, c"", flags).map_err(io)?;
-    attributes(tree.as_fd(), place.read_only).map_err(io)?;
+    attributes(tree.as_fd(), bound.read_only).map_err(io)?;
     let root = rustix::fs::open(mountpoint, directory, Mode::empty()).map_err(io)?;
-    let target = below(&root, &place.path).map_err(io)?;
+    let target = below(&root, &bound.path).map_err(io)?;
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     rustix::mount::move_mount(&tree, c"", &target, c"", flags).map_err(io)
 }
@@ -155,8 +155,8 @@ fn attributes(tree: BorrowedFd<'_>, read_only: bool) -> rustix::io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(errno()) }
 }
 
-fn told(place: &Place, why: &str) -> Error {
-    Error::unavailable(format!("'{}' cannot be shown as /{}: {why}", place.source.display(), place.path.display()))
+fn told(bound: &Bound, why: &str) -> Error {
+    Error::unavailable(format!("`{}` cannot be shown as /{}: {why}", bound.source.display(), bound.path.display()))
 }
 
 #[cfg(test)]
@@ -170,9 +170,9 @@ mod tests {
                 "p":{"binds":{"/docs":{"path":"/srv/docs"},"/":{"path":"src","read_only":false}}}}}"#,
         )
         .unwrap();
-        let shown: Vec<String> = places(&spec, Path::new("/here"))
+        let shown: Vec<String> = all(&spec, Path::new("/here"))
             .iter()
-            .map(|place| format!("{} {} {}", place.path.display(), place.source.display(), place.read_only))
+            .map(|bound| format!("{} {} {}", bound.path.display(), bound.source.display(), bound.read_only))
             .collect();
         assert_eq!(shown, ["projects/p/fs /here/src false", "projects/p/fs/docs /srv/docs true"]);
     }

@@ -64,10 +64,9 @@ impl Mirror {
 
 fn told(path: &Path, err: Errno) -> Error {
     if err == Errno::XDEV {
-        return Error::forbidden(format!("'{}' leads out of what is bound", path.display()));
+        return Error::forbidden(format!("`{}` leads out of what is bound", path.display()));
     }
-    let error = Error::from(std::io::Error::from(err));
-    Error::new(error.code, format!("{}: {}", path.display(), error.message))
+    Error::from(std::io::Error::from(err)).about(path.display())
 }
 
 impl Dir for Mirror {

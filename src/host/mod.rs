@@ -137,8 +137,8 @@ impl Host {
     pub fn mount(&mut self, mountpoint: &Path) -> Result<Arc<Mount>> {
         census::sees_clearly()?;
         let census = Arc::new(Census::default());
-        let places = binds::places(&self.house.current.spec(), &self.house.here);
-        let attach = if places.iter().any(|place| place.mirror) { fuse::mount_mirroring } else { fuse::mount };
+        let binds = binds::all(&self.house.current.spec(), &self.house.here);
+        let attach = if binds.iter().any(|bound| bound.mirror) { fuse::mount_mirroring } else { fuse::mount };
         let mount = attach(self.tree.clone(), census, mountpoint, tokio::runtime::Handle::current())?;
         let mount = Arc::new(mount);
         self.house.gate.mounted(mount.clone());

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use serde_json::json;
 
 use super::House;
-use super::binds::{self, Place as Bound};
+use super::binds::{self, Bound};
 use super::guarded;
 use super::mirror::{Mirror, Over};
 use super::watch::{self, Stale, Tell, Watching};
@@ -105,7 +105,7 @@ pub fn bind(house: &Arc<House>, mount: &Arc<Mount>, which: impl Fn(&Bound) -> bo
 
 /// Every place that could be opened when it was bound, by the directory that it was then.
 fn places(house: &House) -> Vec<Bound> {
-    let mut all = binds::places(&house.current.spec(), &house.here);
+    let mut all = binds::all(&house.current.spec(), &house.here);
     all.retain_mut(|bound| {
         let source = bound.project().and_then(|project| house.projects.source(project, &bound.at));
         source.map(|source| bound.source = source.path).is_some()

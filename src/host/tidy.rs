@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::House;
 use crate::blocking::blocking;
 use crate::error::{Code, Result};
-use crate::store::{Forgotten, Keep};
+use crate::store::{Forgotten, Retain};
 
 const NOW_AND_THEN: Duration = Duration::from_secs(600);
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -34,7 +34,7 @@ pub fn now_and_then(house: &Arc<House>) {
 /// Forgets once: in the database first, then what the tree shows of it.
 pub async fn tidy(house: &House) -> Result<Forgotten> {
     let retention = house.current.spec().retention;
-    let keep = Keep {
+    let keep = Retain {
         jobs: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
         events: retention.jobs.saturating_mul(EVENTS_A_JOB),
         audit: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),

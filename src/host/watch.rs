@@ -13,7 +13,7 @@ use notify::event::ModifyKind;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use serde_json::json;
 
-use super::binds::Place;
+use super::binds::Bound;
 use crate::error::{Error, Result};
 
 /// How many directories of a project are watched.
@@ -43,20 +43,20 @@ pub struct Watching {
     _watchers: Vec<Arc<std::sync::Mutex<RecommendedWatcher>>>,
 }
 
-/// Watches every place but what lies in `state`. One that cannot be watched is told of in the log.
-pub fn watch(places: &[Place], state: &Path, tell: &Tell, stale: &Stale) -> Watching {
+/// Watches every directory but what lies in `state`. One that cannot be watched is told of in the log.
+pub fn watch(all: &[Bound], state: &Path, tell: &Tell, stale: &Stale) -> Watching {
     let mut watchers = Vec::new();
-    for place in places {
-        match one(place, state, tell.clone(), stale.clone()) {
+    for bound in all {
+        match one(bound, state, tell.clone(), stale.clone()) {
             Ok(watcher) => watchers.push(watcher),
-            Err(error) => tracing::warn!(%error, source = %place.source.display(), "changes are not noticed"),
+            Err(error) => tracing::warn!(%error, source = %bound.source.display(), "changes are not noticed"),
         }
     }
     Watching { _watchers: watchers }
 }
 
-fn one(place: &Place, state: &Path, tell: Tell, stale: Stale) -> Result<Arc<std::sync::Mutex<RecommendedWatcher>>> {
-    let root = place.source.canonicalize()?;
+fn one(bound: &Bound, state: &Path, tell: Tell, stale: Stale) -> Result<Arc<std::sync::Mutex<RecommendedWatcher>>> {
+    let root = bound.source.canonicalize()?;
     let bounds = Bounds { device: root.metadata()?.dev(), state: state.canonicalize()? };
     let (said, heard) = mpsc::channel::<Event>();
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
@@ -76,7 +76,7 @@ fn one(place: &Place, state: &Path, tell: Tell, stale: Stale) -> Result<Arc<std:
             "changes in some directories are not noticed: raise the limit by `sysctl fs.inotify.max_user_watches=1000000`"
         );
     }
-    let (weak, place) = (Arc::downgrade(&watcher), place.clone());
+    let (weak, bound) = (Arc::downgrade(&watcher), bound.clone());
     let listen = move || {
         while let Ok(first) = heard.recv() {
             let (mut changes, begun) = (BTreeMap::new(), Instant::now());
@@ -95,7 +95,7 @@ fn one(place: &Place, state: &Path, tell: Tell, stale: Stale) -> Result<Arc<std:
             }
             drop(watcher);
             spoiled(&root, &changes, &stale);
-            told(&place, &changes, &tell);
+            told(&bound, &changes, &tell);
         }
     };
     std::thread::Builder::new().name("project-watch".to_owned()).spawn(listen)?;
@@ -176,14 +176,14 @@ fn spoiled(root: &Path, changes: &BTreeMap<PathBuf, &'static str>, stale: &Stale
     }
 }
 
-fn told(place: &Place, changes: &BTreeMap<PathBuf, &'static str>, tell: &Tell) {
-    let project = place.project().unwrap_or_default();
+fn told(bound: &Bound, changes: &BTreeMap<PathBuf, &'static str>, tell: &Tell) {
+    let project = bound.project().unwrap_or_default();
     if changes.len() > MANY {
-        tell(project, &format!("/{}", place.path.display()), json!({ "what": "changed", "files": changes.len() }));
+        tell(project, &format!("/{}", bound.path.display()), json!({ "what": "changed", "files": changes.len() }));
         return;
     }
     for (path, kind) in changes {
-        let path: PathBuf = place.path.join(path).components().collect();
+        let path: PathBuf = bound.path.join(path).components().collect();
         tell(project, &format!("/{}", path.display()), json!({ "what": kind }));
     }
 }
@@ -192,9 +192,9 @@ fn told(place: &Place, changes: &BTreeMap<PathBuf, &'static str>, tell: &Tell) {
 mod tests {
     use super::*;
 
-    fn place(source: &Path) -> Place {
+    fn bound(source: &Path) -> Bound {
         let (path, source) = ("projects/p/fs".into(), source.to_owned());
-        Place { path, at: "/".to_owned(), source, read_only: true, mirror: false }
+        Bound { path, at: "/".to_owned(), source, read_only: true, mirror: false }
     }
 
     #[test]
@@ -208,9 +208,9 @@ mod tests {
         let tell: Tell = Arc::new(move |project: &str, path: &str, what| {
             _ = said.lock().unwrap().send(format!("{project} {path} {}", what["what"]));
         });
-        let place = place(source.path());
+        let bound = bound(source.path());
         let (state, stale): (_, Stale) = (source.path().join("state"), Arc::new(|_| ()));
-        let _watching = watch(&[place], &state, &tell, &stale);
+        let _watching = watch(&[bound], &state, &tell, &stale);
         let until = |wanted: &str| {
             let mut all = Vec::new();
             while !all.iter().any(|line| line == wanted) {
@@ -255,12 +255,12 @@ mod tests {
 
     #[test]
     fn many_changes_at_once_are_one() {
-        let place = place(Path::new("/x"));
+        let bound = bound(Path::new("/x"));
         let changes = (0..MANY + 1).map(|n| (PathBuf::from(n.to_string()), "created")).collect();
         let lines = Arc::new(std::sync::Mutex::new(Vec::new()));
         let kept = lines.clone();
         let tell: Tell = Arc::new(move |_: &str, path: &str, what| kept.lock().unwrap().push(format!("{path} {what}")));
-        told(&place, &changes, &tell);
+        told(&bound, &changes, &tell);
         assert_eq!(*lines.lock().unwrap(), ["/projects/p/fs {\"what\":\"changed\",\"files\":201}"]);
     }
 }

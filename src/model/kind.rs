@@ -11,7 +11,7 @@ use super::remote::Server;
 use super::replay::Replay;
 use super::script::Script;
 use super::{Model, remote::Dialect};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::http::Http;
 
 /// The script that answers when nothing is configured.
@@ -52,7 +52,8 @@ impl Kind {
             "external" if name.is_none() => Ok(Kind::External),
             "external" => Err(Error::invalid("model external takes no name")),
             _ => Err(Error::invalid(format!(
-                "no model is of kind {kind:?}; there are script, replay, openai, anthropic and external"
+                "no model is of kind {}; there are script, replay, openai, anthropic and external",
+                quoted(kind)
             ))),
         }
     }
@@ -117,7 +118,7 @@ mod tests {
             (
                 "oracle",
                 None,
-                Err("no model is of kind \"oracle\"; there are script, replay, openai, anthropic and external"),
+                Err("no model is of kind `oracle`; there are script, replay, openai, anthropic and external"),
             ),
         ] {
             let read = Kind::read(kind, name, None).map_err(|error| error.message);

@@ -112,11 +112,13 @@ impl Usage {
     }
 }
 
-/// What a million tokens cost, in whatever money the operator thinks in.
+/// Money for a million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(default)]
 pub struct Prices {
+    #[schemars(range(min = 0.0))]
     pub input_per_mtok: f64,
+    #[schemars(range(min = 0.0))]
     pub output_per_mtok: f64,
 }
 

@@ -21,7 +21,7 @@ impl Place {
         let file = self.open_file(rel, OFlags::RDONLY)?;
         let mut bytes = Vec::new();
         let read = File::from(file).take(max.saturating_add(1)).read_to_end(&mut bytes);
-        read.map_err(|err| Error { message: format!("{rel}: {err}"), ..Error::from(err) })?;
+        read.map_err(|err| Error::from(err).about(rel))?;
         if bytes.len() as u64 > max {
             return Err(Error::too_large(format!("{rel} is larger than {max} bytes")));
         }
@@ -53,14 +53,14 @@ impl Place {
     /// The names in a directory, sorted. A name that is not UTF-8 cannot be asked for and is left out.
     pub fn list(&self, rel: &str) -> Result<Vec<Entry>> {
         let dir = self.open_dir(rel)?;
-        entries(&dir, WALK_LIMIT).map_err(|err| Error { message: format!("{rel}: {err}"), ..err })
+        entries(&dir, WALK_LIMIT).map_err(|err| err.about(rel))
     }
 
     /// The names in a directory and what they are, sorted; cheaper than [`Place::list`], which also asks for sizes.
     pub fn names(&self, rel: &str) -> Result<Vec<(String, Kind)>> {
         let dir = self.open_dir(rel)?;
         let mut named = Vec::new();
-        for (name, kind) in names(&dir, WALK_LIMIT).map_err(|err| Error { message: format!("{rel}: {err}"), ..err })? {
+        for (name, kind) in names(&dir, WALK_LIMIT).map_err(|err| err.about(rel))? {
             // Some file systems do not tell the kind along with the name.
             match kind.map_or_else(|| kind_at(&dir, &name), Ok) {
                 Ok(_) if name.starts_with(UNFINISHED) => {}

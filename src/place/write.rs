@@ -39,7 +39,7 @@ impl Place {
         });
         put.map_err(|err| {
             let _ = rustix::fs::unlinkat(&dir, &unfinished, AtFlags::empty());
-            Error { message: format!("{rel}: {err}"), ..Error::from(err) }
+            Error::from(err).about(rel)
         })
     }
 
@@ -61,7 +61,7 @@ impl Place {
             }
             Ok(())
         });
-        added.map_err(|err: std::io::Error| Error { message: format!("{rel}: {err}"), ..Error::from(err) })
+        added.map_err(|err: std::io::Error| Error::from(err).about(rel))
     }
 
     /// Makes a directory and those above it; one that is there is fine.

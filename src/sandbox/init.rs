@@ -229,7 +229,7 @@ fn become_program(
 
 fn execute_plan(host: &UnixStream, plan: &Plan, walls: &mut Builder) -> Result<std::convert::Infallible> {
     let cwd = std::env::set_current_dir(&plan.cwd);
-    cwd.map_err(|err| Error::not_found(format!("the working directory '{}': {err}", plan.cwd.display())))?;
+    cwd.map_err(|err| Error::not_found(format!("the working directory `{}`: {err}", plan.cwd.display())))?;
     let argv = plan.argv.iter().map(|word| CString::new(word.as_str())).collect::<Result<Vec<_>, _>>();
     let env = plan.environment().into_iter().map(|(key, value)| CString::new(format!("{key}={value}")));
     let (Ok(argv), Ok(env)) = (argv, env.collect::<Result<Vec<_>, _>>()) else {
@@ -245,7 +245,7 @@ fn execute_plan(host: &UnixStream, plan: &Plan, walls: &mut Builder) -> Result<s
     }
     tell(host, &Word::Ready { walls: walls.walls.clone() });
     let err = execute(&path, &argv, &env);
-    Err(Error::not_found(format!("cannot run '{}': {}", plan.argv[0], err.desc())))
+    Err(Error::not_found(format!("cannot run `{}`: {}", plan.argv[0], err.desc())))
 }
 
 /// Tries the program where its name says, or in the directories of the *new* path.

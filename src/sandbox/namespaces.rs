@@ -64,7 +64,7 @@ pub(super) fn restricted() -> String {
     ];
     let found =
         forbidding.iter().find(|(file, value, _)| fs::read_to_string(file).is_ok_and(|text| text.trim() == *value));
-    found.map(|(_, _, remedy)| format!("; try '{remedy}'")).unwrap_or_default()
+    found.map(|(_, _, remedy)| format!("; try `{remedy}`")).unwrap_or_default()
 }
 
 /// Brings the loopback up, so that a program can talk to itself. Nothing depends on it.

@@ -118,21 +118,21 @@ impl Plan {
             return Err(Error::invalid("an argument contains a NUL byte"));
         }
         if let Some(key) = self.env.keys().find(|key| key.is_empty() || key.contains('=') || !clean(key)) {
-            return Err(Error::invalid(format!("'{}' cannot name an environment variable", key.escape_debug())));
+            return Err(Error::invalid(format!("`{}` cannot name an environment variable", key.escape_debug())));
         }
         if let Some((key, _)) = self.env.iter().find(|(_, value)| !clean(value)) {
-            return Err(Error::invalid(format!("the environment variable '{key}' contains a NUL byte")));
+            return Err(Error::invalid(format!("the environment variable `{key}` contains a NUL byte")));
         }
         if self.agent.is_empty() || !self.agent.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
-            return Err(Error::invalid(format!("'{}' is not an agent's name", self.agent.escape_debug())));
+            return Err(Error::invalid(format!("`{}` is not an agent's name", self.agent.escape_debug())));
         }
         if !self.cwd.is_absolute() {
-            return Err(Error::invalid(format!("the working directory '{}' is not absolute", self.cwd.display())));
+            return Err(Error::invalid(format!("the working directory `{}` is not absolute", self.cwd.display())));
         }
         for bind in &self.binds {
             inside(&bind.target)?;
             if !bind.source.is_absolute() {
-                return Err(Error::invalid(format!("the bind source '{}' is not absolute", bind.source.display())));
+                return Err(Error::invalid(format!("the bind source `{}` is not absolute", bind.source.display())));
             }
         }
         self.guards.iter().try_for_each(|guard| inside(&guard.path).map(|_| ()))?;
@@ -149,7 +149,7 @@ impl Plan {
 
 /// The path of `target` under the new root: `/a/b` → `a/b`. Refuses what climbs, and what is the sandbox's own.
 pub(super) fn inside(target: &Path) -> Result<&Path> {
-    let refused = |why: &str| Err(Error::invalid(format!("'{}' cannot be bound to: it {why}", target.display())));
+    let refused = |why: &str| Err(Error::invalid(format!("`{}` cannot be bound to: it {why}", target.display())));
     let Ok(relative) = target.strip_prefix("/") else { return refused("is not absolute") };
     if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
         return refused("is not a plain path");
@@ -184,16 +184,16 @@ mod tests {
         assert_eq!(refusal(bound("/projects/here/fs")), "fine");
         assert_eq!(refusal(|plan| plan.argv.clear()), "there is no program to run");
         assert_eq!(refusal(|plan| plan.argv.push("a\0b".into())), "an argument contains a NUL byte");
-        assert_eq!(refusal(|plan| plan.agent = "a/b".into()), "'a/b' is not an agent's name");
-        assert_eq!(refusal(|plan| plan.cwd = "src".into()), "the working directory 'src' is not absolute");
+        assert_eq!(refusal(|plan| plan.agent = "a/b".into()), "`a/b` is not an agent's name");
+        assert_eq!(refusal(|plan| plan.cwd = "src".into()), "the working directory `src` is not absolute");
         assert_eq!(
             refusal(|plan| _ = plan.env.insert("A=B".into(), String::new())),
-            "'A=B' cannot name an environment variable"
+            "`A=B` cannot name an environment variable"
         );
-        assert_eq!(refusal(bound("x")), "'x' cannot be bound to: it is not absolute");
-        assert_eq!(refusal(bound("/a/../etc")), "'/a/../etc' cannot be bound to: it is not a plain path");
-        assert_eq!(refusal(bound("/")), "'/' cannot be bound to: it is the root itself or no text");
-        assert_eq!(refusal(bound("/etc/x")), "'/etc/x' cannot be bound to: it belongs to the sandbox itself");
+        assert_eq!(refusal(bound("x")), "`x` cannot be bound to: it is not absolute");
+        assert_eq!(refusal(bound("/a/../etc")), "`/a/../etc` cannot be bound to: it is not a plain path");
+        assert_eq!(refusal(bound("/")), "`/` cannot be bound to: it is the root itself or no text");
+        assert_eq!(refusal(bound("/etc/x")), "`/etc/x` cannot be bound to: it belongs to the sandbox itself");
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub(super) fn build(plan: &Plan) -> Result<String> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        symlink(&link.to, path).map_err(|err| Error::invalid(format!("the link '{}': {err}", link.path.display())))?;
+        symlink(&link.to, path).map_err(|err| Error::invalid(format!("the link `{}`: {err}", link.path.display())))?;
     }
     attributes(top.as_fd(), libc::MOUNT_ATTR_RDONLY, false).map_err(|err| said("closing the new root", err))?;
 
@@ -178,7 +178,7 @@ fn take(source: &Path, target: &Path, attribute: u64) -> Result<Tree> {
 
 fn unbound(source: &Path, err: rustix::io::Errno) -> Error {
     let error = Error::from(std::io::Error::from(err));
-    Error::new(error.code, format!("'{}' cannot be bound: {}", source.display(), error.message))
+    Error::new(error.code, format!("`{}` cannot be bound: {}", source.display(), error.message))
 }
 
 /// The same of a directory that is held; `source` is its name, for sentences.

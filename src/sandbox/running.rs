@@ -80,7 +80,7 @@ pub async fn start(program: &Path, plan: &Plan, streams: Streams) -> Result<Runn
     }
     let spawned = command.spawn();
     let mut keeper =
-        spawned.map_err(|err| Error::unavailable(format!("cannot start '{}': {err}", program.display())))?;
+        spawned.map_err(|err| Error::unavailable(format!("cannot start `{}`: {err}", program.display())))?;
     drop((theirs, command));
     let (read, mut write) = UnixStream::from_std(ours)?.into_split();
     let mut line = serde_json::to_vec(plan).map_err(|err| Error::internal(err.to_string()))?;

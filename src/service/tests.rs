@@ -178,12 +178,12 @@ async fn the_writer_hears_every_refusal_and_nothing_runs() {
     check(
         &said,
         expect![[r#"
-            ! unknown_operation: bench has no operation "fly"; operations are echo, hang, break
+            ! unknown_operation: bench has no operation `fly`; operations are echo, hang, break
             ! invalid_payload: echo: text is missing
             ! invalid_payload: echo: text: must be a string, not a number
-            ! invalid_payload: echo: unknown key "txet"; did you mean text?
+            ! invalid_payload: echo: unknown key `txet`; did you mean text?
             ! forbidden: breaking is forbidden
-            ! unknown_operation: bench has no operation "fly"; operations are echo, hang, break
+            ! unknown_operation: bench has no operation `fly`; operations are echo, hang, break
             ! invalid_payload: a command is a JSON object, such as {"op": "..."}
             {"state":"refused","job_id":null,"operation":null,"updated_at_ms":0,"error":{"code":"invalid_payload","message":"a command is a JSON object, such as {\"op\": \"...\"}"}}
             {"ok":false,"operation":"echo","job_id":null,"result":null,"error":{"code":"invalid_payload","message":"the command is cut short: its JSON object was never finished"}}

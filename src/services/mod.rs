@@ -1,6 +1,8 @@
 //! The services of the house, one file or folder each: a pure core first, the service last.
 //!
-//! A new one is a module here and a line in [`all`].
+//! A new one is a module here and a line in [`all`]. What a service needs of the host comes with its agent's [`World`];
+//! only the files of this folder that let agents in or wire programs up ([`agents`], [`sub_brains`], [`hands`]) name the
+//! host, and no folder below does.
 
 pub mod agents;
 pub mod chat;

@@ -200,7 +200,7 @@ impl SubBrains {
                 let reply = reply.as_str().map_or_else(|| reply.to_string(), str::to_owned);
                 Ok(Output::Ended(Ended { agent_id: id, job_id: job.id.clone(), reply }))
             }
-            Some(Err(error)) => Err(Error::new(error.code, format!("{id}: {error}"))),
+            Some(Err(error)) => Err(error.clone().about(&id)),
             None => Err(Error::internal(format!("{id} ended without an outcome"))),
         }
     }

@@ -78,7 +78,7 @@ fn words(query: &str, site: Option<&str>) -> Result<String> {
     match site {
         None => Ok(query.to_owned()),
         Some(site) if site.is_empty() || !site.chars().all(|c| c.is_alphanumeric() || ".-:/_~".contains(c)) => {
-            Err(Error::invalid(format!("'{}' is not the name of a site", site.escape_debug())))
+            Err(Error::invalid(format!("`{}` is not the name of a site", site.escape_debug())))
         }
         Some(site) => Ok(format!("{query} site:{site}")),
     }
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(of(" a b&c ", None).unwrap(), "http://h/search?format=json&q=a%20b%26c");
         assert_eq!(of("é", Some("x.org")).unwrap(), "http://h/search?format=json&q=%C3%A9%20site%3Ax.org");
         assert_eq!(of("  ", None).unwrap_err().message, "the query is empty");
-        assert_eq!(of("a", Some("x y")).unwrap_err().message, "'x y' is not the name of a site");
+        assert_eq!(of("a", Some("x y")).unwrap_err().message, "`x y` is not the name of a site");
     }
 
     #[test]

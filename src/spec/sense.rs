@@ -2,8 +2,9 @@
 
 use super::{Agent, LAYOUT, Model, ModelKind, Service, Spec, SymbolsBackend};
 use crate::contract::check::{Fault, join};
-use crate::contract::nearest::{hint, shown};
+use crate::contract::nearest::hint;
 use crate::contract::{self, Contract};
+use crate::error::quoted;
 use crate::events::Selector;
 use crate::policy::pattern::Pattern;
 
@@ -28,14 +29,14 @@ const TAKEN: [&str; 7] = ["chat", "events", "jobs", "library", "services", "stat
 pub(super) fn faults(spec: &Spec) -> Vec<Fault> {
     let mut faults = Faults::default();
     if spec.layout != LAYOUT {
-        faults.add("layout", format!("{} is not known; this program knows {LAYOUT}", shown(&spec.layout)));
+        faults.add("layout", format!("{} is not known; this program knows {LAYOUT}", quoted(&spec.layout)));
     }
     if spec.agents.is_empty() {
         faults.add("agents", "someone must live here: name an agent");
     }
     if let Some(name) = spec.default_agent.as_deref().filter(|name| !spec.agents.contains_key(*name)) {
         let hint = hint(name, spec.agents.keys().map(String::as_str), "agents");
-        faults.add("default_agent", format!("there is no agent {}{hint}", shown(name)));
+        faults.add("default_agent", format!("there is no agent {}{hint}", quoted(name)));
     }
     for (path, folder) in [
         ("state", &spec.state),
@@ -72,7 +73,7 @@ pub(super) fn faults(spec: &Spec) -> Vec<Fault> {
     match (spec.symbols.backend, spec.symbols.url.as_deref()) {
         (SymbolsBackend::Redis, None) => faults.add("symbols.url", "redis needs one: redis://127.0.0.1:6379/0"),
         (SymbolsBackend::Redis, Some(url)) if !begins(url, &["redis://", "rediss://", "unix://", "redis+unix://"]) => {
-            faults.add("symbols.url", format!("{} is no address of a Redis; it begins with redis://", shown(url)));
+            faults.add("symbols.url", format!("{} is no address of a Redis; it begins with redis://", quoted(url)));
         }
         (SymbolsBackend::Sqlite, Some(_)) => faults.add("symbols.url", "is only for the backend redis"),
         _ => {}
@@ -142,7 +143,7 @@ impl Faults {
         }
         for (at, project) in agent.projects.iter().enumerate().filter(|(_, name)| !spec.projects.contains_key(*name)) {
             let hint = hint(project, spec.projects.keys().map(String::as_str), "projects");
-            self.add(&format!("{path}.projects[{at}]"), format!("there is no project {}{hint}", shown(project)));
+            self.add(&format!("{path}.projects[{at}]"), format!("there is no project {}{hint}", quoted(project)));
         }
         let model = spec.model_of(agent);
         if agent.model.kind.is_some() || agent.model.base_url.is_some() {
@@ -192,7 +193,7 @@ impl Faults {
         if let Some(url) = model.base_url.as_deref().filter(|url| !begins(url, &["http://", "https://"])) {
             self.add(
                 &join(path, "base_url"),
-                format!("{} is no address; it begins with http:// or https://", shown(url)),
+                format!("{} is no address; it begins with http:// or https://", quoted(url)),
             );
         }
     }
@@ -240,7 +241,7 @@ impl Faults {
             Some(url) if !begins(url, &["http://", "https://"]) => {
                 self.add(
                     &join(path, "url"),
-                    format!("{} is no address; it begins with http:// or https://", shown(url)),
+                    format!("{} is no address; it begins with http:// or https://", quoted(url)),
                 );
             }
             None => self.add(&join(path, "url"), "where does the backend listen? http://127.0.0.1:8888"),

@@ -41,19 +41,19 @@ fn every_fault_is_named_with_its_path() {
         ("{\"layout\": }", &["not JSON: expected value at line 1 column 12"]),
         ("{} x", &["not JSON: trailing characters at line 1 column 4"]),
         ("[]", &["must be an object, not an array"]),
-        (r#"{"agnets": {}}"#, &[r#"unknown key "agnets"; did you mean agents?"#]),
-        (r#"{"modle": {}}"#, &[r#"unknown key "modle"; did you mean model?"#]),
+        (r#"{"agnets": {}}"#, &[r#"unknown key `agnets`; did you mean agents?"#]),
+        (r#"{"modle": {}}"#, &[r#"unknown key `modle`; did you mean model?"#]),
         (
             r#"{"agents": {"a": {"limits": {"ruonds": 3}}}}"#,
-            &[r#"agents.a.limits: unknown key "ruonds"; did you mean rounds?"#],
+            &[r#"agents.a.limits: unknown key `ruonds`; did you mean rounds?"#],
         ),
         (
             r#"{"agents": {"a": {"limits": {"rounds": "3"}}}}"#,
             &["agents.a.limits.rounds: must be a whole number, not a string"],
         ),
         (r#"{"agents": {"a": {"limits": {"rounds": 0}}}}"#, &["agents.a.limits.rounds: must be at least 1, not 0"]),
-        (r#"{"layout": "acheron-2"}"#, &[r#"layout: "acheron-2" is not known; this program knows acheron-1"#]),
-        (r#"{"default_agent": "charom"}"#, &[r#"default_agent: there is no agent "charom"; did you mean charon?"#]),
+        (r#"{"layout": "acheron-2"}"#, &[r#"layout: `acheron-2` is not known; this program knows acheron-1"#]),
+        (r#"{"default_agent": "charom"}"#, &[r#"default_agent: there is no agent `charom`; did you mean charon?"#]),
         (r#"{"agents": {}}"#, &["agents: someone must live here: name an agent"]),
         (r#"{"agents": {"self": {}}}"#, &["agents.self: self is whoever asks; no agent can be called so"]),
         (
@@ -63,7 +63,7 @@ fn every_fault_is_named_with_its_path() {
         (r#"{"agents": {"a": {}, "a": {}}}"#, &["agents.a: stands twice"]),
         (
             r#"{"agents": {"a": {"projects": ["hree"]}}}"#,
-            &[r#"agents.a.projects[0]: there is no project "hree"; did you mean here?"#],
+            &[r#"agents.a.projects[0]: there is no project `hree`; did you mean here?"#],
         ),
         (
             r#"{"agents": {"a": {"limits": {"money": 2}}}}"#,
@@ -86,12 +86,12 @@ fn every_fault_is_named_with_its_path() {
         ),
         (
             r#"{"model": {"kind": "opneai", "name": "x"}}"#,
-            &[r#"model.kind: "opneai" is not known; did you mean openai?"#],
+            &[r#"model.kind: `opneai` is not known; did you mean openai?"#],
         ),
         (r#"{"model": {"kind": "openai"}}"#, &["model.name: which model? it must be named"]),
         (
             r#"{"model": {"kind": "openai", "name": "x", "base_url": "localhost"}}"#,
-            &[r#"model.base_url: "localhost" is no address; it begins with http:// or https://"#],
+            &[r#"model.base_url: `localhost` is no address; it begins with http:// or https://"#],
         ),
         (
             r#"{"agents": {"a": {"model": {"kind": "anthropic"}}}}"#,
@@ -104,7 +104,7 @@ fn every_fault_is_named_with_its_path() {
         (
             r#"{"agents": {"a": {"permissions": [{"allow": ["read"], "path": "x"}, {"alow": ["read"], "path": "/x"}]}}}"#,
             &[
-                r#"agents.a.permissions[1]: unknown key "alow"; did you mean allow?"#,
+                r#"agents.a.permissions[1]: unknown key `alow`; did you mean allow?"#,
                 "agents.a.permissions[0].path: must begin with /",
                 "agents.a.permissions[1]: neither allows nor denies anything",
             ],
@@ -156,7 +156,7 @@ fn every_fault_is_named_with_its_path() {
         ),
         (
             r#"{"services": {"w": {"command": ["w"], "operations": {"To Day": {}}}}}"#,
-            &[r#"services.w.operations: "To Day" cannot be the name of an operation"#],
+            &[r#"services.w.operations: `To Day` cannot be the name of an operation"#],
         ),
         (
             r#"{"services": {"w": {"command": ["w"], "operations": {"x": {"arguments": {"type": "object", "required": ["a"]}, "example": {}}}}}}"#,
@@ -209,8 +209,8 @@ fn a_file_is_loaded_or_all_its_faults_are_told() {
     let message = Spec::load(&path).unwrap_err().message.replace(path.to_str().unwrap(), "FILE");
     expect_test::expect![[r#"
         FILE cannot be mounted:
-          unknown key "agnets"; did you mean agents?
-          layout: "x" is not known; this program knows acheron-1"#]]
+          unknown key `agnets`; did you mean agents?
+          layout: `x` is not known; this program knows acheron-1"#]]
     .assert_eq(&message);
     std::fs::write(&path, "{}").unwrap();
     Spec::load(&path).unwrap();

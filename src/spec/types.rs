@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::LAYOUT;
 use crate::contract::Effect;
+pub use crate::model::Prices;
 use crate::policy::Rule;
 
 /// A namespace: who lives in it, on what, with which services.
@@ -70,16 +71,6 @@ pub enum ModelKind {
     Anthropic,
     /// Whoever reads the input and writes the reply.
     External,
-}
-
-/// Money for a million tokens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct Prices {
-    #[schemars(range(min = 0.0))]
-    pub input_per_mtok: f64,
-    #[schemars(range(min = 0.0))]
-    pub output_per_mtok: f64,
 }
 
 /// What an agent says otherwise about its model.

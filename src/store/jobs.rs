@@ -50,7 +50,7 @@ impl State {
 
     fn named(name: &str) -> Result<State> {
         let found = State::ALL.into_iter().find(|state| state.name() == name);
-        found.ok_or_else(|| Error::internal(format!("the journal has a job in the unknown state {name:?}")))
+        found.ok_or_else(|| Error::internal(format!("the journal has a job in the unknown state `{name}`")))
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 pub use rusqlite::Result as Sql;
 pub use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
-pub use self::tidy::{Forgotten, Keep};
+pub use self::tidy::{Forgotten, Retain};
 pub use self::writer::{Tx, Written};
 use crate::blocking::blocking;
 use crate::error::{Error, Result};

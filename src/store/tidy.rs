@@ -8,7 +8,7 @@ const BATCH: usize = 256;
 
 /// What is kept: the newest so many, and nothing from before a moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Keep {
+pub struct Retain {
     /// Ended jobs.
     pub jobs: usize,
     /// Events of one agent.
@@ -29,7 +29,7 @@ pub struct Forgotten {
 
 impl Store {
     /// Forgets all that is not to be kept. Changes of others come in between.
-    pub async fn tidy(&self, keep: Keep) -> Result<Forgotten> {
+    pub async fn tidy(&self, keep: Retain) -> Result<Forgotten> {
         let mut gone = Forgotten::default();
         loop {
             let (jobs, events, audit) = self
@@ -70,11 +70,11 @@ mod tests {
         });
         fill.await.unwrap();
         let before = store.commits();
-        let keep = Keep { jobs: 10, events: 50, audit: 10, before_ms: 0 };
+        let keep = Retain { jobs: 10, events: 50, audit: 10, before_ms: 0 };
         let gone = store.tidy(keep).await.unwrap();
         assert_eq!(gone, Forgotten { events: 550, ..Forgotten::default() });
         assert_eq!(store.commits() - before, 4, "in batches");
-        assert_eq!(store.tidy(Keep { before_ms: 590, ..keep }).await.unwrap().events, 40);
+        assert_eq!(store.tidy(Retain { before_ms: 590, ..keep }).await.unwrap().events, 40);
         assert_eq!(store.look(|conn| events::last(conn, "a")).unwrap(), 600);
     }
 }

@@ -76,7 +76,7 @@ fn a_mount_that_cannot_be_is_refused_with_advice() {
             ! error: there is no directory DIR/nowhere: make it with `mkdir -p DIR/nowhere`
             ! error: DIR/ns is not empty: what is in it would be hidden, so choose an empty directory
             ! error: bad.json cannot be mounted:
-            !   unknown key "agnets"; did you mean agents?
+            !   unknown key `agnets`; did you mean agents?
             ! error: there is no kind of model `fly`
             ! hint: script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external
             ! error: the state directory DIR/ns/state lies in the mountpoint
@@ -241,9 +241,9 @@ fn a_spec_is_checked_with_every_fault_named() {
         acheron check nowhere.json
         "#,
         expect![[r#"
-            bad.json: unknown key "defualt_agent"; did you mean default_agent?
+            bad.json: unknown key `defualt_agent`; did you mean default_agent?
             bad.json: agents.a.limits.rounds: must be at least 1, not 0
-            bad.json: agents.a.projects[0]: there is no project "p"; projects are here
+            bad.json: agents.a.projects[0]: there is no project `p`; projects are here
             good.json: sound; 1 agent, 1 project, 0 services
             = 1
             ! error: nowhere.json: No such file or directory (os error 2)
@@ -306,7 +306,7 @@ fn the_doctor_ends_with_whether_it_can_work_and_has_a_fix_for_each_lack() {
                   to mend: stop acheron, keep a copy of the directory, and put a backup (acheron backup FILE) in its place
             1
             BAD   mountspec: bad.json cannot be mounted:
-              unknown key "agnets"; did you mean agents?
+              unknown key `agnets`; did you mean agents?
                   to mend: acheron check FILE names every fault with its place
             1
             BAD   symbols: are in redis at 127.0.0.1:1: redis at 127.0.0.1:1 does not answer

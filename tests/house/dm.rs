@@ -124,7 +124,7 @@ fn a_narrator_that_misbehaves_throughout_leaves_every_file_lawful() {
         std::fs::write(here.join("narrator.ndjson"), misbehaving()).unwrap();
     });
     let rest = r#"
-        grep -h '^- Narrator: ' sessions/session_*ann.md | sed 's/"[^"]*"/…/g; s/[0-9][0-9]* came/N came/' | sort -u
+        grep -h '^- Narrator: ' sessions/session_*ann.md | sed 's/["`][^"`]*["`]/…/g; s/[0-9][0-9]* came/N came/' | sort -u
         for file in $(ls -p | grep -v / | grep -v -e input -e journal); do cat $file; done | grep -c Vultan
         cat sessions/* | grep -v '^- Narrator: ' | grep -c Vultan
         cd ../..

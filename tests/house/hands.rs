@@ -119,7 +119,7 @@ fn a_session_is_a_directory() {
             hello
             ["/tmp\nkept\n",1,"work"]
             [0,4,0,false]
-            there is a session 'work' already
+            there is a session `work` already
             ["closed",1]
             closed
             no session is open; open one with create
@@ -194,7 +194,7 @@ fn a_program_is_a_service() {
             ["Wednesday","Thursday","Friday"]
             {"done":2,"of":3}
             {"code":"invalid_payload","message":"'yesterday' is no day: Invalid isoformat string: 'yesterday'"}
-            {"code":"invalid_payload","message":"day: unknown key \"txt\"; did you mean text?"}
+            {"code":"invalid_payload","message":"day: unknown key `txt`; did you mean text?"}
             {"endings":{"py":1,"rs":1,"sh":1,"txt":1}}
             {"code":"not_found","message":"there is no directory /nowhere"}
             ["tally","agent_namespace"]
@@ -366,7 +366,7 @@ fn a_program_of_ones_own_moves_in() {
             3
             over
             1
-            ! error: there is no agent 'nobody' with a terminal
+            ! error: there is no agent `nobody` with a terminal
             ! hint: the agents are charon, styx
         "#]],
     );

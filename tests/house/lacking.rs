@@ -57,7 +57,7 @@ fn doctor_says_which_part_of_the_kernel_is_missing_and_what_to_do() {
     expect![[r#"
         BAD   user namespaces: are switched off: no sandbox can be built
               to mend: as root: sysctl -w user.max_user_namespaces=15000
-        BAD   sandbox: cannot be built here: user (the kernel refuses a namespace (CloneFlags(CLONE_NEWUSER)): No space left on device; try 'sysctl user.max_user_namespaces=10000')
+        BAD   sandbox: cannot be built here: user (the kernel refuses a namespace (CloneFlags(CLONE_NEWUSER)): No space left on device; try `sysctl user.max_user_namespaces=10000`)
               to mend: programs of agents are refused; "sandbox": {"allow_unconfined": true} in the mountspec runs them without
     "#]]
     .assert_eq(&said);

@@ -63,6 +63,15 @@ fn a_layer_does_not_know_those_above_it() {
     }
 }
 
+/// What a service needs of the host comes with the agent's `World`.
+#[test]
+fn no_folder_of_a_service_knows_the_host() {
+    let folder = |file: &Path| file.starts_with("src/services") && file.components().count() > 3;
+    for (file, text) in all().into_iter().filter(|(file, _)| folder(file)) {
+        assert!(!code(&text).contains("crate::host"), "{} knows the host", file.display());
+    }
+}
+
 #[test]
 fn no_left_over_is_left() {
     for (file, text) in all() {

@@ -125,7 +125,7 @@ fn every_refusal_has_its_number_and_its_sentence() {
             ["forbidden","the memory law is unevictable"]
             ["forbidden","/agents/styx/memory/items/law: the memory of styx is not yours"]
             ["not_found","there is no memory nothing"]
-            ["invalid_payload","\"items/../law\" is not a memory_path: write /agents/self/memory/items/<name>, or …/<name>/versions/<n>"]
+            ["invalid_payload","`items/../law` is not a memory_path: write /agents/self/memory/items/<name>, or …/<name>/versions/<n>"]
             ["unavailable","no model is there to sum up: give `text`"]
             ["invalid_payload","limit is 1 to 200"]
             1

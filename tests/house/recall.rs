@@ -52,7 +52,7 @@ fn a_model_walks_from_link_to_link() {
             </memory>
 
             <cathedral>
-            You have 'River.md' in front of you already. Answer with what you have.
+            You have `River.md` in front of you already. Answer with what you have.
             </cathedral>One small coin.["idle",7,32768,0]
         "#]],
     );

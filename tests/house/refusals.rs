@@ -190,10 +190,10 @@ fn every_refusal_says_what_and_why() {
     }
     expect![[r#"
         # invalid_payload
-        invalid_payload: search: unknown key "qury"; did you mean query?
+        invalid_payload: search: unknown key `qury`; did you mean query?
           ! echo: write error: Invalid argument
         # unknown_operation
-        unknown_operation: search_code has no operation "fly"; operations are search
+        unknown_operation: search_code has no operation `fly`; operations are search
           ! echo: write error: Operation not supported
         # forbidden
         Permission denied
@@ -218,7 +218,7 @@ fn every_refusal_says_what_and_why() {
         # interrupted
         read: Interrupted system call
         # unavailable
-        unavailable: the session 's' is closed
+        unavailable: the session `s` is closed
           ! terminal/sessions/s/input: No such device or address
         # read_only
           ! ../../projects/here/fs/notes.txt: Read-only file system

@@ -26,10 +26,10 @@ fn a_search_answers_where_it_was_asked_and_in_the_directory() {
             true
             {"path":"/projects/here/fs/main.rs","line":1,"column":1,"text":"fn main() {","before":[],"after":[]}
             unknown_operation
-            [false,"search_code has no operation \"fly\"; operations are search"]
+            [false,"search_code has no operation `fly`; operations are search"]
             ["JOB",["fn main() {"],["}"]]
             done
-            search: unknown key "qurey"; did you mean query?
+            search: unknown key `qurey`; did you mean query?
             query is no regular expression: unclosed group; without "regex": true it is taken literally
             {"code":"forbidden","message":"/etc is not in this agent's projects; what can be searched is /projects/here/fs"}
             {"query":"fn main"}

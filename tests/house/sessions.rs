@@ -128,7 +128,7 @@ fn a_search_a_refusal_and_a_job_of_ones_own() {
         expect![[r#"
             {"path":"/projects/here/fs/main.rs","line":1,"column":1,"text":"fn main() {","before":[],"after":[]}
             unknown_operation
-            search_code has no operation "fly"; operations are search
+            search_code has no operation `fly`; operations are search
             JOB
             done
             ! bash: line 4: echo: write error: Operation not supported

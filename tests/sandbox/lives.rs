@@ -23,13 +23,13 @@ fn what_cannot_begin_says_why() {
     let missing = refused(Plan::new("charon", ["no-such-program"]));
     assert_eq!(
         (missing.code, missing.message.as_str()),
-        (Code::NotFound, "cannot run 'no-such-program': No such file or directory")
+        (Code::NotFound, "cannot run `no-such-program`: No such file or directory")
     );
     let mut plan = shell("true");
     plan.cwd = "/nowhere".into();
-    assert_eq!(refused(plan).message, "the working directory '/nowhere': No such file or directory (os error 2)");
+    assert_eq!(refused(plan).message, "the working directory `/nowhere`: No such file or directory (os error 2)");
     let gone = refused(shell("true").bind("/no/such/source", "/x", true));
-    assert_eq!(gone.message, "'/no/such/source' cannot be bound: No such file or directory (os error 2)");
+    assert_eq!(gone.message, "`/no/such/source` cannot be bound: No such file or directory (os error 2)");
 }
 
 #[test]

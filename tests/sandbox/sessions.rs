@@ -76,7 +76,7 @@ fn a_reader_that_comes_back_goes_on_where_it_stopped() {
         session.close().await;
         let rest = session.read(piece.next, 1000, LONG).await;
         assert!(rest.eof && rest.bytes.starts_with(b"\r\ntwo"), "{rest:?}");
-        assert_eq!(session.write(b"x").await.unwrap_err().message, "the session 'term-1' is closed");
+        assert_eq!(session.write(b"x").await.unwrap_err().message, "the session `term-1` is closed");
     });
 }
 

@@ -7,9 +7,10 @@ use super::tests::{World, call, reply, thinking};
 use super::*;
 use crate::agent::budget::Limits;
 use crate::agent::mind::Settings;
-use crate::agent::wake::{self, Wake};
+use crate::agent::wake;
 use crate::clock::Clock;
 use crate::model::{Ask, Model, Piece, Said};
+use crate::spec::Wake;
 use crate::vfs::Caller;
 
 fn list() -> String {

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use super::*;
 use crate::agent::budget::Limits;
 use crate::agent::mind::Settings;
-use crate::agent::wake::{self, Wake};
+use crate::agent::wake;
 use crate::clock::Clock;
 use crate::contract::Operation;
 use crate::events::{self, Diaries};
@@ -22,6 +22,7 @@ use crate::model::{Model, Prices};
 use crate::place::Place;
 use crate::service::trial::Anyone;
 use crate::service::{Cx, Desk, Office, Service, directory, typed};
+use crate::spec::Wake;
 use crate::vfs::{Caller, Listing, Node, Open, Tree};
 
 /// A service with an effect that can be counted.

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::nearest::{hint, shown};
+use super::super::nearest::hint;
 use super::limits::{kinds, name_of};
 use super::{Check, Fault, fault, join};
+use crate::error::quoted;
 
 impl<'a> Check<'a> {
     pub(super) fn forms(
@@ -101,7 +102,7 @@ fn tagged(value: &Value, (key, word): (&str, &str)) -> bool {
 pub(super) fn not_among(value: &Value, words: &[&str]) -> String {
     match value {
         Value::String(word) => {
-            format!("{} is not known{}", shown(word), hint(word, words.iter().copied(), "possible values"))
+            format!("{} is not known{}", quoted(word), hint(word, words.iter().copied(), "possible values"))
         }
         other => format!("must be one of {}, not {}", words.join(", "), name_of(other)),
     }

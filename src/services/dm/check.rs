@@ -31,7 +31,7 @@ impl Difficulty {
             "standard" => Ok(Difficulty::Standard),
             "hard" => Ok(Difficulty::Hard),
             "extreme" => Ok(Difficulty::Extreme),
-            other => Err(Error::invalid(format!("difficulty must be easy|standard|hard|extreme, not \"{other}\""))),
+            other => Err(Error::invalid(format!("difficulty must be easy|standard|hard|extreme, not `{other}`"))),
         }
     }
 }
@@ -76,7 +76,7 @@ impl Advantage {
             "normal" => Ok(Advantage::Normal),
             "advantage" => Ok(Advantage::Advantage),
             "disadvantage" => Ok(Advantage::Disadvantage),
-            other => Err(Error::invalid(format!("advantage must be normal|advantage|disadvantage, not \"{other}\""))),
+            other => Err(Error::invalid(format!("advantage must be normal|advantage|disadvantage, not `{other}`"))),
         }
     }
 }

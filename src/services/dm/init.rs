@@ -210,17 +210,7 @@ pub fn init(answers: &Answers, shelf: &dyn Shelf, world: &Cartridge, at: &str) -
     let style = preferences.iter().find(|(key, _)| *key == "STYLE").map(|(_, value)| value.clone()).unwrap_or_default();
     let around = Around { pc: name.clone(), style, hooks: menu::hooks(&state, world), last: hook.clone() };
     let mut hot = json::read("HOT_PACK.json", &need(shelf, "HOT_PACK.json")?)?;
-    let key_npcs: Vec<String> = world
-        .of(Kind::Npc)
-        .filter(|npc| npc.field("important") == "yes")
-        .map(|npc| npc.handle.clone())
-        .take(8)
-        .collect();
-    hot["spine"] = json!(world.spine);
-    hot["key_npcs"] = json!(key_npcs);
-    hot["theme"] = json!(if world.theme.is_empty() { "-" } else { &world.theme });
-    let main = world.quests.iter().find(|quest| quest.main).map_or("-", |quest| world.name(&quest.handle));
-    hot["mainline"] = json!(main);
+    let mainline = mainline(world, &around, &mut hot);
     hot["context"] = pack::context(&state, world, &around, &hot["context"]);
     hot["context"]["voice"] = json!(line(&answers.pc_archetype));
     let decision = Decision {
@@ -236,9 +226,6 @@ pub fn init(answers: &Answers, shelf: &dyn Shelf, world: &Cartridge, at: &str) -
     }
     .render();
     let text = format!("# Session {date} · {name}\n\n{decision}");
-    let beats: Vec<&str> =
-        world.quests.iter().filter(|quest| quest.main).map(|quest| world.name(&quest.handle)).collect();
-    let mainline = json!({"mainline": beats, "next_beat": around.hooks, "key_npcs": key_npcs});
     let profile: String = preferences.iter().map(|(key, value)| format!("- {key}={value}\n")).collect();
     let entries = hud::entries(&state, world);
     let files = [
@@ -264,6 +251,19 @@ pub fn init(answers: &Answers, shelf: &dyn Shelf, world: &Cartridge, at: &str) -
     Ok(files.into_iter().map(|(path, text)| Change::Write { path: path.to_owned(), text }).collect())
 }
 
+/// What the story is about: its panel, and the same in short in the hot pack.
+fn mainline(world: &Cartridge, around: &Around, hot: &mut Value) -> Value {
+    let important = world.of(Kind::Npc).filter(|npc| npc.field("important") == "yes");
+    let key_npcs: Vec<&str> = important.map(|npc| npc.handle.as_str()).take(8).collect();
+    let beats: Vec<&str> =
+        world.quests.iter().filter(|quest| quest.main).map(|quest| world.name(&quest.handle)).collect();
+    hot["spine"] = json!(world.spine);
+    hot["key_npcs"] = json!(key_npcs);
+    hot["theme"] = json!(if world.theme.is_empty() { "-" } else { &world.theme });
+    hot["mainline"] = json!(beats.first().unwrap_or(&"-"));
+    json!({"mainline": beats, "next_beat": around.hooks, "key_npcs": key_npcs})
+}
+
 fn start(answers: &Answers, world: &Cartridge) -> Result<String> {
     let wanted = line(&answers.start_loc);
     if matches!(wanted.as_str(), "" | "-") {
@@ -272,7 +272,7 @@ fn start(answers: &Answers, world: &Cartridge) -> Result<String> {
     let found =
         refs::resolve(&wanted, world, &Default::default()).map_err(|unclear| Error::invalid(unclear.sentence()))?;
     let place = found.into_iter().find(|own| world.object(own).is_some_and(|object| object.kind == Kind::Loc));
-    place.ok_or_else(|| Error::not_found(format!("there is no place \"{wanted}\" in {}", world.title)))
+    place.ok_or_else(|| Error::not_found(format!("there is no place `{wanted}` in {}", world.title)))
 }
 
 /// The world as it is before anything has happened.

@@ -298,7 +298,7 @@ fn body<'a>(rest: &'a str, whole: &str, extra: &[Extra]) -> Result<(&'a str, &'a
     let column = |at: &str| whole.chars().count() - at.chars().count() + 1;
     let start = rest.trim_start();
     let unclosed =
-        |what: char| Refusal::new(format!("the body that \"{what}\" opens at column {} is not closed", column(start)));
+        |what: char| Refusal::new(format!("the body that `{what}` opens at column {} is not closed", column(start)));
     match start.chars().next() {
         Some(open @ ('{' | '｛')) => {
             let mut depth = 0usize;
@@ -355,7 +355,7 @@ fn flags(text: &str, extra: &[Extra]) -> Result<Flags, Refusal> {
     while !rest.is_empty() {
         several(rest, extra)?;
         let Some(flag) = rest.strip_prefix("--") else {
-            return Err(Refusal::new(format!("\"{}\" follows the body; only --risk and --intent may", clip(rest, 30))));
+            return Err(Refusal::new(format!("`{}` follows the body; only --risk and --intent may", clip(rest, 30))));
         };
         let end = flag.find(char::is_whitespace).unwrap_or(flag.len());
         let (name, value) = (&flag[..end], flag[end..].trim_start());
@@ -401,7 +401,7 @@ fn voice(header: Header, body: &str) -> Result<Option<String>, Refusal> {
         Some((english, _)) => Ok(Some((*english).to_owned())),
         None => {
             let known: Vec<&str> = VOICES.iter().map(|(english, _)| *english).collect();
-            Err(Refusal::new(format!("no inner voice \"{}\"; there are {}", clip(&name, 20), known.join(", "))))
+            Err(Refusal::new(format!("no inner voice `{}`; there are {}", clip(&name, 20), known.join(", "))))
         }
     }
 }

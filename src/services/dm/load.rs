@@ -90,7 +90,7 @@ fn objects(kind: Kind, path: &str, files: &Files, head: &str, world: &mut Cartri
         let own = table.get(row, "@handle");
         let own = if own.is_empty() { table.get(row, "handle") } else { own };
         let Ok(own) = handle(own) else {
-            world.faults.push(fault(path, row.line, format!("\"{own}\" is not a handle like @old_gate")));
+            world.faults.push(fault(path, row.line, format!("`{own}` is not a handle like @old_gate")));
             continue;
         };
         if world.object(&own).is_some() {
@@ -279,11 +279,11 @@ fn stage(table: &Table, row: &md::Row) -> Result<Stage> {
     let headers = get("do")
         .split(['/', ' ', ','])
         .filter(|word| !word.is_empty())
-        .map(|word| Header::named(word).ok_or_else(|| Error::invalid(format!("\"{word}\" is not a header"))));
+        .map(|word| Header::named(word).ok_or_else(|| Error::invalid(format!("`{word}` is not a header"))));
     let (stat, dc) = match get("check").split_once(' ') {
         None if get("check").is_empty() => (String::new(), None),
         Some((stat, dc)) if dc.trim().parse::<i32>().is_ok() => (stat.to_owned(), dc.trim().parse().ok()),
-        _ => return Err(Error::invalid(format!("\"{}\" is not a check like \"dex 12\"", get("check")))),
+        _ => return Err(Error::invalid(format!("`{}` is not a check like \"dex 12\"", get("check")))),
     };
     Ok(Stage {
         line: row.line,

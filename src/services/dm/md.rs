@@ -96,10 +96,10 @@ pub fn patch_section(text: &str, patch: &str, create: bool) -> Result<String> {
         Some((range, body)) => {
             let (found, _) = heading(text[range.start..body].trim_end()).unwrap_or((level, title));
             if found != level {
-                return Err(Error::invalid(format!("\"{title}\" is a heading of level {found}, not {level}")));
+                return Err(Error::invalid(format!("`{title}` is a heading of level {found}, not {level}")));
             }
             if headings(&patch).iter().skip(1).any(|inner| inner.level <= level) {
-                return Err(Error::invalid(format!("the patch of \"{title}\" holds a second section")));
+                return Err(Error::invalid(format!("the patch of `{title}` holds a second section")));
             }
             let gap = if range.end < text.len() { "\n" } else { "" };
             Ok(format!("{}{patch}{gap}{}", &text[..range.start], &text[range.end..]))
@@ -114,7 +114,7 @@ pub fn patch_section(text: &str, patch: &str, create: bool) -> Result<String> {
                 }
             }
         }
-        None => Err(Error::not_found(format!("there is no heading \"{title}\" to patch"))),
+        None => Err(Error::not_found(format!("there is no heading `{title}` to patch"))),
     }
 }
 

@@ -148,7 +148,7 @@ impl Sieve<'_> {
             Effect::Clue(_) => true,
             Effect::Move(_) | Effect::Quest(..) | Effect::Status(..) => false,
         };
-        if fine { Ok(()) } else { Err(format!("\"{effect}\" is not a narrator's to decide")) }
+        if fine { Ok(()) } else { Err(format!("`{effect}` is not a narrator's to decide")) }
     }
 
     fn delta(&self, raw: &Proposal, out: &mut Sifted) {

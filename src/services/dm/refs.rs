@@ -26,7 +26,7 @@ impl Unclear {
             Unclear::StaleCode(code) => format!("{code} is no code of this turn's HUD"),
             Unclear::Several { words, candidates } => {
                 let shown: Vec<String> = candidates.iter().map(|(handle, name)| format!("{handle} ({name})")).collect();
-                format!("\"{words}\" may be {}; say which by its handle", shown.join(", "))
+                format!("`{words}` may be {}; say which by its handle", shown.join(", "))
             }
         }
     }
@@ -194,7 +194,7 @@ mod tests {
                 "40",
                 "shout at the guard",
                 "npc_elias",
-                "\"guard\" may be @guard_1 (Guard 1), @guard_2 (Guard 2), @guard_3 (Guard 3); say which by its handle",
+                "`guard` may be @guard_1 (Guard 1), @guard_2 (Guard 2), @guard_3 (Guard 3); say which by its handle",
             ),
             ("41", "@nobody", "npc_elias", "unknown handle @nobody"),
             ("41a", "@elais", "npc_elias", "unknown handle @elais; the nearest is @elias"),

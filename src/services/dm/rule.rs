@@ -45,7 +45,7 @@ fn term(text: &str) -> Result<Term> {
         // One is enough: a thousand of them would be a thousand terms in one another.
         if rest.trim_start().starts_with('!') {
             return Err(Error::invalid(format!(
-                "\"{}\" is denied twice: write one ! or none",
+                "`{}` is denied twice: write one ! or none",
                 super::md::clip(text, 40)
             )));
         }
@@ -68,11 +68,11 @@ fn level(text: &str) -> Result<Term> {
     for (sign, order) in orders {
         if let Some((name, value)) = text.split_once(sign) {
             let value =
-                value.trim().parse().map_err(|_| Error::invalid(format!("\"{text}\" compares with no number")))?;
+                value.trim().parse().map_err(|_| Error::invalid(format!("`{text}` compares with no number")))?;
             return Ok(Term::Level(word(name)?, order, value));
         }
     }
-    Err(Error::invalid(format!("\"{text}\" is not a condition")))
+    Err(Error::invalid(format!("`{text}` is not a condition")))
 }
 
 /// A handle, with its `@`: lower-case letters, digits and underscores (other scripts' letters too).
@@ -80,7 +80,7 @@ pub fn handle(text: &str) -> Result<String> {
     let lawful = text.strip_prefix('@').is_some_and(|name| {
         !name.is_empty() && name.chars().all(|c| c == '_' || c.is_numeric() || (c.is_alphabetic() && !c.is_uppercase()))
     });
-    if lawful { Ok(text.to_owned()) } else { Err(Error::invalid(format!("\"{text}\" is not a handle like @old_gate"))) }
+    if lawful { Ok(text.to_owned()) } else { Err(Error::invalid(format!("`{text}` is not a handle like @old_gate"))) }
 }
 
 fn word(text: &str) -> Result<String> {
@@ -88,7 +88,7 @@ fn word(text: &str) -> Result<String> {
     if !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_') {
         Ok(text.to_owned())
     } else {
-        Err(Error::invalid(format!("\"{text}\" is not a name")))
+        Err(Error::invalid(format!("`{text}` is not a name")))
     }
 }
 
@@ -127,7 +127,7 @@ fn effect(text: &str) -> Result<Effect> {
         ["move", place] => Ok(Effect::Move(handle(place)?)),
         ["time", minutes] => {
             let minutes = minutes.parse().ok().filter(|minutes| *minutes <= 100_000);
-            Ok(Effect::Minutes(minutes.ok_or_else(|| Error::invalid(format!("\"{text}\" gives no minutes")))?))
+            Ok(Effect::Minutes(minutes.ok_or_else(|| Error::invalid(format!("`{text}` gives no minutes")))?))
         }
         ["status", object, status] => Ok(Effect::Status(handle(object)?, (*status).to_owned())),
         ["quest", quest, status] => Ok(Effect::Quest(handle(quest)?, (*status).to_owned())),
@@ -139,22 +139,20 @@ fn effect(text: &str) -> Result<Effect> {
         [change] => {
             let (name, by) = step(change)?;
             if reason.is_empty() {
-                return Err(Error::invalid(format!(
-                    "the change \"{text}\" of an indicator needs a reason in brackets"
-                )));
+                return Err(Error::invalid(format!("the change `{text}` of an indicator needs a reason in brackets")));
             }
             Ok(Effect::Level { name, by, reason })
         }
-        _ => Err(Error::invalid(format!("\"{text}\" is not an effect"))),
+        _ => Err(Error::invalid(format!("`{text}` is not an effect"))),
     }
 }
 
 /// `Heat+1` → ("Heat", 1).
 fn step(text: &str) -> Result<(String, i64)> {
-    let at = text.find(['+', '-']).ok_or_else(|| Error::invalid(format!("\"{text}\" says neither + nor -")))?;
-    let by: i64 = text[at..].parse().map_err(|_| Error::invalid(format!("\"{text}\" changes by no number")))?;
+    let at = text.find(['+', '-']).ok_or_else(|| Error::invalid(format!("`{text}` says neither + nor -")))?;
+    let by: i64 = text[at..].parse().map_err(|_| Error::invalid(format!("`{text}` changes by no number")))?;
     if !(-1000..=1000).contains(&by) {
-        return Err(Error::invalid(format!("\"{text}\" changes by too much")));
+        return Err(Error::invalid(format!("`{text}` changes by too much")));
     }
     Ok((word(&text[..at])?, by))
 }

@@ -184,7 +184,7 @@ impl State {
     pub fn lawful(&self, effect: &Effect, world: &Cartridge) -> Result<()> {
         let known = |handle: &str, kind: Kind| match world.object(handle) {
             Some(object) if object.kind == kind => Ok(()),
-            Some(_) => Err(Error::invalid(format!("{handle} is of another kind than \"{effect}\" needs"))),
+            Some(_) => Err(Error::invalid(format!("{handle} is of another kind than `{effect}` needs"))),
             None => Err(Error::not_found(format!("unknown handle {handle}"))),
         };
         match effect {
@@ -200,7 +200,7 @@ impl State {
             Effect::Quest(quest, status) => {
                 known(quest, Kind::Quest)?;
                 let lawful = matches!(status.as_str(), "active" | "done" | "failed" | "hidden");
-                if lawful { Ok(()) } else { Err(Error::invalid(format!("a quest cannot be \"{status}\""))) }
+                if lawful { Ok(()) } else { Err(Error::invalid(format!("a quest cannot be `{status}`"))) }
             }
             Effect::Status(object, _) if world.object(object).is_none() => {
                 Err(Error::not_found(format!("unknown handle {object}")))

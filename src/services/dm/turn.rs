@@ -136,19 +136,14 @@ fn archive(
     let entries = hud::entries(&state, world);
     state.hud = hud::bindings(&entries);
     let options = menu::build(&state, world, &sifted.options);
-    let scene = sifted.scene.clone().unwrap_or_else(|| render::scene(&state, world));
-    let action = sifted.prose(out.tier()).unwrap_or(&out.action).to_owned();
-    let action = if action.is_empty() { "It is done as it was said.".to_owned() } else { action };
-    let guide = boot.guide();
-    let risk = found.risk.map(|risk| format!("{risk:?}").to_lowercase());
     let output = render::output(&render::Page {
-        scene: &scene,
-        action: &action,
+        scene: &sifted.scene.clone().unwrap_or_else(|| render::scene(&state, world)),
+        action: action(sifted, &out),
         out: &out,
-        risk: risk.as_deref(),
+        risk: found.risk.map(|risk| format!("{risk:?}").to_lowercase()).as_deref(),
         menu: &options,
         hud: &hud::render(&state, world, &entries),
-        guide,
+        guide: boot.guide(),
         corrections: &boot.corrections,
     });
     let panel = state.write(&boot.panel);
@@ -178,11 +173,6 @@ fn archive(
         hooks: menu::hooks(&state, world),
         last: resolution,
     };
-    let mut pack_after = boot.pack.clone();
-    pack_after["context"] = pack::context(&state, world, &around, &boot.pack["context"]);
-    if guide {
-        pack_after["context"]["guide_shown"] = json!(1);
-    }
     let mut delta =
         Delta { items: vec![Item::append(&boot.session, decision.clone())], risk_flags: fetched.risk_flags };
     let mut patch = |path: &str, before: &Value, after: &Value| {
@@ -191,7 +181,7 @@ fn archive(
         }
     };
     patch("STATE_PANEL.json", &on_disk, &panel);
-    patch("HOT_PACK.json", &boot.pack, &pack_after);
+    patch("HOT_PACK.json", &boot.pack, &hot_pack(boot, &state, world, &around));
     panels(seat, &boot.state, &state, &mut patch)?;
     if delta.items.iter().all(|item| item.path != "HOT_PACK.json") {
         delta.items.push(Item::patch("HOT_PACK.json", "{}"));
@@ -214,6 +204,23 @@ fn archive(
         made.push(Change::Append { path: ".kernel/dice.ndjson".into(), text: lines });
     }
     Ok(Played { changes: made, output, reports: sifted.reports.clone() })
+}
+
+/// What is told of the deed: the narrator's words if it has any, else the kernel's.
+fn action<'a>(sifted: &'a Sifted, out: &'a play::Outcome) -> &'a str {
+    match sifted.prose(out.tier()).unwrap_or(&out.action) {
+        "" => "It is done as it was said.",
+        told => told,
+    }
+}
+
+fn hot_pack(boot: &Boot, state: &State, world: &Cartridge, around: &Around) -> Value {
+    let mut pack = boot.pack.clone();
+    pack["context"] = pack::context(state, world, around, &boot.pack["context"]);
+    if boot.guide() {
+        pack["context"]["guide_shown"] = json!(1);
+    }
+    pack
 }
 
 /// The panels beside the state: what is active, and where the main line stands.

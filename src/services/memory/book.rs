@@ -2,7 +2,7 @@
 //!
 //! Every method is one step of a transaction that the caller holds. The active set has its own file, and so has search.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::store::{Connection, Tx};
 
 use super::content::{Change, Content};
@@ -262,7 +262,7 @@ fn check_tags(tags: &[String]) -> Result<()> {
     let bad = |tag: &&String| tag.trim().is_empty() || tag.chars().count() > 64 || tag.chars().any(char::is_control);
     match tags.iter().find(bad) {
         _ if tags.len() > 32 => Err(Error::invalid("a memory has at most 32 tags")),
-        Some(tag) => Err(Error::invalid(format!("{tag:?} is not a tag: write at most 64 characters"))),
+        Some(tag) => Err(Error::invalid(format!("{} is not a tag: write at most 64 characters", quoted(tag)))),
         None => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 
 /// A memory, or one version of it. Whose memory it is, is settled when it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,8 +56,8 @@ pub fn check(name: &str) -> Result<()> {
     match fits {
         true => Ok(()),
         false => Err(Error::invalid(format!(
-            "{:?} is not a name: begin with a-z or 0-9, go on with those or `.`, `_`, `-`, at most 128 in all",
-            name.chars().take(140).collect::<String>()
+            "{} is not a name: begin with a-z or 0-9, go on with those or `.`, `_`, `-`, at most 128 in all",
+            quoted(name)
         ))),
     }
 }
@@ -82,9 +82,9 @@ fn number(text: &str, path: &str) -> Result<u64> {
 }
 
 fn shape(path: &str) -> Error {
-    let path: String = path.chars().take(200).collect();
     Error::invalid(format!(
-        "{path:?} is not a memory_path: write /agents/self/memory/items/<name>, or …/<name>/versions/<n>"
+        "{} is not a memory_path: write /agents/self/memory/items/<name>, or …/<name>/versions/<n>",
+        quoted(path)
     ))
 }
 

@@ -232,7 +232,7 @@ pub fn check_session(session: &str) -> Result<()> {
 }
 
 fn from_file(dir: &Path, place: &place::Place, store: &Store, owner: &str, random: &Fill) -> Result<Keys> {
-    let named = |fault: Error| Error::new(fault.code, format!("{}: {fault}", dir.join(KEY_FILE).display()));
+    let named = |fault: Error| fault.about(dir.join(KEY_FILE).display());
     match place.read_text(KEY_FILE) {
         Ok(text) => {
             let mode = std::fs::metadata(dir.join(KEY_FILE))?.permissions().mode();

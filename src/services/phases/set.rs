@@ -60,7 +60,7 @@ impl PhaseSet {
                 if let Some(other) = set.names.insert(alias.clone(), place) {
                     let other: &Phase = &set.phases[other];
                     return Err(Error::invalid(format!(
-                        "phases {} and {} of set {name} are both called '{alias}'",
+                        "phases {} and {} of set {name} are both called `{alias}`",
                         other.file, source.stem
                     )));
                 }
@@ -155,7 +155,7 @@ pub mod tests {
     #[test]
     fn two_phases_of_one_name_are_refused_and_both_named() {
         let clash = PhaseSet::new("s", vec![source("00-a", "", &[], None), source("01-b", "", &["A"], None)]);
-        assert_eq!(clash.unwrap_err().message, "phases 00-a and 01-b of set s are both called 'a'");
+        assert_eq!(clash.unwrap_err().message, "phases 00-a and 01-b of set s are both called `a`");
         let clash = PhaseSet::new("s", vec![source("00-a-b", "", &[], None), source("01-a_b", "", &[], None)]);
         assert!(clash.is_err());
     }

@@ -159,14 +159,14 @@ impl Loop {
         };
         let shown: String = name.chars().take(80).collect();
         let Some(next) = self.set.find(&name) else {
-            return self.warn(Stop::UnknownPhase, format!("there is no phase '{shown}'"));
+            return self.warn(Stop::UnknownPhase, format!("there is no phase `{shown}`"));
         };
         let routes = payload.as_ref().and_then(|payload| payload.get("valid_routes")).and_then(Value::as_array);
         let allowed = routes.is_none_or(|routes| {
             routes.is_empty() || routes.iter().filter_map(Value::as_str).any(|route| self.set.find(route) == Some(next))
         });
         if !allowed && self.strict {
-            return self.warn(Stop::UnknownPhase, format!("'{shown}' is not among the valid routes of the payload"));
+            return self.warn(Stop::UnknownPhase, format!("`{shown}` is not among the valid routes of the payload"));
         }
         let id = self.set.phases[next].phase_id.clone();
         if self.visits[next] >= self.set.phases[next].max_visits {
@@ -178,7 +178,7 @@ impl Loop {
         self.at = next;
         self.visits[next] += 1;
         self.iterations += 1;
-        (!allowed).then(|| format!("'{shown}' is not among the valid routes of the payload"))
+        (!allowed).then(|| format!("`{shown}` is not among the valid routes of the payload"))
     }
 
     fn warn(&mut self, stop: Stop, why: String) -> Option<String> {

@@ -52,7 +52,7 @@ fn a_run_is_complete_when_no_phase_is_asked_for() {
 
 #[test]
 fn an_unknown_phase_ends_it() {
-    check(false, &[r#"{"next_phase":"nowhere"}"#], "a: unknown_phase: there is no phase 'nowhere'");
+    check(false, &[r#"{"next_phase":"nowhere"}"#], "a: unknown_phase: there is no phase `nowhere`");
     check(false, &[r#"{"next_phase":["b"]}"#], r#"a: unknown_phase: next_phase is no name: ["b"]"#);
     check(false, &[r#"{"next_phase":{"b":1}}"#], r#"a: unknown_phase: next_phase is no name: {"b":1}"#);
 }
@@ -84,12 +84,12 @@ fn a_phase_may_declare_more_visits_up_to_three_rounds_in_all() {
 #[test]
 fn routes_bind_a_strict_run_and_warn_a_lenient_one() {
     let reply = r#"{"next_phase":"c","valid_routes":["B"]}"#;
-    check(true, &[reply], "a: unknown_phase: 'c' is not among the valid routes of the payload");
+    check(true, &[reply], "a: unknown_phase: `c` is not among the valid routes of the payload");
     check(false, &[reply, "{}"], "a c: complete: no next phase was asked for");
     check(true, &[r#"{"next_phase":"b","valid_routes":["B"]}"#, "{}"], "a b: complete: no next phase was asked for");
     let mut run = Loop::begin(set(&[("a", None), ("b", None), ("c", None)]), false, None).unwrap();
     run.hear(reply);
-    assert_eq!(run.advance().unwrap(), "'c' is not among the valid routes of the payload");
+    assert_eq!(run.advance().unwrap(), "`c` is not among the valid routes of the payload");
 }
 
 #[test]

@@ -180,11 +180,11 @@ impl Check<'_> {
         let key = self.key("section key", &part.key, &at(steps, "key"));
         let path = if above.is_empty() { key.clone() } else { format!("{above}/{key}") };
         if !seen.insert(key.clone()) {
-            let fault = Fault::validation(format!("two sections beside each other have the key '{key}'"));
+            let fault = Fault::validation(format!("two sections beside each other have the key `{key}`"));
             self.say(fault.section(&path), &at(steps, "key"));
         }
         if !above.is_empty() && FILES.contains(&key.as_str()) {
-            let fault = Fault::validation(format!("a section inside another cannot have the key '{key}'"));
+            let fault = Fault::validation(format!("a section inside another cannot have the key `{key}`"));
             self.say(fault.section(&path), &at(steps, "key"));
         }
         if part.title.trim().is_empty() || part.title.trim().contains('\n') {
@@ -194,7 +194,7 @@ impl Check<'_> {
         let record = part.params.as_ref().and_then(|name| {
             let record = self.records.get(name).cloned();
             if record.is_none() {
-                let fault = Fault::validation(format!("params type '{name}' is not declared under params"));
+                let fault = Fault::validation(format!("params type `{name}` is not declared under params"));
                 self.say(fault.section(&path).record(name), &at(steps, "params"));
             }
             record
@@ -249,7 +249,7 @@ impl Check<'_> {
         steps: &[Step],
     ) -> Option<Template> {
         let Some(text) = self.source.texts.get(file) else {
-            self.say(Fault::validation(format!("there is no file '{}'", names::clipped(file))).section(path), steps);
+            self.say(Fault::validation(format!("there is no file `{}`", names::clipped(file))).section(path), steps);
             return None;
         };
         self.used.insert(file.to_owned());
@@ -308,13 +308,13 @@ impl Check<'_> {
         let conditions = [("enabled", Some(&part.enabled)), ("visibility", summary_when)];
         for (name, condition) in conditions {
             if let Some(field) = condition.and_then(|condition| condition.stranger(record)) {
-                let fault = Fault::validation(format!("{name} looks at '{field}', which is no field of its params"));
+                let fault = Fault::validation(format!("{name} looks at `{field}`, which is no field of its params"));
                 self.say(fault.section(path).placeholder(field), &[steps, &[name.into()]].concat());
             }
         }
         if part.summary.is_none() && part.visibility != Selector::Constant(Visibility::Full) {
             let fault = Fault::validation(format!(
-                "summary visibility requested for section '{}' but no summary is defined",
+                "summary visibility requested for section `{}` but no summary is defined",
                 part.key
             ));
             self.say(fault.section(path), &[steps, &["visibility".into()]].concat());
@@ -340,10 +340,10 @@ impl Check<'_> {
             let missing = need.kind == "filesystem" && need.project.is_none();
             let why = match () {
                 () if names::key("resource", name).as_deref() != Ok(name) => {
-                    format!("resource name '{}' must match {}", names::clipped(name), names::KEY)
+                    format!("resource name `{}` must match {}", names::clipped(name), names::KEY)
                 }
-                () if need.kind.trim().is_empty() => format!("resource '{name}' has no kind"),
-                () if missing => format!("resource '{name}' is a filesystem and names no project"),
+                () if need.kind.trim().is_empty() => format!("resource `{name}` has no kind"),
+                () if missing => format!("resource `{name}` is a filesystem and names no project"),
                 () => continue,
             };
             self.say(Fault::validation(why), &[steps, &["resources".into(), name.as_str().into()]].concat());
@@ -366,7 +366,7 @@ impl Check<'_> {
         for node in &self.nodes {
             for (index, tool) in node.section.tools.iter().enumerate() {
                 if !seen.insert(&tool.name) {
-                    let fault = Fault::validation(format!("tool '{}' is named twice in this prompt", tool.name));
+                    let fault = Fault::validation(format!("tool `{}` is named twice in this prompt", tool.name));
                     let mut steps = self.steps_to(node);
                     steps.extend(["tools".into(), index.into()]);
                     twice.push((fault.section(&node.path), steps));

@@ -96,7 +96,7 @@ impl Prompt {
         for key in keys {
             let index = self.reachable(&view, key)?;
             if view.shown_in_full(index) {
-                return Err(Fault::expansion(format!("section '{key}' is already expanded")).coded(Code::Conflict));
+                return Err(Fault::expansion(format!("section `{key}` is already expanded")).coded(Code::Conflict));
             }
             let line = self.template.line(index).into_iter();
             for above in line.filter(|&above| view.visibility(above) == Visibility::Summary) {
@@ -115,7 +115,7 @@ impl Prompt {
         let view = View::new(self);
         let index = self.reachable(&view, key)?;
         if view.shown_in_full(index) {
-            return Err(Fault::expansion(format!("section '{key}' is not summarized")).coded(Code::Conflict));
+            return Err(Fault::expansion(format!("section `{key}` is not summarized")).coded(Code::Conflict));
         }
         self.full(key)
     }
@@ -146,7 +146,7 @@ impl Prompt {
             || self.overrides.sections.get(&path).is_some_and(|over| over.summary.is_some());
         if visibility == Visibility::Summary && !summary {
             let key = &node.section.key;
-            let why = format!("summary visibility requested for section '{key}' but no summary is defined");
+            let why = format!("summary visibility requested for section `{key}` but no summary is defined");
             return Err(Fault::validation(why).section(path));
         }
         if visibility == Visibility::Full {
@@ -167,7 +167,7 @@ impl Prompt {
         let index = self.template.find(key)?;
         match view.present(index) {
             true => Ok(index),
-            false => Err(Fault::expansion(format!("section '{key}' is not there under these params"))
+            false => Err(Fault::expansion(format!("section `{key}` is not there under these params"))
                 .section(&view.node(index).path)
                 .coded(Code::NotFound)),
         }

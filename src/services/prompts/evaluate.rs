@@ -57,7 +57,7 @@ pub fn wish(reply: &str, tools: &[ToolShown]) -> Wish {
     if !tools.iter().any(|tool| tool.name == name) {
         let known: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         let known = if known.is_empty() { "there are no tools".to_owned() } else { known.join(", ") };
-        return wrong(format!("there is no tool '{}': {known}", super::names::clipped(name)));
+        return wrong(format!("there is no tool `{}`: {known}", super::names::clipped(name)));
     }
     let text = |field: &str| arguments.get(field).and_then(Value::as_str).map(str::to_owned);
     match name {
@@ -188,7 +188,7 @@ mod tests {
             (r#"{"tool_calls":[]}"#, wrong("give exactly one call at a time")),
             (
                 r#"{"tool_calls":[{"name":"rm"}]}"#,
-                wrong("there is no tool 'rm': open_sections, read_section, memory.search"),
+                wrong("there is no tool `rm`: open_sections, read_section, memory.search"),
             ),
         ];
         for (reply, expected) in rows {

@@ -52,7 +52,7 @@ pub fn split(file: &str) -> Result<(Front, &str, usize), Wrong> {
             line.split_once(':').ok_or_else(|| wrong("front matter is written as 'name: value'".to_owned()))?;
         let (name, value) = (name.trim(), value.trim());
         if seen.contains(&name) {
-            return Err(wrong(format!("'{name}' is given twice")));
+            return Err(wrong(format!("`{name}` is given twice")));
         }
         seen.push(name);
         list = name == "aliases" && value.is_empty();
@@ -77,19 +77,19 @@ impl Front {
                 let visits = value.parse().ok().filter(|&visits| visits > 0);
                 self.max_visits =
                     Some(visits.ok_or_else(|| {
-                        format!("max_visits is a whole number above 0, not '{}'", names::clipped(value))
+                        format!("max_visits is a whole number above 0, not `{}`", names::clipped(value))
                     })?);
             }
             "dialect" => {
                 self.dialect = match unquoted(value) {
                     "plain" => Dialect::Plain,
                     "recall" => Dialect::Recall,
-                    other => return Err(format!("dialect is plain or recall, not '{}'", names::clipped(other))),
+                    other => return Err(format!("dialect is plain or recall, not `{}`", names::clipped(other))),
                 };
             }
             other => {
                 let known = "phase_id, aliases, max_visits, dialect";
-                return Err(format!("front matter has no '{}'; it knows {known}", names::clipped(other)));
+                return Err(format!("front matter has no `{}`; it knows {known}", names::clipped(other)));
             }
         }
         Ok(())
@@ -125,10 +125,10 @@ mod tests {
     #[test]
     fn what_it_does_not_know_is_refused_with_its_line() {
         let rows = [
-            ("---\nphase: x\n---\n", 2, "front matter has no 'phase'; it knows phase_id, aliases, max_visits, dialect"),
-            ("---\n\nmax_visits: 0\n---\n", 3, "max_visits is a whole number above 0, not '0'"),
-            ("---\ndialect: jinja\n---\n", 2, "dialect is plain or recall, not 'jinja'"),
-            ("---\nphase_id: a\nphase_id: b\n---\n", 3, "'phase_id' is given twice"),
+            ("---\nphase: x\n---\n", 2, "front matter has no `phase`; it knows phase_id, aliases, max_visits, dialect"),
+            ("---\n\nmax_visits: 0\n---\n", 3, "max_visits is a whole number above 0, not `0`"),
+            ("---\ndialect: jinja\n---\n", 2, "dialect is plain or recall, not `jinja`"),
+            ("---\nphase_id: a\nphase_id: b\n---\n", 3, "`phase_id` is given twice"),
             ("---\nwords\n---\n", 2, "front matter is written as 'name: value'"),
             ("---\nphase_id: a\n", 1, "front matter is never closed by a line of ---"),
         ];

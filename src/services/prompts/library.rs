@@ -116,8 +116,8 @@ impl Library {
         known.ok_or_else(|| {
             let name = names::clipped(&format!("{ns}/{key}"));
             match shelf.faults.iter().find(|fault| about(fault, ns, key)) {
-                Some(fault) => Error::invalid(format!("prompt '{name}' is faulty: {fault}")),
-                None => Error::not_found(format!("there is no prompt '{name}'")),
+                Some(fault) => Error::invalid(format!("prompt `{name}` is faulty: {fault}")),
+                None => Error::not_found(format!("there is no prompt `{name}`")),
             }
         })
     }

@@ -58,7 +58,7 @@ pub fn load(files: &Files, root: &str) -> Loaded {
 /// One prompt from the files that it was once read from.
 pub fn again(id: &str, sources: &BTreeMap<String, String>) -> Result<PromptTemplate, Vec<Fault>> {
     let files = sources.iter().map(|(path, text)| (path.clone(), text.clone().into_bytes())).collect();
-    let missing = || Err(vec![Fault::validation(format!("prompt '{id}' was not kept whole"))]);
+    let missing = || Err(vec![Fault::validation(format!("prompt `{id}` was not kept whole"))]);
     load(&files, "kept").prompts.remove(id).unwrap_or_else(missing)
 }
 
@@ -80,7 +80,7 @@ impl Loaded {
                 free.insert(prompt);
             }
             Entry::Occupied(mut taken) => {
-                let fault = Fault::validation(format!("prompt '{}' is there twice", taken.key())).at(file, 1, 1);
+                let fault = Fault::validation(format!("prompt `{}` is there twice", taken.key())).at(file, 1, 1);
                 *taken.get_mut() = Err(vec![fault]);
             }
         }
@@ -154,7 +154,7 @@ fn in_its_place(prompt: &PromptTemplate, ns: &str, key: &str, file: &str) -> Res
     match (prompt.ns.as_str(), prompt.key.as_str()) == (ns, key) {
         true => Ok(()),
         false => {
-            Err(Fault::validation(format!("prompt '{}' lies in the place of '{ns}/{key}'", prompt.id())).at(file, 1, 1))
+            Err(Fault::validation(format!("prompt `{}` lies in the place of `{ns}/{key}`", prompt.id())).at(file, 1, 1))
         }
     }
 }

@@ -12,7 +12,7 @@ pub fn key(what: &str, given: &str) -> Result<String, Fault> {
         return Err(Fault::validation(format!("{what} must be a non-empty string")));
     }
     if !keeps(&key) {
-        return Err(Fault::validation(format!("{what} '{}' must match {KEY}", clipped(given))));
+        return Err(Fault::validation(format!("{what} `{}` must match {KEY}", clipped(given))));
     }
     Ok(key)
 }
@@ -21,7 +21,7 @@ pub fn key(what: &str, given: &str) -> Result<String, Fault> {
 pub fn exact(what: &str, given: &str) -> Result<(), Fault> {
     match keeps(given) {
         true => Ok(()),
-        false => Err(Fault::overrides(format!("{what} '{}' must match {KEY}", clipped(given)))),
+        false => Err(Fault::overrides(format!("{what} `{}` must match {KEY}", clipped(given)))),
     }
 }
 
@@ -39,7 +39,7 @@ pub fn tool(given: &str) -> Result<(), Fault> {
     };
     match given.split_once('.') {
         Some((service, operation)) if part(service) && part(operation) => Ok(()),
-        _ => Err(Fault::validation(format!("a tool is <service>.<operation>, not '{}'", clipped(given)))),
+        _ => Err(Fault::validation(format!("a tool is <service>.<operation>, not `{}`", clipped(given)))),
     }
 }
 
@@ -74,10 +74,10 @@ mod tests {
             (long.as_str(), Ok(long.as_str())),
             ("", Err("section key must be a non-empty string")),
             ("   ", Err("section key must be a non-empty string")),
-            ("Invalid Key", Err("section key 'Invalid Key' must match ^[a-z0-9][a-z0-9._-]{0,63}$")),
-            ("-a", Err("section key '-a' must match ^[a-z0-9][a-z0-9._-]{0,63}$")),
-            ("a/b", Err("section key 'a/b' must match ^[a-z0-9][a-z0-9._-]{0,63}$")),
-            ("..", Err("section key '..' must match ^[a-z0-9][a-z0-9._-]{0,63}$")),
+            ("Invalid Key", Err("section key `Invalid Key` must match ^[a-z0-9][a-z0-9._-]{0,63}$")),
+            ("-a", Err("section key `-a` must match ^[a-z0-9][a-z0-9._-]{0,63}$")),
+            ("a/b", Err("section key `a/b` must match ^[a-z0-9][a-z0-9._-]{0,63}$")),
+            ("..", Err("section key `..` must match ^[a-z0-9][a-z0-9._-]{0,63}$")),
         ];
         for (given, expected) in rows {
             let got = key("section key", given).map_err(|fault| fault.message);

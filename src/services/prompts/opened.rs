@@ -218,7 +218,7 @@ impl Opened {
         let said = held(&self.said);
         let found = said.snapshots.iter().rev().find(|one| one.id == name || one.tag.as_deref() == Some(name));
         found.cloned().ok_or_else(|| {
-            Error::not_found(format!("there is no snapshot '{}' of this prompt", super::names::clipped(name)))
+            Error::not_found(format!("there is no snapshot `{}` of this prompt", super::names::clipped(name)))
         })
     }
 }

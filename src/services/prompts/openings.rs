@@ -90,7 +90,7 @@ impl Openings {
     pub fn template(&self, name: &str) -> Result<Arc<PromptTemplate>> {
         let (ns, key) = name
             .split_once('/')
-            .ok_or_else(|| Error::invalid(format!("a prompt is named <ns>/<key>, not '{}'", names::clipped(name))))?;
+            .ok_or_else(|| Error::invalid(format!("a prompt is named <ns>/<key>, not `{}`", names::clipped(name))))?;
         self.library.get(ns, key)
     }
 
@@ -147,7 +147,7 @@ impl Openings {
             Some(id) => {
                 names::exact("the id of an open prompt", id)?;
                 match table.open.contains_key(id) {
-                    true => Err(Error::already_exists(format!("a prompt is open as '{id}' already"))),
+                    true => Err(Error::already_exists(format!("a prompt is open as `{id}` already"))),
                     false => Ok(id.to_owned()),
                 }
             }
@@ -164,7 +164,7 @@ impl Openings {
     pub fn get(&self, id: &str) -> Result<Arc<Opened>> {
         let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
         let found = table.open.get(id).cloned();
-        found.ok_or_else(|| Error::not_found(format!("no prompt is open as '{}'", names::clipped(id))))
+        found.ok_or_else(|| Error::not_found(format!("no prompt is open as `{}`", names::clipped(id))))
     }
 
     pub fn ids(&self) -> Vec<String> {

@@ -87,7 +87,7 @@ impl Prompt {
         let record = self.template.records.get(name).ok_or_else(|| {
             let known: Vec<&str> = self.template.records.keys().map(String::as_str).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            Fault::validation(format!("unexpected params type '{}'; this prompt takes {known}", names::clipped(name)))
+            Fault::validation(format!("unexpected params type `{}`; this prompt takes {known}", names::clipped(name)))
                 .record(names::clipped(name))
         })?;
         let fields = value.as_object().ok_or_else(|| Fault::validation("params must be a record").record(name))?;

@@ -45,16 +45,16 @@ impl Record {
     pub fn new(name: &str, given: Value) -> Result<Record, String> {
         let whole = given.get("type").and_then(Value::as_str) == Some("object");
         if !whole {
-            return Err(format!("params '{name}' must be a record: a JSON Schema of type object"));
+            return Err(format!("params `{name}` must be a record: a JSON Schema of type object"));
         }
         let schema = schema::strict(given);
-        let validator = schema::compile(&schema).map_err(|why| format!("params '{name}': {why}"))?;
+        let validator = schema::compile(&schema).map_err(|why| format!("params `{name}`: {why}"))?;
         let required: Vec<&str> =
             schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
         let mut fields = BTreeMap::new();
         for (field, its) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let mut read = Field::read(schema::resolved(&schema, its), its)
-                .map_err(|why| format!("params '{name}', field '{field}': {why}"))?;
+                .map_err(|why| format!("params `{name}`, field `{field}`: {why}"))?;
             read.required = required.contains(&field.as_str()) && read.default.is_none();
             fields.insert(field.clone(), read);
         }
@@ -133,12 +133,12 @@ impl Field {
             None => Shown::Plain,
             Some("json") => Shown::Json,
             Some("bullets") => Shown::Bullets,
-            Some(other) => return Err(format!("x-as is json or bullets, not '{other}'")),
+            Some(other) => return Err(format!("x-as is json or bullets, not `{other}`")),
         };
         let flag = |keyword: &str, only: &str| match word(keyword) {
             None => Ok(false),
             Some(word) if word == only => Ok(true),
-            Some(word) => Err(format!("{keyword} is {only}, not '{word}'")),
+            Some(word) => Err(format!("{keyword} is {only}, not `{word}`")),
         };
         let kinds: Vec<&str> = match schema.get("type") {
             Some(Value::String(kind)) => vec![kind],

@@ -90,7 +90,7 @@ fn complaint(error: &jsonschema::ValidationError<'_>) -> Complaint {
     let pointer = error.instance_path().as_str().to_owned();
     let mut wanted = Vec::new();
     let message = match error.kind() {
-        Reason::Required { property } => format!("missing required field: '{}'", property.as_str().unwrap_or_default()),
+        Reason::Required { property } => format!("missing required field: `{}`", property.as_str().unwrap_or_default()),
         Reason::AdditionalProperties { unexpected } | Reason::UnevaluatedProperties { unexpected } => {
             format!("extra keys not permitted: {}", Value::from(unexpected.clone()))
         }
@@ -216,7 +216,7 @@ mod tests {
     fn a_complaint_names_its_path_and_what_was_wanted() {
         let schema = of::<Finding>();
         let rows = [
-            (json!({"marks": []}), "missing required field: 'file'"),
+            (json!({"marks": []}), "missing required field: `file`"),
             (json!({"file": null, "marks": []}), "file: value cannot be null"),
             (json!({"file": 3, "marks": []}), "file: expected string, not integer"),
             (

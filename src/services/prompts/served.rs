@@ -33,17 +33,17 @@ fn projects(world: &World) -> Projects {
         let house = house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
         let (spec, own) = (house.current.spec(), house.roster.get(&agent)?.spec.projects);
         let project = spec.projects.get(name).filter(|_| own.iter().any(|one| one == name));
-        let project = project.ok_or_else(|| Error::not_found(format!("this agent works in no project '{name}'")))?;
+        let project = project.ok_or_else(|| Error::not_found(format!("this agent works in no project `{name}`")))?;
         // It is copied and put back as a whole, with what the agent may not see or change.
         let bounds = bounds(&house.gate.policy(), &agent, &format!("/projects/{name}/fs"));
         if project.binds.contains_key("/") && !bounds.is_ok_and(|all| all.iter().all(|bound| bound.read && bound.write))
         {
-            let said = format!("project '{name}' cannot be taken back: rules keep the agent off a part of it");
+            let said = format!("project `{name}` cannot be taken back: rules keep the agent off a part of it");
             return Err(Error::forbidden(said));
         }
         match house.projects.source(name, "/") {
             Some(source) => Place::found(&source),
-            None => Err(Error::unavailable(format!("project '{name}' has no directory at its root"))),
+            None => Err(Error::unavailable(format!("project `{name}` has no directory at its root"))),
         }
     })
 }
@@ -58,7 +58,7 @@ fn models(world: &World) -> Choose {
         if let Some(word) = word {
             let (kind, name) = word.split_once(':').map_or((word, None), |(kind, name)| (kind, Some(name)));
             model.kind = serde_json::from_value(json!(kind))
-                .map_err(|_| Error::invalid(format!("there is no kind of model '{}'", super::names::clipped(kind))))?;
+                .map_err(|_| Error::invalid(format!("there is no kind of model `{}`", super::names::clipped(kind))))?;
             model.name = name.map(str::to_owned);
         }
         let settings = house.shared.crew.settings(&agent, &model, &spec.limits)?;

@@ -192,7 +192,6 @@ impl Prompts {
 }
 
 fn at_once(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
-    let store = &openings.overrides;
     match command {
         Command::List {} => value(listed(openings)),
         Command::Render { prompt, params, tag, headings, session, visibility } => {
@@ -214,29 +213,38 @@ fn at_once(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
             let path = format!("/agents/{}/prompts/open/{}", cx.agent, opened.id);
             value(Opening { open_id: opened.id.clone(), path })
         }
+        Command::Close { open_id } => {
+            let errors = openings.close(&open_id)?;
+            Ok(json!({"closed": open_id, "errors": errors}))
+        }
+        Command::Parse { reply, open_id: None, prompt: Some(prompt) } => {
+            let template = openings.template(&prompt)?;
+            value(template.output.as_ref().ok_or_else(undeclared)?.parse(&reply)?)
+        }
+        Command::Reload {} => {
+            let faults = openings.library.reload();
+            Ok(json!({"faults": faults.iter().map(ToString::to_string).collect::<Vec<_>>()}))
+        }
+        command => on_opened(openings, cx, command),
+    }
+}
+
+/// What is done to a prompt that is open; it is saved when it was.
+fn on_opened(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
+    match command {
         Command::Bind { open_id, params } => {
             let opened = openings.get(&open_id)?;
             opened.bind_json(&params)?;
             openings.save(&opened)?;
             Ok(json!({"bound": opened.saved().params.keys().collect::<Vec<_>>()}))
         }
-        Command::Close { open_id } => {
-            let errors = openings.close(&open_id)?;
-            Ok(json!({"closed": open_id, "errors": errors}))
+        Command::Parse { reply, open_id: Some(open_id), prompt: None } => {
+            let opened = openings.get(&open_id)?;
+            let parsed = opened.hear(&reply);
+            openings.save(&opened)?;
+            value(parsed?.ok_or_else(undeclared)?)
         }
-        Command::Parse { reply, open_id, prompt } => match (open_id, prompt) {
-            (Some(open_id), None) => {
-                let opened = openings.get(&open_id)?;
-                let parsed = opened.hear(&reply);
-                openings.save(&opened)?;
-                value(parsed?.ok_or_else(undeclared)?)
-            }
-            (None, Some(prompt)) => {
-                let template = openings.template(&prompt)?;
-                value(template.output.as_ref().ok_or_else(undeclared)?.parse(&reply)?)
-            }
-            _ => Err(Error::invalid("parse wants either an open_id or a prompt")),
-        },
+        Command::Parse { .. } => Err(Error::invalid("parse wants either an open_id or a prompt")),
         Command::Expand { open_id, section_keys, reason } => {
             let opened = openings.get(&open_id)?;
             let expansion = opened.expand(&section_keys, &reason)?;
@@ -264,6 +272,13 @@ fn at_once(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
             openings.save(&opened)?;
             Ok(json!({"restored": snapshot.id, "resources": snapshot.resources.keys().collect::<Vec<_>>()}))
         }
+        command => on_overrides(openings, command),
+    }
+}
+
+fn on_overrides(openings: &Openings, command: Command) -> Result<Value> {
+    let store = &openings.overrides;
+    match command {
         Command::OverrideList {} => value(store.inspect()?),
         Command::OverrideResolve { prompt, tag } => {
             let template = openings.template(&prompt)?;
@@ -291,11 +306,7 @@ fn at_once(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
             let (ns, key) = prompt.split_once('/').unwrap_or((&prompt, ""));
             Ok(json!({"deleted": store.delete(ns, key, latest(tag.as_deref()))?}))
         }
-        Command::Reload {} => {
-            let faults = openings.library.reload();
-            Ok(json!({"faults": faults.iter().map(ToString::to_string).collect::<Vec<_>>()}))
-        }
-        Command::Evaluate { .. } | Command::CallTool { .. } => Err(Error::internal("this waits")), // cannot: see invoke
+        _ => Err(Error::internal("this waits")), // cannot: see invoke
     }
 }
 

@@ -116,7 +116,7 @@ impl House {
             office: office.clone(),
             projects: Arc::new(move |name| match name {
                 "here" => Place::open(&project),
-                name => Err(Error::not_found(format!("there is no project '{name}'"))),
+                name => Err(Error::not_found(format!("there is no project `{name}`"))),
             }),
             models: Some(Arc::new(move |_| Ok(model.clone()))),
         })
@@ -212,7 +212,7 @@ async fn a_prompt_is_opened_filled_in_read_answered_and_understood_by_files_alon
         With care.
         summary
         ! invalid_payload: visibility is full or summary
-        ! invalid_payload: summary visibility requested for section 'task' but no summary is defined (section task)
+        ! invalid_payload: summary visibility requested for section `task` but no summary is defined (section task)
         --- again
         ## 1. Task
 
@@ -275,10 +275,10 @@ async fn an_open_prompt_outlives_the_host_and_is_gone_when_it_is_closed() {
     assert_eq!(house.cat("open/w/text").await, before);
     assert_eq!(house.cat("open/w/output.json").await, "{\n  \"pages\": 7\n}\n");
     let again = house.call("open", json!({"prompt": "desk/write", "id": "w"})).await.unwrap_err();
-    assert_eq!(again.message, "a prompt is open as 'w' already");
+    assert_eq!(again.message, "a prompt is open as `w` already");
     house.call("close", json!({"open_id": "w"})).await.unwrap();
     assert!(house.cat("open/w/text").await.starts_with("! not_found"));
-    assert_eq!(house.call("close", json!({"open_id": "w"})).await.unwrap_err().message, "no prompt is open as 'w'");
+    assert_eq!(house.call("close", json!({"open_id": "w"})).await.unwrap_err().message, "no prompt is open as `w`");
     let house = House::at(house.folder, "");
     assert_eq!(house.call("list", json!({})).await.unwrap()["open"], json!([]));
 }
@@ -289,7 +289,7 @@ async fn a_tool_that_fails_leaves_files_and_session_as_they_were() {
     house.open().await;
     let tool = |ends: &str| json!({"open_id": "w", "tool": "pen.write", "arguments": {"text": ends, "ends": ends}});
     let hidden = house.call("call_tool", tool("well")).await.unwrap_err();
-    assert!(hidden.message.starts_with("this prompt does not offer 'pen.write' now; it offers: "), "{hidden}");
+    assert!(hidden.message.starts_with("this prompt does not offer `pen.write` now; it offers: "), "{hidden}");
     house.call("expand", json!({"open_id": "w", "section_keys": ["files"]})).await.unwrap();
     let wrong = json!({"open_id": "w", "tool": "pen.write", "arguments": {"text": "x"}});
     assert!(house.call("call_tool", wrong).await.is_err());
@@ -342,7 +342,7 @@ async fn a_snapshot_is_taken_and_gone_back_to() {
         ("as it was", "{\n  \"mood\": \"calm\"\n}\n")
     );
     let none = house.call("restore", json!({"open_id": "w", "snapshot": "after"})).await.unwrap_err();
-    assert_eq!(none.message, "there is no snapshot 'after' of this prompt");
+    assert_eq!(none.message, "there is no snapshot `after` of this prompt");
 }
 
 #[tokio::test]

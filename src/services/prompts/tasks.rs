@@ -17,16 +17,16 @@ pub fn check<'a>(
     output: Option<&Output>,
 ) -> Result<(), Fault> {
     let key = names::key("task example key", &example.key)?;
-    names::line(&format!("the objective of task example '{key}'"), &example.objective, OBJECTIVE)?;
+    names::line(&format!("the objective of task example `{key}`"), &example.objective, OBJECTIVE)?;
     if example.steps.is_empty() {
-        return Err(Fault::validation(format!("task example '{key}' has no steps")));
+        return Err(Fault::validation(format!("task example `{key}` has no steps")));
     }
     for step in &example.steps {
         let known = tool(&step.tool).ok_or_else(|| {
             let name = names::clipped(&step.tool);
-            Fault::validation(format!("task example '{key}' uses tool '{name}', which this prompt does not have"))
+            Fault::validation(format!("task example `{key}` uses tool `{name}`, which this prompt does not have"))
         })?;
-        names::line(&format!("a step of task example '{key}'"), &step.description, super::tool::DESCRIPTION)?;
+        names::line(&format!("a step of task example `{key}`"), &step.description, super::tool::DESCRIPTION)?;
         known.fits(&step.input, &step.output)?;
     }
     let wrong = match (output, &example.outcome) {
@@ -36,7 +36,7 @@ pub fn check<'a>(
     };
     match wrong {
         None => Ok(()),
-        Some(why) => Err(Fault::validation(format!("the outcome of task example '{key}': {why}"))),
+        Some(why) => Err(Fault::validation(format!("the outcome of task example `{key}`: {why}"))),
     }
 }
 

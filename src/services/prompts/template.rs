@@ -158,7 +158,7 @@ fn scan_plain(text: &str, fields: &mut Vec<Field>) -> Result<Vec<Piece>, Malform
         if length == 0 {
             let shown: String = text[dollar..].chars().take_while(|c| !c.is_whitespace()).take(16).collect();
             let message =
-                format!("malformed placeholder '{shown}': write $name or ${{name}}, and $$ for a dollar sign");
+                format!("malformed placeholder `{shown}`: write $name or ${{name}}, and $$ for a dollar sign");
             return Err(Malformed { line, column, message });
         }
         push_text(&mut pieces, &mut literal);

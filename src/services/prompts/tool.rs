@@ -36,16 +36,16 @@ impl Tool {
     pub fn read(part: &ToolPart) -> Result<Tool, Fault> {
         names::tool(&part.name)?;
         let description =
-            names::line(&format!("the description of tool '{}'", part.name), &part.description, DESCRIPTION)?;
+            names::line(&format!("the description of tool `{}`", part.name), &part.description, DESCRIPTION)?;
         let params = schema::strict(part.params.clone().unwrap_or_else(schema::anything));
         let result = part.result.clone().unwrap_or(Value::Bool(true));
         let of_type = |kind: &str| params.get("type").and_then(Value::as_str) == Some(kind);
         if !of_type("object") && !of_type("null") {
-            return Err(Fault::validation(format!("the params of tool '{}' must be a record or null", part.name)));
+            return Err(Fault::validation(format!("the params of tool `{}` must be a record or null", part.name)));
         }
         let ready = |what: &str, schema: &Value| {
             schema::compile(schema)
-                .map_err(|why| Fault::validation(format!("the {what} of tool '{}': {why}", part.name)))
+                .map_err(|why| Fault::validation(format!("the {what} of tool `{}`: {why}", part.name)))
         };
         let checks = Checks { input: ready("params", &params)?, output: ready("result", &result)? };
         let tool = Tool {
@@ -64,7 +64,7 @@ impl Tool {
     /// The example, if it is one of this tool.
     pub fn example(&self, example: &ToolExample) -> Result<ToolExample, Fault> {
         let name = &self.name;
-        let description = names::line(&format!("an example of tool '{name}'"), &example.description, DESCRIPTION)?;
+        let description = names::line(&format!("an example of tool `{name}`"), &example.description, DESCRIPTION)?;
         self.fits(&example.input, &example.output)?;
         Ok(ToolExample { description, input: example.input.clone(), output: example.output.clone() })
     }
@@ -73,7 +73,7 @@ impl Tool {
     pub fn fits(&self, input: &Value, output: &Value) -> Result<(), Fault> {
         for (what, check, value) in [("input", &self.checks.input, input), ("output", &self.checks.output, output)] {
             if let Some(first) = schema::complaints(check, value).first() {
-                return Err(Fault::validation(format!("the {what} of an example of tool '{}': {first}", self.name)));
+                return Err(Fault::validation(format!("the {what} of an example of tool `{}`: {first}", self.name)));
             }
         }
         Ok(())

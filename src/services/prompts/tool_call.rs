@@ -60,7 +60,7 @@ pub(super) async fn call(
         let known: Vec<&str> = rendered.tools.iter().map(|shown| shown.name.as_str()).collect();
         let name = names::clipped(tool);
         return Err(Error::not_found(format!(
-            "this prompt does not offer '{name}' now; it offers: {}",
+            "this prompt does not offer `{name}` now; it offers: {}",
             known.join(", ")
         )));
     }

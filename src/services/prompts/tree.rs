@@ -100,11 +100,11 @@ impl PromptTemplate {
         let same: Vec<usize> = (0..self.nodes.len()).filter(|&i| names::dotted(&self.nodes[i].path) == given).collect();
         match same[..] {
             [index] => Ok(index),
-            [] => Err(Fault::expansion(format!("section '{}' does not exist in this prompt", names::clipped(given)))
+            [] => Err(Fault::expansion(format!("section `{}` does not exist in this prompt", names::clipped(given)))
                 .coded(Code::NotFound)),
             _ => {
                 let paths: Vec<&str> = same.iter().map(|&index| self.nodes[index].path.as_str()).collect();
-                Err(Fault::expansion(format!("section '{given}' may be any of {}", paths.join(", "))))
+                Err(Fault::expansion(format!("section `{given}` may be any of {}", paths.join(", "))))
             }
         }
     }

@@ -127,7 +127,7 @@ impl<'a> View<'a> {
         let own = self.overrides.sections.get(&node.path).and_then(|over| over.summary.as_ref());
         let summary = own.or(node.section.summary.as_ref()).ok_or_else(|| {
             let key = &node.section.key;
-            let why = format!("summary visibility requested for section '{key}' but no summary is defined");
+            let why = format!("summary visibility requested for section `{key}` but no summary is defined");
             Fault::validation(why).section(&node.path)
         })?;
         Ok(joined([self.heading(node), self.fill(node, summary)?, String::new()]))
@@ -143,7 +143,7 @@ impl<'a> View<'a> {
         };
         let params = self.params(node).ok_or_else(|| self.missing(node, record))?;
         template.fill(&record.values(&params)).map_err(|lack| {
-            let fault = Fault::render(format!("placeholder '{}' {}", lack.field, lack.why));
+            let fault = Fault::render(format!("placeholder `{}` {}", lack.field, lack.why));
             fault.section(&node.path).record(&record.name).placeholder(lack.field)
         })
     }

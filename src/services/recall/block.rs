@@ -39,25 +39,25 @@ pub enum Notice<'a> {
 pub fn notice(notice: &Notice) -> String {
     let said = match notice {
         Notice::Duplicate(title) => {
-            format!("You have '{}' in front of you already. Answer with what you have.", short(title))
+            format!("You have `{}` in front of you already. Answer with what you have.", short(title))
         }
         Notice::Limit => "No more pages can be recalled in this turn. Answer with what you have.".to_owned(),
         Notice::Missed(_, Miss::Empty) => {
             "The recall names no page. Write the title of a page between the tags.".to_owned()
         }
         Notice::Missed(title, Miss::NotFound) => format!(
-            "There is no page '{}'. Recall only pages that are named in the index or in a page you have read.",
+            "There is no page `{}`. Recall only pages that are named in the index or in a page you have read.",
             short(title)
         ),
         Notice::Missed(title, Miss::Ambiguous(paths)) => {
             let paths: Vec<&str> = paths.iter().take(20).map(String::as_str).collect();
-            format!("'{}' may be any of these: {}. Recall one of them by its path.", short(title), paths.join(", "))
+            format!("`{}` may be any of these: {}. Recall one of them by its path.", short(title), paths.join(", "))
         }
         Notice::Missed(title, Miss::Denied(why)) => {
-            format!("'{}' is not to be recalled: {why}. Recall pages of the wiki by title.", short(title))
+            format!("`{}` is not to be recalled: {why}. Recall pages of the wiki by title.", short(title))
         }
         Notice::Missed(title, Miss::Unreadable) => {
-            format!("The page '{}' is there, but it is not text that can be read.", short(title))
+            format!("The page `{}` is there, but it is not text that can be read.", short(title))
         }
     };
     format!("<cathedral>\n{}\n</cathedral>", harmless(&said))
@@ -117,7 +117,7 @@ mod tests {
             x &lt;/memory>&lt;memory name="fake"> &lt; / CATHEDRAL> <b>
             </memory>"#]]
         .assert_eq(&block);
-        assert!(notice(&Notice::Missed("</cathedral>", &Miss::NotFound)).contains("'&lt;/cathedral>'"));
+        assert!(notice(&Notice::Missed("</cathedral>", &Miss::NotFound)).contains("`&lt;/cathedral>`"));
     }
 
     #[test]

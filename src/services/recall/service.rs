@@ -20,7 +20,7 @@ use super::search::{Hit, snippet};
 use super::turn::Looked;
 use crate::blocking::blocking;
 use crate::contract::Operation;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, quoted};
 use crate::service::{Cx, Service};
 use crate::vfs::Node;
 
@@ -334,12 +334,12 @@ fn sizes<'a>(pages: impl IntoIterator<Item = &'a Page>) -> Sizes {
 
 /// A miss as an error.
 fn found<T>(name: &str, found: Result<T, Miss>) -> Result<T> {
-    let name: String = name.chars().take(200).collect();
+    let name = quoted(name);
     found.map_err(|miss| match miss {
         Miss::Empty => Error::invalid("name is empty: give the title of a page"),
-        Miss::NotFound => Error::not_found(format!("there is no page {name:?}")),
-        Miss::Ambiguous(paths) => Error::conflict(format!("{name:?} is ambiguous: {}", paths.join(", "))),
-        Miss::Denied(why) => Error::forbidden(format!("{name:?}: {why}")),
-        Miss::Unreadable => Error::new(Code::InvalidPayload, format!("{name:?} is not text that can be read")),
+        Miss::NotFound => Error::not_found(format!("there is no page {name}")),
+        Miss::Ambiguous(paths) => Error::conflict(format!("{name} is ambiguous: {}", paths.join(", "))),
+        Miss::Denied(why) => Error::forbidden(format!("{name}: {why}")),
+        Miss::Unreadable => Error::new(Code::InvalidPayload, format!("{name} is not text that can be read")),
     })
 }

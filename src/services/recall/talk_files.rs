@@ -12,7 +12,7 @@ use super::tag::shown;
 use super::talks::MESSAGE;
 use super::window::fitted;
 use crate::blocking::blocking;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::jobs::files::plain;
 use crate::policy::Principal;
 use crate::vfs::{
@@ -169,7 +169,7 @@ impl Dir for Messages {
             return Err(no_such(&self.id));
         }
         if Name::parse(name).is_none() {
-            return Err(Error::invalid(format!("{name:?} is no message: write <nanoseconds>-<role>.md")));
+            return Err(Error::invalid(format!("{} is no message: write <nanoseconds>-<role>.md", quoted(name))));
         }
         let item = self.item(name);
         let handle = item.open(caller, Open { truncate: true, ..how })?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::message::{Name, Role, first, next};
 use crate::clock::Clock;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, quoted};
 use crate::place::{Kind, Lock, Place};
 
 /// The longest message.
@@ -151,7 +151,7 @@ impl Held {
 fn path(id: &str, file: &str) -> Result<String> {
     match Name::parse(file) {
         Some(_) => Ok(format!("{id}/{file}")),
-        None => Err(Error::invalid(format!("{file:?} is no message: write <nanoseconds>-<role>.md"))),
+        None => Err(Error::invalid(format!("{} is no message: write <nanoseconds>-<role>.md", quoted(file)))),
     }
 }
 

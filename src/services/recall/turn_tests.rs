@@ -123,7 +123,7 @@ fn a_page_comes_as_a_block_and_a_refusal_as_a_notice() {
     assert_eq!(told[0], "<memory name=\"Foo\">\nfoo text\n## Part\npart text\n</memory>");
     assert_eq!(
         told[1],
-        "<cathedral>\n'Bar' may be any of these: episodic/Bar.md, semantic/Bar.md. Recall one of them by its path.\n\
+        "<cathedral>\n`Bar` may be any of these: episodic/Bar.md, semantic/Bar.md. Recall one of them by its path.\n\
          </cathedral>"
     );
     assert_eq!(outcome.text, "it is <b>foo</b>");

@@ -4,14 +4,14 @@
 //! belong to somebody else. Calls touch the disk; call from where blocking is allowed.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use super::graph::Broken;
 use super::index::{Index, Page};
 use super::page::{Class, FOLDERS, ROOT, body, section};
 use super::resolve::{Access, Found, Miss, path_of, spellings};
 use super::turn::Looked;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, quoted};
 use crate::place::{Kind, Place};
 
 /// The longest page.
@@ -25,7 +25,7 @@ pub struct Wiki {
     /// For asking whether something is a link; never for reading.
     root: PathBuf,
     index: RwLock<Index>,
-    report: Mutex<Option<std::sync::Arc<Report>>>,
+    report: Mutex<Option<Arc<Report>>>,
 }
 
 /// What takes a look at every page, kept until one changes.
@@ -59,14 +59,14 @@ impl Wiki {
         change(&mut self.index.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub fn report(&self) -> std::sync::Arc<Report> {
+    pub fn report(&self) -> Arc<Report> {
         let index = self.index();
         let mut kept = self.report.lock().unwrap_or_else(PoisonError::into_inner);
         match &*kept {
             Some(report) if report.generation == index.generation() => report.clone(),
             _ => {
                 let fresh = Report { generation: index.generation(), orphans: index.orphans(), broken: index.broken() };
-                kept.insert(std::sync::Arc::new(fresh)).clone()
+                kept.insert(Arc::new(fresh)).clone()
             }
         }
     }
@@ -125,9 +125,7 @@ impl Wiki {
     }
 
     pub fn bytes(&self, path: &str) -> Result<Vec<u8>> {
-        if self.linked(path) {
-            return Err(Error::forbidden(format!("{path} is a link, and links are not followed")));
-        }
+        self.no_link(path)?;
         self.place.read_up_to(path, PAGE)
     }
 
@@ -146,9 +144,7 @@ impl Wiki {
         if text.contains('\0') {
             return Err(Error::invalid("a page holds no NUL"));
         }
-        if self.linked(path) {
-            return Err(Error::forbidden(format!("{path} is a link, and links are not followed")));
-        }
+        self.no_link(path)?;
         self.place.write(path, bytes)?;
         self.refresh(path);
         Ok(())
@@ -156,9 +152,7 @@ impl Wiki {
 
     /// Adds a message to a transcript; whether it was not there yet. One that is there stays what it was.
     pub fn put_away(&self, path: &str, bytes: &[u8]) -> Result<bool> {
-        if self.linked(path) {
-            return Err(Error::forbidden(format!("{path} is a link, and links are not followed")));
-        }
+        self.no_link(path)?;
         match self.place.read_up_to(path, PAGE) {
             Ok(there) if there == bytes => return Ok(false),
             Ok(_) => return Err(Error::conflict(format!("{path} is there already, and says something else"))),
@@ -254,6 +248,13 @@ impl Wiki {
         });
     }
 
+    fn no_link(&self, path: &str) -> Result<()> {
+        match self.linked(path) {
+            true => Err(Error::forbidden(format!("{path} is a link, and links are not followed"))),
+            false => Ok(()),
+        }
+    }
+
     /// Whether there is a link anywhere on the way to a path.
     fn linked(&self, path: &str) -> bool {
         let mut reached = self.root.clone();
@@ -270,7 +271,7 @@ pub fn check(path: &str) -> Result<()> {
         path.strip_suffix(".md").ok_or_else(|| Error::invalid(format!("{path}: a page is called <title>.md")))?;
     for part in name.split('/') {
         if part.is_empty() || part.starts_with('.') || part.trim() != part || part.len() > 240 {
-            return Err(Error::invalid(format!("{path}: {part:?} is no name for a page")));
+            return Err(Error::invalid(format!("{path}: {} is no name for a page", quoted(part))));
         }
         if part.contains(['[', ']', '|']) || part.chars().any(char::is_control) {
             return Err(Error::invalid(format!("{path}: a title with brackets or bars cannot be linked")));

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::ignored::Ignored;
 use super::scope::{Root, scopes};
 use super::sink::Gather;
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, quoted};
 use crate::place::{Kind, Place};
 
 const DEPTH: usize = 128;
@@ -93,7 +93,7 @@ pub fn search(roots: &[Root], query: &Query, watch: &Watch) -> Result<Found> {
     };
     let mut exists = false;
     for (root, rel) in scopes {
-        let place = Place::found(&root.dir).map_err(|err| Error { message: format!("{}: {err}", root.at), ..err })?;
+        let place = Place::found(&root.dir).map_err(|err| err.about(&root.at))?;
         exists |= search.scope(root, &place, &rel)?;
         if search.found.truncated {
             break;
@@ -258,7 +258,7 @@ impl Glob {
         let (not, pattern) = text.strip_prefix('!').map_or((false, text), |rest| (true, rest));
         let whole = pattern.contains('/');
         let built = GlobBuilder::new(pattern.trim_start_matches('/')).literal_separator(true).build();
-        let glob = built.map_err(|err| Error::invalid(format!("glob {text:?} is none: {}", err.kind())))?;
+        let glob = built.map_err(|err| Error::invalid(format!("glob {} is none: {}", quoted(text), err.kind())))?;
         Ok(Glob { matcher: glob.compile_matcher(), whole, not })
     }
 

@@ -110,7 +110,7 @@ fn what_cannot_be_searched_is_refused_with_the_reason() {
     );
     check(
         &|query| query.glob = Some("[".into()),
-        "! invalid_payload: glob \"[\" is none: unclosed character class; missing ']'",
+        "! invalid_payload: glob `[` is none: unclosed character class; missing ']'",
     );
     check(&|query| query.path = Some("absent".into()), "! not_found: there is no absent in this agent's projects");
     check(
@@ -250,7 +250,7 @@ fn the_contract_is_whole() {
     assert_eq!(refused(json!({"query": "x", "context": 51})), "search: context: must be at most 50, not 51");
     assert_eq!(
         refused(json!({"query": "x", "case_senistive": true})),
-        "search: unknown key \"case_senistive\"; did you mean case_sensitive?"
+        "search: unknown key `case_senistive`; did you mean case_sensitive?"
     );
 }
 

@@ -150,8 +150,7 @@ impl Shelf {
     /// Goes back by one change, as a change of its own. The document as it is then, if it is.
     pub async fn undo(&self, kind: Kind, id: &str, author: &Author) -> Result<Option<Record>> {
         self.change(kind, id, Act::Undo, author, |_, ledger| {
-            let body = before_last(ledger)
-                .map_err(|fault| Error::new(fault.code, format!("{} {id}: {fault}", kind.name())))?;
+            let body = before_last(ledger).map_err(|fault| fault.about(format_args!("{} {id}", kind.name())))?;
             Ok(Some((last_version(ledger) + 1, body)))
         })
         .await

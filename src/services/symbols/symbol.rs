@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 
 /// The most bytes that one symbol, kit or agent may have as JSON.
 pub const LARGEST: usize = 64 * 1024;
@@ -185,7 +185,7 @@ pub(super) fn object(value: &Value, what: &str) -> Result<Map<String, Value>> {
 /// The id under `key`, checked.
 pub(super) fn id(fields: &Map<String, Value>, key: &str, what: &str) -> Result<String> {
     let id = fields.get(key).and_then(Value::as_str).unwrap_or_default();
-    check_id(id).map_err(|fault| Error::new(fault.code, format!("{key} of a {what}: {}", fault.message)))?;
+    check_id(id).map_err(|fault| fault.about(format_args!("{key} of a {what}")))?;
     Ok(id.to_owned())
 }
 
@@ -196,7 +196,7 @@ pub fn check_id(id: &str) -> Result<()> {
     } else if id.len() > 200 {
         format!("an id of {} bytes is longer than 200", id.len())
     } else if id.starts_with('.') || id.contains('/') || id.chars().any(char::is_control) {
-        format!("the id {id:?} cannot be a file name: no slash, no control character, no leading dot")
+        format!("the id {} cannot be a file name: no slash, no control character, no leading dot", quoted(id))
     } else {
         return Ok(());
     };
@@ -285,7 +285,7 @@ mod tests {
         check(
             json!({"id":"../evil"}),
             expect![[
-                r#"invalid_payload: id of a symbol: the id "../evil" cannot be a file name: no slash, no control character, no leading dot"#
+                r#"invalid_payload: id of a symbol: the id `../evil` cannot be a file name: no slash, no control character, no leading dot"#
             ]],
         );
         check(json!({"id":"A","macro":7}), expect!["invalid_payload: macro must be a string"]);

@@ -32,7 +32,7 @@ impl Hear for Keys {
         if self.0.is_open() {
             Ok(())
         } else {
-            Err(Error::unavailable(format!("the session '{}' is closed", self.0.id)))
+            Err(Error::unavailable(format!("the session `{}` is closed", self.0.id)))
         }
     }
 

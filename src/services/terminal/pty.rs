@@ -113,7 +113,7 @@ pub fn signal_named(name: &str) -> Result<Signal> {
     let found = known.iter().find(|(name, _)| *name == short).map(|(_, signal)| *signal);
     found.ok_or_else(|| {
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
-        Error::invalid(format!("unknown signal '{}'; known are {}", name.escape_debug(), names.join(", ")))
+        Error::invalid(format!("unknown signal `{}`; known are {}", name.escape_debug(), names.join(", ")))
     })
 }
 
@@ -128,7 +128,7 @@ mod tests {
         let refused = signal_named("FOO\n").unwrap_err().message;
         assert_eq!(
             refused,
-            "unknown signal 'FOO\\n'; known are HUP, INT, QUIT, KILL, USR1, USR2, TERM, CONT, STOP, TSTP, WINCH"
+            "unknown signal `FOO\\n`; known are HUP, INT, QUIT, KILL, USR1, USR2, TERM, CONT, STOP, TSTP, WINCH"
         );
     }
 

@@ -275,7 +275,7 @@ impl Session {
     }
 
     fn alive(&self) -> Result<()> {
-        if self.is_open() { Ok(()) } else { Err(Error::unavailable(format!("the session '{}' is closed", self.id))) }
+        if self.is_open() { Ok(()) } else { Err(Error::unavailable(format!("the session `{}` is closed", self.id))) }
     }
 }
 

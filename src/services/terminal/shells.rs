@@ -43,7 +43,7 @@ impl Shells {
             None => mine.into_iter().rfind(|session| session.is_open()),
         };
         found.ok_or_else(|| match id {
-            Some(id) => Error::not_found(format!("there is no session '{}'", id.escape_debug())),
+            Some(id) => Error::not_found(format!("there is no session `{}`", id.escape_debug())),
             None => Error::not_found("no session is open; open one with create"),
         })
     }
@@ -58,11 +58,11 @@ impl Shells {
         match wanted {
             None => Ok((1..).map(|n| format!("term-{n}")).find(|id| !taken(id)).unwrap_or_default()),
             Some(id) if !is_name(id) => Err(Error::invalid(format!(
-                "'{}' cannot name a session: letters, digits, - and _ can",
+                "`{}` cannot name a session: letters, digits, - and _ can",
                 id.escape_debug()
             ))),
             Some(id) if mine.iter().any(|session| session.id == id && session.is_open()) => {
-                Err(Error::already_exists(format!("there is a session '{id}' already")))
+                Err(Error::already_exists(format!("there is a session `{id}` already")))
             }
             Some(id) => Ok(id.to_owned()),
         }

@@ -59,7 +59,7 @@ pub fn path(raw: &str, campaign: &str) -> Result<String> {
     let own = raw.strip_prefix(&format!("campaigns/{campaign}/")).unwrap_or(raw);
     let odd = own.is_empty() || own.len() > 200 || own.contains(['\\', '\0', '\n']);
     if odd || own.starts_with('/') || own.split('/').any(|part| matches!(part, "" | "." | "..")) {
-        return Err(Error::forbidden(format!("\"{}\" leads out of the campaign", md::clip(raw, 80))));
+        return Err(Error::forbidden(format!("`{}` leads out of the campaign", md::clip(raw, 80))));
     }
     if own.starts_with("cartridges/") || own.starts_with("campaigns/") || own.starts_with("engine/") {
         return Err(Error::forbidden(format!("{own} is not the campaign's: a turn does not write there")));

@@ -18,7 +18,7 @@ pub fn check(path: &str, panel: &Value) -> Result<()> {
     let object = panel.as_object().ok_or_else(|| Error::invalid(format!("{path} must be an object")))?;
     for key in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         if !object.contains_key(key) {
-            return Err(Error::invalid(format!("{path} would lack \"{key}\"")));
+            return Err(Error::invalid(format!("{path} would lack `{key}`")));
         }
     }
     for (key, wanted) in schema["properties"].as_object().into_iter().flatten() {
@@ -26,7 +26,7 @@ pub fn check(path: &str, panel: &Value) -> Result<()> {
         if !fits(value, wanted) {
             let kind = wanted["type"].as_str().unwrap_or("value");
             let of = wanted["items"]["type"].as_str().map(|of| format!(" of {of}s")).unwrap_or_default();
-            return Err(Error::invalid(format!("{path}: \"{key}\" must be an {kind}{of}")));
+            return Err(Error::invalid(format!("{path}: `{key}` must be an {kind}{of}")));
         }
     }
     Ok(())

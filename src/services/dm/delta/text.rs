@@ -78,7 +78,7 @@ pub fn parse(text: &str) -> Result<Delta> {
         let Some((draft, (key, value))) =
             open.as_mut().zip(line.strip_prefix("    ").and_then(|rest| rest.split_once(':')))
         else {
-            return Err(wrong(format!("\"{}\" is no part of a delta", super::super::md::clip(line.trim(), 40))));
+            return Err(wrong(format!("`{}` is no part of a delta", super::super::md::clip(line.trim(), 40))));
         };
         match (key, value.trim()) {
             ("append", "|") => draft.append = Some(block(&mut lines, indent)),
@@ -88,7 +88,7 @@ pub fn parse(text: &str) -> Result<Delta> {
             }
             ("create", value) => draft.create = value == "true",
             ("base", value) => draft.base = Some(value.to_owned()),
-            (other, _) => return Err(wrong(format!("\"{other}\" is refused: only append and patch change a file"))),
+            (other, _) => return Err(wrong(format!("`{other}` is refused: only append and patch change a file"))),
         }
         if draft.append.is_some() && draft.patch.is_some() {
             return Err(wrong(format!("{} has both append and patch", draft.path)));
@@ -156,12 +156,12 @@ mod tests {
             (
                 "90",
                 "    replace: |\n      x\n",
-                "delta line 4: \"replace\" is refused: only append and patch change a file",
+                "delta line 4: `replace` is refused: only append and patch change a file",
             ),
             (
                 "90a",
                 "    rewrite: |\n      x\n",
-                "delta line 4: \"rewrite\" is refused: only append and patch change a file",
+                "delta line 4: `rewrite` is refused: only append and patch change a file",
             ),
             ("90b", "", "delta line 3: a.md has neither append nor patch"),
             ("90c", "    append: x\n", "delta line 4: append: must be followed by | and an indented block"),

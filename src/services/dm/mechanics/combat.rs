@@ -48,7 +48,7 @@ impl Rules {
             let die = sides(die).ok_or_else(|| Fault {
                 path: PAGE.into(),
                 line: row.line,
-                message: format!("\"{die}\" is not a die like d6"),
+                message: format!("`{die}` is not a die like d6"),
             })?;
             let adds = Some(weapons.get(row, "adds")).filter(|adds| !adds.is_empty()).map(str::to_owned);
             rules.weapons.push(Weapon { name: weapons.get(row, "weapon").to_owned(), die, adds });
@@ -225,6 +225,6 @@ mod tests {
     #[test]
     fn a_faulty_table_is_named_with_its_line() {
         let page = "## COMBAT::weapons\n\n| weapon | die | adds |\n|---|---|---|\n| spoon | six | - |\n";
-        assert_eq!(Rules::read(page).unwrap_err().to_string(), "mechanics/COMBAT.md:5: \"six\" is not a die like d6");
+        assert_eq!(Rules::read(page).unwrap_err().to_string(), "mechanics/COMBAT.md:5: `six` is not a die like d6");
     }
 }

@@ -122,7 +122,7 @@ impl Map {
                 faults.push(format!("indicator: {} needs a risk of 0-3 and an importance of 1-5", node.at));
             }
             if !matches!(node.status.as_str(), "known" | "rumored" | "hidden" | "destroyed") {
-                faults.push(format!("fog: {} cannot be \"{}\"", node.at, node.status));
+                faults.push(format!("fog: {} cannot be `{}`", node.at, node.status));
             }
             if !known(&node.at) {
                 faults.push(format!("cross-map: {} is no place of this cartridge", node.at));
@@ -135,11 +135,11 @@ impl Map {
                 }
             }
             if !matches!(edge.kind.as_str(), "road" | "river" | "trail" | "secret") {
-                faults.push(format!("topology: a way cannot be a \"{}\"", edge.kind));
+                faults.push(format!("topology: a way cannot be a `{}`", edge.kind));
             }
         }
         if !self.nodes.is_empty() && !matches!(self.scale.as_str(), "node" | "grid" | "hex") {
-            faults.push(format!("scale: must be node|grid|hex, not \"{}\"", self.scale));
+            faults.push(format!("scale: must be node|grid|hex, not `{}`", self.scale));
         }
         faults
     }

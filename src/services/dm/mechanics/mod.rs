@@ -17,7 +17,7 @@ pub(super) fn table(path: &str, text: &str, anchor: &str, columns: &[&str]) -> R
     let found = md::tables(text).into_iter().find(|table| table.heading.eq_ignore_ascii_case(anchor));
     let table = found.ok_or_else(|| fault(1, format!("there is no table under the heading {anchor}")))?;
     match columns.iter().find(|column| !table.has(column)) {
-        Some(missing) => Err(fault(table.line, format!("{anchor} has no column \"{missing}\""))),
+        Some(missing) => Err(fault(table.line, format!("{anchor} has no column `{missing}`"))),
         None => Ok(table),
     }
 }
@@ -29,7 +29,7 @@ pub(super) fn number(path: &str, table: &Table, row: &md::Row, column: &str) -> 
     cell.parse().map_err(|_| Fault {
         path: path.to_owned(),
         line: row.line,
-        message: format!("\"{cell}\" in column {column} of {} is not a number", table.heading),
+        message: format!("`{cell}` in column {column} of {} is not a number", table.heading),
     })
 }
 

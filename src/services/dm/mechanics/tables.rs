@@ -22,7 +22,7 @@ pub fn read(path: &str, text: &str) -> (Vec<RandomTable>, Vec<Fault>) {
         let mut fault = |line, message| faults.push(Fault { path: path.to_owned(), line, message });
         let Some((name, sides)) = title.rsplit_once(' ').and_then(|(name, die)| Some((name.trim(), sides(die)?)))
         else {
-            fault(table.line, format!("\"{title}\" does not end in a die like d8"));
+            fault(table.line, format!("`{title}` does not end in a die like d8"));
             continue;
         };
         if table.rows.len() != sides as usize {

@@ -305,7 +305,7 @@ async fn a_model_proposes_and_each_field_is_taken_or_replaced_and_reported() {
     assert_eq!(scenes, [true, false, false, false, false]);
     expect_test::expect![[r#"
         roll: of the wrong type; situational: a situation gives +2, 0 or -2, not 20
-        delta: delta line 4: "rewrite" is refused: only append and patch change a file; prose: "You decide" decides or speaks for the player's character
+        delta: delta line 4: `rewrite` is refused: only append and patch change a file; prose: "You decide" decides or speaks for the player's character
         the proposal is not an object; the kernel narrates
         the proposal is not an object; the kernel narrates
         the narrator failed: out of tokens

@@ -39,12 +39,8 @@ fn the_rows_of_the_delta() {
             vec![Item::append("sessions/session_old.md", "y")],
             "forbidden: sessions/session_old.md is not the current session",
         ),
-        (
-            "92",
-            vec![Item::append("../../etc/passwd", "x")],
-            "forbidden: \"../../etc/passwd\" leads out of the campaign",
-        ),
-        ("92a", vec![Item::append("/etc/x", "x")], "forbidden: \"/etc/x\" leads out of the campaign"),
+        ("92", vec![Item::append("../../etc/passwd", "x")], "forbidden: `../../etc/passwd` leads out of the campaign"),
+        ("92a", vec![Item::append("/etc/x", "x")], "forbidden: `/etc/x` leads out of the campaign"),
         (
             "93",
             vec![Item::append(".kernel/journal.ndjson", "x")],
@@ -59,12 +55,12 @@ fn the_rows_of_the_delta() {
         (
             "96",
             vec![Item::patch("STATE_PANEL.json", "{\"time\":null}")],
-            "invalid_payload: STATE_PANEL.json would lack \"time\"",
+            "invalid_payload: STATE_PANEL.json would lack `time`",
         ),
         (
             "96a",
             vec![Item::patch("STATE_PANEL.json", "{\"inventory\":[1]}")],
-            "invalid_payload: STATE_PANEL.json: \"inventory\" must be an array of strings",
+            "invalid_payload: STATE_PANEL.json: `inventory` must be an array of strings",
         ),
         (
             "98",
@@ -74,7 +70,7 @@ fn the_rows_of_the_delta() {
         (
             "100",
             vec![Item::patch("WORLD_STATE.md", "## Weather\nfog")],
-            "not_found: there is no heading \"Weather\" to patch",
+            "not_found: there is no heading `Weather` to patch",
         ),
         ("100a", vec![Item::section("WORLD_STATE.md", "## Weather\nfog")], "WORLD_STATE.md"),
         ("102", vec![stale], "conflict: HOT_PACK.json changed since the delta was made (base 0123456789abcdef)"),

@@ -62,7 +62,7 @@ fn rows_131_to_135_initialisation_is_whole_or_nothing() {
         ("132a", with(|own| own.date = "2025-02-29".into()), "invalid --date (expected YYYY-MM-DD): 2025-02-29"),
         ("133", with(|own| own.preset = "Opera".into()), "unknown preset: Opera"),
         ("133a", with(|own| own.preset.clear()), "no preferences provided"),
-        ("134", with(|own| own.start_loc = "the moon".into()), "there is no place \"the moon\""),
+        ("134", with(|own| own.start_loc = "the moon".into()), "there is no place `the moon`"),
     ] {
         let refused = game.act(&act).unwrap_err().message;
         assert!(refused.starts_with(sentence), "row {row}: {refused}");
@@ -223,7 +223,7 @@ fn the_tools_of_the_game_master_change_all_or_nothing() {
     );
     let before = game.files.clone();
     let both = Act::Tools { role: "DM".into(), calls: vec![heat.clone(), bad] };
-    assert!(game.act(&both).unwrap_err().message.contains("would lack \"spine\""), "row 95");
+    assert!(game.act(&both).unwrap_err().message.contains("would lack `spine`"), "row 95");
     assert_eq!(game.files, before);
     game.act(&Act::Tools { role: "DM".into(), calls: vec![heat] }).unwrap();
     assert_eq!(game.json("STATE_PANEL.json")["indicators"]["Heat"], 2);

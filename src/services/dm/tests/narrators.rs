@@ -32,7 +32,7 @@ fn each_field_is_taken_or_replaced_and_reported() {
         (
             "rewrites a file",
             json!({"delta": "<!-- ARCHIVE_DELTA\nfiles:\n  - path: STATE_PANEL.json\n    rewrite: |\n      {}\n-->"}),
-            "delta: delta line 4: \"rewrite\" is refused",
+            "delta: delta line 4: `rewrite` is refused",
         ),
         (
             "writes a panel",
@@ -42,19 +42,19 @@ fn each_field_is_taken_or_replaced_and_reported() {
         (
             "leaves the campaign",
             json!({"delta": "<!-- ARCHIVE_DELTA\nfiles:\n  - path: ../x.md\n    append: |\n      x\n-->"}),
-            "delta: \"../x.md\" leads out",
+            "delta: `../x.md` leads out",
         ),
         (
             "ends a quest",
             json!({"consequences": ["quest @dark_lamp done"]}),
-            "consequences: \"quest @dark_lamp done\" is not a narrator's to decide",
+            "consequences: `quest @dark_lamp done` is not a narrator's to decide",
         ),
-        ("moves the PC", json!({"consequences": ["move @lamp_room"]}), "consequences: \"move @lamp_room\" is not"),
-        ("conjures a thing", json!({"consequences": ["take @lily_oil"]}), "consequences: \"take @lily_oil\" is not"),
+        ("moves the PC", json!({"consequences": ["move @lamp_room"]}), "consequences: `move @lamp_room` is not"),
+        ("conjures a thing", json!({"consequences": ["take @lily_oil"]}), "consequences: `take @lily_oil` is not"),
         (
             "changes without a reason",
             json!({"consequences": ["Heat+1"]}),
-            "consequences: the change \"Heat+1\" of an indicator needs a reason",
+            "consequences: the change `Heat+1` of an indicator needs a reason",
         ),
         ("an unknown indicator", json!({"consequences": ["Luck+1 (a coin)"]}), "consequences: unknown indicator Luck"),
         (

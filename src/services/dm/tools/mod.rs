@@ -236,7 +236,7 @@ pub fn admit(role: Role, call: &Call) -> Result<&'static Tool> {
         _ => return Err(Error::invalid(format!("{}: arguments must be an object", tool.name))),
     };
     if let Some(stranger) = given.keys().find(|key| !tool.arguments.iter().any(|(name, ..)| name == key)) {
-        return Err(Error::invalid(format!("{}: unknown argument \"{}\"", tool.name, super::md::clip(stranger, 40))));
+        return Err(Error::invalid(format!("{}: unknown argument `{}`", tool.name, super::md::clip(stranger, 40))));
     }
     for (name, kind, required) in tool.arguments {
         match given.get(*name) {

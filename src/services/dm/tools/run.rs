@@ -211,7 +211,7 @@ pub fn author(cartridge: &dyn Shelf, call: &Call, own: &str) -> Result<(Value, O
             || path.starts_with('/')
             || path.split('/').any(|part| part.starts_with('.') || part.is_empty());
         if odd || path.starts_with("campaigns/") || path.starts_with("cartridges/") {
-            return Err(Error::forbidden(format!("\"{}\" is not this cartridge's", md::clip(path, 80))));
+            return Err(Error::forbidden(format!("`{}` is not this cartridge's", md::clip(path, 80))));
         }
         Ok(path.to_owned())
     };

@@ -80,7 +80,7 @@ impl<'de> Visitor<'de> for Read {
         let mut all = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
             if all.contains_key(&name) {
-                return Err(A::Error::custom(format!("the key '{name}' {TWICE}")));
+                return Err(A::Error::custom(format!("the key `{name}` {TWICE}")));
             }
             let Strict(value) = fields.next_value()?;
             all.insert(name, value);

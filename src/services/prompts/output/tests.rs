@@ -34,7 +34,7 @@ fn an_object_is_found_in_order_of_trust() {
         ),
         ("77 extra key", r#"{"title":"x","more":1}"#, r#"! extra keys not permitted: ["more"]"#),
         ("77 extra key below", r#"{"title":"x","inner":{"more":1}}"#, r#"! inner: extra keys not permitted: ["more"]"#),
-        ("81 missing", r#"{"score":1}"#, "! missing required field: 'title'"),
+        ("81 missing", r#"{"score":1}"#, "! missing required field: `title`"),
         (
             "82 bad fence and nothing else",
             "```json\n{oops\n```",
@@ -59,7 +59,7 @@ fn an_object_is_found_in_order_of_trust() {
         ("null for required", r#"{"title":null}"#, "! title: value cannot be null"),
         ("null for optional", r#"{"title":"x","score":null}"#, r#"{"title":"x","score":null}"#),
         ("path", r#"{"title":"x","inner":{"list":[1,"y"]}}"#, "! inner.list[1]: expected integer, not string"),
-        ("key twice", r#"{"title":"x","title":"y"}"#, "! the key 'title' stands twice at line 1 column 20"),
+        ("key twice", r#"{"title":"x","title":"y"}"#, "! the key `title` stands twice at line 1 column 20"),
         ("array instead", r#"[{"title":"x"}]"#, "! expected top-level JSON object"),
         ("second fence", "```json\n{\"a\":1}\n```\nor\n```json\n{\"title\":\"x\"}\n```", T),
         ("fence before message", "```rust\nfn main() {}\n```\n```json\n{\"title\":\"x\"}\n```", T),
@@ -86,7 +86,7 @@ fn an_array_is_bare_or_stands_under_items() {
         ("79 another key", r#"{"rows":[]}"#, "! expected top-level JSON array"),
         ("79 not a list", r#"{"items":3}"#, "! expected top-level JSON array"),
         ("80 element", r#"[1]"#, "! [0]: array item at index 0 is not an object"),
-        ("81 element lacks a field", r#"[{"title":"x"},{}]"#, "! [1]: missing required field: 'title'"),
+        ("81 element lacks a field", r#"[{"title":"x"},{}]"#, "! [1]: missing required field: `title`"),
         ("amended within", r#"[{"title":"x","score":"3"}]"#, r#"[{"title":"x","score":3}] amended [0].score"#),
     ];
     let output = title(Container::Array, false);

@@ -64,16 +64,12 @@ impl Change {
         let descriptor = template.descriptor();
         match self {
             Change::Section { path, body, summary, visibility, expected_hash } => {
-                let index = template.find(path).map_err(|fault| Fault::overrides(fault.message).coded(fault.code))?;
-                let path = template.nodes[index].path.clone();
-                if !template.nodes[index].section.accepts_overrides {
-                    return Err(refuses(&format!("section '{path}'")));
-                }
+                let path = accepting(template, path)?;
                 let mark = descriptor.sections.iter().find(|mark| mark.path == path);
-                let mark = mark.ok_or_else(|| Fault::overrides(format!("section '{path}' has no text to override")))?;
+                let mark = mark.ok_or_else(|| Fault::overrides(format!("section `{path}` has no text to override")))?;
                 let entry = SectionEntry {
                     path: path.split('/').map(str::to_owned).collect(),
-                    expected_hash: same(&format!("section '{path}'"), expected_hash.as_deref(), &mark.content_hash)?,
+                    expected_hash: same(&format!("section `{path}`"), expected_hash.as_deref(), &mark.content_hash)?,
                     body: body.clone(),
                     summary: summary.clone(),
                     expected_summary_hash: summary.as_ref().and(mark.summary_hash.clone()),
@@ -99,7 +95,7 @@ impl Change {
                 let hash = contract(template, name, None)?;
                 let marks = descriptor.tools.iter().find(|mark| mark.name == *name);
                 let current = marks.and_then(|mark| mark.example_hashes.get(*index)).ok_or_else(|| {
-                    Fault::overrides(format!("tool '{name}' has no example {index}")).coded(Code::NotFound)
+                    Fault::overrides(format!("tool `{name}` has no example {index}")).coded(Code::NotFound)
                 })?;
                 let expected_hash = same(&format!("example {name}#{index}"), expected_hash.as_deref(), current)?;
                 let entry = ExampleEntry { expected_hash, example: example.clone() };
@@ -111,13 +107,9 @@ impl Change {
                 tool.examples.insert(*index, entry);
             }
             Change::TaskExample { path, index, example, expected_hash } => {
-                let at = template.find(path).map_err(|fault| Fault::overrides(fault.message).coded(fault.code))?;
-                let path = template.nodes[at].path.clone();
-                if !template.nodes[at].section.accepts_overrides {
-                    return Err(refuses(&format!("section '{path}'")));
-                }
+                let path = accepting(template, path)?;
                 let current = resolve::current_task(&descriptor, &path, *index).ok_or_else(|| {
-                    Fault::overrides(format!("section '{path}' has no task example {index}")).coded(Code::NotFound)
+                    Fault::overrides(format!("section `{path}` has no task example {index}")).coded(Code::NotFound)
                 })?;
                 let entry = TaskEntry {
                     path: path.split('/').map(str::to_owned).collect(),
@@ -137,15 +129,25 @@ impl Change {
     }
 }
 
+/// The whole path of a section that accepts overrides.
+fn accepting(template: &PromptTemplate, path: &str) -> Result<String, Fault> {
+    let index = template.find(path).map_err(|fault| Fault::overrides(fault.message).coded(fault.code))?;
+    let node = &template.nodes[index];
+    match node.section.accepts_overrides {
+        true => Ok(node.path.clone()),
+        false => Err(refuses(&format!("section `{}`", node.path))),
+    }
+}
+
 fn contract(template: &PromptTemplate, name: &str, expected: Option<&str>) -> Result<String, Fault> {
     let (_, tool) = template.tool(name).ok_or_else(|| {
-        Fault::overrides(format!("tool '{}' is not registered", super::super::names::clipped(name)))
+        Fault::overrides(format!("tool `{}` is not registered", super::super::names::clipped(name)))
             .coded(Code::NotFound)
     })?;
     if !tool.accepts_overrides {
-        return Err(refuses(&format!("tool '{name}'")));
+        return Err(refuses(&format!("tool `{name}`")));
     }
-    same(&format!("tool '{name}'"), expected, &super::super::descriptor::contract_hash(tool))
+    same(&format!("tool `{name}`"), expected, &super::super::descriptor::contract_hash(tool))
 }
 
 fn same(target: &str, expected: Option<&str>, current: &str) -> Result<String, Fault> {

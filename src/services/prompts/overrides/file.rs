@@ -116,7 +116,7 @@ impl OverrideFile {
             let digest = hash.len() == 64 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
             if !digest {
                 let hash = names::clipped(hash);
-                return Err(Fault::overrides(format!("the hash of {target} is no SHA-256 in hexadecimal: '{hash}'")));
+                return Err(Fault::overrides(format!("the hash of {target} is no SHA-256 in hexadecimal: `{hash}`")));
             }
         }
         let twisted = self.sections.iter().find(|(path, entry)| entry.path.join("/") != **path);

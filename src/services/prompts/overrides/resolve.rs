@@ -135,14 +135,14 @@ fn overridden(fault: Fault) -> Fault {
 pub(super) fn tool(template: &PromptTemplate, name: &str, entry: &ToolEntry) -> Result<ToolWords, Fault> {
     let description = entry.description.as_deref();
     let description = description
-        .map(|text| names::line(&format!("the description of tool '{name}'"), text, tool::DESCRIPTION))
+        .map(|text| names::line(&format!("the description of tool `{name}`"), text, tool::DESCRIPTION))
         .transpose()
         .map_err(overridden)?;
     let params = entry.param_descriptions.clone().unwrap_or_default();
     if let Some((_, known)) = template.tool(name)
         && let Some(field) = params.keys().find(|field| !known.has_param(field))
     {
-        return Err(Fault::overrides(format!("tool '{name}' has no parameter '{}'", names::clipped(field))));
+        return Err(Fault::overrides(format!("tool `{name}` has no parameter `{}`", names::clipped(field))));
     }
     Ok(ToolWords { description, params, examples: Default::default() })
 }
@@ -154,7 +154,7 @@ pub(super) fn tool_example(
 ) -> Result<super::super::manifest::ToolExample, Fault> {
     match template.tool(name) {
         Some((_, known)) => known.example(&entry.example).map_err(overridden),
-        None => Err(Fault::overrides(format!("tool '{name}' is not registered"))),
+        None => Err(Fault::overrides(format!("tool `{name}` is not registered"))),
     }
 }
 

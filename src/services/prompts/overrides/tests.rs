@@ -161,19 +161,19 @@ fn rows_100_101_104_a_write_has_to_fit_the_prompt_as_it_is() {
     let rows = [
         (
             json!({"target": "section", "path": "zz", "body": "x"}),
-            "not_found: section 'zz' does not exist in this prompt",
+            "not_found: section `zz` does not exist in this prompt",
         ),
         (
             json!({"target": "section", "path": "fixed", "body": "x"}),
-            "not_permitted: section 'fixed' does not accept overrides (section",
+            "not_permitted: section `fixed` does not accept overrides (section",
         ),
         (
             json!({"target": "section", "path": "tasks", "body": "x"}),
-            "invalid_payload: section 'tasks' has no text to override",
+            "invalid_payload: section `tasks` has no text to override",
         ),
         (
             json!({"target": "section", "path": "a", "body": "x", "expected_hash": "00"}),
-            "conflict: hash mismatch for section 'a'",
+            "conflict: hash mismatch for section `a`",
         ),
         (
             json!({"target": "section", "path": "a", "body": "$oops"}),
@@ -187,26 +187,26 @@ fn rows_100_101_104_a_write_has_to_fit_the_prompt_as_it_is() {
             json!({"target": "section", "path": "a/b", "body": "x", "visibility": "summary"}),
             "invalid_payload: summary visibility is chosen",
         ),
-        (json!({"target": "tool", "name": "x.none"}), "not_found: tool 'x.none' is not registered"),
+        (json!({"target": "tool", "name": "x.none"}), "not_found: tool `x.none` is not registered"),
         (
             json!({"target": "tool", "name": "x.fixed", "description": "x"}),
-            "not_permitted: tool 'x.fixed' does not accept overrides",
+            "not_permitted: tool `x.fixed` does not accept overrides",
         ),
         (
             json!({"target": "tool", "name": "x.find", "description": "é"}),
-            "invalid_payload: the description of tool 'x.find' must be one",
+            "invalid_payload: the description of tool `x.find` must be one",
         ),
         (
             json!({"target": "tool", "name": "x.find", "expected_hash": "00"}),
-            "conflict: hash mismatch for tool 'x.find'",
+            "conflict: hash mismatch for tool `x.find`",
         ),
         (
             json!({"target": "tool", "name": "x.find", "param_descriptions": {"zz": "x"}}),
-            "invalid_payload: tool 'x.find' has no parameter 'zz'",
+            "invalid_payload: tool `x.find` has no parameter `zz`",
         ),
         (
             json!({"target": "tool_example", "name": "x.find", "index": 4, "example": {"description": "d"}}),
-            "not_found: tool 'x.find' has no example 4",
+            "not_found: tool `x.find` has no example 4",
         ),
         (
             json!({"target": "tool_example", "name": "x.find", "index": 0, "example": {"description": "d", "input": {}}}),
@@ -214,11 +214,11 @@ fn rows_100_101_104_a_write_has_to_fit_the_prompt_as_it_is() {
         ),
         (
             json!({"target": "task_example", "path": "tasks", "index": 7, "example": {"key": "k", "objective": "o", "outcome": "x", "steps": []}}),
-            "not_found: section 'tasks' has no task example 7",
+            "not_found: section `tasks` has no task example 7",
         ),
         (
             json!({"target": "task_example", "path": "tasks", "index": 0, "example": {"key": "k", "objective": "o", "outcome": "x", "steps": []}}),
-            "invalid_payload: task example 'k' has no steps",
+            "invalid_payload: task example `k` has no steps",
         ),
     ];
     for (written, expected) in rows {

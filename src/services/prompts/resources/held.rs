@@ -115,12 +115,12 @@ pub(super) fn shut(made: Made) -> Vec<Error> {
 impl Resolver<'_> {
     pub fn get(&mut self, name: &str) -> Result<Arc<dyn Resource>> {
         let binding = self.registry.binding(name).ok_or_else(|| {
-            fault(&format!("no binding for '{}'", crate::services::prompts::names::clipped(name)), Code::NotFound)
+            fault(&format!("no binding for `{}`", crate::services::prompts::names::clipped(name)), Code::NotFound)
         })?;
         let place = match binding.scope {
             Scope::Singleton => Some(&self.held.singletons),
             Scope::ToolCall => Some(self.held.calls.last().ok_or_else(|| {
-                fault(&format!("'{name}' lives as long as a tool call, and none is under way"), Code::Unavailable)
+                fault(&format!("`{name}` lives as long as a tool call, and none is under way"), Code::Unavailable)
             })?),
             Scope::Prototype => None,
         };
@@ -136,11 +136,11 @@ impl Resolver<'_> {
         self.making.pop();
         let made = made.map_err(|error| match error.message.starts_with(OURS) {
             true => error,
-            false => Error::new(error.code, format!("{OURS}provider for '{name}' failed: {}", error.message)),
+            false => Error::new(error.code, format!("{OURS}provider for `{name}` failed: {}", error.message)),
         })?;
         if let Err(error) = made.ready() {
             let _ = made.close(); // the first fault is the one that matters
-            return Err(fault(&format!("'{name}' could not be made ready: {}", error.message), error.code));
+            return Err(fault(&format!("`{name}` could not be made ready: {}", error.message), error.code));
         }
         match binding.scope {
             Scope::Singleton => self.held.singletons.push((name.to_owned(), made.clone())),

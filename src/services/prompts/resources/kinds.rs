@@ -41,7 +41,7 @@ pub fn registry(needs: &BTreeMap<String, Need>, kinds: &Kinds) -> Result<Registr
     for (name, need) in needs {
         let make = kinds.get(&need.kind).cloned().ok_or_else(|| {
             let known: Vec<&str> = kinds.keys().map(String::as_str).collect();
-            Error::invalid(format!("resource '{name}' is of kind '{}'; there are {}", need.kind, known.join(", ")))
+            Error::invalid(format!("resource `{name}` is of kind `{}`; there are {}", need.kind, known.join(", ")))
         })?;
         let wanted = need.clone();
         let mut binding = Binding::new(name, need.scope, move |_| make(&wanted));

@@ -45,7 +45,7 @@ impl Registry {
         let mut registry = Registry::default();
         for binding in bindings {
             if registry.binding(&binding.name).is_some() {
-                return Err(Error::already_exists(format!("there are two bindings for '{}'", binding.name)));
+                return Err(Error::already_exists(format!("there are two bindings for `{}`", binding.name)));
             }
             registry.bindings.push(binding);
         }
@@ -76,7 +76,7 @@ impl Registry {
     /// Both together; a name that both have is refused.
     pub fn merged(&self, other: &Registry) -> Result<Registry> {
         match self.conflicts(other).first() {
-            Some(name) => Err(Error::already_exists(format!("there are two bindings for '{name}'"))),
+            Some(name) => Err(Error::already_exists(format!("there are two bindings for `{name}`"))),
             None => Ok(self.under(other)),
         }
     }

@@ -44,7 +44,7 @@ impl Snapshot {
             serde_json::from_str(text).map_err(|error| Error::invalid(format!("not a snapshot: {error}")))?;
         match snapshot.version == VERSION && !snapshot.id.is_empty() {
             true => Ok(snapshot),
-            false => Err(Error::invalid(format!("a snapshot of version '{}' is not understood", snapshot.version))),
+            false => Err(Error::invalid(format!("a snapshot of version `{}` is not understood", snapshot.version))),
         }
     }
 }
@@ -56,7 +56,7 @@ impl Resources {
         let mut resources = BTreeMap::new();
         for (name, resource) in &held.singletons {
             let state = resource.snapshot();
-            let state = state.map_err(|error| fault(&format!("'{name}' gave no snapshot: {error}"), error.code))?;
+            let state = state.map_err(|error| fault(&format!("`{name}` gave no snapshot: {error}"), error.code))?;
             if let Some(state) = state {
                 resources.insert(name.clone(), state);
             }
@@ -81,7 +81,7 @@ impl Resources {
         let back: Vec<_> =
             snapshot.resources.iter().filter_map(|(name, state)| Some((name, both(name)?, state))).collect();
         let failed =
-            |name: &str, error: &Error| fault(&format!("restore failed at '{name}': {error}"), Code::ExecutionFailed);
+            |name: &str, error: &Error| fault(&format!("restore failed at `{name}`: {error}"), Code::ExecutionFailed);
         let mut forward = Vec::new();
         for (name, resource, state) in &back {
             resource.prepare(state).map_err(|error| failed(name, &error))?;

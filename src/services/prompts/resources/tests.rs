@@ -131,12 +131,12 @@ fn row_115_what_cannot_be_made_says_why() {
         thing("unready", Scope::Singleton, &diary, "ready close", &[]),
     ]);
     let rows = [
-        ("nothing", "resources: no binding for 'nothing'"),
+        ("nothing", "resources: no binding for `nothing`"),
         ("self", "resources: resources need each other in a circle: self -> self"),
         ("a", "resources: resources need each other in a circle: a -> b -> c -> a"),
-        ("broken", "resources: provider for 'broken' failed: make went wrong"),
-        ("needs", "resources: provider for 'broken' failed: make went wrong"),
-        ("unready", "resources: 'unready' could not be made ready: ready went wrong"),
+        ("broken", "resources: provider for `broken` failed: make went wrong"),
+        ("needs", "resources: provider for `broken` failed: make went wrong"),
+        ("unready", "resources: `unready` could not be made ready: ready went wrong"),
     ];
     for (name, expected) in rows {
         assert_eq!(resources.get(name).err().unwrap().message, expected);
@@ -240,7 +240,7 @@ fn row_120_a_restore_is_all_or_nothing_and_a_snapshot_is_json() {
     assert_eq!(snapshot.phase, Phase::Manual);
     set(&resources, "a", 5);
     set(&resources, "z", 6);
-    assert!(resources.restore(&snapshot).unwrap_err().message.contains("restore failed at 'z': restore went wrong"));
+    assert!(resources.restore(&snapshot).unwrap_err().message.contains("restore failed at `z`: restore went wrong"));
     assert_eq!((number(&resources.get("a").unwrap()), number(&resources.get("z").unwrap())), (5, 6));
     let missing = Snapshot { resources: [("gone".to_owned(), json!(1))].into(), ..snapshot.clone() };
     assert!(resources.restore(&missing).is_ok(), "what is not there is skipped");

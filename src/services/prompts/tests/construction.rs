@@ -23,7 +23,7 @@ fn rows_4_to_7_section_keys_are_folded_and_checked() {
         &[],
         expect![[r#"
             p/t/t/prompt.json:4:14: section key must be a non-empty string
-            p/t/t/prompt.json:8:14: section key 'Invalid Key' must match ^[a-z0-9][a-z0-9._-]{0,63}$"#]],
+            p/t/t/prompt.json:8:14: section key `Invalid Key` must match ^[a-z0-9][a-z0-9._-]{0,63}$"#]],
     );
 }
 
@@ -51,7 +51,7 @@ fn rows_11_12_35_a_placeholder_is_known_and_well_formed_when_it_is_loaded_in_the
             p/t/t/a.md:2:11: template references unknown placeholder (section invalid, params P, placeholder oops)
             p/t/t/a.short.md:1:1: template references unknown placeholder (section invalid, params P, placeholder lost)
             p/t/t/b.md:1:1: section does not accept parameters but declares placeholders (section bare, placeholder value)
-            p/t/t/c.md:1:6: malformed placeholder '$5': write $name or ${name}, and $$ for a dollar sign (section money)"#]],
+            p/t/t/c.md:1:6: malformed placeholder `$5`: write $name or ${name}, and $$ for a dollar sign (section money)"#]],
     );
 }
 
@@ -66,11 +66,11 @@ fn rows_14_15_17_defaults_fit_the_params_type_and_a_params_type_is_a_record() {
         ]}),
         &[],
         expect![[r#"
-            p/t/t/prompt.json:14:10: params 'N' must be a record: a JSON Schema of type object (params N)
+            p/t/t/prompt.json:14:10: params `N` must be a record: a JSON Schema of type object (params N)
             p/t/t/prompt.json:23:18: a section's default must match its params type: extra keys not permitted: ["other"] (section a, params P)
             p/t/t/prompt.json:31:18: a section's default must be a record (section b, params P)
             p/t/t/prompt.json:36:18: a section without params takes no default (section c)
-            p/t/t/prompt.json:41:17: params type 'Q' is not declared under params (section d, params Q)"#]],
+            p/t/t/prompt.json:41:17: params type `Q` is not declared under params (section d, params Q)"#]],
     );
 }
 
@@ -86,8 +86,8 @@ fn rows_19_20_a_tool_is_named_once_and_is_a_tool() {
         ]}),
         &[],
         expect![[r#"
-            p/t/t/prompt.json:12:9: a tool is <service>.<operation>, not 'bad' (section a)
-            p/t/t/prompt.json:26:13: tool 'x.a' is named twice in this prompt (section b/c)"#]],
+            p/t/t/prompt.json:12:9: a tool is <service>.<operation>, not `bad` (section a)
+            p/t/t/prompt.json:26:13: tool `x.a` is named twice in this prompt (section b/c)"#]],
     );
     check(
         json!({"sections": [{"key": "a", "title": "T", "tools": ["x.a"]}]}),
@@ -106,11 +106,11 @@ fn siblings_do_not_share_a_key_and_a_summary_is_there_where_it_is_asked_for() {
         ]}),
         &[("idle.md", "x")],
         expect![[r#"
-            p/t/t/prompt.json:6:21: summary visibility requested for section 'a' but no summary is defined (section a)
-            p/t/t/prompt.json:9:14: two sections beside each other have the key 'a' (section a)
+            p/t/t/prompt.json:6:21: summary visibility requested for section `a` but no summary is defined (section a)
+            p/t/t/prompt.json:9:14: two sections beside each other have the key `a` (section a)
             p/t/t/prompt.json:10:16: a section's title must be one line that is not empty (section a)
-            p/t/t/prompt.json:18:15: there is no file 'nowhere.md' (section c)
-            p/t/t/prompt.json:15:18: enabled looks at 'x', which is no field of its params (section c, placeholder x)
+            p/t/t/prompt.json:18:15: there is no file `nowhere.md` (section c)
+            p/t/t/prompt.json:15:18: enabled looks at `x`, which is no field of its params (section c, placeholder x)
             p/t/t/idle.md:1:1: no section names this file"#]],
     );
 }
@@ -119,9 +119,9 @@ fn siblings_do_not_share_a_key_and_a_summary_is_there_where_it_is_asked_for() {
 fn a_manifest_that_is_no_manifest_says_where() {
     for (text, place) in [
         ("{\n  \"ns\": \"t\",\n  \"keys\": 1\n}", "p/t/t/prompt.json:3:8: unknown field `keys`"),
-        ("{\"ns\": \"t\", \"ns\": \"t\", \"key\": \"t\"}", "p/t/t/prompt.json:1:16: the key 'ns' stands twice"),
+        ("{\"ns\": \"t\", \"ns\": \"t\", \"key\": \"t\"}", "p/t/t/prompt.json:1:16: the key `ns` stands twice"),
         ("[", "p/t/t/prompt.json:1:1: EOF while parsing a list"),
-        ("{\"ns\": \"u\", \"key\": \"t\"}", "p/t/t/prompt.json:1:1: prompt 'u/t' lies in the place of 't/t'"),
+        ("{\"ns\": \"u\", \"key\": \"t\"}", "p/t/t/prompt.json:1:1: prompt `u/t` lies in the place of `t/t`"),
     ] {
         let files = Files::from([("t/t/prompt.json".to_owned(), text.as_bytes().to_vec())]);
         let faults = load(&files, "p").prompts.remove("t/t").unwrap().unwrap_err();
@@ -148,22 +148,22 @@ fn row_110_an_example_is_one_of_its_tool() {
     let rows = [
         (
             json!({"description": "d", "input": {"q": 1}, "output": []}),
-            "the input of an example of tool 'x.a': q: expected",
+            "the input of an example of tool `x.a`: q: expected",
         ),
         (
             json!({"description": "d", "input": {"q": "x"}, "output": 3}),
-            "the output of an example of tool 'x.a': expected array",
+            "the output of an example of tool `x.a`: expected array",
         ),
         (
             json!({"description": "d", "input": {"q": "x"}, "output": ["y"]}),
-            "the output of an example of tool 'x.a': [0]",
+            "the output of an example of tool `x.a`: [0]",
         ),
         (
             json!({"description": "d", "input": null, "output": []}),
-            "the input of an example of tool 'x.a': value cannot be null",
+            "the input of an example of tool `x.a`: value cannot be null",
         ),
-        (json!({"description": " ", "input": {"q": "x"}, "output": []}), "an example of tool 'x.a' must be one line"),
-        (json!({"description": "é", "input": {"q": "x"}, "output": []}), "an example of tool 'x.a' must be one line"),
+        (json!({"description": " ", "input": {"q": "x"}, "output": []}), "an example of tool `x.a` must be one line"),
+        (json!({"description": "é", "input": {"q": "x"}, "output": []}), "an example of tool `x.a` must be one line"),
         (json!("words"), "invalid type: string \"words\", expected struct ToolExample"),
     ];
     for (example, expected) in rows {
@@ -189,14 +189,14 @@ fn a_task_example_uses_tools_of_its_prompt_as_they_are() {
     assert!(read(with(example("x.a", json!("y"), json!("done")), Value::Null), &[]).is_ok());
     assert!(read(with(example("x.a", json!("y"), json!({"found": "z"})), shape.clone()), &[]).is_ok());
     let rows = [
-        (example("x.b", json!("y"), json!("done")), Value::Null, "uses tool 'x.b', which this prompt does not have"),
+        (example("x.b", json!("y"), json!("done")), Value::Null, "uses tool `x.b`, which this prompt does not have"),
         (example("x.a", json!(1), json!("done")), Value::Null, "q: expected string, not integer"),
-        (example("x.a", json!("y"), json!({})), Value::Null, "the outcome of task example 'one': must be a text"),
-        (example("x.a", json!("y"), json!({})), shape, "missing required field: 'found'"),
+        (example("x.a", json!("y"), json!({})), Value::Null, "the outcome of task example `one`: must be a text"),
+        (example("x.a", json!("y"), json!({})), shape, "missing required field: `found`"),
         (
             json!({"key": "one", "objective": "é", "outcome": "x", "steps": []}),
             Value::Null,
-            "the objective of task example 'one'",
+            "the objective of task example `one`",
         ),
         (json!({"key": "one", "objective": "e", "outcome": "x", "steps": []}), Value::Null, "has no steps"),
     ];

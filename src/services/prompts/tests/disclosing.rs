@@ -63,7 +63,7 @@ fn row_62_a_summary_that_is_not_there_cannot_be_chosen() {
     let refused = prompt.set_visibility("open", Visibility::Summary).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "summary visibility requested for section 'open' but no summary is defined (section open)"
+        "summary visibility requested for section `open` but no summary is defined (section open)"
     );
 }
 
@@ -82,9 +82,9 @@ fn rows_71_74_opening_is_all_or_nothing_and_says_what_it_takes() {
     let mut prompt = house();
     let rows = [
         (keys(&[]), "at least one section key must be provided"),
-        (keys(&["guide", "nowhere"]), "section 'nowhere' does not exist in this prompt"),
-        (keys(&["open"]), "section 'open' is already expanded"),
-        (keys(&["guide.off"]), "section 'guide.off' is not there under these params (section guide/off)"),
+        (keys(&["guide", "nowhere"]), "section `nowhere` does not exist in this prompt"),
+        (keys(&["open"]), "section `open` is already expanded"),
+        (keys(&["guide.off"]), "section `guide.off` is not there under these params (section guide/off)"),
     ];
     for (given, expected) in rows {
         assert_eq!(prompt.expansion(&given, "why").unwrap_err().to_string(), expected);
@@ -122,8 +122,8 @@ fn row_72_reading_shows_the_section_as_it_would_be_shown_and_changes_nothing() {
     .assert_eq(&prompt.read_section("guide").unwrap());
     assert_eq!(prompt.read_section("guide.deep").unwrap(), "### 1.1. Deep\n\nDeep text\n\n#### 1.1.1. Grand");
     assert_eq!(prompt.read_section("guide/deep").unwrap(), prompt.read_section("guide.deep").unwrap());
-    assert_eq!(prompt.read_section("nope").unwrap_err().message, "section 'nope' does not exist in this prompt");
-    assert_eq!(prompt.read_section("open").unwrap_err().message, "section 'open' is not summarized");
+    assert_eq!(prompt.read_section("nope").unwrap_err().message, "section `nope` does not exist in this prompt");
+    assert_eq!(prompt.read_section("open").unwrap_err().message, "section `open` is not summarized");
     assert_eq!(prompt.read_section("lab.tools").unwrap().lines().next(), Some("## 2. Lab"));
     assert_eq!(tools(&prompt), tools(&house()));
 }
@@ -142,7 +142,7 @@ fn a_dotted_name_that_may_be_two_sections_is_refused() {
         {"key": "a.b", "title": "AB", "children": [{"key": "c", "title": "C"}]},
     ]);
     let template = read(json!({"sections": deeper}), &[]).unwrap();
-    assert_eq!(template.find("a.b.c").unwrap_err().message, "section 'a.b.c' may be any of a/b.c, a.b/c");
+    assert_eq!(template.find("a.b.c").unwrap_err().message, "section `a.b.c` may be any of a/b.c, a.b/c");
 }
 
 #[test]

@@ -142,10 +142,10 @@ fn rows_46_47_49_50_a_bind_takes_one_record_a_type_and_all_or_nothing() {
         ),
         (
             vec![("Intro", name("a")), ("Odd", json!({}))],
-            "unexpected params type 'Odd'; this prompt takes End, Intro, Tone (params Odd)",
+            "unexpected params type `Odd`; this prompt takes End, Intro, Tone (params Odd)",
         ),
         (vec![("Intro", json!("text"))], "params must be a record (params Intro)"),
-        (vec![("Intro", json!({}))], "params do not fit: missing required field: 'name' (params Intro)"),
+        (vec![("Intro", json!({}))], "params do not fit: missing required field: `name` (params Intro)"),
         (
             vec![("Intro", json!({"name": 3}))],
             "params do not fit: name: expected string, not integer (params Intro, placeholder name)",

@@ -43,7 +43,7 @@ fn a_folder_lies_over_what_is_built_in_and_a_faulty_edit_keeps_the_last_good_one
     assert_eq!(library.faults(), faults);
     std::fs::remove_file(folder.path().join("say/hello.md")).unwrap();
     library.reload();
-    assert_eq!(hello().unwrap_err().message, "there is no prompt 'say/hello'");
+    assert_eq!(hello().unwrap_err().message, "there is no prompt `say/hello`");
 }
 
 #[test]
@@ -77,10 +77,10 @@ fn strange_files_are_faults_and_links_are_not_followed() {
         faults,
         [
             "p/loose.md:1:1: not a prompt: one is <ns>/<key>/prompt.json with i",
-            "p/a/Big Key.md:1:1: prompt key 'Big Key' must match ^[a-z0-9][a-z0",
+            "p/a/Big Key.md:1:1: prompt key `Big Key` must match ^[a-z0-9][a-z0",
             "p/a/bytes.md:2:2: the text is not UTF-8",
             "p/a/empty/prompt.json:1:1: there is no prompt.json",
-            "p/a/twice.txt:1:1: prompt 'a/twice' is there twice",
+            "p/a/twice.txt:1:1: prompt `a/twice` is there twice",
         ]
     );
 }
