@@ -31,6 +31,8 @@ enum Deed {
     Stall(usize),
     /// Takes the request and closes.
     Hangup,
+    /// Takes the request and says nothing, until the client is gone.
+    Mute,
     /// Another status with a body.
     Status(u16, &'static str, String),
     /// 200 with another body.
@@ -169,6 +171,7 @@ async fn act<V: Voice>(stream: &mut TcpStream, deed: Deed, left: &tokio::sync::N
     let good = V::stream();
     match deed {
         Deed::Hangup => (),
+        Deed::Mute => while stream.read(&mut [0; 64]).await? > 0 {},
         Deed::Status(status, extra, body) => {
             stream.write_all((head(status, extra) + &body).as_bytes()).await?;
         }
@@ -210,27 +213,36 @@ async fn chunk(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
     stream.write_all(&whole).await
 }
 
+/// Where patience is short.
+#[derive(Clone, Copy, PartialEq)]
+enum Brief {
+    Nowhere,
+    Connect,
+    FirstByte,
+    Idle,
+}
+
 /// Generous where an answer is to come, so that a busy machine fails nothing; short where silence is the point.
-fn patience(silence: bool) -> Patience {
-    let long = Duration::from_secs(60);
-    let wait = if silence { Duration::from_millis(80) } else { long };
-    let pause = Duration::from_millis(1);
-    Patience { connect: long, first_byte: wait, idle: wait, attempts: 3, pause, longest_pause: Duration::from_secs(5) }
+fn patience(brief: Brief) -> Patience {
+    let wait = |at: Brief| if brief == at { Duration::from_millis(80) } else { Duration::from_secs(60) };
+    let (connect, first_byte, idle) = (wait(Brief::Connect), wait(Brief::FirstByte), wait(Brief::Idle));
+    let (pause, longest_pause) = (Duration::from_millis(1), Duration::from_secs(5));
+    Patience { connect, first_byte, idle, attempts: 3, pause, longest_pause }
 }
 
 fn ask() -> Ask {
     Ask { system: "be".into(), messages: vec![Message::user("hi"), Message::user("there")], max_tokens: 99 }
 }
 
-fn remote<V: Voice>(url: &str, silence: bool) -> Remote<V> {
+fn remote<V: Voice>(url: &str, brief: Brief) -> Remote<V> {
     let server = Server { model: "m".into(), base_url: url.to_owned(), key: Some(Secret::new(KEY)) };
-    Remote::new(server, Arc::new(Http::new(patience(silence))), 7)
+    Remote::new(server, Arc::new(Http::new(patience(brief))), 7)
 }
 
-async fn trial<V: Voice>(deeds: Vec<Deed>, silence: bool) -> (Result<Said>, Vec<Piece>, Theatre) {
+async fn trial<V: Voice>(deeds: Vec<Deed>, brief: Brief) -> (Result<Said>, Vec<Piece>, Theatre) {
     let theatre = Theatre::open::<V>(deeds).await;
     let mut pieces = Vec::new();
-    let said = remote::<V>(&theatre.url, silence).answer(&ask(), &mut |piece| pieces.push(piece)).await;
+    let said = remote::<V>(&theatre.url, brief).answer(&ask(), &mut |piece| pieces.push(piece)).await;
     (said, pieces, theatre)
 }
 
@@ -242,60 +254,71 @@ async fn table<V: Voice>() {
     let wrong_key = format!(r#"{{"error":{{"message":"bad key {KEY}"}}}}"#);
     let middle = V::stream().find("ok").unwrap();
     let html = "<!doctype html><title>hello</title>".to_owned();
-    type Row = (Vec<Deed>, bool, Result<(), (Code, &'static str)>, usize);
+    type Row = (Vec<Deed>, Brief, Result<(), (Code, &'static str)>, usize);
     let rows: Vec<Row> = vec![
-        (vec![Deed::Well], false, good, 1),
-        (vec![Deed::ByteByByte], false, good, 1),
-        (vec![Deed::Body("application/json", V::unstreamed())], false, good, 1),
-        (vec![Deed::Cut(middle), Deed::Well], false, good, 2),
-        (vec![Deed::Cut(0), Deed::Hangup, Deed::Well], false, good, 3),
-        (vec![again("{}"), broken(), Deed::Well], false, good, 3),
-        (vec![Deed::Body("text/event-stream", V::overloaded()), Deed::Well], false, good, 2),
-        (vec![Deed::Cut(middle); 3], false, Err((Code::ProviderError, "(3 attempts)")), 3),
-        (vec![Deed::Hangup; 3], false, Err((Code::ProviderError, "the connection to 127.0.0.1 failed")), 3),
+        (vec![Deed::Well], Brief::Nowhere, good, 1),
+        (vec![Deed::ByteByByte], Brief::Nowhere, good, 1),
+        (vec![Deed::Body("application/json", V::unstreamed())], Brief::Nowhere, good, 1),
+        (vec![Deed::Cut(middle), Deed::Well], Brief::Nowhere, good, 2),
+        (vec![Deed::Cut(0), Deed::Hangup, Deed::Well], Brief::Nowhere, good, 3),
+        (vec![again("{}"), broken(), Deed::Well], Brief::Nowhere, good, 3),
+        (vec![Deed::Body("text/event-stream", V::overloaded()), Deed::Well], Brief::Nowhere, good, 2),
+        (vec![Deed::Cut(middle); 3], Brief::Nowhere, Err((Code::ProviderError, "(3 attempts)")), 3),
+        (vec![Deed::Hangup; 3], Brief::Nowhere, Err((Code::ProviderError, "the connection to 127.0.0.1 failed")), 3),
         (
             vec![broken(), broken(), broken()],
-            false,
+            Brief::Nowhere,
             Err((Code::ProviderError, "answered 500 Internal Server Error: oh no (3 attempts)")),
             3,
         ),
-        (vec![Deed::Status(429, "retry-after: 3600", String::new())], false, Err((Code::ProviderError, "429")), 1),
-        (vec![Deed::Status(503, PAST, String::new()), Deed::Well], false, good, 2),
-        (vec![Deed::Status(503, FUTURE, String::new())], false, Err((Code::ProviderError, "503")), 1),
+        (
+            vec![Deed::Status(429, "retry-after: 3600", String::new())],
+            Brief::Nowhere,
+            Err((Code::ProviderError, "429")),
+            1,
+        ),
+        (vec![Deed::Status(503, PAST, String::new()), Deed::Well], Brief::Nowhere, good, 2),
+        (vec![Deed::Status(503, FUTURE, String::new())], Brief::Nowhere, Err((Code::ProviderError, "503")), 1),
         (
             vec![Deed::Status(401, "x: y", wrong_key)],
-            false,
+            Brief::Nowhere,
             Err((Code::ProviderError, "401 Unauthorized: bad key [secret]; is ")),
             1,
         ),
         (
             vec![Deed::Status(404, "x: y", r#"{"error":{"message":"no model m"}}"#.into())],
-            false,
+            Brief::Nowhere,
             Err((Code::ProviderError, "404 Not Found: no model m")),
             1,
         ),
         (
             vec![Deed::Status(302, "location: http://elsewhere/", String::new())],
-            false,
+            Brief::Nowhere,
             Err((Code::ProviderError, "it moved to http://elsewhere/")),
             1,
         ),
-        (vec![Deed::Body("text/html", html.clone())], false, Err((Code::ProviderError, "a page of HTML")), 1),
-        (vec![Deed::Body("application/json", html)], false, Err((Code::ProviderError, "a page of HTML")), 1),
-        (vec![Deed::Body("application/json", "{\"x".into())], false, Err((Code::ProviderError, "is not JSON")), 1),
-        (vec![Deed::Body("application/json", "{}".into())], false, Err((Code::ProviderError, "has no ")), 1),
+        (vec![Deed::Body("text/html", html.clone())], Brief::Nowhere, Err((Code::ProviderError, "a page of HTML")), 1),
+        (vec![Deed::Body("application/json", html)], Brief::Nowhere, Err((Code::ProviderError, "a page of HTML")), 1),
+        (
+            vec![Deed::Body("application/json", "{\"x".into())],
+            Brief::Nowhere,
+            Err((Code::ProviderError, "is not JSON")),
+            1,
+        ),
+        (vec![Deed::Body("application/json", "{}".into())], Brief::Nowhere, Err((Code::ProviderError, "has no ")), 1),
         (
             vec![Deed::Body("text/event-stream", "data: {oops\n\n".into())],
-            false,
+            Brief::Nowhere,
             Err((Code::ProviderError, "not JSON")),
             1,
         ),
-        (vec![Deed::Endless], false, Err((Code::TooLarge, "larger than")), 1),
-        (vec![Deed::Stall(middle); 3], true, Err((Code::Timeout, "silence from 127.0.0.1")), 3),
+        (vec![Deed::Endless], Brief::Nowhere, Err((Code::TooLarge, "larger than")), 1),
+        (vec![Deed::Stall(middle); 3], Brief::Idle, Err((Code::Timeout, "silence from 127.0.0.1")), 3),
+        (vec![Deed::Mute; 3], Brief::FirstByte, Err((Code::Timeout, "no answer from 127.0.0.1")), 3),
     ];
-    for (deeds, silence, wanted, requests) in rows {
+    for (deeds, brief, wanted, requests) in rows {
         let name = format!("{} {deeds:?}", V::NAME).chars().take(120).collect::<String>();
-        let (said, _, theatre) = trial::<V>(deeds, silence).await;
+        let (said, _, theatre) = trial::<V>(deeds, brief).await;
         match (said, wanted) {
             (Ok(said), Ok(())) => {
                 assert_eq!(said.text, "Σ ok", "{name}");
@@ -315,7 +338,8 @@ async fn table<V: Voice>() {
 }
 
 async fn asked<V: Voice>() {
-    let (said, pieces, theatre) = trial::<V>(vec![Deed::Cut(V::stream().find("ok").unwrap()), Deed::Well], false).await;
+    let (said, pieces, theatre) =
+        trial::<V>(vec![Deed::Cut(V::stream().find("ok").unwrap()), Deed::Well], Brief::Nowhere).await;
     assert!(said.is_ok());
     let again = pieces.iter().position(|piece| *piece == Piece::Again).expect("a broken answer is begun anew");
     let text: String =
@@ -329,13 +353,13 @@ async fn asked<V: Voice>() {
         let last = body["messages"].as_array().unwrap().last().unwrap();
         assert_eq!(*last, json!({"role": "user", "content": "hi\n\nthere"}));
     }
-    let (said, _, _) = trial::<V>(vec![Deed::Body("text/event-stream", V::native())], false).await;
+    let (said, _, _) = trial::<V>(vec![Deed::Body("text/event-stream", V::native())], Brief::Nowhere).await;
     assert!(said.unwrap().native_call);
 }
 
 async fn dropped<V: Voice>() {
     let theatre = Theatre::open::<V>(vec![Deed::Stall(V::stream().len() / 2)]).await;
-    let model = remote::<V>(&theatre.url, false);
+    let model = remote::<V>(&theatre.url, Brief::Nowhere);
     let begun = tokio::sync::Notify::new();
     let question = ask();
     let mut watch = |_| begun.notify_one();
@@ -345,6 +369,22 @@ async fn dropped<V: Voice>() {
     }
     // The request was dropped with the future: the server sees its client leave.
     tokio::time::timeout(Duration::from_secs(60), theatre.left.notified()).await.expect("the connection was closed");
+}
+
+/// A server whose door is crowded: whoever comes now is not let in.
+async fn crowded<V: Voice>() {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut crowd = Vec::new();
+    while let Ok(Ok(one)) = tokio::time::timeout(Duration::from_millis(200), TcpStream::connect(address)).await {
+        crowd.push(one);
+    }
+    let said = remote::<V>(&format!("http://{address}"), Brief::Connect).answer(&ask(), &mut |_| ()).await;
+    let error = said.unwrap_err();
+    assert_eq!(error.code, Code::Timeout, "{error}");
+    assert!(error.message.contains("the connection to 127.0.0.1 failed"), "{error}");
 }
 
 macro_rules! both {
@@ -361,4 +401,5 @@ both! {
     a_misbehaving_server_yields_an_answer_or_a_clear_sentence => table,
     a_question_carries_the_key_in_its_header_and_no_tools => asked,
     a_cancelled_question_leaves_no_connection => dropped,
+    a_server_that_lets_nobody_in_is_not_waited_for => crowded,
 }

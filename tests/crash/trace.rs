@@ -27,30 +27,37 @@ fn the_log_is_synced_before_the_caller_is_answered() {
     let mut under: Vec<String> = strace.map(str::to_owned).into();
     under.push(file.to_str().unwrap().to_owned());
     let life = Life::begin(place.path(), &under);
-    let item = life.agent().join("memory/items/plan");
+    let (agent, item) = (life.agent(), life.agent().join("memory/items/plan"));
     fs::create_dir(&item).unwrap();
     put(&item.join("content"), "cross the river").unwrap();
-    let (seen, written, closed) = until_answered(&file);
+    put(&agent.join("events/control/signal.json"), r#"{"event_type":"user"}"#).unwrap();
+    put(&agent.join("memory/control/create.json"), r#"{"kind":"note","content":"by night"}"#).unwrap();
+    let (seen, answered) = until_answered(&file);
     life.kill();
-    // the log of what follows, an event, may already be growing again when the answer goes out
-    let between = &seen[written..closed];
-    let synced = between.iter().skip_while(|it| **it != Seen::Logged).any(|it| *it == Seen::Synced);
-    assert!(synced, "answered before the log was on the disk: {between:?}");
+    for (what, at) in ["the close of a memory", "a signal", "a command"].into_iter().zip(answered.windows(2)) {
+        // the log of what follows, an event, may already be growing again when the answer goes out
+        let between = &seen[at[0]..at[1]];
+        let synced = between.iter().skip_while(|it| **it != Seen::Logged).any(|it| *it == Seen::Synced);
+        assert!(synced, "{what} was answered before the log was on the disk: {between:?}");
+    }
 }
 
-/// The trace, and where in it the write and then the close were answered. The tracer is a little behind.
-fn until_answered(file: &Path) -> (Vec<Seen>, usize, usize) {
+/// The trace, and where in it the write to the memory was answered, its close, and the two commands. The tracer is a
+/// little behind.
+fn until_answered(file: &Path) -> (Vec<Seen>, Vec<usize>) {
     let began = Instant::now();
     loop {
         let seen = traced(file);
-        let at = |from: usize, what: Seen| Some(from + seen[from..].iter().position(|it| *it == what)?);
-        // a write is answered with 24 bytes and a flush with 16: the one after the only write is our close
-        if let Some(written) = at(0, Seen::Answered(24))
-            && let Some(closed) = at(written, Seen::Answered(16))
-        {
-            return (seen, written, closed);
+        let mut answered: Vec<usize> = Vec::new();
+        // a write is answered with 24 bytes and a flush with 16; a command is taken by its write
+        for length in [24, 16, 24, 24] {
+            let from = answered.last().map_or(0, |last| last + 1);
+            answered.extend(seen[from..].iter().position(|it| *it == Seen::Answered(length)).map(|at| from + at));
         }
-        assert!(began.elapsed() < Duration::from_secs(120), "no answer to write and close: {seen:?}");
+        if answered.len() == 4 {
+            return (seen, answered);
+        }
+        assert!(began.elapsed() < Duration::from_secs(120), "not everything was answered: {seen:?}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
