@@ -142,11 +142,12 @@ impl Ground for Inside {
         Ok(found.ok().and_then(|(path, _)| job_of(&path)))
     }
 
-    async fn list(&self, path: &str) -> Result<Vec<Entry>> {
+    async fn list(&self, path: &str, most: usize) -> Result<Vec<Entry>> {
         let (tree, caller, path) = (self.tree.clone(), self.caller.clone(), path.to_owned());
         // A directory of the machine may have a million names.
-        let listing =
-            tokio::task::spawn_blocking(move || Ok(tree.list(&caller, &path)?.into_iter().map(shown).collect()));
+        let listing = tokio::task::spawn_blocking(move || {
+            Ok(tree.list_first(&caller, &path, most)?.into_iter().map(shown).collect())
+        });
         listing.await.map_err(|error| Error::internal(error.to_string()))?
     }
 }

@@ -152,6 +152,7 @@ async fn settle(book: &Book, job: &Job, mut outcome: Result<Value>) {
         it.updated_at_ms = now;
         it.outcome = Some(Arc::new(outcome));
     });
+    book.ended(job);
 }
 
 #[cfg(test)]

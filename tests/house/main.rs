@@ -21,6 +21,7 @@ mod lacking;
 mod layers;
 mod library;
 mod manual;
+mod many;
 mod memory;
 mod mind;
 mod neighbours;
