@@ -27,6 +27,7 @@ use crate::follow::Following;
 use crate::fuse::{self, Mount};
 use crate::jobs::{Book, Job, Keep};
 use crate::policy::Principal;
+use crate::sandbox;
 use crate::service::Office;
 use crate::services;
 use crate::spec::Spec;
@@ -84,6 +85,8 @@ pub struct House {
     /// The file that the host was mounted from, if it was one.
     pub mountspec: std::sync::OnceLock<PathBuf>,
     pub started_at_ms: u64,
+    /// Tells its agents' processes from those of other hosts on this machine.
+    pub name: String,
 }
 
 impl Host {
@@ -120,7 +123,9 @@ impl Host {
             mountspec: std::sync::OnceLock::new(),
             residents: std::sync::OnceLock::new(),
             started_at_ms,
+            name: sandbox::host(),
         });
+        sandbox::sweep_all();
         let recovered = recover(&house)?;
         let (root, residents) = build(&house)?;
         guarded::keep(&house)?;

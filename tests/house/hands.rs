@@ -379,7 +379,7 @@ fn the_node_tells_which_walls_stand() {
         jq -c '[.sandbox.complete, .binds, (.sandbox.walls | map(.name) | join(" "))]' nodes/local/CAPS.json
         "#,
         expect![[r#"
-            [true,"kernel","user pids mounts ipc uts network root processes memory cpu privileges landlock calls"]
+            [true,"kernel","user pids mounts ipc uts network root processes memory cpu together privileges landlock calls"]
         "#]],
     );
 }
