@@ -15,6 +15,7 @@ mod projects;
 mod roster;
 mod stand;
 pub mod tidy;
+pub mod unasked;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ use crate::events::Diaries;
 use crate::follow::Following;
 use crate::fuse::{self, Mount};
 use crate::jobs::{Book, Job, Keep};
+use crate::library::Source as Library;
 use crate::policy::Principal;
 use crate::sandbox;
 use crate::service::Office;
@@ -78,6 +80,7 @@ pub struct House {
     pub roster: Roster,
     /// The mountspec as it reads now.
     pub current: edit::Current,
+    pub library: Library,
     pub residents: std::sync::OnceLock<Arc<Residents>>,
     /// Where the services that all agents share stand.
     pub local: std::sync::OnceLock<Stand>,
@@ -101,7 +104,9 @@ impl Host {
         let runtime = tokio::runtime::Handle::current();
         let office = Office::new(book.clone(), diaries.clone(), clock.clone(), gate.clone(), runtime);
         let spec = Arc::new(spec);
-        let shared = services::Shared::open(&spec, &here, &state, &store, &clock)?;
+        let unasked = unasked::Unasked::open(&state)?;
+        let shared = services::Shared::open(&spec, &here, unasked.beside(&here, "prompts"), &store)?;
+        let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
         let started_at_ms = clock.now_ms();
         let current = edit::Current::new(spec.clone());
         let house = Arc::new(House {
@@ -118,6 +123,7 @@ impl Host {
             shared,
             roster,
             current,
+            library,
             local: std::sync::OnceLock::new(),
             projects: projects::Projects::default(),
             mountspec: std::sync::OnceLock::new(),

@@ -13,6 +13,7 @@ mod fuse_files;
 mod fuse_mounts;
 mod fuse_polls;
 mod fuse_waits;
+mod guarded;
 mod hands;
 mod hostile;
 mod hostile_agents;
