@@ -137,8 +137,9 @@ fn here(controller: Controller) -> Result<Vec<Place>> {
 }
 
 fn set(group: &Path, controller: Controller, version: u8, settings: &[Setting]) -> std::io::Result<()> {
-    let missing = settings.first().is_some_and(|Setting(file, ..)| !group.join(file).exists());
-    if let (2, true, Some(above)) = (version, missing, group.parent()) {
+    // In the second version a group has only what the one above hands down, which it must have itself.
+    if version == 2 && !handed_down(group, controller)? {
+        let above = group.parent().unwrap_or(group);
         fs::write(above.join("cgroup.subtree_control"), format!("+{}", controller.name()))?;
     }
     for Setting(file, value, needed) in settings {
@@ -148,6 +149,11 @@ fn set(group: &Path, controller: Controller, version: u8, settings: &[Setting]) 
         }
     }
     Ok(())
+}
+
+fn handed_down(group: &Path, controller: Controller) -> std::io::Result<bool> {
+    let names = fs::read_to_string(group.join("cgroup.controllers"))?;
+    Ok(names.split_whitespace().any(|name| name == controller.name()))
 }
 
 /// The limits of one sandbox.
