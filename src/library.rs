@@ -30,14 +30,12 @@ pub enum Source {
 }
 
 impl Source {
-    /// What the spec names; else `./global-library` if there is one; else what is in the program.
-    pub fn choose(named: Option<&str>, here: &Path) -> Source {
-        match named {
-            Some(folder) => Source::Folder(here.join(folder)),
-            None => match here.join("global-library") {
-                folder if folder.join("Index.md").is_file() => Source::Folder(folder),
-                _ => Source::Embedded,
-            },
+    /// What the spec names; else the folder that lies beside the host if it is a library; else what is in the program.
+    pub fn choose(named: Option<&str>, here: &Path, beside: Option<PathBuf>) -> Source {
+        match (named, beside) {
+            (Some(folder), _) => Source::Folder(here.join(folder)),
+            (None, Some(folder)) if folder.join("Index.md").is_file() => Source::Folder(folder),
+            (None, _) => Source::Embedded,
         }
     }
 
@@ -128,12 +126,13 @@ mod tests {
     fn the_spec_comes_first_then_the_folder_beside_then_the_program() {
         let dir = tempfile::tempdir().unwrap();
         let here = dir.path();
-        assert_eq!(Source::choose(None, here), Source::Embedded);
+        let beside = || Some(here.join("global-library"));
+        assert_eq!(Source::choose(None, here, None), Source::Embedded);
         std::fs::create_dir(here.join("global-library")).unwrap();
-        assert_eq!(Source::choose(None, here), Source::Embedded, "an empty folder is no library");
+        assert_eq!(Source::choose(None, here, beside()), Source::Embedded, "an empty folder is no library");
         std::fs::write(here.join("global-library/Index.md"), "x").unwrap();
-        assert_eq!(Source::choose(None, here), Source::Folder(here.join("global-library")));
-        assert_eq!(Source::choose(Some("/books"), here), Source::Folder(PathBuf::from("/books")));
+        assert_eq!(Source::choose(None, here, beside()), Source::Folder(here.join("global-library")));
+        assert_eq!(Source::choose(Some("/books"), here, beside()), Source::Folder(PathBuf::from("/books")));
         assert!(Source::Folder(here.join("absent")).pages().is_err());
     }
 }

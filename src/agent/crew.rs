@@ -60,6 +60,13 @@ impl Crew {
         *self.servers.write().unwrap_or_else(PoisonError::into_inner) = named.collect();
     }
 
+    /// A variable of the environment, for a server that may have it: the provider's own, or one of the mountspec's.
+    fn key(&self, name: &str, server: Option<&str>) -> Option<String> {
+        let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
+        let known = server.is_none_or(|url| servers.iter().any(|known| known == url));
+        (self.env)(name).filter(|_| known)
+    }
+
     /// Writes every answer of every model down from now on.
     pub fn record(&self, file: &Path) -> Result<()> {
         self.recording.begin(file)
@@ -71,9 +78,7 @@ impl Crew {
         let kind = Kind::read(word.as_str().unwrap_or_default(), model.name.as_deref(), model.base_url.as_deref())?;
         // The jitter of retries need not be secret, only different from agent to agent.
         let seed = agent.bytes().fold(0u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
-        let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let known = model.base_url.as_ref().is_none_or(|url| servers.contains(url));
-        let env = |name: &str| (self.env)(name).filter(|_| known);
+        let env = |name: &str| self.key(name, model.base_url.as_deref());
         let opened = kind.open(agent, &self.here, &self.http, &env, seed)?;
         let (limits, prices) = (limits_of(limits), model.prices);
         limits.check(Some(&prices))?;
@@ -169,4 +174,23 @@ fn active_memory(office: &Arc<Office>, agent: &str) -> Arc<Remember> {
             shown.collect()
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_goes_to_no_server_but_those_of_the_mountspec() {
+        let crew = Crew::new(Path::new("."), Box::new(|_| Some("sk-secret".to_owned())));
+        let given = |url: Option<&str>| crew.key("OPENAI_API_KEY", url).is_some();
+        assert!(given(None), "the provider's own");
+        assert!(!given(Some("https://proxy")));
+        let mut known = spec::Spec::default();
+        known.model.base_url = Some("https://proxy".to_owned());
+        crew.trust(&known);
+        assert!(given(Some("https://proxy")) && !given(Some("https://proxy.evil")) && !given(Some("https://prox")));
+        crew.trust(&spec::Spec::default());
+        assert!(!given(Some("https://proxy")), "an edit takes it back");
+    }
 }

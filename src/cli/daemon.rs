@@ -39,7 +39,9 @@ pub fn start(mount: &Mount, state: &Path) -> Outcome {
         stdout.read_to_string(&mut said)?;
     }
     if said.trim_end() == READY {
-        std::fs::write(state.join("acheron.pid"), format!("{}\n", child.id()))?;
+        let file = state.join("acheron.pid");
+        let mut pid = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(file)?;
+        writeln!(pid, "{}", child.id())?;
         println!("mounted on {}; `acheron unmount {}` takes it down", mount.dir.display(), pasted(&mount.dir));
         return Ok(ExitCode::SUCCESS);
     }

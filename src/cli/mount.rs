@@ -9,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{Failure, Outcome, daemon, frugal, log};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::host::unasked::Unasked;
 use crate::host::{Host, Options};
 use crate::spec::{self, ModelKind, Spec};
 
@@ -41,6 +42,11 @@ impl Mount {
     pub fn run(self) -> Outcome {
         frugal::begin();
         let here = std::env::current_dir()?;
+        if self.spec.is_none() {
+            let hint = "acheron mount DIR --spec mountspec/default.json";
+            let before = state(self.state.as_deref(), None, &here)?;
+            Unasked::open(&before)?.mountspec(&here).map_err(|error| Failure::hint(error, hint))?;
+        }
         let spec = self.chosen_spec(&here)?;
         let state = settled(state(self.state.as_deref(), Some(&spec), &here)?);
         let dir = std::path::absolute(&self.dir)?;

@@ -241,7 +241,7 @@ fn sandbox(facts: &Facts) -> Finding {
 
 fn cgroups(facts: &Facts) -> Finding {
     let what = "cgroups";
-    let fallback = "the limits of each single process hold instead";
+    let fallback = "the limits of each single process hold instead, and an agent runs few programs at once";
     match &facts.cgroups {
         Cgroups::Missing => Finding::weak(what, format!("none: {fallback}"), "mount -t cgroup2 none /sys/fs/cgroup"),
         Cgroups::Found { version, controllers, writable } => {

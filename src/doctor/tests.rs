@@ -74,7 +74,7 @@ fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
           as root: sysctl -w kernel.unprivileged_userns_clone=1
         Bad sandbox: cannot be built here: landlock (this kernel has no Landlock)
           boot with lsm=landlock,… on Linux 5.13 or newer; until then programs of agents are refused; "sandbox": {"allow_unconfined": true} in the mountspec runs them without
-        Weak cgroups: version 2 without memory: the limits of each single process hold instead
+        Weak cgroups: version 2 without memory: the limits of each single process hold instead, and an agent runs few programs at once
           boot with cgroup_enable=memory, or enable the controllers in cgroup.subtree_control
         Bad database: /s is damaged (1): row 1 missing
           stop acheron, keep a copy of the directory, and put a backup (acheron backup FILE) in its place
@@ -129,10 +129,10 @@ fn each_other_lack_has_its_own_words() {
         Bad sandbox: could not be tried: no program
           programs of agents are refused; "sandbox": {"allow_unconfined": true} in the mountspec runs them without
         --
-        Weak cgroups: none: the limits of each single process hold instead
+        Weak cgroups: none: the limits of each single process hold instead, and an agent runs few programs at once
           mount -t cgroup2 none /sys/fs/cgroup
         --
-        Weak cgroups: version 1, but not writable: the limits of each single process hold instead
+        Weak cgroups: version 1, but not writable: the limits of each single process hold instead, and an agent runs few programs at once
           run as root, or with systemd-run --user --scope -p Delegate=yes acheron mount …
         --
         Bad database: /s: Permission denied

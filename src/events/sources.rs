@@ -61,7 +61,7 @@ impl File for Source {
         };
         let once: Arc<dyn Reply> = Arc::new(Once(Watching::new(&self.diary, &self.book, armed, None)));
         let answers = replies::Replies::default();
-        answers.add([once]);
+        answers.add(0, [once]);
         Ok(Box::new(Reader(answers)))
     }
 }
@@ -84,5 +84,13 @@ impl Handle for Reader {
 
     fn readable(&self) -> Answer<()> {
         self.0.readable()
+    }
+
+    fn keeps(&self) -> usize {
+        self.0.keeps()
+    }
+
+    fn let_go(&self) {
+        self.0.let_go();
     }
 }

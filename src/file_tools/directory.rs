@@ -15,6 +15,7 @@ use super::perform::{Entry, Kind, Side, Taken};
 use super::tagged::{job_of, tagged};
 use crate::blocking::blocking;
 use crate::error::{Code, Error, Result};
+use crate::vfs::Smallest;
 
 pub struct Outside {
     root: PathBuf,
@@ -157,23 +158,26 @@ impl Side for Outside {
         .await
     }
 
-    async fn list(&self, path: &str) -> Result<Vec<Entry>> {
+    async fn list(&self, path: &str, most: usize) -> Result<Vec<Entry>> {
         let (place, path) = (self.place(path), path.to_owned());
         blocking(move || {
-            let mut entries = Vec::new();
             let held = place.open(OFlags::DIRECTORY).map_err(explained(&path))?;
-            for entry in fs::read_dir(format!("/proc/self/fd/{}", held.as_raw_fd())).map_err(explained(&path))? {
-                let entry = entry.map_err(explained(&path))?;
-                let name = entry.file_name().to_string_lossy().into_owned();
-                let Ok(meta) = entry.metadata() else { continue }; // gone meanwhile
-                entries.push(match meta.file_type() {
+            let here = format!("/proc/self/fd/{}", held.as_raw_fd());
+            // Only the names that are wanted are looked at: there may be a million.
+            let mut names = Smallest::new(most);
+            for entry in fs::read_dir(&here).map_err(explained(&path))? {
+                names.take(entry.map_err(explained(&path))?.file_name());
+            }
+            let shown = |name: std::ffi::OsString| {
+                let meta = fs::symlink_metadata(Path::new(&here).join(&name)).ok()?; // it may be gone meanwhile
+                let name = name.to_string_lossy().into_owned();
+                Some(match meta.file_type() {
                     kind if kind.is_dir() => Entry { name, kind: Kind::Directory, size: 0 },
                     kind if kind.is_symlink() => Entry { name, kind: Kind::Link, size: 0 },
                     _ => Entry { name, kind: Kind::File, size: meta.len() },
-                });
-            }
-            entries.sort_by(|a, b| a.name.cmp(&b.name));
-            Ok(entries)
+                })
+            };
+            Ok(names.sorted().into_iter().filter_map(shown).collect())
         })
         .await
     }

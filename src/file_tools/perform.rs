@@ -35,8 +35,8 @@ pub trait Side: Send + Sync {
     async fn read(&self, path: &str, max: usize, wait: bool) -> Result<Taken>;
     /// Returns the id of the job that the writing began, if it began one.
     async fn write(&self, call: &FileWrite) -> Result<Option<String>>;
-    /// The names of a directory, sorted.
-    async fn list(&self, path: &str) -> Result<Vec<Entry>>;
+    /// The first `most` names of a directory, sorted.
+    async fn list(&self, path: &str, most: usize) -> Result<Vec<Entry>>;
 }
 
 /// Performs a call. A refusal is an answer too: `{"error": {"code", "message"}}`.
@@ -101,7 +101,9 @@ async fn list(side: &dyn Side, call: &FileList) -> Result<Value> {
     let mut truncated = false;
     let mut wanted = std::collections::VecDeque::from([asked.to_owned()]);
     while let Some(path) = wanted.pop_front() {
-        let listed = match side.list(if path.is_empty() { "/" } else { &path }).await {
+        // One more than is wanted shows whether there is more.
+        let most = max + 1 - entries.len();
+        let listed = match side.list(if path.is_empty() { "/" } else { &path }, most).await {
             Ok(listed) => listed,
             Err(error) if path == asked => return Err(error),
             Err(_) => continue,

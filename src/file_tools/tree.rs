@@ -143,9 +143,9 @@ impl Side for Inside {
         Ok(found.ok().and_then(|(path, _)| job_of(&path)))
     }
 
-    async fn list(&self, path: &str) -> Result<Vec<Entry>> {
+    async fn list(&self, path: &str, most: usize) -> Result<Vec<Entry>> {
         let (tree, caller, path) = (self.tree.clone(), self.caller.clone(), path.to_owned());
         // A directory of the machine may have a million names.
-        blocking(move || Ok(tree.list(&caller, &path)?.into_iter().map(shown).collect())).await
+        blocking(move || Ok(tree.list_first(&caller, &path, most)?.into_iter().map(shown).collect())).await
     }
 }

@@ -182,6 +182,7 @@ impl Served {
                 return Err(Error::internal("what was made is not a file"));
             };
             let (flags, kind) = (attributes::file_flags(&**file, how, false), file.kind());
+            let handle = self.tree.holdings().counted(&caller, kind, handle);
             Ok((place, node, self.opened(handle, kind, how, caller.pid), flags))
         });
         match made {

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use super::House;
+use super::unasked::Unasked;
 use crate::error::Result;
-use crate::library::Source as Library;
 use crate::policy::{Action, Rule};
 
 /// Something of the host's own, without links in its path.
@@ -28,6 +28,8 @@ pub fn keep(house: &House) -> Result<()> {
             rules.extend(own(house).iter().filter_map(|own| rule(own, &source.path, &place)));
         }
     }
+    let sources = written_sources(house);
+    Unasked::note(&house.state, &house.here, |path| sources.iter().any(|source| path.starts_with(source)))?;
     house.roster.bind_all(rules);
     house.gate.follow(house.roster.policy()?);
     Ok(())
@@ -35,19 +37,22 @@ pub fn keep(house: &House) -> Result<()> {
 
 /// Whether what is at `path` lies in a project that agents may write, as the mountspec reads now.
 pub fn written(house: &House, path: &Path) -> bool {
+    let named = named(path);
+    written_sources(house).iter().any(|source| named.iter().any(|path| path.starts_with(source)))
+}
+
+/// The directories that agents may write, as the mountspec reads now.
+fn written_sources(house: &House) -> Vec<PathBuf> {
     let spec = house.current.spec();
     let binds = spec.projects.values().flat_map(|project| project.binds.values()).filter(|bind| !bind.read_only);
-    let mut sources = binds.filter_map(|bind| house.here.join(&bind.path).canonicalize().ok());
-    let named = named(path);
-    sources.any(|source| named.iter().any(|path| path.starts_with(&source)))
+    binds.filter_map(|bind| house.here.join(&bind.path).canonicalize().ok()).collect()
 }
 
 fn own(house: &House) -> Vec<Own> {
     let mut all = Vec::new();
     let mut add = |path: &Path, hidden| all.extend(named(path).into_iter().map(|path| Own { path, hidden }));
     add(&house.state, true);
-    let library = Library::choose(house.mounted_with.library.as_deref(), &house.here);
-    [house.shared.prompts.folder(), library.folder()].into_iter().flatten().for_each(|folder| add(folder, false));
+    [house.shared.prompts.folder(), house.library.folder()].into_iter().flatten().for_each(|folder| add(folder, false));
     house.mountspec.get().into_iter().for_each(|file| add(file, false));
     // Who moved what the mount stands in could put another tree in its place.
     house.mountpoint.iter().for_each(|at| add(at, false));

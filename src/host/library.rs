@@ -22,10 +22,9 @@ pub fn directory(house: &Arc<House>) -> Result<impl Dir + use<>> {
     let listing = silent(&contract, move |caller| gate.permissions(caller, "/global/library", &[]));
     let dirs = Mutex::new(BTreeMap::from([(String::new(), Arc::new(listing))]));
     let shelf = Arc::new(Shelf { dirs, pages: Mutex::default(), following: Mutex::default() });
-    let source = Source::choose(house.mounted_with.library.as_deref(), &house.here);
-    shelf.show(&source)?;
-    if let Source::Folder(folder) = source {
-        shelf.follow(folder)?;
+    shelf.show(&house.library)?;
+    if let Source::Folder(folder) = &house.library {
+        shelf.follow(folder.clone())?;
     }
     Ok(Shown { root: shelf.dir(""), _shelf: shelf })
 }

@@ -53,7 +53,7 @@ pub fn health(house: &House, caller: &Caller) -> Value {
 }
 
 fn metrics(house: &House) -> Value {
-    let mount = house.gate.mount();
+    let (mount, tree) = (house.gate.mount(), house.office.tree());
     json!({
         "refused": house.gate.refused(),
         "jobs": house.office.book.census(),
@@ -62,5 +62,8 @@ fn metrics(house: &House) -> Value {
         "parked": mount.as_ref().map(|mount| mount.parked()),
         "open_handles": mount.as_ref().map(|mount| mount.open_handles()),
         "inodes": mount.as_ref().map(|mount| mount.inodes()),
+        "kept_bytes": tree.as_ref().ok().map(|tree| tree.holdings().total()),
+        "over_budget": tree.as_ref().ok().map(|tree| tree.holdings().refused()),
+        "result_bytes": house.office.book.result_bytes(),
     })
 }

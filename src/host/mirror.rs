@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result};
 use crate::ground::{Facts, Ground, beneath, look, reopen};
-use crate::vfs::{Answer, Caller, Dir, File, Handle, Kind, Link, Listing, Mirrored, Node, Open, Stat};
+use crate::vfs::{Answer, Caller, Dir, File, Handle, Kind, Link, Listing, Mirrored, Node, Open, Smallest, Stat};
 
 /// A directory below an open root.
 #[derive(Clone)]
@@ -57,6 +57,26 @@ impl Mirror {
         }
     }
 
+    /// Goes through the names that can be shown, as they come.
+    fn each(&self, mut seen: impl FnMut(&str, FileType)) {
+        let Some(held) = self.held().ok().and_then(|held| reopen(&held, OFlags::RDONLY | OFlags::DIRECTORY).ok())
+        else {
+            return;
+        };
+        let mut buffer = Vec::with_capacity(64 << 10);
+        let mut entries = RawDir::new(&held, buffer.spare_capacity_mut());
+        while let Some(Ok(entry)) = entries.next() {
+            // What is no text cannot be a name of the tree; nor can what is neither file nor directory nor link.
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            let kind = entry.file_type();
+            let shown =
+                matches!(kind, FileType::Directory | FileType::RegularFile | FileType::Symlink | FileType::Unknown);
+            if shown && !matches!(name, "." | "..") {
+                seen(name, kind);
+            }
+        }
+    }
+
     fn facts(&self) -> Result<Facts> {
         Facts::of(self.held()?).map_err(|err| told(&self.path, err))
     }
@@ -79,27 +99,26 @@ impl Dir for Mirror {
     }
 
     fn list(&self) -> Vec<(String, Node)> {
-        let Some(held) = self.held().ok().and_then(|held| reopen(&held, OFlags::RDONLY | OFlags::DIRECTORY).ok())
-        else {
-            return Vec::new();
-        };
-        let mut buffer = Vec::with_capacity(64 << 10);
-        let mut entries = RawDir::new(&held, buffer.spare_capacity_mut());
         let mut found = Vec::new();
-        while let Some(Ok(entry)) = entries.next() {
-            // What is no text cannot be a name of the tree.
-            let Ok(name) = entry.file_name().to_str() else { continue };
-            if matches!(name, "." | "..") {
-                continue;
-            }
-            let node = match entry.file_type() {
+        self.each(|name, kind| {
+            let node = match kind {
                 FileType::Unknown => self.lookup(name),
                 kind => self.node(name, kind),
             };
             found.extend(node.map(|node| (name.to_owned(), node)));
-        }
+        });
         found.sort_by(|a, b| a.0.cmp(&b.0));
         found
+    }
+
+    fn first(&self, most: usize) -> Vec<(String, Node)> {
+        let mut names = Smallest::<String>::new(most);
+        self.each(|name, kind| {
+            if names.wants(name) && (kind != FileType::Unknown || self.lookup(name).is_some()) {
+                names.take(name.to_owned());
+            }
+        });
+        names.sorted().into_iter().filter_map(|name| Some((name.clone(), self.lookup(&name)?))).collect()
     }
 
     fn modified(&self) -> SystemTime {
@@ -316,6 +335,8 @@ mod tests {
         let mirror = Mirror::open(&place.path().join("p"), false).unwrap();
         let caller = Caller::operator();
         assert_eq!(names(&mirror), "a abs in out sub up");
+        let first: Vec<String> = mirror.first(3).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(first, ["a", "abs", "in"]);
         assert_eq!(read(mirror.lookup("a")).await.unwrap(), "one");
         let Some(Node::Link(link)) = mirror.lookup("out") else { panic!("no link") };
         assert_eq!(link.target(&caller).unwrap(), "../secret");

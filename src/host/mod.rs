@@ -15,6 +15,7 @@ mod projects;
 mod roster;
 mod stand;
 pub mod tidy;
+pub mod unasked;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -26,7 +27,9 @@ use crate::events::Diaries;
 use crate::follow::Following;
 use crate::fuse::{self, Mount};
 use crate::jobs::{Book, Job, Keep};
+use crate::library::Source as Library;
 use crate::policy::Principal;
+use crate::sandbox;
 use crate::service::Office;
 use crate::services;
 use crate::spec::Spec;
@@ -77,10 +80,13 @@ pub struct House {
     pub gate: Arc<Doorkeeper>,
     pub shared: services::Shared,
     pub roster: Roster,
+    pub library: Library,
     pub residents: OnceLock<Arc<Residents>>,
     /// Where the services that all agents share stand.
     pub local: OnceLock<Stand>,
     pub projects: projects::Projects,
+    /// Tells its agents' processes from those of other hosts on this machine.
+    pub name: String,
 }
 
 impl Host {
@@ -92,9 +98,11 @@ impl Host {
         let gate = Arc::new(Doorkeeper::new(roster.policy()?, store.clone(), clock.clone()));
         let book = Arc::new(Book::new(Arc::new(store.clone()) as Arc<dyn Keep>, clock.clone()));
         let diaries = Arc::new(Diaries::new(Some(store.clone()), clock.clone()));
+        let unasked = unasked::Unasked::open(&state)?;
+        let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
         let started_at_ms = clock.now_ms();
         let office = Office::new(book, diaries, clock, gate.clone(), tokio::runtime::Handle::current());
-        let shared = services::Shared::open(&spec, &here, &store)?;
+        let shared = services::Shared::open(&spec, &here, unasked.beside(&here, "prompts"), &store)?;
         let mounted_with = Arc::new(spec);
         let current = edit::Current::new(mounted_with.clone());
         let house = Arc::new(House {
@@ -110,10 +118,13 @@ impl Host {
             gate,
             shared,
             roster,
+            library,
             residents: OnceLock::new(),
             local: OnceLock::new(),
             projects: projects::Projects::default(),
+            name: sandbox::host(),
         });
+        sandbox::sweep_all();
         let recovered = recover(&house)?;
         let (root, residents) = build(&house)?;
         guarded::keep(&house)?;

@@ -25,6 +25,9 @@ const AT_MOST: Duration = Duration::from_millis(500);
 /// More at once are told as one change of the whole.
 const MANY: usize = 200;
 
+/// How long whoever mounts waits for the first look at all directories together.
+const PATIENCE: Duration = Duration::from_millis(300);
+
 /// Hears of a change: the project, the path of the tree, and what happened.
 pub type Tell = Arc<dyn Fn(&str, &str, serde_json::Value) + Send + Sync>;
 
@@ -44,10 +47,14 @@ pub struct Watching {
 }
 
 /// Watches every directory but what lies in `state`. One that cannot be watched is told of in the log.
+///
+/// A large place is still being gone through when this returns. What changed in it until then is not known, so when that is
+/// done the whole of it counts as changed.
 pub fn watch(all: &[Bound], state: &Path, tell: &Tell, stale: &Stale) -> Watching {
     let mut watchers = Vec::new();
+    let until = Instant::now() + PATIENCE;
     for bound in all {
-        match one(bound, state, tell.clone(), stale.clone()) {
+        match one(bound, state, until, tell.clone(), stale.clone()) {
             Ok(watcher) => watchers.push(watcher),
             Err(error) => tracing::warn!(%error, source = %bound.source.display(), "changes are not noticed"),
         }
@@ -55,7 +62,9 @@ pub fn watch(all: &[Bound], state: &Path, tell: &Tell, stale: &Stale) -> Watchin
     Watching { _watchers: watchers }
 }
 
-fn one(bound: &Bound, state: &Path, tell: Tell, stale: Stale) -> Result<Arc<std::sync::Mutex<RecommendedWatcher>>> {
+type Shared = Arc<std::sync::Mutex<RecommendedWatcher>>;
+
+fn one(bound: &Bound, state: &Path, until: Instant, tell: Tell, stale: Stale) -> Result<Shared> {
     let root = bound.source.canonicalize()?;
     let bounds = Bounds { device: root.metadata()?.dev(), state: state.canonicalize()? };
     let (said, heard) = mpsc::channel::<Event>();
@@ -64,20 +73,19 @@ fn one(bound: &Bound, state: &Path, tell: Tell, stale: Stale) -> Result<Arc<std:
         _ = event.map(|event| said.send(event));
     });
     let watcher = Arc::new(std::sync::Mutex::new(watcher.map_err(|err| Error::unavailable(err.to_string()))?));
-    let found = bounds.directories(&root);
-    if found.len() >= MOST {
-        tracing::warn!(source = %root.display(), "only changes in the first {MOST} directories are noticed");
-    }
-    let missed = found.iter().filter(|directory| !follow(&watcher, directory)).count();
-    if missed > 0 {
-        tracing::warn!(
-            source = %root.display(),
-            missed,
-            "changes in some directories are not noticed: raise the limit by `sysctl fs.inotify.max_user_watches=1000000`"
-        );
-    }
     let (weak, bound) = (Arc::downgrade(&watcher), bound.clone());
+    let (walked, all_walked) = mpsc::channel();
     let listen = move || {
+        let late = {
+            let Some(watcher) = weak.upgrade() else { return };
+            bounds.follow_all(&root, &watcher);
+            walked.send(()).is_err()
+        };
+        if late {
+            let whole = BTreeMap::from([(PathBuf::new(), "changed")]);
+            spoiled(&root, &whole, &stale);
+            told(&bound, &whole, &tell);
+        }
         while let Ok(first) = heard.recv() {
             let (mut changes, begun) = (BTreeMap::new(), Instant::now());
             note(&mut changes, &first, &root);
@@ -99,6 +107,8 @@ fn one(bound: &Bound, state: &Path, tell: Tell, stale: Stale) -> Result<Arc<std:
         }
     };
     std::thread::Builder::new().name("project-watch".to_owned()).spawn(listen)?;
+    // Who waits no longer is found gone, and that is how the walker knows.
+    _ = all_walked.recv_timeout(until.saturating_duration_since(Instant::now()));
     Ok(watcher)
 }
 
@@ -118,6 +128,21 @@ impl Bounds {
     fn hold(&self, path: &Path) -> bool {
         // A mountpoint has another device than the directory that it stands in; asking it nothing else is safe.
         !path.starts_with(&self.state) && device_of(path) == Some(self.device)
+    }
+
+    fn follow_all(&self, root: &Path, watcher: &std::sync::Mutex<RecommendedWatcher>) {
+        let found = self.directories(root);
+        if found.len() >= MOST {
+            tracing::warn!(source = %root.display(), "only changes in the first {MOST} directories are noticed");
+        }
+        let missed = found.iter().filter(|directory| !follow(watcher, directory)).count();
+        if missed > 0 {
+            tracing::warn!(
+                source = %root.display(),
+                missed,
+                "changes in some directories are not noticed: raise the limit by `sysctl fs.inotify.max_user_watches=1000000`"
+            );
+        }
     }
 
     /// The directory and those below it within the bounds, `.git` left out: it changes with every command.

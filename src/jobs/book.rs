@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::weight::{self, Heavy};
 use super::{Call, Job, Keep, Row, State, row};
 use crate::clock::Clock;
 use crate::contract::Effect;
@@ -34,6 +35,8 @@ struct Jobs {
     /// Those that are in memory, oldest first; few, however many there are.
     here: VecDeque<Arc<Job>>,
     by: BTreeMap<String, String>,
+    /// Those whose results take much memory.
+    heavy: Heavy,
 }
 
 /// A job as the book holds it.
@@ -109,6 +112,17 @@ impl Book {
         self.shelf(agent).put(id, correlation_id, Booked::Away);
     }
 
+    /// A job has ended: what it holds is counted, and the oldest that hold too much let go of it.
+    pub fn ended(&self, job: &Job) {
+        self.shelf(&job.call.agent).weigh(job);
+    }
+
+    /// How many bytes the results of ended jobs take, as far as they are worth counting.
+    pub fn result_bytes(&self) -> usize {
+        let shelves: Vec<_> = self.shelves.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        shelves.iter().map(|shelf| shelf.jobs().heavy.total()).sum()
+    }
+
     pub fn agents(&self) -> Vec<String> {
         self.shelves.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
     }
@@ -163,6 +177,25 @@ impl Shelf {
         Ok(())
     }
 
+    fn weigh(&self, job: &Job) {
+        let mut jobs = self.jobs();
+        if !jobs.all.contains_key(&job.id) {
+            return; // the agent is gone, and its jobs with it
+        }
+        let surplus = jobs.heavy.note(&job.id, weight::of(job));
+        let gone = surplus.iter().filter_map(|id| {
+            let at = jobs.here.iter().position(|job| job.id == *id)?;
+            jobs.let_go(at)
+        });
+        let gone: Vec<Arc<Job>> = gone.collect();
+        drop(jobs);
+        for job in gone {
+            // Whoever has it open holds it still.
+            job.empty();
+            self.bell.name(&job.id);
+        }
+    }
+
     fn put(&self, id: &str, correlation_id: Option<&str>, booked: Booked) {
         let mut jobs = self.jobs();
         if let Some(word) = correlation_id {
@@ -210,7 +243,8 @@ impl Shelf {
     /// Forgets those of `ids` that stand here.
     pub fn forget(&self, ids: &[String]) {
         let mut jobs = self.jobs();
-        let Jobs { all, here, by } = &mut *jobs;
+        let Jobs { all, here, by, heavy } = &mut *jobs;
+        ids.iter().for_each(|id| heavy.forget(id));
         let gone: Vec<&String> = ids.iter().filter(|id| all.remove(*id).is_some()).collect();
         if gone.is_empty() {
             return;
@@ -253,17 +287,22 @@ impl Jobs {
                 Some(false) => at += 1,
                 Some(true) => {
                     over -= 1;
-                    gone.extend(self.here.remove(at));
+                    gone.extend(self.let_go(at).map(|job| job.id.clone()));
                 }
             }
         }
-        for job in &gone {
-            match job.call.effect {
-                Effect::Read => self.strike(job),
-                Effect::Write | Effect::Execute => _ = self.all.insert(job.id.clone(), Booked::Away),
-            }
+        gone
+    }
+
+    /// Lets go of one of those in memory, which has ended, and hands it out.
+    fn let_go(&mut self, at: usize) -> Option<Arc<Job>> {
+        let job = self.here.remove(at)?;
+        self.heavy.forget(&job.id);
+        match job.call.effect {
+            Effect::Read => self.strike(&job),
+            Effect::Write | Effect::Execute => _ = self.all.insert(job.id.clone(), Booked::Away),
         }
-        gone.iter().map(|job| job.id.clone()).collect()
+        Some(job)
     }
 }
 
@@ -350,6 +389,20 @@ mod tests {
         let shelf = book.shelf("ada");
         assert!(shelf.get(&jobs[9].id).is_none() && shelf.by("mine-9").is_none());
         assert_eq!(shelf.by("mine-10"), Some(jobs[10].id.clone()));
+    }
+
+    #[test]
+    fn results_that_are_too_much_together_are_let_go_even_by_who_holds_their_jobs() {
+        let (book, jobs) = book(Effect::Read, 8);
+        for job in &jobs {
+            job.update(|now| now.outcome = Some(Arc::new(Ok(Value::String("x".repeat(16 << 20))))));
+            book.ended(job);
+        }
+        assert!(book.result_bytes() <= 64 << 20, "{}", book.result_bytes());
+        let said = |job: &Job| job.now().outcome.map(|outcome| outcome.is_ok());
+        assert_eq!(said(&jobs[0]), Some(false), "it says that it is no longer kept");
+        assert_eq!(said(&jobs[7]), Some(true));
+        assert!(book.shelf("ada").get(&jobs[0].id).is_none());
     }
 
     #[test]

@@ -169,6 +169,19 @@ impl Job {
         job
     }
 
+    /// Lets go of a result that takes too much memory; what is journaled is fetched from there by who looks for it.
+    pub fn empty(&self) {
+        let said = match self.call.effect {
+            Effect::Read => {
+                "the result is no longer kept: newer ones of this agent take too much memory; call again".to_owned()
+            }
+            Effect::Write | Effect::Execute => format!("the result is no longer in memory; jobs/{} has it", self.id),
+        };
+        self.log.turn_over();
+        self.log.forget_older();
+        self.update(|now| now.outcome = Some(Arc::new(Err(Error::budget_exceeded(said)))));
+    }
+
     pub fn now(&self) -> Now {
         self.now.borrow().clone()
     }

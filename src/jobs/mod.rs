@@ -10,6 +10,7 @@ pub mod files;
 mod job;
 mod keep;
 mod runner;
+mod weight;
 
 pub use archive::told;
 pub use book::{Book, Booked, Shelf};

@@ -164,6 +164,7 @@ async fn settle(book: &Book, job: &Arc<Job>, outcome: Result<Value>, tell: impl 
         tracing::error!(job = job.id, %error, "the end of a job could not be kept");
         End::show(job, ended(Err(Error::new(error.code, format!("the result could not be kept: {error}")))));
     }
+    book.ended(job);
 }
 
 #[cfg(test)]

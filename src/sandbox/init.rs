@@ -15,11 +15,11 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::cgroup::Groups;
+use super::groups::{Controller, Groups};
 use super::plan::{Plan, Terminal};
 use super::talk::{Ended, Word};
-use super::walls::Builder;
-use super::{cgroup, fence, filter, limits, namespaces, root};
+use super::walls::{Builder, COUNTED};
+use super::{fence, filter, limits, namespaces, root};
 use crate::error::{Error, Result};
 
 /// Becomes a sandbox. `args` are the words after [`super::WORD`]: the number of the descriptor to the host, and the
@@ -59,10 +59,8 @@ fn keep(host: &UnixStream) -> Result<i32> {
     }
     let mut walls = Builder::new(plan.unconfined);
     let mut groups = Groups::default();
-    let name = cgroup::name();
-    let memory = groups.make("memory", &name, &plan.limits);
-    let processes = groups.make("pids", &name, &plan.limits);
-    let ended = keep_walled(host, &plan, &mut walls, &mut groups, memory, processes);
+    let bounds = Bounds::set(&mut groups, &plan);
+    let ended = keep_walled(host, &plan, &mut walls, &mut groups, &bounds);
     groups.remove();
     ended
 }
@@ -72,8 +70,7 @@ fn keep_walled(
     plan: &Plan,
     walls: &mut Builder,
     groups: &mut Groups,
-    memory: Result<u8>,
-    processes: Result<u8>,
+    bounds: &Bounds,
 ) -> Result<i32> {
     walls.add("user", namespaces::user())?;
     walls.add("pids", namespaces::pid())?;
@@ -85,8 +82,7 @@ fn keep_walled(
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
             drop(go);
-            let bounds = Bounds { memory: memory.ok(), processes: processes.ok() };
-            if let Err(error) = init(host, plan, walls, &bounds, waiting) {
+            if let Err(error) = init(host, plan, walls, bounds, waiting) {
                 tell(host, &Word::Failed { error });
             }
             std::process::exit(1);
@@ -108,6 +104,33 @@ fn keep_walled(
 struct Bounds {
     memory: Option<u8>,
     processes: Option<u8>,
+    cpu: Option<u8>,
+}
+
+impl Bounds {
+    fn set(groups: &mut Groups, plan: &Plan) -> Bounds {
+        let mut make = |controller| groups.make(controller, plan).ok();
+        let (memory, processes) = (make(Controller::Memory), make(Controller::Processes));
+        Bounds { memory, processes, cpu: plan.together.as_ref().and_then(|_| make(Controller::Cpu)) }
+    }
+
+    /// What holds the sandboxes of an agent together.
+    fn together(&self) -> String {
+        match (self.memory, self.processes) {
+            (Some(_), Some(_)) => "control groups of the agent".to_owned(),
+            _ => COUNTED.to_owned(),
+        }
+    }
+
+    /// What bounds the use of the processors. What the mountspec demands must hold.
+    fn cpu(&self, plan: &Plan) -> Result<String> {
+        let demanded = plan.together.as_ref().is_some_and(|shared| shared.limits.cpu_percent.is_some());
+        match self.cpu {
+            Some(version) => Ok(format!("control group, version {version}, and rlimit of each process")),
+            None if demanded => bounded(None, Controller::Cpu),
+            None => Ok("rlimit of each process".to_owned()),
+        }
+    }
 }
 
 /// Waits until init ends, and ends it when the host hangs up.
@@ -146,7 +169,7 @@ fn init(host: &UnixStream, plan: &Plan, walls: &mut Builder, bounds: &Bounds, wa
         build(plan, walls, bounds)?;
     }
     // SAFETY: one thread, as above.
-    let program = match unsafe { fork() }.map_err(errno)? {
+    let program = match unsafe { fork() }.map_err(crowded)? {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
             let Err(error) = become_program(host, plan, walls, bounds);
@@ -181,7 +204,7 @@ fn build(plan: &Plan, walls: &mut Builder, bounds: &Bounds) -> Result<()> {
     walls.add("root", built)?;
     walls.add(
         "processes",
-        bounded(bounds.processes, "pids").or_else(|why| {
+        bounded(bounds.processes, Controller::Processes).or_else(|why| {
             let user = !nix::unistd::getuid().is_root() && limits::processes(&plan.limits).is_ok();
             if rooted.ends_with("pid_max") {
                 Ok("pid_max of the namespace".to_owned())
@@ -195,9 +218,10 @@ fn build(plan: &Plan, walls: &mut Builder, bounds: &Bounds) -> Result<()> {
     Ok(())
 }
 
-fn bounded(version: Option<u8>, controller: &str) -> Result<String> {
+fn bounded(version: Option<u8>, controller: Controller) -> Result<String> {
     version.map(|version| format!("control group, version {version}")).ok_or_else(|| {
-        Error::unavailable(format!("no {controller} control group may be made, and nothing else binds root"))
+        let name = controller.name();
+        Error::unavailable(format!("no {name} control group may be made, and nothing else binds root"))
     })
 }
 
@@ -217,9 +241,12 @@ fn become_program(
         return execute_plan(host, plan, walls);
     }
     limits::apply(&plan.limits, bounds.memory.is_none())?;
-    walls
-        .add("memory", Ok(bounded(bounds.memory, "memory").unwrap_or_else(|_| "rlimit of each process".to_owned())))?;
-    walls.add("cpu", Ok("rlimit of each process".to_owned()))?;
+    let memory = bounded(bounds.memory, Controller::Memory).unwrap_or_else(|_| "rlimit of each process".to_owned());
+    walls.add("memory", Ok(memory))?;
+    walls.add("cpu", bounds.cpu(plan))?;
+    if plan.together.is_some() {
+        walls.add("together", Ok(bounds.together()))?;
+    }
     nix::sys::prctl::set_no_new_privs().map_err(errno)?;
     walls.add("privileges", drop_capabilities().map(|()| "no new ones, no capabilities".to_owned()))?;
     let open_network = !plan.network && !walls.walls.stands("network");
@@ -306,6 +333,16 @@ fn handle(signal: Signal, how: SigHandler) -> Result<()> {
 fn tell(mut host: &UnixStream, word: &Word) {
     // A host that is gone cannot be told; the keeper notices that itself.
     _ = host.write_all(word.line().as_bytes());
+}
+
+/// Why a process could not be started inside.
+fn crowded(err: nix::Error) -> Error {
+    match err {
+        nix::Error::EAGAIN => {
+            Error::busy("the programs of this agent have all the processes that they may have together; end one first")
+        }
+        err => errno(err),
+    }
 }
 
 fn errno(err: nix::Error) -> Error {

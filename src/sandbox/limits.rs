@@ -1,4 +1,4 @@
-//! How much a sandbox may use, and the limits that the kernel keeps per process.
+//! How much a sandbox and an agent may use, and the limits that the kernel keeps per process.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schemars::JsonSchema;
@@ -36,6 +36,29 @@ impl Default for Limits {
             file_bytes: 4 << 30,
             open_files: 1024,
         }
+    }
+}
+
+/// What all sandboxes of one agent may use together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "AgentSandboxLimits")]
+pub struct Together {
+    #[schemars(range(min = 16_777_216))]
+    pub memory_bytes: u64,
+    #[schemars(range(min = 8))]
+    pub processes: u64,
+    /// A hundred is one whole processor. Absent: as much as there is, and as much as each other agent where it is short.
+    #[schemars(range(min = 1))]
+    pub cpu_percent: Option<u32>,
+    /// How many calls and sessions may run at once where this machine has no control groups to hold them together.
+    #[schemars(range(min = 1))]
+    pub sandboxes: usize,
+}
+
+impl Default for Together {
+    fn default() -> Self {
+        Together { memory_bytes: 4 << 30, processes: 1024, cpu_percent: None, sandboxes: 8 }
     }
 }
 

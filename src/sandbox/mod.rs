@@ -7,8 +7,10 @@
 
 mod ancestry;
 mod cgroup;
+mod family;
 mod fence;
 mod filter;
+mod groups;
 mod guards;
 mod init;
 mod limits;
@@ -16,15 +18,18 @@ mod namespaces;
 mod plan;
 mod root;
 mod running;
+mod seats;
 mod system;
 mod talk;
 mod walls;
 
 pub use ancestry::{Process, Whose, look, whose};
+pub use family::{Member, end, family, since};
+pub use groups::{host, sweep_all};
 pub use guards::{Guard, Show};
 pub use init::init_main;
-pub use limits::Limits;
-pub use plan::{Bind, Link, Plan, Terminal};
+pub use limits::{Limits, Together};
+pub use plan::{Bind, Link, Plan, Shared, Terminal};
 pub use running::{Running, Streams, probe, program, start, use_program};
 pub use talk::Ended;
 pub use walls::{Wall, Walls};

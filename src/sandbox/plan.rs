@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::guards::Guard;
-use super::limits::Limits;
+use super::limits::{Limits, Together};
 use crate::error::{Error, Result};
 use crate::ground::Id;
 
@@ -28,10 +28,20 @@ pub struct Plan {
     pub network: bool,
     pub terminal: Terminal,
     pub limits: Limits,
+    /// What it shares with the agent's other sandboxes; nothing if it stands alone.
+    pub together: Option<Shared>,
     /// Run even where a wall cannot be built. Someone must have said so in the mountspec.
     pub unconfined: bool,
     /// Only see to it that the program ends with all that it started: no walls. For programs of the operator's.
     pub bare: bool,
+}
+
+/// The limits that hold for all sandboxes of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shared {
+    /// Which host's agent it is: another may have one of the same name. Made by [`host`](super::host).
+    pub host: String,
+    pub limits: Together,
 }
 
 /// A directory or file of the host, seen inside as `target`.
@@ -82,6 +92,7 @@ impl Plan {
             network: false,
             terminal: Terminal::None,
             limits: Limits::default(),
+            together: None,
             unconfined: false,
             bare: false,
         }
@@ -123,8 +134,13 @@ impl Plan {
         if let Some((key, _)) = self.env.iter().find(|(_, value)| !clean(value)) {
             return Err(Error::invalid(format!("the environment variable `{key}` contains a NUL byte")));
         }
-        if self.agent.is_empty() || !self.agent.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) {
+        let plain =
+            |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        if !plain(&self.agent) {
             return Err(Error::invalid(format!("`{}` is not an agent's name", self.agent.escape_debug())));
+        }
+        if let Some(shared) = self.together.as_ref().filter(|shared| !plain(&shared.host)) {
+            return Err(Error::invalid(format!("`{}` is not a host's name", shared.host.escape_debug())));
         }
         if !self.cwd.is_absolute() {
             return Err(Error::invalid(format!("the working directory `{}` is not absolute", self.cwd.display())));

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
 
 use super::plan::{Plan, inside};
@@ -217,19 +217,38 @@ fn set_down(top: BorrowedFd<'_>, tree: Tree) -> Result<()> {
     let place = match find() {
         Ok(place) => place,
         Err(rustix::io::Errno::NOENT) => {
-            prepare(&tree)?;
-            find().map_err(named)?
+            prepare(top, &tree).map_err(named)?;
+            let gone = || format!("'/{}' is not there, and nothing is made in what is bound", tree.target.display());
+            find().map_err(|err| match err {
+                rustix::io::Errno::NOENT => Error::not_found(gone()),
+                err => named(err),
+            })?
         }
         Err(err) => return Err(named(err)),
     };
     put(&tree.held, &place).map_err(named)
 }
 
-fn prepare(tree: &Tree) -> Result<()> {
-    let directory = if tree.directory { Some(tree.target.as_path()) } else { tree.target.parent() };
-    directory.map_or(Ok(()), fs::create_dir_all)?;
-    if !tree.directory {
-        fs::write(&tree.target, "")?;
+/// Makes the place for a tree, in the new root itself: what is bound there is somebody's, and nothing is made in it.
+fn prepare(top: BorrowedFd<'_>, tree: &Tree) -> rustix::io::Result<()> {
+    let own = rustix::fs::fstat(top)?.st_dev;
+    let mut at = find(top, Path::new("."))?;
+    let mut names = tree.target.iter().peekable();
+    while let Some(name) = names.next() {
+        let last = names.peek().is_none();
+        if rustix::fs::fstat(&at)?.st_dev != own {
+            return Ok(());
+        }
+        let made = match last && !tree.directory {
+            true => rustix::fs::mknodat(&at, name, FileType::RegularFile, Mode::from_raw_mode(0o644), 0),
+            false => rustix::fs::mkdirat(&at, name, Mode::from_raw_mode(0o755)),
+        };
+        if let Err(err) = made
+            && err != rustix::io::Errno::EXIST
+        {
+            return Err(err);
+        }
+        at = find(at.as_fd(), Path::new(name))?;
     }
     Ok(())
 }

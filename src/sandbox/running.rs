@@ -12,7 +12,9 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::plan::{Plan, Terminal};
+use super::limits::Together;
+use super::plan::{Plan, Shared, Terminal};
+use super::seats::{self, Seat};
 use super::talk::{Ended, Word};
 use super::walls::Walls;
 use crate::error::{Error, Result};
@@ -43,6 +45,8 @@ pub struct Running {
     /// Closing it tells the keeper to end the sandbox.
     line: Option<OwnedWriteHalf>,
     ended: Option<Ended>,
+    /// The agent's, for as long as this runs.
+    seat: Option<Seat>,
 }
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -57,9 +61,20 @@ pub fn use_program(path: impl Into<PathBuf>) {
     _ = PROGRAM.set(path.into()); // the first stays
 }
 
-/// Builds the walls and starts the plan's program behind them.
+/// Builds the walls and starts the plan's program behind them, if there is room for one more of its agent's.
 pub async fn start(program: &Path, plan: &Plan, streams: Streams) -> Result<Running> {
     plan.check()?;
+    let seat = match &plan.together {
+        Some(shared) => {
+            let held = async { Ok(probe(program).await?.hold_together()) };
+            Some(seats::take(&shared.host, &plan.agent, shared.limits.sandboxes, held).await?)
+        }
+        None => None,
+    };
+    Ok(Running { seat, ..launch(program, plan, streams).await? })
+}
+
+async fn launch(program: &Path, plan: &Plan, streams: Streams) -> Result<Running> {
     let (ours, theirs) = Pair::pair()?;
     ours.set_nonblocking(true)?;
     let mut command = Command::new(program);
@@ -89,7 +104,8 @@ pub async fn start(program: &Path, plan: &Plan, streams: Streams) -> Result<Runn
     // A keeper that ends early is heard of below.
     _ = write.write_all(&line).await;
     let (walls, heard) = (Walls::default(), BufReader::new(read));
-    let mut running = Running { init: 0, walls, stdin, stdout, stderr, keeper, heard, line: Some(write), ended: None };
+    let (line, ended, seat) = (Some(write), None, None);
+    let mut running = Running { init: 0, walls, stdin, stdout, stderr, keeper, heard, line, ended, seat };
     tokio::time::timeout(PATIENCE, running.stand())
         .await
         .unwrap_or_else(|_| Err(Error::unavailable("the sandbox did not come up in time")))?;
@@ -151,6 +167,7 @@ impl Running {
         }
         self.line = None;
         self.keeper.wait().await?;
+        self.seat = None;
         match failed {
             Some(error) => Err(error),
             None => Ok(self.ended.unwrap_or(Ended::KILLED)),
@@ -178,7 +195,8 @@ impl Running {
 pub async fn probe(program: &Path) -> Result<Walls> {
     let mut plan = Plan::new("doctor", ["true"]);
     plan.unconfined = true;
-    let mut running = start(program, &plan, Streams::Piped).await?;
+    plan.together = Some(Shared { host: super::host(), limits: Together::default() });
+    let mut running = launch(program, &plan, Streams::Piped).await?;
     running.wait().await?;
     Ok(running.walls)
 }

@@ -17,7 +17,15 @@ pub struct Wall {
 #[serde(transparent)]
 pub struct Walls(pub Vec<Wall>);
 
+/// How the sandboxes of an agent are bounded together where no control group can be made.
+pub(super) const COUNTED: &str = "number of sandboxes at once";
+
 impl Walls {
+    /// Whether the kernel holds the sandboxes of an agent together; else somebody must count them.
+    pub(super) fn hold_together(&self) -> bool {
+        self.0.iter().any(|wall| wall.name == "together" && wall.how != COUNTED)
+    }
+
     pub fn stands(&self, name: &str) -> bool {
         self.0.iter().any(|wall| wall.name == name && wall.stands)
     }

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::host::{House, binds};
 use crate::http::{Http, Patience};
 use crate::policy::{self, Principal};
-use crate::sandbox::{self, Link};
+use crate::sandbox::{self, Link, Shared};
 use crate::service::{Serve, Service, typed};
 use crate::spec::Scope;
 
@@ -59,6 +59,7 @@ pub fn surroundings(house: &House, agent: &str) -> Result<Surroundings> {
         network: current.sandbox.network.iter().any(|name| name == agent),
         unconfined: current.sandbox.allow_unconfined,
         limits: current.sandbox.limits.clone(),
+        together: Some(Shared { host: house.name.clone(), limits: current.sandbox.agent_limits.clone() }),
     })
 }
 

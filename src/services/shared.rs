@@ -1,6 +1,6 @@
 //! What services of all agents have in common, opened once.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::mounts::Bindings;
@@ -30,9 +30,10 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn open(spec: &Spec, here: &Path, store: &Store) -> Result<Shared> {
+    /// `beside` are the prompts that lie beside the host, for a mountspec that names none.
+    pub fn open(spec: &Spec, here: &Path, beside: Option<PathBuf>, store: &Store) -> Result<Shared> {
         let folder = spec.prompts.as_deref().map(|folder| here.join(folder));
-        let folder = folder.or_else(|| Some(here.join("prompts")).filter(|folder| folder.is_dir()));
+        let folder = folder.or_else(|| beside.filter(|folder| folder.is_dir()));
         let prompts = Arc::new(Library::open(folder.as_deref()));
         let watch = watch(&prompts, |_| {}).unwrap_or_else(|error| {
             tracing::warn!(%error, "edits of prompts are not noticed");

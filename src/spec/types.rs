@@ -251,6 +251,8 @@ pub struct Sandbox {
     pub network: Vec<String>,
     /// What the programs of one call or session may use.
     pub limits: crate::sandbox::Limits,
+    /// What all programs of one agent may use together.
+    pub agent_limits: crate::sandbox::Together,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

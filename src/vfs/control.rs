@@ -77,22 +77,23 @@ struct Inbox {
     /// How much of it was last tried by the parser; trying each byte of a slow writer anew would be quadratic.
     tried: usize,
     wrote: bool,
-    /// A command was too long. What follows may be the rest of it, and the rest of a refused command must not run.
-    overlong: bool,
+    /// Why a part of a command was refused: it was too long. What follows may be the rest of it, and the rest of a refused
+    /// command must not run.
+    refused: Option<Error>,
 }
 
 impl Inbox {
     /// Takes `data`; returns the commands that it completes.
     fn take(&mut self, data: &[u8]) -> Result<Vec<Value>> {
         self.wrote = true;
-        if self.overlong {
-            return Err(overlong());
+        if let Some(error) = &self.refused {
+            return Err(error.clone());
         }
         self.unread.extend_from_slice(data);
         let taken = self.complete();
         if let Err(error) = &taken {
             self.clear();
-            self.overlong = error.code == Code::TooLarge;
+            self.refused = Some(error.clone()).filter(|error| error.code == Code::TooLarge);
         }
         taken
     }
@@ -203,6 +204,7 @@ impl Handle for Conversation {
 
     fn write(&self, _offset: u64, data: &[u8]) -> Answer<()> {
         let taken = self.inbox.lock().unwrap_or_else(PoisonError::into_inner).take(data);
+        let written = data.len();
         let heard = match taken {
             Ok(commands) if commands.is_empty() => return Answer::ok(()),
             Ok(commands) => self.obey.obey(&self.asked, commands),
@@ -211,11 +213,11 @@ impl Handle for Conversation {
         let (obey, asked, replies) = (self.obey.clone(), self.asked.clone(), self.replies.clone());
         let note = move |outcome: Result<Vec<Arc<dyn Reply>>>| match outcome {
             Ok(begun) => {
-                replies.add(begun);
+                replies.add(written, begun);
                 Ok(())
             }
             Err(error) => {
-                replies.add([refusal(&error)]);
+                replies.add(0, [refusal(&error)]);
                 obey.refused(&asked, &error);
                 Err(error)
             }
@@ -225,6 +227,23 @@ impl Handle for Conversation {
 
     fn readable(&self) -> Answer<()> {
         self.replies.readable()
+    }
+
+    fn keeps(&self) -> usize {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner).unread.len() + self.replies.keeps()
+    }
+
+    fn let_go(&self) {
+        self.replies.let_go();
+    }
+
+    fn refuse(&self, error: &Error) {
+        let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
+        inbox.clear();
+        inbox.refused = Some(error.clone());
+        drop(inbox);
+        self.replies.add(0, [refusal(error)]);
+        self.obey.refused(&self.asked, error);
     }
 
     fn closed(&self) {

@@ -234,6 +234,22 @@ impl Handle for Version {
         self.save()
     }
 
+    fn keeps(&self) -> usize {
+        let draft = match &*self.draft.lock().unwrap_or_else(PoisonError::into_inner) {
+            Draft::Same(bytes) | Draft::Changed(bytes) => bytes.len(),
+            Draft::None | Draft::Opened(_) | Draft::Cut { .. } | Draft::Spoilt(_) => 0,
+        };
+        draft + self.seen.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, Bytes::len)
+    }
+
+    fn let_go(&self) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn refuse(&self, error: &Error) {
+        *self.draft.lock().unwrap_or_else(PoisonError::into_inner) = Draft::Spoilt(error.clone());
+    }
+
     fn closed(&self) {
         if let Answer::Soon(saved) | Answer::Later(saved) = self.save().looked_at()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()

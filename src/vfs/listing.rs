@@ -1,6 +1,7 @@
 //! The directory that most of the tree is made of.
 
-use std::collections::BTreeMap;
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::{PoisonError, RwLock};
 use std::time::SystemTime;
 
@@ -94,6 +95,37 @@ impl Dir for Listing {
     }
 }
 
+/// The smallest of many; no more than are wanted are ever held.
+pub struct Smallest<T> {
+    kept: BinaryHeap<T>,
+    most: usize,
+}
+
+impl<T: Ord> Smallest<T> {
+    pub fn new(most: usize) -> Self {
+        Smallest { kept: BinaryHeap::new(), most }
+    }
+
+    /// Whether this would be among them, as far as they are known.
+    pub fn wants<Q: Ord + ?Sized>(&self, one: &Q) -> bool
+    where
+        T: Borrow<Q>,
+    {
+        self.kept.len() < self.most || self.kept.peek().is_some_and(|largest| one < largest.borrow())
+    }
+
+    pub fn take(&mut self, one: T) {
+        self.kept.push(one);
+        if self.kept.len() > self.most {
+            self.kept.pop();
+        }
+    }
+
+    pub fn sorted(self) -> Vec<T> {
+        self.kept.into_sorted_vec()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::text;
@@ -107,5 +139,16 @@ mod tests {
         assert!(listing.take("a"));
         assert!(!listing.take("a"));
         assert!(listing.lookup("a").is_none());
+    }
+
+    #[test]
+    fn the_smallest_of_many_come_in_order() {
+        let first = |most| {
+            let mut names = Smallest::new(most);
+            (0..100).for_each(|n| names.take(n * 7 % 100));
+            names.sorted()
+        };
+        assert_eq!(first(3), [0, 1, 2]);
+        assert_eq!((first(200).len(), first(0).len()), (100, 0));
     }
 }

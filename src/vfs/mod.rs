@@ -8,6 +8,7 @@ mod answer;
 mod bell;
 mod caller;
 mod control;
+mod holdings;
 mod item;
 mod json;
 mod listing;
@@ -31,9 +32,10 @@ pub use answer::{Answer, Later, at_once};
 pub use bell::{Bell, Listener, News};
 pub use caller::{Caller, Open};
 pub use control::{Asked, Control, Obey};
+pub use holdings::Holdings;
 pub use item::{Item, Keep};
 pub use json::{line, pretty, rows};
-pub use listing::Listing;
+pub use listing::{Listing, Smallest};
 pub use log::Log;
 pub use replies::{Once, Reply, Said};
 pub use shown::{Shown, live, waiting};
@@ -81,6 +83,13 @@ pub trait Dir: Send + Sync {
 
     /// Every name, sorted.
     fn list(&self) -> Vec<(String, Node)>;
+
+    /// The first `most` of them. A directory of the machine may have a million.
+    fn first(&self, most: usize) -> Vec<(String, Node)> {
+        let mut all = self.list();
+        all.truncate(most);
+        all
+    }
 
     /// When a name last came or went.
     fn modified(&self) -> SystemTime {
@@ -214,6 +223,17 @@ pub trait Handle: Send + Sync {
     fn readable(&self) -> Answer<()> {
         Answer::Now(Ok(()))
     }
+
+    /// How many bytes it keeps in memory for whoever has it open.
+    fn keeps(&self) -> usize {
+        0
+    }
+
+    /// Lets go of an answer that is being read; whoever reads on begins anew.
+    fn let_go(&self) {}
+
+    /// A part of what was written was refused before it came here: nothing of the whole may be kept.
+    fn refuse(&self, _error: &Error) {}
 
     /// The last descriptor is gone. Nobody hears an error any more.
     fn closed(&self) {}

@@ -51,23 +51,39 @@ pub struct Replies(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    waiting: VecDeque<Arc<dyn Reply>>,
+    waiting: VecDeque<Due>,
+    /// Of all that are waiting.
+    written: usize,
     /// The answer being read, and the offset at which its reader began: `cat <&3` after a write begins at offset 6.
     pass: Option<(u64, Bytes)>,
 }
 
+/// An answer to come.
+struct Due {
+    reply: Arc<dyn Reply>,
+    /// How long its command was, which is kept as long as the answer is.
+    written: usize,
+}
+
 impl Replies {
-    /// Adds answers to come. What was being read of an earlier answer is over: its reader wrote again.
-    pub fn add(&self, replies: impl IntoIterator<Item = Arc<dyn Reply>>) {
+    /// Adds answers to come to what was `written`. What was being read of an earlier answer is over: its reader wrote again.
+    pub fn add(&self, written: usize, replies: impl IntoIterator<Item = Arc<dyn Reply>>) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if state.pass.take().is_some() {
             state.end();
         }
-        state.waiting.retain(|reply| !reply.endless());
-        state.waiting.extend(replies);
-        while state.waiting.len() > UNREAD {
-            state.waiting.pop_front();
-        }
+        state.waiting.retain(|due| !due.reply.endless());
+        let mut written = std::iter::once(written).chain(std::iter::repeat(0));
+        state.waiting.extend(replies.into_iter().map(|reply| Due { reply, written: written.next().unwrap_or(0) }));
+        let surplus = state.waiting.len().saturating_sub(UNREAD);
+        state.waiting.drain(..surplus);
+        state.written = state.waiting.iter().map(|due| due.written).sum();
+    }
+
+    /// How many bytes are kept for whoever has not read its answers yet.
+    pub fn keeps(&self) -> usize {
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.written + state.pass.as_ref().map_or(0, |(_, bytes)| bytes.len())
     }
 
     /// The next bytes of the answer whose turn it is; nothing if there is none.
@@ -84,7 +100,7 @@ impl Replies {
             }
             return Answer::ok(part);
         }
-        let Some(reply) = state.waiting.front().cloned() else { return Answer::ok(Bytes::new()) };
+        let Some(reply) = state.waiting.front().map(|due| due.reply.clone()) else { return Answer::ok(Bytes::new()) };
         drop(state);
         let replies = self.clone();
         reply.read().map(move |bytes| {
@@ -94,10 +110,15 @@ impl Replies {
         })
     }
 
+    /// Forgets what is being read; the same answer is read anew.
+    pub fn let_go(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pass = None;
+    }
+
     pub fn readable(&self) -> Answer<()> {
         let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match state.waiting.front() {
-            Some(reply) if state.pass.is_none() => reply.read().map(|_| ()),
+            Some(due) if state.pass.is_none() => due.reply.read().map(|_| ()),
             _ => Answer::ok(()),
         }
     }
@@ -106,9 +127,10 @@ impl Replies {
 impl State {
     /// The answer in front was read: it goes, unless more comes from the same place.
     fn end(&mut self) {
-        if let Some(reply) = self.waiting.front()
-            && !reply.finished()
+        if let Some(due) = self.waiting.front()
+            && !due.reply.finished()
         {
+            self.written -= due.written;
             self.waiting.pop_front();
         }
     }
@@ -129,7 +151,7 @@ mod tests {
     #[tokio::test]
     async fn each_answer_ends_in_one_end_of_file() {
         let replies = Replies::default();
-        replies.add([said("one"), said("two")]);
+        replies.add(0, [said("one"), said("two")]);
         assert_eq!(read(&replies, 6, 2).await, "on");
         assert_eq!(read(&replies, 8, 9).await, "e");
         assert_eq!(read(&replies, 9, 9).await, "");
@@ -141,16 +163,16 @@ mod tests {
     #[tokio::test]
     async fn a_new_command_ends_the_reading_of_the_last_answer() {
         let replies = Replies::default();
-        replies.add([said("one")]);
+        replies.add(0, [said("one")]);
         assert_eq!(read(&replies, 0, 9).await, "one");
-        replies.add([said("two")]);
+        replies.add(0, [said("two")]);
         assert_eq!(read(&replies, 3, 9).await, "two");
     }
 
     #[tokio::test]
     async fn who_goes_back_reads_from_the_start() {
         let replies = Replies::default();
-        replies.add([said("one")]);
+        replies.add(0, [said("one")]);
         assert_eq!(read(&replies, 7, 9).await, "one");
         assert_eq!(read(&replies, 0, 2).await, "on");
         assert_eq!(read(&replies, 2, 9).await, "e");

@@ -82,6 +82,14 @@ impl Handle for Pass {
         })
     }
 
+    fn keeps(&self) -> usize {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, Bytes::len)
+    }
+
+    fn let_go(&self) {
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     fn readable(&self) -> Answer<()> {
         (self.source)(&self.caller).map(|_| ())
     }

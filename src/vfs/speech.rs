@@ -66,6 +66,11 @@ struct Words {
 }
 
 impl Words {
+    /// Nothing of this message is taken, whatever follows.
+    fn refuse(&mut self, fault: &Error) {
+        (self.wrote, self.unsaid, self.refused) = (true, Vec::new(), Some(fault.clone()));
+    }
+
     /// Takes a part of a message.
     fn take(&mut self, data: &[u8], limit: usize) -> Result<()> {
         self.wrote = true;
@@ -79,8 +84,7 @@ impl Words {
             Err(err) if err.error_len().is_some() => not_text(),
             _ => return Ok(()),
         };
-        self.unsaid = Vec::new();
-        self.refused = Some(fault.clone());
+        self.refuse(&fault);
         Err(fault)
     }
 
@@ -102,8 +106,8 @@ impl Speaker {
             Ok(message) => message,
             Err(error) => return Answer::refuse(error),
         };
-        let replies = self.replies.clone();
-        self.hear.hear(&self.caller, message).map(move |reply| replies.add([reply]))
+        let (replies, written) = (self.replies.clone(), message.len());
+        self.hear.hear(&self.caller, message).map(move |reply| replies.add(written, [reply]))
     }
 }
 
@@ -143,6 +147,18 @@ impl Handle for Speaker {
 
     fn readable(&self) -> Answer<()> {
         self.replies.readable()
+    }
+
+    fn keeps(&self) -> usize {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner).unsaid.len() + self.replies.keeps()
+    }
+
+    fn let_go(&self) {
+        self.replies.let_go();
+    }
+
+    fn refuse(&self, error: &Error) {
+        self.words.lock().unwrap_or_else(PoisonError::into_inner).refuse(error);
     }
 
     fn closed(&self) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Answer, Caller, Dir, Handle, Kind, Node, Open};
+use super::{Answer, Caller, Dir, Handle, Holdings, Kind, Node, Open};
 use crate::error::{Code, Error, Result};
 use crate::policy::Action;
 
@@ -26,6 +26,7 @@ pub trait Gate: Send + Sync {
 pub struct Tree {
     root: Arc<dyn Dir>,
     gate: Arc<dyn Gate>,
+    holdings: Arc<Holdings>,
 }
 
 /// A name in a listing.
@@ -39,11 +40,16 @@ const LINKS: usize = 16;
 
 impl Tree {
     pub fn new(root: Arc<dyn Dir>, gate: Arc<dyn Gate>) -> Self {
-        Tree { root, gate }
+        Tree { root, gate, holdings: Arc::default() }
     }
 
     pub fn root(&self) -> Arc<dyn Dir> {
         self.root.clone()
+    }
+
+    /// What callers keep in open files.
+    pub fn holdings(&self) -> &Arc<Holdings> {
+        &self.holdings
     }
 
     /// Opens `node`, which stands at `path`, if the caller may.
@@ -52,7 +58,7 @@ impl Tree {
             return Err(Error::new(Code::Os(libc::EISDIR), format!("`{path}` is a directory")));
         };
         self.may_open(caller, file.kind(), file.mode(), path, how)?;
-        file.open(caller, how)
+        Ok(self.holdings.counted(caller, file.kind(), file.open(caller, how)?))
     }
 
     fn may_open(&self, caller: &Caller, kind: Kind, mode: u16, path: &str, how: Open) -> Result<()> {
@@ -170,11 +176,26 @@ impl Tree {
 
     /// The names in the directory at `path` that the caller may see.
     pub fn list(&self, caller: &Caller, path: &str) -> Result<Vec<Entry>> {
+        self.list_first(caller, path, usize::MAX)
+    }
+
+    /// The first `most` of them.
+    pub fn list_first(&self, caller: &Caller, path: &str, most: usize) -> Result<Vec<Entry>> {
         let (path, node) = self.find(caller, path)?;
         let Node::Dir(dir) = node else { return Err(not_a_directory(&path)) };
         let under = if path == "/" { "" } else { &path };
-        let entries = dir.list().into_iter().map(|(name, node)| Entry { path: format!("{under}/{name}"), node });
-        Ok(entries.filter(|entry| self.gate.sees(caller, &entry.path)).collect())
+        let seen = |(name, node): (String, Node)| {
+            let path = format!("{under}/{name}");
+            self.gate.sees(caller, &path).then_some(Entry { path, node })
+        };
+        let first = dir.first(most);
+        let cut = first.len() == most;
+        let found: Vec<Entry> = first.into_iter().filter_map(seen).collect();
+        match cut && found.len() < most {
+            // Some of the first are hidden from this caller, so that others come up.
+            true => Ok(dir.list().into_iter().filter_map(seen).take(most).collect()),
+            false => Ok(found),
+        }
     }
 }
 

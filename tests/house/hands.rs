@@ -237,6 +237,35 @@ fn a_program_that_breaks_its_promise_is_a_failed_job() {
 }
 
 #[test]
+fn a_program_has_a_deadline_can_be_cancelled_and_waits_its_turn() {
+    let spec = r#"{
+        "layout": "acheron-1", "agents": { "a": { "projects": ["p"] } },
+        "projects": { "p": { "binds": { "/": { "path": ".", "read_only": false } } } },
+        "services": {
+            "slow": { "command": ["sh", "-c", "cat > /dev/null; echo begun >&2; sleep 600"],
+                      "operations": { "short": { "timeout_ms": 300 }, "long": {} } },
+            "single": { "concurrency": 1, "operations": { "go": {} },
+                        "command": ["sh", "-c", "cat > /dev/null; mkdir busy && sleep 0.05 && rmdir busy && echo true"] } }
+    }"#;
+    House::of(spec).check(
+        r#"
+        cd agents/a
+        echo '{}' > slow/control/short.json; jq -r .error.code slow/result.json
+        echo '{"op":"long","correlation_id":"x"}' > slow/control/invoke.json
+        until grep -q begun jobs/by/x/log.txt; do :; done
+        echo 1 > jobs/by/x/control/cancel; jq -r .error.code jobs/by/x/result.json
+        for n in 1 2 3 4 5 6; do echo "{\"op\":\"go\",\"correlation_id\":\"g$n\"}" > single/control/invoke.json; done
+        for n in 1 2 3 4 5 6; do jq -c '.result // .error' jobs/by/g$n/result.json; done | uniq -c
+        "#,
+        expect![[r#"
+            timeout
+            cancelled
+                  6 true
+        "#]],
+    );
+}
+
+#[test]
 fn a_session_shows_what_a_person_would_have_seen() {
     House::new().check(
         r#"
@@ -379,7 +408,7 @@ fn the_node_tells_which_walls_stand() {
         jq -c '[.sandbox.complete, .binds, (.sandbox.walls | map(.name) | join(" "))]' nodes/local/CAPS.json
         "#,
         expect![[r#"
-            [true,"kernel","user pids mounts ipc uts network root processes memory cpu privileges landlock calls"]
+            [true,"kernel","user pids mounts ipc uts network root processes memory cpu together privileges landlock calls"]
         "#]],
     );
 }

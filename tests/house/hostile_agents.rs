@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 
+use crate::common::until;
 use crate::house::House;
 
 /// Runs a command in the terminal of charon.
@@ -54,5 +55,37 @@ fn rules_for_a_project_hold_in_its_terminal() {
     house.check(
         &format!("{RUN} run 'cat secret/key 2>/dev/null || echo hidden; cat fixed/key; (echo x > fixed/key) 2>/dev/null || echo fixed'"),
         expect![["hidden\nk\nfixed\n\n"]],
+    );
+}
+
+#[test]
+fn the_calls_of_an_agent_share_what_it_may_use() {
+    let house = House::of(
+        r#"{ "layout": "acheron-1", "agents": { "charon": {}, "styx": {} },
+             "sandbox": { "limits": { "processes": 90 }, "agent_limits": { "processes": 120 } } }"#,
+    );
+    let bomb = "import os, sys, time\nfor n in range(300):\n  try:\n    if os.fork() == 0: time.sleep(600)\n  except OSError: break\n\
+                print('full', n + 2, flush=True)\ntime.sleep(600)";
+    let call = |n: usize| serde_json::json!({"op": "exec", "correlation_id": format!("b{n}"), "arguments": {"argv": ["python3", "-c", bomb]}});
+    let terminal = house.root().join("agents/charon/terminal/control/invoke.json");
+    for n in 0..12 {
+        std::fs::write(&terminal, call(n).to_string()).unwrap();
+    }
+    let mut held = 0;
+    for n in 0..12 {
+        let job = house.root().join(format!("agents/charon/jobs/by/b{n}"));
+        let said = || std::fs::read_to_string(job.join("log.txt")).unwrap();
+        until("it is full, or refused", || {
+            said().contains("full") || std::fs::read_to_string(job.join("progress.json")).unwrap().contains("together")
+        });
+        held += said().trim().strip_prefix("full ").map_or(0, |count| count.parse::<u64>().unwrap());
+    }
+    assert!((60..=120).contains(&held), "{held} processes");
+    house.check(
+        r#"
+        echo '{"command":"for i in 1 2 3 4 5 6 7 8; do sleep 600 & done; echo unharmed"}' > agents/styx/terminal/control/exec.json
+        jq -r .result.stdout agents/styx/terminal/result.json
+        "#,
+        expect![["unharmed\n\n"]],
     );
 }

@@ -69,7 +69,8 @@ fn a_user_without_rights_has_the_same_tree() {
     const NOBODY: u32 = 65534;
     let dir = tempfile::tempdir().unwrap();
     let spec = r#"{ "layout": "acheron-1", "agents": { "a": { "projects": ["p"] } },
-                    "projects": { "p": { "binds": { "/": { "path": ".", "read_only": false } } } } }"#;
+                    "projects": { "p": { "binds": { "/": { "path": ".", "read_only": false } } } },
+                    "sandbox": { "agent_limits": { "sandboxes": 2 } } }"#;
     let script = r#"
         exec 2>&1
         mkdir ns native mirrored
@@ -81,6 +82,10 @@ fn a_user_without_rights_has_the_same_tree() {
         echo '{"command":"id -u; cat spec.json > copy; ls /agents"}' > ns/agents/a/terminal/control/exec.json
         jq -c '.result.stdout // .error' ns/agents/a/terminal/result.json
         cmp copy spec.json && ls -A ns/projects/p/fs/ns | wc -l
+        for n in 1 2 3; do
+            echo '{}' > ns/agents/a/terminal/control/create.json
+            jq -r '.result.session_id // .error.message' ns/agents/a/terminal/result.json
+        done
         ./acheron doctor --state state | grep -A1 binds
         ./acheron unmount ns > /dev/null
         grep -c "$PWD/ns" /proc/self/mountinfo
@@ -101,6 +106,9 @@ fn a_user_without_rights_has_the_same_tree() {
         7
         "65534\na\nself\n"
         0
+        term-1
+        term-2
+        2 programs of this agent run at once already, and this machine has no control groups to hold more of them together; wait for one to end or close a session
         weak  binds: projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN
               to mend: run acheron as root where that speed matters
         0

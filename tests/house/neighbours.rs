@@ -15,7 +15,6 @@ use expect_test::expect;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::common::{python, until};
 use crate::house::House;
 
 /// A directory that nobody here has any business in.
@@ -256,50 +255,4 @@ fn huge_and_deep_json_is_refused_or_taken_and_nobody_waits_for_it() {
         r#"echo '{"query":"main"}' > agents/self/search_code/control/search.json; jq .ok agents/self/search_code/result.json"#,
         expect![["true\n"]],
     );
-}
-
-/// A million would take a gibibyte of memory; the cost of each is the same.
-const MANY: usize = 200_000;
-
-#[test]
-fn a_directory_of_very_many_files_stalls_nobody_else() {
-    struct Disk(PathBuf);
-    impl Drop for Disk {
-        fn drop(&mut self) {
-            _ = nix::mount::umount2(&self.0, nix::mount::MntFlags::MNT_DETACH);
-        }
-    }
-    let dir = TempDir::new().unwrap();
-    let disk = Disk(dir.path().to_owned());
-    let options = Some("size=512m,nr_inodes=0");
-    nix::mount::mount(Some("many"), &disk.0, Some("tmpfs"), nix::mount::MsFlags::empty(), options).unwrap();
-    for n in 0..MANY {
-        fs::File::create(disk.0.join(format!("f{n}"))).unwrap();
-    }
-    let spec = json!({"layout": "acheron-1", "agents": {"charon": {"projects": ["here"]}},
-        "projects": {"here": {"binds": {"/": {"path": disk.0}}}}});
-    let house = House::of(&spec.to_string());
-    let over = AtomicBool::new(false);
-    let (listed, read) = std::thread::scope(|scope| {
-        let listing =
-            scope.spawn(|| hands(&house, "file_list", json!({"path": "/projects/here/fs", "max_entries": 10})));
-        let walking = scope.spawn(|| python(&house.root(), "import os; print(len(os.listdir('projects/here/fs')))"));
-        let reading = scope.spawn(|| {
-            let mut read = 0;
-            while !over.load(Ordering::SeqCst) || read < 50 {
-                assert!(fs::read_to_string(house.root().join("README.md")).unwrap().starts_with("# Acheron"));
-                read += 1;
-            }
-            read
-        });
-        let listed = listing.join().unwrap();
-        assert_eq!(walking.join().unwrap(), format!("{MANY}\n"));
-        over.store(true, Ordering::SeqCst);
-        (listed, reading.join().unwrap())
-    });
-    assert_eq!((listed["entries"].as_array().unwrap().len(), &listed["truncated"]), (10, &json!(true)), "{listed}");
-    assert!(read >= 50);
-    until("the listing is let go", || house.says("jq .parked meta/metrics.json").trim() == "0");
-    drop(house);
-    drop(disk);
 }

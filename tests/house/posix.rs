@@ -290,6 +290,15 @@ attempt("the mount lives", lambda: os.path.exists("README.md") and "yes")
     .assert_eq(&python(&house.root(), &script));
 }
 
+/// As on any disk that cannot: programs then make a file with a name.
+#[test]
+fn a_file_without_a_name_is_made_where_the_kernel_binds_and_refused_in_a_mirror() {
+    let house = House::of(SPEC);
+    let script = format!("{ATTEMPT}\nattempt('unnamed', lambda: os.close(os.open('.', os.O_TMPFILE | os.O_RDWR)))");
+    let said = |project: &str| python(&house.root().join(format!("projects/{project}/fs")), &script);
+    assert_eq!((said("bound").as_str(), said("mirrored").as_str()), ("unnamed done\n", "unnamed ENOTSUP\n"));
+}
+
 #[test]
 fn nothing_stays_mounted_after_a_host_that_was_killed() {
     let dir = tempfile::tempdir().unwrap();
@@ -304,8 +313,15 @@ fn nothing_stays_mounted_after_a_host_that_was_killed() {
         {acheron} mount ns --state state --daemon > /dev/null || exit
         cat ns/projects/here/fs/note
         ls ns/projects/here/fs/ns | wc -l
-        kill -9 "$(jq .pid ns/meta/health.json)"
+        pid=$(jq .pid ns/meta/health.json)
+        echo '{{"command":"echo up; sleep 600"}}' > ns/agents/self/terminal/control/exec.json
+        until grep -qs up ns/agents/self/jobs/last/log.txt; do :; done
+        kill -9 "$pid" $(pgrep -P "$pid")
         {acheron} mount ns --state state --daemon > /dev/null || exit
+        # What was killed may take a moment to be gone; the next program sweeps what was left then.
+        until [ -z "$(find /sys/fs/cgroup -name "acheron-$pid.*")" ]; do
+            echo '{{"command":"true"}}' > ns/agents/self/terminal/control/exec.json; cat ns/agents/self/terminal/result.json > /dev/null
+        done
         cat ns/projects/here/fs/note
         {acheron} unmount ns > /dev/null
         grep -c "$PWD/ns" /proc/self/mountinfo

@@ -52,6 +52,17 @@ fn a_part_may_be_written_where_the_rest_may_not() {
 }
 
 #[test]
+fn nothing_is_made_in_what_is_bound() {
+    let (project, docs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let bound = |at: &str| shell("ls -A").bind(project.path(), "/projects/p/fs", false).bind(docs.path(), at, false);
+    let refused = crate::block(crate::run(&bound("/projects/p/fs/docs/deep"))).unwrap_err();
+    assert_eq!(refused.message, "'/projects/p/fs/docs/deep' is not there, and nothing is made in what is bound");
+    assert_eq!(std::fs::read_dir(project.path()).unwrap().count(), 0);
+    std::fs::create_dir_all(project.path().join("docs/deep")).unwrap();
+    crate::block(crate::run(&bound("/projects/p/fs/docs/deep"))).unwrap();
+}
+
+#[test]
 fn a_directory_that_was_swapped_for_a_link_is_not_bound() {
     let (dir, other) = (project(), tempfile::tempdir().unwrap());
     let found = Source::resolve(&dir.path().join("a")).unwrap();

@@ -36,7 +36,10 @@ fn what_cannot_begin_says_why() {
 fn all_walls_stand_on_a_machine_that_has_them() {
     let walls = block(probe(program())).unwrap();
     let names: Vec<&str> = walls.0.iter().map(|wall| wall.name.as_str()).collect();
-    assert_eq!(names.join(" "), "user pids mounts ipc uts network root processes memory cpu privileges landlock calls");
+    assert_eq!(
+        names.join(" "),
+        "user pids mounts ipc uts network root processes memory cpu together privileges landlock calls"
+    );
     assert_eq!(walls.missing().count(), 0, "{walls:?}");
 }
 

@@ -5,6 +5,7 @@ mod guards;
 mod lives;
 mod runs;
 mod sessions;
+mod together;
 
 use std::path::Path;
 use std::time::Duration;

@@ -13,7 +13,10 @@ use crate::{block, program};
 const LONG: Duration = Duration::from_secs(20);
 
 async fn session(shell: &str) -> Arc<Session> {
-    let mut plan = Plan::new("charon", [shell, "-i"]);
+    started(Plan::new("charon", [shell, "-i"])).await
+}
+
+async fn started(mut plan: Plan) -> Arc<Session> {
     plan.env.insert("PS1".into(), "$ ".into());
     Session::start(program(), plan, "term-1".into(), Size { cols: 80, rows: 24 }, Clock::at(5)).await.unwrap()
 }
@@ -123,6 +126,35 @@ fn a_deadline_ends_the_command_and_keeps_the_shell() {
             assert_eq!(late.unwrap_err().code, Code::Timeout, "{command}");
             assert_eq!(exec(&session, &format!("{token}x"), "echo $X").await, ("kept\n".into(), 0), "{command}");
         }
+        session.close().await;
+    });
+}
+
+#[test]
+fn a_command_that_is_stopped_ends_with_all_that_it_started_and_with_nothing_older() {
+    let shared = tempfile::tempdir().unwrap();
+    let lock = |name: &str| std::fs::File::options().append(true).create(true).open(shared.path().join(name)).unwrap();
+    let (old, new) = (lock("old"), lock("new"));
+    // Leaves its family, its group and its session, and holds a lock for as long as it lives.
+    let leave = |name: &str| {
+        format!("(trap '' HUP INT; setsid flock /shared/{name} sh -c 'echo up > /shared/{name}.up; sleep 600' &)")
+    };
+    block(async {
+        let plan = Plan::new("charon", ["bash", "-i"]).bind(shared.path(), "/shared", false);
+        let session = started(plan).await;
+        let command = format!("X=kept; {}; until [ -e /shared/old.up ]; do sleep 0.01; done", leave("old"));
+        assert_eq!(exec(&session, "t1", &command).await, (String::new(), 0));
+        let up = async {
+            while !shared.path().join("new.up").exists() {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        let command = format!("{}; sleep 600; sleep 601; sleep 602", leave("new"));
+        let stopped = session.exec(&command, "t2", LONG, 10, &|_| (), up).await;
+        assert_eq!(stopped.unwrap_err().code, Code::Cancelled);
+        new.lock().unwrap(); // a survivor would hold it for ten minutes
+        assert!(old.try_lock().is_err(), "what an earlier command left running is not this one's");
+        assert_eq!(exec(&session, "t3", "echo $X").await, ("kept\n".into(), 0));
         session.close().await;
     });
 }

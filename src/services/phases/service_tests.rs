@@ -9,17 +9,19 @@ use super::open::{Parts, open};
 use super::run::Room;
 use super::speaker::{Guide, Question, Speaker};
 use crate::clock::Clock;
-use crate::error::Result;
+use crate::contract::Effect;
+use crate::error::{Error, Result};
 use crate::events::Diaries;
 use crate::jobs::{self, Book, Forgetful};
+use crate::policy::{Action, Principal};
 use crate::service::trial::Anyone;
-use crate::service::{Desk, Office, directory, typed};
+use crate::service::{Desk, Office, Warden, directory, typed};
 use crate::services::prompts::Library;
 use crate::services::symbols::open::open as open_symbols;
 use crate::services::symbols::service::Symbols;
 use crate::spec;
 use crate::store::Store;
-use crate::vfs::{Caller, Listing, Node, Tree};
+use crate::vfs::{Caller, Gate, Listing, Node, Tree};
 
 /// Never answers.
 struct Silent;
@@ -28,6 +30,39 @@ struct Silent;
 impl Speaker for Silent {
     async fn speak(&self, _question: &Question) -> Result<String> {
         std::future::pending().await
+    }
+}
+
+/// Has a service called, and ends.
+struct Dispatcher;
+
+#[async_trait::async_trait]
+impl Speaker for Dispatcher {
+    async fn speak(&self, _question: &Question) -> Result<String> {
+        let order = |task: &str| format!("⟐CMD {}", json!({"action": "dispatch_task", "task": task, "payload": {}}));
+        Ok(format!("{}\n{}", order("symbols.list"), order("complete_inference_session")))
+    }
+}
+
+/// Lets the operator do everything, and agents nothing.
+struct OperatorOnly;
+
+impl Gate for OperatorOnly {
+    fn check(&self, caller: &Caller, _action: Action, _path: &str) -> Result<()> {
+        match caller.principal {
+            Principal::Operator => Ok(()),
+            _ => Err(Error::forbidden("not for agents")),
+        }
+    }
+
+    fn sees(&self, _caller: &Caller, _path: &str) -> bool {
+        true
+    }
+}
+
+impl Warden for OperatorOnly {
+    fn permissions(&self, _caller: &Caller, _path: &str, _operations: &[(String, Effect)]) -> Value {
+        Value::Null
     }
 }
 
@@ -43,11 +78,15 @@ impl House {
     }
 
     fn at(dir: TempDir, speaker: Arc<dyn Speaker>) -> House {
+        House::kept_by(dir, speaker, Arc::new(Anyone))
+    }
+
+    fn kept_by(dir: TempDir, speaker: Arc<dyn Speaker>, warden: Arc<dyn Warden>) -> House {
         let clock = Clock::real();
         let book = Arc::new(Book::new(Arc::new(Forgetful), clock.clone()));
         let diaries = Arc::new(Diaries::new(None, clock.clone()));
         let runtime = tokio::runtime::Handle::current();
-        let office = Office::new(book.clone(), diaries, clock.clone(), Arc::new(Anyone), runtime);
+        let office = Office::new(book.clone(), diaries, clock.clone(), warden, runtime);
         let store = Store::open(&dir.path().join("state")).unwrap();
         let shelf = open_symbols(&spec::Symbols::default(), &store).unwrap();
         let library = Arc::new(Library::built_in());
@@ -219,4 +258,20 @@ async fn symbols_are_files_and_operations() {
     assert_eq!(kit["result"]["agents"][0]["id"], "ACH-P002");
     let out = house.call("symbols", "export", json!({})).await;
     assert_eq!(out["result"]["agents.json"]["personas"][0]["id"], "ACH-P001");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_model_has_done_is_done_with_the_agents_rights_whoever_asked() {
+    let mut said = Vec::new();
+    for warden in [Arc::new(Anyone) as Arc<dyn Warden>, Arc::new(OperatorOnly)] {
+        let house = House::kept_by(tempfile::tempdir().unwrap(), Arc::new(Dispatcher), warden);
+        let result = house.call("phases", "run", json!({"query": "q", "session_id": "s"})).await;
+        let id = result["result"]["run_id"].as_str().unwrap().to_owned();
+        let commands = house.read(&format!("phases/runs/{id}/commands.ndjson")).await;
+        let first: Value = serde_json::from_str(commands.lines().next().unwrap()).unwrap();
+        assert_eq!(first["payload"]["task"], "symbols.list", "{commands}");
+        said.push(first["result"].to_string());
+    }
+    assert!(said[0].contains("dispatched"), "{said:?}");
+    assert!(said[1].contains("not for agents"), "the operator asked, the agent is refused: {said:?}");
 }

@@ -81,6 +81,19 @@ impl Pty {
         })
     }
 
+    /// The shell: the leader of the terminal's session.
+    pub fn leader(&self) -> Option<i32> {
+        rustix::termios::tcgetsid(self.0.get_ref()).ok().map(|pid| pid.as_raw_nonzero().get())
+    }
+
+    /// Tells the shell itself to stop what it was told to do.
+    pub fn interrupt_leader(&self) {
+        if let Ok(leader) = rustix::termios::tcgetsid(self.0.get_ref()) {
+            // It may be gone.
+            _ = rustix::process::kill_process(leader, Signal::INT);
+        }
+    }
+
     /// Sends a signal to whatever runs in the foreground, as the keys of a terminal do.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         let group =

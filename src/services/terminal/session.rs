@@ -16,11 +16,14 @@ use super::sentinel::{Listener, script};
 use super::text::{Capture, whole};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
-use crate::sandbox::{Ended, Plan, Running, Streams, Terminal, start};
+use crate::sandbox::{Ended, Member, Plan, Running, Streams, Terminal, end, family, since, start};
 use crate::vfs::Log;
 
 /// How much of a session's output is kept.
 const KEPT: usize = 4 << 20;
+
+/// How often what a command started is looked for and ended: it may start more meanwhile.
+const ROUNDS: usize = 50;
 
 /// A shell and its terminal.
 pub struct Session {
@@ -28,6 +31,8 @@ pub struct Session {
     /// All that the terminal showed, with offsets that stay true.
     pub output: Log,
     pty: Pty,
+    /// Number one of its sandbox, by its number outside.
+    init: i32,
     screen: Mutex<Screen>,
     /// Whoever runs a command hears all that the terminal says, marks included.
     ear: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
@@ -109,6 +114,7 @@ impl Session {
             id,
             output: Log::new(KEPT),
             pty,
+            init: running.init,
             screen: Mutex::default(),
             ear: Mutex::default(),
             facts: Mutex::new(facts),
@@ -192,7 +198,7 @@ impl Session {
         let began = self.clock.now_ms();
         let answered = async {
             let _turn = self.turn.lock().await;
-            let mut stop = Interrupt { session: self, armed: true };
+            let mut stop = Interrupt { session: self, before: family(self.init), armed: true };
             let answered = self.converse(command, token, keep, watch).await;
             stop.armed = false;
             answered
@@ -249,6 +255,20 @@ impl Session {
         }
     }
 
+    /// Ends all that was started since, whatever group or session it is in now.
+    fn end_since(&self, before: &[Member]) {
+        let Some(shell) = self.pty.leader() else { return };
+        for _ in 0..ROUNDS {
+            let started = since(before, &family(self.init), shell);
+            if started.is_empty() {
+                return;
+            }
+            started.into_iter().for_each(end);
+            // It would go on with the next command of the list.
+            self.pty.interrupt_leader();
+        }
+    }
+
     pub fn resize(&self, size: Size) -> Result<()> {
         self.alive()?;
         self.pty.resize(size)?;
@@ -282,6 +302,8 @@ impl Session {
 /// Ends what was typed when nobody waits for it any more: the caller may have been cancelled or out of time.
 struct Interrupt<'a> {
     session: &'a Session,
+    /// What ran in the session before.
+    before: Vec<Member>,
     armed: bool,
 }
 
@@ -290,6 +312,7 @@ impl Drop for Interrupt<'_> {
         if self.armed {
             // It may have ended just now; the shell stays in any case.
             _ = self.session.pty.interrupt();
+            self.session.end_since(&self.before);
         }
         self.session.ear().take();
         if self.armed {

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::ground::Id;
-use crate::sandbox::{Bind, Guard, Limits, Link, Plan};
+use crate::sandbox::{Bind, Guard, Limits, Link, Plan, Shared};
 
 /// An agent's share of the host, from which every plan is made.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,8 @@ pub struct Surroundings {
     /// The mountspec allows programs to run where walls are missing.
     pub unconfined: bool,
     pub limits: Limits,
+    /// What it shares with the agent's other programs.
+    pub together: Option<Shared>,
 }
 
 /// A directory of the host, in a project of the agent's.
@@ -43,7 +45,8 @@ impl Surroundings {
     /// A plan for a program of this agent's, not yet told what to run.
     pub fn plan(&self, argv: Vec<String>) -> Plan {
         let mut plan = Plan::new(self.agent.clone(), argv);
-        (plan.network, plan.unconfined, plan.limits) = (self.network, self.unconfined, self.limits.clone());
+        (plan.network, plan.unconfined) = (self.network, self.unconfined);
+        (plan.limits, plan.together) = (self.limits.clone(), self.together.clone());
         if let Some(mount) = &self.mount {
             plan.binds.push(tree(mount, &Path::new("agents").join(&self.agent), false));
             for name in &self.shared {
