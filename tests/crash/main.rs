@@ -14,15 +14,19 @@ mod turns;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use acheron::store::{self, Store, events, jobs};
 use lasting::Lasting;
 use life::Life;
 use load::Acknowledged;
 
-/// How often the host is killed; `scripts/soak` asks for more.
-fn lives() -> u32 {
-    std::env::var("ACHERON_LIVES").ok().and_then(|text| text.parse().ok()).unwrap_or(50)
+/// How often the host is killed at least; `scripts/soak` goes on for as long as it was asked to.
+const LIVES: u32 = 50;
+
+/// How long a soak lasts, if this is one.
+fn soaking() -> Option<Duration> {
+    std::env::var("SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).map(Duration::from_secs)
 }
 
 #[test]
@@ -31,7 +35,8 @@ fn nothing_acknowledged_is_lost_and_nothing_happens_twice() {
     let mut known = Acknowledged::default();
     let mut numbers = BTreeMap::new();
     let mut lasting = Lasting::prepare(place.path());
-    for n in 0..lives() {
+    let (began, whole) = (Instant::now(), soaking().unwrap_or_default());
+    for n in (0..).take_while(|n| *n < LIVES || began.elapsed() < whole) {
         let life = Life::begin(place.path(), &[]);
         known.check_through(&life.agent());
         for (path, number) in load::numbers(&life.agent()) {
@@ -41,6 +46,7 @@ fn nothing_acknowledged_is_lost_and_nothing_happens_twice() {
         known = load::until_killed(life, known, n);
         check_database(&place.path().join("state"), &known);
     }
+    println!("{} writes, {} jobs, {} signals acknowledged", known.writes(), known.jobs(), known.signals());
     assert!(known.writes() > 0 && known.jobs() > 0 && known.signals() > 0, "the load did nothing: {known:?}");
 }
 

@@ -17,10 +17,6 @@ use super::mixed::{Ledger, burst};
 const MEMORY_KIB: u64 = 64 << 10;
 const HANDLES: u64 = 8;
 
-fn seconds() -> u64 {
-    std::env::var("SOAK_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(6)
-}
-
 /// A project with a library and prompts that can be changed, and a model that always gives the same answer.
 fn prepare(place: &Path) {
     let here = place.join("here");
@@ -91,7 +87,7 @@ fn a_mixed_load_loses_nothing_forgets_nobody_and_leaves_nothing_behind() {
     prepare(place.path());
     let (here, ledger) = (place.path().join("here"), Arc::new(Ledger::default()));
     let began = Instant::now();
-    let (whole, mut lives) = (Duration::from_secs(seconds()), 0);
+    let (whole, mut lives) = (super::soaking().unwrap_or(Duration::from_secs(6)), 0);
     let each = (whole / 4).min(Duration::from_secs(20));
     while lives < 2 || began.elapsed() < whole {
         let life = Life::begin(place.path(), &[]);
