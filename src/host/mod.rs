@@ -227,6 +227,8 @@ fn recover(house: &House) -> Result<Vec<Arc<Job>>> {
     }
     for row in &found.interrupted {
         tracing::warn!(job = row.id, service = row.service, "a job was interrupted by the end of the host");
+        let path = format!("/agents/{}/jobs/{}/status.json", row.agent, row.id);
+        house.office.diaries.of(&row.agent)?.note("job", &path, crate::jobs::told(row));
     }
     Ok(found.queued.iter().map(|row| house.office.book.restore(Job::from_row(row))).collect())
 }
@@ -235,7 +237,7 @@ fn resume(house: &House, job: Arc<Job>) {
     if job.call.service == crate::agent::chat::SERVICE {
         return match house.shared.crew.chat(&job.call.agent) {
             Ok(chat) => chat.resume(job),
-            Err(error) => crate::jobs::abandon(&house.office.book, job, error),
+            Err(error) => house.office.abandon(job, error),
         };
     }
     let agent = match &job.call.principal {
@@ -246,6 +248,6 @@ fn resume(house: &House, job: Arc<Job>) {
     let seat = |owner: &str| house.office.desk(owner, &job.call.service);
     match seat(&job.call.agent).or_else(|_| seat(&agent)).or_else(|_| seat(nodes::NODE)) {
         Ok(desk) => desk.resume(job),
-        Err(error) => crate::jobs::abandon(&house.office.book, job, error),
+        Err(error) => house.office.abandon(job, error),
     }
 }

@@ -28,20 +28,25 @@ fn gone() -> Error {
     Error::not_found("this job is no longer kept")
 }
 
-pub fn status(row: &Row) -> Status {
+fn status(row: &Row) -> Status<'_> {
     Status {
-        job_id: row.id.clone(),
+        job_id: &row.id,
         state: row.state,
-        service: row.service.clone(),
-        operation: row.operation.clone(),
-        agent: row.agent.clone(),
-        correlation_id: row.correlation_id.clone(),
+        service: &row.service,
+        operation: &row.operation,
+        agent: &row.agent,
+        correlation_id: row.correlation_id.as_deref(),
         created_at_ms: row.created_at_ms,
         started_at_ms: row.started_at_ms,
         updated_at_ms: row.updated_at_ms,
         attempt: row.attempt,
-        error: row.error.clone(),
+        error: row.error.as_ref(),
     }
+}
+
+/// The status of a job as the journal has it, as JSON.
+pub fn told(row: &Row) -> Value {
+    serde_json::to_value(status(row)).unwrap_or_default()
 }
 
 fn outcome(row: &Row) -> Result<Value> {

@@ -107,10 +107,10 @@ fn job_directory(job: &Arc<Job>, keep: &Arc<dyn Keep>) -> Listing {
     let cancel = Cancel { job: job.clone(), keep: keep.clone() };
     Listing::default()
         .file("README.md", text(JOB))
-        .file("status.json", ended(job, |job, now| line(&job.status_at(now))).modified_at(at(job)))
+        .file("status.json", ended(job, |job, now| line(&job.status(now))).modified_at(at(job)))
         .file("result.txt", ended(job, |_, now| result_text(now)).modified_at(at(job)))
         .file("result.json", ended(job, answer).modified_at(at(job)))
-        .file("progress.json", live(move |_| Ok(line(&progress_of(&progress)))).modified_at(at(job)))
+        .file("progress.json", live(move |_| Ok(progress_of(&progress))).modified_at(at(job)))
         .file("log.txt", job.log.clone())
         .file("log.txt.1", job.log.older())
         .file("request.json", crate::vfs::Page::new(request, time(created)))
@@ -143,17 +143,15 @@ pub fn at_end(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> Answer<Bytes> {
     })
 }
 
-/// What `progress.json` shows.
-#[derive(Serialize)]
-struct Progress {
-    #[serde(flatten)]
-    status: Status,
-    progress: Option<Value>,
-}
-
-fn progress_of(job: &Job) -> Progress {
-    let now = job.now();
-    Progress { status: job.status_at(&now), progress: now.progress }
+/// What `progress.json` shows: the status, and how far it is.
+fn progress_of(job: &Job) -> Bytes {
+    #[derive(Serialize)]
+    struct Progress<'a> {
+        #[serde(flatten)]
+        status: Status<'a>,
+        progress: Option<&'a Value>,
+    }
+    job.look(|now| line(&Progress { status: job.status(now), progress: now.progress.as_ref() }))
 }
 
 fn result_text(now: &Now) -> Bytes {

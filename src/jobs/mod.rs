@@ -11,7 +11,8 @@ mod job;
 mod keep;
 mod runner;
 
+pub use archive::told;
 pub use book::{Book, Booked, Shelf};
 pub use job::{Call, Job, Now, Outcome, State, Status, TURNS, ending};
 pub use keep::{Forgetful, Keep, Row, row};
-pub use runner::{Room, Task, Work, abandon, run};
+pub use runner::{End, Room, Task, Work, abandon, run};

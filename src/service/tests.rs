@@ -227,14 +227,14 @@ async fn a_panic_is_a_failed_job() {
     let job = office.call(&Caller::operator(), "ada", "bench", "break", json!({})).await.unwrap();
     let now = job.end().await;
     assert_eq!(now.state, jobs::State::Failed);
-    assert_eq!(job.status().error.unwrap().message, "the service broke down: on purpose");
+    assert_eq!(job.status(&job.now()).error.unwrap().message, "the service broke down: on purpose");
 }
 
 #[tokio::test]
 async fn what_was_accepted_runs_although_its_caller_is_gone() {
     let (store, clock) = (crate::store::tests::Trial::new(), Clock::real());
     let book = Arc::new(Book::new(Arc::new((*store).clone()), clock.clone()));
-    let diaries = Arc::new(Diaries::new(None, clock.clone()));
+    let diaries = Arc::new(Diaries::new(Some((*store).clone()), clock.clone()));
     let office = Office::new(book.clone(), diaries, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
     let desk = Desk::of(&office, "ada", typed(Bench).unwrap());
     let call = desk.contract().envelope(json!({"op": "hang", "arguments": {}})).unwrap();

@@ -36,6 +36,9 @@ mod writer;
 /// How long a change waits for another process that has locked the database.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// A change that is to be made together with another.
+pub type Change = Box<dyn FnOnce(&Tx<'_>) -> Result<()> + Send>;
+
 /// The open database. Cheap to clone; the last one to be dropped closes it.
 #[derive(Clone)]
 pub struct Store(Arc<Open>);

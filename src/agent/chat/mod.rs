@@ -254,7 +254,7 @@ impl Chat {
             }
         };
         let task = jobs::Task { work, deadline: DEADLINE };
-        jobs::run(&office.book, &self.0.room, job.clone(), task, |job| self.ended(job)).await;
+        jobs::run(&office.book, &self.0.room, job.clone(), task, |end| office.ended(end)).await;
         if self.current().is_some_and(|current| current.job.id == job.id) {
             self.set_current(None);
         }
@@ -291,13 +291,6 @@ impl Chat {
     pub fn left(&self, promised: &Spent) -> Limits {
         let settings = self.0.mind.settings();
         settings.limits.and(&settings.total.less(&self.spent().plus(promised)))
-    }
-
-    fn ended(&self, job: &Job) {
-        if let Ok(diary) = self.0.mind.office.diaries.of(&self.0.mind.agent) {
-            let path = format!("/agents/{}/jobs/{}/status.json", self.0.mind.agent, job.id);
-            diary.note("job", &path, serde_json::to_value(job.status()).unwrap_or_default());
-        }
     }
 
     /// Turns that have not begun stay in the queue, or go on.
