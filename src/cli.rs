@@ -103,13 +103,17 @@ pub fn run() -> ExitCode {
 }
 
 fn complain(failure: &Failure) {
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let (red, bold, plain) = if colour { ("\x1b[31m", "\x1b[1m", "\x1b[0m") } else { ("", "", "") };
+    let (red, bold, plain) = if coloured() { ("\x1b[31m", "\x1b[1m", "\x1b[0m") } else { ("", "", "") };
     let mut stderr = std::io::stderr().lock();
     _ = writeln!(stderr, "{red}error:{plain} {}", failure.error);
     if let Some(hint) = &failure.hint {
         _ = writeln!(stderr, "{bold}hint:{plain} {hint}");
     }
+}
+
+/// Whether standard error is for somebody who wants colour; an empty NO_COLOR counts as none.
+fn coloured() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// A path as it can be pasted into a shell.
@@ -125,7 +129,6 @@ fn pasted(path: &Path) -> String {
 fn log(default: &str) {
     let filter = std::env::var("ACHERON_LOG").unwrap_or_else(|_| default.to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_default();
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let logger = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colour).with_writer(std::io::stderr);
+    let logger = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(coloured()).with_writer(std::io::stderr);
     _ = logger.try_init(); // somebody else's logger is as good
 }

@@ -66,6 +66,8 @@ pub struct Operation {
     pub idempotent: bool,
     /// Whether its words stay out of the journal; then a call is not run again after the host died.
     pub private: bool,
+    /// Whether it only looks into memory, so that no other thread need be woken for it.
+    pub quick: bool,
     pub about: String,
     /// Arguments that work when pasted.
     pub example: Option<Value>,
@@ -85,6 +87,7 @@ impl Operation {
             deadline: effect.deadline(),
             idempotent: false,
             private: false,
+            quick: false,
             about: String::new(),
             example: None,
             arguments: json!({"type": "object"}),
@@ -121,6 +124,11 @@ impl Operation {
     /// What is asked and answered is nobody else's: the journal only knows that there was a call.
     pub fn private(self) -> Self {
         Operation { private: true, ..self }
+    }
+
+    /// It is over in microseconds, so it is begun by the thread that took the call; everybody else waits for that one.
+    pub fn quick(self) -> Self {
+        Operation { quick: true, ..self }
     }
 
     /// The precise result, where the service's `Output` is the union of several.
@@ -233,10 +241,6 @@ impl Contract {
                 .map_err(|err| broken(name, format!("the example of {} is refused: {err}", operation.name)))?;
         }
         Ok(contract)
-    }
-
-    pub fn version(self, version: impl Into<String>) -> Self {
-        Contract { version: version.into(), ..self }
     }
 
     /// Adds a flag to CAPS.json.

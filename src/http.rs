@@ -72,7 +72,6 @@ impl Request {
 /// The head of an answer that is about to be read.
 #[derive(Clone, Debug)]
 pub struct Head {
-    pub status: u16,
     /// Lower case, without parameters; empty if the server did not say.
     pub content_type: String,
 }
@@ -205,7 +204,7 @@ impl Http {
             let again = if retry::passing(status.as_u16()) { Again::After(later) } else { Again::Never };
             return Err(Failure { status: Some(status.as_u16()), error, again });
         }
-        taker.begin(&Head { status: status.as_u16(), content_type })?;
+        taker.begin(&Head { content_type })?;
         let mut taken = 0u64;
         while let Some(chunk) = within(self.patience.idle, &host, "silence", response.chunk()).await? {
             taken += chunk.len() as u64;

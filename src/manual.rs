@@ -74,7 +74,7 @@ pub fn page(library: &[Page], readme: &str, version: &str) -> String {
     section(&mut out, "SERVICES", "Each service is a directory agents/self/<service> with the same names in it:\n");
     tagged(&mut out, SERVICE.iter().map(|(name, says)| (*name, *says)));
     for service in library.iter().filter_map(service) {
-        _ = write!(out, ".SS {}\n{}\n", plain(service.name), plain(service.about));
+        _ = write!(out, ".SS {}\n{}\n", plain(service.name), plain(service.about.trim()));
         let operations = service.operations.iter().map(|(name, says)| (format!("control/{name}.json"), *says));
         tagged(&mut out, operations);
     }
@@ -104,7 +104,8 @@ struct Told<'a> {
 fn service(page: &Page) -> Option<Told<'_>> {
     let name = page.path.strip_prefix("services/")?.strip_suffix(".md")?;
     let mut parts = page.text.split("\n## ");
-    let about = first_paragraph(parts.next()?);
+    // What follows is the same for every service, and is told above.
+    let (_, about) = parts.next()?.split("\n\nWrite a command").next()?.split_once("\n\n")?;
     let operations = parts.filter_map(|part| {
         let (name, text) = part.split_once('\n')?;
         (!name.contains(' ')).then(|| (name, first_paragraph(text)))
@@ -150,14 +151,14 @@ mod tests {
 
     #[test]
     fn a_service_is_a_heading_and_its_control_files() {
-        let text = "# oar\n\nMoves.\n\nWrite a command.\n\n## pull\n\nPulls once\nand hard.\n\n- `n`\n\n## Any operation\n\nx\n";
+        let text = "# oar\n\nMoves.\n\nThe boat.\n\nWrite a command.\n\n## pull\n\nPulls once\nand hard.\n\n- `n`\n\n## Any operation\n\nx\n";
         let library = [
             Page { path: "Index.md".to_owned(), text: "# no".to_owned() },
             Page { path: "services/oar.md".to_owned(), text: text.to_owned() },
         ];
         let page = page(&library, "# x\n\n## BUGS\n\n- One\n  of them.\n- `.two`\n", "1");
         assert!(
-            page.contains(".SS oar\nMoves.\n.TP\n.B control/pull.json\nPulls once\nand hard.\n.SH ERRORS"),
+            page.contains(".SS oar\nMoves.\n\nThe boat.\n.TP\n.B control/pull.json\nPulls once\nand hard.\n.SH ERRORS"),
             "{page}"
         );
         assert!(page.contains(".SH BUGS\n.IP \\(bu 2\nOne of them.\n.IP \\(bu 2\n\\&.two\n.SH SEE ALSO"), "{page}");

@@ -20,6 +20,7 @@ const LONG: Duration = Duration::from_secs(3600);
 const FILE: INodeNo = INodeNo(2);
 
 const WAITS: INodeNo = INodeNo(3);
+const KEPT: INodeNo = INodeNo(4);
 
 /// What the file says, and those who wait for what never comes.
 struct Bare(Vec<u8>, Mutex<Vec<ReplyData>>);
@@ -27,7 +28,7 @@ struct Bare(Vec<u8>, Mutex<Vec<ReplyData>>);
 impl Bare {
     fn attributes(&self, ino: INodeNo) -> FileAttr {
         let (kind, perm, size) = match ino {
-            FILE | WAITS => (FileType::RegularFile, 0o644, self.0.len() as u64),
+            FILE | WAITS | KEPT => (FileType::RegularFile, 0o644, self.0.len() as u64),
             _ => (FileType::Directory, 0o755, 0),
         };
         FileAttr {
@@ -59,6 +60,7 @@ impl Filesystem for Bare {
     fn lookup(&self, _req: &Request, _parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match name.to_str() {
             Some("file") => reply.entry(&LONG, &self.attributes(FILE), Generation(0)),
+            Some("kept") => reply.entry(&LONG, &self.attributes(KEPT), Generation(0)),
             Some("waits") => reply.entry(&LONG, &self.attributes(WAITS), Generation(0)),
             _ => reply.error(Errno::ENOENT),
         }
@@ -68,8 +70,9 @@ impl Filesystem for Bare {
         reply.attr(&LONG, &self.attributes(ino));
     }
 
-    fn open(&self, _req: &Request, _ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        reply.opened(FileHandle(1), FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH);
+    fn open(&self, _req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
+        let how = if ino == KEPT { FopenFlags::FOPEN_KEEP_CACHE } else { FopenFlags::FOPEN_DIRECT_IO };
+        reply.opened(FileHandle(1), how | FopenFlags::FOPEN_NOFLUSH);
     }
 
     fn read(
@@ -144,6 +147,11 @@ impl Mounted {
 
     pub fn file(&self) -> PathBuf {
         self.dir.join("file")
+    }
+
+    /// Whose bytes the kernel keeps.
+    pub fn kept(&self) -> PathBuf {
+        self.dir.join("kept")
     }
 
     /// Whose readers wait until the mount goes.

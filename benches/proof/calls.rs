@@ -44,6 +44,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
         },
     );
     let look = compare(pace, |_| crowd.go(Side::Look), |_| crowd.go(Side::Bare));
+    let shared = compare(pace, |_| crowd.go(Side::Shared), |_| crowd.go(Side::Bare));
     let http = compare(pace, |_| crowd.go(Side::Look), |_| crowd.go(Side::Client));
     let by_hand = compare(pace, |_| crowd.go(Side::Look), |_| crowd.go(Side::Http));
     let ground = compare(pace, |_| crowd.go(Side::Bare), |_| crowd.go(Side::Http));
@@ -56,6 +57,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
         .because("supposed, not measured: a call waits for two commits in a row, the baseline has one"),
         Figure::ratio("invoke, effect read, 64 at once ÷ two bare round trips", per_call(look), Aim::AtMost(1.5))
             .because("supposed, not measured: a job runs on a thread of its own, two more switches of context"),
+        Figure::ratio("the same, 64 callers of one control file", per_call(shared), Aim::Told),
         Figure::ratio("invoke, effect read, 64 at once ÷ loopback HTTP JSON call", per_call(http), Aim::Below(0.5))
             .because("see the two lines below: two bare round trips alone are most of what a bare HTTP call costs"),
         Figure::ratio("the same ÷ a call in HTTP written by hand on both sides", per_call(by_hand), Aim::Told),
@@ -72,6 +74,7 @@ fn per_call(compared: Compared) -> Compared {
 enum Side {
     Note,
     Look,
+    Shared,
     Bare,
     Http,
     Client,
@@ -93,6 +96,7 @@ impl Crowd {
             let both = |path: &Path| OpenOptions::new().read(true).write(true).open(path).expect("a control file");
             let note = both(&workshop.path(&format!("agents/agent-{number}/trivial/control/note.json")));
             let look = both(&workshop.path(&format!("agents/agent-{number}/trivial/control/look.json")));
+            let shared = both(&workshop.path("trivial/control/look.json"));
             let plain = both(&bare.file());
             let http = TcpStream::connect(&address).expect("the tool server");
             http.set_nodelay(true).expect("an option");
@@ -106,6 +110,7 @@ impl Crowd {
                         match side {
                             Side::Note => call(&note, true),
                             Side::Look => call(&look, true),
+                            Side::Shared => call(&shared, true),
                             Side::Bare => call(&plain, false),
                             Side::Http => call_http(&mut http),
                             Side::Client => client.call(),

@@ -20,7 +20,8 @@ pub fn rows(run: &Run) -> Vec<Figure> {
     for name in ["", "agents/charon", "agents/charon/memory", "agents/charon/jobs", "global/library"] {
         assert!(std::fs::read_dir(house.path(name)).expect("a directory").count() > 0);
     }
-    std::thread::sleep(Duration::from_secs(if run.quick { 1 } else { 3 }));
+    // Longer than threads stay that only had something to do once.
+    std::thread::sleep(Duration::from_secs(if run.quick { 1 } else { 12 }));
     let rss = status(house.pid(), "VmRSS") as f64 / 1024.0;
     let quiet = watched(house.pid(), Duration::from_secs(if run.quick { 1 } else { 10 }));
     vec![

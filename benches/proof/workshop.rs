@@ -56,7 +56,11 @@ impl Service for Trivial {
     type Output = Output;
 
     fn operations() -> Vec<Operation> {
-        vec![Operation::read("look"), Operation::write("note"), Operation::read("hang").deadline(super::house::GUARD)]
+        vec![
+            Operation::read("look").quick(),
+            Operation::write("note").quick(),
+            Operation::read("hang").deadline(super::house::GUARD),
+        ]
     }
 
     async fn invoke(&self, _cx: &Cx, command: Command) -> Result<Output> {

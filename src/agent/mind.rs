@@ -21,6 +21,8 @@ use crate::vfs::Caller;
 const REMEMBERED: usize = 8;
 /// Transcripts that are kept; older ones are removed.
 const KEPT: usize = 256;
+/// Where replies are kept until their turns have ended.
+const REPLIES: &str = "replies";
 
 /// What can change while an agent lives.
 #[derive(Clone)]
@@ -103,10 +105,10 @@ impl Mind {
         }
     }
 
-    /// The three tools in this agent's hands.
+    /// The three tools in this agent's hands, for a turn.
     pub fn hands(&self, parked: Parked) -> Result<Inside> {
         let id = Arc::new(|| format!("c-{}", uuid::Uuid::now_v7()));
-        Ok(Inside { tree: self.office.tree()?, caller: Caller::agent(&self.agent), id, parked })
+        Ok(Inside { tree: self.office.tree()?, caller: Caller::agent_in_turn(&self.agent), id, parked })
     }
 
     /// The transcript of a turn: what there is of it, or a new one.
@@ -118,14 +120,40 @@ impl Mind {
         }
     }
 
+    /// Keeps a reply that came from outside the turn, before whoever wrote it is told so. It is on the disk when this
+    /// returns.
+    pub fn keep_reply(&self, job_id: &str, text: &str) -> Result<()> {
+        self.place.write(&format!("{REPLIES}/{job_id}"), text.as_bytes())
+    }
+
+    /// The reply that a turn got before the host stopped.
+    pub fn kept_reply(&self, job_id: &str) -> Result<Option<String>> {
+        match self.place.read_text(&format!("{REPLIES}/{job_id}")) {
+            Err(error) if error.code == Code::NotFound => Ok(None),
+            text => text.map(Some),
+        }
+    }
+
+    /// The turn has ended, and its transcript says how.
+    pub fn forget_reply(&self, job_id: &str) -> Result<()> {
+        match self.place.remove(&format!("{REPLIES}/{job_id}")) {
+            Err(error) if error.code == Code::NotFound => Ok(()),
+            gone => gone,
+        }
+    }
+
     /// The transcripts, oldest first: ids of jobs are in order of time, and so are the names.
     fn turns(&self) -> Result<Vec<Entry>> {
-        let mut turns = match self.place.list("turns") {
-            Err(error) if error.code == Code::NotFound => Vec::new(),
-            turns => turns?,
-        };
+        let mut turns = self.listed("turns")?;
         turns.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(turns)
+    }
+
+    fn listed(&self, dir: &str) -> Result<Vec<Entry>> {
+        match self.place.list(dir) {
+            Err(error) if error.code == Code::NotFound => Ok(Vec::new()),
+            entries => entries,
+        }
     }
 
     /// Thinks the last thoughts again.
@@ -148,6 +176,11 @@ impl Mind {
             let lives = alive.iter().any(|job| turn.name.strip_suffix(".ndjson") == Some(&job.id));
             if !lives && (number < many || turn.modified_ms < before_ms) {
                 self.place.remove(&format!("turns/{}", turn.name))?;
+            }
+        }
+        for reply in self.listed(REPLIES)? {
+            if !alive.iter().any(|job| job.id == reply.name) {
+                self.forget_reply(&reply.name)?; // it came when the turn was ending
             }
         }
         self.history.forget(before_ms)

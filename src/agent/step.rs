@@ -44,7 +44,10 @@ pub fn next(records: &[Record]) -> Next {
             }
             Err(_) => ask(records),
         },
-        Some(Record::Intent { call, .. }) if call.tool.acts() => Next::Interrupted(call.clone()),
+        // A reply does nothing but end this turn, and it has not ended: saying it now says it once.
+        Some(Record::Intent { call, .. }) if call.tool.acts() && reply(&call.tool).is_none() => {
+            Next::Interrupted(call.clone())
+        }
         Some(Record::Intent { call, .. }) => Next::Act(call.clone()),
         Some(Record::Outcome { result, .. }) => {
             let calls = calls(records);

@@ -4,7 +4,7 @@
 //! transcript. Dropping the future ends the turn at once: a question to the model is dropped with it.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use super::mind::{Mind, Settings};
 use super::protocol::{self, Call};
 use super::step::{self, Next};
 use super::transcript::{End, Record, Source, Transcript};
+use crate::blocking::blocking;
 use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
 use crate::file_tools::{failure, perform};
@@ -38,6 +39,8 @@ pub struct Current {
     pub spent: Mutex<Spent>,
     /// Set by whoever writes the reply.
     pub reply: watch::Sender<Option<String>>,
+    /// It came from outside the turn, and is kept until the turn has ended.
+    pub kept: AtomicBool,
     /// What the agent said on the way.
     pub progress: watch::Sender<Option<String>>,
 }
@@ -55,6 +58,10 @@ pub async fn run(mind: Arc<Mind>, current: Arc<Current>) -> Result<Value> {
     if !matches!(turn.records().last(), Some(Record::Ended { .. })) {
         let at_ms = mind.office.clock.now_ms();
         turn.write(vec![Record::Ended { at_ms, end: end.clone() }]).await?;
+    }
+    if turn.current.kept.load(Ordering::SeqCst) {
+        let (owner, id) = (mind.clone(), turn.current.job.id.clone());
+        on_disk(move || owner.forget_reply(&id)).await?;
     }
     mind.thoughts.rest();
     let (reply, error) = match &end {
@@ -96,9 +103,9 @@ pub async fn remember(
     on_disk(move || history.add(entry)).await
 }
 
-async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+pub async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     let _seat = DISK.acquire().await; // never closed
-    tokio::task::spawn_blocking(work).await.map_err(|error| Error::internal(error.to_string()))?
+    blocking(work).await
 }
 
 struct Turn<'a> {
@@ -115,7 +122,11 @@ struct Turn<'a> {
 impl<'a> Turn<'a> {
     async fn open(mind: &'a Arc<Mind>, current: Arc<Current>) -> Result<Turn<'a>> {
         let (owner, id) = (mind.clone(), current.job.id.clone());
-        let transcript = on_disk(move || owner.transcript(&id)).await?;
+        let (transcript, reply) = on_disk(move || Ok((owner.transcript(&id)?, owner.kept_reply(&id)?))).await?;
+        if reply.is_some() {
+            current.kept.store(true, Ordering::SeqCst);
+            current.reply.send_replace(reply);
+        }
         let core = (mind.core)(&mind.agent);
         let mut turn = Turn { mind, current, transcript: Some(transcript), core, warned: BTreeSet::new() };
         turn.count();
@@ -169,6 +180,11 @@ impl<'a> Turn<'a> {
     async fn run_out(&mut self) -> Result<End> {
         let Some(model) = self.current.settings.model.clone() else { return self.served_from_outside().await };
         loop {
+            // Somebody else in the agent's name may have replied, such as a program that it started.
+            let over = matches!(self.records().last(), Some(Record::Ended { .. }));
+            if let Some(text) = self.current.reply.borrow().clone().filter(|_| !over) {
+                return Ok(End::Replied(text));
+            }
             match step::next(self.records()) {
                 Next::Rest(end) => return Ok(end),
                 Next::Act(call) => self.act(call).await?,
@@ -183,10 +199,6 @@ impl<'a> Turn<'a> {
                     Ok(None) => (),
                     Err(end) => return Ok(end),
                 },
-            }
-            // Somebody else in the agent's name may have replied, such as a program that it started.
-            if let Some(text) = self.current.reply.borrow().clone() {
-                return Ok(End::Replied(text));
             }
         }
     }

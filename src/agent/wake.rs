@@ -13,6 +13,7 @@ use serde_json::json;
 use super::budget::{Standing, standing};
 use super::chat::{Chat, Message};
 use super::transcript::Source;
+use crate::blocking::blocking;
 use crate::error::{Code, Result};
 use crate::events::wait::{Armed, Wait};
 use crate::events::{Selector, Watching};
@@ -90,13 +91,13 @@ impl Heard {
     /// Writes down that `on` has been heard up to `cursor`.
     async fn note(self: &Arc<Self>, on: &str, cursor: u64) {
         let (heard, on) = (self.clone(), on.to_owned());
-        let written = tokio::task::spawn_blocking(move || {
+        let written = blocking(move || {
             // Under the lock: the last to write has all of them.
             let mut cursors = heard.cursors.lock().unwrap_or_else(PoisonError::into_inner);
             cursors.insert(on, cursor);
             heard.place.write(FILE, &line(&*cursors))
         });
-        if let Ok(Err(error)) = written.await {
+        if let Err(error) = written.await {
             tracing::warn!(%error, "what an agent was woken by could not be written down");
         }
     }

@@ -5,12 +5,28 @@ use std::os::raw::c_void;
 /// Larger pieces of memory come from the kernel, and go back to it.
 const PIECE: libc::c_int = 1 << 20;
 
+/// How much the allocator asks for at once, and how much that is free it keeps: while the host starts, and then.
+const STARTING: [libc::c_int; 2] = [1 << 20, 64 << 20];
+const STARTED: [libc::c_int; 2] = [128 << 10, 128 << 10];
+
 /// Before anything is allocated. Without it the C library raises the limit by itself when something large is freed, and
 /// then clears, and so fills, the 16 MiB in which a session reads: they should be there, but empty.
+///
+/// What is made and dropped on the way up is not given back to the kernel each time, which would have to clear it anew.
 #[cfg(target_env = "gnu")]
 pub fn begin() {
     // SAFETY: it changes a setting of the allocator, which is made for that.
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, PIECE) };
+    keep(STARTING);
+}
+
+#[cfg(target_env = "gnu")]
+fn keep([at_once, free]: [libc::c_int; 2]) {
+    // SAFETY: as above.
+    unsafe {
+        libc::mallopt(libc::M_TOP_PAD, at_once);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, free);
+    }
 }
 
 #[cfg(not(target_env = "gnu"))]
@@ -25,9 +41,10 @@ pub fn settle() {
         unsafe { libc::madvise(start as *mut c_void, length, libc::MADV_DONTNEED) };
     }
     #[cfg(target_env = "gnu")]
-    // SAFETY: it only gives free memory back.
-    unsafe {
-        libc::malloc_trim(0);
+    {
+        keep(STARTED);
+        // SAFETY: it only gives free memory back.
+        unsafe { libc::malloc_trim(0) };
     }
 }
 

@@ -12,7 +12,7 @@ use super::wait::Wait;
 use crate::clock::Clock;
 use crate::error::Result;
 use crate::store::events as table;
-use crate::store::{Store, events::Cursor};
+use crate::store::{Change, Store, Tx, events::Cursor};
 use crate::vfs::{Answer, Log, line};
 
 /// Events that are looked through without a disk.
@@ -146,25 +146,50 @@ impl Diary {
 
     /// Writes down what happened. Readers hear of it when it is safe, and so does the caller.
     pub fn add(&self, kind: &str, path: &str, payload: Value) -> Answer<u64> {
+        self.add_with(kind, path, payload, None, || ())
+    }
+
+    /// As [`add`](Self::add), in one with the change that it tells of: neither is kept without the other. `seen` comes
+    /// when both are safe, just before the readers hear of it.
+    pub fn add_with(
+        &self,
+        kind: &str,
+        path: &str,
+        payload: Value,
+        change: Option<Change>,
+        seen: impl FnOnce() + Send + 'static,
+    ) -> Answer<u64> {
         let at_ms = self.clock.now_ms();
-        let mut state = self.state();
-        state.given += 1;
-        let seq = state.given;
-        let event = Event { seq, kind: kind.to_owned(), path: path.to_owned(), at_ms, payload };
+        let next = |state: &mut State| {
+            state.given += 1;
+            Event { seq: state.given, kind: kind.to_owned(), path: path.to_owned(), at_ms, payload }
+        };
         let Some(store) = &self.store else {
+            seen();
+            let mut state = self.state();
+            let event = next(&mut state);
+            let seq = event.seq;
             state.show(event, &self.shown);
             drop(state);
             self.wake();
             return Answer::ok(seq);
         };
+        let mut state = self.state();
+        let event = next(&mut state);
+        let seq = event.seq;
         let (agent, kept) = (self.agent.clone(), event.clone());
         let (all, shown, news) = (self.state.clone(), self.shown.clone(), self.news.clone());
         let show = move |(): &()| {
+            seen();
             all.lock().unwrap_or_else(PoisonError::into_inner).show(event, &shown);
             news.send_modify(|count| *count += 1);
         };
         // Queued under the lock: what is on the disk, and what is shown, is in the order of the numbers.
-        let safe = store.write_then(move |tx| table::put(tx, &agent, &kept), show);
+        let write = move |tx: &Tx<'_>| {
+            change.map_or(Ok(()), |change| change(tx))?;
+            table::put(tx, &agent, &kept)
+        };
+        let safe = store.write_then(write, show);
         drop(state);
         Answer::soon(async move { safe.await.map(|()| seq) })
     }

@@ -12,6 +12,7 @@ use super::wait::Wait;
 use super::{Diaries, Diary, Kind, Selector};
 use crate::clock::Clock;
 use crate::jobs::{Book, Forgetful};
+use crate::store::events::Event;
 use crate::vfs::{Answer, Caller, File, Handle, Open};
 
 /// What a test does, one after the other.
@@ -170,7 +171,8 @@ fn long(store: &crate::store::tests::Trial, count: u64, wanted: u64) -> Bench {
         for seq in 1..=count {
             let parameter = if seq == wanted { "p1" } else { "p0" };
             let payload = json!({ "event_type": "user", "parameter": parameter });
-            crate::store::events::append(tx, "ada", "signal", "/x", 1, &payload)?;
+            let (kind, path) = ("signal".to_owned(), "/x".to_owned());
+            crate::store::events::put(tx, "ada", &Event { seq, kind, path, at_ms: 1, payload })?;
         }
         Ok(())
     };

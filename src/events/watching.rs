@@ -108,7 +108,7 @@ impl Inner {
     /// The status of the job `id`, if it has ended.
     fn ended(&self, id: &str) -> Option<Value> {
         match self.book.shelf(&self.diary.agent).get(id) {
-            Some(Booked::Here(job)) if job.settled() => serde_json::to_value(job.status()).ok(),
+            Some(Booked::Here(job)) if job.settled() => Some(job.told()),
             Some(Booked::Here(_)) => None,
             // What is away, or was forgotten, is over.
             Some(Booked::Away) | None => Some(serde_json::json!({ "job_id": id, "archived": true })),

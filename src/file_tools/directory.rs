@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use super::FileWrite;
 use super::perform::{Entry, Ground, Kind, Taken};
 use super::tagged::{job_of, tagged};
+use crate::blocking::blocking;
 use crate::error::{Code, Error, Result};
 use crate::vfs::Smallest;
 
@@ -80,11 +81,6 @@ impl Spot {
         }
         Ok(())
     }
-}
-
-/// Runs what may block where blocking is allowed.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Error::internal(error.to_string()))?
 }
 
 fn patience(wait: bool) -> OFlags {

@@ -10,6 +10,7 @@ use async_trait::async_trait;
 use super::FileWrite;
 use super::perform::{Entry, Ground, Kind, Taken};
 use super::tagged::{job_of, tagged};
+use crate::blocking::blocking;
 use crate::error::{Code, Error, Result};
 use crate::vfs::{Answer, Caller, Handle, Node, Open, Tree, normal};
 
@@ -36,7 +37,7 @@ impl Inside {
     }
 
     /// Opens the file to be written, making it and its directories where that is wanted and allowed.
-    fn open(&self, call: &FileWrite) -> Result<Box<dyn Handle>> {
+    async fn open(&self, call: &FileWrite) -> Result<Box<dyn Handle>> {
         let how = if call.append { Open::APPEND } else { Open::WRITE };
         let missing = match self.tree.open_path(&self.caller, &call.path, how) {
             Err(error) if error.code == Code::NotFound => error,
@@ -55,7 +56,7 @@ impl Inside {
                 let (above, node) = self.tree.find(&self.caller, &above)?;
                 let Node::Dir(node) = node else { return Err(missing) };
                 self.tree.may_change(&self.caller, &above)?;
-                node.make_dir(&self.caller, part)?;
+                node.make_dir(&self.caller, part).wait().await?;
             }
         }
         let Ok((dir, node)) = self.tree.find(&self.caller, if dir.is_empty() { "/" } else { dir }) else {
@@ -133,7 +134,7 @@ impl Ground for Inside {
     async fn write(&self, call: &FileWrite) -> Result<Option<String>> {
         let tagged = tagged(&call.path, &call.content, &(self.id)());
         let content = tagged.as_ref().map_or(&call.content, |(content, _)| content);
-        let handle = self.open(call)?;
+        let handle = self.open(call).await?;
         let put = self.put(&*handle, content, call).await;
         handle.closed();
         put?;
@@ -145,9 +146,6 @@ impl Ground for Inside {
     async fn list(&self, path: &str, most: usize) -> Result<Vec<Entry>> {
         let (tree, caller, path) = (self.tree.clone(), self.caller.clone(), path.to_owned());
         // A directory of the machine may have a million names.
-        let listing = tokio::task::spawn_blocking(move || {
-            Ok(tree.list_first(&caller, &path, most)?.into_iter().map(shown).collect())
-        });
-        listing.await.map_err(|error| Error::internal(error.to_string()))?
+        blocking(move || Ok(tree.list_first(&caller, &path, most)?.into_iter().map(shown).collect())).await
     }
 }

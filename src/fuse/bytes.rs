@@ -9,6 +9,7 @@ use fuser::{
 
 use super::attributes;
 use super::handles::Opened;
+use super::parking::Tell;
 use super::served::{Changed, How, Served, Settled, Watched, Written, errno};
 use super::watch::Watch;
 use crate::error::{Code, Error, Result};
@@ -43,12 +44,9 @@ impl Served {
         let answer = opened.handle.read(offset, size as usize);
         // Straight back where the page may be kept or mapped: a notice may be waiting for this very page.
         let straight = matches!(opened.kind, Kind::Text | Kind::Item | Kind::Log);
-        let settled = |reply| Settled(reply, self.notices.clone());
-        match (straight, opened.watch.get().is_some()) {
-            (true, false) => self.answer(req, how, answer, reply),
-            (true, true) => self.answer(req, how, answer, Watched(reply, opened)),
-            (false, false) => self.answer(req, how, answer, settled(reply)),
-            (false, true) => self.answer(req, how, answer, Watched(settled(reply), opened)),
+        match straight {
+            true => self.heed(req, how, answer, opened, reply),
+            false => self.heed(req, how, answer, opened, Settled(reply, self.notices.clone())),
         }
     }
 
@@ -59,11 +57,7 @@ impl Served {
         };
         let how = How { patient: flags & libc::O_NONBLOCK == 0, begun: true };
         let answer = opened.handle.write(offset, data);
-        let reply = Settled(Written(reply, data.len() as u32), self.notices.clone());
-        match opened.watch.get() {
-            None => self.answer(req, how, answer, reply),
-            Some(_) => self.answer(req, how, answer, Watched(reply, opened)),
-        }
+        self.heed(req, how, answer, opened, Settled(Written(reply, data.len() as u32), self.notices.clone()));
     }
 
     pub fn flush(&self, req: &Request, fh: u64, reply: ReplyEmpty) {
@@ -87,7 +81,16 @@ impl Served {
 
     fn done(&self, req: &Request, answer: Answer<()>, opened: Arc<Opened>, reply: ReplyEmpty) {
         let how = How { patient: true, begun: true };
-        let reply = Settled(reply, self.notices.clone());
+        self.heed(req, how, answer, opened, Settled(reply, self.notices.clone()));
+    }
+
+    /// Answers, and lets whoever polls this handle know.
+    fn heed<T, R>(&self, req: &Request, how: How, answer: Answer<T>, opened: Arc<Opened>, reply: R)
+    where
+        T: Send + 'static,
+        R: Tell<T>,
+        Watched<R>: Tell<T>,
+    {
         match opened.watch.get() {
             None => self.answer(req, how, answer, reply),
             Some(_) => self.answer(req, how, answer, Watched(reply, opened)),

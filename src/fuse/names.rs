@@ -1,4 +1,4 @@
-//! Requests about names: answered at once, from memory.
+//! Requests about names: looked up at once, from memory; made and removed as soon as that is done.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -12,15 +12,20 @@ use fuser::{
 use super::attributes;
 use super::handles::Listed;
 use super::inodes::join;
-use super::served::{Served, errno};
+use super::parking::Tell;
+use super::served::{How, Served, errno};
 use crate::error::{Code, Error, Result};
-use crate::vfs::{Dir, Node};
+use crate::vfs::{Answer, Caller, Dir, Node};
 
 /// The longest name, as the kernel sees it.
 const LONGEST: usize = 255;
 
 /// Numbers mean nothing twice: an inode number belongs to a path.
 const GENERATION: Generation = Generation(0);
+
+/// What was begun is done, whatever signal comes. Answered without waiting for notices: the kernel holds the lock of the
+/// directory until then, and a notice about it may be waiting for that lock.
+const DOING: How = How { patient: true, begun: true };
 
 /// A name in a directory, existing or not.
 struct Place<'a> {
@@ -53,15 +58,15 @@ impl Served {
             None => Err(Error::not_found(format!("there is no `{}`", place.path))),
         });
         match found {
-            Ok((place, node)) => self.tell_entry(&place, &node, reply),
+            Ok((place, node)) => self.tell_entry(&*place.dir, &place.path, &node, reply),
             // Without a lifetime: a name that comes is found at once.
             Err(error) => reply.error(errno(&error)),
         }
     }
 
-    fn tell_entry(&self, place: &Place<'_>, node: &Node, reply: ReplyEntry) {
-        let (attributes, last) = (self.remember(&place.path, node), attributes::attributes_last(node));
-        reply.entry_with_ttls(&last, &attributes::name_lasts(&*place.dir), &attributes, GENERATION);
+    fn tell_entry(&self, dir: &dyn Dir, path: &str, node: &Node, reply: ReplyEntry) {
+        let (attributes, last) = (self.remember(path, node), attributes::attributes_last(node));
+        reply.entry_with_ttls(&last, &attributes::name_lasts(dir), &attributes, GENERATION);
     }
 
     pub fn getattr(&self, ino: u64, reply: ReplyAttr) {
@@ -142,47 +147,36 @@ impl Served {
         reply.ok();
     }
 
-    pub fn mkdir(&self, req: &Request, parent: u64, name: &OsStr, reply: ReplyEntry) {
-        let made = self.place(parent, name).and_then(|place| {
-            let caller = self.caller(req);
-            self.tree.may_change(&caller, &place.path)?;
-            Ok((place.dir.make_dir(&caller, place.name)?, place))
-        });
-        match made {
-            Ok((node, place)) => self.tell_entry(&place, &node, reply),
+    /// The place of a name that `req` is going to change, if its caller may.
+    fn to_change<'a>(&self, req: &Request, parent: u64, name: &'a OsStr) -> Result<(Place<'a>, Caller)> {
+        let (place, caller) = (self.place(parent, name)?, self.caller(req));
+        self.tree.may_change(&caller, &place.path)?;
+        Ok((place, caller))
+    }
+
+    pub fn mkdir(self: &Arc<Self>, req: &Request, parent: u64, name: &OsStr, reply: ReplyEntry) {
+        match self.to_change(req, parent, name) {
+            Ok((Place { dir, name, path }, caller)) => {
+                let answer = dir.make_dir(&caller, name);
+                self.answer(req, DOING, answer, Made { reply, served: self.clone(), dir, path });
+            }
             Err(error) => reply.error(errno(&error)),
         }
     }
 
     pub fn unlink(&self, req: &Request, parent: u64, name: &OsStr, reply: ReplyEmpty) {
-        let gone = self.place(parent, name).and_then(|place| {
-            let caller = self.caller(req);
-            self.tree.may_change(&caller, &place.path)?;
-            place.dir.remove(&caller, place.name)
-        });
-        match gone {
-            Ok(()) => reply.ok(),
-            Err(error) => reply.error(errno(&error)),
-        }
+        let gone = self.to_change(req, parent, name).map(|(place, caller)| place.dir.remove(&caller, place.name));
+        self.answer(req, DOING, gone.unwrap_or_else(Answer::refuse), reply);
     }
 
     pub fn rmdir(&self, req: &Request, parent: u64, name: &OsStr, reply: ReplyEmpty) {
-        let gone = self.place(parent, name).and_then(|place| {
-            let caller = self.caller(req);
-            self.tree.may_change(&caller, &place.path)?;
-            place.dir.remove_dir(&caller, place.name)
-        });
-        match gone {
-            Ok(()) => reply.ok(),
-            Err(error) => reply.error(errno(&error)),
-        }
+        let gone = self.to_change(req, parent, name).map(|(place, caller)| place.dir.remove_dir(&caller, place.name));
+        self.answer(req, DOING, gone.unwrap_or_else(Answer::refuse), reply);
     }
 
     pub fn create(&self, req: &Request, parent: u64, name: &OsStr, flags: i32, reply: ReplyCreate) {
         let how = attributes::how(flags);
-        let made = self.place(parent, name).and_then(|place| {
-            let caller = self.caller(req);
-            self.tree.may_change(&caller, &place.path)?;
+        let made = self.to_change(req, parent, name).and_then(|(place, caller)| {
             let (node, handle) = place.dir.create(&caller, place.name, how)?;
             let Node::File(file) = &node else {
                 return Err(Error::internal("what was made is not a file"));
@@ -198,6 +192,23 @@ impl Served {
                 reply.created(&last, &attributes, GENERATION, FileHandle(fh), flags);
             }
             Err(error) => reply.error(errno(&error)),
+        }
+    }
+}
+
+/// The entry of a directory that was made.
+struct Made {
+    reply: ReplyEntry,
+    served: Arc<Served>,
+    dir: Arc<dyn Dir>,
+    path: String,
+}
+
+impl Tell<Node> for Made {
+    fn tell(self, outcome: Result<Node>) {
+        match outcome {
+            Ok(node) => self.served.tell_entry(&*self.dir, &self.path, &node, self.reply),
+            Err(error) => self.reply.error(errno(&error)),
         }
     }
 }

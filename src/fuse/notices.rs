@@ -22,7 +22,7 @@ pub enum Notice {
 }
 
 /// Where notices go: the kernel, or a test.
-pub trait Announce: Send {
+pub trait Announce: Send + Sync {
     fn announce(&self, notice: &Notice);
 }
 
@@ -44,6 +44,8 @@ pub struct Notices {
     /// Notices that were not said to their end.
     unsaid: AtomicUsize,
     protected: Mutex<Vec<String>>,
+    /// Who hears what need not be queued; nobody before the session has begun, and after it is over.
+    kernel: Mutex<Option<Arc<dyn Announce>>>,
 }
 
 #[derive(Default)]
@@ -71,6 +73,20 @@ impl Notices {
         self.unsaid.fetch_add(1, Ordering::SeqCst);
         queue.items.push_back(Item::Say(notice));
         self.came.notify_one();
+    }
+
+    /// A poller may look again. This waits for nobody, so it is said on the spot, unless something else must be said first:
+    /// who was woken must not find anything old.
+    pub fn poll(&self, handle: u64) {
+        let kernel = self.kernel();
+        match kernel.filter(|_| self.unsaid.load(Ordering::SeqCst) == 0) {
+            Some(kernel) => kernel.announce(&Notice::Poll(handle)),
+            None => self.post(Notice::Poll(handle)),
+        }
+    }
+
+    fn kernel(&self) -> Option<Arc<dyn Announce>> {
+        self.kernel.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Does `then` when all that was posted before has been said: at once, if that is so already.
@@ -111,6 +127,8 @@ impl Notices {
     pub fn stop(&self) {
         self.queue().over = true;
         self.came.notify_all();
+        // It holds the device open.
+        drop(self.kernel.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Says every notice until it is stopped.
@@ -145,7 +163,9 @@ impl Notices {
 
 /// Starts the thread.
 pub fn start(notices: Arc<Notices>, kernel: impl Announce + 'static) -> std::io::Result<()> {
-    std::thread::Builder::new().name("notices".to_owned()).spawn(move || notices.run(&kernel)).map(drop)
+    let kernel: Arc<dyn Announce> = Arc::new(kernel);
+    *notices.kernel.lock().unwrap_or_else(PoisonError::into_inner) = Some(kernel.clone());
+    std::thread::Builder::new().name("notices".to_owned()).spawn(move || notices.run(&*kernel)).map(drop)
 }
 
 #[cfg(test)]
@@ -177,6 +197,27 @@ mod tests {
         notices.stop();
         notices.run(&said);
         assert_eq!(*said.0.lock().unwrap(), ["Inode(1)", "Inode(2)", "Inode(3)", "then", "Poll(9)"]);
+    }
+
+    #[test]
+    fn a_poller_is_told_on_the_spot_but_not_before_what_it_might_find_old() {
+        let (notices, said) = (Notices::default(), Said::default());
+        notices.poll(1);
+        *notices.kernel.lock().unwrap() = Some(Arc::new(said.clone()));
+        notices.stop();
+        notices.run(&said);
+        assert_eq!(*said.0.lock().unwrap(), ["Poll(1)"], "before the session it waits for it");
+
+        let (notices, said) = (Notices::default(), Said::default());
+        *notices.kernel.lock().unwrap() = Some(Arc::new(said.clone()));
+        notices.poll(2);
+        notices.post(Notice::Inode(3));
+        notices.poll(4);
+        assert_eq!(*said.0.lock().unwrap(), ["Poll(2)"]);
+        notices.stop();
+        notices.run(&said);
+        assert_eq!(*said.0.lock().unwrap(), ["Poll(2)", "Inode(3)", "Poll(4)"]);
+        assert!(notices.kernel().is_none(), "nothing holds the device open when the session is over");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use super::notices::{Notice, Notices};
+use super::notices::Notices;
 use super::turns::{Turn, Turns};
 use crate::vfs::{Answer, Later};
 
@@ -92,7 +92,7 @@ impl Watch {
     fn announce(&self) {
         let poller = self.state().poller;
         if let Some(poller) = poller {
-            self.notices.post(Notice::Poll(poller));
+            self.notices.poll(poller);
         }
     }
 

@@ -47,10 +47,6 @@ impl Ground {
         &self.source
     }
 
-    pub fn read_only(&self) -> bool {
-        self.read_only
-    }
-
     /// Refuses a change where none may be made.
     pub fn writable(&self) -> Outcome<()> {
         if self.read_only { Err(Errno::ROFS) } else { Ok(()) }

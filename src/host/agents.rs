@@ -12,9 +12,9 @@ use crate::events::{self, Diary};
 use crate::jobs;
 use crate::place::Place;
 use crate::policy::{Action, Principal};
-use crate::service::{Desk, Warden, directory};
+use crate::service::{Desk, directory};
 use crate::services::{self, World};
-use crate::vfs::{Caller, Dir, Link, Listing, Node, live, rows};
+use crate::vfs::{Caller, Dir, Gate, Link, Listing, Node, live, rows};
 
 const README: &str = "\
 # services
@@ -75,10 +75,10 @@ impl Residents {
 
     /// Makes the directory of an agent.
     pub fn move_in(self: &Arc<Self>, house: &Arc<House>, id: &str) -> Result<()> {
-        let diary = house.diaries.of(id)?;
+        let diary = house.office.diaries.of(id)?;
         let world = World::new(house, id, diary.clone())?;
         let mut home = Listing::default()
-            .dir("jobs", jobs::files::directory(&house.book, id))
+            .dir("jobs", jobs::files::directory(&house.office.book, id))
             .dir("events", events(house, &diary))
             .dir("services", services_directory(house, id));
         for serve in services::all(&world)? {
@@ -107,11 +107,11 @@ fn events(house: &Arc<House>, diary: &Arc<Diary>) -> Listing {
         if !reach.roster.has(agent) {
             return Err(Error::not_found(format!("there is no agent `{agent}`")));
         }
-        Warden::check(&*reach.gate, caller, Action::Invoke, &format!("/agents/{agent}/events/control/signal.json"))?;
-        reach.diaries.of(agent)
+        reach.gate.check(caller, Action::Invoke, &format!("/agents/{agent}/events/control/signal.json"))?;
+        reach.office.diaries.of(agent)
     };
-    let may = move |caller: &Caller, path: &str| Warden::check(&*may, caller, Action::Read, path);
-    events::files::directory(diary, &house.book, Arc::new(reach), Arc::new(may))
+    let may = move |caller: &Caller, path: &str| may.check(caller, Action::Read, path);
+    events::files::directory(diary, &house.office.book, Arc::new(reach), Arc::new(may))
 }
 
 /// `services/`: what there is to call.

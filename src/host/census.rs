@@ -47,7 +47,7 @@ impl Known {
 impl Identify for Census {
     fn caller(&self, uid: u32, gid: u32, tid: u32) -> Caller {
         if let Some((pid, principal)) = self.recognised(tid) {
-            return Caller { uid, gid, pid, principal };
+            return Caller { uid, gid, pid, principal, in_turn: false };
         }
         // Before anything is read: if the number changes hands meanwhile, this one has ended.
         let ended = descriptor(tid);
@@ -56,9 +56,9 @@ impl Identify for Census {
                 if let Some(ended) = ended {
                     self.remember(tid, Known { ended, pid, principal: principal.clone() });
                 }
-                Caller { uid, gid, pid, principal }
+                Caller { uid, gid, pid, principal, in_turn: false }
             }
-            None => Caller { uid, gid, pid: 0, principal: Principal::Nobody },
+            None => Caller { uid, gid, pid: 0, principal: Principal::Nobody, in_turn: false },
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{House, Profile, guarded, projects};
 use crate::error::{Error, Result};
@@ -67,7 +67,7 @@ pub fn follow(house: &Arc<House>, file: &Path) -> Result<Following> {
     if guarded::written(house, file) {
         let said = format!("{} lies in a project that agents may write", file.display());
         let error = Some(format!("edits of the mountspec count at the next mount: {said}"));
-        let edited = Edited { at_ms: house.clock.now_ms(), error, ..Edited::default() };
+        let edited = Edited { at_ms: house.office.clock.now_ms(), error, ..Edited::default() };
         *house.current.edited.write().unwrap_or_else(PoisonError::into_inner) = Some(edited);
         return Err(Error::forbidden(said));
     }
@@ -87,7 +87,7 @@ pub fn follow(house: &Arc<House>, file: &Path) -> Result<Following> {
 }
 
 fn edit(house: &Arc<House>, mounted: &Spec, new: Result<Spec>) -> Edited {
-    let at_ms = house.clock.now_ms();
+    let at_ms = house.office.clock.now_ms();
     let failed = |error: Error| Edited { at_ms, error: Some(error.message), ..Edited::default() };
     let new = match new {
         Ok(new) => new,
@@ -141,9 +141,15 @@ fn edit(house: &Arc<House>, mounted: &Spec, new: Result<Spec>) -> Edited {
 fn people(house: &Arc<House>, changed: &BTreeSet<String>) -> Vec<String> {
     let spec = house.current.spec();
     let outcome = |id: &String| match spec.agents.get(id) {
-        Some(agent) => {
-            let known = house.roster.get(id).unwrap_or_else(|_| Profile { name: id.clone(), ..Profile::default() });
-            agents::settle(house, id, Profile { spec: agent.clone(), created: false, ..known })
+        Some(entry) => {
+            let known = house.roster.get(id).ok();
+            let profile = Profile::named(&spec, id, entry, known.as_ref());
+            let dropped = known.is_some_and(|known| known.over.is_some() && profile.over.is_none());
+            let settled = agents::settle(house, id, profile);
+            if let (true, Ok(diary)) = (dropped, house.office.diaries.of(id)) {
+                diary.changed(&format!("/agents/{id}"), json!({ "what": "update_dropped", "agent": id }));
+            }
+            settled
         }
         None => house.office.runtime.block_on(agents::remove(house, id, false)),
     };
@@ -171,7 +177,6 @@ fn other_parts(old: &Spec, new: &Spec) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn spec(services: Value, memory: u64) -> Spec {
         let memory = json!({ "active_tokens": memory });

@@ -54,8 +54,10 @@ impl Doorkeeper {
     pub fn mount(&self) -> Option<Arc<Mount>> {
         self.mount.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
+}
 
-    fn decide(&self, caller: &Caller, action: Action, path: &str) -> Result<()> {
+impl Gate for Doorkeeper {
+    fn check(&self, caller: &Caller, action: Action, path: &str) -> Result<()> {
         let decision = policy::authorize(&self.policy(), &caller.principal, action, path);
         if decision.allowed {
             return Ok(());
@@ -74,12 +76,6 @@ impl Doorkeeper {
         drop(self.store.write(move |tx| audit::insert(tx, &entry)));
         Err(Error::forbidden(decision.reason))
     }
-}
-
-impl Gate for Doorkeeper {
-    fn check(&self, caller: &Caller, action: Action, path: &str) -> Result<()> {
-        self.decide(caller, action, path)
-    }
 
     fn sees(&self, caller: &Caller, path: &str) -> bool {
         policy::sees(&self.policy(), &caller.principal, path)
@@ -91,10 +87,6 @@ impl Gate for Doorkeeper {
 }
 
 impl Warden for Doorkeeper {
-    fn check(&self, caller: &Caller, action: Action, path: &str) -> Result<()> {
-        self.decide(caller, action, path)
-    }
-
     fn permissions(&self, caller: &Caller, path: &str, operations: &[(String, Effect)]) -> Value {
         let operations = operations.iter().map(|(name, effect)| (name.as_str(), effect.name()));
         policy::permissions(&self.policy(), &caller.principal, path, operations)

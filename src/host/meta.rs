@@ -34,7 +34,7 @@ pub fn health(house: &House, caller: &Caller) -> Value {
     let well = json!({
         "ok": true,
         "started_at_ms": house.started_at_ms,
-        "uptime_ms": house.clock.now_ms().saturating_sub(house.started_at_ms),
+        "uptime_ms": house.office.clock.now_ms().saturating_sub(house.started_at_ms),
     });
     if caller.principal != Principal::Operator {
         return well;
@@ -44,7 +44,7 @@ pub fn health(house: &House, caller: &Caller) -> Value {
         "ok": true,
         "pid": std::process::id(),
         "started_at_ms": house.started_at_ms,
-        "uptime_ms": house.clock.now_ms().saturating_sub(house.started_at_ms),
+        "uptime_ms": house.office.clock.now_ms().saturating_sub(house.started_at_ms),
         "state": house.state,
         "mountpoint": mount.as_ref().map(|mount| mount.mountpoint().to_owned()),
         "agents": house.roster.ids(),
@@ -56,7 +56,7 @@ fn metrics(house: &House) -> Value {
     let (mount, tree) = (house.gate.mount(), house.office.tree());
     json!({
         "refused": house.gate.refused(),
-        "jobs": house.book.census(),
+        "jobs": house.office.book.census(),
         "commits": house.store.commits(),
         "requests": mount.as_ref().map(|mount| mount.traffic()),
         "parked": mount.as_ref().map(|mount| mount.parked()),
@@ -64,6 +64,6 @@ fn metrics(house: &House) -> Value {
         "inodes": mount.as_ref().map(|mount| mount.inodes()),
         "kept_bytes": tree.as_ref().ok().map(|tree| tree.holdings().total()),
         "over_budget": tree.as_ref().ok().map(|tree| tree.holdings().refused()),
-        "result_bytes": house.book.result_bytes(),
+        "result_bytes": house.office.book.result_bytes(),
     })
 }

@@ -40,6 +40,11 @@ impl Mirror {
         self.ground.writable().map_err(refused)
     }
 
+    fn unlink(&self, name: &str, how: AtFlags) -> Result<()> {
+        self.writable(name)?;
+        rustix::fs::unlinkat(self.held()?, name, how).map_err(|err| told(Path::new(name), err))
+    }
+
     fn node(&self, name: &str, kind: FileType) -> Option<Node> {
         let path = self.path.join(name);
         let below = Mirror { path, ..self.clone() };
@@ -126,16 +131,18 @@ impl Dir for Mirror {
         root.then(|| Mirrored { ground: self.ground.clone(), over: Arc::default() })
     }
 
-    fn make_dir(&self, _caller: &Caller, name: &str) -> Result<Node> {
-        self.writable(name)?;
-        let mode = Mode::from_raw_mode(0o755);
-        rustix::fs::mkdirat(self.held()?, name, mode).map_err(|err| told(Path::new(name), err))?;
-        self.lookup(name).ok_or_else(|| Error::not_found(format!("`{name}` is gone already")))
+    fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
+        let made = || {
+            self.writable(name)?;
+            let mode = Mode::from_raw_mode(0o755);
+            rustix::fs::mkdirat(self.held()?, name, mode).map_err(|err| told(Path::new(name), err))?;
+            self.lookup(name).ok_or_else(|| Error::not_found(format!("`{name}` is gone already")))
+        };
+        Answer::Now(made())
     }
 
-    fn remove_dir(&self, _caller: &Caller, name: &str) -> Result<()> {
-        self.writable(name)?;
-        rustix::fs::unlinkat(self.held()?, name, AtFlags::REMOVEDIR).map_err(|err| told(Path::new(name), err))
+    fn remove_dir(&self, _caller: &Caller, name: &str) -> Answer<()> {
+        Answer::Now(self.unlink(name, AtFlags::REMOVEDIR))
     }
 
     fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
@@ -151,9 +158,8 @@ impl Dir for Mirror {
         Ok((Node::file(made), handle))
     }
 
-    fn remove(&self, _caller: &Caller, name: &str) -> Result<()> {
-        self.writable(name)?;
-        rustix::fs::unlinkat(self.held()?, name, AtFlags::empty()).map_err(|err| told(Path::new(name), err))
+    fn remove(&self, _caller: &Caller, name: &str) -> Answer<()> {
+        Answer::Now(self.unlink(name, AtFlags::empty()))
     }
 }
 
@@ -282,11 +288,11 @@ impl Dir for Over {
         Some(Mirrored { ground: self.base.ground.clone(), over: self.places.clone() })
     }
 
-    fn make_dir(&self, caller: &Caller, name: &str) -> Result<Node> {
+    fn make_dir(&self, caller: &Caller, name: &str) -> Answer<Node> {
         self.base.make_dir(caller, name)
     }
 
-    fn remove_dir(&self, caller: &Caller, name: &str) -> Result<()> {
+    fn remove_dir(&self, caller: &Caller, name: &str) -> Answer<()> {
         self.base.remove_dir(caller, name)
     }
 
@@ -294,7 +300,7 @@ impl Dir for Over {
         self.base.create(caller, name, how)
     }
 
-    fn remove(&self, caller: &Caller, name: &str) -> Result<()> {
+    fn remove(&self, caller: &Caller, name: &str) -> Answer<()> {
         self.base.remove(caller, name)
     }
 }
@@ -342,11 +348,11 @@ mod tests {
         let (_, handle) = sub.create(&caller, "new", Open::WRITE).unwrap();
         handle.write(0, b"hello").wait().await.unwrap();
         assert_eq!(std::fs::read_to_string(place.path().join("p/sub/new")).unwrap(), "hello");
-        assert_eq!(mirror.remove_dir(&caller, "sub").unwrap_err().code, Code::Os(libc::ENOTEMPTY));
-        sub.remove(&caller, "new").unwrap();
-        mirror.remove_dir(&caller, "sub").unwrap();
-        mirror.make_dir(&caller, "made").unwrap();
-        assert_eq!(mirror.make_dir(&caller, "made").err().unwrap().code, Code::AlreadyExists);
+        assert_eq!(mirror.remove_dir(&caller, "sub").wait().await.unwrap_err().code, Code::Os(libc::ENOTEMPTY));
+        sub.remove(&caller, "new").wait().await.unwrap();
+        mirror.remove_dir(&caller, "sub").wait().await.unwrap();
+        mirror.make_dir(&caller, "made").wait().await.unwrap();
+        assert_eq!(mirror.make_dir(&caller, "made").wait().await.err().unwrap().code, Code::AlreadyExists);
     }
 
     #[tokio::test]
@@ -359,8 +365,8 @@ mod tests {
         let errors = [
             file.open(&caller, Open::WRITE).err().unwrap(),
             mirror.create(&caller, "b", Open::WRITE).err().unwrap(),
-            mirror.make_dir(&caller, "b").err().unwrap(),
-            mirror.remove(&caller, "a").unwrap_err(),
+            mirror.make_dir(&caller, "b").wait().await.err().unwrap(),
+            mirror.remove(&caller, "a").wait().await.unwrap_err(),
         ];
         assert!(errors.iter().all(|err| err.errno() == libc::EROFS), "{errors:?}");
     }

@@ -19,7 +19,7 @@ pub mod unasked;
 mod watch;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::clock::Clock;
 use crate::error::Result;
@@ -65,29 +65,26 @@ pub struct Host {
 
 /// What everything in the host is built from.
 pub struct House {
-    /// What the host was mounted with.
-    pub spec: Arc<Spec>,
+    /// The mountspec as it read then; what is opened once goes by it.
+    pub mounted_with: Arc<Spec>,
+    /// The mountspec as it reads now.
+    pub current: edit::Current,
+    /// The file that the host was mounted from, if it was one.
+    pub mountspec: OnceLock<PathBuf>,
     pub here: PathBuf,
     pub state: PathBuf,
     pub mountpoint: Option<PathBuf>,
-    pub clock: Clock,
+    pub started_at_ms: u64,
     pub store: Store,
-    pub book: Arc<Book>,
-    pub diaries: Arc<Diaries>,
     pub office: Arc<Office>,
     pub gate: Arc<Doorkeeper>,
     pub shared: services::Shared,
     pub roster: Roster,
-    /// The mountspec as it reads now.
-    pub current: edit::Current,
     pub library: Library,
-    pub residents: std::sync::OnceLock<Arc<Residents>>,
+    pub residents: OnceLock<Arc<Residents>>,
     /// Where the services that all agents share stand.
-    pub local: std::sync::OnceLock<Stand>,
+    pub local: OnceLock<Stand>,
     pub projects: projects::Projects,
-    /// The file that the host was mounted from, if it was one.
-    pub mountspec: std::sync::OnceLock<PathBuf>,
-    pub started_at_ms: u64,
     /// Tells its agents' processes from those of other hosts on this machine.
     pub name: String,
 }
@@ -101,34 +98,30 @@ impl Host {
         let gate = Arc::new(Doorkeeper::new(roster.policy()?, store.clone(), clock.clone()));
         let book = Arc::new(Book::new(Arc::new(store.clone()) as Arc<dyn Keep>, clock.clone()));
         let diaries = Arc::new(Diaries::new(Some(store.clone()), clock.clone()));
-        let runtime = tokio::runtime::Handle::current();
-        let office = Office::new(book.clone(), diaries.clone(), clock.clone(), gate.clone(), runtime);
-        let spec = Arc::new(spec);
+        let started_at_ms = clock.now_ms();
+        let office = Office::new(book, diaries, clock, gate.clone(), tokio::runtime::Handle::current());
         let unasked = unasked::Unasked::open(&state)?;
         let shared = services::Shared::open(&spec, &here, unasked.beside(&here, "prompts"), &store)?;
         let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
-        let started_at_ms = clock.now_ms();
-        let current = edit::Current::new(spec.clone());
+        let mounted_with = Arc::new(spec);
+        let current = edit::Current::new(mounted_with.clone());
         let house = Arc::new(House {
-            spec,
+            mounted_with,
+            current,
+            mountspec: OnceLock::new(),
             here,
             state,
             mountpoint,
-            clock,
+            started_at_ms,
             store,
-            book,
-            diaries,
             office,
             gate,
             shared,
             roster,
-            current,
             library,
-            local: std::sync::OnceLock::new(),
+            residents: OnceLock::new(),
+            local: OnceLock::new(),
             projects: projects::Projects::default(),
-            mountspec: std::sync::OnceLock::new(),
-            residents: std::sync::OnceLock::new(),
-            started_at_ms,
             name: sandbox::host(),
         });
         sandbox::sweep_all();
@@ -190,8 +183,8 @@ impl Host {
         if let Some(mount) = &self.mount {
             mount.stop_parking();
         }
-        for agent in self.house.book.agents() {
-            for job in self.house.book.shelf(&agent).alive() {
+        for agent in self.house.office.book.agents() {
+            for job in self.house.office.book.shelf(&agent).alive() {
                 job.leave();
             }
         }
@@ -237,23 +230,25 @@ fn build(house: &Arc<House>) -> Result<(Listing, Arc<Residents>)> {
 fn recover(house: &House) -> Result<Vec<Arc<Job>>> {
     use crate::store::jobs as journal;
 
-    let now = house.clock.now_ms();
+    let now = house.office.clock.now_ms();
     let found = house.store.write_blocking(move |tx| journal::recover(tx, now))?;
     let names = house.store.look(journal::names)?;
     for (agent, id, correlation_id) in names {
-        house.book.restore_name(&agent, &id, correlation_id.as_deref());
+        house.office.book.restore_name(&agent, &id, correlation_id.as_deref());
     }
     for row in &found.interrupted {
         tracing::warn!(job = row.id, service = row.service, "a job was interrupted by the end of the host");
+        let path = format!("/agents/{}/jobs/{}/status.json", row.agent, row.id);
+        house.office.diaries.of(&row.agent)?.note("job", &path, crate::jobs::told(row));
     }
-    Ok(found.queued.iter().map(|row| house.book.restore(Job::from_row(row))).collect())
+    Ok(found.queued.iter().map(|row| house.office.book.restore(Job::from_row(row))).collect())
 }
 
 fn resume(house: &House, job: Arc<Job>) {
     if job.call.service == crate::agent::chat::SERVICE {
         return match house.shared.crew.chat(&job.call.agent) {
             Ok(chat) => chat.resume(job),
-            Err(error) => crate::jobs::abandon(&house.book, job, error),
+            Err(error) => house.office.abandon(job, error),
         };
     }
     let agent = match &job.call.principal {
@@ -264,6 +259,6 @@ fn resume(house: &House, job: Arc<Job>) {
     let seat = |owner: &str| house.office.desk(owner, &job.call.service);
     match seat(&job.call.agent).or_else(|_| seat(&agent)).or_else(|_| seat(nodes::NODE)) {
         Ok(desk) => desk.resume(job),
-        Err(error) => crate::jobs::abandon(&house.book, job, error),
+        Err(error) => house.office.abandon(job, error),
     }
 }

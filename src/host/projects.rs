@@ -120,7 +120,7 @@ fn tell(house: &Arc<House>) -> Tell {
         let Some(house) = house.upgrade() else { return };
         for (id, profile) in house.roster.all() {
             if profile.spec.projects.iter().any(|own| own == project)
-                && let Ok(diary) = house.diaries.of(&id)
+                && let Ok(diary) = house.office.diaries.of(&id)
             {
                 diary.changed(path, what.clone());
             }

@@ -1,6 +1,7 @@
 //! Who lives here: those of the mountspec, and those who were created while the host ran.
 //!
-//! Who was created is kept as `profile.json` in the agent's own state, and is there again after a restart.
+//! Who was created is kept as `profile.json` in the agent's own state, and is there again after a restart. So is what was
+//! changed of one whom the mountspec names, until somebody edits that entry of the mountspec.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,6 +29,29 @@ pub struct Profile {
     /// How many parents stand above it.
     pub depth: u32,
     pub paused: bool,
+    /// What the mountspec said of it when it was changed here: the change holds as long as it says the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over: Option<Box<spec::Agent>>,
+}
+
+impl Profile {
+    /// One whom the mountspec names. What was changed here holds over the entry for which it was made; whoever edits the
+    /// entry has the last word.
+    pub fn named(spec: &Spec, id: &str, entry: &spec::Agent, known: Option<&Profile>) -> Profile {
+        let fresh = Profile { name: id.to_owned(), spec: entry.clone(), ..Profile::default() };
+        let Some(known) = known else { return fresh };
+        let dropped = match &known.over {
+            None => None,
+            Some(over) if **over != *entry => Some("its entry in the mountspec was edited".to_owned()),
+            Some(_) => spec::agent_faults(spec, id, &known.spec).first().map(ToString::to_string),
+        };
+        match dropped {
+            None if known.over.is_some() => return known.clone(),
+            None => (),
+            Some(why) => tracing::warn!(agent = id, why, "what agents.update had changed of an agent is dropped"),
+        }
+        Profile { paused: known.paused, ..fresh }
+    }
 }
 
 pub struct Roster {
@@ -54,11 +78,18 @@ impl Roster {
         }
         // Of those whom the mountspec named once, only what they were told to do is kept.
         all.retain(|id, profile: &mut Profile| profile.created || spec.agents.contains_key(id));
-        for (id, agent) in &spec.agents {
-            let paused = all.get(id).is_some_and(|profile| profile.paused);
-            all.insert(id.clone(), Profile { name: id.clone(), spec: agent.clone(), paused, ..Profile::default() });
+        let roster = Roster { place, all: RwLock::default(), common: RwLock::default() };
+        for (id, entry) in &spec.agents {
+            let known = all.remove(id);
+            let profile = Profile::named(spec, id, entry, known.as_ref());
+            // What was dropped must not come back when the entry is edited back.
+            if known.is_some_and(|known| known.over.is_some() && profile.over.is_none()) {
+                roster.put(id, profile.clone())?;
+            }
+            all.insert(id.clone(), profile);
         }
-        Ok(Roster { place, all: RwLock::new(all), common: RwLock::default() })
+        *roster.all.write().unwrap_or_else(PoisonError::into_inner) = all;
+        Ok(roster)
     }
 
     pub fn get(&self, id: &str) -> Result<Profile> {
@@ -118,5 +149,50 @@ impl Roster {
             policy = policy.agent(id, &profile.spec.projects, &rules).map_err(Error::invalid)?;
         }
         Ok(policy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(about: &str) -> Spec {
+        let entry = serde_json::json!({ "about": about });
+        Spec::check(&serde_json::json!({ "agents": { "ada": entry } }).to_string()).unwrap()
+    }
+
+    /// What is said of ada at a start with that entry in the mountspec.
+    fn starts(state: &Path, entry: &str) -> String {
+        let ada = Roster::open(&spec(entry), state).unwrap().get("ada").unwrap();
+        format!("{} {}{}", ada.name, ada.spec.about, if ada.paused { " paused" } else { "" })
+    }
+
+    #[test]
+    fn a_change_holds_over_the_entry_for_which_it_was_made_and_over_no_other() {
+        let state = tempfile::tempdir().unwrap();
+        let roster = Roster::open(&spec("old"), state.path()).unwrap();
+        let mut ada = roster.get("ada").unwrap();
+        ada.over = Some(Box::new(ada.spec.clone()));
+        (ada.spec.about, ada.name, ada.paused) = ("new".into(), "Ada".into(), true);
+        roster.put("ada", ada).unwrap();
+        for (entry, wanted) in [
+            ("old", "Ada new paused"),
+            ("old", "Ada new paused"),
+            ("edited", "ada edited paused"),
+            ("old", "ada old paused"), // edited back: what was dropped stays so
+        ] {
+            assert_eq!(starts(state.path(), entry), wanted);
+        }
+    }
+
+    #[test]
+    fn a_change_that_does_not_fit_the_mountspec_any_more_is_dropped() {
+        let state = tempfile::tempdir().unwrap();
+        let roster = Roster::open(&spec("old"), state.path()).unwrap();
+        let mut ada = roster.get("ada").unwrap();
+        ada.over = Some(Box::new(ada.spec.clone()));
+        ada.spec.projects = vec!["a project that is gone".into()];
+        roster.put("ada", ada).unwrap();
+        assert_eq!(starts(state.path(), "old"), "ada old");
     }
 }

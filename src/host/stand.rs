@@ -38,7 +38,7 @@ impl Stand {
     pub fn build(&self, house: &Arc<House>) -> Result<Vec<Arc<dyn Serve>>> {
         match self.is_node() {
             true => services::hands::programs(house, Scope::Node),
-            false => services::configured(&World::new(house, &self.owner, house.diaries.of(&self.owner)?)?),
+            false => services::configured(&World::new(house, &self.owner, house.office.diaries.of(&self.owner)?)?),
         }
     }
 
@@ -47,7 +47,7 @@ impl Stand {
         let desk = match self.is_node() {
             true => {
                 let path = format!("/{NODE}/services/{}", serve.contract().name);
-                Desk::shared(&house.office, house.spec.default_agent(), path, serve)
+                Desk::shared(&house.office, house.mounted_with.default_agent(), path, serve)
             }
             false => Desk::of(&house.office, &self.owner, serve),
         };
@@ -78,7 +78,7 @@ impl Stand {
     /// An event for everybody who can call what is here.
     fn tell(&self, house: &House, name: &str, what: &str) {
         let ids = if self.is_node() { house.roster.ids() } else { vec![self.owner.clone()] };
-        for diary in ids.iter().filter_map(|id| house.diaries.of(id).ok().map(|diary| (id, diary))) {
+        for diary in ids.iter().filter_map(|id| house.office.diaries.of(id).ok().map(|diary| (id, diary))) {
             let (id, diary) = diary;
             diary.changed(&format!("/agents/{id}/services/SERVICES.json"), json!({ "what": what, "service": name }));
         }

@@ -4,7 +4,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::House;
-use crate::error::{Code, Error, Result};
+use crate::blocking::blocking;
+use crate::error::{Code, Result};
 use crate::store::{Forgotten, Keep};
 
 const NOW_AND_THEN: Duration = Duration::from_secs(600);
@@ -37,16 +38,15 @@ pub async fn tidy(house: &House) -> Result<Forgotten> {
         jobs: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
         events: retention.jobs.saturating_mul(EVENTS_A_JOB),
         audit: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
-        before_ms: house.clock.now_ms().saturating_sub(retention.days.saturating_mul(DAY_MS)),
+        before_ms: house.office.clock.now_ms().saturating_sub(retention.days.saturating_mul(DAY_MS)),
     };
     let gone = house.store.tidy(keep).await?;
-    for agent in house.book.agents() {
-        house.book.shelf(&agent).forget(&gone.jobs);
+    for agent in house.office.book.agents() {
+        house.office.book.shelf(&agent).forget(&gone.jobs);
     }
     for agent in house.roster.ids() {
         let Ok(chat) = house.shared.crew.chat(&agent) else { continue };
-        let forgotten = tokio::task::spawn_blocking(move || chat.mind().tidy(keep.before_ms)).await;
-        forgotten.map_err(|error| Error::internal(error.to_string()))??;
+        blocking(move || chat.mind().tidy(keep.before_ms)).await?;
     }
     Ok(gone)
 }

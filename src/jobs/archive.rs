@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::json;
+use serde_json::Value;
 
-use super::files::{plain, request};
+use super::files::{Answered, plain, request};
 use super::{Keep, Row, Status};
 use crate::error::{Error, Result};
 use crate::vfs::{Listing, Shown, line};
@@ -20,7 +20,7 @@ pub fn directory(keep: &Arc<dyn Keep>, id: &str) -> Listing {
         .file("status.json", file(|row| line(&status(row))))
         .file("progress.json", file(|row| line(&status(row))))
         .file("result.txt", file(|row| plain(&Arc::new(outcome(row)))))
-        .file("result.json", file(|row| line(&answer(row))))
+        .file("result.json", file(answer))
         .file("request.json", file(|row| request(&row.service, &row.operation, &row.request)))
 }
 
@@ -28,36 +28,36 @@ fn gone() -> Error {
     Error::not_found("this job is no longer kept")
 }
 
-pub fn status(row: &Row) -> Status {
+fn status(row: &Row) -> Status<'_> {
     Status {
-        job_id: row.id.clone(),
+        job_id: &row.id,
         state: row.state,
-        service: row.service.clone(),
-        operation: row.operation.clone(),
-        agent: row.agent.clone(),
-        correlation_id: row.correlation_id.clone(),
+        service: &row.service,
+        operation: &row.operation,
+        agent: &row.agent,
+        correlation_id: row.correlation_id.as_deref(),
         created_at_ms: row.created_at_ms,
         started_at_ms: row.started_at_ms,
         updated_at_ms: row.updated_at_ms,
         attempt: row.attempt,
-        error: row.error.clone(),
+        error: row.error.as_ref(),
     }
 }
 
-fn outcome(row: &Row) -> Result<serde_json::Value> {
+/// The status of a job as the journal has it, as JSON.
+pub fn told(row: &Row) -> Value {
+    serde_json::to_value(status(row)).unwrap_or_default()
+}
+
+fn outcome(row: &Row) -> Result<Value> {
     match (&row.result, &row.error) {
         (_, Some(error)) => Err(error.clone()),
         (Some(result), None) => Ok(result.clone()),
-        (None, None) => Ok(serde_json::Value::Null),
+        (None, None) => Ok(Value::Null),
     }
 }
 
-fn answer(row: &Row) -> serde_json::Value {
-    json!({
-        "ok": row.error.is_none(),
-        "operation": row.operation,
-        "job_id": row.id,
-        "result": row.result,
-        "error": row.error,
-    })
+fn answer(row: &Row) -> Bytes {
+    let (result, error) = (row.result.as_ref(), row.error.as_ref());
+    line(&Answered { ok: error.is_none(), operation: Some(&row.operation), job_id: Some(&row.id), result, error })
 }

@@ -1,6 +1,6 @@
 //! Every job there is, by agent, in the order in which they came.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::weight::{self, Heavy};
@@ -32,8 +32,8 @@ pub struct Shelf {
 struct Jobs {
     /// Ids are in order of time.
     all: BTreeMap<String, Booked>,
-    /// Those that are in memory; few, however many there are.
-    here: BTreeSet<String>,
+    /// Those that are in memory, oldest first; few, however many there are.
+    here: VecDeque<Arc<Job>>,
     by: BTreeMap<String, String>,
     /// Those whose results take much memory.
     heavy: Heavy,
@@ -133,7 +133,7 @@ impl Book {
         let mut count = BTreeMap::new();
         for shelf in shelves {
             let jobs = shelf.jobs();
-            for job in jobs.here() {
+            for job in &jobs.here {
                 *count.entry(job.now().state.name()).or_insert(0) += 1;
             }
             let away = jobs.all.len() - jobs.here.len();
@@ -179,7 +179,7 @@ impl Shelf {
 
     fn weigh(&self, job: &Job) {
         let mut jobs = self.jobs();
-        if !jobs.here.contains(&job.id) {
+        if !matches!(jobs.all.get(&job.id), Some(Booked::Here(_))) {
             return; // the agent is gone, and its jobs with it
         }
         let surplus = jobs.heavy.note(&job.id, weight::of(job));
@@ -201,7 +201,13 @@ impl Shelf {
     }
 
     pub fn remove(&self, id: &str) {
-        self.jobs().take(id);
+        let mut jobs = self.jobs();
+        if let Some(at) = jobs.here.iter().position(|job| job.id == id)
+            && let Some(job) = jobs.here.remove(at)
+        {
+            jobs.strike(&job);
+        }
+        drop(jobs);
         self.bell.name(id);
     }
 
@@ -227,7 +233,7 @@ impl Shelf {
 
     /// The jobs that have not ended.
     pub fn alive(&self) -> Vec<Arc<Job>> {
-        self.jobs().here().filter(|job| !job.settled()).cloned().collect()
+        self.jobs().here.iter().filter(|job| !job.settled()).cloned().collect()
     }
 
     /// Forgets those of `ids` that stand here.
@@ -239,7 +245,7 @@ impl Shelf {
         if gone.is_empty() {
             return;
         }
-        here.retain(|id| all.contains_key(id));
+        here.retain(|job| all.contains_key(&job.id));
         by.retain(|_, id| all.contains_key(id));
         drop(jobs);
         for id in gone {
@@ -249,31 +255,19 @@ impl Shelf {
 }
 
 impl Jobs {
-    fn here(&self) -> impl Iterator<Item = &Arc<Job>> {
-        self.here.iter().filter_map(|id| match self.all.get(id) {
-            Some(Booked::Here(job)) => Some(job),
-            _ => None,
-        })
-    }
-
     fn put(&mut self, id: &str, booked: Booked) {
-        match booked {
-            Booked::Here(_) => self.here.insert(id.to_owned()),
-            Booked::Away => {
-                self.heavy.forget(id);
-                self.here.remove(id)
-            }
-        };
+        if let Booked::Here(job) = &booked {
+            self.here.push_back(job.clone());
+        }
         self.all.insert(id.to_owned(), booked);
     }
 
-    /// Takes out a job that is in memory, with its other name.
-    fn take(&mut self, id: &str) {
-        self.heavy.forget(id);
-        self.here.remove(id);
-        if let Some(Booked::Here(job)) = self.all.remove(id)
-            && let Some(word) = &job.call.correlation_id
-            && self.by.get(word).is_some_and(|other| other == id)
+    /// Strikes a job out, with its other name.
+    fn strike(&mut self, job: &Job) {
+        self.heavy.forget(&job.id);
+        self.all.remove(&job.id);
+        if let Some(word) = &job.call.correlation_id
+            && self.by.get(word).is_some_and(|other| *other == job.id)
         {
             self.by.remove(word);
         }
@@ -281,32 +275,48 @@ impl Jobs {
 
     /// Lets go of what ended long ago and can be fetched; what was never kept is forgotten whole. Returns the ids of both.
     fn send_away(&mut self) -> Vec<String> {
-        let over = self.here.len().saturating_sub(FRESH);
-        if over == 0 {
-            return Vec::new();
+        let mut over = self.here.len().saturating_sub(FRESH);
+        let (mut gone, mut at) = (Vec::new(), 0);
+        while over > 0 {
+            // Almost always the first: it came first, and has ended.
+            match self.here.get(at).map(|job| job.settled()) {
+                None => break,
+                Some(false) => at += 1,
+                Some(true) => {
+                    over -= 1;
+                    gone.extend(self.here.remove(at));
+                }
+            }
         }
-        let ended = self.here().filter(|job| job.settled()).take(over);
-        let old: Vec<String> = ended.map(|job| job.id.clone()).collect();
-        old.iter().for_each(|id| _ = self.let_go(id));
-        old
+        gone.iter().for_each(|job| self.only_name(job));
+        gone.iter().map(|job| job.id.clone()).collect()
     }
 
     /// Lets go of one job that has ended, and hands it out.
     fn let_go(&mut self, id: &str) -> Option<Arc<Job>> {
-        let Some(Booked::Here(job)) = self.all.get(id).cloned() else { return None };
-        match job.call.effect {
-            Effect::Read => self.take(id),
-            Effect::Write | Effect::Execute => self.put(id, Booked::Away),
-        }
+        let at = self.here.iter().position(|job| job.id == id)?;
+        let job = self.here.remove(at)?;
+        self.only_name(&job);
         Some(job)
+    }
+
+    /// Of a job that is let go, keeps the name if it can be fetched by it.
+    fn only_name(&mut self, job: &Job) {
+        self.heavy.forget(&job.id);
+        match job.call.effect {
+            Effect::Read => self.strike(job),
+            Effect::Write | Effect::Execute => _ = self.all.insert(job.id.clone(), Booked::Away),
+        }
     }
 }
 
 /// A new job as the journal has it: one that begins at once is running, which saves a second note of it.
 fn accepted(job: &Job) -> Row {
     match job.at_once {
-        true => Row { state: State::Running, started_at_ms: Some(job.created_at_ms), attempt: 1, ..row(job) },
-        false => row(job),
+        true => {
+            Row { state: State::Running, started_at_ms: Some(job.created_at_ms), attempt: 1, ..row(job, &job.now()) }
+        }
+        false => row(job, &job.now()),
     }
 }
 

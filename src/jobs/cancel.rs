@@ -4,14 +4,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Job;
+use super::{Job, Keep};
+use crate::contract::Effect;
 use crate::error::Result;
 use crate::vfs::{Answer, Caller, File, Handle, Kind, Open, slice};
 
 const TEMPLATE: &[u8] = b"write anything here to cancel this job\n";
 
 /// Cancels its job at the first write, whatever is written.
-pub struct Cancel(pub Arc<Job>);
+#[derive(Clone)]
+pub struct Cancel {
+    pub job: Arc<Job>,
+    pub keep: Arc<dyn Keep>,
+}
 
 impl File for Cancel {
     fn kind(&self) -> Kind {
@@ -19,7 +24,7 @@ impl File for Cancel {
     }
 
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
-        Ok(Box::new(Cancel(self.0.clone())))
+        Ok(Box::new(self.clone()))
     }
 }
 
@@ -28,8 +33,20 @@ impl Handle for Cancel {
         Answer::ok(slice(&Bytes::from_static(TEMPLATE), offset, size))
     }
 
+    /// Stops the job at once; answered when the journal has it, so that no later life of the host runs it after all. The
+    /// end itself is not waited for: whoever writes may be a part of the job.
     fn write(&self, _offset: u64, _data: &[u8]) -> Answer<()> {
-        self.0.cancel.cancel();
-        Answer::ok(())
+        let job = self.job.clone();
+        job.cancel.cancel();
+        if job.call.effect == Effect::Read || job.settled() {
+            return Answer::ok(());
+        }
+        let noted = self.keep.stopped(&job.id, job.stopped("the call was cancelled"));
+        Answer::soon(async move {
+            match noted.await {
+                Err(error) if !job.settled() => Err(error),
+                _ => Ok(()),
+            }
+        })
     }
 }

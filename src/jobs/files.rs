@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::archive;
 use super::book::Shelf;
 use super::cancel::Cancel;
-use super::{Book, Booked, Job, Now, Outcome, Status};
+use super::{Book, Booked, Job, Keep, Now, Outcome, Status};
 use crate::error::{Error, Result};
 use crate::vfs::{Answer, Caller, Link, Listing, Node, Virtual, line, live, text, waiting};
 
@@ -54,7 +54,7 @@ pub fn directory(book: &Arc<Book>, agent: &str) -> Virtual {
         "by" => Some(by.clone()),
         "last" => shelf.last().is_some().then(|| last.clone()),
         id => match shelf.get(id)? {
-            Booked::Here(job) => Some(Node::dir(job_directory(&job))),
+            Booked::Here(job) => Some(Node::dir(job_directory(&job, &keep))),
             Booked::Away => Some(Node::dir(archive::directory(&keep, id))),
         },
     })
@@ -97,23 +97,24 @@ impl Link for Last {
     }
 }
 
-pub fn job_directory(job: &Arc<Job>) -> Listing {
+fn job_directory(job: &Arc<Job>, keep: &Arc<dyn Keep>) -> Listing {
     let at = |job: &Arc<Job>| {
         let job = job.clone();
         move || time(job.now().updated_at_ms)
     };
     let (progress, created) = (job.clone(), job.created_at_ms);
     let request = request(&job.call.service, &job.call.operation, &job.call.arguments);
+    let cancel = Cancel { job: job.clone(), keep: keep.clone() };
     Listing::default()
         .file("README.md", text(JOB))
-        .file("status.json", ended(job, |job, now| line(&job.status_at(now))).modified_at(at(job)))
+        .file("status.json", ended(job, |job, now| line(&job.status(now))).modified_at(at(job)))
         .file("result.txt", ended(job, |_, now| result_text(now)).modified_at(at(job)))
-        .file("result.json", ended(job, |job, now| line(&answer(job, now))).modified_at(at(job)))
-        .file("progress.json", live(move |_| Ok(line(&progress_of(&progress)))).modified_at(at(job)))
+        .file("result.json", ended(job, answer).modified_at(at(job)))
+        .file("progress.json", live(move |_| Ok(progress_of(&progress))).modified_at(at(job)))
         .file("log.txt", job.log.clone())
         .file("log.txt.1", job.log.older())
         .file("request.json", crate::vfs::Page::new(request, time(created)))
-        .dir("control", Listing::default().file("README.md", text(CONTROL)).file("cancel", Cancel(job.clone())))
+        .dir("control", Listing::default().file("README.md", text(CONTROL)).file("cancel", cancel))
 }
 
 /// What was asked, in the form in which it could be asked again.
@@ -124,7 +125,10 @@ pub fn request(service: &str, operation: &str, arguments: &Value) -> Bytes {
 /// A file that waits for the end of its job.
 fn ended(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> crate::vfs::Shown {
     let job = job.clone();
-    waiting(move |_| at_end(&job, show))
+    waiting(move |caller| match job.may_be_awaited(caller) {
+        Ok(()) => at_end(&job, show),
+        Err(error) => Answer::refuse(error),
+    })
 }
 
 /// `show` of the job once it has ended; at once if it has.
@@ -139,17 +143,15 @@ pub fn at_end(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> Answer<Bytes> {
     })
 }
 
-/// What `progress.json` shows.
-#[derive(Serialize)]
-struct Progress {
-    #[serde(flatten)]
-    status: Status,
-    progress: Option<Value>,
-}
-
-fn progress_of(job: &Job) -> Progress {
-    let now = job.now();
-    Progress { status: job.status_at(&now), progress: now.progress }
+/// What `progress.json` shows: the status, and how far it is.
+fn progress_of(job: &Job) -> Bytes {
+    #[derive(Serialize)]
+    struct Progress<'a> {
+        #[serde(flatten)]
+        status: Status<'a>,
+        progress: Option<&'a Value>,
+    }
+    job.look(|now| line(&Progress { status: job.status(now), progress: now.progress.as_ref() }))
 }
 
 fn result_text(now: &Now) -> Bytes {
@@ -166,16 +168,25 @@ pub fn plain(outcome: &Outcome) -> Bytes {
     }
 }
 
-/// `{ok, operation, job_id, result, error}`, as `result.json` of a job and of a service shows it.
-pub fn answer(job: &Job, now: &Now) -> Value {
-    let outcome = now.outcome.as_deref();
-    json!({
-        "ok": outcome.is_some_and(Result::is_ok),
-        "operation": job.call.operation,
-        "job_id": job.id,
-        "result": outcome.and_then(|outcome| outcome.as_ref().ok()),
-        "error": outcome.and_then(|outcome| outcome.as_ref().err()),
-    })
+/// What `result.json` shows, of a job and of a service.
+#[derive(Serialize)]
+pub struct Answered<'a> {
+    pub ok: bool,
+    pub operation: Option<&'a str>,
+    pub job_id: Option<&'a str>,
+    pub result: Option<&'a Value>,
+    pub error: Option<&'a Error>,
+}
+
+/// `result.json` of a job that has ended.
+pub fn answer(job: &Job, now: &Now) -> Bytes {
+    let (result, error) = match now.outcome.as_deref() {
+        Some(Ok(result)) => (Some(result), None),
+        Some(Err(error)) => (None, Some(error)),
+        None => (None, None),
+    };
+    let (operation, job_id) = (Some(job.call.operation.as_str()), Some(job.id.as_str()));
+    line(&Answered { ok: result.is_some(), operation, job_id, result, error })
 }
 
 pub fn time(ms: u64) -> SystemTime {

@@ -12,10 +12,13 @@ use crate::contract::Effect;
 use crate::error::{Code, Error, Result};
 use crate::policy::Principal;
 pub use crate::store::jobs::State;
-use crate::vfs::Log;
+use crate::vfs::{Caller, Log};
 
 /// How much of a job's log is kept.
 const LOG: usize = 2 << 20;
+
+/// The name under which the turns of an agent stand in the journal.
+pub const TURNS: &str = "chat";
 
 /// What was asked, by whom.
 #[derive(Clone, Debug)]
@@ -59,19 +62,19 @@ pub struct Now {
 }
 
 /// What `status.json` shows.
-#[derive(Clone, Debug, Serialize)]
-pub struct Status {
-    pub job_id: String,
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Status<'a> {
+    pub job_id: &'a str,
     pub state: State,
-    pub service: String,
-    pub operation: String,
-    pub agent: String,
-    pub correlation_id: Option<String>,
+    pub service: &'a str,
+    pub operation: &'a str,
+    pub agent: &'a str,
+    pub correlation_id: Option<&'a str>,
     pub created_at_ms: u64,
     pub started_at_ms: Option<u64>,
     pub updated_at_ms: u64,
     pub attempt: u32,
-    pub error: Option<Error>,
+    pub error: Option<&'a Error>,
 }
 
 pub struct Job {
@@ -160,6 +163,9 @@ impl Job {
         };
         let job = Job::new(row.id.clone(), call, row.created_at_ms);
         job.update(|now| now.attempt = row.attempt);
+        if let Some(error) = &row.error {
+            job.stop(error.clone());
+        }
         job
     }
 
@@ -189,6 +195,14 @@ impl Job {
         self.now.send_modify(change);
     }
 
+    /// Whether `caller` may wait for its end.
+    pub fn may_be_awaited(&self, caller: &Caller) -> Result<()> {
+        match self.call.service == TURNS && !self.settled() {
+            true => caller.may_await_turns(&self.call.agent),
+            false => Ok(()),
+        }
+    }
+
     /// The job as it is once it has settled.
     pub async fn end(&self) -> Now {
         let mut now = self.now.subscribe();
@@ -197,23 +211,29 @@ impl Job {
         settled.unwrap_or_else(|_| self.now())
     }
 
-    pub fn status(&self) -> Status {
-        self.status_at(&self.now())
+    /// What `show` makes of the job as it is at this moment, which lasts as long as that takes.
+    pub fn look<T>(&self, show: impl FnOnce(&Now) -> T) -> T {
+        show(&self.now.borrow())
     }
 
-    pub fn status_at(&self, now: &Now) -> Status {
+    pub fn status<'a>(&'a self, now: &'a Now) -> Status<'a> {
         Status {
-            job_id: self.id.clone(),
+            job_id: &self.id,
             state: now.state,
-            service: self.call.service.clone(),
-            operation: self.call.operation.clone(),
-            agent: self.call.agent.clone(),
-            correlation_id: self.call.correlation_id.clone(),
+            service: &self.call.service,
+            operation: &self.call.operation,
+            agent: &self.call.agent,
+            correlation_id: self.call.correlation_id.as_deref(),
             created_at_ms: self.created_at_ms,
             started_at_ms: now.started_at_ms,
             updated_at_ms: now.updated_at_ms,
             attempt: now.attempt,
-            error: now.outcome.as_ref().and_then(|outcome| outcome.as_ref().as_ref().err().cloned()),
+            error: now.outcome.as_deref().and_then(|outcome| outcome.as_ref().err()),
         }
+    }
+
+    /// The status at this moment as JSON.
+    pub fn told(&self) -> Value {
+        self.look(|now| serde_json::to_value(self.status(now))).unwrap_or_default()
     }
 }

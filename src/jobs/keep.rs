@@ -2,17 +2,16 @@
 
 use serde_json::Value;
 
-use super::Job;
-use crate::error::Result;
+use super::{Job, Now};
+use crate::error::{Error, Result};
 use crate::store::jobs as journal;
-use crate::store::{Store, Tx};
+use crate::store::{Change, Store, Tx};
 use crate::vfs::{Answer, Later};
 
 pub use crate::store::jobs::Job as Row;
 
 /// All of a job that is worth keeping.
-pub fn row(job: &Job) -> Row {
-    let now = job.now();
+pub fn row(job: &Job, now: &Now) -> Row {
     let outcome = now.outcome.as_deref();
     Row {
         id: job.id.clone(),
@@ -35,7 +34,7 @@ pub fn row(job: &Job) -> Row {
 }
 
 /// What of the outcome may be kept as the result.
-pub fn kept(job: &Job, outcome: &Result<Value>) -> Option<Value> {
+fn kept(job: &Job, outcome: &Result<Value>) -> Option<Value> {
     match outcome {
         Ok(_) if job.call.private => Some(withheld()),
         Ok(result) => Some(result.clone()),
@@ -57,8 +56,12 @@ pub trait Keep: Send + Sync {
     /// crash is run, and what has run already must not run again.
     fn begun(&self, id: &str, at_ms: u64) -> Later<()>;
 
-    /// Notes how a job ended; safe when the future is done.
-    fn settled(&self, row: Row) -> Later<()>;
+    /// Notes that a job was told to stop; safe when the future is done.
+    fn stopped(&self, id: &str, error: Error) -> Later<()>;
+
+    /// What is to be written when a job has ended: together with the news of it, so that neither is kept without the
+    /// other. Nothing, if nothing is kept.
+    fn settling(&self, row: Row) -> Option<Change>;
 
     /// An ended job that is no longer in memory.
     fn fetch(&self, id: &str) -> Answer<Option<Row>>;
@@ -76,8 +79,12 @@ impl Keep for Forgetful {
         Box::pin(async { Result::Ok(()) })
     }
 
-    fn settled(&self, _row: Row) -> Later<()> {
+    fn stopped(&self, _id: &str, _error: Error) -> Later<()> {
         Box::pin(async { Result::Ok(()) })
+    }
+
+    fn settling(&self, _row: Row) -> Option<Change> {
+        None
     }
 
     fn fetch(&self, _id: &str) -> Answer<Option<Row>> {
@@ -98,11 +105,16 @@ impl Keep for Store {
         Box::pin(async { begun.await.map(|_| ()) })
     }
 
-    fn settled(&self, row: Row) -> Later<()> {
-        let settled = self.write(move |tx| {
+    fn stopped(&self, id: &str, error: Error) -> Later<()> {
+        let id = id.to_owned();
+        Box::pin(self.write(move |tx| journal::stop(tx, &id, &error)))
+    }
+
+    fn settling(&self, row: Row) -> Option<Change> {
+        Some(Box::new(move |tx| {
             journal::settle(tx, &row.id, row.state, row.result.as_ref(), row.error.as_ref(), row.updated_at_ms)
-        });
-        Box::pin(async { settled.await.map(|_| ()) })
+                .map(drop)
+        }))
     }
 
     fn fetch(&self, id: &str) -> Answer<Option<Row>> {

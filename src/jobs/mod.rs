@@ -12,7 +12,8 @@ mod keep;
 mod runner;
 mod weight;
 
+pub use archive::told;
 pub use book::{Book, Booked, Shelf};
-pub use job::{Call, Job, Now, Outcome, State, Status, ending};
+pub use job::{Call, Job, Now, Outcome, State, Status, TURNS, ending};
 pub use keep::{Forgetful, Keep, Row, row};
-pub use runner::{Room, Task, Work, abandon, run};
+pub use runner::{End, Room, Task, Work, abandon, run};

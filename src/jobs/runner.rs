@@ -12,10 +12,11 @@ use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::keep::kept;
-use super::{Book, Job, Row, State, ending, row};
+use super::{Book, Job, Now, State, ending, row};
 use crate::contract::Effect;
 use crate::error::{Error, Result};
+use crate::store::Change;
+use crate::vfs::Answer;
 
 /// What a job does.
 pub type Work = Pin<Box<dyn Future<Output = Result<Value>> + Send>>;
@@ -62,14 +63,30 @@ pub struct Task<W> {
     pub deadline: Duration,
 }
 
-/// Carries `task` out as `job` to its end, whatever happens, then tells `ended`. Nobody is told of what is left to the
-/// host's next life.
+/// The end of a job, which nobody sees before it is safe.
+pub struct End {
+    pub job: Arc<Job>,
+    /// What the job is from then on.
+    pub now: Now,
+    /// What the journal is told, together with the news.
+    pub change: Option<Change>,
+}
+
+impl End {
+    /// From here on everybody sees it.
+    pub fn show(job: &Job, now: Now) {
+        job.update(|it| *it = now);
+    }
+}
+
+/// Carries `task` out as `job` to its end, whatever happens. `tell` makes the end safe, shows it and tells of it; nobody is
+/// told of what is left to the host's next life.
 pub async fn run<W: FnOnce() -> Work>(
     book: &Book,
     room: &Room,
     job: Arc<Job>,
     task: Task<W>,
-    ended: impl FnOnce(&Job),
+    tell: impl FnOnce(End) -> Answer<()>,
 ) {
     let seat = tokio::select! {
         biased;
@@ -81,17 +98,13 @@ pub async fn run<W: FnOnce() -> Work>(
         None => Err(job.stopped("the call was cancelled before it began")),
     };
     drop(seat);
-    settle(book, &job, outcome).await;
+    settle(book, &job, outcome, tell).await;
     room.leave(1);
-    if !job.left() {
-        ended(&job);
-    }
 }
 
 /// Ends a job that nobody can run any more.
-pub fn abandon(book: &Arc<Book>, job: Arc<Job>, error: Error) {
-    let book = book.clone();
-    tokio::spawn(async move { settle(&book, &job, Err(error)).await });
+pub async fn abandon(book: &Book, job: Arc<Job>, error: Error, tell: impl FnOnce(End) -> Answer<()>) {
+    settle(book, &job, Err(error), tell).await;
 }
 
 async fn begin<W: FnOnce() -> Work>(book: &Book, job: &Arc<Job>, task: Task<W>) -> Result<Value> {
@@ -131,27 +144,26 @@ fn broken(panic: &(dyn Any + Send)) -> Error {
     Error::internal(format!("the service broke down: {said}"))
 }
 
-/// Nobody sees the end of a job before it is safe.
-async fn settle(book: &Book, job: &Job, mut outcome: Result<Value>) {
-    let now = book.clock().now_ms();
-    if job.call.effect != Effect::Read && !(job.is_leaving() && ending(&outcome) == State::Interrupted) {
-        let ended = Row {
-            state: ending(&outcome),
-            result: kept(job, &outcome),
-            error: outcome.as_ref().err().cloned(),
-            updated_at_ms: now,
-            ..row(job)
-        };
-        if let Err(error) = book.keep().settled(ended).await {
-            tracing::error!(job = job.id, %error, "the end of a job could not be kept");
-            outcome = Err(Error::new(error.code, format!("the result could not be kept: {error}")));
-        }
+async fn settle(book: &Book, job: &Arc<Job>, outcome: Result<Value>, tell: impl FnOnce(End) -> Answer<()>) {
+    let at_ms = book.clock().now_ms();
+    let ended = |outcome: Result<Value>| Now {
+        state: ending(&outcome),
+        updated_at_ms: at_ms,
+        outcome: Some(Arc::new(outcome)),
+        ..job.now()
+    };
+    let now = ended(outcome);
+    if job.is_leaving() && now.state == State::Interrupted {
+        return End::show(job, now); // for this life of the host only
     }
-    job.update(|it| {
-        it.state = ending(&outcome);
-        it.updated_at_ms = now;
-        it.outcome = Some(Arc::new(outcome));
-    });
+    let change = match job.call.effect {
+        Effect::Read => None,
+        Effect::Write | Effect::Execute => book.keep().settling(row(job, &now)),
+    };
+    if let Err(error) = tell(End { job: job.clone(), now, change }).wait().await {
+        tracing::error!(job = job.id, %error, "the end of a job could not be kept");
+        End::show(job, ended(Err(Error::new(error.code, format!("the result could not be kept: {error}")))));
+    }
     book.ended(job);
 }
 
@@ -200,12 +212,17 @@ mod tests {
             _ = began.send(());
             Box::pin(std::future::pending())
         };
-        let (of, seats) = (book.clone(), room.clone());
+        let (of, seats, of_store) = (book.clone(), room.clone(), (*store).clone());
         let running_job = job.clone();
         let task = tokio::spawn(async move {
             let mut told = false;
             let task = Task { work, deadline: Duration::from_secs(600) };
-            run(&of, &seats, running_job, task, |_| told = true).await;
+            let tell = |End { job, now, change }: End| {
+                told = true;
+                let written = of_store.write(move |tx| change.map_or(Ok(()), |change| change(tx)));
+                Answer::soon(written).map(move |()| End::show(&job, now))
+            };
+            run(&of, &seats, running_job, task, tell).await;
             told
         });
         if running {

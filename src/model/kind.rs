@@ -57,12 +57,6 @@ impl Kind {
         }
     }
 
-    /// The same from the one word of the command line, such as `openai:gpt-5`.
-    pub fn from_word(word: &str) -> Result<Kind> {
-        let (kind, name) = word.split_once(':').map_or((word, None), |(kind, name)| (kind, Some(name)));
-        Kind::read(kind, name, None)
-    }
-
     /// Opens the model for one agent; `None` is an external one. Files are relative to `base`.
     pub fn open(
         &self,
@@ -112,23 +106,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_names_a_model() {
-        for (word, wanted) in [
-            ("script", Ok(Kind::Script(None))),
-            ("script:a/b.ndjson", Ok(Kind::Script(Some("a/b.ndjson".into())))),
-            ("openai:qwen3:8b", Ok(Kind::OpenAi { model: "qwen3:8b".into(), base_url: None })),
-            ("anthropic:", Err("model anthropic needs the name of a model")),
-            ("replay", Err("model replay needs the file of a recording")),
-            ("external", Ok(Kind::External)),
-            ("oracle", Err("no model is of kind \"oracle\"; there are script, replay, openai, anthropic and external")),
+    fn a_kind_and_a_name_are_a_model() {
+        for (kind, name, wanted) in [
+            ("script", None, Ok(Kind::Script(None))),
+            ("script", Some("a/b.ndjson"), Ok(Kind::Script(Some("a/b.ndjson".into())))),
+            ("openai", Some("qwen3:8b"), Ok(Kind::OpenAi { model: "qwen3:8b".into(), base_url: None })),
+            ("anthropic", Some(""), Err("model anthropic needs the name of a model")),
+            ("replay", None, Err("model replay needs the file of a recording")),
+            ("external", None, Ok(Kind::External)),
+            (
+                "oracle",
+                None,
+                Err("no model is of kind \"oracle\"; there are script, replay, openai, anthropic and external"),
+            ),
         ] {
-            assert_eq!(Kind::from_word(word).map_err(|error| error.message), wanted.map_err(str::to_owned), "{word}");
+            let read = Kind::read(kind, name, None).map_err(|error| error.message);
+            assert_eq!(read, wanted.map_err(str::to_owned), "{kind}");
         }
     }
 
     #[test]
     fn a_key_is_asked_for_by_name() {
-        let kind = Kind::from_word("anthropic:m").unwrap();
+        let kind = Kind::read("anthropic", Some("m"), None).unwrap();
         let http = Arc::new(Http::new(Default::default()));
         let error = kind.open("ada", Path::new("."), &http, &|_| None, 0).err().unwrap();
         assert_eq!(error.message, "ANTHROPIC_API_KEY is not set, which anthropic needs");

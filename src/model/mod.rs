@@ -6,11 +6,11 @@
 pub mod anthropic;
 pub mod kind;
 pub mod openai;
+#[cfg(test)]
+mod provider_tests;
 pub mod remote;
 pub mod replay;
 pub mod script;
-#[cfg(test)]
-mod trials;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};

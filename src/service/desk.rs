@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use super::{Cx, Office, Serve};
 use crate::contract::{Call, Contract, Effect};
 use crate::error::{Error, Result};
-use crate::jobs::{self, Job, Room, State};
+use crate::jobs::{self, Job, Room};
 use crate::policy::{Action, Principal};
 use crate::vfs::{Answer, Caller};
 
@@ -87,10 +88,6 @@ impl Desk {
 
     pub fn serve(&self) -> &Arc<dyn Serve> {
         &self.serve
-    }
-
-    pub fn office(&self) -> &Arc<Office> {
-        &self.office
     }
 
     /// Whose call it is when `caller` calls.
@@ -187,8 +184,13 @@ impl Desk {
         Ok(jobs)
     }
 
-    /// Runs a job that an earlier life of the host left queued.
+    /// Runs a job that an earlier life of the host left queued, if the journal has its words.
     pub fn resume(self: &Arc<Self>, job: Arc<Job>) {
+        let private = self.contract().operation(&job.call.operation).is_ok_and(|operation| operation.private);
+        if private && !job.cancel.is_cancelled() {
+            let said = "the host stopped before this call began, and its private words were not kept; call again";
+            return self.office.abandon(job, Error::interrupted(said));
+        }
         let call = Call {
             op: job.call.operation.clone(),
             arguments: job.call.arguments.clone(),
@@ -201,24 +203,31 @@ impl Desk {
     }
 
     fn run(self: &Arc<Self>, caller: Caller, job: Arc<Job>, call: Call) {
-        let desk = self.clone();
-        self.office.runtime.spawn(async move {
-            let office = desk.office.clone();
-            let operation = desk.contract().operation(&call.op);
-            let deadline = operation.map_or(job.call.effect.deadline(), |operation| operation.deadline);
-            let cx = Cx {
-                caller,
-                agent: job.call.agent.clone(),
-                job: job.clone(),
-                deadline,
-                clock: office.clock.clone(),
-                office: office.clone(),
-            };
-            let serve = desk.serve.clone();
-            let work = move || -> jobs::Work { Box::pin(async move { serve.invoke(&cx, &call).await }) };
-            let task = jobs::Task { work, deadline };
-            jobs::run(&office.book, &desk.room, job, task, |job| tell(&office, job)).await;
-        });
+        let quick = self.contract().operation(&call.op).is_ok_and(|operation| operation.quick);
+        let mut running = Box::pin(self.clone().carry_out(caller, job, call));
+        // Most that is quick is over at the first look. If not, the task looks again, so nobody need be told of this one.
+        if quick && running.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+            return;
+        }
+        self.office.runtime.spawn(running);
+    }
+
+    async fn carry_out(self: Arc<Self>, caller: Caller, job: Arc<Job>, call: Call) {
+        let office = &self.office;
+        let operation = self.contract().operation(&call.op);
+        let deadline = operation.map_or(job.call.effect.deadline(), |operation| operation.deadline);
+        let cx = Cx {
+            caller,
+            agent: job.call.agent.clone(),
+            job: job.clone(),
+            deadline,
+            clock: office.clock.clone(),
+            office: office.clone(),
+        };
+        let serve = self.serve.clone();
+        let work = move || -> jobs::Work { Box::pin(async move { serve.invoke(&cx, &call).await }) };
+        let task = jobs::Task { work, deadline };
+        jobs::run(&office.book, &self.room, job, task, |end| office.ended(end)).await;
     }
 
     /// Notes the last call of an agent.
@@ -246,16 +255,13 @@ impl Desk {
             Some(Last::Refused { operation, error, at_ms }) => {
                 Status { state: "refused", job_id: None, operation, updated_at_ms: Some(at_ms), error: Some(error) }
             }
-            Some(Last::Job(job)) => {
-                let status = job.status();
-                Status {
-                    state: status.state.name(),
-                    job_id: Some(status.job_id),
-                    operation: Some(status.operation),
-                    updated_at_ms: Some(status.updated_at_ms),
-                    error: status.error,
-                }
-            }
+            Some(Last::Job(job)) => job.look(|now| Status {
+                state: now.state.name(),
+                job_id: Some(job.id.clone()),
+                operation: Some(job.call.operation.clone()),
+                updated_at_ms: Some(now.updated_at_ms),
+                error: job.status(now).error.cloned(),
+            }),
         }
     }
 
@@ -264,15 +270,5 @@ impl Desk {
         let operations: Vec<(String, Effect)> =
             self.contract().operations.iter().map(|operation| (operation.name.clone(), operation.effect)).collect();
         self.office.warden.permissions(caller, &self.path, &operations)
-    }
-}
-
-/// The end of a job is news. What was only read is not worth writing down, but may be waited for.
-fn tell(office: &Office, job: &Job) {
-    let Ok(diary) = office.diaries.of(&job.call.agent) else { return };
-    let path = format!("/agents/{}/jobs/{}/status.json", job.call.agent, job.id);
-    match (job.call.effect, job.now().state) {
-        (Effect::Read, State::Done) => diary.wake(),
-        _ => diary.note("job", &path, serde_json::to_value(job.status()).unwrap_or_default()),
     }
 }

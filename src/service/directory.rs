@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Desk;
 use super::desk::Last;
 use crate::contract::{Call, Contract};
 use crate::error::{Error, Result};
-use crate::jobs::{Job, files};
+use crate::jobs::Job;
+use crate::jobs::files::{self, Answered};
 use crate::vfs::{Answer, Asked, Caller, Control, Listing, Obey, Once, Reply, line, live, pretty, text, waiting};
 
 /// Builds the directory of one service.
@@ -55,18 +56,18 @@ fn control(desk: &Arc<Desk>) -> Listing {
 /// `result.json`: waits while the last call runs.
 fn last_result(desk: &Desk, caller: &Caller) -> Answer<Bytes> {
     match desk.last(caller) {
-        None => Answer::ok(line(&refusal(None, &Error::not_found("nothing was called yet")))),
-        Some(Last::Refused { operation, error, .. }) => Answer::ok(line(&refusal(operation, &error))),
+        None => refusal(None, &Error::not_found("nothing was called yet")),
+        Some(Last::Refused { operation, error, .. }) => refusal(operation.as_deref(), &error),
         Some(Last::Job(job)) => answer(&job),
     }
 }
 
 fn answer(job: &Arc<Job>) -> Answer<Bytes> {
-    files::at_end(job, |job, now| line(&files::answer(job, now)))
+    files::at_end(job, files::answer)
 }
 
-fn refusal(operation: Option<String>, error: &Error) -> Value {
-    json!({ "ok": false, "operation": operation, "job_id": null, "result": null, "error": error })
+fn refusal(operation: Option<&str>, error: &Error) -> Answer<Bytes> {
+    Answer::ok(line(&Answered { ok: false, operation, job_id: None, result: None, error: Some(error) }))
 }
 
 /// `control/invoke.json`.

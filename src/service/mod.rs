@@ -35,7 +35,7 @@ pub use office::{Office, Warden};
 pub trait Service: Send + Sync + 'static {
     /// The name of its directory.
     const NAME: &'static str;
-    /// What it is for: the first paragraph of its README.
+    /// What it is for, in the words of its README. The first line is one sentence: it stands in SERVICES.json.
     const ABOUT: &'static str;
 
     /// What is written to `control/invoke.json`: an enum, tagged `op` with content `arguments`, each variant with a doc

@@ -10,14 +10,11 @@ use crate::clock::Clock;
 use crate::contract::Effect;
 use crate::error::{Error, Result};
 use crate::events::Diaries;
-use crate::jobs::{Book, Job};
-use crate::policy::Action;
-use crate::vfs::{Caller, Tree};
+use crate::jobs::{self, Book, End, Job, State};
+use crate::vfs::{Answer, Caller, Gate, Tree};
 
-/// Decides who may do what, and tells a reader what it may do.
-pub trait Warden: Send + Sync {
-    fn check(&self, caller: &Caller, action: Action, path: &str) -> Result<()>;
-
+/// A gate that also tells a reader what it may do.
+pub trait Warden: Gate {
     /// PERMISSIONS.json of the service at `path`, for `caller`.
     fn permissions(&self, caller: &Caller, path: &str, operations: &[(String, Effect)]) -> Value;
 }
@@ -84,6 +81,30 @@ impl Office {
             self.desks.iter().filter(|entry| entry.key().0 == agent).map(|entry| entry.value().clone()).collect();
         desks.sort_by(|a, b| a.name().cmp(b.name()));
         desks
+    }
+
+    /// Makes the end of a job safe, shows it and tells of it. What was only read is not worth writing down, but may be
+    /// waited for.
+    pub fn ended(&self, end: End) -> Answer<()> {
+        let End { job, now, change } = end;
+        let diary = match self.diaries.of(&job.call.agent) {
+            Ok(diary) => diary,
+            Err(error) => return Answer::refuse(error),
+        };
+        if (job.call.effect, now.state) == (Effect::Read, State::Done) {
+            End::show(&job, now);
+            diary.wake();
+            return Answer::ok(());
+        }
+        let path = format!("/agents/{}/jobs/{}/status.json", job.call.agent, job.id);
+        let status = serde_json::to_value(job.status(&now)).unwrap_or_default();
+        diary.add_with("job", &path, status, change, move || End::show(&job, now)).map(drop)
+    }
+
+    /// Ends a job that nobody can run any more.
+    pub fn abandon(self: &Arc<Self>, job: Arc<Job>, error: Error) {
+        let office = self.clone();
+        self.runtime.spawn(async move { jobs::abandon(&office.book, job, error, |end| office.ended(end)).await });
     }
 
     /// Calls a service from inside, with the rights of `caller`, as a write to its control file would.

@@ -16,7 +16,7 @@ use crate::contract::Effect;
 use crate::events::Diaries;
 use crate::jobs::{self, Book, Forgetful};
 use crate::policy::Action;
-use crate::vfs::{Caller, Listing, Node, Open, Tree};
+use crate::vfs::{Caller, Gate, Listing, Node, Open, Tree};
 
 struct Bench;
 
@@ -69,7 +69,7 @@ impl Service for Bench {
 /// Forbids to break.
 struct Careful;
 
-impl Warden for Careful {
+impl Gate for Careful {
     fn check(&self, _caller: &Caller, _action: Action, path: &str) -> Result<()> {
         match path.contains("break") {
             true => Err(Error::forbidden("breaking is forbidden")),
@@ -77,6 +77,12 @@ impl Warden for Careful {
         }
     }
 
+    fn sees(&self, _caller: &Caller, _path: &str) -> bool {
+        true
+    }
+}
+
+impl Warden for Careful {
     fn permissions(&self, _caller: &Caller, _path: &str, operations: &[(String, Effect)]) -> Value {
         json!(operations.len())
     }
@@ -221,14 +227,14 @@ async fn a_panic_is_a_failed_job() {
     let job = office.call(&Caller::operator(), "ada", "bench", "break", json!({})).await.unwrap();
     let now = job.end().await;
     assert_eq!(now.state, jobs::State::Failed);
-    assert_eq!(job.status().error.unwrap().message, "the service broke down: on purpose");
+    assert_eq!(job.status(&job.now()).error.unwrap().message, "the service broke down: on purpose");
 }
 
 #[tokio::test]
 async fn what_was_accepted_runs_although_its_caller_is_gone() {
     let (store, clock) = (crate::store::tests::Trial::new(), Clock::real());
     let book = Arc::new(Book::new(Arc::new((*store).clone()), clock.clone()));
-    let diaries = Arc::new(Diaries::new(None, clock.clone()));
+    let diaries = Arc::new(Diaries::new(Some((*store).clone()), clock.clone()));
     let office = Office::new(book.clone(), diaries, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
     let desk = Desk::of(&office, "ada", typed(Bench).unwrap());
     let call = desk.contract().envelope(json!({"op": "hang", "arguments": {}})).unwrap();
@@ -242,4 +248,58 @@ async fn what_was_accepted_runs_although_its_caller_is_gone() {
     tokio::time::timeout(Duration::from_secs(60), begun).await.expect("it begins");
     jobs[0].cancel.cancel();
     jobs[0].end().await;
+}
+
+struct Confidant;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
+enum Confided {
+    /// Keeps it to itself.
+    Tell {
+        /// What nobody else should read.
+        #[serde(default)]
+        text: String,
+    },
+}
+
+#[async_trait]
+impl Service for Confidant {
+    const NAME: &'static str = "confidant";
+    const ABOUT: &'static str = "For secrets.";
+    type Command = Confided;
+    type Output = Output;
+
+    fn operations() -> Vec<Operation> {
+        vec![Operation::execute("tell").private()]
+    }
+
+    async fn invoke(&self, _cx: &Cx, command: Confided) -> Result<Output> {
+        let Confided::Tell { text } = command;
+        Ok(Output { text })
+    }
+}
+
+/// The journal has only that it was called: what was said was never written down.
+#[tokio::test]
+async fn a_private_call_that_was_left_queued_is_interrupted_and_never_run_without_its_words() {
+    let (_, office) = tree();
+    let desk = Desk::of(&office, "ada", typed(Confidant).unwrap());
+    let call = jobs::Call {
+        agent: "ada".into(),
+        service: "confidant".into(),
+        operation: "tell".into(),
+        effect: Effect::Execute,
+        idempotent: false,
+        private: false,
+        correlation_id: None,
+        principal: crate::policy::Principal::Operator,
+        arguments: json!({"withheld": true}),
+    };
+    let job = office.book.restore(jobs::Job::new("job-1".into(), call, 1));
+    desk.resume(job.clone());
+    let ended = job.end().await;
+    assert_eq!(ended.state, jobs::State::Interrupted);
+    let said = ended.outcome.unwrap().as_ref().as_ref().unwrap_err().to_string();
+    assert!(said.contains("private words were not kept"), "{said}");
 }

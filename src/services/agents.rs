@@ -15,6 +15,7 @@ use super::World;
 use crate::agent::budget::Spent;
 use crate::agent::crew::check_alarms;
 use crate::agent::mind::Settings;
+use crate::blocking::blocking;
 use crate::contract::Operation;
 use crate::error::{Error, Result};
 use crate::host::{House, Profile};
@@ -50,7 +51,7 @@ pub enum Command {
     /// One agent.
     Get { agent_id: String },
     /// Changes what is given and leaves the rest. Rights change at once, the rest from the next turn on. What is changed of
-    /// an agent of the mountspec lasts until the next start.
+    /// an agent of the mountspec holds, over restarts too, until somebody edits its entry there: then that counts alone.
     Update {
         agent_id: String,
         #[serde(flatten)]
@@ -284,6 +285,9 @@ impl Visit<'_> {
         self.may_widen(&change)?;
         let mut profile = self.house.roster.get(id)?;
         change.apply(&mut profile);
+        if !profile.created {
+            profile.over = self.house.current.spec().agents.get(id).cloned().map(Box::new);
+        }
         settle(self.house, id, profile)?;
         self.shown(id)
     }
@@ -322,7 +326,7 @@ pub(super) fn admit(house: &Arc<House>, id: &str, profile: Profile) -> Result<()
 pub fn settle(house: &Arc<House>, id: &str, profile: Profile) -> Result<()> {
     let Ok(before) = house.roster.get(id) else { return admit(house, id, profile) };
     let mut settings = sound(house, id, &profile)?;
-    let model = |profile: &Profile| house.spec.model_of(&profile.spec);
+    let model = |profile: &Profile| house.mounted_with.model_of(&profile.spec);
     let crew = &house.shared.crew;
     if model(&before) == model(&profile) {
         // The same model goes on: a script is not begun anew.
@@ -343,14 +347,14 @@ fn sound(house: &House, id: &str, profile: &Profile) -> Result<Settings> {
     if !faults.is_empty() {
         return Err(Error::invalid(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
     }
-    check_alarms(&house.book, id, &profile.spec.wake)?;
+    check_alarms(&house.office.book, id, &profile.spec.wake)?;
     Ok(Settings { paused: profile.paused, ..super::chat::settings(house, id, &profile.spec)? })
 }
 
 /// Takes an agent away: ends what it does, waits for that, and forgets it. With `purge` nothing is left of it.
 pub async fn remove(house: &Arc<House>, id: &str, purge: bool) -> Result<()> {
     let Some(residents) = house.residents.get() else { return Err(Error::unavailable("the host is not ready")) };
-    let (chat, jobs) = (house.shared.crew.chat(id).ok(), house.book.shelf(id).alive());
+    let (chat, jobs) = (house.shared.crew.chat(id).ok(), house.office.book.shelf(id).alive());
     residents.move_out(house, id);
     jobs.iter().for_each(|job| job.cancel.cancel());
     let over = async {
@@ -366,13 +370,13 @@ pub async fn remove(house: &Arc<House>, id: &str, purge: bool) -> Result<()> {
         return Err(Error::busy(format!("{id} does not come to its end: try again")));
     }
     let (house, id) = (house.clone(), id.to_owned());
-    let gone = tokio::task::spawn_blocking(move || {
+    blocking(move || {
         house.roster.remove(&id, purge)?;
         house.gate.follow(house.roster.policy()?);
-        house.diaries.forget(&id);
-        house.book.forget(&id);
+        house.office.diaries.forget(&id);
+        house.office.book.forget(&id);
         let agent = id.clone();
         if purge { house.store.purge(&id, move |tx| super::purge(tx, &agent)) } else { Ok(()) }
-    });
-    gone.await.map_err(|error| Error::internal(error.to_string()))?
+    })
+    .await
 }

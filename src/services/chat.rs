@@ -29,7 +29,7 @@ pub(super) fn open(world: &World) -> Result<Chat> {
 
 /// What an agent thinks with and what it may use up. Opens the model; a limit that could not be kept is an error.
 pub(super) fn settings(house: &House, agent: &str, spec: &Agent) -> Result<Settings> {
-    let mut settings = house.shared.crew.settings(agent, &house.spec.model_of(spec), &spec.limits)?;
+    let mut settings = house.shared.crew.settings(agent, &house.mounted_with.model_of(spec), &spec.limits)?;
     settings.total = budget_of(&spec.budget);
     settings.total.check(Some(&settings.prices))?;
     settings.paused = house.roster.get(agent).is_ok_and(|profile| profile.paused);

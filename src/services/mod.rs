@@ -14,6 +14,8 @@ mod own_model;
 pub mod phases;
 pub mod prompts;
 pub mod recall;
+#[cfg(test)]
+mod row_tests;
 pub mod search_code;
 mod shared;
 pub mod sub_brains;

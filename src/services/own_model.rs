@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use super::World;
 use crate::agent::budget::{Spent, Standing, standing};
 use crate::agent::chat::Chat;
+use crate::blocking::blocking;
 use crate::error::{Error, Result};
 use crate::host::House;
 use crate::model::{Ask, Model, Piece, Prices, Said};
@@ -32,7 +33,12 @@ impl OwnModel {
     /// What is said of it now.
     pub fn described(&self) -> Result<spec::Model> {
         let house = self.payer.house()?;
-        Ok(self.otherwise.over(&house.spec.model_of(&house.roster.get(&self.payer.agent)?.spec)))
+        Ok(self.otherwise.over(&house.mounted_with.model_of(&house.roster.get(&self.payer.agent)?.spec)))
+    }
+
+    /// What one turn of the agent may use up now.
+    pub fn limits(&self) -> Result<spec::Limits> {
+        Ok(self.payer.house()?.roster.get(&self.payer.agent)?.spec.limits)
     }
 
     /// Whether it is the guide, which only shows the tree around.
@@ -48,8 +54,7 @@ impl OwnModel {
         if let Some((_, known)) = opened.as_ref().filter(|(known, _)| *known == model) {
             return Ok(Some(known.clone()));
         }
-        let limits = house.roster.get(&self.payer.agent)?.spec.limits;
-        let settings = house.shared.crew.settings(&self.payer.agent, &model, &limits)?;
+        let settings = house.shared.crew.settings(&self.payer.agent, &model, &self.limits()?)?;
         let Some(found) = settings.model else { return Ok(None) };
         let paid: Arc<dyn Model> = Arc::new(Paid { model: found, prices: settings.prices, payer: self.payer.clone() });
         *opened = Some((model, paid.clone()));
@@ -98,8 +103,7 @@ impl Model for Paid {
         let ms = clock.now_ms().saturating_sub(begun);
         let spent = Spent { rounds: 1, usage: said.usage, ms, money: self.prices.cost(said.usage) };
         let history = mind.history.clone();
-        let charged = tokio::task::spawn_blocking(move || history.charge(&spent)).await;
-        charged.map_err(|error| Error::internal(error.to_string()))??;
+        blocking(move || history.charge(&spent)).await?;
         Ok(said)
     }
 

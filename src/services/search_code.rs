@@ -16,8 +16,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::blocking::blocking;
 use crate::contract::Operation;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::policy::Action;
 use crate::service::{Cx, Service};
 use crate::services::World;
@@ -104,15 +105,15 @@ impl Service for SearchCode {
         let cx = cx.clone();
         let gone = Gone::default();
         let stop = gone.0.clone();
-        let searching = tokio::task::spawn_blocking(move || {
+        let found = blocking(move || {
             let watch = Watch {
                 stopped: &|| stop.load(Ordering::Relaxed) || cx.is_cancelled(),
                 may: &|path| cx.office.warden.check(&cx.caller, Action::Read, path).is_ok(),
                 progress: &|files, matches| cx.progress(json!({"files_searched": files, "matches": matches})),
             };
             search::search(&roots, &query, &watch)
-        });
-        let found = searching.await.map_err(|err| Error::internal(format!("the search broke down: {err}")))?;
+        })
+        .await;
         drop(gone);
         found
     }

@@ -17,6 +17,7 @@ use crate::agent::budget::{Limits as Budget, Spent};
 use crate::agent::chat::Message;
 use crate::agent::crew::limits_of;
 use crate::agent::transcript::Source;
+use crate::blocking::blocking;
 use crate::contract::Operation;
 use crate::error::{Code, Error, Result};
 use crate::host::{House, Profile};
@@ -192,8 +193,7 @@ impl SubBrains {
         drop(turn);
         if let Ok(parent) = house.shared.crew.chat(&self.agent) {
             let (history, spent) = (parent.mind().history.clone(), chat.spent());
-            let charged = tokio::task::spawn_blocking(move || history.charge(&spent)).await;
-            charged.map_err(|error| Error::internal(error.to_string()))??;
+            blocking(move || history.charge(&spent)).await?;
         }
         match now.outcome.as_deref() {
             Some(Ok(reply)) => {
@@ -295,7 +295,7 @@ fn child(agent: &str, parent: &Profile, brain: &Brain, budget: Option<Limits>, l
     spec.budget =
         spec::Budget { rounds: bound.rounds, tokens: bound.tokens, seconds: bound.seconds, money: bound.money };
     let (parent, depth) = (Some(agent.to_owned()), parent.depth + 1);
-    Ok(Profile { name: String::new(), spec, created: true, parent, depth, paused: false })
+    Ok(Profile { spec, created: true, parent, depth, ..Profile::default() })
 }
 
 #[async_trait]

@@ -159,7 +159,7 @@ pub struct Off(Contract);
 
 impl Off {
     pub fn new() -> Result<Off> {
-        let about = "Searches the web, once a server is named. It is off.\n\n\
+        let about = "Searches the web, once a server is named: it is off.\n\n\
             To switch it on, run a SearXNG server with its JSON format enabled (`search: formats: [html, json]` in its \
             `settings.yml`) and name it in the mountspec:\n\n    \
             \"services\": { \"web_search\": { \"backend\": \"searxng\", \"url\": \"http://127.0.0.1:8888\" } }";

@@ -26,20 +26,6 @@ pub struct Cursor {
     pub armed_at_ms: Option<u64>,
 }
 
-/// Appends an event and returns its number.
-pub fn append(tx: &Tx<'_>, agent: &str, kind: &str, path: &str, at_ms: u64, payload: &Value) -> Result<u64> {
-    let mut next = tx.prepare_cached(
-        "INSERT INTO event_logs (agent, last_seq) VALUES (?1, 1) \
-         ON CONFLICT (agent) DO UPDATE SET last_seq = last_seq + 1 RETURNING last_seq",
-    )?;
-    let seq: u64 = next.query_row([agent], |row| row.get(0))?;
-    let mut insert = tx.prepare_cached(
-        "INSERT INTO events (agent, seq, kind, path, at_ms, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?;
-    insert.execute(params![agent, seq, kind, path, at_ms, payload.to_string()])?;
-    Ok(seq)
-}
-
 /// Puts an event with the number it was given in memory.
 pub fn put(tx: &Tx<'_>, agent: &str, event: &Event) -> Result<()> {
     let Event { seq, kind, path, at_ms, payload } = event;
@@ -89,13 +75,6 @@ pub fn cursor(conn: &Connection, agent: &str) -> Result<Cursor> {
     Ok(Cursor { cursor, wait: wait.map(|text| json::read(&text)).transpose()?, armed_at_ms })
 }
 
-/// Every agent that has armed a wait, for the start of a host.
-pub fn armed(conn: &Connection) -> Result<Vec<(String, Cursor)>> {
-    let mut select = conn.prepare_cached("SELECT agent FROM event_logs WHERE wait IS NOT NULL ORDER BY agent")?;
-    let agents = select.query_map([], |row| row.get::<_, String>(0))?.collect::<Result<Vec<_>, _>>()?;
-    agents.into_iter().map(|agent| Ok((agent.clone(), cursor(conn, &agent)?))).collect()
-}
-
 /// Arms the agent's shared wait. The cursor stays where it is unless `since` is given.
 pub fn arm(tx: &Tx<'_>, agent: &str, wait: &Value, since: Option<u64>, now_ms: u64) -> Result<()> {
     let mut insert = tx.prepare_cached(
@@ -113,12 +92,6 @@ pub fn advance(tx: &Tx<'_>, agent: &str, seq: u64) -> Result<()> {
          ON CONFLICT (agent) DO UPDATE SET cursor = max(cursor, ?2)",
     )?;
     insert.execute(params![agent, seq])?;
-    Ok(())
-}
-
-/// Takes the wait away; the cursor stays.
-pub fn disarm(tx: &Tx<'_>, agent: &str) -> Result<()> {
-    tx.prepare_cached("UPDATE event_logs SET wait = NULL, armed_at_ms = NULL WHERE agent = ?1")?.execute([agent])?;
     Ok(())
 }
 
@@ -155,7 +128,14 @@ mod tests {
     use crate::store::tests::Trial;
 
     fn happened(store: &Trial, agent: &'static str, at_ms: u64) -> u64 {
-        store.write_blocking(move |tx| append(tx, agent, "signal", "/x", at_ms, &json!({"at": at_ms}))).unwrap()
+        let (kind, path, payload) = ("signal".into(), "/x".into(), json!({"at": at_ms}));
+        store
+            .write_blocking(move |tx| {
+                let seq = last(tx, agent)? + 1;
+                put(tx, agent, &Event { seq, kind, path, at_ms, payload })?;
+                Ok(seq)
+            })
+            .unwrap()
     }
 
     fn seqs(store: &Trial, agent: &str, after: u64) -> Vec<u64> {
@@ -208,13 +188,8 @@ mod tests {
             advance(tx, "a", 7)?;
             advance(tx, "a", 5)?;
             arm(tx, "a", &json!({"paths": []}), None, 60)?;
-            advance(tx, "idle", 3)?;
-            armed(tx)
+            cursor(tx, "a")
         });
-        let cursor = Cursor { cursor: 7, wait: Some(json!({"paths": []})), armed_at_ms: Some(60) };
-        assert_eq!(seen.unwrap(), [("a".to_owned(), cursor)]);
-        store.write_blocking(|tx| disarm(tx, "a")).unwrap();
-        let after = store.look(|conn| super::cursor(conn, "a")).unwrap();
-        assert_eq!(after, Cursor { cursor: 7, wait: None, armed_at_ms: None });
+        assert_eq!(seen.unwrap(), Cursor { cursor: 7, wait: Some(json!({"paths": []})), armed_at_ms: Some(60) });
     }
 }

@@ -118,6 +118,14 @@ pub fn begin(tx: &Tx<'_>, id: &str, now_ms: u64) -> Result<bool> {
     Ok(update.execute(params![id, now_ms])? == 1)
 }
 
+/// Notes that a job was told to stop: it ends as that, also when the host dies before it has.
+pub fn stop(tx: &Tx<'_>, id: &str, error: &Error) -> Result<()> {
+    let mut update =
+        tx.prepare_cached("UPDATE jobs SET error = ?2 WHERE id = ?1 AND state IN ('queued', 'running')")?;
+    update.execute(params![id, json::of(error)])?;
+    Ok(())
+}
+
 /// Says how a job ended. False when it had ended before, or is unknown: the first ending counts.
 pub fn settle(
     tx: &Tx<'_>,
@@ -142,13 +150,6 @@ pub fn settle(
 pub fn get(conn: &Connection, id: &str) -> Result<Option<Job>> {
     let mut select = conn.prepare_cached(&format!("SELECT {COLUMNS} FROM jobs WHERE id = ?1"))?;
     select.query_row([id], |row| Ok(read(row))).optional()?.transpose()
-}
-
-/// The newest jobs of an agent, newest first.
-pub fn newest(conn: &Connection, agent: &str, limit: usize) -> Result<Vec<Job>> {
-    let sql = format!("SELECT {COLUMNS} FROM jobs WHERE agent = ?1 ORDER BY id DESC LIMIT ?2");
-    let mut select = conn.prepare_cached(&sql)?;
-    select.query_map(params![agent, limit], |row| Ok(read(row)))?.map(|row| row?).collect()
 }
 
 /// The newest job that an agent's caller gave this correlation id.
@@ -179,15 +180,16 @@ pub fn names(conn: &Connection) -> Result<Vec<(String, String, Option<String>)>>
 pub struct Recovered {
     /// Were running and cannot be run again.
     pub interrupted: Vec<Job>,
-    /// Are to be run: queued before, or running and idempotent.
+    /// Are to be run: queued before, or running and idempotent. Those with an error are only to be ended.
     pub queued: Vec<Job>,
 }
 
-/// At the start: nothing is running, so what the journal says is running was interrupted.
+/// At the start: nothing is running, so what the journal says is running was interrupted. What was told to stop is queued
+/// with the reason, to come to its end without being run.
 pub fn recover(tx: &Tx<'_>, now_ms: u64) -> Result<Recovered> {
     let error = Error::interrupted("the host stopped while the job was running");
     tx.execute(
-        "UPDATE jobs SET state = 'queued', updated_at_ms = ?1 WHERE state = 'running' AND idempotent",
+        "UPDATE jobs SET state = 'queued', updated_at_ms = ?1 WHERE state = 'running' AND (idempotent OR error IS NOT NULL)",
         [now_ms],
     )?;
     let lost = unsettled(tx)?.into_iter().filter(|job| job.state == State::Running);
@@ -328,6 +330,26 @@ mod tests {
     }
 
     #[test]
+    fn what_was_told_to_stop_is_found_with_the_reason_whatever_it_was_doing() {
+        let store = Trial::new();
+        let found = store.write_blocking(|tx| {
+            for id in ["a", "b", "c"] {
+                insert(tx, &job(id))?;
+            }
+            begin(tx, "b", 20)?;
+            settle(tx, "c", State::Done, None, None, 25)?;
+            for id in ["a", "b", "c"] {
+                stop(tx, id, &Error::cancelled("enough"))?;
+            }
+            recover(tx, 30)
+        });
+        let found = found.unwrap();
+        let reasons: Vec<_> = found.queued.iter().map(|job| (job.id.as_str(), job.error.is_some())).collect();
+        assert_eq!((reasons, found.interrupted), (vec![("a", true), ("b", true)], vec![]));
+        assert_eq!(store.look(|conn| get(conn, "c")).unwrap().unwrap().error, None, "it had ended before");
+    }
+
+    #[test]
     fn retention_keeps_the_young_the_newest_and_the_unfinished() {
         let store = Trial::new();
         let fill = |tx: &Tx<'_>| {
@@ -344,9 +366,10 @@ mod tests {
         assert_eq!(gone(4, 0, 2), "j2 j4");
         assert_eq!(gone(4, 0, 2), "j5");
         assert_eq!(gone(4, 0, 2), "");
-        let left = store.look(|conn| newest(conn, "charon", 100)).unwrap();
-        assert_eq!(left.len(), 5);
-        assert_eq!(left[0].id, "j9");
+        let left: u64 =
+            store.look(|conn| Ok(conn.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0))?)).unwrap();
+        assert_eq!(left, 5);
+        assert!(store.look(|conn| get(conn, "j9")).unwrap().is_some());
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 pub use self::tidy::{Forgotten, Keep};
 pub use self::writer::{Tx, Written};
+use crate::blocking::blocking;
 use crate::error::{Error, Result};
 
 pub mod audit;
@@ -34,6 +35,9 @@ mod writer;
 
 /// How long a change waits for another process that has locked the database.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A change that is to be made together with another.
+pub type Change = Box<dyn FnOnce(&Tx<'_>) -> Result<()> + Send>;
 
 /// The open database. Cheap to clone; the last one to be dropped closes it.
 #[derive(Clone)]
@@ -113,8 +117,7 @@ impl Store {
             return Err(Error::unavailable("the store is closed"));
         };
         let store = self.clone();
-        let seen = tokio::task::spawn_blocking(move || store.look(work)).await;
-        seen.unwrap_or_else(|err| Err(Error::internal(format!("a look at the database panicked: {err}"))))
+        blocking(move || store.look(work)).await
     }
 
     /// [`read`](Store::read) on this thread.
@@ -129,16 +132,6 @@ impl Store {
 
     pub fn path(&self) -> &Path {
         &self.0.path
-    }
-
-    /// Copies the database into `file` while it is in use.
-    pub fn backup(&self, file: &Path) -> Result<()> {
-        self.look(|conn| backup::copy(conn, file))
-    }
-
-    /// What is wrong with the database; nothing, most of the time.
-    pub fn faults(&self) -> Result<Vec<String>> {
-        self.look(backup::faults)
     }
 
     /// Finishes what is queued, and lets the directory go. Later changes are refused.

@@ -153,7 +153,7 @@ fn what_was_written_is_there_after_a_restart() {
     let store = Trial::new();
     put(&store, "kept").unwrap();
     let store = store.again();
-    assert_eq!((count(&store), store.faults().unwrap()), (1, vec![]));
+    assert_eq!((count(&store), store.look(super::backup::faults).unwrap()), (1, vec![]));
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn a_backup_is_whole_while_others_write() {
     let target = tempfile::tempdir().unwrap();
     let files: Vec<_> = (0..5).map(|n| target.path().join(format!("{n}.db"))).collect();
     for file in &files {
-        store.backup(file).unwrap();
+        super::backup(store.dir.path(), file).unwrap();
     }
     writer.join().unwrap();
     let last = target.path().join("0.db"); // replaced
@@ -249,7 +249,7 @@ fn a_backup_is_whole_while_others_write() {
 #[test]
 fn a_backup_goes_nowhere_foolish() {
     let store = Trial::new();
-    let code = |path: &Path| store.backup(path).unwrap_err().code;
+    let code = |path: &Path| super::backup(store.dir.path(), path).unwrap_err().code;
     assert_eq!(code(store.path()), Code::InvalidPayload);
     assert_eq!(code(store.dir.path()), Code::Os(libc::EISDIR));
     assert_eq!(code(&store.dir.path().join("none/x.db")), Code::NotFound);
@@ -270,14 +270,14 @@ fn a_full_disk_is_said_and_nothing_is_half_written() {
         assert!(kept < 100, "two megabytes took ten");
     };
     assert_eq!(refused.code, Code::NoSpace, "{refused}");
-    assert_eq!((count(&store), store.faults().unwrap()), (kept, vec![]));
+    assert_eq!((count(&store), store.look(super::backup::faults).unwrap()), (kept, vec![]));
     // room again: the same store goes on
     store.write_blocking(|tx| Ok(tx.execute("DELETE FROM audit WHERE path <> 'small'", [])?)).ok();
     store.close();
     disk.mount("remount,size=8m");
     let store = Store::open(disk.path()).unwrap();
     put(&store, "more").unwrap();
-    assert_eq!(store.faults().unwrap(), Vec::<String>::new());
+    assert_eq!(store.look(super::backup::faults).unwrap(), Vec::<String>::new());
     store.close();
 }
 
@@ -289,7 +289,7 @@ fn a_full_disk_goes_on_when_there_is_room_again() {
     let kept = count(&store);
     disk.mount("remount,size=8m");
     put(&store, "more").unwrap();
-    assert_eq!((count(&store), store.faults().unwrap()), (kept + 1, vec![]));
+    assert_eq!((count(&store), store.look(super::backup::faults).unwrap()), (kept + 1, vec![]));
     store.close();
 }
 

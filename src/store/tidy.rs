@@ -62,8 +62,9 @@ mod tests {
     async fn everything_beyond_what_is_kept_goes() {
         let store = Trial::new();
         let fill = store.write(|tx| {
-            for at in 0..600u64 {
-                events::append(tx, "a", "signal", "/x", at, &json!(null))?;
+            for at_ms in 0..600u64 {
+                let (kind, path, payload) = ("signal".to_owned(), "/x".to_owned(), json!(null));
+                events::put(tx, "a", &events::Event { seq: at_ms + 1, kind, path, at_ms, payload })?;
             }
             Ok(())
         });

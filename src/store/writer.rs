@@ -18,6 +18,8 @@ use crate::error::{Error, Result};
 
 /// More in one commit would let the first wait too long for the last.
 const GROUP: usize = 256;
+/// How often others are let run before a commit.
+const YIELDS: usize = 8;
 /// More than this waiting means that the disk does not keep up: callers hear `busy` instead of filling the memory.
 const QUEUE: usize = 16 * 1024;
 
@@ -192,14 +194,24 @@ struct Desk {
 impl Desk {
     fn serve(&self) {
         while let Ok(first) = self.queued.recv() {
-            let mut group = vec![first];
-            group.extend(self.queued.try_iter().take(GROUP - 1));
+            let group = self.gather(first);
             let waited = group.len();
             self.commit(group);
             self.counts.waiting.fetch_sub(waited, Ordering::SeqCst);
         }
         // so that the database is one file when nobody uses it
         let _ = self.conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+    }
+
+    /// What is committed together with `first`: all that is there, and all that comes from those who can run and are let
+    /// run. Where nobody else has anything to do this takes no time, and where many do, they share one fsync.
+    fn gather(&self, first: Box<dyn Change>) -> Vec<Box<dyn Change>> {
+        let mut group = vec![first];
+        for _ in 0..YIELDS {
+            thread::yield_now();
+            group.extend(self.queued.try_iter().take(GROUP - group.len()));
+        }
+        group
     }
 
     fn commit(&self, mut group: Vec<Box<dyn Change>>) {

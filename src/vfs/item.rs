@@ -128,9 +128,14 @@ impl Version {
         };
         // What is there already changes the draft before this returns.
         drop(draft);
-        let draft = self.draft.clone();
-        begun.unwrap_or_else(|| Answer::refuse(Error::busy("the file is being opened"))).and(move |latest| {
-            let (next, outcome) = Draft::changed(latest.to_vec(), change);
+        let Some(begun) = begun else { return Answer::refuse(Error::busy("the file is being opened")) };
+        let (draft, keep) = (self.draft.clone(), self.keep.clone());
+        begun.then(move |latest| {
+            let (next, outcome) = match latest {
+                Ok(latest) => Draft::changed(latest.to_vec(), change),
+                // The writer, who is told, may try again: then it is fetched again.
+                Err(error) => (Draft::Opened(Mutex::new(Some(keep.latest()))), Err(error)),
+            };
             *draft.lock().unwrap_or_else(PoisonError::into_inner) = next;
             outcome
         })
@@ -260,7 +265,8 @@ mod tests {
 
     use super::*;
 
-    /// Keeps every version, each at most eight bytes; `full` only at the second attempt.
+    /// Keeps every version, each at most eight bytes; `full` only at the second attempt. What begins with `lost` can be
+    /// fetched only at the second attempt too.
     #[derive(Default)]
     struct Kept(Mutex<Vec<Bytes>>, AtomicBool);
 
@@ -271,6 +277,9 @@ mod tests {
 
         fn latest(&self) -> Answer<Bytes> {
             let latest = self.0.lock().unwrap().last().cloned().unwrap_or_default();
+            if latest.starts_with(b"lost") && !self.1.swap(true, Ordering::SeqCst) {
+                return Answer::soon(async { Err(Error::unavailable("the disk does not answer")) });
+            }
             Answer::soon(async move { Ok(latest) })
         }
 
@@ -290,7 +299,11 @@ mod tests {
     /// Plays `script` on one handle (`F`lush, `S`ync, `2` cuts to two bytes, or a text to write), closes it, and shows the
     /// versions.
     async fn versions(how: Open, script: &[&str]) -> String {
-        let kept = Arc::new(Kept(Mutex::new(vec!["old".into()]), AtomicBool::default()));
+        versions_of("old", how, script).await
+    }
+
+    async fn versions_of(first: &'static str, how: Open, script: &[&str]) -> String {
+        let kept = Arc::new(Kept(Mutex::new(vec![first.into()]), AtomicBool::default()));
         let handle = Item::new(kept.clone()).open(&Caller::operator(), how).unwrap();
         let (mut at, mut said) = (0, String::new());
         for step in script {
@@ -330,6 +343,13 @@ mod tests {
         for (how, script, expected) in table {
             assert_eq!(versions(*how, script).await, *expected, "{script:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn what_could_not_be_fetched_once_is_fetched_again() {
+        assert_eq!(versions_of("lost", Open::APPEND, &["er", "er", "F"]).await, "!lost|loster");
+        assert_eq!(versions_of("lost", Open::BOTH, &["2", "2", "F"]).await, "!lost|lo");
+        assert_eq!(versions_of("lost", Open::APPEND, &["er", "F"]).await, "!lost", "nothing was changed");
     }
 
     #[tokio::test]

@@ -1,7 +1,8 @@
 //! The tree of names. Knows nothing of FUSE, of services or of agents.
 //!
 //! Names never block; only bytes do. A [`Dir`] answers from memory, so its methods are plain functions. An open file is
-//! a [`Handle`]; what it cannot say at once it says as an [`Answer`] that comes later.
+//! a [`Handle`]; what it cannot say at once it says as an [`Answer`] that comes later. So is a name that is made or
+//! removed, which may have to reach a disk first.
 
 mod answer;
 mod bell;
@@ -106,12 +107,12 @@ pub trait Dir: Send + Sync {
         None
     }
 
-    fn make_dir(&self, _caller: &Caller, name: &str) -> Result<Node> {
-        Err(not_permitted(format!("no directory can be made here: `{name}`")))
+    fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
+        Answer::refuse(not_permitted(format!("no directory can be made here: `{name}`")))
     }
 
-    fn remove_dir(&self, _caller: &Caller, name: &str) -> Result<()> {
-        Err(not_permitted(format!("`{name}` cannot be removed")))
+    fn remove_dir(&self, _caller: &Caller, name: &str) -> Answer<()> {
+        Answer::refuse(not_permitted(format!("`{name}` cannot be removed")))
     }
 
     /// Opens `name` as a new file, where the directory takes new files.
@@ -119,8 +120,8 @@ pub trait Dir: Send + Sync {
         Err(not_permitted(format!("no file can be made here: `{name}`")))
     }
 
-    fn remove(&self, _caller: &Caller, name: &str) -> Result<()> {
-        Err(not_permitted(format!("`{name}` cannot be removed")))
+    fn remove(&self, _caller: &Caller, name: &str) -> Answer<()> {
+        Answer::refuse(not_permitted(format!("`{name}` cannot be removed")))
     }
 }
 

@@ -36,6 +36,9 @@ fn the_host_lives_here() {
         };
         let mut host = Host::start(options).unwrap();
         let _mount = host.mount(&place.join("mnt")).unwrap();
+        if place.join("spec.json").exists() {
+            host.follow(&place.join("spec.json"));
+        }
         println!("\nthe host is up");
         // ends when the parent closes its end, should the parent die before it kills us
         tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await.unwrap().unwrap();

@@ -3,37 +3,66 @@
 //! A worker does one thing again and again until it is told to stop. What it is answered must be right, unless the host
 //! is being killed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::load::put;
 
-/// What was acknowledged, over all lives: the last number in each memory.
+/// What was acknowledged, over all lives.
 #[derive(Default)]
 pub struct Ledger {
+    /// The last number in each memory.
     kept: Mutex<BTreeMap<String, u64>>,
+    /// The numbers of the messages since they were last looked for.
+    said: Mutex<BTreeSet<u64>>,
     next: AtomicU64,
     pub done: Mutex<BTreeMap<&'static str, u64>>,
+    /// How many memories and messages were acknowledged, and how many of them were found.
+    pub acknowledged: AtomicU64,
+    pub found: AtomicU64,
 }
 
 impl Ledger {
-    /// Nothing that was acknowledged is lost: each memory has its last number, or one that was never answered.
+    /// Nothing that was acknowledged is lost: each memory has its last number, or one that was never answered; each
+    /// message has been a turn, once.
     pub fn check(&self, agent: &Path) {
-        for (name, kept) in &*self.kept.lock().unwrap() {
+        let count = |of: &AtomicU64, more: usize| _ = of.fetch_add(more as u64, Ordering::SeqCst);
+        let kept = self.kept.lock().unwrap();
+        count(&self.acknowledged, kept.len());
+        for (name, kept) in &*kept {
             let text = fs::read_to_string(agent.join("memory/items").join(name).join("content")).unwrap();
             let found: u64 = text.trim().parse().unwrap();
             assert!(found >= *kept, "{name} has {found}, and {kept} was acknowledged");
+            count(&self.found, 1);
         }
+        let said = std::mem::take(&mut *self.said.lock().unwrap());
+        count(&self.acknowledged, said.len());
+        let turns = turns(agent);
+        let once: BTreeSet<&u64> = turns.iter().collect();
+        assert_eq!(once.len(), turns.len(), "a message was two turns");
+        let lost: Vec<_> = said.iter().filter(|n| !once.contains(n)).collect();
+        assert!(lost.is_empty(), "messages were lost: {lost:?}");
+        count(&self.found, said.len());
     }
+}
+
+/// The numbers of the messages that became turns, when none is under way any more.
+fn turns(agent: &Path) -> Vec<u64> {
+    _ = fs::read(agent.join("chat/latest.txt")).unwrap();
+    let history = ["history.ndjson.1", "history.ndjson"].map(|it| fs::read_to_string(agent.join("chat").join(it)));
+    let lines: String = history.into_iter().map(|text| text.unwrap_or_default()).collect();
+    let turns = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    turns.filter_map(|turn| turn["input"].as_str()?.rsplit(' ').next()?.parse().ok()).collect()
 }
 
 struct Stage {
@@ -99,6 +128,9 @@ pub fn burst(root: &Path, here: &Path, ledger: &Arc<Ledger>, time: Duration, end
     dying.store(killed, Ordering::SeqCst);
     stage.over.store(true, Ordering::SeqCst);
     workers.into_iter().for_each(|worker| worker.join().unwrap());
+    if !killed && stage.root.join("agents/visitor").exists() {
+        reload(&stage).unwrap(); // so that hosts at rest can be compared
+    }
 }
 
 fn both(path: &Path) -> io::Result<File> {
@@ -128,8 +160,10 @@ fn call(control: &Path, arguments: &Value) -> io::Result<Value> {
 
 fn chat(stage: &Stage) -> io::Result<()> {
     let mut handle = both(&stage.agent().join("chat/control/input"))?;
-    handle.write_all(b"how deep is the river?")?;
-    drop(handle.try_clone()?); // a close by its opener sends the message
+    let number = stage.number();
+    handle.write_all(format!("how deep is the river, ferryman {number}").as_bytes())?;
+    nix::unistd::close(OwnedFd::from(handle.try_clone()?))?; // a close by its opener sends the message
+    stage.ledger.said.lock().unwrap().insert(number);
     let mut said = String::new();
     handle.read_to_string(&mut said)?;
     if said.trim() == "deep" { Ok(()) } else { Err(wrong(format!("the agent said {said:?}"))) }
@@ -195,15 +229,37 @@ fn killed_reader(stage: &Stage) -> io::Result<()> {
     reader.wait().map(drop)
 }
 
-/// Changes what the host follows: the library, the prompts, the mountspec.
+/// Changes what the host follows: the library, the prompts, and the mountspec, by which an agent, a service and a project
+/// come or go.
 fn reload(stage: &Stage) -> io::Result<()> {
     let text = format!("# Soak\n\nThe {}th time.\n", stage.number());
     for file in ["global-library/topics/soak.md", "prompts/shared/soak.txt"] {
         replace(&stage.here.join(file), &text)?;
     }
-    let spec = stage.here.join("../spec.json");
-    replace(&spec, &fs::read_to_string(&spec)?)?;
-    thread::sleep(Duration::from_millis(50)); // as often as an editor might save
+    let file = stage.here.join("../spec.json");
+    let mut spec: Value = serde_json::from_str(&fs::read_to_string(&file)?)?;
+    let comes = spec["agents"]["visitor"].is_null();
+    for (part, name, entry) in [
+        ("agents", "visitor", json!({"about": "comes and goes"})),
+        ("services", "tide", json!({"command": ["true"], "about": "the tide", "operations": {"look": {}}})),
+        ("projects", "side", json!({"binds": {"/": {"path": "tmp"}}})),
+    ] {
+        match comes {
+            true => spec[part][name] = entry,
+            false => _ = spec[part].as_object_mut().map(|part| part.remove(name)),
+        }
+    }
+    replace(&file, &spec.to_string())?;
+    let places = ["agents/visitor/chat", "agents/charon/tide", "projects/side/fs"].map(|it| stage.root.join(it));
+    let began = Instant::now();
+    while places.iter().any(|place| place.exists() != comes) {
+        fs::metadata(&stage.root)?; // who has died changes nothing any more
+        if began.elapsed() > Duration::from_secs(60) {
+            let health = fs::read_to_string(stage.root.join("meta/health.json"))?;
+            return Err(wrong(format!("an edit of the mountspec was not followed: {health}")));
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
     Ok(())
 }
 

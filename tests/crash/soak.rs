@@ -37,7 +37,7 @@ fn prepare(place: &Path) {
         &json!({
             "layout": "acheron-1", "default_agent": AGENT, "sandbox": {"allow_unconfined": true}, "retention": {"jobs": 500, "days": 1},
             "model": {"kind": "script", "name": "script.ndjson"}, "agents": {AGENT: {"permissions": own, "projects": ["here"]}},
-            "projects": {"here": {"binds": {"/": {"path": ".", "read_only": false}}}},
+            "projects": {"here": {"binds": {"/": {"path": ".", "read_only": false}}}}, "services": {},
         }),
     );
 }
@@ -100,6 +100,7 @@ fn a_mixed_load_loses_nothing_forgets_nobody_and_leaves_nothing_behind() {
         let first = at_rest(&life);
         burst(life.root(), &here, &ledger, each, || false);
         let last = at_rest(&life);
+        println!("life {}: {first:?} -> {last:?}", lives + 1);
         let grew = |of: fn(&Held) -> u64| of(&last).saturating_sub(of(&first));
         assert!(grew(|it| it.memory_kib) <= MEMORY_KIB, "memory grows: {first:?} {last:?}");
         assert!(grew(|it| it.handles) <= HANDLES, "handles are left open: {first:?} {last:?}");
@@ -125,4 +126,5 @@ fn a_mixed_load_loses_nothing_forgets_nobody_and_leaves_nothing_behind() {
         assert!(mounts.iter().all(|mount| mount.point != place.path().join("mnt")), "a mount is left behind");
     }
     println!("{lives} lives in {:?}: {:?}", began.elapsed(), ledger.done.lock().unwrap());
+    println!("{:?} acknowledged and looked for, {:?} found", ledger.acknowledged, ledger.found);
 }

@@ -93,8 +93,7 @@ fn fifty_turns_that_are_killed_again_and_again_all_end_and_do_nothing_twice() {
                 script.push(call("file_read", json!({"path": "/agents/self/jobs/by/four/status.json"})));
             }
             script.push(add(agent, "five"));
-            // a reply that was cut off is said again
-            script.extend((0..=KILLS).map(|_| reply("done")));
+            script.push(reply("done"));
             (agent.clone(), script)
         })
         .collect();
@@ -129,6 +128,45 @@ fn fifty_turns_that_are_killed_again_and_again_all_end_and_do_nothing_twice() {
         assert_eq!(once.len(), found.len(), "{agent} did something twice: {found:?}");
         let (wanted, told) = (if n.is_multiple_of(5) { 5 } else { 4 }, interruptions(place.path(), agent));
         assert!(found.len() + told >= wanted, "{agent} was not told of what is missing: {found:?}, told {told} times");
+        assert_eq!(replies(&life, agent), ["done"], "{agent}: a reply is said once, however often it was cut off");
+    }
+    life.leave();
+}
+
+/// What the agent has replied, turn by turn.
+fn replies(life: &Life, agent: &str) -> Vec<String> {
+    let history = fs::read_to_string(life.root().join("agents").join(agent).join("chat/history.ndjson")).unwrap();
+    let entries = history.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    entries.map(|entry| entry["reply"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// `a01` is answered for from outside, `a02` waits for what never comes until it is cancelled.
+#[test]
+fn a_reply_or_a_cancel_that_was_acknowledged_holds_although_the_host_died_at_once() {
+    let place = tempfile::tempdir().unwrap();
+    fs::create_dir_all(place.path().join("here")).unwrap();
+    let never = call("file_read", json!({"path": "/agents/self/events/sources/user/never.json"}));
+    fs::write(place.path().join("here/never.ndjson"), format!("{never}\n").repeat(6)).unwrap();
+    let agents = json!({"a01": {"model": {"kind": "external"}},
+                        "a02": {"model": {"kind": "script", "name": "never.ndjson"}}});
+    life::write_spec(place.path(), &json!({"layout": "acheron-1", "default_agent": "a01", "agents": agents}));
+    let mut life = Life::begin(place.path(), &[]);
+    for n in 1..=6 {
+        let [one, two] = ["a01", "a02"].map(|agent| life.root().join("agents").join(agent));
+        put(&one.join("chat/control/input"), "go").unwrap();
+        put(&two.join("chat/control/input"), "go").unwrap();
+        let says = |file: &str, word: &str| fs::read_to_string(life.root().join(file)).unwrap().contains(word);
+        until("a turn waits for its reply", || says("agents/a01/chat/status.json", "\"running\""));
+        until("a turn waits", || says("agents/a02/jobs/last/progress.json", "\"waiting\":true"));
+        let job = fs::read_link(two.join("jobs/last")).unwrap();
+        put(&two.join("jobs").join(&job).join("control/cancel"), "x").unwrap();
+        put(&one.join("chat/control/reply"), &format!("answer {n}")).unwrap();
+        life.kill();
+        life = Life::begin(place.path(), &[]);
+        until("the turn has its reply", || replies(&life, "a01").len() == n);
+        assert_eq!(replies(&life, "a01")[n - 1], format!("answer {n}"));
+        let state = life.root().join("agents/a02/jobs").join(job).join("progress.json");
+        until("the turn is over", || fs::read_to_string(&state).unwrap().contains("\"state\":\"cancelled\""));
     }
     life.leave();
 }

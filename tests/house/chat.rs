@@ -32,6 +32,9 @@ fn the_guide_answers_without_a_key() {
         turn=$(jq -r .job_id status.json)
         jq -r .tags[0] ../memory/items/*/meta.json | grep -qx "$turn" && cat ../memory/items/*/content; echo
         echo 'what do you know about the ferry?' > control/input; head -1 latest.txt
+        echo 'remember that my boat is blue' > control/input; cat latest.txt > /dev/null
+        echo 'what colour is my boat?' > control/input; head -1 latest.txt
+        echo 'where is my hat?' > control/input; head -1 latest.txt
         echo 'what services are there?' > control/input; grep -c '^- `' latest.txt > /dev/null && echo listed
         jq -r '[.seq, .input, (.error == null)] | @csv' history.ndjson
         "#,
@@ -41,12 +44,17 @@ fn the_guide_answers_without_a_key() {
             I shall remember that. It is now a file, agents/self/memory/it
             the ferry leaves at "nine"
             From memory: the ferry leaves at "nine"
+            From memory: my boat is blue
+            I find nothing about that in my memory. Tell me: remember that …
             listed
             1,"hi",true
             2,"how do I connect a model?",true
             3,"remember that the ferry leaves at ""nine""",true
             4,"what do you know about the ferry?",true
-            5,"what services are there?",true
+            5,"remember that my boat is blue",true
+            6,"what colour is my boat?",true
+            7,"where is my hat?",true
+            8,"what services are there?",true
         "#]],
     );
 }

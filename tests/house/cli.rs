@@ -166,7 +166,8 @@ fn signals_take_the_foreground_mount_down() {
         let desk = Desk::new();
         let said = desk.says(&format!(
             "acheron mount ns > said & pid=$!; until grep -q mounted said; do sleep 0.02; done
-             (cat ns/agents/self/events/sources/user.json; echo waiter $?) & sleep 0.1
+             (cat ns/agents/self/events/sources/user.json; echo waiter $?) &
+             until [ \"$(jq .parked ns/meta/metrics.json)\" = 1 ]; do :; done
              kill -{signal} $pid; wait $pid; echo ended $?; wait; ls -A ns"
         ));
         assert!(said.contains("ended 0"), "{signal}: {said}");

@@ -304,6 +304,29 @@ fn a_wait_begun_by_a_writer_ends_with_its_write() {
     assert_eq!(reader.said(), "{\"said\":{\"op\":\"settle\"}}\n");
 }
 
+#[test]
+fn a_name_that_waits_for_a_disk_keeps_nobody_else() {
+    let shop = Workshop::open();
+    for (word, there) in [("mkdir", true), ("rmdir", false)] {
+        let changes = Reader::parked(&shop, &[word, "box/later"]);
+        check(
+            shop.root(),
+            "cat text.md slow; wc -c < live.txt; ls many | head -1; echo words > item; cat item",
+            expect![[r#"
+                first
+                fetched
+                200000
+                000
+                words
+            "#]],
+        );
+        shop.knobs.fired.send_modify(|count| *count += 1);
+        assert_eq!(changes.said(), "", "{word}");
+        assert_eq!(shop.root().join("box/later").exists(), there, "{word}");
+    }
+    left_nothing(&shop);
+}
+
 /// An item whose bytes come when the test says so.
 struct Slow {
     bell: Bell,

@@ -52,6 +52,28 @@ fn a_query_goes_through_its_phases_and_leaves_a_trace() {
 }
 
 #[test]
+fn a_run_has_the_window_of_the_model_that_the_agent_has_now() {
+    House::new().check(
+        r#"
+        run() { exec 3<>control/run.json; echo '{"query":"trust","session_id":"s"}' >&3; jq -c '.error.message // .result.stop_reason' <&3; exec 3>&-; }
+        cd agents/self/phases
+        run
+        echo '{"agent_id":"charon","model":{"context_tokens":1024}}' > ../agents/control/update.json; jq .ok ../agents/result.json
+        run
+        echo '{"agent_id":"charon","model":{},"limits":{"tokens":10}}' > ../agents/control/update.json; jq .ok ../agents/result.json
+        run
+        "#,
+        expect![[r#"
+            "complete"
+            true
+            "the system block has 843 tokens and leaves no room in a window of 768"
+            true
+            "the run has used its 10 tokens"
+        "#]],
+    );
+}
+
+#[test]
 fn a_symbol_is_found_changed_and_taken_back() {
     House::new().check(
         r#"

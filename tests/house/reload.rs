@@ -194,3 +194,27 @@ fn what_only_counts_at_the_next_mount_is_named() {
         "#]],
     );
 }
+
+#[test]
+fn what_is_changed_of_an_agent_holds_until_its_entry_in_the_mountspec_is_edited() {
+    let with = |about: &str| {
+        let mut spec: Value = serde_json::from_str(&spec(json!({}))).unwrap();
+        spec["agents"] = json!({"charon": {"about": about}});
+        spec.to_string()
+    };
+    let mut house = House::of(&with("a ferryman"));
+    let shown = "exec 3<>agents/self/agents/control/get.json; echo '{\"agent_id\":\"charon\"}' >&3
+        jq -c '.result | [.about, .limits.rounds]' <&3";
+    let update = r#"{"agent_id":"charon","about":"a helmsman","limits":{"rounds":7}}"#;
+    house
+        .says(&format!("echo '{update}' > agents/self/agents/control/update.json; cat agents/self/agents/result.json"));
+    assert_eq!(house.says(shown), "[\"a helmsman\",7]\n");
+    house.restart();
+    assert_eq!(house.says(shown), "[\"a helmsman\",7]\n");
+    house.edit(&with("a rower"));
+    until("the mountspec has the last word", || house.says(shown) == "[\"a rower\",32]\n");
+    let dropped = "jq -c 'select(.payload.what == \"update_dropped\") | .payload.agent' agents/self/events/log.ndjson";
+    until("it is an event", || house.says(dropped) == "\"charon\"\n");
+    house.restart();
+    assert_eq!(house.says(shown), "[\"a rower\",32]\n");
+}

@@ -64,7 +64,8 @@ fn a_signal_wakes_the_one_who_waits() {
         cd agents/self/events
         cat next.json
         echo '{"paths":["/agents/self/events/sources/user/go.json"],"timeout_ms":60000}' > control/wait.json
-        (sleep 0.2; echo '{"event_type":"user","parameter":"go","payload":{"n":1}}' > control/signal.json) &
+        (until [ "$(jq .parked ../../../meta/metrics.json)" = 1 ]; do :; done
+         echo '{"event_type":"user","parameter":"go","payload":{"n":1}}' > control/signal.json) &
         jq -c .signal.payload next.json
         wait
         echo '{"paths":["/agents/self/events/sources/user/go.json"],"timeout_ms":0}' > control/wait.json
@@ -77,7 +78,7 @@ fn a_signal_wakes_the_one_who_waits() {
             {"n":1}
             {"configured":true,"waiting":true,"timeout":true}
             sources/dog.json cannot be: it is agent.json, hook.json, user.json, or a file below agent, hook, user or time
-            ! bash: line 10: echo: write error: Invalid argument
+            ! bash: line 11: echo: write error: Invalid argument
         "#]],
     );
 }

@@ -73,7 +73,7 @@ impl Identify for ByProc {
         let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
         let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()).unwrap_or(0);
         let principal = if pid == 0 { Principal::Nobody } else { Principal::Operator };
-        Caller { uid, gid, pid, principal }
+        Caller { uid, gid, pid, principal, in_turn: false }
     }
 }
 
@@ -132,7 +132,7 @@ fn tree() -> (Tree, Arc<Knobs>) {
     let many = (0..1000).fold(Listing::default(), |dir, i| dir.file(&format!("{i:03}"), text(format!("{i}\n"))));
     let slow = acheron::vfs::Shown::fetched(|_| {
         Answer::soon(async {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            tokio::task::yield_now().await; // not there at the first look
             Ok(Bytes::from_static(b"fetched\n"))
         })
     });
@@ -154,7 +154,7 @@ fn tree() -> (Tree, Arc<Knobs>) {
         ("control", Node::dir(control)),
         ("computed", Node::dir(computed)),
         ("many", Node::dir(many)),
-        ("box", Node::dir(Box_(Listing::default()))),
+        ("box", Node::dir(Box_(Arc::default(), knobs.fired.clone()))),
         ("who", Node::link(Who)),
     ] {
         root.put(name, node);
@@ -179,7 +179,7 @@ impl Link for Who {
 }
 
 /// Says back what it is told. `wait` is answered when the gate was opened once more, `fire` opens it, `settle` and `unsettle`
-/// are about `waiting.json`, `slow` takes a moment, and `fly` is unknown.
+/// are about `waiting.json`, `slow` is not answered at the first look, and `fly` is unknown.
 struct Echo(Arc<Knobs>);
 
 impl Obey for Echo {
@@ -196,7 +196,7 @@ impl Obey for Echo {
         match slow {
             false => Answer::ok(replies),
             true => Answer::soon(async move {
-                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+                tokio::task::yield_now().await;
                 Ok(replies)
             }),
         }
@@ -279,8 +279,26 @@ impl Keep for Shelf {
     }
 }
 
-/// A directory that lets names be made and removed.
-struct Box_(Listing);
+/// A directory that lets names be made and removed. One called `later` is, when the gate was opened once more.
+struct Box_(Arc<Listing>, watch::Sender<u64>);
+
+impl Box_ {
+    fn change<T: Send + 'static>(
+        &self,
+        name: &str,
+        change: impl FnOnce(&Listing, &str) -> Result<T> + Send + 'static,
+    ) -> Answer<T> {
+        if name != "later" {
+            return Answer::Now(change(&self.0, name));
+        }
+        let (listing, name, mut fired) = (self.0.clone(), name.to_owned(), self.1.subscribe());
+        let before = *fired.borrow();
+        Answer::soon(async move {
+            fired.wait_for(|count| *count > before).await.map_err(|_| Error::unavailable("gone"))?;
+            change(&listing, &name)
+        })
+    }
+}
 
 impl Dir for Box_ {
     fn lookup(&self, name: &str) -> Option<Node> {
@@ -295,14 +313,19 @@ impl Dir for Box_ {
         self.0.bell()
     }
 
-    fn make_dir(&self, _caller: &Caller, name: &str) -> Result<Node> {
-        self.0.put(name, Node::dir(Box_(Listing::default())));
-        self.0.lookup(name).ok_or_else(|| Error::internal("not made"))
+    fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
+        let fired = self.1.clone();
+        self.change(name, |listing, name| {
+            listing.put(name, Node::dir(Box_(Arc::default(), fired)));
+            listing.lookup(name).ok_or_else(|| Error::internal("not made"))
+        })
     }
 
-    fn remove_dir(&self, _caller: &Caller, name: &str) -> Result<()> {
-        self.0.take(name);
-        Ok(())
+    fn remove_dir(&self, _caller: &Caller, name: &str) -> Answer<()> {
+        self.change(name, |listing, name| {
+            listing.take(name);
+            Ok(())
+        })
     }
 
     fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
@@ -314,8 +337,8 @@ impl Dir for Box_ {
         Ok((node, handle))
     }
 
-    fn remove(&self, _caller: &Caller, name: &str) -> Result<()> {
+    fn remove(&self, _caller: &Caller, name: &str) -> Answer<()> {
         self.0.take(name);
-        Ok(())
+        Answer::ok(())
     }
 }

@@ -42,7 +42,7 @@ impl Chat {
         Listing::default()
             .file("README.md", text(README))
             .file("status.json", live(move |_| Ok(line(&status.status()))))
-            .file("latest.txt", waiting(move |_| latest.last_word()))
+            .file("latest.txt", waiting(move |caller| latest.last_word(caller)))
             .file("history.ndjson", log.clone())
             .file("history.ndjson.1", log.older())
             .dir("control", control)

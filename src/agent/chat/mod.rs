@@ -4,11 +4,14 @@
 
 #[cfg(test)]
 mod budget_tests;
+#[cfg(test)]
+mod cut_off_tests;
 mod files;
 mod speech;
 #[cfg(test)]
 mod tests;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,10 +26,10 @@ use crate::contract::Effect;
 use crate::error::{Error, Result};
 use crate::jobs::{self, Job, Room};
 use crate::policy::Principal;
-use crate::vfs::Answer;
+use crate::vfs::{Answer, Caller};
 
 /// The name under which turns stand in the journal.
-pub const SERVICE: &str = "chat";
+pub const SERVICE: &str = jobs::TURNS;
 /// Turns that may wait for one agent.
 const QUEUE: usize = 64;
 /// A turn may wait for the world, but not for ever.
@@ -233,6 +236,7 @@ impl Chat {
             settings: self.0.mind.settings(),
             spent: Mutex::default(),
             reply: watch::Sender::new(None),
+            kept: AtomicBool::new(false),
             progress: watch::Sender::new(None),
         });
         let work = {
@@ -250,7 +254,7 @@ impl Chat {
             }
         };
         let task = jobs::Task { work, deadline: DEADLINE };
-        jobs::run(&office.book, &self.0.room, job.clone(), task, |job| self.ended(job)).await;
+        jobs::run(&office.book, &self.0.room, job.clone(), task, |end| office.ended(end)).await;
         if self.current().is_some_and(|current| current.job.id == job.id) {
             self.set_current(None);
         }
@@ -289,13 +293,6 @@ impl Chat {
         settings.limits.and(&settings.total.less(&self.spent().plus(promised)))
     }
 
-    fn ended(&self, job: &Job) {
-        if let Ok(diary) = self.0.mind.office.diaries.of(&self.0.mind.agent) {
-            let path = format!("/agents/{}/jobs/{}/status.json", self.0.mind.agent, job.id);
-            diary.note("job", &path, serde_json::to_value(job.status()).unwrap_or_default());
-        }
-    }
-
     /// Turns that have not begun stay in the queue, or go on.
     pub fn pause(&self, paused: bool) {
         self.0.mind.change(|settings| settings.paused = paused);
@@ -310,7 +307,7 @@ impl Chat {
     }
 
     /// The last word, when nothing is queued or running any more.
-    fn last_word(&self) -> Answer<bytes::Bytes> {
+    fn last_word(&self, caller: &Caller) -> Answer<bytes::Bytes> {
         let word = |chat: &Chat| match chat.0.mind.history.last() {
             None => bytes::Bytes::new(),
             Some(entry) => {
@@ -320,6 +317,9 @@ impl Chat {
         };
         if self.idle() {
             return Answer::ok(word(self));
+        }
+        if let Err(error) = caller.may_await_turns(&self.0.mind.agent) {
+            return Answer::refuse(error);
         }
         let chat = self.clone();
         Answer::later(async move {

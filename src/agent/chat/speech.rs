@@ -1,12 +1,13 @@
 //! The three files that are spoken to: `input` by others, `reply` and `progress` by the agent.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 
 use super::{Chat, Message};
 use crate::agent::transcript::Source;
-use crate::agent::turn::Current;
+use crate::agent::turn::{Current, on_disk};
 use crate::error::{Error, Result};
 use crate::jobs::files;
 use crate::policy::Principal;
@@ -90,16 +91,40 @@ impl Hear for ReplyFile {
         self.0.note_refusal(turn.map(drop))
     }
 
+    /// The turn's own tools have written their intent down already; anybody else's reply is kept before it is taken.
     fn hear(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
-        let replied = self.0.turn_of(caller, "its reply").and_then(|current| {
-            let first = current.reply.send_if_modified(|reply| {
-                let first = reply.is_none();
-                reply.get_or_insert(text);
-                first
-            });
-            if first { Ok(()) } else { Err(Error::conflict("the turn has its reply already")) }
-        });
-        Answer::Now(replied.map(|()| Arc::new(Said(Bytes::from_static(b"replied\n"))) as Arc<dyn Reply>))
+        let current = match self.0.turn_of(caller, "its reply") {
+            Ok(current) => current,
+            Err(error) => return Answer::refuse(error),
+        };
+        if caller.in_turn {
+            return Answer::Now(replied(&current, text));
+        }
+        if current.kept.swap(true, Ordering::SeqCst) {
+            return Answer::refuse(Error::conflict(TAKEN));
+        }
+        let mind = self.0.0.mind.clone();
+        Answer::soon(async move {
+            let (id, words) = (current.job.id.clone(), text.clone());
+            let kept = on_disk(move || mind.keep_reply(&id, &words)).await;
+            kept.inspect_err(|_| current.kept.store(false, Ordering::SeqCst))?;
+            replied(&current, text)
+        })
+    }
+}
+
+const TAKEN: &str = "the turn has its reply already";
+
+/// Gives a turn its reply, if it has none.
+fn replied(current: &Current, text: String) -> Result<Arc<dyn Reply>> {
+    let first = current.reply.send_if_modified(|reply| {
+        let first = reply.is_none();
+        reply.get_or_insert(text);
+        first
+    });
+    match first {
+        true => Ok(Arc::new(Said(Bytes::from_static(b"replied\n")))),
+        false => Err(Error::conflict(TAKEN)),
     }
 }
 

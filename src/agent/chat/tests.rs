@@ -68,9 +68,9 @@ impl Service for Counter {
 
 /// A host with one agent, `ada`, whose state is in a directory.
 pub(super) struct World {
-    tree: Tree,
+    pub tree: Tree,
     pub chat: Chat,
-    office: Arc<Office>,
+    pub office: Arc<Office>,
     counter: Counter,
 }
 
@@ -127,6 +127,11 @@ impl World {
             Ok(()) => String::new(),
             Err(error) => format!("! {}: {error}\n", error.code.name()),
         }
+    }
+
+    /// How often the counter was called.
+    pub fn counted(&self) -> usize {
+        self.counter.count.load(Ordering::SeqCst)
     }
 
     pub async fn say(&self, text: &str) -> String {
@@ -377,44 +382,4 @@ fn a_turn_goes_on_after_a_crash_and_nothing_is_done_twice() {
         assert_eq!(world.counter.count.load(Ordering::SeqCst), 0, "not done again");
         assert_eq!(world.chat.mind().history.last().unwrap().spent.rounds, 3);
     });
-}
-
-/// The intent is on the disk, the outcome is not: that call may have happened.
-#[tokio::test]
-async fn an_intent_without_an_outcome_is_interrupted_and_told() {
-    use crate::agent::protocol::parse;
-    use crate::agent::transcript::Record;
-    use crate::model::Said;
-    let dir = tempfile::tempdir().unwrap();
-    let counting = json!({"tool_calls": [{"name": "file_write",
-        "arguments": {"path": "agents/self/counter/control/count.json", "content": "{}"}}]})
-    .to_string();
-    let told = json!({"when": "interrupted", "answer": serde_json::from_str::<Value>(&reply("I was told")).unwrap()["answer"]});
-    let world = World::new(dir.path(), thinking(&[told.to_string()]));
-    let call = jobs::Call {
-        agent: "ada".into(),
-        service: SERVICE.into(),
-        operation: "turn".into(),
-        effect: Effect::Execute,
-        idempotent: true,
-        private: false,
-        correlation_id: None,
-        principal: Principal::Operator,
-        arguments: json!({"source": "chat", "input": "go"}),
-    };
-    let job = world.office.book.restore(Job::new("job-1".into(), call, 1));
-    let said = Said { text: counting.clone(), ..Said::default() };
-    let mut transcript = world.chat.mind().transcript("job-1").unwrap();
-    let (limits, prices) = (Limits::default(), Prices::default());
-    let (job_id, source, input) = ("job-1".to_owned(), Source::Chat, "go".to_owned());
-    transcript
-        .append([
-            Record::Began { at_ms: 1, job_id, source, input, limits, prices },
-            Record::Said { at_ms: 1, ms: 0, seq: 1, said },
-            Record::Intent { at_ms: 1, call: parse(&counting).unwrap() },
-        ])
-        .unwrap();
-    world.chat.resume(job);
-    assert_eq!(world.read("chat/latest.txt").await, "I was told\n");
-    assert_eq!(world.counter.count.load(Ordering::SeqCst), 0);
 }

@@ -17,7 +17,7 @@ pub(super) struct Dim {
 impl Dim {
     pub fn new() -> Self {
         let wanted = std::io::stderr().is_terminal();
-        match wanted && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) {
+        match super::super::coloured() {
             true => Dim { begin: "\x1b[2m", end: "\x1b[0m", wanted },
             false => Dim { begin: "", end: "", wanted },
         }

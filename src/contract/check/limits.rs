@@ -1,5 +1,9 @@
 //! What one value alone must satisfy: its type, its bounds, the words it may be.
 
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 use super::forms::not_among;
@@ -121,5 +125,24 @@ pub(super) fn bounds(schema: &Map<String, Value>, value: &Value, path: &str, fau
 
 /// Whether a JSON Schema pattern is found in a text; one that is not understood forbids nothing.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
-    regex::RegexBuilder::new(pattern).size_limit(1 << 20).build().map_or(true, |regex| regex.is_match(text))
+    understood(pattern).is_none_or(|regex| regex.is_match(text))
+}
+
+/// More patterns than contracts have; a schema that somebody writes into a call may bring any number.
+const PATTERNS: usize = 256;
+
+/// A pattern, ready to be looked for. To make it so costs a thousand times what the looking does, and most come again
+/// with every call.
+fn understood(pattern: &str) -> Option<Arc<Regex>> {
+    static KNOWN: LazyLock<Mutex<HashMap<String, Option<Arc<Regex>>>>> = LazyLock::new(Mutex::default);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(regex) = known.get(pattern) {
+        return regex.clone();
+    }
+    if known.len() >= PATTERNS {
+        known.clear();
+    }
+    let regex = RegexBuilder::new(pattern).size_limit(1 << 20).build().ok().map(Arc::new);
+    known.insert(pattern.to_owned(), regex.clone());
+    regex
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::refs::normal;
-use super::world::{Cartridge, Kind};
+use super::world::Cartridge;
 
 /// Sentences, by their ends. An abbreviation counts as an end; prose for a scene can do without.
 pub fn sentences(text: &str) -> usize {
@@ -103,13 +103,6 @@ const COMMON: [&str; 20] = [
     "Mister",
     "DC",
 ];
-
-/// People of the cartridge whom the prose names, by handle.
-pub fn people(text: &str, world: &Cartridge) -> Vec<String> {
-    let words = format!(" {} ", normal(text));
-    let named = world.of(Kind::Npc).filter(|npc| words.contains(&format!(" {} ", normal(&npc.name))));
-    named.map(|npc| npc.handle.clone()).collect()
-}
 
 #[cfg(test)]
 mod tests {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::boot::{self, Boot};
 use super::delta::apply::{Author, Change, changes, complete};
 use super::delta::{Delta, Item, text};
-use super::dice::{Dice, Throw};
+use super::dice::Dice;
 use super::fetch::{self, Fetched};
 use super::input::{Header, Input, Intent, Move, Refusal, parse};
 use super::json::{difference, render as print};
@@ -43,9 +43,7 @@ pub struct Ready {
 pub struct Played {
     pub changes: Vec<Change>,
     pub output: String,
-    pub throws: Vec<Throw>,
     pub reports: Vec<String>,
-    pub turn: u64,
 }
 
 /// A refusal as an error whose sentence is the whole block.
@@ -121,7 +119,7 @@ pub fn turn(seat: Seat<'_>, input: &str, proposal: Option<&Value>) -> Result<Pla
 fn explain(ready: &Ready) -> Played {
     let (path, line) = engine::cite(&ready.found.body);
     let output = format!("[OOC]\n{line}\n(see engine/{path})\n");
-    Played { changes: Vec::new(), output, throws: Vec::new(), reports: Vec::new(), turn: ready.boot.state.turn }
+    Played { changes: Vec::new(), output, reports: Vec::new() }
 }
 
 /// C4 to C7: the pages, and the delta that carries them.
@@ -211,12 +209,11 @@ fn archive(
     write(".kernel/menu.json", print(&json!(options)));
     write(".kernel/hud.json", print(&json!(entries)));
     write(".kernel/boot.md", boot.summary(world));
-    let throws = play.dice.thrown;
-    if !throws.is_empty() {
-        let lines: String = throws.iter().map(|throw| format!("{}\n", json!(throw))).collect();
+    if !play.dice.thrown.is_empty() {
+        let lines: String = play.dice.thrown.iter().map(|throw| format!("{}\n", json!(throw))).collect();
         made.push(Change::Append { path: ".kernel/dice.ndjson".into(), text: lines });
     }
-    Ok(Played { changes: made, output, throws, reports: sifted.reports.clone(), turn: state.turn })
+    Ok(Played { changes: made, output, reports: sifted.reports.clone() })
 }
 
 /// The panels beside the state: what is active, and where the main line stands.

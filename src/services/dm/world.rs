@@ -195,10 +195,6 @@ impl Cartridge {
         self.objects.iter().filter(move |object| object.kind == kind)
     }
 
-    pub fn quest(&self, handle: &str) -> Option<&Quest> {
-        self.quests.iter().find(|quest| quest.handle == handle)
-    }
-
     pub fn indicator(&self, name: &str) -> Option<&Indicator> {
         self.indicators.iter().find(|indicator| indicator.name == name)
     }

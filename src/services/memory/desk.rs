@@ -61,10 +61,6 @@ impl Desk {
         Ok(Arc::new(Desk { store, agent, clock, budget, diary, shelf: Shelf::new(entries) }))
     }
 
-    pub fn agent(&self) -> &str {
-        &self.agent
-    }
-
     /// Reads a `memory_path` as this agent means it.
     pub fn target(&self, path: &str) -> Result<Target> {
         Target::read(path, &self.agent)

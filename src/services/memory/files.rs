@@ -46,14 +46,20 @@ impl Dir for Items {
         Some(&self.0.shelf.bell)
     }
 
-    fn make_dir(&self, _caller: &Caller, name: &str) -> Result<Node> {
-        path::check(name)?;
-        self.0.create(New::note(name)).wait()?;
-        self.lookup(name).ok_or_else(|| Error::not_found(format!("the memory {name} was deleted at once")))
+    fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
+        if let Err(error) = path::check(name) {
+            return Answer::refuse(error);
+        }
+        let (made, desk, name) = (self.0.create(New::note(name)), self.0.clone(), name.to_owned());
+        Answer::soon(async move {
+            made.await?;
+            let node = Items(desk).lookup(&name);
+            node.ok_or_else(|| Error::not_found(format!("the memory {name} was deleted at once")))
+        })
     }
 
-    fn remove_dir(&self, _caller: &Caller, name: &str) -> Result<()> {
-        self.0.delete(Target::latest(name)).wait().map(drop)
+    fn remove_dir(&self, _caller: &Caller, name: &str) -> Answer<()> {
+        Answer::soon(self.0.delete(Target::latest(name))).map(drop)
     }
 }
 

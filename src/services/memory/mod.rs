@@ -38,8 +38,8 @@ pub use service::Memory;
 
 /// The memory of one agent, ready to be served.
 pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
-    let (house, budget) = (&world.house, world.house.spec.memory.active_tokens);
-    let desk = Desk::open(house.store.clone(), world.diary.clone(), house.clock.clone(), budget)?;
+    let (house, budget) = (&world.house, world.house.mounted_with.memory.active_tokens);
+    let desk = Desk::open(house.store.clone(), world.diary.clone(), house.office.clock.clone(), budget)?;
     typed(Memory::new(desk, Some(narrator(world))))
 }
 

@@ -150,10 +150,10 @@ pub enum Output {
 #[async_trait]
 impl Service for Memory {
     const NAME: &'static str = "memory";
-    const ABOUT: &'static str = "What this agent remembers. Every memory is a file with versions: \
-        `items/<name>/content` is the latest, `items/<name>/versions/<n>` an old one; writing makes a new one, `mkdir` \
-        an empty note, `rmdir` deletes. `active.json` shows what is active now, within a budget of tokens, and what \
-        has left. Nothing is ever lost by a change, a deletion or an eviction.";
+    const ABOUT: &'static str = "What this agent remembers.\n\n\
+        Every memory is a file with versions: `items/<name>/content` is the latest, `items/<name>/versions/<n>` an old \
+        one; writing makes a new one, `mkdir` an empty note, `rmdir` deletes. `active.json` shows what is active now, \
+        within a budget of tokens, and what has left. Nothing is ever lost by a change, a deletion or an eviction.";
     type Command = Command;
     type Output = Output;
 

@@ -14,7 +14,7 @@ use crate::jobs::Book;
 use crate::service::trial::Anyone;
 use crate::service::{self, Office, directory, typed};
 use crate::store::tests::Trial;
-use crate::vfs::{Caller, Listing, Node, Open, Tree};
+use crate::vfs::{Answer, Caller, Listing, Node, Open, Tree};
 
 struct Echo;
 
@@ -149,26 +149,49 @@ async fn remember_change_look_back_search_restart_still_there() {
     );
 }
 
+/// Whoever makes a directory holds a thread of the kernel's side, which must not wait for a disk.
+#[tokio::test]
+async fn making_and_removing_a_memory_is_answered_when_the_disk_has_it() {
+    let (home, caller) = (Home::new(1000), Caller::operator());
+    for removes in [false, true] {
+        let (open, closed) = std::sync::mpsc::channel::<()>();
+        let held = home.store.write(move |_| {
+            _ = closed.recv_timeout(std::time::Duration::from_secs(60));
+            Ok(())
+        });
+        let changed = match removes {
+            false => home.items().make_dir(&caller, "idea").map(drop).looked_at(),
+            true => home.items().remove_dir(&caller, "idea").looked_at(),
+        };
+        assert!(matches!(changed, Answer::Soon(_)), "it waits, and the caller need not");
+        assert_eq!(home.ls("memory/items").contains("idea"), removes, "and what is not kept is not shown");
+        open.send(()).unwrap();
+        held.await.unwrap();
+        changed.wait().await.unwrap();
+        assert_eq!(home.ls("memory/items").contains("idea"), !removes);
+    }
+}
+
 #[tokio::test]
 async fn a_directory_is_a_note_and_removing_it_deletes() {
     let home = Home::new(1000);
     let caller = Caller::operator();
-    home.items().make_dir(&caller, "idea").unwrap();
-    assert_eq!(home.items().make_dir(&caller, "idea").err().unwrap().errno(), libc::EEXIST);
-    assert_eq!(home.items().make_dir(&caller, "Not A Name").err().unwrap().errno(), libc::EINVAL);
+    home.items().make_dir(&caller, "idea").wait().await.unwrap();
+    assert_eq!(home.items().make_dir(&caller, "idea").wait().await.err().unwrap().errno(), libc::EEXIST);
+    assert_eq!(home.items().make_dir(&caller, "Not A Name").wait().await.err().unwrap().errno(), libc::EINVAL);
     let mut said = home.cat("memory/items/idea/content").await;
     said += &home.echo("fly", "memory/items/idea/content").await;
     let Node::Dir(inside) = home.items().lookup("idea").unwrap() else { panic!() };
     for refused in [inside.remove(&caller, "content"), inside.remove_dir(&caller, "versions")] {
-        assert_eq!(refused.unwrap_err().errno(), libc::EPERM);
+        assert_eq!(refused.wait().await.unwrap_err().errno(), libc::EPERM);
     }
-    home.items().remove_dir(&caller, "idea").unwrap();
+    home.items().remove_dir(&caller, "idea").wait().await.unwrap();
     said += &home.ls("memory/items");
     said += &home.cat("memory/items/idea/content").await;
     said += &format!("{}\n", home.call("load", json!({"memory_path": "idea"})).await);
     said += &format!("{}\n", home.call("restore", json!({"memory_path": "idea", "version": 2})).await["version"]);
     said += &home.cat("memory/items/idea/content").await;
-    assert_eq!(home.items().remove_dir(&caller, "nothing").unwrap_err().errno(), libc::ENOENT);
+    assert_eq!(home.items().remove_dir(&caller, "nothing").wait().await.unwrap_err().errno(), libc::ENOENT);
     check(
         said,
         expect![[r#"

@@ -202,7 +202,7 @@ impl Service for Mounts {
 
     fn operations() -> Vec<Operation> {
         vec![
-            Operation::read("list").example(json!({})).gives::<Listed>(),
+            Operation::read("list").quick().example(json!({})).gives::<Listed>(),
             Operation::write("bind")
                 .example(json!({ "bind_path": "/agents/self/library", "target_path": "/global/library" }))
                 .gives::<Listed>(),

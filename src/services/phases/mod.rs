@@ -20,7 +20,7 @@ pub mod perform;
 mod perform_tests;
 pub mod record;
 #[cfg(test)]
-mod rows;
+mod row_tests;
 pub mod run;
 #[cfg(test)]
 mod run_tests;

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use rand::RngCore;
 
 use super::history::Histories;
-use super::run::Engine;
+use super::run::{Engine, Room};
 use super::service::Phases;
 use super::speaker::{Guide, Question, Speaker};
 use crate::clock::Clock;
@@ -33,36 +33,36 @@ pub struct Parts {
     pub speaker: Arc<dyn Speaker>,
     pub store: Store,
     pub clock: Clock,
-    /// The tokens that a prompt may have.
-    pub window: usize,
-    /// The tokens that one run may read and write.
-    pub tokens_a_run: usize,
+    /// What a run that begins now may use.
+    pub room: Box<dyn Fn() -> Result<Room> + Send + Sync>,
 }
 
 /// The service for one agent of the house. Without a model that can be asked, the guide answers.
 pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
-    let house = &world.house;
-    let model = house.spec.model_of(&world.spec);
-    let own = OwnModel::of(world);
-    let speaker = Arc::new(Spoken::new(move || match own.described()?.kind {
+    let (house, own) = (&world.house, Arc::new(OwnModel::of(world)));
+    let asked = own.clone();
+    let speaker = Arc::new(Spoken::new(move || match asked.described()?.kind {
         // A script holds the turns of a chat; phases that took its lines would spoil it.
         ModelKind::Script => Ok(None),
-        _ => own.open(),
+        _ => asked.open(),
     }));
+    let room = move || {
+        let (window, run) = (own.described()?.context_tokens as usize, own.limits()?.tokens as usize);
+        Ok(Room { prompt: beside_answer(window), run })
+    };
     let parts = Parts {
         library: house.shared.prompts.clone(),
         shelf: house.shared.symbols.clone(),
         speaker,
         store: house.store.clone(),
-        clock: house.clock.clone(),
-        window: window(model.context_tokens as usize),
-        tokens_a_run: world.spec.limits.tokens as usize,
+        clock: house.office.clock.clone(),
+        room: Box::new(room),
     };
     typed(open(&world.home, &world.agent, parts)?)
 }
 
 /// What a prompt may have of a model's window: the rest is for its answer.
-fn window(context_tokens: usize) -> usize {
+fn beside_answer(context_tokens: usize) -> usize {
     context_tokens.saturating_sub((ANSWER as usize).min(context_tokens / 4))
 }
 
@@ -80,8 +80,7 @@ pub fn open(home: &Path, agent: &str, parts: Parts) -> Result<Phases> {
         speaker: parts.speaker,
         defaults,
         clock: parts.clock,
-        window: parts.window,
-        tokens_a_run: parts.tokens_a_run,
+        room: parts.room,
     })
 }
 
@@ -100,13 +99,6 @@ impl Spoken {
 
 #[async_trait]
 impl Speaker for Spoken {
-    fn name(&self) -> String {
-        match (self.open)() {
-            Ok(Some(model)) => model.name(),
-            _ => Guide.name(),
-        }
-    }
-
     async fn speak(&self, question: &Question) -> Result<String> {
         let Some(model) = (self.open)()? else { return Guide.speak(question).await };
         let messages = vec![Message::user(question.prompt.clone())];

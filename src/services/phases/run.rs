@@ -17,6 +17,7 @@ use super::record::Run;
 use super::scene::{Scene, Why};
 use super::speaker::{Question, Speaker};
 use super::step::{Entry, Loop, Stop};
+use crate::blocking::blocking;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::services::prompts::Library;
@@ -38,10 +39,17 @@ pub struct Engine {
     pub speaker: Arc<dyn Speaker>,
     pub defaults: Defaults,
     pub clock: Clock,
-    /// The tokens that a prompt may have.
-    pub window: usize,
-    /// The tokens that a whole run may read and write.
-    pub tokens_a_run: usize,
+    /// What a run that begins now may use: the agent's model and limits may have changed since the last one.
+    pub room: Box<dyn Fn() -> Result<Room> + Send + Sync>,
+}
+
+/// How many tokens there are.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// For one prompt.
+    pub prompt: usize,
+    /// For all that a run reads and writes.
+    pub run: usize,
 }
 
 /// What is asked of a run.
@@ -110,7 +118,7 @@ impl Engine {
 
     async fn begin(&self, order: &Order, run: &Arc<Run>) -> Result<Ride> {
         self.check(order)?;
-        let set = library::set(&self.library, &order.set)?;
+        let (set, room) = (library::set(&self.library, &order.set)?, (self.room)()?);
         let machine = Loop::begin(set.clone(), order.strict, order.max_iterations)?;
         let (histories, session) = (self.histories.clone(), order.session_id.clone());
         let stored = blocking(move || histories.read(&session)).await?;
@@ -132,7 +140,7 @@ impl Engine {
         let first = machine.phase().map(|phase| phase.phase_id.clone());
         run.moved(first.as_deref(), 1);
         let order_of = set.phases.iter().map(|phase| phase.phase_id.clone()).collect();
-        Ok(Ride { machine, scene, history, outcomes: vec![], spent: 0, order_of, run: run.clone() })
+        Ok(Ride { machine, scene, history, outcomes: vec![], spent: 0, room, order_of, run: run.clone() })
     }
 
     /// The reply of a phase; none when the run ended before it was asked.
@@ -146,15 +154,15 @@ impl Engine {
             history: ride.history.clone(),
             query: order.query.clone(),
         };
-        let context = match assemble(&material, self.window) {
+        let context = match assemble(&material, ride.room.prompt) {
             Ok(context) => context,
             Err(fault) => {
                 ride.machine.stop(Stop::Budget, fault.message);
                 return Ok(None);
             }
         };
-        if ride.spent + context.tokens > self.tokens_a_run {
-            ride.machine.stop(Stop::Budget, format!("the run has used its {} tokens", self.tokens_a_run));
+        if ride.spent + context.tokens > ride.room.run {
+            ride.machine.stop(Stop::Budget, format!("the run has used its {} tokens", ride.room.run));
             return Ok(None);
         }
         tracing::debug!(
@@ -256,6 +264,7 @@ struct Ride {
     outcomes: Vec<Outcome>,
     /// Tokens read and written so far.
     spent: usize,
+    room: Room,
     /// The ids of the set, in order.
     order_of: Vec<String>,
     run: Arc<Run>,
@@ -277,11 +286,4 @@ fn turn(record: &Record) -> Turn {
         role => (role, record.content.clone()),
     };
     Turn { role: role.to_owned(), text }
-}
-
-/// Runs what touches the disk where that is allowed.
-pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .unwrap_or_else(|fault| Err(Error::internal(format!("a history task: {fault}"))))
 }

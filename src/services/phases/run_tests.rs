@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::history::Histories;
 use super::record::Run;
-use super::run::{Engine, Order, Report};
+use super::run::{Engine, Order, Report, Room};
 use super::speaker::{Guide, Question, Speaker};
 use super::step::Stop;
 use crate::clock::Clock;
@@ -30,10 +30,6 @@ struct Script {
 
 #[async_trait]
 impl Speaker for Script {
-    fn name(&self) -> String {
-        "script".to_owned()
-    }
-
     async fn speak(&self, question: &Question) -> Result<String> {
         self.asked.lock().unwrap().push(question.clone());
         let mut answers = self.answers.lock().unwrap();
@@ -49,6 +45,10 @@ struct Stage {
     engine: Engine,
     script: Arc<Script>,
     told: Arc<Mutex<Vec<String>>>,
+}
+
+fn room(prompt: usize, run: usize) -> Box<dyn Fn() -> Result<Room> + Send + Sync> {
+    Box::new(move || Ok(Room { prompt, run }))
 }
 
 impl Stage {
@@ -75,8 +75,7 @@ impl Stage {
             speaker: script.clone(),
             defaults,
             clock: Clock::at(7),
-            window: 8192,
-            tokens_a_run: 200_000,
+            room: room(8192, 200_000),
         };
         Stage { _dir: dir, engine, script, told: Arc::default() }
     }
@@ -219,10 +218,10 @@ async fn a_query_or_a_set_that_cannot_be_run_is_refused_before_the_model_is_aske
 async fn a_run_that_has_no_room_ends_by_its_budget() {
     let mut stage = Stage::new(&["measured", &to("recurse_thought"), "x"]).await;
     let measured = stage.run(order("q")).await.1.pages().trace[0]["context"]["tokens"].as_u64().unwrap() as usize;
-    stage.engine.tokens_a_run = measured + measured / 2;
+    stage.engine.room = room(8192, measured + measured / 2);
     let report = stage.run(order("q")).await.0.unwrap();
     assert_eq!((report.stop_reason, report.intermediate_responses.len()), (Stop::Budget, 1));
-    stage.engine.window = 100;
+    stage.engine.room = room(100, 200_000);
     let (report, run) = stage.run(order("q")).await;
     assert_eq!(report.unwrap_err().code, Code::BudgetExceeded);
     assert_eq!(run.pages().status.stop_reason, Some(Stop::Budget));

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::history::Histories;
 use super::record::{Pages, Run};
-use super::run::blocking;
+use crate::blocking::blocking;
 use crate::error::Result;
 use crate::vfs::{Answer, Listing, Node, Shown, Virtual, line, waiting};
 

@@ -12,10 +12,11 @@ use super::action;
 use super::library::{self, TRUST_BEACON};
 use super::perform::Dispatch;
 use super::record::Run;
-use super::run::{Engine, Order, Report, blocking};
+use super::run::{Engine, Order, Report};
 use super::runs::{Runs, lines};
 use super::set::Phase;
 use super::step::Stop;
+use crate::blocking::blocking;
 use crate::contract::Operation;
 use crate::error::Result;
 use crate::service::{Cx, Service};
@@ -119,7 +120,9 @@ pub enum Output {
 #[async_trait]
 impl Service for Phases {
     const NAME: &'static str = "phases";
-    const ABOUT: &'static str = "Runs a query through a set of phases, in each of which a model may ask for symbols and says what follows. Trust beacon: [ΣTR-⟐⇌🜔⇌⟐]";
+    const ABOUT: &'static str = "Runs a query through a set of phases, in each of which a model may ask for symbols and \
+        says what follows.\n\n\
+        Trust beacon: [ΣTR-⟐⇌🜔⇌⟐]";
     type Command = Command;
     type Output = Output;
 

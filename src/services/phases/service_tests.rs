@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::open::{Parts, open};
+use super::run::Room;
 use super::speaker::{Guide, Question, Speaker};
 use crate::clock::Clock;
 use crate::contract::Effect;
@@ -20,17 +21,13 @@ use crate::services::symbols::open::open as open_symbols;
 use crate::services::symbols::service::Symbols;
 use crate::spec;
 use crate::store::Store;
-use crate::vfs::{Caller, Listing, Node, Tree};
+use crate::vfs::{Caller, Gate, Listing, Node, Tree};
 
 /// Never answers.
 struct Silent;
 
 #[async_trait::async_trait]
 impl Speaker for Silent {
-    fn name(&self) -> String {
-        "silent".to_owned()
-    }
-
     async fn speak(&self, _question: &Question) -> Result<String> {
         std::future::pending().await
     }
@@ -41,10 +38,6 @@ struct Dispatcher;
 
 #[async_trait::async_trait]
 impl Speaker for Dispatcher {
-    fn name(&self) -> String {
-        "dispatcher".to_owned()
-    }
-
     async fn speak(&self, _question: &Question) -> Result<String> {
         let order = |task: &str| format!("⟐CMD {}", json!({"action": "dispatch_task", "task": task, "payload": {}}));
         Ok(format!("{}\n{}", order("symbols.list"), order("complete_inference_session")))
@@ -54,7 +47,7 @@ impl Speaker for Dispatcher {
 /// Lets the operator do everything, and agents nothing.
 struct OperatorOnly;
 
-impl Warden for OperatorOnly {
+impl Gate for OperatorOnly {
     fn check(&self, caller: &Caller, _action: Action, _path: &str) -> Result<()> {
         match caller.principal {
             Principal::Operator => Ok(()),
@@ -62,6 +55,12 @@ impl Warden for OperatorOnly {
         }
     }
 
+    fn sees(&self, _caller: &Caller, _path: &str) -> bool {
+        true
+    }
+}
+
+impl Warden for OperatorOnly {
     fn permissions(&self, _caller: &Caller, _path: &str, _operations: &[(String, Effect)]) -> Value {
         Value::Null
     }
@@ -91,7 +90,8 @@ impl House {
         let store = Store::open(&dir.path().join("state")).unwrap();
         let shelf = open_symbols(&spec::Symbols::default(), &store).unwrap();
         let library = Arc::new(Library::built_in());
-        let parts = Parts { library, shelf: shelf.clone(), speaker, store, clock, window: 8192, tokens_a_run: 100_000 };
+        let room = Box::new(|| Ok(Room { prompt: 8192, run: 100_000 }));
+        let parts = Parts { library, shelf: shelf.clone(), speaker, store, clock, room };
         let phases = open(&dir.path().join("home"), "ada", parts).unwrap();
         let mut root = Listing::default().with("jobs", Node::dir(jobs::files::directory(&book, "ada")));
         for serve in [typed(phases).unwrap(), typed(Symbols::new(shelf)).unwrap()] {

@@ -23,8 +23,6 @@ pub struct Question {
 /// Whoever can answer a phase.
 #[async_trait]
 pub trait Speaker: Send + Sync {
-    fn name(&self) -> String;
-
     /// Answers once. Dropping the future drops the request.
     async fn speak(&self, question: &Question) -> Result<String>;
 }
@@ -34,10 +32,6 @@ pub struct Guide;
 
 #[async_trait]
 impl Speaker for Guide {
-    fn name(&self) -> String {
-        "guide".to_owned()
-    }
-
     async fn speak(&self, question: &Question) -> Result<String> {
         Ok(answer(question))
     }

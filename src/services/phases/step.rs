@@ -35,21 +35,6 @@ pub enum Stop {
     Budget,
 }
 
-impl Stop {
-    pub fn name(self) -> &'static str {
-        match self {
-            Stop::Complete => "complete",
-            Stop::UnknownPhase => "unknown_phase",
-            Stop::Cycle => "cycle",
-            Stop::Limit => "limit",
-            Stop::Terminated => "terminated",
-            Stop::Cancelled => "cancelled",
-            Stop::ModelError => "model_error",
-            Stop::Budget => "budget",
-        }
-    }
-}
-
 /// One reply, as it stands in the result.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Entry {

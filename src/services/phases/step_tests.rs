@@ -19,7 +19,7 @@ fn play(mut run: Loop, replies: &[&str]) -> (Loop, String) {
         run.advance();
     }
     let (stop, why) = run.stopped().unwrap();
-    let told = format!("{}: {}: {why}", visited.join(" "), stop.name());
+    let told = format!("{}: {}: {why}", visited.join(" "), json!(stop).as_str().unwrap());
     (run, told)
 }
 

@@ -10,6 +10,7 @@ use super::manifest::Visibility;
 use super::opened::Opened;
 use super::openings::Openings;
 use super::{Fault, PromptTemplate};
+use crate::blocking::blocking;
 use crate::error::{Error, Result};
 use crate::vfs::{Answer, Caller, Item, Keep, Listing, Node, STARTED, Stat, Virtual, live, pretty};
 
@@ -249,9 +250,6 @@ impl Keep for Field {
             return Answer::refuse(error);
         }
         let (openings, opened) = (self.openings.clone(), self.opened.clone());
-        Answer::soon(async move {
-            let saved = tokio::task::spawn_blocking(move || openings.save(&opened)).await;
-            saved.map_err(|error| Error::internal(error.to_string()))?
-        })
+        Answer::soon(blocking(move || openings.save(&opened)))
     }
 }

@@ -110,11 +110,6 @@ impl Library {
         self.shelf().faults.clone()
     }
 
-    /// Rises with every reload.
-    pub fn generation(&self) -> u64 {
-        self.shelf().generation
-    }
-
     pub fn get(&self, ns: &str, key: &str) -> Result<Arc<PromptTemplate>> {
         let shelf = self.shelf();
         let known = shelf.prompts.get(&format!("{ns}/{key}")).map(|known| known.template.clone());

@@ -4,7 +4,6 @@ use super::fault::Fault;
 
 /// The rule for namespaces, prompt keys, section keys and tags, as the seed gives it.
 pub const KEY: &str = "^[a-z0-9][a-z0-9._-]{0,63}$";
-pub const TOOL: &str = "^[a-z0-9_-]{1,64}\\.[a-z0-9_-]{1,64}$";
 
 /// The key without the white space around it and in lower case, if it then keeps the rule.
 pub fn key(what: &str, given: &str) -> Result<String, Fault> {

@@ -105,8 +105,4 @@ impl Prompt {
     pub fn bound(&self, name: &str) -> Option<&Value> {
         self.bound.get(name)
     }
-
-    pub fn unbind(&mut self, name: &str) {
-        self.bound.remove(name);
-    }
 }

@@ -54,7 +54,7 @@ fn models(world: &World) -> Choose {
     Arc::new(move |word| {
         let house = house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
         let spec = house.roster.get(&agent)?.spec;
-        let mut model = house.spec.model_of(&spec);
+        let mut model = house.mounted_with.model_of(&spec);
         if let Some(word) = word {
             let (kind, name) = word.split_once(':').map_or((word, None), |(kind, name)| (kind, Some(name)));
             model.kind = serde_json::from_value(json!(kind))

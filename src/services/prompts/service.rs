@@ -18,6 +18,7 @@ use super::resources::kinds::{FILESYSTEM, Kinds, MEMORY};
 use super::resources::{ProjectFiles, Snapshot};
 use super::tool_call::{self, Called, Own};
 use super::{Library, files};
+use crate::blocking::blocking;
 use crate::contract::Operation;
 use crate::error::{Error, Result};
 use crate::model::Model;
@@ -86,7 +87,7 @@ fn value<T: Serialize>(answer: T) -> Result<Value> {
 #[async_trait]
 impl Service for Prompts {
     const NAME: &'static str = "prompts";
-    const ABOUT: &'static str = "Prompts: typed, composed of sections, overridable without a change of their files. \
+    const ABOUT: &'static str = "Prompts: typed, composed of sections, overridable without a change of their files.\n\n\
         `templates/` shows what there is. `control/open.json` opens one: write its params, `cat text`, write the \
         model's answer to `reply`, read `output.json`. What is open keeps the template it was opened with, over a \
         restart too; its `status.json` says when that has been edited since.";
@@ -163,8 +164,7 @@ impl Service for Prompts {
             // The rest touches files at most.
             command => {
                 let (openings, cx) = (self.openings.clone(), cx.clone());
-                let work = move || at_once(&openings, &cx, command);
-                tokio::task::spawn_blocking(work).await.map_err(|error| Error::internal(error.to_string()))?
+                blocking(move || at_once(&openings, &cx, command)).await
             }
         }
     }
@@ -187,8 +187,7 @@ impl Prompts {
 
     async fn save(&self, open_id: &str) -> Result<()> {
         let (openings, opened) = (self.openings.clone(), self.openings.get(open_id)?);
-        let saved = tokio::task::spawn_blocking(move || openings.save(&opened)).await;
-        saved.map_err(|error| Error::internal(error.to_string()))?
+        blocking(move || openings.save(&opened)).await
     }
 }
 

@@ -11,6 +11,7 @@ use super::evaluate::Hands;
 use super::opened::Opened;
 use super::resources::Transaction;
 use super::{disclosure, names};
+use crate::blocking::blocking;
 use crate::error::{Error, Result};
 use crate::service::Cx;
 use crate::vfs::Caller;
@@ -43,10 +44,6 @@ impl Drop for Running {
             });
         }
     }
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| Error::internal(error.to_string()))?
 }
 
 /// `caller` is in whose name the tool runs.

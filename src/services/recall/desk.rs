@@ -18,6 +18,7 @@ use super::turn::{Action, Limits, Outcome, Turn};
 use super::watch::Wikis;
 use super::wiki::Wiki;
 use super::window::{answer, fitted};
+use crate::blocking::blocking;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::jobs::Job;
@@ -42,8 +43,8 @@ pub struct Desk {
     talks: OnceLock<Arc<Talks>>,
     prompts: Arc<Library>,
     speak: Arc<dyn Speak>,
-    /// How many tokens the model takes, its answer among them.
-    pub window: u32,
+    /// How many tokens the model takes, its answer among them: as it is now.
+    pub window: Box<dyn Fn() -> u32 + Send + Sync>,
     limits: Limits,
     /// Conversations with a turn under way; the sender goes when the turn ends.
     running: DashMap<String, watch::Receiver<()>>,
@@ -63,8 +64,14 @@ pub struct Turned {
 impl Desk {
     pub fn of(world: &World) -> Desk {
         let house = &world.house;
-        let (own, window) = (OwnModel::of(world), house.spec.model_of(&world.spec).context_tokens);
-        let speak: Arc<dyn Speak> = Arc::new(ByModel::new(answer(window), move || match own.is_guide()? {
+        let own = Arc::new(OwnModel::of(world));
+        let described = own.clone();
+        let window = move || described.described().map_or(WINDOW, |model| model.context_tokens);
+        let longest = {
+            let window = window.clone();
+            move || answer(window())
+        };
+        let speak: Arc<dyn Speak> = Arc::new(ByModel::new(longest, move || match own.is_guide()? {
             true => Ok(None),
             false => match own.open()? {
                 Some(model) => Ok(Some(model)),
@@ -72,8 +79,12 @@ impl Desk {
             },
         }));
         let home = world.home.join("recall");
-        let folder =
-            house.spec.recall.store.as_deref().map_or_else(|| home.join("store"), |store| house.here.join(store));
+        let folder = house
+            .mounted_with
+            .recall
+            .store
+            .as_deref()
+            .map_or_else(|| home.join("store"), |store| house.here.join(store));
         let shared = &house.shared;
         let office = Arc::downgrade(&house.office);
         let mut desk = Desk::new(
@@ -83,10 +94,10 @@ impl Desk {
             shared.wikis.clone(),
             shared.prompts.clone(),
             speak,
-            house.clock.clone(),
+            house.office.clock.clone(),
         );
         desk.office = office;
-        desk.window = window;
+        desk.window = Box::new(window);
         desk
     }
 
@@ -110,7 +121,7 @@ impl Desk {
             talks: OnceLock::new(),
             prompts,
             speak,
-            window: WINDOW,
+            window: Box::new(|| WINDOW),
             limits: Limits::default(),
             running: DashMap::new(),
             asked: DashMap::new(),
@@ -164,8 +175,8 @@ impl Desk {
     /// One answer to a conversation as it stands.
     pub async fn generate(self: &Arc<Self>, id: &str) -> Result<String> {
         let (desk, id) = (self.clone(), id.to_owned());
-        let said = off(move || desk.talks()?.said(&id)).await?;
-        self.speak.speak(&fitted(said, self.window)?.said).await
+        let said = blocking(move || desk.talks()?.said(&id)).await?;
+        self.speak.speak(&fitted(said, (self.window)())?.said).await
     }
 
     /// A message and all that follows from it. `tell` hears what is recalled.
@@ -179,7 +190,7 @@ impl Desk {
             return Err(Error::invalid("the message is empty"));
         }
         let desk = self.clone();
-        let held = off(move || {
+        let held = blocking(move || {
             let talks = desk.talks()?;
             let id = conversation.map_or_else(|| talks.begin(None), Ok)?;
             let held = talks.hold(&id)?;
@@ -197,7 +208,7 @@ impl Desk {
                 return Ok(Turned { conversation: held.id.clone(), filename, outcome: turn.give_up() });
             };
             let (desk, held_too, said) = (self.clone(), held.clone(), said?);
-            let (back, file, actions) = off(move || {
+            let (back, file, actions) = blocking(move || {
                 let file = held_too.add(Role::Assistant, &said)?;
                 let wiki = desk.wiki()?;
                 let actions = turn.step(&said, desk.clock.now_ms(), &mut |name| wiki.look(name, Access::Nodes));
@@ -242,9 +253,4 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.desk.running.remove(&self.id);
     }
-}
-
-/// Does something that touches the disk where that is allowed.
-pub async fn off<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|err| Error::internal(format!("recall broke down: {err}")))?
 }

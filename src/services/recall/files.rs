@@ -5,10 +5,11 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use super::desk::{Desk, off};
+use super::desk::Desk;
 use super::page::{Class, ROOT};
 use super::talk_files::conversations;
 use super::wiki::PAGE;
+use crate::blocking::blocking;
 use crate::error::{Error, Result};
 use crate::vfs::{
     Answer, Caller, Dir, File as _, Handle, Item, Keep, Link, Listing, Node, Open, STARTED, Shown, Stat, Virtual,
@@ -42,7 +43,7 @@ pub(super) fn fetched(
     let desk = desk.clone();
     Shown::fetched(move |_| {
         let (desk, make) = (desk.clone(), make.clone());
-        Answer::soon(off(move || make(&desk)))
+        Answer::soon(blocking(move || make(&desk)))
     })
 }
 
@@ -162,14 +163,15 @@ impl Dir for Pages {
         all
     }
 
-    fn make_dir(&self, _caller: &Caller, name: &str) -> Result<Node> {
+    fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
         let path = self.path(name);
-        self.own("no directory can be made here")?.make_dir(&path)?;
-        Ok(self.child(path))
+        let child = self.child(path.clone());
+        self.changed("no directory can be made here", move |wiki| wiki.make_dir(&path)).map(|()| child)
     }
 
-    fn remove_dir(&self, _caller: &Caller, name: &str) -> Result<()> {
-        self.own("no directory can be removed here")?.remove_dir(&self.path(name))
+    fn remove_dir(&self, _caller: &Caller, name: &str) -> Answer<()> {
+        let path = self.path(name);
+        self.changed("no directory can be removed here", move |wiki| wiki.remove_dir(&path))
     }
 
     fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
@@ -182,8 +184,9 @@ impl Dir for Pages {
         Ok((Node::file(item), handle))
     }
 
-    fn remove(&self, _caller: &Caller, name: &str) -> Result<()> {
-        self.own("no page can be removed here")?.remove(&self.path(name))
+    fn remove(&self, _caller: &Caller, name: &str) -> Answer<()> {
+        let path = self.path(name);
+        self.changed("no page can be removed here", move |wiki| wiki.remove(&path))
     }
 }
 
@@ -193,6 +196,17 @@ impl Pages {
         match self.view {
             View::Nodes => self.desk.wiki(),
             _ => Err(crate::vfs::not_permitted(format!("{refusal}: that is done in nodes/"))),
+        }
+    }
+
+    /// A change of the wiki, off the thread that asked: it must reach the disk.
+    fn changed(&self, refusal: &str, change: impl FnOnce(&super::Wiki) -> Result<()> + Send + 'static) -> Answer<()> {
+        match self.own(refusal) {
+            Ok(wiki) => {
+                let wiki = wiki.clone();
+                Answer::soon(blocking(move || change(&wiki)))
+            }
+            Err(error) => Answer::refuse(error),
         }
     }
 }
@@ -243,7 +257,7 @@ impl Keep for Kept {
 
     fn latest(&self) -> Answer<Bytes> {
         let (desk, path) = (self.desk.clone(), self.path.clone());
-        Answer::soon(off(move || Ok(desk.wiki()?.bytes(&path)?.into())))
+        Answer::soon(blocking(move || Ok(desk.wiki()?.bytes(&path)?.into())))
     }
 
     fn may(&self, _caller: &Caller) -> Result<()> {
@@ -252,7 +266,7 @@ impl Keep for Kept {
 
     fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         let (desk, path) = (self.desk.clone(), self.path.clone());
-        Answer::soon(off(move || desk.wiki()?.write(&path, &bytes)))
+        Answer::soon(blocking(move || desk.wiki()?.write(&path, &bytes)))
     }
 
     fn limit(&self) -> usize {

@@ -17,11 +17,11 @@ mod message;
 pub mod page;
 mod resolve;
 #[cfg(test)]
-mod rows;
+mod row_tests;
 mod search;
 mod service;
 #[cfg(test)]
-mod sessions;
+mod session_tests;
 mod speak;
 pub mod tag;
 mod talk_files;

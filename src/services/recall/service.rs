@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::archive::{Archived, archive};
-use super::desk::{Desk, Turned, off};
+use super::desk::{Desk, Turned};
 use super::files::files;
 use super::graph::{Broken, Finding, Linked};
 use super::index::Page;
@@ -18,6 +18,7 @@ use super::page::{Class, body};
 use super::resolve::{Access, Miss};
 use super::search::{Hit, snippet};
 use super::turn::Looked;
+use crate::blocking::blocking;
 use crate::contract::Operation;
 use crate::error::{Code, Error, Result};
 use crate::service::{Cx, Service};
@@ -199,9 +200,9 @@ pub enum Output {
 #[async_trait]
 impl Service for Recall {
     const NAME: &'static str = "recall";
-    const ABOUT: &'static str = "A wiki of Markdown pages that a model walks: it asks for a page by \
-        `<recall>Title</recall>` and reads on from link to link. `nodes/<path>.md` is a page, and writing one there \
-        makes it; `conversations/<id>/control/input` takes a message, `latest.txt` waits for the answer; `by/` shows \
+    const ABOUT: &'static str = "A wiki of Markdown pages that a model walks from link to link.\n\n\
+        It asks for a page by `<recall>Title</recall>`. `nodes/<path>.md` is a page, and writing one there makes it; \
+        `conversations/<id>/control/input` takes a message, `latest.txt` waits for the answer; `by/` shows \
         how pages hang together.";
     type Command = Command;
     type Output = Output;
@@ -246,20 +247,20 @@ impl Service for Recall {
             }
             Command::Gen { conversation, write } => {
                 let (held, preparing) = (conversation.clone(), desk.clone());
-                let held = off(move || {
+                let held = blocking(move || {
                     let held = preparing.talks()?.hold(&held)?;
                     preparing.prepare(&held)?;
                     Ok(held)
                 });
                 let held = held.await?;
                 let text = desk.generate(&conversation).await?;
-                let said = off(move || {
+                let said = blocking(move || {
                     let filename = write.then(|| held.add(Role::Assistant, &text)).transpose()?;
                     Ok(Said { text, filename })
                 });
                 Ok(Output::Said(said.await?))
             }
-            command => off(move || obey(&desk, command)).await,
+            command => blocking(move || obey(&desk, command)).await,
         }
     }
 }

@@ -23,13 +23,16 @@ type Open = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
 /// The agent's model as it is now; the guide where there is none that understands.
 pub struct ByModel {
     /// The longest answer that is asked for, in tokens.
-    longest: u32,
+    longest: Box<dyn Fn() -> u32 + Send + Sync>,
     open: Box<Open>,
 }
 
 impl ByModel {
-    pub fn new(longest: u32, open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static) -> ByModel {
-        ByModel { longest, open: Box::new(open) }
+    pub fn new(
+        longest: impl Fn() -> u32 + Send + Sync + 'static,
+        open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static,
+    ) -> ByModel {
+        ByModel { longest: Box::new(longest), open: Box::new(open) }
     }
 }
 
@@ -37,7 +40,7 @@ impl ByModel {
 impl Speak for ByModel {
     async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
         match (self.open)()? {
-            Some(model) => Ok(model.answer(&ask(said, self.longest), &mut |_| ()).await?.text),
+            Some(model) => Ok(model.answer(&ask(said, (self.longest)()), &mut |_| ()).await?.text),
             None => Guide.speak(said).await,
         }
     }

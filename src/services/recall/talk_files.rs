@@ -5,12 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::desk::{Desk, off};
+use super::desk::Desk;
 use super::files::{fetched, no_such, time};
 use super::message::{Name, Role};
 use super::tag::shown;
 use super::talks::MESSAGE;
 use super::window::fitted;
+use crate::blocking::blocking;
 use crate::error::{Error, Result};
 use crate::jobs::files::plain;
 use crate::policy::Principal;
@@ -36,9 +37,12 @@ impl Dir for All {
         ids.into_iter().map(|id| (id.clone(), one(&self.0, &id))).collect()
     }
 
-    fn make_dir(&self, _caller: &Caller, name: &str) -> Result<Node> {
-        let id = self.0.talks()?.begin(Some(name))?;
-        Ok(one(&self.0, &id))
+    fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
+        let (desk, name) = (self.0.clone(), name.to_owned());
+        Answer::soon(blocking(move || {
+            let id = desk.talks()?.begin(Some(&name))?;
+            Ok(one(&desk, &id))
+        }))
     }
 }
 
@@ -61,11 +65,12 @@ fn status(desk: &Desk, id: &str) -> Result<Value> {
     let state = if running { "running" } else { "idle" };
     let job = desk.asked.get(id).map(|job| job.id.clone());
     // What a model would be told now; a conversation that cannot be told at all says so when it is gone on with.
-    let told = fitted(desk.talks()?.said(id)?, desk.window).ok();
+    let window = (desk.window)();
+    let told = fitted(desk.talks()?.said(id)?, window).ok();
     let (tokens, left_out) = (told.as_ref().map(|told| told.tokens), told.as_ref().map(|told| told.left_out));
     Ok(json!({"conversation": id, "state": state, "messages": messages.len(), "job_id": job,
         "last": messages.last().map(|name| &name.file),
-        "window": {"context_tokens": desk.window, "tokens": tokens, "left_out": left_out}}))
+        "window": {"context_tokens": window, "tokens": tokens, "left_out": left_out}}))
 }
 
 /// The last answer, when no turn is under way any more.
@@ -84,7 +89,7 @@ fn latest(desk: &Arc<Desk>, id: &str) -> Answer<Bytes> {
         if let Some(mut running) = running {
             _ = running.changed().await; // an error says that the turn is over
         }
-        off(move || last_answer(&desk, &id)).await
+        blocking(move || last_answer(&desk, &id)).await
     };
     if quiet { Answer::soon(said) } else { Answer::later(said) }
 }
@@ -171,8 +176,9 @@ impl Dir for Messages {
         Ok((Node::file(item), handle))
     }
 
-    fn remove(&self, _caller: &Caller, name: &str) -> Result<()> {
-        self.desk.talks()?.remove(&self.id, name)
+    fn remove(&self, _caller: &Caller, name: &str) -> Answer<()> {
+        let (desk, id, name) = (self.desk.clone(), self.id.clone(), name.to_owned());
+        Answer::soon(blocking(move || desk.talks()?.remove(&id, &name)))
     }
 }
 
@@ -190,12 +196,12 @@ impl Keep for Kept {
 
     fn latest(&self) -> Answer<Bytes> {
         let (desk, id, file) = (self.desk.clone(), self.id.clone(), self.file.clone());
-        Answer::soon(off(move || Ok(desk.talks()?.read(&id, &file)?.into())))
+        Answer::soon(blocking(move || Ok(desk.talks()?.read(&id, &file)?.into())))
     }
 
     fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         let (desk, id, file) = (self.desk.clone(), self.id.clone(), self.file.clone());
-        Answer::soon(off(move || desk.talks()?.put(&id, &file, &bytes)))
+        Answer::soon(blocking(move || desk.talks()?.put(&id, &file, &bytes)))
     }
 
     fn limit(&self) -> usize {

@@ -21,4 +21,4 @@ pub mod walk;
 pub mod words;
 
 #[cfg(test)]
-mod suite;
+mod tests;

@@ -206,7 +206,9 @@ pub enum Output {
 #[async_trait]
 impl Service for Symbols {
     const NAME: &'static str = "symbols";
-    const ABOUT: &'static str = "Keeps symbols, the links between them, kits and agents: searched by words, walked by links, every change with its author and undoable. `items/<id>.json` is read only: `put`, `update` and `undo` change one, and note who did it and why.";
+    const ABOUT: &'static str = "Keeps symbols, the links between them, kits and agents: searched by words, walked by \
+        links, every change with its author and undoable.\n\n\
+        `items/<id>.json` is read only: `put`, `update` and `undo` change one, and note who did it and why.";
     type Command = Command;
     type Output = Output;
 

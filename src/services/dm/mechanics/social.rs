@@ -58,10 +58,6 @@ impl Rules {
         };
         self.approaches.iter().find(named).or_else(|| self.approaches.iter().find(|own| own.name == "persuasion"))
     }
-
-    pub fn search(&self, name: &str) -> Option<&Search> {
-        self.searches.iter().find(|search| search.name == name)
-    }
 }
 
 /// What one sees of another's intention.
@@ -116,7 +112,8 @@ mod tests {
         let found = ["lie to her", "threaten him", "ask about the bell"].map(|words| rules.approach(words).unwrap());
         let shown: Vec<_> = found.iter().map(|own| (own.name.as_str(), own.low, own.high)).collect();
         assert_eq!(shown, [("deception", 12, 18), ("intimidation", 12, 20), ("persuasion", 10, 20)]);
-        let dcs = ["footprints", "documents", "code", "burned papers"].map(|name| rules.search(name).unwrap().dc);
+        let dcs = ["footprints", "documents", "code", "burned papers"]
+            .map(|name| rules.searches.iter().find(|search| search.name == name).unwrap().dc);
         assert_eq!(dcs, [12, 14, 18, 22]);
     }
 }

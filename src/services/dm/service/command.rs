@@ -13,7 +13,7 @@ use super::super::mechanics::maps::Change;
 use super::super::tools::Call;
 use super::super::{continuity, world};
 use super::Table;
-use super::table::blocking;
+use crate::blocking::blocking;
 use crate::contract::Operation;
 use crate::error::{Error, Result};
 use crate::service::{Cx, Service};
@@ -136,9 +136,10 @@ pub enum Output {
 #[async_trait]
 impl Service for Dm {
     const NAME: &'static str = "dm";
-    const ABOUT: &'static str = "A game master whose rules are code. Write a move to a campaign's input, read its output; \
-        dice, indicators, clocks, quests and files are the kernel's, and a model may only propose. \
-        Begin with new_campaign and init, then: echo '[LOOK]{around}' > campaigns/<id>/input; cat campaigns/<id>/output.";
+    const ABOUT: &'static str = "A game master whose rules are code.\n\n\
+        Write a move to a campaign's input, read its output; dice, indicators, clocks, quests and files are the \
+        kernel's, and a model may only propose. Begin with new_campaign and init, then: \
+        echo '[LOOK]{around}' > campaigns/<id>/input; cat campaigns/<id>/output.";
     type Command = Command;
     type Output = Output;
 

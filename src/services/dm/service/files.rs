@@ -13,7 +13,7 @@ use super::super::store::Save;
 use super::super::world::Cartridge;
 use super::super::{boot, continuity, engine, json as panels, pack, session, tools};
 use super::Table;
-use super::table::blocking;
+use crate::blocking::blocking;
 use crate::error::{Error, Result};
 use crate::vfs::{Answer, Caller, Hear, Listing, Node, Once, Reply, Shown, Speech, text, waiting};
 

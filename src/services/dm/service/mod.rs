@@ -20,18 +20,18 @@ use crate::spec::ModelKind;
 /// The game master of one agent: its own campaigns, or those of the folder that the spec names.
 pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
     let house = &world.house;
-    let root = match &house.spec.dm.root {
+    let root = match &house.mounted_with.dm.root {
         Some(root) => house.here.join(root),
         None => world.home.join("dm"),
     };
     let hall = Hall::open(Place::create(root)?);
-    typed(Dm::new(Table::new(hall, narrator(world), house.clock.clone())))
+    typed(Dm::new(Table::new(hall, narrator(world), house.office.clock.clone())))
 }
 
 /// The narrator that the mountspec names. Without one, the agent's own model if it can tell a story: a script or a
 /// recording of the chat knows nothing of the game, and the kernel narrates.
 fn narrator(world: &World) -> Arc<dyn Narrator> {
-    let named = world.house.spec.dm.narrator.clone();
+    let named = world.house.mounted_with.dm.narrator.clone();
     let (any, own) = (named.is_some(), OwnModel::other(world, named.unwrap_or_default()));
     let open = move || match own.described()?.kind {
         ModelKind::Openai | ModelKind::Anthropic => own.open(),

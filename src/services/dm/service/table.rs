@@ -17,6 +17,7 @@ use super::super::tools::control::{self, Plan, is_control};
 use super::super::tools::{self, Call, Role, run};
 use super::super::turn::ready;
 use super::super::world::Cartridge;
+use crate::blocking::blocking;
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::vfs::Listing;
@@ -82,11 +83,6 @@ pub fn stamp(ms: u64) -> String {
     let month = if month < 10 { month + 3 } else { month - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
-}
-
-/// Runs what touches the disk where blocking is allowed.
-pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(|fault| Error::internal(format!("the kernel stopped: {fault}")))?
 }
 
 impl Table {

@@ -30,7 +30,6 @@ pub struct Output {
     pub container: Container,
     /// Of the object, or of one element of the array.
     pub schema: Value,
-    pub allow_extra_keys: bool,
     validator: Validator,
 }
 
@@ -67,11 +66,6 @@ pub struct Tried {
     pub message: String,
 }
 
-/// The strict JSON Schema of a Rust type, with descriptions, for a prompt that asks for one.
-pub fn schema_of<T: JsonSchema>() -> Value {
-    schema::of::<T>()
-}
-
 /// The first object in a reply that the test takes, in the order of trust.
 pub fn object_in(reply: &str, test: impl Fn(&Value) -> bool) -> Option<Value> {
     let short = reply.len() <= REPLY_BYTES;
@@ -105,13 +99,7 @@ impl Output {
         }
         let schema = if shape.allow_extra_keys { shape.schema.clone() } else { schema::strict(shape.schema.clone()) };
         let validator = schema::compile(&schema).map_err(|why| format!("the output type: {why}"))?;
-        Ok(Output {
-            name: shape.name.clone(),
-            container: shape.container,
-            schema,
-            allow_extra_keys: shape.allow_extra_keys,
-            validator,
-        })
+        Ok(Output { name: shape.name.clone(), container: shape.container, schema, validator })
     }
 
     /// The type of an answer from a Rust type.

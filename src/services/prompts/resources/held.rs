@@ -36,10 +36,6 @@ impl Resources {
         Resources { registry, held: Mutex::default() }
     }
 
-    pub fn names(&self) -> Vec<String> {
-        self.registry.names().map(str::to_owned).collect()
-    }
-
     pub(super) fn held(&self) -> Result<MutexGuard<'_, Held>> {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         match held.open {

@@ -40,10 +40,6 @@ impl ProjectFiles {
         ProjectFiles { project, copies, fresh: Box::new(fresh) }
     }
 
-    pub fn place(&self) -> &Place {
-        &self.project
-    }
-
     fn look(&self) -> Result<Copied> {
         let mut head = Head { dirs: Vec::new(), links: Vec::new(), files: Vec::new() };
         let mut bytes = BTreeMap::new();

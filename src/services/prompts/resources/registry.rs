@@ -28,11 +28,6 @@ impl Binding {
         Binding { name: name.to_owned(), scope, eager: false, provider: Arc::new(provider) }
     }
 
-    /// Something that is there already.
-    pub fn instance(name: &str, resource: Arc<dyn Resource>) -> Binding {
-        Binding::new(name, Scope::Singleton, move |_| Ok(resource.clone())).eager()
-    }
-
     pub fn eager(mut self) -> Binding {
         self.eager = true;
         self

@@ -232,7 +232,7 @@ async fn a_long_conversation_is_cut_to_the_window_and_says_so_when_it_cannot_be(
         put(scene.dir.path(), &format!("home/conversations/long/{at}-user.md"), &format!("{at} {long}"));
     }
     let desk = Arc::get_mut(&mut scene.desk).unwrap();
-    desk.window = 2000;
+    desk.window = Box::new(|| 2000);
     scene.turn(Some("long"), "and the river?").await;
     let asked = scene.model.asked.lock().unwrap().clone();
     let heads =
@@ -241,7 +241,7 @@ async fn a_long_conversation_is_cut_to_the_window_and_says_so_when_it_cannot_be(
     assert_eq!(heads(&asked[0]), ["6 wor", "7 wor", "8 wor", "and t"]);
     assert_eq!(heads(&asked[1]), ["6 wor", "7 wor", "8 wor", "and t", "<reca", "<memo"]);
     let desk = Arc::get_mut(&mut scene.desk).unwrap();
-    desk.window = 64;
+    desk.window = Box::new(|| 64);
     let refused = scene.desk.turn(Some("long".to_owned()), long, |_| ()).await.unwrap_err();
     assert_eq!(refused.code, Code::BudgetExceeded);
 }

@@ -14,7 +14,6 @@ use super::sqlite::Sqlite;
 use crate::error::Code;
 use crate::store::Store;
 
-#[path = "suite_redis.rs"]
 mod redis_server;
 
 fn author() -> Author {

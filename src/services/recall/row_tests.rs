@@ -2,13 +2,13 @@
 //!
 //! The numbers are those of the notes on the origin (§13 of its reference); numbers that are missing there are missing here.
 
-const HERE: &str = concat!(
+const TESTS: &[&str] = &[
     include_str!("block.rs"),
     include_str!("graph.rs"),
     include_str!("resolve.rs"),
-    include_str!("sessions.rs"),
+    include_str!("session_tests.rs"),
     include_str!("turn_tests.rs"),
-);
+];
 
 const ROWS: &[(u32, &str)] = &[
     (1, "a_wiki_with_nothing_but_an_index_says_nothing_of_recalling"),
@@ -57,9 +57,5 @@ const ROWS: &[(u32, &str)] = &[
 
 #[test]
 fn every_row_has_a_test_or_a_reason() {
-    for (row, shown) in ROWS {
-        let told = shown.strip_prefix("not_applicable: ").is_some_and(|reason| !reason.is_empty());
-        assert!(told || HERE.contains(&format!("fn {shown}(")), "row {row}: {shown}");
-    }
-    assert!(ROWS.is_sorted_by_key(|(row, _)| *row));
+    crate::services::row_tests::have_a_test_or_a_reason(ROWS, TESTS);
 }
