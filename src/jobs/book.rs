@@ -179,7 +179,7 @@ impl Shelf {
 
     fn weigh(&self, job: &Job) {
         let mut jobs = self.jobs();
-        if !jobs.all.contains_key(&job.id) {
+        if !matches!(jobs.all.get(&job.id), Some(Booked::Here(_))) {
             return; // the agent is gone, and its jobs with it
         }
         let surplus = jobs.heavy.note(&job.id, weight::of(job));
@@ -268,6 +268,7 @@ impl Jobs {
 
     /// Strikes a job out, with its other name.
     fn strike(&mut self, job: &Job) {
+        self.heavy.forget(&job.id);
         self.all.remove(&job.id);
         if let Some(word) = &job.call.correlation_id
             && self.by.get(word).is_some_and(|other| *other == job.id)
