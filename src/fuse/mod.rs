@@ -87,8 +87,11 @@ fn begin(tree: Tree, who: Arc<dyn Identify>, mountpoint: &Path, runtime: Runtime
     }
 }
 
-/// Takes a mount away from under whoever serves it.
+/// Takes a mount away from under whoever serves it, or serves it no more. Who waits for an answer there gets an error.
 pub fn take_away(mount: &Mounted) -> Result<()> {
+    // A daemon that is killed while it tells the kernel of a name that somebody is just making holds its connection, and
+    // all who wait on it, until that is broken off. That it may still be busy is the next step's concern.
+    _ = nix::mount::umount2(&mount.path, nix::mount::MntFlags::MNT_FORCE);
     attach::detach(&mount.source, &mount.path)
 }
 

@@ -46,7 +46,7 @@ pub fn prepare(path: &Path) -> Result<PathBuf> {
             }
             Condition::Hangs => {
                 return Err(Error::unavailable(format!(
-                    "what is mounted on {} does not answer: take it away with `umount -l {0}`",
+                    "what is mounted on {} does not answer: take it away with `acheron unmount {0}`",
                     path.display()
                 )));
             }
