@@ -192,7 +192,9 @@ def reader(wake):
     while True:
         got = libc.pread(fd, buf, 64, ctypes.c_long(0))
         if got < 0 and ctypes.get_errno() == 4: interrupted += 1
-        elif got < 0: strange += 1
+        elif got < 0:
+            strange += 1
+            if strange > 9: return interrupted, strange # the mount is gone
         elif b"end" in buf.raw[:got]: return interrupted, strange
 readers = []
 for _ in range(READERS):
