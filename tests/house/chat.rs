@@ -190,11 +190,13 @@ fn the_guide_runs_a_harmless_command_and_its_thoughts_can_be_followed() {
         r#"
         cd agents/self
         ls jobs | grep -c job
-        tail -n +1 -f thoughts/history.ndjson | grep -m 2 -o '"round":[0-9]*,"source":"[a-z]*"' &
+        heard=$(mktemp)
+        tail -n +1 -f thoughts/history.ndjson | grep -m 2 -o '"round":[0-9]*,"source":"[a-z]*"' > $heard &
         echo 'what time is it? run something' > chat/control/input
         ls jobs | grep -q job && echo a new job is listed at once
         grep -c . chat/latest.txt > /dev/null && jq -r '.service + "." + .operation' jobs/*/status.json | sort | uniq -c | tr -s ' '
         wait
+        cat $heard; rm $heard
         jq -c '[.state, .round > 1]' thoughts/status.json
         "#,
         expect![[r#"
