@@ -19,7 +19,8 @@ use super::workshop::Workshop;
 
 const READERS: usize = 10_000;
 
-const KERNEL: &str = "a part is the kernel's, as the two bare file systems show; the rest was not taken apart";
+const KERNEL: &str =
+    "the kernel's: it looks for each answer's request among those that wait, as the two bare file systems show";
 
 pub fn rows(run: &Run) -> Vec<Figure> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");

