@@ -19,8 +19,7 @@ use super::workshop::Workshop;
 
 const READERS: usize = 10_000;
 
-const KERNEL: &str =
-    "the kernel's: it looks for each answer's request among those that wait, as the two bare file systems show";
+const KERNEL: &str = "the kernel's, as the two bare file systems show";
 
 pub fn rows(run: &Run) -> Vec<Figure> {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).expect("a limit");

@@ -15,8 +15,9 @@ const PIECE: usize = 1 << 20;
 const PAGE: usize = 4096;
 
 /// Why a mirror is slow.
-const ASKED: &str = "the kernel asks for the facts of the file before each read, so that nothing old is ever read";
-const THROUGH: &str = "each write is in the file itself before it is acknowledged";
+const ASKED: &str =
+    "counted: the kernel asks for the facts of the file before each read, so that nothing old is ever read";
+const THROUGH: &str = "counted: two round trips a write, which is in the file itself before it is acknowledged";
 
 pub fn rows(run: &Run) -> Vec<Figure> {
     let megabytes = if run.quick { 16 } else { 256 };

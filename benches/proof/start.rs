@@ -26,7 +26,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
     let quiet = watched(house.pid(), Duration::from_secs(if run.quick { 1 } else { 10 }));
     vec![
         Figure::ratio("start to an answering mount ÷ /bin/true", again, Aim::AtMost(20.0))
-            .because("measured: two fifths are page faults of a program of 37 MB, an eighth regular expressions, a tenth contracts"),
+            .because("measured: a quarter are page faults, a twelfth regular expressions, a seventh the contracts and the index of symbols"),
         Figure::ratio("the same, making the state", fresh, Aim::Told),
         Figure::number("idle RSS", rss, "MiB", Aim::AtMost(20.0)).detail(format!(
             "{} threads, {} KiB of it its own",
