@@ -41,6 +41,8 @@ pub struct Mount {
 impl Mount {
     pub fn run(self) -> Outcome {
         frugal::begin();
+        // Nothing is open yet but what the starter left open; what this host starts would inherit it.
+        crate::sandbox::close_others(None);
         let here = std::env::current_dir()?;
         if self.spec.is_none() {
             let hint = "acheron mount DIR --spec mountspec/default.json";

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+use super::covers::Covers;
 use super::plan::inside;
-use super::root::{change, copy, cover, find, put};
+use super::root::{change, copy, find, put};
 use crate::error::{Error, Result};
 
 /// One part.
@@ -27,7 +28,7 @@ pub struct Guard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Show {
-    /// As an empty directory.
+    /// As an empty directory or an empty file, which cannot be changed.
     Hidden,
     ReadOnly,
     /// Writable in something that is not.
@@ -35,7 +36,7 @@ pub enum Show {
 }
 
 /// Puts every guard up. What is not there needs none.
-pub(super) fn put_up(top: BorrowedFd<'_>, guards: &[Guard]) -> Result<()> {
+pub(super) fn put_up(top: BorrowedFd<'_>, guards: &[Guard], covers: &Covers) -> Result<()> {
     for (place, show) in places(guards) {
         let place = inside(&place)?;
         let named = |err: Errno| {
@@ -52,7 +53,7 @@ pub(super) fn put_up(top: BorrowedFd<'_>, guards: &[Guard]) -> Result<()> {
             found => found.map_err(named)?,
         };
         if show == Some(Show::Hidden) {
-            cover(top, place)?;
+            covers.cover(top, place)?;
             continue;
         }
         let tree = copy(found.as_fd()).map_err(named)?;

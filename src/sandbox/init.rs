@@ -7,7 +7,7 @@
 
 use std::ffi::{CString, OsString};
 use std::io::{BufRead, BufReader, Write};
-use std::os::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
@@ -19,7 +19,7 @@ use super::groups::{Controller, Groups};
 use super::plan::{Plan, Terminal};
 use super::talk::{Ended, Word};
 use super::walls::{Builder, COUNTED};
-use super::{fence, filter, limits, namespaces, root};
+use super::{descriptors, fence, filter, limits, namespaces, root};
 use crate::error::{Error, Result};
 
 /// Becomes a sandbox. `args` are the words after [`super::WORD`]: the number of the descriptor to the host, and the
@@ -31,6 +31,8 @@ pub fn init_main(args: impl IntoIterator<Item = OsString>) -> ! {
         eprintln!("acheron: {} is not for people", super::WORD);
         std::process::exit(2);
     };
+    // First of all: whatever the host was given by its own parent ends here.
+    descriptors::close_others(Some(number));
     // SAFETY: the descriptor is open (checked above), was handed to this process alone, and is taken here once.
     let host = UnixStream::from(unsafe { OwnedFd::from_raw_fd(number) });
     let code = keep(&host).unwrap_or_else(|error| {
@@ -53,6 +55,7 @@ fn keep(host: &UnixStream) -> Result<i32> {
     let plan: Plan =
         serde_json::from_str(&line).map_err(|err| Error::internal(format!("the sandbox's plan: {err}")))?;
     plan.check()?;
+    descriptors::no_directories()?;
     for signal in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTSTP, Signal::SIGHUP] {
         // At a shared terminal these are meant for the program; losing the host is seen by the descriptor.
         handle(signal, SigHandler::SigIgn)?;
@@ -201,7 +204,9 @@ fn build(plan: &Plan, walls: &mut Builder, bounds: &Bounds) -> Result<()> {
         Err(Error::unavailable("no mount namespace to build it in"))
     };
     let rooted = built.as_ref().ok().cloned().unwrap_or_default();
-    walls.add("root", built)?;
+    if walls.add("root", built)? {
+        descriptors::devices_from_inside();
+    }
     walls.add(
         "processes",
         bounded(bounds.processes, Controller::Processes).or_else(|why| {
@@ -255,16 +260,14 @@ fn become_program(
 }
 
 fn execute_plan(host: &UnixStream, plan: &Plan, walls: &mut Builder) -> Result<std::convert::Infallible> {
-    let cwd = std::env::set_current_dir(&plan.cwd);
-    cwd.map_err(|err| Error::not_found(format!("the working directory `{}`: {err}", plan.cwd.display())))?;
     let argv = plan.argv.iter().map(|word| CString::new(word.as_str())).collect::<Result<Vec<_>, _>>();
     let env = plan.environment().into_iter().map(|(key, value)| CString::new(format!("{key}={value}")));
     let (Ok(argv), Ok(env)) = (argv, env.collect::<Result<Vec<_>, _>>()) else {
         return Err(Error::invalid("an argument contains a NUL byte"));
     };
-    // The host's descriptor among them: it closes when the program begins.
-    // SAFETY: only sets a flag on descriptors of this process.
-    unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    // The host's own closes when the program begins.
+    descriptors::close_others(Some(host.as_raw_fd()));
+    descriptors::enter(&plan.cwd)?;
     let path = plan.environment().remove("PATH").unwrap_or_default();
     if !plan.bare {
         // The last of the walls: it would forbid to build the others.

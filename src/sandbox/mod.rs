@@ -7,6 +7,8 @@
 
 mod ancestry;
 mod cgroup;
+mod covers;
+mod descriptors;
 mod family;
 mod fence;
 mod filter;
@@ -24,6 +26,7 @@ mod talk;
 mod walls;
 
 pub use ancestry::{Process, Whose, look, whose};
+pub use descriptors::close_others;
 pub use family::{Member, end, family, since};
 pub use groups::{host, sweep_all};
 pub use guards::{Guard, Show};

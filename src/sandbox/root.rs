@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
 
+use super::covers::Covers;
 use super::plan::{Plan, inside};
 use super::{guards, system};
 use crate::error::{Error, Result};
@@ -48,6 +49,7 @@ pub(super) fn build(plan: &Plan) -> Result<String> {
     for name in ["tmp", "home", "dev", "etc", "proc"] {
         fs::create_dir(name)?;
     }
+    let covers = Covers::make("home", "tmp")?;
     for name in ["tmp", "home"] {
         filesystem("tmpfs", name, MountFlags::NOSUID | MountFlags::NODEV, &scratch)?;
     }
@@ -66,9 +68,9 @@ pub(super) fn build(plan: &Plan) -> Result<String> {
         set_down(top.as_fd(), tree)?;
     }
     for place in covered {
-        cover(top.as_fd(), &place)?;
+        covers.cover(top.as_fd(), &place)?;
     }
-    guards::put_up(top.as_fd(), &plan.guards)?;
+    guards::put_up(top.as_fd(), &plan.guards, &covers)?;
     for link in &plan.links {
         let path = inside(&link.path)?;
         if let Some(parent) = path.parent() {
@@ -112,9 +114,11 @@ fn device_trees() -> Result<Vec<Tree>> {
     for (source, target) in names.filter(|(source, _)| source.exists()) {
         trees.push(take(&source, &target, DEVICE)?);
     }
-    if nix::unistd::isatty(std::io::stdin()).unwrap_or(false)
-        && let Ok(named) = fs::read_link("/proc/self/fd/0")
-    {
+    let terminal = [0, 1, 2].into_iter().find(|fd| {
+        // SAFETY: the three streams are open for as long as the process lives.
+        nix::unistd::isatty(unsafe { BorrowedFd::borrow_raw(*fd) }).unwrap_or(false)
+    });
+    if let Some(named) = terminal.and_then(|fd| fs::read_link(format!("/proc/self/fd/{fd}")).ok()) {
         // The terminal's own name lies in the host's /dev/pts, which is not here; as a console `tty` finds it.
         trees.extend(take(&named, Path::new("dev/console"), DEVICE));
     }
@@ -190,13 +194,18 @@ fn take_held(held: BorrowedFd<'_>, source: &Path, target: &Path, attribute: u64)
     Ok(Tree { held, target: target.to_owned(), directory })
 }
 
+const COPY: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE
+    .union(OpenTreeFlags::OPEN_TREE_CLOEXEC)
+    .union(OpenTreeFlags::AT_EMPTY_PATH);
+
 /// A copy of the tree that is held, whatever is mounted below it included.
 pub(super) fn copy(held: BorrowedFd<'_>) -> rustix::io::Result<OwnedFd> {
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE
-        | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_RECURSIVE
-        | OpenTreeFlags::AT_EMPTY_PATH;
-    rustix::mount::open_tree(held, c"", flags)
+    rustix::mount::open_tree(held, c"", COPY | OpenTreeFlags::AT_RECURSIVE)
+}
+
+/// A copy without what is mounted below.
+pub(super) fn copy_alone(held: BorrowedFd<'_>) -> rustix::io::Result<OwnedFd> {
+    rustix::mount::open_tree(held, c"", COPY)
 }
 
 /// What stands at a place under the new root, reached through no link.
@@ -272,29 +281,6 @@ fn covered(plan: &Plan, mounts: &[crate::mountinfo::Mount]) -> Vec<PathBuf> {
     places
 }
 
-/// Puts an empty directory over one that shows too much.
-pub(super) fn cover(top: BorrowedFd<'_>, place: &Path) -> Result<()> {
-    let named = |err: rustix::io::Errno| said(&format!("covering '/{}'", place.display()), err);
-    let found = match find(top, place) {
-        Ok(found) => found,
-        // Its directory was covered, or is gone: nothing shows.
-        Err(rustix::io::Errno::NOENT) => return Ok(()),
-        Err(err) => return Err(named(err)),
-    };
-    let is_directory = rustix::fs::fstat(&found).map_err(named)?.st_mode & libc::S_IFMT == libc::S_IFDIR;
-    let empty = if is_directory {
-        use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
-        let made = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).map_err(named)?;
-        rustix::mount::fsconfig_create(&made).map_err(named)?;
-        let attributes =
-            MountAttrFlags::MOUNT_ATTR_RDONLY | MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-        rustix::mount::fsmount(&made, FsMountFlags::FSMOUNT_CLOEXEC, attributes).map_err(named)?
-    } else {
-        take(Path::new("/dev/null"), place, QUIET)?.held
-    };
-    put(&empty, &found).map_err(named)
-}
-
 fn filesystem(kind: &str, target: &str, flags: MountFlags, options: &str) -> Result<()> {
     let options = std::ffi::CString::new(options).map_err(|err| Error::internal(err.to_string()))?;
     rustix::mount::mount(kind, target, kind, flags, Some(options.as_c_str()))
@@ -328,7 +314,7 @@ fn last_errno() -> rustix::io::Errno {
     rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::IO)
 }
 
-fn said(what: &str, err: rustix::io::Errno) -> Error {
+pub(super) fn said(what: &str, err: rustix::io::Errno) -> Error {
     Error::unavailable(format!("{what}: {}", std::io::Error::from(err)))
 }
 

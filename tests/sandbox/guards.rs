@@ -85,6 +85,82 @@ fn the_hosts_devices_keep_their_mode_and_are_of_use() {
     );
 }
 
+/// Tries everything that changes a file or what the file system says of it, and prints what was not refused.
+const CHANGES: &str = "import os, sys
+def attempt(what, change):
+    try: change()
+    except OSError: return
+    print('changed', what)
+def changes(name):
+    mode = os.stat(name).st_mode & 0o7777
+    attempt('mode', lambda: os.chmod(name, mode))
+    attempt('owner', lambda: os.chown(name, -1, os.getgid()))
+    attempt('times', lambda: os.utime(name))
+    attempt('attributes', lambda: os.setxattr(name, 'user.acheron', b'x'))
+    attempt('length', lambda: os.truncate(name, 0))
+    attempt('content', lambda: os.write(os.open(name, os.O_WRONLY), b'x'))
+";
+
+#[test]
+fn a_hidden_file_is_empty_and_changes_nothing_of_the_hosts() {
+    let dir = project();
+    let null = std::fs::metadata("/dev/null").unwrap();
+    let script = format!(
+        "{CHANGES}
+print(repr(open('a/state/key').read()))
+changes('a/state/key')
+attempt('name', lambda: os.rename('a/state/key', 'free'))
+attempt('entry', lambda: os.unlink('a/state/key'))
+print(os.stat('a/state/key').st_rdev)"
+    );
+    for read_only in [false, true] {
+        check(&bound(python(&script), dir.path(), read_only, &[("a/state/key", Show::Hidden)]), "''\n0");
+    }
+    use std::os::unix::fs::MetadataExt;
+    let after = std::fs::metadata("/dev/null").unwrap();
+    assert_eq!((null.mode(), null.mtime_nsec(), null.ctime_nsec()), {
+        (after.mode(), after.mtime_nsec(), after.ctime_nsec())
+    });
+    assert_eq!(std::fs::read_to_string(dir.path().join("a/state/key")).unwrap(), "secret");
+}
+
+#[test]
+fn devices_and_files_of_the_system_cannot_be_changed() {
+    let script = format!(
+        "{CHANGES}
+for name in ['/dev/null', '/dev/zero', '/dev/full', '/dev/random', '/dev/urandom', '/dev/tty']:
+    attempt(name + ' mode', lambda: os.chmod(name, os.stat(name).st_mode & 0o7777))
+    attempt(name + ' owner', lambda: os.chown(name, -1, os.getgid()))
+    attempt(name + ' times', lambda: os.utime(name))
+for directory, _, names in os.walk('/etc'):
+    for name in [directory] + [os.path.join(directory, name) for name in names]:
+        if os.path.exists(name): changes(name)"
+    );
+    check(&python(&script), "");
+}
+
+#[test]
+fn a_device_that_a_stream_leads_to_cannot_be_changed() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = format!(
+        "{CHANGES}
+sys.stdout = open('/out/said', 'w')
+for stream in (0, 1, 2):
+    attempt('mode', lambda: os.fchmod(stream, os.fstat(stream).st_mode & 0o7777))
+    attempt('times', lambda: os.utime(stream))
+    attempt('by name', lambda: os.chmod(f'/proc/self/fd/{{stream}}', 0o666))
+print(os.read(0, 1), os.write(1, b'x'))"
+    );
+    let plan = python(&script).bind(dir.path(), "/out", false);
+    let null = std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
+    block(async {
+        let streams = acheron::sandbox::Streams::Terminal(null.into());
+        let mut running = acheron::sandbox::start(crate::program(), &plan, streams).await.unwrap();
+        assert_eq!(running.wait().await.unwrap().code, Some(0));
+    });
+    assert_eq!(std::fs::read_to_string(dir.path().join("said")).unwrap(), "b'' 1\n");
+}
+
 #[test]
 fn no_file_is_given_the_rights_of_another_user() {
     let dir = project();
