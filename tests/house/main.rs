@@ -17,6 +17,7 @@ mod guarded;
 mod hands;
 mod hostile;
 mod hostile_agents;
+mod host_paths;
 mod house;
 mod lacking;
 mod layers;

@@ -1,0 +1,78 @@
+//! The host's own paths and descriptors, which no program of an agent reaches.
+
+use expect_test::{Expect, expect};
+
+use crate::common::session;
+
+const ACHERON: &str = env!("CARGO_BIN_EXE_acheron");
+const NOBODY: u32 = 65534;
+
+/// Runs a script as root, and then as a user without any right in a namespace where nothing that is mounted may be uncovered;
+/// compares what both say.
+///
+/// In it `exec_as_agent CWD COMMAND` runs a command as the agent `a`, and `start` mounts `spec.json` on `ns`.
+#[track_caller]
+fn check(make: impl Fn() -> tempfile::TempDir, spec: &str, script: &str, expected: &Expect) {
+    let helpers = r#"
+        exec 2>&1
+        start() { mkdir -p ns; ./acheron mount ns --spec spec.json --state state --daemon > /dev/null; }
+        exec_as_agent() {
+            jq -n --arg cwd "$1" --arg command "$2" '{$command} + if $cwd == "" then {} else {$cwd} end' \
+                > ns/agents/a/terminal/control/exec.json
+            jq -r 'if .result then .result.stdout + .result.stderr else .error.message end' ns/agents/a/terminal/result.json
+        }
+        trap './acheron unmount ns > /dev/null' EXIT
+    "#;
+    for (user, within) in [(0, ""), (NOBODY, "unshare -U -r -m")] {
+        let dir = make();
+        std::fs::write(dir.path().join("spec.json"), spec).unwrap();
+        std::fs::write(dir.path().join("script"), format!("{helpers}\n{script}")).unwrap();
+        std::fs::copy(ACHERON, dir.path().join("acheron")).unwrap();
+        for path in [dir.path(), &dir.path().join("spec.json")] {
+            std::os::unix::fs::chown(path, Some(user), Some(user)).unwrap();
+        }
+        // A device of its own: not every machine lets users open the one that is there.
+        let outer = format!(
+            "unshare -m bash -c 'mknod -m 666 device c 10 229 && mount --bind device /dev/fuse &&
+             exec setpriv --reuid {user} --regid {user} --clear-groups {within} bash ./script'"
+        );
+        let said = session(dir.path(), &outer).replace(dir.path().to_str().unwrap(), "DIR");
+        expected.assert_eq(&said);
+    }
+}
+
+#[test]
+fn what_the_starter_left_open_does_not_reach_the_daemon_or_a_program() {
+    let spec = r#"{ "layout": "acheron-1", "agents": { "a": { "projects": ["p"] } },
+                    "projects": { "p": { "binds": { "/": { "path": "p", "read_only": false } } } },
+                    "services": { "where": { "command": ["/bin/sh", "-c", "ls /proc/self/fd | jq -sc"],
+                                             "unconfined": true, "operations": { "now": {} } } } }"#;
+    let script = r#"
+        mkdir p secret; echo key > secret/key; ln -s /proc/self/fd/9 p/way
+        exec 9< secret
+        start || exit
+        ls -l /proc/$(cat state/acheron.pid)/fd | grep -c "$PWD/secret"
+        exec_as_agent /proc/self/fd/9 'cat key'
+        exec_as_agent /proc/self/fd/9/.. 'cat secret/key'
+        exec_as_agent /projects/p/fs/way 'cat key'
+        exec_as_agent /proc/self/cwd 'cat secret/key'
+        exec_as_agent '' 'cd /proc/self/fd/9 && cat key; ls /proc/self/fd | tr "\n" " "'
+        ./acheron exec --root ns --agent a -- sh -c 'cat /proc/self/fd/9/key; ls /proc/self/fd | tr "\n" " "'
+        ./acheron exec --root ns --agent a -- sh -c 'cd /proc/self/fd/0 && cat key' < secret
+        echo '{}' > ns/agents/a/where/control/now.json
+        jq -c '.result // .error' ns/agents/a/where/result.json
+    "#;
+    let expected = expect![[r#"
+        0
+        the working directory `/proc/self/fd/9`: No such file or directory (os error 2)
+        the working directory `/proc/self/fd/9/..`: No such file or directory (os error 2)
+        the working directory `/projects/p/fs/way`: No such file or directory (os error 2)
+        the working directory `/proc/self/cwd` leads through a link that does not stay inside; name the directory itself
+        0 1 2 3 sh: 1: cd: can't cd to /proc/self/fd/9
+
+        cat: /proc/self/fd/9/key: No such file or directory
+        0 1 2 3 error: standard input is a directory, which would lead out of the sandbox; give a file or a pipe
+        [0,1,2,3]
+    "#]];
+    check(|| tempfile::tempdir().unwrap(), spec, script, &expected);
+}
