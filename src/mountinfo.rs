@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct Mount {
     pub parent: u64,
     /// `major:minor`
     pub device: String,
+    /// The part of the file system that is shown.
+    pub root: PathBuf,
     pub point: PathBuf,
     /// The type of the file system, such as `fuse.acheron`.
     pub kind: String,
@@ -38,12 +40,49 @@ fn line(line: &[u8]) -> Option<Mount> {
     let number = |field: &[u8]| std::str::from_utf8(field).ok()?.parse().ok();
     let (id, parent) = (number(next()?)?, number(next()?)?);
     let device = text(next()?);
-    next()?; // the part of the file system that is shown
-    let point = PathBuf::from(OsString::from_vec(unescaped(next()?)));
+    let mut path = || Some(PathBuf::from(OsString::from_vec(unescaped(next()?))));
+    let (root, point) = (path()?, path()?);
     let read_only = text(next()?).split(',').any(|option| option == "ro");
     while next()? != b"-" {} // optional fields, any number of them
     let (kind, source) = (text(next()?), text(&unescaped(next()?)));
-    Some(Mount { id, parent, device, point, kind, source, read_only })
+    Some(Mount { id, parent, device, root, point, kind, source, read_only })
+}
+
+/// The mount that a path without links leads to, found as the kernel finds it: from the root, mount by mount.
+fn holding<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+    let top = |mount: &&Mount| mount.point == Path::new("/") && !mounts.iter().any(|above| above.id == mount.parent);
+    let mut at = mounts.iter().find(top)?;
+    // No more steps than mounts, should the kernel list a ring.
+    for _ in mounts {
+        let below = mounts.iter().filter(|mount| mount.parent == at.id && path.starts_with(&mount.point));
+        match below.min_by_key(|mount| mount.point.components().count()) {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    Some(at)
+}
+
+/// Every path at which what stands at `path` shows, or a part of it: the path itself, and where the same part of the same
+/// file system is mounted once more. Asks the file system nothing.
+pub fn also_at(mounts: &[Mount], path: &Path) -> Vec<PathBuf> {
+    let mut all = vec![path.to_owned()];
+    let Some(mount) = holding(mounts, path) else { return all };
+    let Ok(below) = path.strip_prefix(&mount.point) else { return all };
+    let within = joined(&mount.root, below);
+    for other in mounts.iter().filter(|other| other.device == mount.device && other.id != mount.id) {
+        if let Ok(below) = within.strip_prefix(&other.root) {
+            all.push(joined(&other.point, below));
+        } else if other.root.starts_with(&within) {
+            all.push(other.point.clone());
+        }
+    }
+    all
+}
+
+/// Joins without the slash that an empty path would leave at the end.
+fn joined(path: &Path, below: &Path) -> PathBuf {
+    path.join(below).components().collect()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -98,6 +137,26 @@ mod tests {
                 (42, "/x", "acheronish", true),
             ]
         );
+    }
+
+    #[test]
+    fn what_is_mounted_twice_is_found_at_both_places() {
+        let mounts = parse(
+            b"21 1 8:1 / / rw - ext4 /dev/a rw\n22 21 8:1 /srv/p /usr/src/p rw - ext4 /dev/a rw\n\
+              23 21 8:1 /srv/p/state/agents /usr/agents rw - ext4 /dev/a rw\n\
+              24 21 8:2 / /data rw - ext4 /dev/b rw\n25 24 0:9 / /data rw - tmpfs x rw\n\
+              26 24 8:1 /hidden /data/deep rw - ext4 /dev/a rw\n",
+        );
+        let also = |path: &str| {
+            let all = also_at(&mounts, Path::new(path));
+            all.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(also("/srv/p/state"), "/srv/p/state /usr/src/p/state /usr/agents");
+        assert_eq!(also("/srv/p"), "/srv/p /usr/src/p /usr/agents");
+        assert_eq!(also("/usr/src/p/state"), "/usr/src/p/state /srv/p/state /usr/agents");
+        // The newest of those that stand on one another counts, and what is below it is not reached.
+        assert_eq!(also("/data/deep/x"), "/data/deep/x");
+        assert_eq!(also("/etc"), "/etc");
     }
 
     #[test]

@@ -5,8 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::House;
 use super::unasked::Unasked;
+use super::{House, system_paths};
 use crate::error::Result;
 use crate::policy::{Action, Rule};
 
@@ -28,6 +28,7 @@ pub fn keep(house: &House) -> Result<()> {
             rules.extend(own(house).iter().filter_map(|own| rule(own, &source.path, &place)));
         }
     }
+    system_paths::note(house);
     let sources = written_sources(house);
     Unasked::note(&house.state, &house.here, |path| sources.iter().any(|source| path.starts_with(source)))?;
     house.roster.bind_all(rules);
@@ -48,7 +49,8 @@ fn written_sources(house: &House) -> Vec<PathBuf> {
     binds.filter_map(|bind| house.here.join(&bind.path).canonicalize().ok()).collect()
 }
 
-fn own(house: &House) -> Vec<Own> {
+/// All that is the host's own.
+pub(super) fn own(house: &House) -> Vec<Own> {
     let mut all = Vec::new();
     let mut add = |path: &Path, hidden| all.extend(named(path).into_iter().map(|path| Own { path, hidden }));
     add(&house.state, true);

@@ -14,6 +14,7 @@ mod pages;
 mod projects;
 mod roster;
 mod stand;
+pub mod system_paths;
 pub mod tidy;
 pub mod unasked;
 mod watch;
@@ -85,6 +86,7 @@ pub struct House {
     /// Where the services that all agents share stand.
     pub local: OnceLock<Stand>,
     pub projects: projects::Projects,
+    pub system_paths: system_paths::SystemPaths,
     /// Tells its agents' processes from those of other hosts on this machine.
     pub name: String,
 }
@@ -122,10 +124,12 @@ impl Host {
             residents: OnceLock::new(),
             local: OnceLock::new(),
             projects: projects::Projects::default(),
+            system_paths: system_paths::SystemPaths::default(),
             name: sandbox::host(),
         });
         sandbox::sweep_all();
         let recovered = recover(&house)?;
+        system_paths::note(&house);
         let (root, residents) = build(&house)?;
         guarded::keep(&house)?;
         let root = Arc::new(root);

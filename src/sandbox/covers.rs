@@ -9,13 +9,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use super::root::{change, copy_alone, find, put, said};
 use crate::error::Result;
 
 /// Read-only: neither content, mode, owner, times nor attributes of a cover can be changed.
-const FIXED: u64 =
-    libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC;
+const FIXED: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC;
 
 /// An empty directory and an empty file, of which every cover is another mount.
 pub(super) struct Covers {
@@ -38,11 +38,13 @@ impl Covers {
 
     /// Puts an empty directory over a directory, and an empty file over anything else.
     pub fn cover(&self, top: BorrowedFd<'_>, place: &Path) -> Result<()> {
-        let named = |err: rustix::io::Errno| said(&format!("covering '/{}'", place.display()), err);
+        let named = |err: Errno| said(&format!("covering '/{}'", place.display()), err);
         let found = match find(top, place) {
             Ok(found) => found,
             // Its directory was covered, or is gone: nothing shows.
-            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => return Ok(()),
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
+            // Whoever builds the walls has more rights than the program will have.
+            Err(Errno::ACCESS) => return Ok(()),
             Err(err) => return Err(named(err)),
         };
         let is_directory = rustix::fs::fstat(&found).map_err(named)?.st_mode & libc::S_IFMT == libc::S_IFDIR;

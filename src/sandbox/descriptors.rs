@@ -76,7 +76,9 @@ pub(super) fn devices_from_inside() {
         let Some((path, _)) = known.iter().find(|(_, known)| *known == device) else { continue };
         let Ok(flags) = rustix::fs::fcntl_getfl(stream) else { continue };
         let flags = flags & (OFlags::RWMODE | OFlags::APPEND | OFlags::NONBLOCK);
-        let Ok(opened) = rustix::fs::open(path, flags | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()) else { continue };
+        let Ok(opened) = rustix::fs::open(path, flags | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()) else {
+            continue;
+        };
         // SAFETY: both are open, and the copy takes the place of a stream, which nobody owns.
         unsafe { libc::dup2(opened.as_raw_fd(), stream.as_raw_fd()) };
     }

@@ -9,6 +9,7 @@ use std::ffi::{CString, OsString};
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
 use nix::sys::wait::{WaitStatus, waitpid};
@@ -275,7 +276,15 @@ fn execute_plan(host: &UnixStream, plan: &Plan, walls: &mut Builder) -> Result<s
     }
     tell(host, &Word::Ready { walls: walls.walls.clone() });
     let err = execute(&path, &argv, &env);
-    Err(Error::not_found(format!("cannot run `{}`: {}", plan.argv[0], err.desc())))
+    // A link in `/usr/local/bin` may lead to what is not here.
+    let led_away = || path.split(':').any(|directory| Path::new(directory).join(&plan.argv[0]).is_symlink());
+    let hint = match err {
+        nix::Error::ENOENT if !plan.bare && (plan.argv[0].starts_with('/') || led_away()) => {
+            "; a sandbox shows /usr and what the mountspec names in sandbox.system"
+        }
+        _ => "",
+    };
+    Err(Error::not_found(format!("cannot run `{}`: {}{hint}", plan.argv[0], err.desc())))
 }
 
 /// Tries the program where its name says, or in the directories of the *new* path.

@@ -34,6 +34,7 @@ pub use init::init_main;
 pub use limits::{Limits, Together};
 pub use plan::{Bind, Link, Plan, Shared, Terminal};
 pub use running::{Running, Streams, probe, program, start, use_program};
+pub use system::{SystemView, check_system, places};
 pub use talk::Ended;
 pub use walls::{Wall, Walls};
 

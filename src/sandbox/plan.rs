@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::guards::Guard;
 use super::limits::{Limits, Together};
+use super::system::check_system;
 use crate::error::{Error, Result};
 use crate::ground::Id;
 
@@ -24,6 +25,12 @@ pub struct Plan {
     pub links: Vec<Link>,
     /// Parts of what is bound that are shown otherwise.
     pub guards: Vec<Guard>,
+    /// Directories of the host's that are shown as a part of the system, under their own names, read-only.
+    #[serde(default)]
+    pub system: Vec<PathBuf>,
+    /// What must not show of the directories of the system, by its name inside. Made by [`places`](super::places).
+    #[serde(default)]
+    pub hidden: Vec<PathBuf>,
     /// Whether the host's network is shared; otherwise there is only a loopback of its own.
     pub network: bool,
     pub terminal: Terminal,
@@ -89,6 +96,8 @@ impl Plan {
             binds: Vec::new(),
             links: Vec::new(),
             guards: Vec::new(),
+            system: Vec::new(),
+            hidden: Vec::new(),
             network: false,
             terminal: Terminal::None,
             limits: Limits::default(),
@@ -151,6 +160,10 @@ impl Plan {
                 return Err(Error::invalid(format!("the bind source `{}` is not absolute", bind.source.display())));
             }
         }
+        self.system.iter().try_for_each(|named| check_system(named))?;
+        if let Some(path) = self.hidden.iter().find(|path| !plain_path(path)) {
+            return Err(Error::invalid(format!("`{}` cannot be hidden: it is not a plain path", path.display())));
+        }
         self.guards.iter().try_for_each(|guard| inside(&guard.path).map(|_| ()))?;
         self.links.iter().try_for_each(|link| inside(&link.path).map(|_| ()))
     }
@@ -161,6 +174,11 @@ impl Plan {
         binds.sort_by_key(|bind| bind.target.components().count());
         binds
     }
+}
+
+fn plain_path(path: &Path) -> bool {
+    let below = path.strip_prefix("/").unwrap_or(Path::new(""));
+    below.components().next().is_some() && below.components().all(|part| matches!(part, Component::Normal(_)))
 }
 
 /// The path of `target` under the new root: `/a/b` → `a/b`. Refuses what climbs, and what is the sandbox's own.

@@ -15,6 +15,7 @@ use super::covers::Covers;
 use super::plan::{Plan, inside};
 use super::{guards, system};
 use crate::error::{Error, Result};
+use crate::mountinfo::Mount;
 
 /// Any directory that every system has: the new root is mounted over it for a moment.
 const BASE: &str = "/tmp";
@@ -30,7 +31,8 @@ struct Tree {
 pub(super) fn build(plan: &Plan) -> Result<String> {
     rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(|err| said("making mounts private", err))?;
-    let system = system_trees(plan)?;
+    let mounts = crate::mountinfo::read()?;
+    let (system, foreign) = system_trees(plan, &mounts)?;
     let devices = device_trees()?;
     let bound = plan.ordered().into_iter().map(|bind| {
         let attributes = if bind.read_only { libc::MOUNT_ATTR_RDONLY } else { 0 };
@@ -41,7 +43,7 @@ pub(super) fn build(plan: &Plan) -> Result<String> {
         }
     });
     let bound = bound.collect::<Result<Vec<Tree>>>()?;
-    let covered = covered(plan, &crate::mountinfo::read()?);
+    let covered = covered(plan, &mounts);
 
     let scratch = format!("mode=755,size={},nr_inodes=65536", plan.limits.scratch_bytes);
     filesystem("tmpfs", BASE, MountFlags::NOSUID | MountFlags::NODEV, "mode=755,size=8m")?;
@@ -61,6 +63,9 @@ pub(super) fn build(plan: &Plan) -> Result<String> {
         .map_err(|err| said("opening the new root", err))?;
     for tree in system.into_iter().chain(devices) {
         set_down(top.as_fd(), tree)?;
+    }
+    for place in foreign {
+        covers.cover(top.as_fd(), &place)?;
     }
     device_directories(&scratch)?;
     let proc = proc(plan)?;
@@ -93,19 +98,28 @@ const QUIET: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 /// A device is read and written whatever its mount says; read-only keeps its mode and its times.
 const DEVICE: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC;
 
-fn system_trees(plan: &Plan) -> Result<Vec<Tree>> {
-    let mut trees = Vec::new();
-    for name in system::DIRECTORIES {
-        let path = Path::new("/").join(name);
-        if fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir()) {
-            trees.push(take(&path, Path::new(name), libc::MOUNT_ATTR_RDONLY | QUIET)?);
-        }
+/// The directories of the system, and the places in them that must be covered.
+fn system_trees(plan: &Plan, mounts: &[Mount]) -> Result<(Vec<Tree>, Vec<PathBuf>)> {
+    let (mut trees, mut covered) = (Vec::new(), plan.hidden.clone());
+    let directories = system::DIRECTORIES.iter().map(|name| Path::new("/").join(name));
+    let directories = directories.filter(|path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir()));
+    let more = system::etc(plan.network).chain(system::extra(&plan.system).cloned()).filter(|path| path.exists());
+    for path in directories.chain(more) {
+        let held = rustix::fs::open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let held = held.map_err(|err| unbound(&path, err))?;
+        // Where the path leads: a directory that the mountspec names may be a link.
+        let source = if path.is_symlink() { path.canonicalize()? } else { path.clone() };
+        let below: Vec<&Mount> = system::below(&source, mounts).collect();
+        // In a user namespace the kernel leaves out nothing that is mounted below: then all of it is taken, and what must
+        // not show is covered.
+        let copied = if below.is_empty() { copy_alone(held.as_fd()) } else { copy(held.as_fd()) };
+        let target = path.strip_prefix("/").unwrap_or(&path);
+        trees.push(taken(copied, &path, target, libc::MOUNT_ATTR_RDONLY | QUIET)?);
+        let foreign = below.into_iter().filter(|mount| system::foreign(mount, &plan.system, mounts));
+        covered.extend(foreign.filter_map(|mount| Some(path.join(mount.point.strip_prefix(&source).ok()?))));
     }
-    for path in system::etc(plan.network).filter(|path| path.exists()) {
-        let target = path.strip_prefix("/").unwrap_or(&path).to_owned();
-        trees.push(take(&path, &target, libc::MOUNT_ATTR_RDONLY | QUIET)?);
-    }
-    Ok(trees)
+    let covered = system::outermost(covered).into_iter();
+    Ok((trees, covered.filter_map(|place| Some(place.strip_prefix("/").ok()?.to_owned())).collect()))
 }
 
 fn device_trees() -> Result<Vec<Tree>> {
@@ -187,16 +201,20 @@ fn unbound(source: &Path, err: rustix::io::Errno) -> Error {
 
 /// The same of a directory that is held; `source` is its name, for sentences.
 fn take_held(held: BorrowedFd<'_>, source: &Path, target: &Path, attribute: u64) -> Result<Tree> {
+    taken(copy(held), source, target, attribute)
+}
+
+/// A tree that was copied, with its attributes.
+fn taken(copied: rustix::io::Result<OwnedFd>, source: &Path, target: &Path, attribute: u64) -> Result<Tree> {
     let named = |err: rustix::io::Errno| unbound(source, err);
-    let held = copy(held).map_err(named)?;
+    let held = copied.map_err(named)?;
     attributes(held.as_fd(), attribute, true).map_err(named)?;
     let directory = rustix::fs::fstat(&held).map_err(named)?.st_mode & libc::S_IFMT == libc::S_IFDIR;
     Ok(Tree { held, target: target.to_owned(), directory })
 }
 
-const COPY: OpenTreeFlags = OpenTreeFlags::OPEN_TREE_CLONE
-    .union(OpenTreeFlags::OPEN_TREE_CLOEXEC)
-    .union(OpenTreeFlags::AT_EMPTY_PATH);
+const COPY: OpenTreeFlags =
+    OpenTreeFlags::OPEN_TREE_CLONE.union(OpenTreeFlags::OPEN_TREE_CLOEXEC).union(OpenTreeFlags::AT_EMPTY_PATH);
 
 /// A copy of the tree that is held, whatever is mounted below it included.
 pub(super) fn copy(held: BorrowedFd<'_>) -> rustix::io::Result<OwnedFd> {
@@ -263,7 +281,7 @@ fn prepare(top: BorrowedFd<'_>, tree: &Tree) -> rustix::io::Result<()> {
 }
 
 /// The places under the new root where something that is mounted below a bind would show, and must not.
-fn covered(plan: &Plan, mounts: &[crate::mountinfo::Mount]) -> Vec<PathBuf> {
+fn covered(plan: &Plan, mounts: &[Mount]) -> Vec<PathBuf> {
     let mut places = Vec::new();
     for bind in plan.binds.iter().filter(|bind| bind.alone) {
         let source = bind.source.canonicalize().unwrap_or_else(|_| bind.source.clone());
@@ -274,11 +292,7 @@ fn covered(plan: &Plan, mounts: &[crate::mountinfo::Mount]) -> Vec<PathBuf> {
         }
     }
     // What lies in something that is covered already cannot be seen, nor found.
-    let all = places.clone();
-    places.retain(|place| !all.iter().any(|other| other != place && place.starts_with(other)));
-    places.sort();
-    places.dedup();
-    places
+    system::outermost(places)
 }
 
 fn filesystem(kind: &str, target: &str, flags: MountFlags, options: &str) -> Result<()> {

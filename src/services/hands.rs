@@ -1,5 +1,6 @@
 //! How terminals and programs are wired to the house: what an agent's sandbox shows of it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use super::kept;
 use super::terminal::{Project, Surroundings, Terminal};
 use super::web_search::{self, Off, WebSearch};
 use crate::error::Result;
-use crate::host::{House, binds};
+use crate::host::{House, binds, system_paths};
 use crate::http::{Http, Patience};
 use crate::policy::{self, Principal};
 use crate::sandbox::{self, Link, Shared};
@@ -56,6 +57,8 @@ pub fn surroundings(house: &House, agent: &str) -> Result<Surroundings> {
         projects,
         guards,
         links,
+        system: system_paths::shown(house)?,
+        own: system_paths::own(house),
         network: current.sandbox.network.iter().any(|name| name == agent),
         unconfined: current.sandbox.allow_unconfined,
         limits: current.sandbox.limits.clone(),
@@ -87,8 +90,10 @@ pub fn programs(house: &Arc<House>, scope: Scope) -> Result<Vec<Arc<dyn Serve>>>
         let house = house.clone();
         Arc::new(move |agent: &str| surroundings(&house, agent))
     };
+    let shown = system_paths::shown(house).unwrap_or_default();
     let program = |(name, service): (&String, &crate::spec::Service)| {
-        let program = Program::new(name, service, &house.here, around.clone(), sandbox::program())?;
+        let (shows, init) = (|path: &Path| shown.shows(path), sandbox::program());
+        let program = Program::new(name, service, &house.here, around.clone(), init, shows)?;
         Ok(Arc::new(program) as Arc<dyn Serve>)
     };
     named.map(program).collect()

@@ -67,6 +67,11 @@ pub(super) fn faults(spec: &Spec) -> Vec<Fault> {
             faults.folder(&join(&path, "path"), &bind.path);
         }
     }
+    for (at, named) in spec.sandbox.system.iter().enumerate() {
+        if let Err(error) = crate::sandbox::check_system(std::path::Path::new(named)) {
+            faults.add(&format!("sandbox.system[{at}]"), error.message);
+        }
+    }
     for (name, service) in &spec.services {
         faults.service(&join("services", name), name, service);
     }

@@ -249,6 +249,9 @@ pub struct Sandbox {
     pub allow_unconfined: bool,
     /// Agents whose programs may use the network.
     pub network: Vec<String>,
+    /// Directories of this machine that every sandbox shows beside `/usr`, read-only and under their own names: `/opt`, where
+    /// programs live there. Also the point of a mount below `/usr` that is hidden otherwise: one of the network, for example.
+    pub system: Vec<String>,
     /// What the programs of one call or session may use.
     pub limits: crate::sandbox::Limits,
     /// What all programs of one agent may use together.

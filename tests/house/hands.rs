@@ -63,7 +63,6 @@ fn a_process_in_there_is_that_agent_and_sees_its_own_and_nothing_else() {
             lib
             lib64
             meta
-            opt
             proc
             projects
             sbin

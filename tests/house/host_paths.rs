@@ -76,3 +76,42 @@ fn what_the_starter_left_open_does_not_reach_the_daemon_or_a_program() {
     "#]];
     check(|| tempfile::tempdir().unwrap(), spec, script, &expected);
 }
+
+#[test]
+fn what_is_the_hosts_own_or_a_project_does_not_show_in_the_system() {
+    let spec = r#"{ "layout": "acheron-1", "agents": { "a": { "projects": ["p"] }, "b": { "projects": ["q"] } },
+                    "projects": { "p": { "binds": { "/": { "path": "p" } } }, "q": { "binds": { "/": { "path": "q" } } } },
+                    "library": "library",
+                    "services": { "look": { "command": ["./look.sh"], "operations": { "now": {} } } } }"#;
+    let script = r#"
+        mkdir -p p q other state twice memory library/topics free
+        echo key | tee p/key q/key state/key free/key library/topics/key.md > /dev/null
+        mount --bind q other 2>/dev/null; mount --bind state twice; mount -t tmpfs memory memory; echo key > memory/key
+        echo 'ls -A state ns library spec.json 2>/dev/null | jq -Rsc' > look.sh; sed -i '1i #!/bin/sh' look.sh; chmod +x look.sh
+        start || exit
+        count="for f in $PWD/[b-z]*; do case \$f in */script|*/device|*/look.sh) continue; esac"
+        exec_as_agent '' "$count; echo \${f##*/} \$(cat \$f \$f/* \$f/topics/* 2>/dev/null | wc -c); done"
+        exec_as_agent '' 'cat /projects/p/fs/key; ls -d /opt'
+        echo '{}' > ns/agents/a/look/control/now.json
+        jq -c '.result // .error' ns/agents/a/look/result.json
+        umount other twice memory
+    "#;
+    let expected = expect![[r#"
+        free 4
+        library 0
+        memory 0
+        ns 0
+        other 0
+        p 0
+        q 0
+        spec.json 0
+        state 0
+        twice 0
+
+        key
+        ls: cannot access '/opt': No such file or directory
+
+        "spec.json\n\nlibrary:\n\nns:\n\nstate:\n"
+    "#]];
+    check(|| tempfile::tempdir_in("/usr/src").unwrap(), spec, script, &expected);
+}

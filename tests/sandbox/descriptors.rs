@@ -66,7 +66,8 @@ fn no_process_of_a_sandbox_keeps_what_it_inherited() {
     let (home, _) = secret();
     let held = inherited(home.path());
     for bare in [false, true] {
-        let mut plan = shell(&format!("ls /proc/self/fd; test -e /proc/self/fd/{} && echo kept; read x", held.as_raw_fd()));
+        let mut plan =
+            shell(&format!("ls /proc/self/fd; test -e /proc/self/fd/{} && echo kept; read x", held.as_raw_fd()));
         plan.cwd = "/".into();
         plan.bare = bare;
         block(async {
@@ -93,5 +94,8 @@ fn a_directory_is_no_stream() {
     let directory = std::fs::File::open(home.path()).unwrap();
     let refused = block(start(program(), &shell("cd /proc/self/fd/0 && ls"), Streams::Terminal(directory.into())));
     let error = refused.err().expect("it ran");
-    assert_eq!(error.message, "standard input is a directory, which would lead out of the sandbox; give a file or a pipe");
+    assert_eq!(
+        error.message,
+        "standard input is a directory, which would lead out of the sandbox; give a file or a pipe"
+    );
 }

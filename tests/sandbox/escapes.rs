@@ -21,7 +21,7 @@ fn the_operators_home_is_not_there() {
     );
     check(&shell("ls -A /root /home /tmp 2>&1 | sed 's/.*No such.*/no root/'"), "no root\n/home:\n\n/tmp:");
     check(&shell("cat /etc/shadow /etc/ssl/private/* 2>&1 | grep -vc 'No such file'; ls / | tr '\\n' ' '"), {
-        "0\nbin dev etc home lib lib64 opt proc sbin tmp usr"
+        "0\nbin dev etc home lib lib64 proc sbin tmp usr"
     });
 }
 
@@ -97,7 +97,7 @@ fn a_link_leads_nowhere_else_than_inside() {
         &plan.bind(project.path(), "/projects/p/fs", false),
         "cat: /projects/p/fs/key: No such file or directory\n\
          ls: cannot access '/projects/p/fs/root/': Permission denied\n\
-         bin\ndev\netc\nhome\nlib\nlib64\nopt\nproc\nprojects\nsbin\ntmp\nusr",
+         bin\ndev\netc\nhome\nlib\nlib64\nproc\nprojects\nsbin\ntmp\nusr",
     );
 }
 

@@ -6,6 +6,7 @@ mod guards;
 mod lives;
 mod runs;
 mod sessions;
+mod system;
 mod together;
 
 use std::path::Path;

@@ -17,7 +17,7 @@ use super::terminal::{Run, Surroundings, Watch};
 use crate::contract::{Call, Contract};
 use crate::error::{Error, Result};
 use crate::ground::Source;
-use crate::sandbox::{Bind, Plan};
+use crate::sandbox::{Bind, Guard, Plan, Show};
 use crate::service::{Cx, Serve};
 use crate::spec;
 
@@ -37,8 +37,8 @@ pub struct Program {
     spec: spec::Service,
     /// Where relative paths in its command begin.
     here: PathBuf,
-    /// The directory that its command lies in, as it was when the mountspec was read.
-    found: Option<Source>,
+    /// The directory that its command lies in, by the name in the command and as it was when the mountspec was read.
+    found: Option<(PathBuf, Source)>,
     around: Around,
     /// What knows how to be a sandbox.
     init: PathBuf,
@@ -46,7 +46,15 @@ pub struct Program {
 }
 
 impl Program {
-    pub fn new(name: &str, service: &spec::Service, here: &Path, around: Around, init: PathBuf) -> Result<Program> {
+    /// `shows` tells what a sandbox sees of the host as a part of the system.
+    pub fn new(
+        name: &str,
+        service: &spec::Service,
+        here: &Path,
+        around: Around,
+        init: PathBuf,
+        shows: impl Fn(&Path) -> bool,
+    ) -> Result<Program> {
         let mut contract = spec::contract_of(name, service)?;
         if service.network {
             contract = contract.flag("network");
@@ -55,20 +63,30 @@ impl Program {
             contract = contract.flag("unconfined");
         }
         let room = Semaphore::new(service.concurrency.unwrap_or(AT_ONCE) as usize);
-        let (_, directory) = located(&service.command, here, service.unconfined, |path| path.is_file());
-        let found = directory.and_then(|directory| Source::resolve(&directory).ok());
+        let (_, directory) = located(&service.command, here, service.unconfined, |path| path.is_file(), shows);
+        let found = directory.and_then(|directory| Some((directory.clone(), Source::resolve(&directory).ok()?)));
         Ok(Program { contract, spec: service.clone(), here: here.to_owned(), found, around, init, room })
     }
 
     fn plan(&self, cx: &Cx, operation: &str) -> Result<Plan> {
-        let (argv, directory) = located(&self.spec.command, &self.here, self.spec.unconfined, |path| path.is_file());
-        let mut plan = (self.around)(&cx.agent)?.plan(argv);
+        let around = (self.around)(&cx.agent)?;
+        let shows = |path: &Path| around.system.shows(path);
+        let (argv, directory) =
+            located(&self.spec.command, &self.here, self.spec.unconfined, |path| path.is_file(), shows);
+        let mut plan = around.plan(argv);
         plan.network |= self.spec.network;
         plan.bare = self.spec.unconfined;
         if let Some(source) = directory {
             plan.cwd = if plan.bare { source.clone() } else { PathBuf::from(INSIDE) };
-            let found = self.found.clone().filter(|_| !plan.bare);
-            let (source, id) = found.map_or((source, None), |found| (found.path, Some(found.id)));
+            // Another if the mountspec has changed since what a sandbox sees of the system.
+            let found = self.found.clone().filter(|(directory, _)| !plan.bare && *directory == source);
+            let (source, id) = found.map_or((source, None), |(_, found)| (found.path, Some(found.id)));
+            let hidden = around.own.iter().filter_map(|own| own.strip_prefix(&source).ok());
+            plan.guards.extend(hidden.filter(|below| !below.as_os_str().is_empty()).map(|below| Guard {
+                path: Path::new(INSIDE).join(below),
+                bind: INSIDE.into(),
+                show: Show::Hidden,
+            }));
             plan.binds.push(Bind { source, target: INSIDE.into(), read_only: true, alone: true, id });
         } else if plan.bare {
             plan.cwd = self.here.clone();
@@ -81,14 +99,15 @@ impl Program {
 }
 
 /// The command as it is inside, and the directory of the host that it lies in: `./weather.py` is a file beside the mountspec,
-/// and so is the second word of `python3 ./weather.py`. Outside a sandbox the path stays what it is.
+/// and so is the second word of `python3 ./weather.py`. An absolute path that a sandbox shows by itself stays what it is, and
+/// so does every path outside a sandbox.
 fn located(
     command: &[String],
     here: &Path,
     outside: bool,
     is_file: impl Fn(&Path) -> bool,
+    shows: impl Fn(&Path) -> bool,
 ) -> (Vec<String>, Option<PathBuf>) {
-    let system = |path: &Path| ["/usr", "/bin", "/sbin", "/lib", "/opt"].iter().any(|top| path.starts_with(top));
     let mut directory: Option<PathBuf> = None;
     let words = command.iter().map(|word| {
         let path: PathBuf = here.join(word).components().collect();
@@ -96,7 +115,8 @@ fn located(
         else {
             return word.clone();
         };
-        if system(&path) || directory.as_deref().is_some_and(|known| known != parent) {
+        let shown = Path::new(word).is_absolute() && shows(&path);
+        if shown || directory.as_deref().is_some_and(|known| known != parent) {
             return word.clone();
         }
         directory = Some(parent.to_owned());
@@ -173,14 +193,17 @@ impl Serve for Program {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sandbox::SystemView;
 
     #[test]
     fn a_command_is_found_beside_the_mountspec() {
-        let files = ["/here/weather.py", "/here/bin/x", "/usr/bin/env", "/else/y"];
+        let files =
+            ["/here/weather.py", "/here/bin/x", "/usr/bin/env", "/else/y", "/opt/shown/n", "/opt/n", "/usr/src/p/n"];
         let check = |command: &[&str], outside: bool| {
             let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
-            let (words, directory) =
-                located(&command, Path::new("/here"), outside, |path| files.iter().any(|file| Path::new(file) == path));
+            let known = |path: &Path| files.iter().any(|file| Path::new(file) == path);
+            let system = SystemView { named: vec!["/opt/shown".into()], hidden: vec!["/usr/src/p".into()] };
+            let (words, directory) = located(&command, Path::new("/here"), outside, known, |path| system.shows(path));
             format!("{} in {}", words.join(" "), directory.map_or("-".to_owned(), |path| path.display().to_string()))
         };
         assert_eq!(check(&["./weather.py", "-v"], false), "/service/weather.py -v in /here");
@@ -189,5 +212,8 @@ mod tests {
         assert_eq!(check(&["/usr/bin/env", "./weather.py"], false), "/usr/bin/env /service/weather.py in /here");
         assert_eq!(check(&["./weather.py"], true), "/here/weather.py in /here");
         assert_eq!(check(&["jq", "."], false), "jq . in -");
+        assert_eq!(check(&["/opt/shown/n", "./weather.py"], false), "/opt/shown/n /service/weather.py in /here");
+        assert_eq!(check(&["/opt/n"], false), "/service/n in /opt");
+        assert_eq!(check(&["/usr/src/p/n"], false), "/service/n in /usr/src/p");
     }
 }

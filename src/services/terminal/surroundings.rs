@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::ground::Id;
-use crate::sandbox::{Bind, Guard, Limits, Link, Plan, Shared};
+use crate::sandbox::{Bind, Guard, Limits, Link, Plan, Shared, SystemView};
 
 /// An agent's share of the host, from which every plan is made.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +19,10 @@ pub struct Surroundings {
     pub guards: Vec<Guard>,
     /// Names in its projects that lead elsewhere.
     pub links: Vec<Link>,
+    /// What it sees of the system.
+    pub system: SystemView,
+    /// The host's own paths, which no directory shows that is bound for another reason.
+    pub own: Vec<PathBuf>,
     pub network: bool,
     /// The mountspec allows programs to run where walls are missing.
     pub unconfined: bool,
@@ -64,6 +68,7 @@ impl Surroundings {
             });
         }
         plan.guards = self.guards.clone();
+        (plan.system, plan.hidden) = (self.system.named.clone(), self.system.hidden.clone());
         plan.links.extend(self.links.iter().cloned());
         plan.cwd = self.projects.first().map_or_else(|| PathBuf::from("/home"), place);
         plan

@@ -1,0 +1,62 @@
+//! What of the host lies in directories of the system, which every sandbox shows, and must not show there.
+//!
+//! Rules hold under `/projects`; `/usr/src/x` is another name for the same files. So everything that is the host's own, and
+//! every directory of a project, the agent's too, is covered where it shows as a part of the system.
+
+use std::path::PathBuf;
+use std::sync::{PoisonError, RwLock};
+
+use super::{House, guarded};
+use crate::error::{Error, Result};
+use crate::mountinfo;
+use crate::sandbox::{self, SystemView};
+
+/// Paths without links, as they were when the mountspec was read: to ask for them later could ask our own mount.
+#[derive(Default)]
+pub struct SystemPaths(RwLock<Known>);
+
+#[derive(Clone, Default)]
+struct Known {
+    own: Vec<PathBuf>,
+    projects: Vec<PathBuf>,
+}
+
+/// Notes the paths as the mountspec reads now.
+pub fn note(house: &House) {
+    let spec = house.current.spec();
+    let mut own: Vec<PathBuf> = guarded::own(house).into_iter().map(|own| own.path).collect();
+    let kept = [&house.mounted_with.recall.store, &house.mounted_with.dm.root];
+    own.extend(kept.into_iter().flatten().filter_map(|kept| house.here.join(kept).canonicalize().ok()));
+    let mut projects = Vec::new();
+    for (id, project) in &spec.projects {
+        for (at, bind) in &project.binds {
+            projects.extend(house.projects.source(id, at).map(|source| source.path));
+            // One that could not be opened may be there all the same.
+            projects.extend(house.here.join(&bind.path).canonicalize());
+        }
+    }
+    projects.sort();
+    projects.dedup();
+    *house.system_paths.0.write().unwrap_or_else(PoisonError::into_inner) = Known { own, projects };
+}
+
+/// The host's own paths, without links.
+pub fn own(house: &House) -> Vec<PathBuf> {
+    house.system_paths.0.read().unwrap_or_else(PoisonError::into_inner).own.clone()
+}
+
+/// What sandboxes show of the system, with what is mounted now.
+pub fn shown(house: &House) -> Result<SystemView> {
+    let named: Vec<PathBuf> = house.current.spec().sandbox.system.iter().map(PathBuf::from).collect();
+    let Known { own, projects } = house.system_paths.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+    for path in &named {
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if let Some(own) = own.iter().find(|own| real.starts_with(own)) {
+            let (path, own) = (path.display(), own.display());
+            let said = format!("sandbox.system of the mountspec names {path}, which lies in {own}, the host's own");
+            return Err(Error::invalid(format!("{said}; name another directory, or none")));
+        }
+    }
+    let hidden = sandbox::places(&[own, projects].concat(), &named, &mountinfo::read()?);
+    Ok(SystemView { named, hidden })
+}
