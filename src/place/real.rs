@@ -25,9 +25,21 @@ pub struct Standing {
 }
 
 impl Place {
+    /// Whether a link stands at `rel` or on the way to it.
+    pub fn has_link(&self, rel: &str) -> bool {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW;
+        let Ok(rel) = plain(rel) else { return false };
+        match resolved(&self.root, rel, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            Ok(held) => {
+                rustix::fs::fstat(&held).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
+            }
+            Err(errno) => errno == Errno::LOOP,
+        }
+    }
+
     /// Follows `rel`, links included, to where it stands. A step for which `seen` says no is as one that is not there, so
-    /// that a way through it tells nothing. One that leads out of the place is refused.
-    pub fn real(&self, rel: &str, seen: &dyn Fn(&str) -> bool) -> Result<Standing> {
+    /// that a way through it tells nothing; it is told whether the step is a directory. What leads out of the place is refused.
+    pub fn real(&self, rel: &str, seen: &dyn Fn(&str, bool) -> bool) -> Result<Standing> {
         let refused = |errno| self.refused(rel, errno);
         let mut wanted = steps(plain(rel)?);
         let mut held: Vec<OwnedFd> = Vec::new();
@@ -42,15 +54,19 @@ impl Place {
             let above = held.last().unwrap_or(&self.root);
             let flags = OFlags::PATH | OFlags::NOFOLLOW;
             path.push(name);
-            let step = match seen(&path.join("/")) {
-                true => resolved(above, &path[path.len() - 1], flags, Mode::empty(), ResolveFlags::NO_SYMLINKS),
-                false => Err(Errno::NOENT),
+            let step = resolved(above, &path[path.len() - 1], flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+            let kind = match &step {
+                Ok(step) => FileType::from_raw_mode(rustix::fs::fstat(step).map_err(refused)?.st_mode),
+                Err(_) => FileType::Directory,
+            };
+            let step = match step {
+                _ if !seen(&path.join("/"), kind == FileType::Directory) => Err(Errno::NOENT),
+                step => step,
             };
             let step = match step {
                 Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Standing { path: ended(path, wanted), there: false }),
                 step => step.map_err(refused)?,
             };
-            let kind = FileType::from_raw_mode(rustix::fs::fstat(&step).map_err(refused)?.st_mode);
             if kind != FileType::Symlink {
                 held.push(step);
                 continue;
@@ -115,7 +131,7 @@ mod tests {
             symlink(to, root.join(name)).unwrap();
         }
         let place = Place::open(root.join("in")).unwrap();
-        let said = |path: &str, hidden: &str| match place.real(path, &|path| path != hidden) {
+        let said = |path: &str, hidden: &str| match place.real(path, &|path, _| path != hidden) {
             Ok(Standing { path, there: true }) => path,
             Ok(Standing { path, there: false }) => format!("- {path}"),
             Err(error) => format!("! {}", error.code.name()),
@@ -140,7 +156,7 @@ mod tests {
         ] {
             assert_eq!(said(path, "nothing"), expected, "{path}");
         }
-        assert_eq!(place.real("self", &|_| true).unwrap_err().errno(), libc::ELOOP);
+        assert_eq!(place.real("self", &|_, _| true).unwrap_err().errno(), libc::ELOOP);
         // What is hidden is as what is not there, also as a step on the way.
         for (path, hidden, expected) in [
             ("a/file", "a", "- a/file"),
@@ -175,6 +191,11 @@ mod tests {
             place.remove("link/file").unwrap_err(),
             place.within("link").unwrap_err(),
         ];
+        for (path, expected) in
+            [("a/file", false), ("link", true), ("link/file", true), ("link/none", true), ("none", false)]
+        {
+            assert_eq!(place.has_link(path), expected, "{path}");
+        }
         for error in errors {
             assert!(error.message.ends_with("is a link, and links are not followed"), "{error}");
         }

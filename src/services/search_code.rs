@@ -111,7 +111,10 @@ impl Service for SearchCode {
                 stopped: &|| stop.load(Ordering::Relaxed) || cx.is_cancelled(),
                 rights: Rights {
                     may_read: &|path| cx.office.warden.check(&cx.caller, Action::Read, path).is_ok(),
-                    sees: &|path| cx.office.warden.sees(&cx.caller, path),
+                    sees: &|path, dir| match dir {
+                        true => cx.office.warden.sees(&cx.caller, path),
+                        false => cx.office.warden.sees_file(&cx.caller, path),
+                    },
                 },
                 progress: &|files, matches| cx.progress(json!({"files_searched": files, "matches": matches})),
             };

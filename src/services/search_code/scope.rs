@@ -31,7 +31,8 @@ impl Root {
 /// What who asks may do, by paths of the tree.
 pub struct Rights<'a> {
     pub may_read: &'a dyn Fn(&str) -> bool,
-    pub sees: &'a dyn Fn(&str) -> bool,
+    /// Whether it is there at all; for a directory, whether something below it may be.
+    pub sees: &'a dyn Fn(&str, bool) -> bool,
 }
 
 /// Where `rel` below a root really stands, links followed: the one place that decides whether a file of a project may be
@@ -39,7 +40,7 @@ pub struct Rights<'a> {
 ///
 /// What is then opened by that path must be opened without links, or it may be something else by then.
 pub fn standing(roots: &[Root], root: &Root, place: &Place, rel: &str, rights: &Rights) -> Result<Option<String>> {
-    let seen = |rel: &str| !root.covers(roots, rel) && (rights.sees)(&root.path(rel));
+    let seen = |rel: &str, dir| !root.covers(roots, rel) && (rights.sees)(&root.path(rel), dir);
     let found = place.real(rel, &seen)?;
     let path = root.path(&found.path);
     match (rights.may_read)(&path) {

@@ -149,7 +149,7 @@ impl Search<'_> {
 
     /// Takes the rules of a directory about what is ignored, as far as who asks may see them.
     fn enter(&self, ignored: &mut Ignored, root: &Root, place: &Place, rel: &str) -> usize {
-        ignored.enter(place, rel, &|file| (self.watch.rights.sees)(&root.path(file)))
+        ignored.enter(place, rel, &|file| (self.watch.rights.sees)(&root.path(file), false))
     }
 
     fn directory(&mut self, root: &Root, place: &Place, rel: &str, ignored: &mut Ignored, depth: usize) -> Result<()> {

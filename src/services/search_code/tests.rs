@@ -37,7 +37,7 @@ fn roots(dir: &Path) -> Vec<Root> {
     vec![Root { at: "/projects/here/fs".to_owned(), dir: Source::resolve(dir).unwrap() }]
 }
 
-const ALL: Rights<'static> = Rights { may_read: &|_| true, sees: &|_| true };
+const ALL: Rights<'static> = Rights { may_read: &|_| true, sees: &|_, _| true };
 
 fn run(dir: &Path, query: &Query) -> Result<Found> {
     search(&roots(dir), query, &Watch { stopped: &|| false, rights: ALL, progress: &|_, _| {} })
@@ -170,7 +170,11 @@ fn nothing_outside_is_read_and_nothing_waits() {
 fn what_the_caller_may_not_read_is_not_searched() {
     let dir = tree();
     let may = |path: &str| !path.starts_with("/projects/here/fs/src");
-    let watch = Watch { stopped: &|| false, rights: Rights { may_read: &may, sees: &may }, progress: &|_, _| {} };
+    let watch = Watch {
+        stopped: &|| false,
+        rights: Rights { may_read: &may, sees: &|path, _| may(path) },
+        progress: &|_, _| {},
+    };
     let found = search(&roots(dir.path()), &query("main"), &watch);
     assert_eq!(lines(found), ["README.md:1:1:main page", "notes/keep.log:1:1:main"]);
     let named = search(&roots(dir.path()), &Query { path: Some("src".into()), ..query("main") }, &watch);
@@ -200,8 +204,11 @@ fn a_link_leads_past_no_rule_and_under_no_bind() {
         |at: &str, below: &str| Root { at: at.to_owned(), dir: Source::resolve(&dir.path().join(below)).unwrap() };
     let roots = [root("/projects/here/fs", "base"), root("/projects/here/fs/lib", "other")];
     let may = |path: &str| !path.starts_with("/projects/here/fs/secret");
-    let watch =
-        Watch { stopped: &|| false, rights: Rights { may_read: &may, sees: &may }, progress: &|_, _| {} };
+    let watch = Watch {
+        stopped: &|| false,
+        rights: Rights { may_read: &may, sees: &|path, _| may(path) },
+        progress: &|_, _| {},
+    };
     for (path, expected) in [
         ("to-open", "open/page:1:1:main"),
         ("to-secret", "! forbidden: /projects/here/fs/secret may not be read"),
@@ -245,7 +252,7 @@ fn a_link_that_is_put_there_during_the_walk_is_not_followed() {
         true
     };
     let watch =
-        Watch { stopped: &|| false, rights: Rights { may_read: &may, sees: &|_| true }, progress: &|_, _| {} };
+        Watch { stopped: &|| false, rights: Rights { may_read: &may, sees: &|_, _| true }, progress: &|_, _| {} };
     assert_eq!(lines(search(&roots(dir.path()), &query("main"), &watch)), [""; 0]);
     assert_eq!(swapped.get(), 2);
 }
@@ -258,9 +265,8 @@ fn what_is_ignored_is_not_read_from_a_link_or_what_is_hidden() {
     put(dir.path(), "sub/.gitignore", "hidden\n");
     put(dir.path(), "sub/hidden", "main\n");
     std::os::unix::fs::symlink("secret", dir.path().join(".gitignore")).unwrap();
-    let sees = |path: &str| path != "/projects/here/fs/sub/.gitignore";
-    let watch =
-        Watch { stopped: &|| false, rights: Rights { may_read: &|_| true, sees: &sees }, progress: &|_, _| {} };
+    let sees = |path: &str, _: bool| path != "/projects/here/fs/sub/.gitignore";
+    let watch = Watch { stopped: &|| false, rights: Rights { may_read: &|_| true, sees: &sees }, progress: &|_, _| {} };
     let found = search(&roots(dir.path()), &query("main"), &watch);
     assert_eq!(lines(found), ["canary:1:1:main", "sub/hidden:1:1:main"]);
 }
@@ -301,7 +307,7 @@ fn a_search_tells_how_far_it_is_and_stops_when_told() {
                 seen.set(seen.get() + 1);
                 true
             },
-            sees: &|_| true,
+            sees: &|_, _| true,
         },
         progress: &|_, _| {},
     };
