@@ -6,6 +6,7 @@
 //! files mean. Calls may touch a disk; call from where blocking is allowed.
 
 mod read;
+mod real;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -18,6 +19,8 @@ use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result, quoted};
 use crate::ground::{Source, reopen};
+
+pub use real::Standing;
 
 /// What [`Place::read`] takes at most.
 pub const READ_LIMIT: u64 = 64 << 20;
@@ -33,6 +36,8 @@ const UNFINISHED: &str = ".acheron-unfinished-";
 pub struct Place {
     root: OwnedFd,
     path: PathBuf,
+    /// Whether links that lead to something inside are followed.
+    follow: bool,
 }
 
 /// One name of a directory, links not followed.
@@ -67,14 +72,14 @@ impl Place {
         let path = path.as_ref();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| said(&path.display(), errno))?;
-        Ok(Place { root, path: path.to_owned() })
+        Ok(Place { root, path: path.to_owned(), follow: true })
     }
 
     /// Opens a directory that was found before, if it is still the same.
     pub fn found(source: &Source) -> Result<Place> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let root = reopen(&source.open()?, flags).map_err(|errno| said(&source.path.display(), errno))?;
-        Ok(Place { root, path: source.path.clone() })
+        Ok(Place { root, path: source.path.clone(), follow: true })
     }
 
     /// Opens a directory, made first (for its owner alone) if it is not there.
@@ -86,10 +91,16 @@ impl Place {
         Place::open(path)
     }
 
+    /// The same place, in which no link is followed: what is opened stands exactly where its path says. For directories in
+    /// which others may put links at any moment.
+    pub fn without_links(self) -> Place {
+        Place { follow: false, ..self }
+    }
+
     /// A directory of this one as a place of its own.
     pub fn within(&self, rel: &str) -> Result<Place> {
         let root = self.open_dir(rel)?;
-        Ok(Place { root, path: self.path.join(rel) })
+        Ok(Place { root, path: self.path.join(rel), follow: self.follow })
     }
 
     /// Where it was when it was opened; for sentences, not for opening again.
@@ -100,13 +111,19 @@ impl Place {
     fn open_dir(&self, rel: &str) -> Result<OwnedFd> {
         let rel = plain(rel)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        beneath(&self.root, rel, flags, Mode::empty()).map_err(|errno| self.refused(rel, errno))
+        self.beneath(rel, flags, Mode::empty()).map_err(|errno| self.refused(rel, errno))
+    }
+
+    fn beneath(&self, rel: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+        let links = if self.follow { ResolveFlags::empty() } else { ResolveFlags::NO_SYMLINKS };
+        resolved(&self.root, rel, flags, mode, links)
     }
 
     /// The sentence for what the kernel said about `rel`.
     fn refused(&self, rel: &str, errno: Errno) -> Error {
         match errno {
             Errno::XDEV => Error::forbidden(format!("{rel} leads out of {}", self.path.display())),
+            Errno::LOOP if !self.follow => Error::forbidden(format!("{rel} is a link, and links are not followed")),
             Errno::NOSYS => Error::unavailable("this kernel has no openat2, which keeps paths where they belong"),
             errno => said(&rel, errno),
         }
@@ -115,7 +132,11 @@ impl Place {
 
 /// `openat2` beneath `dir`; asks again where the kernel saw a rename and could not be sure.
 fn beneath(dir: &OwnedFd, rel: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_MAGICLINKS;
+    resolved(dir, rel, flags, mode, ResolveFlags::empty())
+}
+
+fn resolved(dir: &OwnedFd, rel: &str, flags: OFlags, mode: Mode, more: ResolveFlags) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_MAGICLINKS | more;
     let mut tries = 0;
     loop {
         match rustix::fs::openat2(dir, rel, flags | OFlags::CLOEXEC, mode, resolve) {

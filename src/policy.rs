@@ -133,7 +133,19 @@ pub fn default_rules(projects: &[String]) -> Vec<Rule> {
 }
 
 /// The only place that decides.
+///
+/// What may not be read may not be changed either, whatever a rule says of writing: it is hidden, and whoever could write
+/// there would learn what is there.
 pub fn authorize(policy: &Policy, principal: &Principal, action: Action, path: &str) -> Decision {
+    let decision = ruled(policy, principal, action, path);
+    match action {
+        Action::Write if decision.allowed => ruled(policy, principal, Action::Read, path),
+        _ => decision,
+    }
+}
+
+/// What the rules say of one action alone.
+fn ruled(policy: &Policy, principal: &Principal, action: Action, path: &str) -> Decision {
     let no = |reason: String| Decision { allowed: false, reason };
     let id = match principal {
         Principal::Operator => return Decision { allowed: true, reason: "the operator may do everything".to_owned() },
@@ -161,7 +173,7 @@ pub fn authorize(policy: &Policy, principal: &Principal, action: Action, path: &
 
 /// Whether a path is there at all for someone: it may be read, or something below it may.
 pub fn sees(policy: &Policy, principal: &Principal, path: &str) -> bool {
-    if authorize(policy, principal, Action::Read, path).allowed {
+    if ruled(policy, principal, Action::Read, path).allowed {
         return true;
     }
     let Principal::Agent(id) = principal else { return false };
@@ -176,6 +188,13 @@ pub fn sees(policy: &Policy, principal: &Principal, path: &str) -> bool {
         }
     }
     false
+}
+
+/// Whether a file or a link at a path is there for someone. A directory may be the way to something else, and is asked for by
+/// [`sees`]; a file is there for who may read it, or write commands to it.
+pub fn sees_file(policy: &Policy, principal: &Principal, path: &str) -> bool {
+    let may = |action| ruled(policy, principal, action, path).allowed;
+    may(Action::Read) || may(Action::Invoke)
 }
 
 /// PERMISSIONS.json of the service at `path`, for the one who reads it.
@@ -231,6 +250,8 @@ mod tests {
             Rule::allow(&[Read], "/agents/*/thoughts/latest.txt"),
             Rule::deny(&[Read, Write], "/projects/here/fs/secret/**"),
             Rule::deny(&[Read], "/global/library/private/**"),
+            Rule::deny(&[Read], "/projects/here/fs/unread/**"),
+            Rule::deny(&[Read], "/projects/here/fs/one"),
         ];
         let policy = Policy::default().agent("charon", &["here".to_owned()], &own).unwrap();
         policy.agent("ada", &[], &[]).unwrap()
@@ -271,6 +292,9 @@ mod tests {
             (Invoke, "/projects/here/fs/a", false),
             (Read, "/projects/here/fs/secret", false),
             (Write, "/projects/here/fs/secret/x", false),
+            (Write, "/projects/here/fs/unread/x", false),
+            (Write, "/projects/here/fs/one", false),
+            (Write, "/projects/here/fs/one/x", true),
             (Read, "/projects/there/fs/a", false),
             (Read, "/nodes/local", false),
             // Odd ways to write a path change nothing.
@@ -314,6 +338,7 @@ mod tests {
             ("/projects", true),
             ("/projects/here/fs", true),
             ("/projects/here/fs/secret", false),
+            ("/projects/here/fs/one", true), // as a directory
             ("/projects/there", false),
             ("/meta", true),
             ("/meta/protocol.json", true),
@@ -325,6 +350,15 @@ mod tests {
             assert_eq!(sees(&policy(), &charon(), path), seen, "{path}");
         }
         assert!(!sees(&policy(), &Principal::Agent("ada".to_owned()), "/agents/charon"));
+        for (path, seen) in [
+            ("/projects/here/fs/one", false),
+            ("/projects/here/fs/a", true),
+            ("/agents/charon/terminal/control/list.json", true),
+            ("/agents/ada/thoughts/latest.txt", true),
+            ("/agents/ada/thoughts", false),
+        ] {
+            assert_eq!(sees_file(&policy(), &charon(), path), seen, "{path}");
+        }
     }
 
     #[test]

@@ -49,21 +49,30 @@ struct Spot {
 }
 
 impl Spot {
-    /// Opens it. A link that leads out of the root is not followed: whoever works in a project may have put it there, and
-    /// it would be followed with the rights of whoever uses the tools.
+    /// Opens it. A link that leads out of the root, or out of the project that it stands in, is not followed: whoever works
+    /// in a project may have put it there, and it would be followed with the rights of whoever uses the tools.
     fn open(&self, flags: OFlags) -> std::io::Result<OwnedFd> {
         let root = rustix::fs::open(&self.root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        let inner = if self.inner.as_os_str().is_empty() { Path::new(".") } else { &self.inner };
-        let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o644) } else { Mode::empty() };
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        loop {
-            match rustix::fs::openat2(&root, inner, flags | OFlags::CLOEXEC, mode, resolve) {
-                // Something was renamed on the way; but a file that is not ready says the same.
-                Err(Errno::AGAIN) if !flags.contains(OFlags::NONBLOCK) => (),
-                Err(Errno::INTR) => (),
-                opened => return Ok(opened?),
+        match self.in_project(&root) {
+            Some((project, inner)) => {
+                beneath(&beneath(&root, &project, OFlags::PATH | OFlags::DIRECTORY)?, &inner, flags)
             }
+            None => beneath(&root, &self.inner, flags),
         }
+    }
+
+    /// The files of the project that it lies in, and the way from there; also where a name of the tree leads to them.
+    fn in_project(&self, root: &OwnedFd) -> Option<(PathBuf, PathBuf)> {
+        // `projects/<project>/fs`, or `agents/<agent>/<name>`: so many names are the tree's own.
+        const OWN: usize = 3;
+        let top: PathBuf = self.inner.components().take(OWN).collect();
+        let path = |held: &OwnedFd| fs::read_link(format!("/proc/self/fd/{}", held.as_raw_fd())).ok();
+        let held = beneath(root, &top, OFlags::PATH).ok()?;
+        let real = path(&held)?.strip_prefix(path(root)?).ok()?.to_owned();
+        let project: PathBuf = real.components().take(OWN).collect();
+        let inside = project.starts_with("projects") && project.ends_with("fs") && project.components().count() == OWN;
+        let rest: PathBuf = real.components().chain(self.inner.components().skip(OWN)).skip(OWN).collect();
+        inside.then_some((project, rest))
     }
 
     /// Makes the directories above it that are not there.
@@ -83,6 +92,20 @@ impl Spot {
     }
 }
 
+fn beneath(dir: &OwnedFd, inner: &Path, flags: OFlags) -> std::io::Result<OwnedFd> {
+    let inner = if inner.as_os_str().is_empty() { Path::new(".") } else { inner };
+    let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o644) } else { Mode::empty() };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    loop {
+        match rustix::fs::openat2(dir, inner, flags | OFlags::CLOEXEC, mode, resolve) {
+            // Something was renamed on the way; but a file that is not ready says the same.
+            Err(Errno::AGAIN) if !flags.contains(OFlags::NONBLOCK) => (),
+            Err(Errno::INTR) => (),
+            opened => return Ok(opened?),
+        }
+    }
+}
+
 fn patience(wait: bool) -> OFlags {
     if wait { OFlags::empty() } else { OFlags::NONBLOCK }
 }
@@ -96,7 +119,7 @@ fn explained(path: &str) -> impl Fn(std::io::Error) -> Error {
             Some(libc::ECANCELED) => Code::Cancelled,
             Some(libc::ENXIO) => Code::Unavailable,
             Some(libc::ESTALE) => Code::Conflict,
-            Some(libc::EXDEV) => return Error::forbidden(format!("`{path}` leads out of the tree")),
+            Some(libc::EXDEV) => return Error::forbidden(format!("`{path}` leads out of the tree, or of its project")),
             _ => {
                 let Error { code, message } = error.into();
                 return Error::new(code, format!("`{path}`: {message}"));
@@ -248,6 +271,48 @@ mod tests {
             assert_eq!(said["error"]["code"], code, "{name} {arguments}: {said}");
         }
         assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_link_in_a_project_does_not_lead_out_of_the_project() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        for place in ["projects/p/fs/sub", "projects/q/fs", "agents/ada/chat"] {
+            std::fs::create_dir_all(root.join(place)).unwrap();
+        }
+        for file in ["projects/p/fs/sub/own", "projects/q/fs/other", "agents/ada/chat/latest.txt"] {
+            std::fs::write(root.join(file), "x").unwrap();
+        }
+        for (name, to) in [
+            ("projects/p/fs/in", "sub"),
+            ("projects/p/fs/chat", "../../../agents/ada/chat"),
+            ("projects/p/fs/sub/q", "../../../q/fs"),
+            ("projects/p/fs/chain", "sub/q"),
+            // Names of the tree itself, which lead where they say.
+            ("projects/p/name", "../q/fs"),
+            ("agents/ada/work", "../../projects/p/fs"),
+            ("agents/ada/deep", "../../projects/p/fs/sub"),
+        ] {
+            std::os::unix::fs::symlink(to, root.join(name)).unwrap();
+        }
+        let side = Outside::new(root, Arc::new(|| "c".to_owned()));
+        for (path, code) in [
+            ("projects/p/fs/in/own", Value::Null),
+            ("projects/p/fs/chat/latest.txt", json!("forbidden")),
+            ("projects/p/fs/sub/q/other", json!("forbidden")),
+            ("projects/p/fs/chain/other", json!("forbidden")),
+            ("projects/p/name/other", Value::Null),
+            ("agents/ada/work/in/own", Value::Null),
+            ("agents/ada/work/chat/latest.txt", json!("forbidden")),
+            ("agents/ada/deep/own", Value::Null),
+            ("agents/ada/deep/q/other", json!("forbidden")),
+            ("agents/ada/chat/latest.txt", Value::Null),
+        ] {
+            let said = perform(&side, &tool("file_read", json!({"path": path}))).await;
+            assert_eq!(said["error"]["code"], code, "{path}: {said}");
+            let said = perform(&side, &tool("file_write", json!({"path": path, "content": "x"}))).await;
+            assert_eq!(said["error"]["code"], code, "{path}: {said}");
+        }
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ use super::perform::{Entry, Kind, Side, Taken};
 use super::tagged::{job_of, tagged};
 use crate::blocking::blocking;
 use crate::error::{Code, Error, Result};
-use crate::vfs::{Answer, Caller, Handle, Node, Open, Tree, normal};
+use crate::vfs::{Answer, Caller, Handle, Node, Open, Tree};
 
 /// Told when a call begins to wait for something to happen (`true`) and when it has happened (`false`).
 pub type Parked = Arc<dyn Fn(bool) + Send + Sync>;
@@ -39,38 +39,54 @@ impl Inside {
     /// Opens the file to be written, making it and its directories where that is wanted and allowed.
     async fn open(&self, call: &FileWrite) -> Result<Box<dyn Handle>> {
         let how = if call.append { Open::APPEND } else { Open::WRITE };
-        let missing = match self.tree.open_path(&self.caller, &call.path, how) {
-            Err(error) if error.code == Code::NotFound => error,
-            opened => return opened,
+        let standing = self.tree.standing(&self.caller, &call.path)?;
+        let (path, missing) = match standing.node {
+            Ok(node) => return self.tree.open(&self.caller, &node, &standing.path, how),
+            Err(missing) => (standing.path, missing),
         };
-        let path = normal(&call.path)?;
+        // Before anything is looked for or made: what is there and hidden must not be told from what is not there.
+        self.tree.may_change(&self.caller, &path)?;
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
-        if name.is_empty() {
-            return Err(missing);
+        if call.create_parents {
+            self.make_dirs(dir).await?;
         }
-        let mut at = String::new();
-        for part in dir.split('/').filter(|part| !part.is_empty()) {
-            let above = if at.is_empty() { "/".to_owned() } else { at.clone() };
-            at = format!("{at}/{part}");
-            if call.create_parents && matches!(self.tree.find(&self.caller, &at), Err(e) if e.code == Code::NotFound) {
-                let (above, node) = self.tree.find(&self.caller, &above)?;
-                let Node::Dir(node) = node else { return Err(missing) };
-                self.tree.may_change(&self.caller, &above)?;
-                node.make_dir(&self.caller, part).wait().await?;
-            }
-        }
-        let Ok((dir, node)) = self.tree.find(&self.caller, if dir.is_empty() { "/" } else { dir }) else {
-            return Err(missing);
+        let (dir, node) = match self.tree.find(&self.caller, dir) {
+            Ok(found) => found,
+            Err(error) if error.code == Code::NotFound => return Err(missing),
+            Err(error) => return Err(error),
         };
         let Node::Dir(node) = node else {
             return Err(Error::new(Code::Os(libc::ENOTDIR), format!("`{dir}` is not a directory")));
         };
-        self.tree.may_change(&self.caller, &dir)?;
         match node.create(&self.caller, name, how) {
             // Where nothing can be made, that it is not there is what was wrong.
             Err(error) if error.code == Code::Os(libc::EPERM) => Err(missing),
             made => Ok(made?.1),
         }
+    }
+
+    /// Makes the directories of a path that are not there: all of them, or none if one may not be made.
+    async fn make_dirs(&self, path: &str) -> Result<()> {
+        let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
+        let mut missing = Vec::new();
+        for dir in ends.map(|end| &path[..end]).filter(|dir| !dir.is_empty()) {
+            if matches!(self.tree.find(&self.caller, dir), Err(error) if error.code == Code::NotFound) {
+                self.tree.may_change(&self.caller, dir)?;
+                missing.push(dir);
+            }
+        }
+        for dir in missing {
+            let (above, name) = dir.rsplit_once('/').unwrap_or(("", dir));
+            let (above, node) = self.tree.find(&self.caller, above)?;
+            let Node::Dir(node) = node else {
+                return Err(Error::new(Code::Os(libc::ENOTDIR), format!("`{above}` is not a directory")));
+            };
+            match node.make_dir(&self.caller, name).wait().await {
+                Err(error) if error.code != Code::AlreadyExists => return Err(error),
+                _ => (), // made, or somebody was faster
+            }
+        }
+        Ok(())
     }
 
     async fn put(&self, handle: &dyn Handle, content: &str, call: &FileWrite) -> Result<()> {

@@ -154,12 +154,15 @@ impl Served {
     }
 
     /// Times may be set, to no effect, where a program that writes a file would set them: `touch`, `cp -p`.
-    pub fn set_times(&self, ino: u64, reply: ReplyAttr) {
-        match self.inodes.get(ino) {
-            Ok(known) => match &known.node {
-                Node::File(file) if file.mode() & 0o200 != 0 => self.getattr(ino, reply),
-                _ => reply.error(errno(&not_permitted("the times of this file cannot be set"))),
-            },
+    pub fn set_times(&self, req: &Request, ino: u64, reply: ReplyAttr) {
+        let allowed = self.inodes.get(ino).and_then(|known| match &known.node {
+            Node::File(file) if file.mode() & 0o200 != 0 => {
+                self.tree.may_write(&self.caller(req), &**file, &known.path)
+            }
+            _ => Err(not_permitted("the times of this file cannot be set")),
+        });
+        match allowed {
+            Ok(()) => self.getattr(ino, reply),
             Err(error) => reply.error(errno(&error)),
         }
     }

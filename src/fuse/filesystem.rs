@@ -47,9 +47,9 @@ impl Filesystem for Face {
         Ok(())
     }
 
-    fn lookup(&self, _req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+    fn lookup(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         self.0.request(Asked::Lookup, || match self.real(parent) {
-            Some(real) => real.lookup(parent.0, name, reply),
+            Some(real) => real.lookup(req.into(), parent.0, name, reply),
             None => self.0.lookup(parent.0, name, reply),
         });
     }
@@ -91,13 +91,13 @@ impl Filesystem for Face {
             }
             _ if mode.is_some() || uid.is_some() || gid.is_some() => reply.error(Errno::EPERM),
             Some(size) => self.0.truncate(req, ino.0, fh.map(|fh| fh.0), size, reply),
-            None => self.0.set_times(ino.0, reply),
+            None => self.0.set_times(req, ino.0, reply),
         });
     }
 
     fn readlink(&self, req: &Request, ino: INodeNo, reply: ReplyData) {
         self.0.request(Asked::Readlink, || match self.real(ino) {
-            Some(real) => real.readlink(ino.0, reply),
+            Some(real) => real.readlink(req.into(), ino.0, reply),
             None => self.0.readlink(req, ino.0, reply),
         });
     }
@@ -186,16 +186,16 @@ impl Filesystem for Face {
         });
     }
 
-    fn readdir(&self, _req: &Request, ino: INodeNo, fh: FileHandle, offset: u64, reply: ReplyDirectory) {
+    fn readdir(&self, req: &Request, ino: INodeNo, fh: FileHandle, offset: u64, reply: ReplyDirectory) {
         self.0.request(Asked::Readdir, || match self.real(ino) {
-            Some(real) => real.readdir(fh.0, offset, reply),
+            Some(real) => real.readdir(req.into(), fh.0, offset, reply),
             None => self.0.readdir(ino.0, fh.0, offset, reply),
         });
     }
 
-    fn readdirplus(&self, _req: &Request, ino: INodeNo, fh: FileHandle, offset: u64, reply: ReplyDirectoryPlus) {
+    fn readdirplus(&self, req: &Request, ino: INodeNo, fh: FileHandle, offset: u64, reply: ReplyDirectoryPlus) {
         self.0.request(Asked::Readdirplus, || match self.real(ino) {
-            Some(real) => real.readdirplus(fh.0, offset, reply),
+            Some(real) => real.readdirplus(req.into(), fh.0, offset, reply),
             None => self.0.readdirplus(ino.0, fh.0, offset, reply),
         });
     }
@@ -369,16 +369,16 @@ impl Filesystem for Face {
         });
     }
 
-    fn getxattr(&self, _req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
+    fn getxattr(&self, req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         self.0.request(Asked::Attribute, || match self.real(ino) {
-            Some(real) => real.getxattr(ino.0, name, size, reply),
+            Some(real) => real.getxattr(req.into(), ino.0, name, size, reply),
             None => reply.error(self.0.no_attributes()),
         });
     }
 
-    fn listxattr(&self, _req: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
+    fn listxattr(&self, req: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
         self.0.request(Asked::Attribute, || match self.real(ino) {
-            Some(real) => real.listxattr(ino.0, size, reply),
+            Some(real) => real.listxattr(req.into(), ino.0, size, reply),
             None => reply.error(self.0.no_attributes()),
         });
     }

@@ -81,6 +81,10 @@ impl Gate for Doorkeeper {
         policy::sees(&self.policy(), &caller.principal, path)
     }
 
+    fn sees_file(&self, caller: &Caller, path: &str) -> bool {
+        policy::sees_file(&self.policy(), &caller.principal, path)
+    }
+
     fn divided(&self, caller: &Caller, path: &str) -> bool {
         policy::bounds::divided(&self.policy(), &caller.principal, path)
     }

@@ -5,9 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
+use super::projects::plain;
 use super::unasked::Unasked;
 use super::{House, system_paths};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::place::Place;
 use crate::policy::{Action, Rule};
 
 /// Something of the host's own, without links in its path.
@@ -40,6 +42,33 @@ pub fn keep(house: &House) -> Result<()> {
 pub fn written(house: &House, path: &Path) -> bool {
     let named = named(path);
     written_sources(house).iter().any(|source| named.iter().any(|path| path.starts_with(source)))
+}
+
+/// A folder that the mountspec names, made if it is not there. From the first directory that agents may write downwards no
+/// link is followed, for an agent may have put it there to have the host read and write elsewhere.
+pub fn folder(house: &House, path: &Path) -> Result<Place> {
+    let path = plain(&house.here.join(path));
+    let mut written = written_sources(house);
+    // One that lies in another is reached through what agents write.
+    written.sort_by_key(|source| source.components().count());
+    let above: Vec<&Path> = path.ancestors().collect();
+    for above in above.into_iter().rev() {
+        let Ok(real) = above.canonicalize() else { break };
+        let Some(source) = written.iter().find(|source| real.starts_with(source)) else { continue };
+        let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
+        let below = real.strip_prefix(source).unwrap_or(Path::new("")).join(rest);
+        let below = below.to_str().ok_or_else(|| Error::invalid(format!("{} is no text", path.display())))?;
+        let place = Place::open(source)?.without_links();
+        let opened = place.make_dir(below).and_then(|()| place.within(below));
+        return opened.map_err(|error| {
+            let source = source.display();
+            Error::new(
+                error.code,
+                format!("{}: {}, in {source}, which agents may write", path.display(), error.message),
+            )
+        });
+    }
+    Place::create(path)
 }
 
 /// The directories that agents may write, as the mountspec reads now.

@@ -29,6 +29,7 @@ use crate::follow::Following;
 use crate::fuse::{self, Mount};
 use crate::jobs::{Book, Job, Keep};
 use crate::library::Source as Library;
+use crate::place::Place;
 use crate::policy::Principal;
 use crate::sandbox;
 use crate::service::Office;
@@ -89,6 +90,13 @@ pub struct House {
     pub system_paths: system_paths::SystemPaths,
     /// Tells its agents' processes from those of other hosts on this machine.
     pub name: String,
+}
+
+impl House {
+    /// A folder that the mountspec names, made if it is not there; refused where an agent could have put a link on the way.
+    pub fn folder(&self, path: &Path) -> Result<Place> {
+        guarded::folder(self, path)
+    }
 }
 
 impl Host {

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::fuse::Mount;
 use crate::ground::Source;
 use crate::place::Place;
+use crate::policy::{self, Principal};
 use crate::spec::{Bind, Project};
 use crate::vfs::{Listing, Node, pretty, text};
 
@@ -118,8 +119,11 @@ fn tell(house: &Arc<House>) -> Tell {
     let house = Arc::downgrade(house);
     Arc::new(move |project: &str, path: &str, what| {
         let Some(house) = house.upgrade() else { return };
+        let policy = house.gate.policy();
         for (id, profile) in house.roster.all() {
             if profile.spec.projects.iter().any(|own| own == project)
+                // Of what is hidden not even the name is told.
+                && policy::sees(&policy, &Principal::Agent(id.clone()), path)
                 && let Ok(diary) = house.office.diaries.of(&id)
             {
                 diary.changed(path, what.clone());
@@ -186,7 +190,7 @@ fn fs(house: &House, id: &str, project: &Project) -> Node {
 }
 
 /// A path without `..`, as its words say.
-fn plain(path: &Path) -> PathBuf {
+pub fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {

@@ -11,10 +11,12 @@ use std::time::{Duration, Instant};
 
 use notify::event::ModifyKind;
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use rustix::io::Errno;
 use serde_json::json;
 
 use super::binds::Bound;
 use crate::error::{Error, Result};
+use crate::ground::Ground;
 
 /// How many directories of a project are watched.
 const MOST: usize = 8192;
@@ -67,6 +69,7 @@ type Shared = Arc<std::sync::Mutex<RecommendedWatcher>>;
 fn one(bound: &Bound, state: &Path, until: Instant, tell: Tell, stale: Stale) -> Result<Shared> {
     let root = bound.source.canonicalize()?;
     let bounds = Bounds { device: root.metadata()?.dev(), state: state.canonicalize()? };
+    let ground = Ground::open(&root, true).map_err(std::io::Error::from)?;
     let (said, heard) = mpsc::channel::<Event>();
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         // Nobody listens any more: the host goes down.
@@ -102,6 +105,7 @@ fn one(bound: &Bound, state: &Path, until: Instant, tell: Tell, stale: Stale) ->
                 }
             }
             drop(watcher);
+            changes.retain(|path, _| stands(&ground, path));
             spoiled(&root, &changes, &stale);
             told(&bound, &changes, &tell);
         }
@@ -192,6 +196,13 @@ fn note(changes: &mut BTreeMap<PathBuf, &'static str>, event: &Event, root: &Pat
             *known = kind;
         }
     }
+}
+
+/// Whether a name may be one of the project. A watch is set by a path: if a link took the place of the directory at that
+/// moment, what is heard is of another directory.
+fn stands(ground: &Ground, path: &Path) -> bool {
+    let above = path.parent().unwrap_or(Path::new(""));
+    !matches!(ground.hold(above), Err(Errno::LOOP | Errno::NOTDIR | Errno::XDEV))
 }
 
 fn spoiled(root: &Path, changes: &BTreeMap<PathBuf, &'static str>, stale: &Stale) {

@@ -45,7 +45,7 @@ impl Place {
     /// What a path leads to, links within followed.
     pub fn stat(&self, rel: &str) -> Result<Entry> {
         let rel = plain(rel)?;
-        let fd = beneath(&self.root, rel, OFlags::PATH, Mode::empty()).map_err(|errno| self.refused(rel, errno))?;
+        let fd = self.beneath(rel, OFlags::PATH, Mode::empty()).map_err(|errno| self.refused(rel, errno))?;
         let stat = rustix::fs::fstat(&fd).map_err(|errno| self.refused(rel, errno))?;
         Ok(entry(rel.rsplit('/').next().unwrap_or(rel), &stat))
     }
@@ -90,7 +90,7 @@ impl Place {
         split(rel)?;
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
         let mode = if flags.contains(OFlags::CREATE) { Mode::from_raw_mode(0o644) } else { Mode::empty() };
-        let fd = beneath(&self.root, rel, flags, mode).map_err(|errno| match errno {
+        let fd = self.beneath(rel, flags, mode).map_err(|errno| match errno {
             Errno::NXIO => Error::invalid(format!("{rel} is not a regular file")),
             errno => self.refused(rel, errno),
         })?;

@@ -121,14 +121,14 @@ impl Place {
             // Opened from the root each time: a link within may lead sideways, which is not beneath its own directory.
             reached = if reached.is_empty() { part.to_owned() } else { format!("{reached}/{part}") };
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-            let opened = match beneath(&self.root, &reached, flags, Mode::empty()) {
+            let opened = match self.beneath(&reached, flags, Mode::empty()) {
                 Err(Errno::NOENT) => {
                     match rustix::fs::mkdirat(&dir, part, Mode::from_raw_mode(0o755)) {
                         Ok(()) | Err(Errno::EXIST) => {}
                         Err(errno) => return Err(self.refused(&reached, errno)),
                     }
                     rustix::fs::fsync(&dir).map_err(|errno| self.refused(&reached, errno))?;
-                    beneath(&self.root, &reached, flags, Mode::empty())
+                    self.beneath(&reached, flags, Mode::empty())
                 }
                 opened => opened,
             };

@@ -28,7 +28,7 @@ mod world;
 
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::error::{Code, Result};
 use crate::service::{Serve, typed};
 use crate::store::Tx;
 use crate::vfs::Node;
@@ -43,7 +43,6 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
     let mut all = vec![
         typed(SearchCode::of(world))?, //
         memory::served(world)?,
-        dm::service::served(world)?,
         prompts::served(world)?,
         recall::served(world)?,
         hands::terminal(world)?,
@@ -53,6 +52,12 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
         typed(agents::Agents::of(world))?,
         typed(sub_brains::SubBrains::of(world)?)?,
     ];
+    match dm::service::served(world) {
+        Ok(dm) => all.push(dm),
+        // An agent may have put a link where its folder was: that must not keep everybody out.
+        Err(error) if error.code == Code::Forbidden => tracing::warn!(%error, "dm is not served"),
+        Err(error) => return Err(error),
+    }
     all.extend(configured(world)?);
     Ok(all)
 }

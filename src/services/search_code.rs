@@ -22,6 +22,7 @@ use crate::error::Result;
 use crate::policy::Action;
 use crate::service::{Cx, Service};
 use crate::services::World;
+use scope::Rights;
 pub use scope::Root;
 use search::{Found, Query, Watch};
 
@@ -108,7 +109,13 @@ impl Service for SearchCode {
         let found = blocking(move || {
             let watch = Watch {
                 stopped: &|| stop.load(Ordering::Relaxed) || cx.is_cancelled(),
-                may: &|path| cx.office.warden.check(&cx.caller, Action::Read, path).is_ok(),
+                rights: Rights {
+                    may_read: &|path| cx.office.warden.check(&cx.caller, Action::Read, path).is_ok(),
+                    sees: &|path, dir| match dir {
+                        true => cx.office.warden.sees(&cx.caller, path),
+                        false => cx.office.warden.sees_file(&cx.caller, path),
+                    },
+                },
                 progress: &|files, matches| cx.progress(json!({"files_searched": files, "matches": matches})),
             };
             search::search(&roots, &query, &watch)

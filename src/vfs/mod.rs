@@ -41,7 +41,7 @@ pub use replies::{Once, Reply, Said};
 pub use shown::{Shown, live, waiting};
 pub use speech::{Hear, Speech};
 pub use text::{Page, text};
-pub use tree::{Entry, Gate, Tree, normal};
+pub use tree::{Entry, Gate, Standing, Tree, normal};
 pub use virtual_dir::Virtual;
 
 /// What a name leads to.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Answer, Caller, Dir, Handle, Holdings, Kind, Node, Open};
+use super::{Answer, Caller, Dir, File, Handle, Holdings, Kind, Node, Open};
 use crate::error::{Code, Error, Result};
 use crate::policy::Action;
 
@@ -15,6 +15,11 @@ pub trait Gate: Send + Sync {
     /// Whether `path` is there at all for this caller, when the tree is walked from inside. A process finds its view
     /// cut by the mount namespace it lives in.
     fn sees(&self, caller: &Caller, path: &str) -> bool;
+
+    /// The same of a file or a link: it is there for itself alone, and not as the way to something else.
+    fn sees_file(&self, caller: &Caller, path: &str) -> bool {
+        self.sees(caller, path)
+    }
 
     /// Whether something below `path` is denied to this caller, so that it must stay where it is.
     fn divided(&self, _caller: &Caller, _path: &str) -> bool {
@@ -33,6 +38,14 @@ pub struct Tree {
 pub struct Entry {
     pub path: String,
     pub node: Node,
+}
+
+/// Where a path leads, or would lead.
+pub struct Standing {
+    /// Without links.
+    pub path: String,
+    /// What stands there, or why nothing was found.
+    pub node: Result<Node>,
 }
 
 /// How many links one path may lead through.
@@ -72,13 +85,14 @@ impl Tree {
             if mode & 0o200 == 0 {
                 return Err(Error::forbidden(format!("`{path}` cannot be written")));
             }
-            let action = match kind {
-                Kind::Control | Kind::Speech => Action::Invoke,
-                _ => Action::Write,
-            };
-            self.gate.check(caller, action, path)?;
+            self.gate.check(caller, writing(kind), path)?;
         }
         Ok(())
+    }
+
+    /// Whether `caller` may write the file at `path`.
+    pub fn may_write(&self, caller: &Caller, file: &dyn File, path: &str) -> Result<()> {
+        self.gate.check(caller, writing(file.kind()), path)
     }
 
     /// Whether `caller` may do that at `path`.
@@ -94,18 +108,38 @@ impl Tree {
         }
     }
 
-    /// Whether `path` is there at all for `caller`.
+    /// Whether `path` is there at all for `caller`: a directory, or what it may be.
     pub fn sees(&self, caller: &Caller, path: &str) -> bool {
         self.gate.sees(caller, path)
     }
 
-    /// Whether `caller` may change the names under `path`.
+    /// Whether a file or a link at `path` is there at all for `caller`.
+    pub fn sees_file(&self, caller: &Caller, path: &str) -> bool {
+        self.gate.sees_file(caller, path)
+    }
+
+    fn shows(&self, caller: &Caller, path: &str, node: &Node) -> bool {
+        match node {
+            Node::Dir(_) => self.gate.sees(caller, path),
+            _ => self.gate.sees_file(caller, path),
+        }
+    }
+
+    /// Whether `caller` may make, change or remove what is called `path`, which stands there or not. Asked before anything
+    /// is looked for: a name that is hidden is refused as one that is not there.
     pub fn may_change(&self, caller: &Caller, path: &str) -> Result<()> {
         self.gate.check(caller, Action::Write, path)
     }
 
     /// Follows `path`, through links, to its node; returns the path where that really stands.
     pub fn find(&self, caller: &Caller, path: &str) -> Result<(String, Node)> {
+        let standing = self.standing(caller, path)?;
+        Ok((standing.path, standing.node?))
+    }
+
+    /// Follows `path`, through links, as far as the caller sees. A step that it may not see is as one that is not there:
+    /// neither says more than the other.
+    pub fn standing(&self, caller: &Caller, path: &str) -> Result<Standing> {
         let mut wanted: Vec<String> = names(path)?.rev().map(str::to_owned).collect();
         let mut at: Vec<(String, Node)> = Vec::new();
         let mut links = 0;
@@ -120,7 +154,11 @@ impl Tree {
                 Some((at, _)) => return Err(not_a_directory(at)),
             };
             let here = format!("{}/{name}", at.last().map_or("", |(path, _)| path));
-            let node = dir.lookup(&name).ok_or_else(|| not_found(&here))?;
+            let Some(node) = dir.lookup(&name).filter(|node| self.shows(caller, &here, node)) else {
+                let node = Err(not_found(&here));
+                let rest = wanted.iter().rev().take_while(|name| *name != "..");
+                return Ok(Standing { path: rest.fold(here, |path, name| format!("{path}/{name}")), node });
+            };
             if let Node::Link(link) = &node {
                 links += 1;
                 if links > LINKS {
@@ -133,12 +171,10 @@ impl Tree {
                 wanted.extend(target.split('/').rev().filter(|it| !it.is_empty() && *it != ".").map(str::to_owned));
                 continue;
             }
-            if !self.gate.sees(caller, &here) {
-                return Err(not_found(&here));
-            }
             at.push((here, node));
         }
-        Ok(at.pop().unwrap_or_else(|| ("/".to_owned(), Node::Dir(self.root.clone()))))
+        let (path, node) = at.pop().unwrap_or_else(|| ("/".to_owned(), Node::Dir(self.root.clone())));
+        Ok(Standing { path, node: Ok(node) })
     }
 
     pub fn open_path(&self, caller: &Caller, path: &str, how: Open) -> Result<Box<dyn Handle>> {
@@ -186,7 +222,7 @@ impl Tree {
         let under = if path == "/" { "" } else { &path };
         let seen = |(name, node): (String, Node)| {
             let path = format!("{under}/{name}");
-            self.gate.sees(caller, &path).then_some(Entry { path, node })
+            self.shows(caller, &path, &node).then_some(Entry { path, node })
         };
         let first = dir.first(most);
         let cut = first.len() == most;
@@ -196,6 +232,14 @@ impl Tree {
             true => Ok(dir.list().into_iter().filter_map(seen).take(most).collect()),
             false => Ok(found),
         }
+    }
+}
+
+/// What writing a file of this kind is.
+fn writing(kind: Kind) -> Action {
+    match kind {
+        Kind::Control | Kind::Speech => Action::Invoke,
+        _ => Action::Write,
     }
 }
 
@@ -262,7 +306,9 @@ mod tests {
 
         fn sees(&self, caller: &Caller, path: &str) -> bool {
             match &caller.principal {
-                Principal::Agent(id) => path == "/agents" || path.starts_with(&format!("/agents/{id}")),
+                Principal::Agent(id) => {
+                    ["/agents", "/agents/self"].contains(&path) || path.starts_with(&format!("/agents/{id}"))
+                }
                 _ => true,
             }
         }
@@ -303,6 +349,37 @@ mod tests {
         assert_eq!(names(&Caller::operator(), "/"), ["/agents", "/secret"]);
         assert_eq!(tree.read(&Caller::agent("bob"), "/agents/ada/who").await.unwrap_err().errno(), libc::ENOENT);
         assert_eq!(tree.write(&Caller::operator(), "/secret", b"y").await.unwrap_err().errno(), libc::EACCES);
+    }
+
+    /// A link that is hidden is not there, wherever it leads; one that is seen leads no further than its reader sees.
+    #[test]
+    fn a_link_shows_nothing_of_what_is_hidden() {
+        struct To(&'static str);
+        impl Link for To {
+            fn target(&self, _caller: &Caller) -> Result<String> {
+                Ok(self.0.to_owned())
+            }
+        }
+        let bob = Listing::default()
+            .file("who", text("bob"))
+            .link("to-ada", To("../ada/who"))
+            .link("to-none", To("/agents/ada/none"))
+            .link("chain", To("to-ada"));
+        let ada = Listing::default().file("who", text("ada")).link("to-bob", To("../bob/who"));
+        let agents = Listing::default().dir("ada", ada).dir("bob", bob).link("secret", To("bob/who"));
+        let tree = Tree::new(Arc::new(Listing::default().dir("agents", agents)), Arc::new(OwnOnly));
+        for (path, expected) in [
+            ("/agents/bob/to-ada", "/agents/ada/who"),
+            ("/agents/bob/chain", "/agents/ada/who"),
+            ("/agents/bob/to-none", "/agents/ada/none"),
+            ("/agents/bob/to-ada/x/../y", "/agents/ada/who/x"),
+            ("/agents/ada/to-bob", "/agents/ada/to-bob"),
+            ("/agents/secret", "/agents/secret"),
+            ("/agents/none", "/agents/none"),
+        ] {
+            let standing = tree.standing(&Caller::agent("bob"), path).unwrap();
+            assert_eq!((standing.path.as_str(), standing.node.is_err()), (expected, true), "{path}");
+        }
     }
 
     #[test]

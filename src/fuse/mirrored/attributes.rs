@@ -99,11 +99,11 @@ impl Real {
 
     fn set(&self, who: Who, ino: u64, wish: &Wish) -> Outcome<Facts> {
         let held = self.hold(ino)?;
-        let fd = held.changeable()?;
         let opened = wish.by.and_then(|by| self.0.mirrors.files.get(by).ok());
         if opened.is_none() {
             self.may(who, Action::Write, &held.view, held.path())?;
         }
+        let fd = held.changeable()?;
         let path = by_number(fd);
         if wish.uid.is_some() || wish.gid.is_some() {
             let (uid, gid) = (wish.uid.map(Uid::from_raw), wish.gid.map(Gid::from_raw));

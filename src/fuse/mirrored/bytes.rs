@@ -46,8 +46,8 @@ impl Real {
     fn opened(&self, who: Who, ino: u64, flags: OFlags) -> Outcome<(u64, FopenFlags)> {
         let held = self.hold(ino)?;
         if writes(flags) {
-            held.changeable()?;
             self.may(who, Action::Write, &held.view, held.path())?;
+            held.changeable()?;
         }
         if !flags.contains(OFlags::WRONLY) {
             self.may(who, Action::Read, &held.view, held.path())?;

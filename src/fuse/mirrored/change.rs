@@ -31,11 +31,12 @@ impl Place {
 impl Real {
     fn place(&self, who: Who, parent: u64, name: &OsStr) -> Outcome<Place> {
         let dir = self.hold(parent)?;
+        // Before anything that depends on what stands there.
+        self.may(who, Action::Write, &dir.view, &dir.path().join(name))?;
         dir.changeable()?;
         if self.is_over(&dir.view, parent, name) {
             return Err(Errno::BUSY);
         }
-        self.may(who, Action::Write, &dir.view, &dir.path().join(name))?;
         Ok(Place { dir, parent, name: name.to_owned() })
     }
 
@@ -97,6 +98,9 @@ impl Real {
         let name = name.to_owned();
         self.away(move |real| {
             let created = real.place(who, parent, &name).and_then(|place| {
+                if flags & libc::O_ACCMODE != libc::O_WRONLY {
+                    real.may(who, Action::Read, &place.dir.view, &place.dir.path().join(&place.name))?;
+                }
                 let exclusive = OFlags::from_bits_retain((flags & libc::O_EXCL) as u32);
                 let flags = bytes::flags(flags) | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | exclusive;
                 let file = beneath(place.dir()?, &place.name, flags, bits(mode))?;

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fuser::Request;
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::handles;
@@ -25,8 +26,8 @@ use super::notices::Notice;
 use super::served::Served;
 use crate::error::Error;
 use crate::ground::{Facts, Outcome};
-use crate::policy::Action;
-use crate::vfs::Mirrored;
+use crate::policy::{Action, Principal};
+use crate::vfs::{Caller, Mirrored};
 
 pub use attributes::{Wish, of_root};
 use bytes::Held;
@@ -137,16 +138,38 @@ impl Real {
 
     /// Asks the gate whether `who` may do that to `path` below the view.
     fn may(&self, who: Who, action: Action, view: &View, path: &Path) -> Outcome<()> {
-        let caller = self.0.who.caller(who.uid, who.gid, who.tid);
-        let path = format!("{}/{}", view.path, path.display());
         let refused = |error: Error| Errno::from_raw_os_error(error.errno());
-        self.0.tree.may(&caller, action, path.trim_end_matches('/')).map_err(refused)
+        self.0.tree.may(&self.caller(who), action, &view.path_of(path)).map_err(refused)
     }
 
     fn may_move(&self, who: Who, view: &View, path: &Path) -> Outcome<()> {
-        let caller = self.0.who.caller(who.uid, who.gid, who.tid);
-        let path = format!("{}/{}", view.path, path.display());
-        self.0.tree.may_move(&caller, &path).map_err(|error| Errno::from_raw_os_error(error.errno()))
+        let refused = |error: Error| Errno::from_raw_os_error(error.errno());
+        self.0.tree.may_move(&self.caller(who), &view.path_of(path)).map_err(refused)
+    }
+
+    fn caller(&self, who: Who) -> Caller {
+        self.0.who.caller(who.uid, who.gid, who.tid)
+    }
+
+    /// Whether `path` below the view is there at all for who asks. The kernel asks for every name each time, so one that is
+    /// hidden can be as one that is not there.
+    fn sees(&self, caller: &Caller, view: &View, path: &Path, dir: bool) -> bool {
+        let (tree, path) = (&self.0.tree, || view.path_of(path));
+        match caller.principal {
+            Principal::Operator => true,
+            _ if dir => tree.sees(caller, &path()),
+            _ => tree.sees_file(caller, &path()),
+        }
+    }
+
+    /// As [`hold`](Self::hold), for who may see it.
+    fn hold_for(&self, who: Who, ino: u64) -> Outcome<Hold> {
+        let held = self.hold(ino)?;
+        let dir = held.facts.kind == FileType::Directory;
+        match self.sees(&self.caller(who), &held.view, held.path(), dir) {
+            true => Ok(held),
+            false => Err(Errno::NOENT),
+        }
     }
 
     /// A file of this machine was changed from outside; `path` is where it really is.

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fuser::{
@@ -18,7 +19,7 @@ use super::table::{View, number};
 use super::{Hold, Real, Who, errno};
 use crate::fuse::inodes::join;
 use crate::ground::{Facts, Id, Outcome, look, reopen};
-use crate::policy::Action;
+use crate::policy::{Action, Principal};
 use crate::vfs::Dir;
 
 /// How much of a directory is asked for at once.
@@ -28,6 +29,8 @@ const PAGE: usize = 32 << 10;
 pub struct Paged {
     ino: u64,
     view: Arc<View>,
+    /// Below the view.
+    path: PathBuf,
     /// None for a place that is covered by another mount.
     fd: Option<OwnedFd>,
     device: u64,
@@ -44,12 +47,28 @@ struct Line<'a> {
 }
 
 impl Real {
-    pub fn lookup(&self, parent: u64, name: &OsStr, reply: ReplyEntry) {
+    pub fn lookup(&self, who: Who, parent: u64, name: &OsStr, reply: ReplyEntry) {
         let name = name.to_owned();
         self.away(move |real| {
-            let found = real.hold(parent).and_then(|dir| real.find(&dir, parent, &name));
+            let found = real.hold(parent).and_then(|dir| match real.shows(who, &dir, parent, &name)? {
+                true => real.find(&dir, parent, &name),
+                false => Err(Errno::NOENT),
+            });
             tell(found, reply);
         });
+    }
+
+    /// Whether `name` is there for who asks, if it is there at all.
+    fn shows(&self, who: Who, dir: &Hold, parent: u64, name: &OsStr) -> Outcome<bool> {
+        let (caller, path) = (self.caller(who), dir.path().join(name));
+        if !self.sees(&caller, &dir.view, &path, true) {
+            return Ok(false);
+        }
+        if caller.principal == Principal::Operator || self.is_over(&dir.view, parent, name) {
+            return Ok(true);
+        }
+        let is_dir = look(dir.fd()?, name)?.kind == rustix::fs::FileType::Directory;
+        Ok(self.sees(&caller, &dir.view, &path, is_dir))
     }
 
     /// What stands under `name`, as the kernel is told of it.
@@ -77,9 +96,9 @@ impl Real {
         parent == view.root && name.to_str().is_some_and(|name| view.over.lookup(name).is_some())
     }
 
-    pub fn readlink(&self, ino: u64, reply: ReplyData) {
+    pub fn readlink(&self, who: Who, ino: u64, reply: ReplyData) {
         self.away(move |real| {
-            let target = real.hold(ino).and_then(|held| rustix::fs::readlinkat(held.fd()?, c"", Vec::new()));
+            let target = real.hold_for(who, ino).and_then(|held| rustix::fs::readlinkat(held.fd()?, c"", Vec::new()));
             match target {
                 Ok(target) => reply.data(target.as_bytes()),
                 Err(Errno::NOENT) => reply.error(fuser::Errno::EINVAL), // what the kernel says of a file that is no link
@@ -99,12 +118,13 @@ impl Real {
         let held = self.hold(ino)?;
         self.may(who, Action::Read, &held.view, held.path())?;
         let fd = held.fd.as_ref().map(|fd| reopen(fd, OFlags::RDONLY | OFlags::DIRECTORY)).transpose()?;
-        Ok(Paged { ino, view: held.view, fd, device: held.facts.id.device, turn: Mutex::default() })
+        let path = held.path().to_owned();
+        Ok(Paged { ino, view: held.view, path, fd, device: held.facts.id.device, turn: Mutex::default() })
     }
 
-    pub fn readdir(&self, fh: u64, offset: u64, mut reply: ReplyDirectory) {
+    pub fn readdir(&self, who: Who, fh: u64, offset: u64, mut reply: ReplyDirectory) {
         self.away(move |real| {
-            let listed = real.page(fh, offset, |paged, line| {
+            let listed = real.page(who, fh, offset, |paged, line| {
                 reply.add(INodeNo(paged.number(line)), line.next, line.kind, line.name)
             });
             match listed {
@@ -114,9 +134,9 @@ impl Real {
         });
     }
 
-    pub fn readdirplus(&self, fh: u64, offset: u64, mut reply: ReplyDirectoryPlus) {
+    pub fn readdirplus(&self, who: Who, fh: u64, offset: u64, mut reply: ReplyDirectoryPlus) {
         self.away(move |real| {
-            let listed = real.page(fh, offset, |paged, line| {
+            let listed = real.page(who, fh, offset, |paged, line| {
                 let dots = matches!(line.name.as_bytes(), b"." | b"..");
                 let Ok((attributes, generation)) = real.plus(paged, line) else { return false };
                 let ino = attributes.ino;
@@ -149,13 +169,18 @@ impl Real {
         }
     }
 
-    /// Goes through the lines of a directory from `offset` on, until `full` says so.
-    fn page(&self, fh: u64, offset: u64, mut full: impl FnMut(&Paged, &Line<'_>) -> bool) -> Outcome<()> {
+    /// Goes through the lines of a directory that `who` sees, from `offset` on, until `full` says so.
+    fn page(&self, who: Who, fh: u64, offset: u64, mut full: impl FnMut(&Paged, &Line<'_>) -> bool) -> Outcome<()> {
         let paged = self.0.mirrors.directories.get(fh).map_err(|_| Errno::BADF)?;
+        let caller = self.caller(who);
+        let hidden = |name: &OsStr, dir: bool| {
+            let dots = matches!(name.as_bytes(), b"." | b"..");
+            !dots && !self.sees(&caller, &paged.view, &paged.path.join(name), dir)
+        };
         let Some(fd) = &paged.fd else { return paged.empty(offset, &mut full) };
         let _turn = paged.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let (over, begin) = paged.over(offset);
-        for (name, next) in over {
+        for (name, next) in over.into_iter().filter(|(name, _)| !hidden(OsStr::new(name), true)) {
             let line = Line { name: OsStr::new(&name), inode: next, kind: FileType::Directory, next };
             if full(&paged, &line) {
                 return Ok(());
@@ -167,7 +192,8 @@ impl Real {
         while let Some(entry) = entries.next() {
             let entry = entry?;
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if self.is_over(&paged.view, paged.ino, name) {
+            let dir = entry.file_type() == rustix::fs::FileType::Directory;
+            if self.is_over(&paged.view, paged.ino, name) || hidden(name, dir) {
                 continue;
             }
             let next = entry.next_entry_cookie();

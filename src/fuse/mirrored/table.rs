@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::bytes::Held;
@@ -28,6 +28,13 @@ pub struct View {
     pub path: String,
     /// The number of its root.
     pub root: u64,
+}
+
+impl View {
+    /// The path of the tree of what lies at `path` below it.
+    pub fn path_of(&self, path: &Path) -> String {
+        format!("{}/{}", self.path, path.display()).trim_end_matches('/').to_owned()
+    }
 }
 
 #[derive(Default)]

@@ -11,10 +11,10 @@ use crate::ground::{Outcome, by_number};
 use crate::policy::Action;
 
 impl Real {
-    pub fn getxattr(&self, ino: u64, name: &OsStr, size: u32, reply: ReplyXattr) {
+    pub fn getxattr(&self, who: Who, ino: u64, name: &OsStr, size: u32, reply: ReplyXattr) {
         let name = name.to_owned();
         self.away(move |real| {
-            let value = real.hold(ino).and_then(|held| {
+            let value = real.hold_for(who, ino).and_then(|held| {
                 let path = by_number(held.fd.as_ref().ok_or(Errno::NODATA)?);
                 whole(|buffer| rustix::fs::getxattr(&path, &*name, buffer))
             });
@@ -22,9 +22,9 @@ impl Real {
         });
     }
 
-    pub fn listxattr(&self, ino: u64, size: u32, reply: ReplyXattr) {
+    pub fn listxattr(&self, who: Who, ino: u64, size: u32, reply: ReplyXattr) {
         self.away(move |real| {
-            let names = real.hold(ino).and_then(|held| match &held.fd {
+            let names = real.hold_for(who, ino).and_then(|held| match &held.fd {
                 Some(fd) => whole(|buffer| rustix::fs::listxattr(by_number(fd), buffer)),
                 None => Ok(Vec::new()),
             });
@@ -47,8 +47,8 @@ impl Real {
 
     fn set_attribute(&self, who: Who, ino: u64, set: impl FnOnce(&std::path::Path) -> Outcome<()>) -> Outcome<()> {
         let held = self.hold(ino)?;
-        let fd = held.changeable()?;
         self.may(who, Action::Write, &held.view, held.path())?;
+        let fd = held.changeable()?;
         set(&by_number(fd))
     }
 }

@@ -1,6 +1,6 @@
 //! One agent's recall at work: its wiki, its conversations, its model, brought together turn by turn.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ pub struct Desk {
     pub clock: Clock,
     wikis: Arc<Wikis>,
     folder: PathBuf,
+    /// Opens the folder, made if it is not there.
+    open: Box<dyn Fn(&Path) -> Result<Place> + Send + Sync>,
     wiki: OnceLock<Arc<Wiki>>,
     home: PathBuf,
     talks: OnceLock<Arc<Talks>>,
@@ -97,6 +99,13 @@ impl Desk {
             house.office.clock.clone(),
         );
         desk.office = office;
+        if house.mounted_with.recall.store.is_some() {
+            let house = Arc::downgrade(house);
+            desk.open = Box::new(move |folder| {
+                let house = house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
+                house.folder(folder)
+            });
+        }
         desk.window = Box::new(window);
         desk
     }
@@ -116,6 +125,7 @@ impl Desk {
             clock,
             wikis,
             folder,
+            open: Box::new(|folder| Place::create(folder)),
             wiki: OnceLock::new(),
             home,
             talks: OnceLock::new(),
@@ -133,7 +143,7 @@ impl Desk {
         match self.wiki.get() {
             Some(wiki) => Ok(wiki),
             None => {
-                let opened = self.wikis.open(&self.folder)?;
+                let opened = self.wikis.open((self.open)(&self.folder)?)?;
                 Ok(self.wiki.get_or_init(|| opened))
             }
         }

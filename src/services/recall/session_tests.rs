@@ -15,6 +15,7 @@ use super::watch::Wikis;
 use super::wiki::Wiki;
 use crate::clock::Clock;
 use crate::error::{Code, Error, Result};
+use crate::place::Place;
 use crate::services::prompts::Library;
 
 /// Says its lines, then the last one for ever; keeps what it was asked.
@@ -271,9 +272,9 @@ fn until(what: &str, wiki: &Wiki, so: impl Fn(&Wiki) -> bool) {
 fn edits_by_others_are_seen_and_a_folder_is_opened_once() {
     let dir = tempfile::tempdir().unwrap();
     let (wikis, store) = (Wikis::default(), dir.path().join("store"));
-    let wiki = wikis.open(&store).unwrap();
-    assert!(Arc::ptr_eq(&wiki, &wikis.open(&dir.path().join("store/../store")).unwrap()));
-    let other = wikis.open(&dir.path().join("other")).unwrap();
+    let wiki = wikis.open(Place::create(&store).unwrap()).unwrap();
+    assert!(Arc::ptr_eq(&wiki, &wikis.open(Place::create(dir.path().join("store/../store")).unwrap()).unwrap()));
+    let other = wikis.open(Place::create(dir.path().join("other")).unwrap()).unwrap();
     put(&store, "semantic/deep/er/New.md", "[[index]]");
     until("a new page", &wiki, |wiki| wiki.index().resolve("New", Access::Nodes).is_ok());
     std::fs::rename(store.join("semantic/deep"), store.join("semantic/moved")).unwrap();

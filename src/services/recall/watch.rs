@@ -27,10 +27,10 @@ struct Open {
 }
 
 impl Wikis {
-    /// The wiki in a folder, which is made if it is not there.
-    pub fn open(&self, folder: &Path) -> Result<Arc<Wiki>> {
-        Place::create(folder)?;
-        let folder = folder.canonicalize()?;
+    /// The wiki in a folder.
+    pub fn open(&self, place: Place) -> Result<Arc<Wiki>> {
+        // For knowing it again and for hearing of changes; what is read is read by what was opened.
+        let folder = place.path().canonicalize()?;
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(wiki) = open.wikis.get(&folder).and_then(Weak::upgrade) {
             return Ok(wiki);
@@ -47,7 +47,7 @@ impl Wikis {
         if let Err(error) = self.watch(&mut open, &folder) {
             tracing::warn!(%error, "edits of {} by others are not noticed", folder.display());
         }
-        let wiki = Arc::new(Wiki::open(&folder)?);
+        let wiki = Arc::new(Wiki::open(place)?);
         open.wikis.insert(folder, Arc::downgrade(&wiki));
         Ok(wiki)
     }

@@ -3,7 +3,6 @@
 //! Everything is read and written beneath one open directory. Links are not pages, wherever they lead, and hidden names
 //! belong to somebody else. Calls touch the disk; call from where blocking is allowed.
 
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use super::graph::Broken;
@@ -22,8 +21,6 @@ const FIRST: &str = "# Index\n\nWhat is known, by subject. Link pages as [[Title
 
 pub struct Wiki {
     place: Place,
-    /// For asking whether something is a link; never for reading.
-    root: PathBuf,
     index: RwLock<Index>,
     report: Mutex<Option<Arc<Report>>>,
 }
@@ -37,10 +34,9 @@ pub struct Report {
 
 impl Wiki {
     /// Opens a folder. An empty one gets an entry page and the usual folders.
-    pub fn open(folder: &Path) -> Result<Wiki> {
-        let place = Place::create(folder)?;
-        let root = folder.to_owned();
-        let wiki = Wiki { place, root, index: RwLock::default(), report: Mutex::default() };
+    pub fn open(folder: Place) -> Result<Wiki> {
+        let place = folder.without_links();
+        let wiki = Wiki { place, index: RwLock::default(), report: Mutex::default() };
         if wiki.place.names("")?.is_empty() {
             for folder in FOLDERS {
                 wiki.place.make_dir(folder)?;
@@ -89,7 +85,7 @@ impl Wiki {
     fn beyond(&self, name: &str, access: Access) -> Result<Found, Miss> {
         for name in spellings(name).into_iter().filter(|name| name.contains('/') || name.ends_with(".md")) {
             let Ok(path) = path_of(name) else { continue };
-            if self.linked(&path) {
+            if self.place.has_link(&path) {
                 return Err(Miss::Denied("it is a link, and links are not followed"));
             }
             if self.place.stat(&path).is_ok_and(|entry| entry.kind == Kind::File) {
@@ -200,7 +196,7 @@ impl Wiki {
         if path.split('/').any(|part| part.starts_with('.')) {
             return;
         }
-        let entry = if self.linked(path) { None } else { self.place.stat(path).ok() };
+        let entry = self.place.stat(path).ok(); // nothing for a link
         match entry.map(|entry| (entry.kind, entry.size, entry.modified_ms)) {
             Some((Kind::Dir, ..)) => self.rescan(path),
             Some((Kind::File, size, modified_ms)) if path.ends_with(".md") => {
@@ -249,19 +245,10 @@ impl Wiki {
     }
 
     fn no_link(&self, path: &str) -> Result<()> {
-        match self.linked(path) {
+        match self.place.has_link(path) {
             true => Err(Error::forbidden(format!("{path} is a link, and links are not followed"))),
             false => Ok(()),
         }
-    }
-
-    /// Whether there is a link anywhere on the way to a path.
-    fn linked(&self, path: &str) -> bool {
-        let mut reached = self.root.clone();
-        path.split('/').any(|part| {
-            reached.push(part);
-            reached.symlink_metadata().is_ok_and(|meta| meta.file_type().is_symlink())
-        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which files are not worth looking at: hidden ones, and those that `.gitignore` and `.ignore` name.
 //!
-//! The rules are git's own, by the `ignore` crate; the files are read through the place, so that a pipe of that name
-//! holds nobody up and a link leads nowhere.
+//! The rules are git's own, by the `ignore` crate; the files are read through a place without links, so that a
+//! pipe of that name holds nobody up and no link shows by its rules what it leads to.
 
 use std::path::Path;
 
@@ -19,13 +19,16 @@ pub struct Ignored {
 }
 
 impl Ignored {
-    /// Takes the rules of one more directory; returns how many to take off again.
-    pub fn enter(&mut self, place: &Place, rel: &str) -> usize {
+    /// Takes the rules of one more directory, from the files that may be seen; returns how many to take off again.
+    pub fn enter(&mut self, place: &Place, rel: &str, seen: &dyn Fn(&str) -> bool) -> usize {
         let before = self.layers.len();
         let files: &[&str] =
             if rel.is_empty() { &[".git/info/exclude", ".gitignore", ".ignore"] } else { &[".gitignore", ".ignore"] };
         for file in files {
             let path = if rel.is_empty() { (*file).to_owned() } else { format!("{rel}/{file}") };
+            if !seen(&path) {
+                continue;
+            }
             let Ok(bytes) = place.read_up_to(&path, LARGEST) else { continue };
             let mut builder = GitignoreBuilder::new(Path::new("/").join(rel));
             for line in String::from_utf8_lossy(&bytes).lines() {

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::ground::Source;
+use crate::place::Place;
 use crate::spec::Spec;
 use crate::vfs::normal;
 
@@ -11,6 +12,41 @@ pub struct Root {
     /// `/projects/here/fs`
     pub at: String,
     pub dir: Source,
+}
+
+impl Root {
+    /// The path of the tree of something in it.
+    pub fn path(&self, rel: &str) -> String {
+        if rel.is_empty() { self.at.clone() } else { format!("{}/{rel}", self.at) }
+    }
+
+    /// Whether another bind of the same project stands over a path of this one: what lies there is not in the tree.
+    pub fn covers(&self, roots: &[Root], rel: &str) -> bool {
+        let path = self.path(rel);
+        let inner = |other: &&Root| other.at.len() > self.at.len() && below(&other.at, &self.at).is_some();
+        roots.iter().filter(inner).any(|other| below(&path, &other.at).is_some())
+    }
+}
+
+/// What who asks may do, by paths of the tree.
+pub struct Rights<'a> {
+    pub may_read: &'a dyn Fn(&str) -> bool,
+    /// Whether it is there at all; for a directory, whether something below it may be.
+    pub sees: &'a dyn Fn(&str, bool) -> bool,
+}
+
+/// Where `rel` below a root really stands, links followed: the one place that decides whether a file of a project may be
+/// read. Nothing if it is not there; refused if the path that it leads to may not be read, whether something is there or not.
+///
+/// What is then opened by that path must be opened without links, or it may be something else by then.
+pub fn standing(roots: &[Root], root: &Root, place: &Place, rel: &str, rights: &Rights) -> Result<Option<String>> {
+    let seen = |rel: &str, dir| !root.covers(roots, rel) && (rights.sees)(&root.path(rel), dir);
+    let found = place.real(rel, &seen)?;
+    let path = root.path(&found.path);
+    match (rights.may_read)(&path) {
+        false => Err(Error::forbidden(format!("{path} may not be read"))),
+        true => Ok(Some(found.path).filter(|_| found.there)),
+    }
 }
 
 /// The directories that a spec binds for these projects, as far as `find` knows them.

@@ -1,7 +1,7 @@
 //! Searching directories for lines, on ripgrep's own libraries. Knows no service and no agent.
 //!
-//! Files are opened through a [`Place`], so neither a link nor a swapped directory leads out, nothing crosses into what
-//! is mounted below, and a pipe holds nobody up. Order and result do not depend on the machine.
+//! Files are opened through a [`Place`] without links, so neither a link nor a swapped directory leads out or past a rule,
+//! nothing crosses into what is mounted below, and a pipe holds nobody up. A link is followed only where the query names it. Order and result do not depend on the machine.
 
 use std::io::{self, Read};
 
@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ignored::Ignored;
-use super::scope::{Root, scopes};
+use super::scope::{Rights, Root, scopes, standing};
 use super::sink::Gather;
 use crate::error::{Code, Error, Result, quoted};
 use crate::place::{Kind, Place};
@@ -67,8 +67,8 @@ pub struct Found {
 pub struct Watch<'a> {
     /// Whether it should stop.
     pub stopped: &'a (dyn Fn() -> bool + Sync),
-    /// Whether a path of the tree may be read by who asks.
-    pub may: &'a dyn Fn(&str) -> bool,
+    /// What who asks may read and see.
+    pub rights: Rights<'a>,
     /// Told now and then: files searched, matches found.
     pub progress: &'a dyn Fn(u64, usize),
 }
@@ -91,17 +91,23 @@ pub fn search(roots: &[Root], query: &Query, watch: &Watch) -> Result<Found> {
         bytes: ANSWER,
         found: Found::default(),
     };
-    let mut exists = false;
+    let (mut exists, mut refused) = (false, None);
     for (root, rel) in scopes {
-        let place = Place::found(&root.dir).map_err(|err| err.about(&root.at))?;
-        exists |= search.scope(root, &place, &rel)?;
+        let place = Place::found(&root.dir).map_err(|err| err.about(&root.at))?.without_links();
+        match search.scope(root, &place, &rel) {
+            Ok(there) => exists |= there,
+            // A path below each of several roots may be meant for another one.
+            Err(err) if err.code == Code::Forbidden => refused = Some(err),
+            Err(err) => return Err(err),
+        }
         if search.found.truncated {
             break;
         }
     }
-    match (exists, &query.path) {
-        (false, Some(path)) => Err(Error::not_found(format!("there is no {path} in this agent's projects"))),
-        _ => Ok(search.found),
+    match (exists, refused, &query.path) {
+        (true, _, _) | (false, None, None) => Ok(search.found),
+        (false, Some(refused), _) => Err(refused),
+        (false, None, Some(path)) => Err(Error::not_found(format!("there is no {path} in this agent's projects"))),
     }
 }
 
@@ -120,28 +126,30 @@ struct Search<'a> {
 impl Search<'_> {
     /// Searches below `rel`, or the one file of that name, which is then searched whatever the rules say.
     fn scope(&mut self, root: &Root, place: &Place, rel: &str) -> Result<bool> {
-        let kind = match place.stat(rel) {
+        let Some(rel) = standing(self.roots, root, place, rel, &self.watch.rights)? else { return Ok(false) };
+        let kind = match place.stat(&rel) {
             Ok(entry) => entry.kind,
             Err(err) if matches!(err.code, Code::NotFound | Code::Os(libc::ENOTDIR)) => return Ok(false),
             Err(err) => return Err(err),
         };
-        let at = if rel.is_empty() { root.at.clone() } else { format!("{}/{rel}", root.at) };
-        if !(self.watch.may)(&at) {
-            return Err(Error::forbidden(format!("{at} may not be read")));
-        }
         if kind == Kind::File {
-            self.file(root, place, rel)?;
+            self.file(root, place, &rel)?;
             return Ok(true);
         }
         let mut ignored = Ignored::default();
         for (end, _) in rel.match_indices('/') {
-            ignored.enter(place, &rel[..end]);
+            self.enter(&mut ignored, root, place, &rel[..end]);
         }
         if !rel.is_empty() {
-            ignored.enter(place, "");
+            self.enter(&mut ignored, root, place, "");
         }
-        self.directory(root, place, rel, &mut ignored, 0)?;
+        self.directory(root, place, &rel, &mut ignored, 0)?;
         Ok(true)
+    }
+
+    /// Takes the rules of a directory about what is ignored, as far as who asks may see them.
+    fn enter(&self, ignored: &mut Ignored, root: &Root, place: &Place, rel: &str) -> usize {
+        ignored.enter(place, rel, &|file| (self.watch.rights.sees)(&root.path(file), false))
     }
 
     fn directory(&mut self, root: &Root, place: &Place, rel: &str, ignored: &mut Ignored, depth: usize) -> Result<()> {
@@ -153,18 +161,19 @@ impl Search<'_> {
                 return Ok(());
             }
         };
-        let entered = ignored.enter(place, rel);
+        let entered = self.enter(ignored, root, place, rel);
         for (name, kind) in names {
             let path = if rel.is_empty() { name } else { format!("{rel}/{name}") };
-            let at = format!("{}/{path}", root.at);
+            let at = root.path(&path);
             if self.found.truncated {
                 break;
             }
-            if ignored.is(&path, kind == Kind::Dir) || !(self.watch.may)(&at) {
+            // What another bind stands over is searched as a root of its own.
+            let passed = ignored.is(&path, kind == Kind::Dir) || root.covers(self.roots, &path);
+            if passed || !(self.watch.rights.may_read)(&at) {
                 continue;
             }
             match kind {
-                Kind::Dir if self.roots.iter().any(|other| other.at == at) => {} // searched as a root of its own
                 Kind::Dir if depth < DEPTH => self.directory(root, place, &path, ignored, depth + 1)?,
                 Kind::Dir => self.found.skipped += 1,
                 Kind::File if self.glob.as_ref().is_none_or(|glob| glob.takes(&path)) => {
@@ -185,7 +194,7 @@ impl Search<'_> {
             self.found.skipped += 1;
             return Ok(());
         };
-        let path = format!("{}/{rel}", root.at);
+        let path = root.path(rel);
         let room = self.query.max_results - self.found.matches.len();
         let mut gather = Gather::new(&path, &self.matcher, self.query.context, room, self.bytes);
         let reader = Stoppable { file, stopped: self.watch.stopped };

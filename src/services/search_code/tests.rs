@@ -37,8 +37,10 @@ fn roots(dir: &Path) -> Vec<Root> {
     vec![Root { at: "/projects/here/fs".to_owned(), dir: Source::resolve(dir).unwrap() }]
 }
 
+const ALL: Rights<'static> = Rights { may_read: &|_| true, sees: &|_, _| true };
+
 fn run(dir: &Path, query: &Query) -> Result<Found> {
-    search(&roots(dir), query, &Watch { stopped: &|| false, may: &|_| true, progress: &|_, _| {} })
+    search(&roots(dir), query, &Watch { stopped: &|| false, rights: ALL, progress: &|_, _| {} })
 }
 
 fn lines(found: Result<Found>) -> Vec<String> {
@@ -168,11 +170,105 @@ fn nothing_outside_is_read_and_nothing_waits() {
 fn what_the_caller_may_not_read_is_not_searched() {
     let dir = tree();
     let may = |path: &str| !path.starts_with("/projects/here/fs/src");
-    let watch = Watch { stopped: &|| false, may: &may, progress: &|_, _| {} };
+    let watch = Watch {
+        stopped: &|| false,
+        rights: Rights { may_read: &may, sees: &|path, _| may(path) },
+        progress: &|_, _| {},
+    };
     let found = search(&roots(dir.path()), &query("main"), &watch);
     assert_eq!(lines(found), ["README.md:1:1:main page", "notes/keep.log:1:1:main"]);
     let named = search(&roots(dir.path()), &Query { path: Some("src".into()), ..query("main") }, &watch);
     assert_eq!(named.unwrap_err().code, crate::error::Code::Forbidden);
+}
+
+#[test]
+fn a_link_leads_past_no_rule_and_under_no_bind() {
+    let dir = tempfile::tempdir().unwrap();
+    put(dir.path(), "base/open/page", "main\n");
+    put(dir.path(), "base/secret/key", "main\n");
+    put(dir.path(), "base/lib/under-the-bind", "main\n");
+    put(dir.path(), "other/b", "main\n");
+    for (name, to) in [
+        ("to-open", "open"),
+        ("to-secret", "secret"),
+        ("to-key", "secret/key"),
+        ("chain", "open/../to-secret"),
+        ("to-lib", "lib"),
+        ("to-under", "lib/under-the-bind"),
+        ("through", "secret/../open"),
+        ("to-none", "secret/none"),
+    ] {
+        std::os::unix::fs::symlink(to, dir.path().join("base").join(name)).unwrap();
+    }
+    let root =
+        |at: &str, below: &str| Root { at: at.to_owned(), dir: Source::resolve(&dir.path().join(below)).unwrap() };
+    let roots = [root("/projects/here/fs", "base"), root("/projects/here/fs/lib", "other")];
+    let may = |path: &str| !path.starts_with("/projects/here/fs/secret");
+    let watch = Watch {
+        stopped: &|| false,
+        rights: Rights { may_read: &may, sees: &|path, _| may(path) },
+        progress: &|_, _| {},
+    };
+    for (path, expected) in [
+        ("to-open", "open/page:1:1:main"),
+        ("to-secret", "! forbidden: /projects/here/fs/secret may not be read"),
+        ("to-secret/key", "! forbidden: /projects/here/fs/secret/key may not be read"),
+        ("to-secret/none", "! forbidden: /projects/here/fs/secret/none may not be read"),
+        ("to-key", "! forbidden: /projects/here/fs/secret/key may not be read"),
+        ("to-none", "! forbidden: /projects/here/fs/secret/none may not be read"),
+        ("chain", "! forbidden: /projects/here/fs/secret may not be read"),
+        ("through", "! forbidden: /projects/here/fs/secret may not be read"),
+        ("to-lib", "! not_found: there is no /projects/here/fs/to-lib in this agent's projects"),
+        ("to-under", "! not_found: there is no /projects/here/fs/to-under in this agent's projects"),
+    ] {
+        let path = format!("/projects/here/fs/{path}");
+        let found = search(&roots, &Query { path: Some(path.clone()), ..query("main") }, &watch);
+        assert_eq!(lines(found), [expected], "{path}");
+    }
+    assert_eq!(lines(search(&roots, &query("main"), &watch)), ["open/page:1:1:main", "lib/b:1:1:main"]);
+}
+
+/// Somebody swaps a directory for a link while the search goes through it.
+#[test]
+fn a_link_that_is_put_there_during_the_walk_is_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    put(dir.path(), "secret/x", "main: secret\n");
+    put(dir.path(), "a/x", "main\n");
+    put(dir.path(), "b", "main\n");
+    let swapped = Cell::new(0);
+    let may = |path: &str| {
+        let (name, to) = match path.strip_prefix("/projects/here/fs/") {
+            Some("a") => ("a", "secret"),
+            Some("b") => ("b", "secret/x"),
+            other => return other != Some("secret"),
+        };
+        // It was listed as what it is, and asked for: now it becomes something else.
+        let at = dir.path().join(name);
+        std::fs::rename(&at, dir.path().join(".away")).unwrap();
+        std::os::unix::fs::symlink(to, at).unwrap();
+        swapped.set(swapped.get() + 1);
+        _ = std::fs::remove_dir_all(dir.path().join(".away"));
+        _ = std::fs::remove_file(dir.path().join(".away"));
+        true
+    };
+    let watch =
+        Watch { stopped: &|| false, rights: Rights { may_read: &may, sees: &|_, _| true }, progress: &|_, _| {} };
+    assert_eq!(lines(search(&roots(dir.path()), &query("main"), &watch)), [""; 0]);
+    assert_eq!(swapped.get(), 2);
+}
+
+#[test]
+fn what_is_ignored_is_not_read_from_a_link_or_what_is_hidden() {
+    let dir = tempfile::tempdir().unwrap();
+    put(dir.path(), "secret", "canary\n");
+    put(dir.path(), "canary", "main\n");
+    put(dir.path(), "sub/.gitignore", "hidden\n");
+    put(dir.path(), "sub/hidden", "main\n");
+    std::os::unix::fs::symlink("secret", dir.path().join(".gitignore")).unwrap();
+    let sees = |path: &str, _: bool| path != "/projects/here/fs/sub/.gitignore";
+    let watch = Watch { stopped: &|| false, rights: Rights { may_read: &|_| true, sees: &sees }, progress: &|_, _| {} };
+    let found = search(&roots(dir.path()), &query("main"), &watch);
+    assert_eq!(lines(found), ["canary:1:1:main", "sub/hidden:1:1:main"]);
 }
 
 #[test]
@@ -184,7 +280,7 @@ fn a_bind_inside_another_is_searched_once_and_under_its_own_name() {
     let root =
         |at: &str, below: &str| Root { at: at.to_owned(), dir: Source::resolve(&dir.path().join(below)).unwrap() };
     let roots = [root("/projects/here/fs", "base"), root("/projects/here/fs/lib", "other")];
-    let found = search(&roots, &query("main"), &Watch { stopped: &|| false, may: &|_| true, progress: &|_, _| {} });
+    let found = search(&roots, &query("main"), &Watch { stopped: &|| false, rights: ALL, progress: &|_, _| {} });
     assert_eq!(lines(found), ["a:1:1:main", "lib/b:1:1:main"]);
 }
 
@@ -196,7 +292,7 @@ fn a_search_tells_how_far_it_is_and_stops_when_told() {
     }
     let told = RefCell::new(Vec::new());
     let watch =
-        Watch { stopped: &|| false, may: &|_| true, progress: &|files, found| told.borrow_mut().push((files, found)) };
+        Watch { stopped: &|| false, rights: ALL, progress: &|files, found| told.borrow_mut().push((files, found)) };
     let found = search(&roots(dir.path()), &Query { max_results: 5000, ..query("main") }, &watch).unwrap();
     assert_eq!((found.matches.len(), found.files_searched), (600, 600));
     assert_eq!(*told.borrow(), [(1, 1), (257, 257), (513, 513)]);
@@ -206,9 +302,12 @@ fn a_search_tells_how_far_it_is_and_stops_when_told() {
     let seen = Cell::new(0);
     let watch = Watch {
         stopped: &stopped,
-        may: &|_| {
-            seen.set(seen.get() + 1);
-            true
+        rights: Rights {
+            may_read: &|_| {
+                seen.set(seen.get() + 1);
+                true
+            },
+            sees: &|_, _| true,
         },
         progress: &|_, _| {},
     };
@@ -223,7 +322,7 @@ fn a_large_file_without_a_match_is_left_in_the_middle() {
     put(dir.path(), "big", "some line\n".repeat(400_000));
     let asked = std::sync::atomic::AtomicU64::new(0);
     let stopped = || asked.fetch_add(1, Ordering::Relaxed) >= 10;
-    let watch = Watch { stopped: &stopped, may: &|_| true, progress: &|_, _| {} };
+    let watch = Watch { stopped: &stopped, rights: ALL, progress: &|_, _| {} };
     assert_eq!(search(&roots(dir.path()), &query("nothing"), &watch).unwrap_err().code, crate::error::Code::Cancelled);
 }
 

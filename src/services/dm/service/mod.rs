@@ -7,6 +7,7 @@ mod table;
 pub use command::{Command, Dm, Output};
 pub use table::Table;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::narrator::{ByModel, Narrator};
@@ -21,10 +22,10 @@ use crate::spec::ModelKind;
 pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
     let house = &world.house;
     let root = match &house.mounted_with.dm.root {
-        Some(root) => house.here.join(root),
-        None => world.home.join("dm"),
+        Some(root) => house.folder(Path::new(root))?,
+        None => Place::create(world.home.join("dm"))?,
     };
-    let hall = Hall::open(Place::create(root)?);
+    let hall = Hall::open(root);
     typed(Dm::new(Table::new(hall, narrator(world), house.office.clock.clone())))
 }
 

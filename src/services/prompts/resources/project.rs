@@ -37,7 +37,8 @@ struct Copied {
 
 impl ProjectFiles {
     pub fn new(project: Place, copies: Place, fresh: impl Fn() -> String + Send + Sync + 'static) -> ProjectFiles {
-        ProjectFiles { project, copies, fresh: Box::new(fresh) }
+        // What was a directory when it was looked at may be a link when it is read or written.
+        ProjectFiles { project: project.without_links(), copies, fresh: Box::new(fresh) }
     }
 
     fn look(&self) -> Result<Copied> {
