@@ -90,11 +90,14 @@ pub(super) fn own(house: &House) -> Vec<Own> {
     all
 }
 
-/// A path as it is named and as it really is; the last name may be a link.
+/// A path as it is named, as it really is, and wherever else the same is mounted; the last name may be a link.
 fn named(path: &Path) -> Vec<PathBuf> {
     let above = path.parent().and_then(|above| above.canonicalize().ok());
     let beside = above.zip(path.file_name()).map(|(above, name)| above.join(name));
-    let mut all: Vec<PathBuf> = beside.into_iter().chain(path.canonicalize().ok()).collect();
+    let mounts = crate::mountinfo::read().unwrap_or_default();
+    let real = beside.into_iter().chain(path.canonicalize().ok());
+    let mut all: Vec<PathBuf> = real.flat_map(|path| crate::mountinfo::also_at(&mounts, &path)).collect();
+    all.sort();
     all.dedup();
     all
 }

@@ -51,10 +51,11 @@ pub fn shown(house: &House) -> Result<SystemView> {
     let Known { own, projects } = house.system_paths.0.read().unwrap_or_else(PoisonError::into_inner).clone();
     for path in &named {
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
-        if let Some(own) = own.iter().find(|own| real.starts_with(own)) {
-            let (path, own) = (path.display(), own.display());
-            let said = format!("sandbox.system of the mountspec names {path}, which lies in {own}, the host's own");
-            return Err(Error::invalid(format!("{said}; name another directory, or none")));
+        if own.iter().any(|own| real.starts_with(own)) {
+            let named = path.display();
+            let said =
+                format!("sandbox.system of the mountspec names {named}, which is a part of the host's own state");
+            return Err(Error::invalid(format!("{said} or settings; name another directory, or none")));
         }
     }
     let hidden = sandbox::places(&[own, projects].concat(), &named, &mountinfo::read()?);

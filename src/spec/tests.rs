@@ -60,6 +60,15 @@ fn every_fault_is_named_with_its_path() {
             r#"{"agents": {"A b": {}}}"#,
             &[r#"agents["A b"]: an id has up to 64 of a-z, 0-9, _ and -, and begins with a letter or a digit"#],
         ),
+        (r#"{"sandbox": {"system": ["/opt", "/usr/local"]}}"#, &[]),
+        (
+            r#"{"sandbox": {"system": ["/opt", "opt", "/home/x"]}}"#,
+            &[
+                "sandbox.system[1]: `opt` is not absolute",
+                "sandbox.system[2]: `/home/x` cannot be shown: /home is something else in a sandbox; bind it in a project \
+                 instead",
+            ],
+        ),
         (r#"{"agents": {"a": {}, "a": {}}}"#, &["agents.a: stands twice"]),
         (
             r#"{"agents": {"a": {"projects": ["hree"]}}}"#,

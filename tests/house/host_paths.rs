@@ -115,3 +115,51 @@ fn what_is_the_hosts_own_or_a_project_does_not_show_in_the_system() {
     "#]];
     check(|| tempfile::tempdir_in("/usr/src").unwrap(), spec, script, &expected);
 }
+
+#[test]
+fn a_directory_that_the_mountspec_names_shows_at_once_without_what_is_the_hosts_own() {
+    let spec = r#"{ "layout": "acheron-1", "agents": { "a": {} }, "sandbox": { "system": [] } }"#;
+    let script = r#"
+        mkdir tools; echo '#!/bin/sh' > tools/program; echo 'echo ran' >> tools/program; chmod +x tools/program
+        start || exit
+        edit() {
+            jq -c --arg named "$1" '.sandbox.system = [$named]' spec.json > edited; cat edited > spec.json
+            until jq -e --arg named "$1" '.system == [$named]' ns/agents/a/terminal/sandbox.json > /dev/null 2>&1 ||
+                ! cat ns/agents/a/terminal/sandbox.json > /dev/null 2>&1; do sleep 0.01; done
+        }
+        exec_as_agent /tmp "$PWD/tools/program 2> /dev/null || echo absent"
+        edit "$PWD"
+        exec_as_agent /tmp "$PWD/tools/program; ls -A $PWD/state $PWD/ns | grep -c ."
+        edit "$PWD/state/agents"
+        exec_as_agent /tmp 'true'
+    "#;
+    let expected = expect![[r#"
+        absent
+
+        ran
+        2
+
+        sandbox.system of the mountspec names DIR/state/agents, which is a part of the host's own state or settings; name another directory, or none
+    "#]];
+    check(|| tempfile::tempdir_in("/var/tmp").unwrap(), spec, script, &expected);
+}
+
+#[test]
+fn the_state_does_not_show_in_a_project_that_is_another_name_for_its_directory() {
+    let spec = r#"{ "layout": "acheron-1", "agents": { "a": { "projects": ["p"] } },
+                    "projects": { "p": { "binds": { "/": { "path": "alias" } } } } }"#;
+    let script = r#"
+        mkdir -p w/state alias; echo key > w/state/key; echo free > w/free
+        mount --bind w alias
+        mkdir ns; ./acheron mount ns --spec spec.json --state w/state --daemon > /dev/null || exit
+        exec_as_agent '' 'cat free state/key; ls -A state | wc -l'
+        umount -l alias
+    "#;
+    let expected = expect![[r#"
+        free
+        0
+        cat: state/key: No such file or directory
+
+    "#]];
+    check(|| tempfile::tempdir_in("/var/tmp").unwrap(), spec, script, &expected);
+}
