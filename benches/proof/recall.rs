@@ -19,7 +19,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
     let dir = Scratch::new();
     make(dir.path(), pages);
     let began = Instant::now();
-    let wiki = Wiki::open(dir.path()).expect("a wiki");
+    let wiki = Wiki::open(acheron::place::Place::open(dir.path()).expect("a folder")).expect("a wiki");
     let read = began.elapsed();
     let (title, word) = (format!("Page {}", pages / 2), format!("w{}", pages / 2));
     let page = wiki.find(&title, Access::Nodes).expect("it is there").page;
