@@ -32,6 +32,8 @@ const ROOT_BYTES: usize = 32 << 10;
 /// The window of a model of which nothing is known.
 const WINDOW: u32 = 32_768;
 
+type OpenFolder = Box<dyn Fn(&Path) -> Result<Place> + Send + Sync>;
+
 pub struct Desk {
     pub agent: String,
     pub office: Weak<Office>,
@@ -39,7 +41,7 @@ pub struct Desk {
     wikis: Arc<Wikis>,
     folder: PathBuf,
     /// Opens the folder, made if it is not there.
-    open: Box<dyn Fn(&Path) -> Result<Place> + Send + Sync>,
+    open: OpenFolder,
     wiki: OnceLock<Arc<Wiki>>,
     home: PathBuf,
     talks: OnceLock<Arc<Talks>>,
