@@ -17,6 +17,7 @@ mod stand;
 pub mod tidy;
 pub mod unasked;
 mod watch;
+pub mod writable;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};

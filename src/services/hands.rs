@@ -6,9 +6,11 @@ use std::time::Duration;
 use super::World;
 use super::external::Program;
 use super::kept;
+use super::mounts::Mounts;
 use super::terminal::{Project, Surroundings, Terminal};
 use super::web_search::{self, Off, WebSearch};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::host::writable::writable_by;
 use crate::host::{House, binds};
 use crate::http::{Http, Patience};
 use crate::policy::{self, Principal};
@@ -67,6 +69,15 @@ pub fn terminal(world: &World) -> Result<Arc<dyn Serve>> {
     let (house, agent) = (world.house.clone(), world.agent.clone());
     let around = Arc::new(move || surroundings(&house, &agent));
     typed(Terminal::new(&world.agent, sandbox::program(), around, world.house.shared.shells.clone()))
+}
+
+pub fn mounts(world: &World) -> Result<Arc<dyn Serve>> {
+    let (house, principal) = (Arc::downgrade(&world.house), Principal::Agent(world.agent.clone()));
+    let writable = move |path: &str| {
+        let house = house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
+        writable_by(&house.current.spec(), &house.gate.policy(), &principal, path)
+    };
+    typed(Mounts::new(&world.agent, world.house.shared.bindings.clone(), Arc::new(writable)))
 }
 
 pub fn web_search(world: &World) -> Result<Arc<dyn Serve>> {

@@ -33,6 +33,7 @@ mod posix;
 mod prompts;
 mod providers;
 mod quickstart;
+mod read_only;
 mod recall;
 mod refusals;
 mod reload;
