@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::World;
-use super::external::Program;
+use super::external::{Program, Trusting};
 use super::kept;
 use super::mounts::Mounts;
 use super::terminal::{Project, Surroundings, Terminal};
 use super::web_search::{self, Off, WebSearch};
 use crate::error::{Error, Result};
 use crate::host::writable::writable_by;
-use crate::host::{House, binds};
+use crate::host::{House, binds, programs};
 use crate::http::{Http, Patience};
 use crate::policy::{self, Principal};
 use crate::sandbox::{self, Link, Shared};
@@ -98,8 +98,12 @@ pub fn programs(house: &Arc<House>, scope: Scope) -> Result<Vec<Arc<dyn Serve>>>
         let house = house.clone();
         Arc::new(move |agent: &str| surroundings(&house, agent))
     };
+    let trusting: Trusting = {
+        let house = house.clone();
+        Arc::new(move |service| programs::trust(&house, service))
+    };
     let program = |(name, service): (&String, &crate::spec::Service)| {
-        let program = Program::new(name, service, &house.here, around.clone(), sandbox::program())?;
+        let program = Program::new(name, service, &house.here, around.clone(), trusting.clone(), sandbox::program())?;
         Ok(Arc::new(program) as Arc<dyn Serve>)
     };
     named.map(program).collect()

@@ -30,6 +30,7 @@ mod newcomer;
 mod pages;
 mod phases;
 mod posix;
+mod programs;
 mod prompts;
 mod providers;
 mod quickstart;
