@@ -173,17 +173,27 @@ fn ruled(policy: &Policy, principal: &Principal, action: Action, path: &str) -> 
 
 /// Whether a path is there at all for someone: it may be read, or something below it may.
 pub fn sees(policy: &Policy, principal: &Principal, path: &str) -> bool {
-    if ruled(policy, principal, Action::Read, path).allowed {
+    reaches(policy, principal, Action::Read, path)
+}
+
+/// Whether there is an agent that may do this at a path, or below it.
+pub fn any_agent_reaches(policy: &Policy, action: Action, path: &str) -> bool {
+    policy.agents.keys().any(|id| reaches(policy, &Principal::Agent(id.clone()), action, path))
+}
+
+/// Whether someone may do this at a path, or at something below it.
+fn reaches(policy: &Policy, principal: &Principal, action: Action, path: &str) -> bool {
+    if ruled(policy, principal, action, path).allowed {
         return true;
     }
     let Principal::Agent(id) = principal else { return false };
     let (Some(rules), Some(names)) = (policy.agents.get(id), names(path, id)) else { return false };
     for (rule, pattern) in rules.iter().rev() {
-        if rule.deny.contains(&Action::Read) {
+        if rule.deny.contains(&action) {
             if pattern.covers(&names) {
                 return false; // everything below is taken back
             }
-        } else if rule.allow.contains(&Action::Read) && pattern.leads_through(&names) {
+        } else if rule.allow.contains(&action) && pattern.leads_through(&names) {
             return true;
         }
     }
@@ -358,6 +368,21 @@ mod tests {
             ("/agents/ada/thoughts", false),
         ] {
             assert_eq!(sees_file(&policy(), &charon(), path), seen, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_no_agent_may_write_is_known() {
+        let own = [Rule::deny(&[Write], "/projects/p/fs/kept/**"), Rule::deny(&[Write], "/projects/p/fs/open")];
+        let policy = Policy::default().agent("a", &["p".to_owned()], &own).unwrap().agent("b", &[], &[]).unwrap();
+        for (path, expected) in [
+            ("/projects/p/fs", true),
+            ("/projects/p/fs/kept", false),
+            ("/projects/p/fs/kept/deep/x", false),
+            ("/projects/p/fs/open", true), // what lies in it may be
+            ("/projects/q/fs", false),
+        ] {
+            assert_eq!(any_agent_reaches(&policy, Write, path), expected, "{path}");
         }
     }
 

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::Outcome;
 use crate::contract::Fault;
+use crate::host::programs;
 use crate::spec::{self, Spec};
 
 /// Checks a mountspec and names every fault with its path.
@@ -22,7 +23,17 @@ impl Check {
         let name = self.file.display().to_string();
         match Spec::check(&text) {
             Ok(spec) => {
+                // Relative paths begin where it is started, as they do for `mount`.
+                let here = std::env::current_dir()?;
+                let faults = programs::faults(&spec, &here, []);
+                if !faults.is_empty() {
+                    print!("{}", told(&name, &faults));
+                    return Ok(ExitCode::FAILURE);
+                }
                 println!("{name}: sound; {}", summary(&spec));
+                for note in programs::notes(&spec, &here) {
+                    println!("{name}: note: {note}");
+                }
                 Ok(ExitCode::SUCCESS)
             }
             Err(faults) => {

@@ -90,7 +90,7 @@ impl Residents {
             home = home.with(&name, node);
         }
         let home = Arc::new(home);
-        house.shared.bindings.settle(&format!("/agents/{id}"), &home, Place::create(&world.home)?, false)?;
+        house.shared.bindings.settle(&format!("/agents/{id}"), &home, Place::create(&world.home)?)?;
         self.homes().insert(id.to_owned(), home.clone());
         self.listing.put(id, Node::Dir(home));
         // What cannot wake it any more, as a job that is gone, must not keep it out.

@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{House, Profile, guarded, projects};
+use super::{House, Profile, guarded, programs, projects};
 use crate::error::{Error, Result};
 use crate::follow::{self, Following};
 use crate::services::agents;
@@ -94,6 +94,9 @@ fn edit(house: &Arc<House>, mounted: &Spec, new: Result<Spec>) -> Edited {
         Err(error) => return failed(error),
     };
     let (old, at_next_mount) = (house.current.spec(), other_parts(mounted, &new));
+    if let Err(error) = programs::check(&new, &house.here, [Some(house.state.as_path()), house.mountpoint.as_deref()]) {
+        return failed(error);
+    }
     let changed = Changed {
         services: different(&old.services, &new.services),
         agents: different(&old.agents, &new.agents),
@@ -130,7 +133,9 @@ fn edit(house: &Arc<House>, mounted: &Spec, new: Result<Spec>) -> Edited {
     for (services, stand) in built {
         stand.serve(house, &changed.services, services);
     }
-    let mut faults = projects::show(house, &changed.projects);
+    // Before anything new is shown, so that nothing is unprotected for a moment; and after, by what was really found.
+    let mut faults: Vec<String> = guarded::keep(house).err().map(|error| error.message).into_iter().collect();
+    faults.extend(projects::show(house, &changed.projects));
     faults.extend(guarded::keep(house).err().map(|error| error.message));
     faults.extend(people(house, &changed.agents));
     let error = (!faults.is_empty()).then(|| faults.join("; "));

@@ -1,13 +1,14 @@
 //! What of the host itself lies in its projects, and the rules that keep agents off it.
 //!
-//! The state is not to be seen, and what says what the host does is not to be written: the mountspec, prompts, the library.
+//! The state is not to be seen, and what says what the host does is not to be written: the mountspec, prompts, the library,
+//! programs of services.
 //! As rules, they hold wherever rules hold: in the tree, in searches, in sandboxes.
 
 use std::path::{Path, PathBuf};
 
 use super::projects::plain;
 use super::unasked::Unasked;
-use super::{House, system_paths};
+use super::{House, programs, system_paths};
 use crate::error::{Error, Result};
 use crate::place::Place;
 use crate::policy::{Action, Rule};
@@ -23,19 +24,29 @@ pub struct Own {
 pub fn keep(house: &House) -> Result<()> {
     let spec = house.current.spec();
     let mut rules = Vec::new();
+    let own = own(house);
     for (id, project) in &spec.projects {
-        for at in project.binds.keys() {
-            let Some(source) = house.projects.source(id, at) else { continue };
-            let place = format!("/projects/{id}/fs{}", at.trim_end_matches('/'));
-            rules.extend(own(house).iter().filter_map(|own| rule(own, &source.path, &place)));
+        for (at, bind) in &project.binds {
+            // One that is not shown yet counts as it would be.
+            let source = house.projects.source(id, at).map(|source| source.path);
+            let source = source.or_else(|| house.here.join(&bind.path).canonicalize().ok());
+            let Some(source) = source else { continue };
+            let place = place(id, at);
+            rules.extend(own.iter().filter_map(|own| rule(own, &source, &place)));
         }
     }
     system_paths::note(house);
+    rules.extend(programs::rules(&spec, &house.here));
     let sources = written_sources(house);
     Unasked::note(&house.state, &house.here, |path| sources.iter().any(|source| path.starts_with(source)))?;
     house.roster.bind_all(rules);
     house.gate.follow(house.roster.policy()?);
     Ok(())
+}
+
+/// Where a bind of a project shows in the tree.
+pub fn place(id: &str, at: &str) -> String {
+    format!("/projects/{id}/fs{}", at.trim_end_matches('/'))
 }
 
 /// Whether what is at `path` lies in a project that agents may write, as the mountspec reads now.
@@ -73,9 +84,7 @@ pub fn folder(house: &House, path: &Path) -> Result<Place> {
 
 /// The directories that agents may write, as the mountspec reads now.
 fn written_sources(house: &House) -> Vec<PathBuf> {
-    let spec = house.current.spec();
-    let binds = spec.projects.values().flat_map(|project| project.binds.values()).filter(|bind| !bind.read_only);
-    binds.filter_map(|bind| house.here.join(&bind.path).canonicalize().ok()).collect()
+    programs::written(&house.current.spec(), &house.here).into_iter().map(|(source, _)| source).collect()
 }
 
 /// All that is the host's own.

@@ -11,6 +11,7 @@ mod meta;
 mod mirror;
 mod nodes;
 mod pages;
+pub mod programs;
 mod projects;
 mod roster;
 mod stand;
@@ -18,6 +19,7 @@ pub mod system_paths;
 pub mod tidy;
 pub mod unasked;
 mod watch;
+pub mod writable;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -103,6 +105,7 @@ impl Host {
     /// Builds everything but the mount. Must be called within a runtime.
     pub fn start(options: Options) -> Result<Host> {
         let Options { spec, here, state, mountpoint, clock } = options;
+        programs::check(&spec, &here, [Some(state.as_path()), mountpoint.as_deref()])?;
         let store = Store::open(&state)?;
         let roster = Roster::open(&spec, &state)?;
         let gate = Arc::new(Doorkeeper::new(roster.policy()?, store.clone(), clock.clone()));

@@ -81,9 +81,8 @@ pub fn show(house: &Arc<House>, changed: &BTreeSet<String>) -> Vec<String> {
 fn put_project(house: &Arc<House>, id: &str, project: &Project) -> Result<()> {
     let home = Arc::new(one(house, id, project));
     // Names that agents have given to other places, beside `fs`.
-    let read_only = project.binds.values().all(|bind| bind.read_only);
     let kept = Place::create(house.state.join("projects").join(id))?;
-    house.shared.bindings.settle(&format!("/projects/{id}"), &home, kept, read_only)?;
+    house.shared.bindings.settle(&format!("/projects/{id}"), &home, kept)?;
     house.projects.listing.put(id, Node::Dir(home));
     Ok(())
 }

@@ -32,7 +32,7 @@ pub use groups::{host, sweep_all};
 pub use guards::{Guard, Show};
 pub use init::init_main;
 pub use limits::{Limits, Together};
-pub use plan::{Bind, Link, Plan, Shared, Terminal};
+pub use plan::{Bind, Link, PATH, Plan, Shared, Terminal};
 pub use running::{Running, Streams, probe, program, start, use_program};
 pub use system::{SystemView, check_system, places};
 pub use talk::Ended;

@@ -82,6 +82,8 @@ pub enum Terminal {
     Shared,
 }
 
+/// Where a program is looked for that is named without a slash.
+pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 /// Names at the top of the new root that are the sandbox's own.
 const RESERVED: [&str; 10] = ["bin", "dev", "etc", "home", "lib", "lib64", "proc", "sbin", "sys", "usr"];
 
@@ -115,7 +117,7 @@ impl Plan {
     /// The whole environment: nothing of the host's, so none of its secrets.
     pub fn environment(&self) -> BTreeMap<String, String> {
         let given = [
-            ("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"),
+            ("PATH", PATH),
             ("HOME", "/home"),
             ("TMPDIR", "/tmp"),
             ("LANG", "C.UTF-8"),

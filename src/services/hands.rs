@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::World;
-use super::external::Program;
+use super::external::{Program, Trusting};
 use super::kept;
+use super::mounts::Mounts;
 use super::terminal::{Project, Surroundings, Terminal};
 use super::web_search::{self, Off, WebSearch};
-use crate::error::Result;
-use crate::host::{House, binds, system_paths};
+use crate::error::{Error, Result};
+use crate::host::writable::writable_by;
+use crate::host::{House, binds, programs, system_paths};
 use crate::http::{Http, Patience};
 use crate::policy::{self, Principal};
 use crate::sandbox::{self, Link, Shared};
@@ -72,6 +74,15 @@ pub fn terminal(world: &World) -> Result<Arc<dyn Serve>> {
     typed(Terminal::new(&world.agent, sandbox::program(), around, world.house.shared.shells.clone()))
 }
 
+pub fn mounts(world: &World) -> Result<Arc<dyn Serve>> {
+    let (house, principal) = (Arc::downgrade(&world.house), Principal::Agent(world.agent.clone()));
+    let writable = move |path: &str| {
+        let house = house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
+        writable_by(&house.current.spec(), &house.gate.policy(), &principal, path)
+    };
+    typed(Mounts::new(&world.agent, world.house.shared.bindings.clone(), Arc::new(writable)))
+}
+
 pub fn web_search(world: &World) -> Result<Arc<dyn Serve>> {
     let current = world.house.current.spec();
     let spec = current.services.get(<WebSearch as Service>::NAME);
@@ -91,9 +102,13 @@ pub fn programs(house: &Arc<House>, scope: Scope) -> Result<Vec<Arc<dyn Serve>>>
         Arc::new(move |agent: &str| surroundings(&house, agent))
     };
     let shown = system_paths::shown(house).unwrap_or_default();
+    let trusting: Trusting = {
+        let house = house.clone();
+        Arc::new(move |service| programs::trust(&house, service))
+    };
     let program = |(name, service): (&String, &crate::spec::Service)| {
         let (shows, init) = (|path: &Path| shown.shows(path), sandbox::program());
-        let program = Program::new(name, service, &house.here, around.clone(), init, shows)?;
+        let program = Program::new(name, service, &house.here, around.clone(), trusting.clone(), init, shows)?;
         Ok(Arc::new(program) as Arc<dyn Serve>)
     };
     named.map(program).collect()

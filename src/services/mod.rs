@@ -46,7 +46,7 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
         prompts::served(world)?,
         recall::served(world)?,
         hands::terminal(world)?,
-        typed(mounts::Mounts::new(&world.agent, world.house.shared.bindings.clone()))?,
+        hands::mounts(world)?,
         symbols::open::served(world)?,
         phases::open::served(world)?,
         typed(agents::Agents::of(world))?,

@@ -3,6 +3,7 @@
 //! The host has checked the arguments before it is started; the result is checked before anyone sees it.
 
 pub mod answer;
+mod files;
 mod stderr;
 
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+pub use self::files::{ProgramFile, Role, program_files};
 use self::stderr::{Line, Lines};
 use super::terminal::{Run, Surroundings, Watch};
 use crate::contract::{Call, Contract};
@@ -28,8 +30,25 @@ const AT_ONCE: u32 = 8;
 /// Where the program's own directory is, inside.
 const INSIDE: &str = "/service";
 
+/// A private directory, empty at first.
+const HOME: &str = "/home";
+/// What is said of a program that agents could change.
+pub const WITHHELD: &str = "runs without its env and network";
+
 /// What is around a program of the agent named.
 pub type Around = Arc<dyn Fn(&str) -> Result<Surroundings> + Send + Sync>;
+
+/// How far a program is trusted when it is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trust {
+    /// Why it has neither its variables nor the network.
+    pub withheld: Option<String>,
+    /// Whether agents may write where relative paths begin.
+    pub here_written: bool,
+}
+
+/// Says how far a program is trusted now; an error says why it does not run at all.
+pub type Trusting = Arc<dyn Fn(&spec::Service) -> Result<Trust> + Send + Sync>;
 
 /// A program of the mountspec's.
 pub struct Program {
@@ -40,6 +59,7 @@ pub struct Program {
     /// The directory that its command lies in, by the name in the command and as it was when the mountspec was read.
     found: Option<(PathBuf, Source)>,
     around: Around,
+    trusting: Trusting,
     /// What knows how to be a sandbox.
     init: PathBuf,
     room: Semaphore,
@@ -52,6 +72,7 @@ impl Program {
         service: &spec::Service,
         here: &Path,
         around: Around,
+        trusting: Trusting,
         init: PathBuf,
         shows: impl Fn(&Path) -> bool,
     ) -> Result<Program> {
@@ -65,7 +86,7 @@ impl Program {
         let room = Semaphore::new(service.concurrency.unwrap_or(AT_ONCE) as usize);
         let (_, directory) = located(&service.command, here, service.unconfined, |path| path.is_file(), shows);
         let found = directory.and_then(|directory| Some((directory.clone(), Source::resolve(&directory).ok()?)));
-        Ok(Program { contract, spec: service.clone(), here: here.to_owned(), found, around, init, room })
+        Ok(Program { contract, spec: service.clone(), here: here.to_owned(), found, around, trusting, init, room })
     }
 
     fn plan(&self, cx: &Cx, operation: &str) -> Result<Plan> {
@@ -73,8 +94,8 @@ impl Program {
         let shows = |path: &Path| around.system.shows(path);
         let (argv, directory) =
             located(&self.spec.command, &self.here, self.spec.unconfined, |path| path.is_file(), shows);
+        let trust = (self.trusting)(&self.spec)?;
         let mut plan = around.plan(argv);
-        plan.network |= self.spec.network;
         plan.bare = self.spec.unconfined;
         if let Some(source) = directory {
             plan.cwd = if plan.bare { source.clone() } else { PathBuf::from(INSIDE) };
@@ -89,9 +110,22 @@ impl Program {
             }));
             plan.binds.push(Bind { source, target: INSIDE.into(), read_only: true, alone: true, id });
         } else if plan.bare {
-            plan.cwd = self.here.clone();
+            // What is looked for in the working directory must not be an agent's.
+            plan.cwd = if trust.here_written { PathBuf::from("/") } else { self.here.clone() };
         }
-        plan.env.extend(self.spec.env.clone());
+        match &trust.withheld {
+            Some(why) => cx.log(&format!("{} {WITHHELD}: {why}", self.contract.name)),
+            None => {
+                let given = self.spec.network || !self.spec.env.is_empty();
+                let writes = plan.binds.iter().any(|bind| bind.target == plan.cwd && !bind.read_only);
+                if given && writes && !plan.bare {
+                    // Interpreters load files of the working directory, as `python3 -c` does.
+                    plan.cwd = PathBuf::from(HOME);
+                }
+                plan.network |= self.spec.network;
+                plan.env.extend(self.spec.env.clone());
+            }
+        }
         plan.env.insert("ACHERON_OPERATION".to_owned(), operation.to_owned());
         plan.env.insert("ACHERON_JOB_ID".to_owned(), cx.job_id().to_owned());
         Ok(plan)

@@ -33,8 +33,6 @@ struct Held {
     home: Weak<Listing>,
     place: Arc<Place>,
     table: Table,
-    /// No name may be added to a project that is only to be read.
-    read_only: bool,
 }
 
 impl Bindings {
@@ -43,7 +41,7 @@ impl Bindings {
     }
 
     /// The directory at `path` is there: its names are put back into it. What is kept of them is kept in `place`.
-    pub fn settle(&self, path: &str, home: &Arc<Listing>, place: Place, read_only: bool) -> Result<()> {
+    pub fn settle(&self, path: &str, home: &Arc<Listing>, place: Place) -> Result<()> {
         let table: Table = match place.read(FILE) {
             Ok(bytes) => {
                 serde_json::from_slice(&bytes).map_err(|err| Error::invalid(format!("{FILE} of {path}: {err}")))?
@@ -56,7 +54,7 @@ impl Bindings {
                 home.put(name, Node::link(Path(relative(target))));
             }
         }
-        let held = Held { home: Arc::downgrade(home), place: Arc::new(place), table, read_only };
+        let held = Held { home: Arc::downgrade(home), place: Arc::new(place), table };
         self.held().insert(path.to_owned(), held);
         Ok(())
     }
@@ -84,9 +82,6 @@ impl Bindings {
         let names = Names::of(all.iter().flat_map(|(path, held)| held.table.bindings(path)));
         let held = all.get_mut(path).ok_or_else(|| Error::not_found(format!("there is no `{path}`")))?;
         let home = held.home.upgrade().ok_or_else(|| Error::unavailable("the agent has moved out"))?;
-        if held.read_only {
-            return Err(Error::read_only(format!("`{path}` has no bind that can be written")));
-        }
         if home.lookup(name).is_some() && !held.table.0.contains_key(name) {
             return Err(Error::already_exists(format!("{path}/{name} is there already, and not a binding")));
         }
@@ -124,17 +119,24 @@ impl Link for Path {
 pub struct Mounts {
     agent: String,
     bindings: Arc<Bindings>,
+    writable: Writable,
 }
 
+/// Refuses a path of a project where nothing may be changed now.
+pub type Writable = Arc<dyn Fn(&str) -> Result<()> + Send + Sync>;
+
 impl Mounts {
-    pub fn new(agent: &str, bindings: Arc<Bindings>) -> Self {
-        Mounts { agent: agent.to_owned(), bindings }
+    pub fn new(agent: &str, bindings: Arc<Bindings>, writable: Writable) -> Self {
+        Mounts { agent: agent.to_owned(), bindings, writable }
     }
 
     /// Where a name may be changed by this agent, whoever asks for it: the name must not be a way past what the agent may.
     fn place<'a>(&self, cx: &Cx, bind_path: &'a str) -> Result<(&'a str, &'a str)> {
         let (home, name) = place(&self.agent, bind_path)?;
         cx.tree()?.may(&Caller::agent(&self.agent), Action::Write, bind_path)?;
+        if home.starts_with("/projects/") {
+            (self.writable)(bind_path)?;
+        }
         Ok((home, name))
     }
 

@@ -7,8 +7,8 @@ use serde_json::json;
 use super::overrides::Store;
 use super::service::{Choose, Projects, Prompts, Setting};
 use crate::error::{Error, Result};
+use crate::host::writable;
 use crate::place::Place;
-use crate::policy::bounds::bounds;
 use crate::service::{Serve, typed};
 use crate::services::World;
 
@@ -26,25 +26,14 @@ pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
     })?)
 }
 
-/// A project that the agent works in, if it is one directory as a whole: only such a one can be taken back.
+/// A project that the agent may change as a whole: only such a one can be taken back.
 fn projects(world: &World) -> Projects {
     let (house, agent) = (Arc::downgrade(&world.house), world.agent.clone());
     Arc::new(move |name| {
         let house = house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
-        let (spec, own) = (house.current.spec(), house.roster.get(&agent)?.spec.projects);
-        let project = spec.projects.get(name).filter(|_| own.iter().any(|one| one == name));
-        let project = project.ok_or_else(|| Error::not_found(format!("this agent works in no project `{name}`")))?;
-        // It is copied and put back as a whole, with what the agent may not see or change.
-        let bounds = bounds(&house.gate.policy(), &agent, &format!("/projects/{name}/fs"));
-        if project.binds.contains_key("/") && !bounds.is_ok_and(|all| all.iter().all(|bound| bound.read && bound.write))
-        {
-            let said = format!("project `{name}` cannot be taken back: rules keep the agent off a part of it");
-            return Err(Error::forbidden(said));
-        }
-        match house.projects.source(name, "/") {
-            Some(source) => Place::found(&source),
-            None => Err(Error::unavailable(format!("project `{name}` has no directory at its root"))),
-        }
+        let source = writable::whole(&house, &agent, name);
+        let told = |error: Error| Error::new(error.code, format!("its files cannot be taken back: {}", error.message));
+        Place::found(&source.map_err(told)?)
     })
 }
 

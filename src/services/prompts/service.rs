@@ -29,7 +29,7 @@ use crate::vfs::Node;
 
 /// The model of that name, or the agent's own.
 pub type Choose = Arc<dyn Fn(Option<&str>) -> Result<Arc<dyn Model>> + Send + Sync>;
-/// The directory of a project that may be written and taken back.
+/// The directory of a project that may be written and taken back; asked each time, for rights may have gone.
 pub type Projects = Arc<dyn Fn(&str) -> Result<Place> + Send + Sync>;
 
 /// What the prompts of one agent are built from.
@@ -65,10 +65,10 @@ impl Prompts {
         kinds.insert(
             FILESYSTEM.to_owned(),
             Arc::new(move |need: &Need| {
-                let project = need.project.as_deref().unwrap_or_default();
-                let directory = projects(project)?;
+                let (projects, project) = (projects.clone(), need.project.clone().unwrap_or_default());
+                projects(&project)?;
                 let fresh = || format!("copy-{}", uuid::Uuid::now_v7());
-                Ok(Arc::new(ProjectFiles::new(directory, Place::open(&copies)?, fresh)) as _)
+                Ok(Arc::new(ProjectFiles::new(move || projects(&project), Place::open(&copies)?, fresh)) as _)
             }),
         );
         let openings = Openings::new(setting.library, setting.overrides, open, kinds)?;

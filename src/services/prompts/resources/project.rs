@@ -16,7 +16,8 @@ const BYTES: u64 = 64 << 20;
 const NAMES: usize = 20_000;
 
 pub struct ProjectFiles {
-    project: Place,
+    /// The directory, if it may be written now: rules and binds may have changed since the last time.
+    project: Box<dyn Fn() -> Result<Place> + Send + Sync>,
     copies: Place,
     /// Gives each copy a name of its own.
     fresh: Box<dyn Fn() -> String + Send + Sync>,
@@ -36,16 +37,22 @@ struct Copied {
 }
 
 impl ProjectFiles {
-    pub fn new(project: Place, copies: Place, fresh: impl Fn() -> String + Send + Sync + 'static) -> ProjectFiles {
+    /// `project` opens the directory anew for each use.
+    pub fn new(
+        project: impl Fn() -> Result<Place> + Send + Sync + 'static,
+        copies: Place,
+        fresh: impl Fn() -> String + Send + Sync + 'static,
+    ) -> ProjectFiles {
         // What was a directory when it was looked at may be a link when it is read or written.
-        ProjectFiles { project: project.without_links(), copies, fresh: Box::new(fresh) }
+        let project = move || project().map(Place::without_links);
+        ProjectFiles { project: Box::new(project), copies, fresh: Box::new(fresh) }
     }
 
-    fn look(&self) -> Result<Copied> {
+    fn look(project: &Place) -> Result<Copied> {
         let mut head = Head { dirs: Vec::new(), links: Vec::new(), files: Vec::new() };
         let mut bytes = BTreeMap::new();
         let mut left = BYTES;
-        for entry in self.project.walk("")? {
+        for entry in project.walk("")? {
             let path = entry.name;
             if head.dirs.len() + head.links.len() + head.files.len() >= NAMES {
                 return Err(Error::too_large(format!("a project of more than {NAMES} names cannot be taken back")));
@@ -55,7 +62,7 @@ impl ProjectFiles {
                 Kind::Link => head.links.push(path),
                 Kind::Other => {}
                 Kind::File => {
-                    let content = self.project.read_up_to(&path, left).map_err(|_| {
+                    let content = project.read_up_to(&path, left).map_err(|_| {
                         Error::too_large(format!("a project of more than {BYTES} bytes cannot be taken back"))
                     })?;
                     left -= content.len() as u64;
@@ -87,7 +94,7 @@ impl ProjectFiles {
 
 impl Resource for ProjectFiles {
     fn snapshot(&self) -> Result<Option<Value>> {
-        let copied = self.look()?;
+        let copied = Self::look(&(self.project)()?)?;
         let mut all = serde_json::to_vec(&copied.head).map_err(|error| Error::internal(error.to_string()))?;
         all.push(b'\n');
         for (path, _) in &copied.head.files {
@@ -99,27 +106,29 @@ impl Resource for ProjectFiles {
     }
 
     fn prepare(&self, snapshot: &Value) -> Result<()> {
+        (self.project)()?;
         self.open(snapshot).map(drop)
     }
 
     fn restore(&self, snapshot: &Value) -> Result<()> {
-        let (was, is) = (self.open(snapshot)?, self.look()?);
+        let project = (self.project)()?;
+        let (was, is) = (self.open(snapshot)?, Self::look(&project)?);
         for path in is.head.files.iter().map(|(path, _)| path).filter(|path| !was.bytes.contains_key(*path)) {
-            self.project.remove(path)?;
+            project.remove(path)?;
         }
         for path in is.head.links.iter().filter(|path| !was.head.links.contains(path)) {
-            self.project.remove(path)?;
+            project.remove(path)?;
         }
         // Deepest first, so that each is empty when its turn comes.
         for path in is.head.dirs.iter().rev().filter(|path| !was.head.dirs.contains(path)) {
-            self.project.remove(path)?;
+            project.remove(path)?;
         }
         for path in &was.head.dirs {
-            self.project.make_dir(path)?;
+            project.make_dir(path)?;
         }
         for (path, content) in &was.bytes {
             if is.bytes.get(path) != Some(content) {
-                self.project.write(path, content)?;
+                project.write(path, content)?;
             }
         }
         Ok(())

@@ -1,3 +1,4 @@
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -284,9 +285,13 @@ fn the_files_of_a_project_go_back_to_what_they_were() {
     put("keep/a.txt", "a");
     put("keep/b.txt", "b");
     std::fs::create_dir(project.path().join("empty")).unwrap();
-    let files = ProjectFiles::new(Place::open(project.path()).unwrap(), Place::open(copies.path()).unwrap(), || {
-        "c1".to_owned()
-    });
+    let (folder, closed) = (project.path().to_owned(), Arc::new(AtomicBool::new(false)));
+    let asked = closed.clone();
+    let open = move || match asked.load(Ordering::Relaxed) {
+        true => Err(Error::forbidden("not any more")),
+        false => Place::open(&folder),
+    };
+    let files = ProjectFiles::new(open, Place::open(copies.path()).unwrap(), || "c1".to_owned());
     let before = files.snapshot().unwrap().unwrap();
     put("keep/a.txt", "changed");
     put("new/deep/x.txt", "x");
@@ -300,6 +305,11 @@ fn the_files_of_a_project_go_back_to_what_they_were() {
     assert_eq!(names, ["empty", "keep", "keep/a.txt", "keep/b.txt"]);
     assert_eq!(place.read("keep/a.txt").unwrap(), b"a");
     assert_eq!(place.read("keep/b.txt").unwrap(), b"b");
+    put("keep/a.txt", "the operator's");
+    closed.store(true, Ordering::Relaxed);
+    assert!(files.prepare(&before).is_err() && files.restore(&before).is_err() && files.snapshot().is_err());
+    assert_eq!(place.read("keep/a.txt").unwrap(), b"the operator's", "rights are asked for each time");
+    closed.store(false, Ordering::Relaxed);
     files.forget(&before);
     assert!(files.prepare(&before).is_err());
     assert!(files.prepare(&json!({"copy": "../../etc/passwd"})).is_err());

@@ -1,0 +1,113 @@
+//! Whether something of a project may be changed: the one place where rules and binds meet.
+//!
+//! Every service that changes a project on behalf of an agent asks here, each time: rules, binds and projects change while
+//! the host runs. The tree asks the same two at every operation (the gate and the mirror's bind), a sandbox is built from
+//! them.
+
+use super::House;
+use crate::error::{Error, Result};
+use crate::ground::Source;
+use crate::policy::bounds::bounds;
+use crate::policy::{self, Action, Policy, Principal};
+use crate::spec::{Bind, Project, Spec};
+
+/// Refuses a change at `path` of the tree, in a project or beside its `fs`: the bind must be writable, and the rules must
+/// let the principal write.
+pub fn writable_by(spec: &Spec, policy: &Policy, principal: &Principal, path: &str) -> Result<()> {
+    let (id, below) = parts(path).ok_or_else(|| Error::invalid(format!("`{path}` is not in a project")))?;
+    let project = spec.projects.get(id).ok_or_else(|| Error::not_found(format!("there is no project `{id}`")))?;
+    let read_only = match below {
+        Some(below) => bind_at(project, below).is_none_or(|bind| bind.read_only),
+        None => project.binds.values().all(|bind| bind.read_only),
+    };
+    if read_only {
+        let said = match below {
+            Some(_) => format!("`{path}` is bound read-only"),
+            None => format!("`/projects/{id}` has no bind that can be written"),
+        };
+        return Err(Error::read_only(said));
+    }
+    let decision = policy::authorize(policy, principal, Action::Write, path);
+    if decision.allowed { Ok(()) } else { Err(Error::forbidden(decision.reason)) }
+}
+
+/// The directory of a project that an agent may change as a whole, hidden names and all.
+pub fn whole(house: &House, agent: &str, id: &str) -> Result<Source> {
+    let (spec, policy, own) = (house.current.spec(), house.gate.policy(), house.roster.get(agent)?.spec.projects);
+    let project = spec.projects.get(id).filter(|_| own.iter().any(|one| one == id));
+    let project = project.ok_or_else(|| Error::not_found(format!("this agent works in no project `{id}`")))?;
+    if project.binds.len() > 1 {
+        // What another bind covers in the directory is not the agent's to change.
+        return Err(Error::forbidden(format!("project `{id}` is not one directory: it has several binds")));
+    }
+    let source = house.projects.source(id, "/");
+    let source = source.ok_or_else(|| Error::unavailable(format!("project `{id}` has no directory at its root")))?;
+    let place = format!("/projects/{id}/fs");
+    writable_by(&spec, &policy, &Principal::Agent(agent.to_owned()), &place)?;
+    match bounds(&policy, agent, &place).is_ok_and(|all| all.iter().all(|bound| bound.read && bound.write)) {
+        true => Ok(source),
+        false => Err(Error::forbidden(format!("rules keep the agent off a part of project `{id}`"))),
+    }
+}
+
+/// The project that a path of the tree is in, and what of the path lies below `fs`; `None` there for what is beside it.
+fn parts(path: &str) -> Option<(&str, Option<&str>)> {
+    let (id, rest) = path.strip_prefix("/projects/")?.split_once('/').unwrap_or((&path["/projects/".len()..], ""));
+    let below = rest.strip_prefix("fs").filter(|below| below.is_empty() || below.starts_with('/'));
+    (!id.is_empty()).then_some((id, below))
+}
+
+/// The bind that shows what is at `below` in `fs`: the deepest.
+fn bind_at<'a>(project: &'a Project, below: &str) -> Option<&'a Bind> {
+    let holds = |at: &str| {
+        let at = at.trim_end_matches('/');
+        below.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    project.binds.iter().filter(|(at, _)| holds(at)).max_by_key(|(at, _)| at.len()).map(|(_, bind)| bind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::Rule;
+
+    #[test]
+    fn a_change_needs_a_bind_that_can_be_written_and_a_rule_that_allows_it() {
+        let text = r#"{"agents": {"a": {}}, "projects": {
+            "p": {"binds": {"/": {"path": "/p"}, "/out": {"path": "/out", "read_only": false}}},
+            "q": {"binds": {"/q": {"path": "/q", "read_only": false}}}, "r": {"binds": {"/": {"path": "/r"}}}}}"#;
+        let spec = Spec::check(text).unwrap();
+        let own = [Rule::deny(&[Action::Write], "/projects/p/fs/out/kept/**")];
+        let policy = Policy::default().agent("a", &["p", "q", "r"].map(str::to_owned), &own).unwrap();
+        let said = |principal: &Principal, path: &str| match writable_by(&spec, &policy, principal, path) {
+            Ok(()) => "yes".to_owned(),
+            Err(error) => error.code.name().to_owned(),
+        };
+        let agent = Principal::Agent("a".to_owned());
+        for (path, expected) in [
+            ("/projects/p/fs", "read_only"),
+            ("/projects/p/fs/x", "read_only"),
+            ("/projects/p/fs/outer", "read_only"),
+            ("/projects/p/fs/out", "yes"),
+            ("/projects/p/fs/out/x", "yes"),
+            ("/projects/p/fs/out/kept/x", "forbidden"),
+            ("/projects/p/name", "yes"),
+            ("/projects/p/fsx", "yes"),
+            ("/projects/q/fs", "read_only"),
+            ("/projects/q/fs/q/x", "yes"),
+            ("/projects/r", "read_only"),
+            ("/projects/r/name", "read_only"),
+            ("/projects/none/x", "not_found"),
+            ("/agents/a", "invalid_payload"),
+        ] {
+            assert_eq!(said(&agent, path), expected, "{path}");
+        }
+        assert_eq!(said(&Principal::Agent("b".to_owned()), "/projects/p/fs/out"), "forbidden");
+        assert_eq!(said(&Principal::Operator, "/projects/p/fs/out/kept/x"), "yes");
+        assert_eq!(
+            said(&Principal::Operator, "/projects/r/fs/x"),
+            "read_only",
+            "through a service a bind holds for all"
+        );
+    }
+}
