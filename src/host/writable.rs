@@ -31,22 +31,25 @@ pub fn writable_by(spec: &Spec, policy: &Policy, principal: &Principal, path: &s
     if decision.allowed { Ok(()) } else { Err(Error::forbidden(decision.reason)) }
 }
 
-/// The directory of a project that an agent may change as a whole, hidden names and all.
-pub fn whole(house: &House, agent: &str, id: &str) -> Result<Source> {
-    let (spec, policy, own) = (house.current.spec(), house.gate.policy(), house.roster.get(agent)?.spec.projects);
-    let project = spec.projects.get(id).filter(|_| own.iter().any(|one| one == id));
-    let project = project.ok_or_else(|| Error::not_found(format!("this agent works in no project `{id}`")))?;
-    if project.binds.len() > 1 {
-        // What another bind covers in the directory is not the agent's to change.
-        return Err(Error::forbidden(format!("project `{id}` is not one directory: it has several binds")));
-    }
-    let source = house.projects.source(id, "/");
-    let source = source.ok_or_else(|| Error::unavailable(format!("project `{id}` has no directory at its root")))?;
-    let place = format!("/projects/{id}/fs");
-    writable_by(&spec, &policy, &Principal::Agent(agent.to_owned()), &place)?;
-    match bounds(&policy, agent, &place).is_ok_and(|all| all.iter().all(|bound| bound.read && bound.write)) {
-        true => Ok(source),
-        false => Err(Error::forbidden(format!("rules keep the agent off a part of project `{id}`"))),
+impl House {
+    /// The directory of a project that an agent may change as a whole, hidden names and all.
+    pub fn writable_project(&self, agent: &str, id: &str) -> Result<Source> {
+        let (spec, policy, own) = (self.current.spec(), self.gate.policy(), self.roster.get(agent)?.spec.projects);
+        let project = spec.projects.get(id).filter(|_| own.iter().any(|one| one == id));
+        let project = project.ok_or_else(|| Error::not_found(format!("this agent works in no project `{id}`")))?;
+        if project.binds.len() > 1 {
+            // What another bind covers in the directory is not the agent's to change.
+            return Err(Error::forbidden(format!("project `{id}` is not one directory: it has several binds")));
+        }
+        let source = self.projects.source(id, "/");
+        let source =
+            source.ok_or_else(|| Error::unavailable(format!("project `{id}` has no directory at its root")))?;
+        let place = format!("/projects/{id}/fs");
+        writable_by(&spec, &policy, &Principal::Agent(agent.to_owned()), &place)?;
+        match bounds(&policy, agent, &place).is_ok_and(|all| all.iter().all(|bound| bound.read && bound.write)) {
+            true => Ok(source),
+            false => Err(Error::forbidden(format!("rules keep the agent off a part of project `{id}`"))),
+        }
     }
 }
 

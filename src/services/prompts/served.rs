@@ -7,7 +7,6 @@ use serde_json::json;
 use super::overrides::Store;
 use super::service::{Choose, Projects, Prompts, Setting};
 use crate::error::{Error, Result};
-use crate::host::writable;
 use crate::place::Place;
 use crate::service::{Serve, typed};
 use crate::services::World;
@@ -31,7 +30,7 @@ fn projects(world: &World) -> Projects {
     let (house, agent) = (Arc::downgrade(&world.house), world.agent.clone());
     Arc::new(move |name| {
         let house = house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
-        let source = writable::whole(&house, &agent, name);
+        let source = house.writable_project(&agent, name);
         let told = |error: Error| Error::new(error.code, format!("its files cannot be taken back: {}", error.message));
         Place::found(&source.map_err(told)?)
     })
