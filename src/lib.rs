@@ -1,36 +1,43 @@
 //! Acheron: an agent host that you can `ls`.
 //!
-//! To read it, begin with [`error`], then [`contract`] (what a service promises) and [`policy`] (who may do what), both
-//! pure. [`vfs`] is the tree of names and [`fuse`] serves it. [`store`] keeps [`jobs`] and [`events`]; [`service`] turns
-//! a command into a job, and `services/search_code.rs` is the smallest whole example. [`file_tools`], [`model`] and
-//! [`agent`] are a turn. [`spec`] is what [`host`] builds all of it from, and [`cli`] starts that. The README has the
-//! whole map and the invariants.
+//! The modules stand in the order in which they read best, and each may use only those before it (a test reads every
+//! `use crate::`). Below them are the crates: `acheron-base`, `acheron-http`, `acheron-store`, `acheron-sandbox`,
+//! `acheron-vfs` and `acheron-fuse`, none of which knows an agent or a service. `docs/architecture.md` has the map.
 
-pub mod agent;
-pub mod blocking;
-pub mod cli;
-pub mod clock;
+#![deny(unsafe_code)] // exceptions name their reason
+
+/// What a service promises: README, schemas and checks from Rust types.
 pub mod contract;
-pub mod doctor;
-pub mod error;
-pub mod events;
-pub mod file_tools;
-pub mod follow;
-pub mod fuse;
-pub mod ground;
-pub mod host;
-pub mod http;
-pub mod jobs;
-pub mod library;
-pub mod manual;
-pub mod model;
-pub mod mountinfo;
-pub mod place;
+
+/// Who may do what: one list of rules per agent, and the one function that decides.
 pub mod policy;
-pub mod sandbox;
+
+/// The tables of the database: migrations, jobs, events, audit.
+pub mod state;
+
+/// Every call as a job: its directory, its journal, its runner.
+pub mod jobs;
+
+/// One durable log per agent, and the files that wait for it.
+pub mod events;
+
+/// What a service is: a command becomes a job, a contract becomes a directory.
 pub mod service;
-pub mod services;
+
+/// Language models behind one trait.
+pub mod model;
+
+/// The mountspec as plain data, checked completely.
 pub mod spec;
-pub mod store;
-pub mod tokens;
-pub mod vfs;
+
+/// The agent loop, its three tools, its transcript and its chat.
+pub mod agent;
+
+/// The services, one file or folder each, the pure core first.
+pub mod services;
+
+/// Builds everything from a mountspec, and takes it down again.
+pub mod host;
+
+/// The commands, one file each.
+pub mod cli;

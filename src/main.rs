@@ -3,8 +3,8 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     // A sandbox begins as this same program; nothing of ours may run in it first.
-    if args.next().is_some_and(|word| word == acheron::sandbox::WORD) {
-        acheron::sandbox::init_main(args);
+    if args.next().is_some_and(|word| word == acheron_sandbox::WORD) {
+        acheron_sandbox::init_main(args);
     }
     acheron::cli::run()
 }

@@ -4,13 +4,14 @@
 //! Of another agent's, because the kernel sends one write at a time to a file whose end it does not know: callers of one
 //! control file come one after the other, whatever the daemon does.
 
+use parking_lot::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Child;
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier};
 
 use rusqlite::Connection;
 
@@ -105,7 +106,7 @@ impl Crowd {
             std::thread::spawn(move || {
                 loop {
                     meet.wait();
-                    let side = *side.lock().expect("nobody panics");
+                    let side = *side.lock();
                     for _ in 0..EACH {
                         match side {
                             Side::Note => call(&note, true),
@@ -125,7 +126,7 @@ impl Crowd {
     }
 
     fn go(&self, side: Side) {
-        *self.side.lock().expect("nobody panics") = side;
+        *self.side.lock() = side;
         self.meet.wait();
         self.meet.wait();
     }
@@ -133,7 +134,7 @@ impl Crowd {
 
 impl Drop for Crowd {
     fn drop(&mut self) {
-        *self.side.lock().expect("nobody panics") = Side::Over;
+        *self.side.lock() = Side::Over;
         self.meet.wait();
         let _ = self.tool_server.kill();
         let _ = self.tool_server.wait();

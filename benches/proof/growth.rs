@@ -5,8 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use acheron::contract::Effect;
-use acheron::store::Store;
-use acheron::store::jobs::{Job, State, insert};
+use acheron::state::jobs::{Job, State, insert};
 use serde_json::json;
 
 use super::Run;
@@ -38,7 +37,7 @@ fn pair(much: usize, make: fn(&Path, usize)) -> [House; 2] {
 
 /// Ended jobs in the journal, as an earlier life left them.
 fn ended(state: &Path, count: usize) {
-    let store = Store::open(state).expect("a store");
+    let store = acheron::state::open(state).expect("a store");
     let job = |number: usize| Job {
         id: format!("job-01900000-0000-7000-8000-{number:012x}"),
         agent: "charon".into(),

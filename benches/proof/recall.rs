@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use acheron::place::Place;
 use acheron::services::recall::{Access, Wiki};
+use acheron_base::ConfinedDir;
 
 use super::Run;
 use super::house::Scratch;
@@ -20,7 +20,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
     let dir = Scratch::new();
     make(dir.path(), pages);
     let began = Instant::now();
-    let wiki = Wiki::open(Place::open(dir.path()).expect("a directory")).expect("a wiki");
+    let wiki = Wiki::open(ConfinedDir::open(dir.path()).expect("a directory")).expect("a wiki");
     let read = began.elapsed();
     let (title, word) = (format!("Page {}", pages / 2), format!("w{}", pages / 2));
     let page = wiki.find(&title, Access::Nodes).expect("it is there").page;

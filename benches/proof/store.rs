@@ -1,12 +1,12 @@
 //! Memory: acknowledged writes and searches, against bare SQLite.
 
+use acheron::policy::PrincipalCaller;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
-use acheron::clock::Clock;
 use acheron::contract::Call;
 use acheron::events::Diaries;
 use acheron::host::Doorkeeper;
@@ -14,8 +14,8 @@ use acheron::jobs::Book;
 use acheron::policy::Policy;
 use acheron::service::{self, Cx, Office, typed};
 use acheron::services::memory::{Desk, Memory};
-use acheron::store::Store;
-use acheron::vfs::Caller;
+use acheron_base::Clock;
+use acheron_vfs::Caller;
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -114,7 +114,7 @@ pub fn note(number: usize) -> String {
 pub fn fill(state: &Path, count: usize) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(async {
-        let (store, clock) = (Store::open(state).expect("a store"), Clock::real());
+        let (store, clock) = (acheron::state::open(state).expect("a store"), Clock::real());
         let gate = Arc::new(Doorkeeper::new(Policy::default(), store.clone(), clock.clone()));
         let book = Arc::new(Book::new(Arc::new(store.clone()), clock.clone()));
         let diaries = Arc::new(Diaries::new(Some(store.clone()), clock.clone()));

@@ -8,7 +8,6 @@ use acheron::services::symbols::change::{By, Kind};
 use acheron::services::symbols::index::Within;
 use acheron::services::symbols::shelf::{Author, Shelf};
 use acheron::services::symbols::sqlite::Sqlite;
-use acheron::store::Store;
 use serde_json::{Value, json};
 
 use super::Run;
@@ -52,7 +51,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
 
 async fn measured(count: usize) -> Vec<Figure> {
     let dir = Scratch::new();
-    let store = Store::open(dir.path()).expect("a store");
+    let store = acheron::state::open(dir.path()).expect("a store");
     let shelf = Shelf::new(Arc::new(Sqlite::new(store)));
     let documents: Vec<(Kind, Value)> = (0..count).map(|number| (Kind::Symbol, symbol(number, count))).collect();
     let author = Author::new(By::who("bench"), 0);

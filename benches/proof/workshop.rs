@@ -1,23 +1,22 @@
 //! A small house with a service that does next to nothing: what remains is what every call and every wait costs.
 
+use parking_lot::Mutex;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use acheron::clock::Clock;
 use acheron::contract::Operation;
-use acheron::error::{Error, Result};
 use acheron::events::Diaries;
-use acheron::fuse;
 use acheron::host::{Census, Doorkeeper};
 use acheron::jobs::{self, Book};
 use acheron::policy::Policy;
 use acheron::service::{Cx, Desk, Office, Service, directory, typed};
-use acheron::store::Store;
-use acheron::vfs::{Answer, Asked, Caller, Control, File, Handle, Kind, Listing, Node, Obey, Open, Page, Reply, Tree};
+use acheron_base::Clock;
+use acheron_base::{Error, Result};
+use acheron_vfs::{Answer, Asked, Caller, Control, File, Handle, Kind, Listing, Node, Obey, Open, Page, Reply, Tree};
 use async_trait::async_trait;
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -80,7 +79,7 @@ impl Obey for Bell {
     }
 
     fn obey(&self, _asked: &Asked, _commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
-        self.0.lock().expect("nobody panics").send_modify(|rung| *rung += 1);
+        self.0.lock().send_modify(|rung| *rung += 1);
         Answer::ok(Vec::new())
     }
 
@@ -154,7 +153,7 @@ pub fn serve(dir: &Path, state: &Path) -> io::Result<()> {
     // As `acheron mount` has it.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let ended: Result<()> = runtime.block_on(async {
-        let (clock, store) = (Clock::real(), Store::open(state)?);
+        let (clock, store) = (Clock::real(), acheron::state::open(state)?);
         let gate = Arc::new(Doorkeeper::new(Policy::default(), store.clone(), clock.clone()));
         let book = Arc::new(Book::new(Arc::new(store.clone()), clock.clone()));
         let diaries = Arc::new(Diaries::new(Some(store), clock.clone()));
@@ -176,7 +175,7 @@ pub fn serve(dir: &Path, state: &Path) -> io::Result<()> {
             .with("jobs", Node::dir(jobs::files::directory(&book, "ada")))
             .file("ring.json", Control::new(Arc::new(Bell(Mutex::new(ring)))))
             .file("bell", Heard(bell));
-        let mount = fuse::mount(Tree::new(Arc::new(root), gate), Arc::new(Census::default()), dir, runtime)?;
+        let mount = acheron_fuse::mount(Tree::new(Arc::new(root), gate), Arc::new(Census::default()), dir, runtime)?;
         ready();
         mount.ended().await
     });

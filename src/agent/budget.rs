@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::transcript::Record;
-use crate::error::Error;
 use crate::model::{Prices, Usage};
+use acheron_base::Error;
 
 /// The limits of one turn, or of an agent over all its turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::step;
 use super::transcript::{Record, Source};
-use crate::error::{Error, Result};
 use crate::model::{Ask, Message, tokens};
+use acheron_base::{Error, Result};
 
 /// What a message costs beside its text.
 const FRAME: u64 = 8;

@@ -1,8 +1,10 @@
 //! All agents of the host that can be spoken to: their chats, their models, what wakes them.
 
+use crate::policy::PrincipalCaller;
+use parking_lot::RwLock;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use dashmap::DashMap;
 
@@ -10,15 +12,15 @@ use super::budget::Limits;
 use super::chat::Chat;
 use super::mind::{Core, Mind, Remember, Remembering, Settings};
 use super::wake::{self, Alarms};
-use crate::error::{Error, Result};
-use crate::http::{Http, Patience};
 use crate::jobs::{Book, Room};
 use crate::model::kind::Kind;
 use crate::model::replay::Recording;
-use crate::place::Place;
 use crate::service::Office;
 use crate::spec;
-use crate::vfs::Caller;
+use acheron_base::ConfinedDir;
+use acheron_base::{Error, Result};
+use acheron_http::{Http, Patience};
+use acheron_vfs::Caller;
 
 /// Turns of all agents at once, and turns that wait; one that waits for the world costs no thread.
 const RUNNING: usize = 4096;
@@ -57,12 +59,12 @@ impl Crew {
         let own = spec.agents.values().map(|agent| &agent.model.base_url);
         let narrator = spec.dm.narrator.iter().map(|model| &model.base_url);
         let named = own.chain(narrator).chain([&spec.model.base_url]).flatten().cloned();
-        *self.servers.write().unwrap_or_else(PoisonError::into_inner) = named.collect();
+        *self.servers.write() = named.collect();
     }
 
     /// A variable of the environment, for a server that may have it: the provider's own, or one of the mountspec's.
     fn key(&self, name: &str, server: Option<&str>) -> Option<String> {
-        let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
+        let servers = self.servers.read();
         let known = server.is_none_or(|url| servers.iter().any(|known| known == url));
         (self.env)(name).filter(|_| known)
     }
@@ -100,7 +102,7 @@ impl Crew {
         core: Arc<Core>,
         settings: Settings,
     ) -> Result<Chat> {
-        let place = Arc::new(Place::create(home)?);
+        let place = Arc::new(ConfinedDir::create(home)?);
         let mind = Mind::open(agent, office.clone(), place, core, active_memory(office, agent), settings)?;
         let chat = Chat::new(Arc::new(mind), self.room.clone());
         self.members.insert(agent.to_owned(), Member { chat: chat.clone(), _alarms: None });

@@ -1,14 +1,15 @@
 //! What was said to an agent and what it replied, turn by turn, and what all its turns have cost.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::budget::Spent;
 use super::transcript::Source;
-use crate::error::{Code, Error, Result};
-use crate::place::Place;
-use crate::vfs::{Log, line};
+use acheron_base::ConfinedDir;
+use acheron_base::{Code, Error, Result};
+use acheron_vfs::{Log, line};
 
 const FILE: &str = "history.ndjson";
 const OLDER: &str = "history.ndjson.1";
@@ -44,7 +45,7 @@ struct Charged {
 pub struct History(Arc<Inner>);
 
 struct Inner {
-    place: Arc<Place>,
+    place: Arc<ConfinedDir>,
     log: Log,
     state: Mutex<State>,
 }
@@ -63,7 +64,7 @@ struct State {
 
 impl History {
     /// The history as it was left. A torn last line is forgotten.
-    pub fn open(place: Arc<Place>) -> Result<History> {
+    pub fn open(place: Arc<ConfinedDir>) -> Result<History> {
         let log = Log::new(2 * LIMIT as usize);
         let mut state = State::default();
         for name in [OLDER, FILE] {
@@ -100,7 +101,7 @@ impl History {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 
     /// Writes a turn down; on the disk when this returns. Numbers and totals are filled in here.
@@ -203,7 +204,7 @@ mod tests {
     #[test]
     fn totals_and_numbers_outlive_the_host() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Arc::new(Place::open(dir.path()).unwrap());
+        let place = Arc::new(ConfinedDir::open(dir.path()).unwrap());
         let history = History::open(place.clone()).unwrap();
         history.add(entry("job-1", Some("hello"))).unwrap();
         history.add(entry("job-2", None)).unwrap();
@@ -219,9 +220,9 @@ mod tests {
     #[test]
     fn old_turns_are_forgotten_by_whole_files_and_the_costs_are_not() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Arc::new(Place::open(dir.path()).unwrap());
+        let place = Arc::new(ConfinedDir::open(dir.path()).unwrap());
         let at = |ts_ms: u64| Entry { ts_ms, ..entry(&format!("job-{ts_ms}"), Some("x")) };
-        let kept = |place: &Place| {
+        let kept = |place: &ConfinedDir| {
             let lines = |name: &str| place.read_text(name).map_or(0, |text| text.lines().count());
             (lines(OLDER), lines(FILE))
         };
@@ -246,7 +247,7 @@ mod tests {
     #[test]
     fn what_is_charged_outlives_the_host_and_counts_once() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Arc::new(Place::open(dir.path()).unwrap());
+        let place = Arc::new(ConfinedDir::open(dir.path()).unwrap());
         let rounds = |history: &History| history.total().rounds;
         let history = History::open(place.clone()).unwrap();
         history.add(entry("job-1", None)).unwrap();

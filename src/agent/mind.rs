@@ -1,8 +1,10 @@
 //! What one agent thinks with: its model, its limits, its places. Shared by all its turns.
 
+use crate::policy::PrincipalCaller;
+use parking_lot::RwLock;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -10,12 +12,12 @@ use super::budget::Limits;
 use super::history::History;
 use super::thoughts::Thoughts;
 use super::transcript::{self, Transcript};
-use crate::error::{Code, Result};
-use crate::file_tools::tree::{Inside, Parked};
+use crate::agent::tools::tree::{Inside, Parked};
 use crate::model::{Model, Prices};
-use crate::place::{Entry, Place};
 use crate::service::Office;
-use crate::vfs::Caller;
+use acheron_base::confined_dir::{ConfinedDir, Entry};
+use acheron_base::{Code, Result};
+use acheron_vfs::Caller;
 
 /// How many transcripts are looked through for thoughts at the start.
 const REMEMBERED: usize = 8;
@@ -65,7 +67,7 @@ pub struct Mind {
     pub agent: String,
     pub office: Arc<Office>,
     /// Where its turns are written down.
-    pub place: Arc<Place>,
+    pub place: Arc<ConfinedDir>,
     pub thoughts: Thoughts,
     pub history: History,
     pub core: Arc<Core>,
@@ -78,7 +80,7 @@ impl Mind {
     pub fn open(
         agent: &str,
         office: Arc<Office>,
-        place: Arc<Place>,
+        place: Arc<ConfinedDir>,
         core: Arc<Core>,
         remember: Arc<Remember>,
         settings: Settings,
@@ -91,11 +93,11 @@ impl Mind {
     }
 
     pub fn settings(&self) -> Settings {
-        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.settings.read().clone()
     }
 
     pub fn change(&self, change: impl FnOnce(&mut Settings)) {
-        change(&mut self.settings.write().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.settings.write());
     }
 
     /// Makes what there is to say about a budget an event.

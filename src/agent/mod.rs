@@ -13,6 +13,7 @@ pub mod protocol;
 pub mod step;
 mod strict;
 pub mod thoughts;
+pub mod tools;
 pub mod transcript;
 mod turn;
 pub mod wake;

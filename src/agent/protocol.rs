@@ -9,7 +9,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::strict::{Strict, Why};
-use crate::file_tools::{Misuse, Tool};
+use crate::agent::tools::{Misuse, Tool};
 use crate::model::Said;
 
 /// One call, as the model made it.

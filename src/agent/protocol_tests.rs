@@ -115,7 +115,7 @@ proptest! {
 
     #[test]
     fn a_call_that_was_written_is_read_again(path in "[^\0]{0,40}", content in "\\PC*", append: bool, id in proptest::option::of("[a-z]{1,8}")) {
-        let tool = Tool::Write(crate::file_tools::FileWrite { path, content, append, create_parents: false, wait_until_ready: true });
+        let tool = Tool::Write(crate::agent::tools::FileWrite { path, content, append, create_parents: false, wait_until_ready: true });
         let call = Call { id, tool };
         let text = serde_json::json!({"tool_calls": [call]}).to_string();
         prop_assert_eq!(parse(&text), Ok(call));

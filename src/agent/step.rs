@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::budget::{Limits, Spent, Standing, standing};
 use super::protocol::{self, Call};
 use super::transcript::{End, Record};
-use crate::error::Error;
-use crate::file_tools::Tool;
+use crate::agent::tools::Tool;
+use acheron_base::Error;
 
 /// How many answers in a row may be none.
 const FAULTS: usize = 3;
@@ -167,7 +167,7 @@ fn error(result: &Value) -> Option<&Value> {
 /// The text, if the call is a reply to who spoke.
 pub fn reply(tool: &Tool) -> Option<&str> {
     let Tool::Write(write) = tool else { return None };
-    let path = crate::vfs::normal(&write.path).ok()?;
+    let path = acheron_vfs::normal(&write.path).ok()?;
     let (agents, rest) = path.strip_prefix("/agents/")?.split_once('/')?;
     (!agents.is_empty() && rest == "chat/control/reply").then_some(write.content.as_str())
 }

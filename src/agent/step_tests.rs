@@ -111,7 +111,7 @@ fn the_model_is_told_what_came_of_it() {
 #[test]
 fn a_reply_is_known_by_its_path() {
     let tool = |path: &str| {
-        Tool::Write(crate::file_tools::FileWrite {
+        Tool::Write(crate::agent::tools::FileWrite {
             path: path.to_owned(),
             content: "x".into(),
             append: false,

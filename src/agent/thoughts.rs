@@ -1,6 +1,7 @@
 //! `thoughts/`: what a model thinks along the way, for observers. Never part of the chat.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::json;
@@ -8,7 +9,7 @@ use serde_json::json;
 use super::protocol;
 use super::transcript::Record;
 use crate::model::{Piece, Said};
-use crate::vfs::{Listing, Log, line, live, text};
+use acheron_vfs::{Listing, Log, line, live, text};
 
 /// How much of the history its file shows; the same again is in `history.ndjson.1`.
 const SHOWN: usize = 4 << 20;
@@ -81,7 +82,7 @@ impl Default for Thoughts {
 
 impl Thoughts {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock()
     }
 
     /// A round begins.

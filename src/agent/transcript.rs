@@ -10,9 +10,9 @@ use serde_json::Value;
 
 use super::budget::Limits;
 use super::protocol::Call;
-use crate::error::{Error, Result};
 use crate::model::{Prices, Said};
-use crate::place::Place;
+use acheron_base::ConfinedDir;
+use acheron_base::{Error, Result};
 
 /// What set a turn going.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,19 +82,19 @@ impl End {
 
 /// A transcript and its file.
 pub struct Transcript {
-    place: Arc<Place>,
+    place: Arc<ConfinedDir>,
     name: String,
     records: Vec<Record>,
 }
 
 impl Transcript {
     /// A new one, with nothing in it and no file yet.
-    pub fn new(place: Arc<Place>, name: String) -> Self {
+    pub fn new(place: Arc<ConfinedDir>, name: String) -> Self {
         Transcript { place, name, records: Vec::new() }
     }
 
     /// One that is there, as far as it is whole. A torn last line is cut from the file.
-    pub fn open(place: Arc<Place>, name: String) -> Result<Self> {
+    pub fn open(place: Arc<ConfinedDir>, name: String) -> Result<Self> {
         let bytes = place.read(&name)?;
         let (records, whole) = read(&bytes).map_err(|why| Error::internal(format!("{name}: {why}")))?;
         if whole < bytes.len() {
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn a_torn_last_line_is_forgotten() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Arc::new(Place::open(dir.path()).unwrap());
+        let place = Arc::new(ConfinedDir::open(dir.path()).unwrap());
         let mut transcript = Transcript::new(place.clone(), "turns/a.ndjson".into());
         transcript.append([ended(1), ended(2)]).unwrap();
         place.append("turns/a.ndjson", b"{\"kind\":\"end").unwrap();

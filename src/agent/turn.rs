@@ -3,9 +3,10 @@
 //! What comes next is decided by [`step`]; here it is done. A turn that a crash cut off is carried on from its
 //! transcript. Dropping the future ends the turn at once: a question to the model is dropped with it.
 
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -18,12 +19,12 @@ use super::mind::{Mind, Settings};
 use super::protocol::{self, Call};
 use super::step::{self, Next};
 use super::transcript::{End, Record, Source, Transcript};
-use crate::blocking::blocking;
-use crate::clock::Clock;
-use crate::error::{Code, Error, Result};
-use crate::file_tools::{failure, perform};
+use crate::agent::tools::{failure, perform};
 use crate::jobs::Job;
 use crate::model::{Ask, Model};
+use acheron_base::Clock;
+use acheron_base::blocking;
+use acheron_base::{Code, Error, Result};
 
 /// Transcripts that are written to the disk at the same moment.
 static DISK: Semaphore = Semaphore::const_new(16);
@@ -47,7 +48,7 @@ pub struct Current {
 
 impl Current {
     pub fn spent(&self) -> Spent {
-        *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.spent.lock()
     }
 }
 
@@ -174,7 +175,7 @@ impl<'a> Turn<'a> {
 
     /// Shows others what the turn has used so far.
     fn count(&self) {
-        *self.current.spent.lock().unwrap_or_else(PoisonError::into_inner) = self.spent();
+        *self.current.spent.lock() = self.spent();
     }
 
     async fn run_out(&mut self) -> Result<End> {

@@ -3,23 +3,24 @@
 //! Each rule waits for its selector, starts a turn, and waits again when that turn has ended. The agent's budget bounds
 //! it: an agent that has nothing left is not woken.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::json;
 
 use super::budget::{Standing, standing};
 use super::chat::{Chat, Message};
 use super::transcript::Source;
-use crate::blocking::blocking;
-use crate::error::{Code, Result};
 use crate::events::wait::{Armed, Wait};
 use crate::events::{Selector, Watching};
 use crate::jobs::Book;
-use crate::place::Place;
 use crate::policy::Principal;
 use crate::spec::Wake;
-use crate::vfs::line;
+use acheron_base::ConfinedDir;
+use acheron_base::blocking;
+use acheron_base::{Code, Result};
+use acheron_vfs::line;
 
 const FILE: &str = "woken.json";
 
@@ -54,12 +55,12 @@ pub fn set(chat: &Chat, rules: &[Wake]) -> Result<Alarms> {
 
 /// Up to which event each rule has been heard, kept over the end of the host.
 struct Heard {
-    place: Arc<Place>,
+    place: Arc<ConfinedDir>,
     cursors: Mutex<BTreeMap<String, u64>>,
 }
 
 impl Heard {
-    fn open(place: Arc<Place>, rules: &[Wake], last: u64) -> Result<Heard> {
+    fn open(place: Arc<ConfinedDir>, rules: &[Wake], last: u64) -> Result<Heard> {
         let known: BTreeMap<String, u64> = match place.read(FILE) {
             Err(error) if error.code == Code::NotFound => BTreeMap::new(),
             bytes => serde_json::from_slice(&bytes?).unwrap_or_default(),
@@ -74,7 +75,7 @@ impl Heard {
     }
 
     fn cursor(&self, on: &str) -> u64 {
-        self.cursors.lock().unwrap_or_else(PoisonError::into_inner).get(on).copied().unwrap_or_default()
+        self.cursors.lock().get(on).copied().unwrap_or_default()
     }
 
     /// Writes down that `on` has been heard up to `cursor`.
@@ -82,7 +83,7 @@ impl Heard {
         let (heard, on) = (self.clone(), on.to_owned());
         let written = blocking(move || {
             // Under the lock: the last to write has all of them.
-            let mut cursors = heard.cursors.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut cursors = heard.cursors.lock();
             cursors.insert(on, cursor);
             heard.place.write(FILE, &line(&*cursors))
         });
@@ -141,7 +142,7 @@ mod tests {
     #[tokio::test]
     async fn a_rule_goes_on_where_it_stopped_and_a_new_one_begins_now() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Arc::new(Place::open(dir.path()).unwrap());
+        let place = Arc::new(ConfinedDir::open(dir.path()).unwrap());
         let rules = ["/a", "/b"].map(|on| Wake { on: on.to_owned(), say: "up".to_owned() });
         let open = |rules: &[Wake], last| Arc::new(Heard::open(place.clone(), rules, last).unwrap());
         let heard = open(&rules[..1], 3);

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::{Outcome, mount, root};
-use crate::store;
 
 /// Copies the state into one file, while it is in use or not.
 #[derive(Args)]
@@ -27,7 +26,7 @@ impl Backup {
                 None => mount::default_state()?,
             },
         };
-        store::backup(&state, &self.file)?;
+        acheron_store::backup(&state, &self.file)?;
         println!("{} is a copy of {}", self.file.display(), state.display());
         Ok(ExitCode::SUCCESS)
     }

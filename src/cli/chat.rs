@@ -14,7 +14,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::follow::{Dim, Follow};
 use super::{Outcome, root};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// Speaks with an agent. /help tells what can be typed besides words; Ctrl-C cancels the turn, Ctrl-D leaves.
 #[derive(Args)]

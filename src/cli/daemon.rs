@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use super::mount::Mount;
 use super::{Failure, Outcome, pasted};
-use crate::error::Error;
+use acheron_base::Error;
 
 const READY: &str = "ready";
 /// A log that is longer when a daemon starts is put aside, in place of the one before.

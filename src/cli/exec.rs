@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::{Failure, Outcome, root};
-use crate::error::Error;
-use crate::sandbox::{self, Plan, Streams, Terminal};
+use acheron_base::Error;
+use acheron_sandbox::{Plan, Streams, Terminal};
 
 /// Runs a program in an agent's sandbox, as that agent.
 ///
@@ -38,7 +38,7 @@ impl Exec {
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let ended = runtime.block_on(async {
-            let mut running = sandbox::start(&sandbox::program(), &plan, Streams::Inherited).await?;
+            let mut running = acheron_sandbox::start(&acheron_sandbox::program(), &plan, Streams::Inherited).await?;
             // Ctrl-C at the terminal is the program's; when it ends we end.
             let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
             loop {
@@ -61,7 +61,7 @@ fn plan(root: &std::path::Path, agent: &str) -> Result<Plan, Failure> {
             known.map(|name| name.to_string_lossy().into_owned()).filter(|name| name != "self").collect();
         let error = Error::from(err);
         match error.code {
-            crate::error::Code::NotFound => Failure::hint(
+            acheron_base::Code::NotFound => Failure::hint(
                 Error::not_found(format!("there is no agent `{agent}` with a terminal")),
                 format!("the agents are {}", known.join(", ")),
             ),

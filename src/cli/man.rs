@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory};
 
-use super::{Cli, Outcome};
-use crate::{library, manual};
+use super::{Cli, Outcome, manual};
+use crate::host::library;
 
 const README: &str = include_str!("../../README.md");
 

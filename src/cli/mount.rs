@@ -7,11 +7,11 @@ use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{Failure, Outcome, daemon, frugal, log};
-use crate::clock::Clock;
-use crate::error::{Error, Result};
 use crate::host::unasked::Unasked;
 use crate::host::{Host, Options};
 use crate::spec::{self, ModelKind, Spec};
+use acheron_base::Clock;
+use acheron_base::{Error, Result};
 
 /// Mounts a namespace; Ctrl-C takes it down again.
 #[derive(Args)]
@@ -42,7 +42,7 @@ impl Mount {
     pub fn run(self) -> Outcome {
         frugal::begin();
         // Nothing is open yet but what the starter left open; what this host starts would inherit it.
-        crate::sandbox::close_others(None);
+        acheron_sandbox::close_others(None);
         let here = std::env::current_dir()?;
         if self.spec.is_none() {
             let hint = "acheron mount DIR --spec mountspec/default.json";
@@ -141,7 +141,7 @@ async fn serve(options: Options, dir: &Path, said: &Mount, followed: Option<&Pat
     let child = said.child;
     let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
     // Before anything is opened: who mounts twice is told so, and not that the state is in use.
-    crate::fuse::prepare(dir).inspect_err(|error| daemon::tell(child, Some(error)))?;
+    acheron_fuse::prepare(dir).inspect_err(|error| daemon::tell(child, Some(error)))?;
     let mut host = Host::start(options).inspect_err(|error| daemon::tell(child, Some(error)))?;
     if let Some(file) = &said.record {
         host.house.shared.crew.record(file).inspect_err(|error| daemon::tell(child, Some(error)))?;

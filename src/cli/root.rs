@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Failure;
-use crate::error::Error;
-use crate::fuse::{Mounted, ours};
+use acheron_base::Error;
+use acheron_fuse::{Mounted, ours};
 
 /// How long a mount has to answer before it counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(3);

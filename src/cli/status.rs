@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Outcome, daemon, pasted, root};
-use crate::fuse::ours;
+use acheron_fuse::ours;
 
 /// Shows what is mounted where, since when, by which process.
 #[derive(Args)]

@@ -9,8 +9,8 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::{Outcome, root};
-use crate::error::Error;
-use crate::file_tools::{self, Misuse, Outside};
+use crate::agent::tools::{self, Misuse, Outside};
+use acheron_base::Error;
 
 /// Performs file_read, file_write and file_list for an outside agent: one JSON call a line in, one result a line out.
 #[derive(Args)]
@@ -63,8 +63,8 @@ fn next_line(lines: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
 
 async fn answer(ground: &Outside, line: &[u8]) -> Value {
     let (id, outcome) = match parse(line) {
-        Ok((id, tool)) => (id, file_tools::perform(ground, &tool).await),
-        Err((id, error)) => (id, file_tools::failure(&error)),
+        Ok((id, tool)) => (id, tools::perform(ground, &tool).await),
+        Err((id, error)) => (id, tools::failure(&error)),
     };
     let mut answer = Map::new();
     if let Some(id) = id {
@@ -79,7 +79,7 @@ async fn answer(ground: &Outside, line: &[u8]) -> Value {
 type Id = Option<Value>;
 
 /// `{"id"?, "name", "arguments"}`.
-fn parse(line: &[u8]) -> Result<(Id, file_tools::Tool), (Id, Error)> {
+fn parse(line: &[u8]) -> Result<(Id, tools::Tool), (Id, Error)> {
     if line.len() > LINE {
         return Err((None, Error::too_large(format!("a call has at most {LINE} bytes"))));
     }
@@ -99,7 +99,7 @@ fn parse(line: &[u8]) -> Result<(Id, file_tools::Tool), (Id, Error)> {
     if let Some(key) = call.keys().next() {
         return Err((id, malformed(format!("unknown key `{key}`"))));
     }
-    match file_tools::Tool::read(&name, arguments) {
+    match tools::Tool::read(&name, arguments) {
         Ok(tool) => Ok((id, tool)),
         Err(Misuse::Unknown(said)) => Err((id, Error::unknown_operation(said))),
         Err(Misuse::Arguments(said)) => Err((id, Error::invalid(said))),

@@ -9,7 +9,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use super::{Outcome, root};
-use crate::fuse::{self, ours};
+use acheron_fuse::ours;
 
 /// Takes a mount down cleanly; whoever waits in it gets an error.
 #[derive(Args)]
@@ -27,7 +27,7 @@ impl Unmount {
             root::health(&mount.path).and_then(|health| health["pid"].as_i64()).and_then(|pid| i32::try_from(pid).ok());
         let Some(pid) = pid.filter(|pid| *pid > 1).map(Pid::from_raw) else {
             // Nobody answers: take the mount away from under its server.
-            fuse::take_away(&mount)?;
+            acheron_fuse::take_away(&mount)?;
             println!("{} did not answer; it was taken away", mount.path.display());
             return Ok(ExitCode::SUCCESS);
         };
@@ -41,7 +41,7 @@ impl Unmount {
             std::thread::sleep(Duration::from_millis(20));
         }
         if ours()?.contains(&mount) {
-            fuse::take_away(&mount)?;
+            acheron_fuse::take_away(&mount)?;
         }
         eprintln!("warning: the daemon (pid {pid}) is still going down");
         Ok(ExitCode::SUCCESS)

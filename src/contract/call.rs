@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::Contract;
 use super::check::{self, Fault};
 use super::nearest::hint;
-use crate::error::{Error, Result, quoted};
+use acheron_base::{Error, Result, quoted};
 
 /// One command, checked against its contract.
 #[derive(Clone, Debug, PartialEq)]

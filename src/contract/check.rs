@@ -9,7 +9,7 @@ mod limits;
 use serde_json::{Map, Value};
 
 use super::nearest::{hint, nearest};
-use crate::error::quoted;
+use acheron_base::quoted;
 
 /// How many schemas a check may visit; recursive alternatives could otherwise take for ever.
 const PATIENCE: usize = 200_000;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::error::Code;
+use acheron_base::Code;
 
 /// Commands of every shape that a service may have.
 #[derive(Debug, Deserialize, JsonSchema, PartialEq)]

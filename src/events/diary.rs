@@ -1,19 +1,21 @@
 //! The log of one agent, in memory as far as anybody still looks, on the disk as long as it is kept.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::Event;
 use super::wait::Wait;
-use crate::clock::Clock;
-use crate::error::Result;
-use crate::store::events as table;
-use crate::store::{Change, Store, Tx, events::Cursor};
-use crate::vfs::{Answer, Log, line};
+use crate::state::events as table;
+use crate::state::events::Cursor;
+use acheron_base::Clock;
+use acheron_base::Result;
+use acheron_store::{Change, Store, Tx};
+use acheron_vfs::{Answer, Log, line};
 
 /// Events that are looked through without a disk.
 const RECENT: usize = 4096;
@@ -35,7 +37,7 @@ impl Diaries {
 
     /// The log of `agent`, as it was left if it was there before.
     pub fn of(&self, agent: &str) -> Result<Arc<Diary>> {
-        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock();
         if let Some(diary) = all.get(agent) {
             return Ok(diary.clone());
         }
@@ -45,7 +47,7 @@ impl Diaries {
     }
 
     pub fn forget(&self, agent: &str) {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner).remove(agent);
+        self.all.lock().remove(agent);
     }
 }
 
@@ -141,7 +143,7 @@ impl Diary {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     /// Writes down what happened. Readers hear of it when it is safe, and so does the caller.
@@ -181,7 +183,7 @@ impl Diary {
         let (all, shown, news) = (self.state.clone(), self.shown.clone(), self.news.clone());
         let show = move |(): &()| {
             seen();
-            all.lock().unwrap_or_else(PoisonError::into_inner).show(event, &shown);
+            all.lock().show(event, &shown);
             news.send_modify(|count| *count += 1);
         };
         // Queued under the lock: what is on the disk, and what is shown, is in the order of the numbers.
@@ -232,10 +234,10 @@ impl Diary {
         }
         drop(state);
         let (agent, state) = (self.agent.clone(), self.state.clone());
-        let fetch = move |conn: &crate::store::Connection| {
+        let fetch = move |conn: &acheron_store::Connection| {
             let events = table::since(conn, &agent, cursor, RECENT)?;
             let page = Arc::new(Page { after: cursor, until, events });
-            state.lock().unwrap_or_else(PoisonError::into_inner).older = Some(page.clone());
+            state.lock().older = Some(page.clone());
             Ok(page)
         };
         Answer::soon(async move { Ok(store.read(fetch).await?.and(first, recent)) })

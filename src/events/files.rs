@@ -1,7 +1,8 @@
 //! `events/`: waiting for what happens, and telling.
 
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -10,9 +11,9 @@ use super::next::Next;
 use super::wait::{Armed, Wait};
 use super::watching::{Watching, selectors};
 use super::{Diary, Signal, sources};
-use crate::error::{Error, Result};
 use crate::jobs::Book;
-use crate::vfs::{Answer, Asked, Caller, Control, Listing, Obey, Reply, Said, line, live, text};
+use acheron_base::{Error, Result};
+use acheron_vfs::{Answer, Asked, Caller, Control, Listing, Obey, Reply, Said, line, live, text};
 
 const README: &str = "\
 # events
@@ -63,7 +64,7 @@ pub fn directory(diary: &Arc<Diary>, book: &Arc<Book>, reach: Arc<Reach>, may: A
 
 fn status(diary: &Diary, refusal: &Mutex<Option<Error>>) -> Value {
     let shared = diary.shared();
-    let error = refusal.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let error = refusal.lock().clone();
     json!({
         "state": if error.is_some() { "refused" } else { "idle" },
         "configured": shared.wait.is_some(),
@@ -112,7 +113,7 @@ impl Obey for WaitFile {
             Ok(None) => return Answer::ok(Vec::new()),
             Err(error) => return Answer::refuse(error),
         };
-        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.refusal.lock() = None;
         if !asked.how.read {
             return self.diary.arm(wait).map(|()| Vec::new());
         }
@@ -128,7 +129,7 @@ impl Obey for WaitFile {
     }
 
     fn refused(&self, _asked: &Asked, error: &Error) {
-        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+        *self.refusal.lock() = Some(error.clone());
     }
 }
 
@@ -156,7 +157,7 @@ impl Obey for SignalFile {
             Ok(checked) => checked,
             Err(error) => return Answer::refuse(error),
         };
-        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.refusal.lock() = None;
         let sent: Vec<_> = checked.into_iter().map(|(signal, diary)| signal.send(&diary, &asked.caller)).collect();
         Answer::soon(async move {
             let mut replies: Vec<Arc<dyn Reply>> = Vec::new();
@@ -168,6 +169,6 @@ impl Obey for SignalFile {
     }
 
     fn refused(&self, _asked: &Asked, error: &Error) {
-        *self.refusal.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+        *self.refusal.lock() = Some(error.clone());
     }
 }

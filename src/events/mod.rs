@@ -20,4 +20,4 @@ pub use signal::Signal;
 pub use wait::Wait;
 pub use watching::{Watching, selectors};
 
-pub use crate::store::events::Event;
+pub use crate::state::events::Event;

@@ -1,15 +1,16 @@
 //! `next.json`: the shared reader of an agent's events.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::Diary;
 use super::wait::{Armed, Found, not_configured};
 use super::watching::{Watching, armed_selectors};
-use crate::error::Result;
 use crate::jobs::Book;
-use crate::vfs::{Answer, Caller, File, Handle, Kind, Open, line, slice};
+use acheron_base::Result;
+use acheron_vfs::{Answer, Caller, File, Handle, Kind, Open, line, slice};
 
 /// Waits for what was last written to `wait.json`.
 pub struct Next {
@@ -70,7 +71,7 @@ impl Pass {
 
 impl Handle for Reader {
     fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
-        let mut pass = self.pass.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pass = self.pass.lock();
         if offset > 0 && pass.bytes.is_some() {
             return Answer::ok(pass.part(offset, size));
         }
@@ -78,7 +79,7 @@ impl Handle for Reader {
         let watching = match self.watching() {
             Ok(Some(watching)) => watching,
             Ok(None) => {
-                let mut pass = self.pass.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut pass = self.pass.lock();
                 pass.bytes = Some(line(&not_configured()));
                 return Answer::ok(pass.part(offset, size));
             }
@@ -87,7 +88,7 @@ impl Handle for Reader {
         let pass = self.pass.clone();
         Answer::later(async move {
             let (found, body) = watching.next().await?;
-            let mut pass = pass.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut pass = pass.lock();
             pass.bytes = Some(line(&body));
             pass.found = found.map(|found| (watching, found));
             Ok(pass.part(offset, size))

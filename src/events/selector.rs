@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::vfs::normal;
+use acheron_base::{Error, Result};
+use acheron_vfs::normal;
 
 /// Who speaks in a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

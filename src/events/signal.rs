@@ -1,5 +1,6 @@
 //! `signal.json`: telling an agent something.
 
+use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::selector::check_parameter;
 use super::{Diary, Selector, Voice};
-use crate::error::{Error, Result};
-use crate::vfs::{Answer, Caller};
+use acheron_base::{Error, Result};
+use acheron_vfs::{Answer, Caller};
 
 /// What is written to `signal.json`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -43,11 +44,11 @@ impl Signal {
             "event_type": self.event_type,
             "parameter": self.parameter,
             "payload": self.payload,
-            "from": caller.principal.to_string(),
+            "from": caller.principal().to_string(),
         });
         let agent = diary.agent.clone();
         diary
             .add("signal", &path, said)
-            .map(move |seq| crate::vfs::line(&json!({ "ok": true, "event_id": seq, "to": agent })))
+            .map(move |seq| acheron_vfs::line(&json!({ "ok": true, "event_id": seq, "to": agent })))
     }
 }

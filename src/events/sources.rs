@@ -7,9 +7,9 @@ use bytes::Bytes;
 
 use super::wait::Armed;
 use super::{Diary, Selector, Voice, Watching};
-use crate::error::Result;
 use crate::jobs::Book;
-use crate::vfs::{Answer, Caller, File, Handle, Kind, Listing, Node, Open, Reply, Virtual, replies};
+use acheron_base::Result;
+use acheron_vfs::{Answer, Caller, File, Handle, Kind, Listing, Node, Open, Reply, Virtual, replies};
 
 /// The directory of selectors. Those with a number or a parameter are without end, so they are found but not listed.
 pub fn directory(diary: &Arc<Diary>, book: &Arc<Book>) -> Listing {

@@ -1,6 +1,7 @@
 //! Waits against a model: whatever is armed, fired, read and killed in whatever order, nothing is lost and nothing comes
 //! twice after it was read to its end.
 
+use crate::policy::PrincipalCaller;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -10,10 +11,10 @@ use serde_json::{Value, json};
 
 use super::wait::Wait;
 use super::{Diaries, Diary, Selector, Voice};
-use crate::clock::Clock;
 use crate::jobs::{Book, Forgetful};
-use crate::store::events::Event;
-use crate::vfs::{Answer, Caller, File, Handle, Open};
+use crate::state::events::Event;
+use acheron_base::Clock;
+use acheron_vfs::{Answer, Caller, File, Handle, Open};
 
 /// What a test does, one after the other.
 #[derive(Clone, Debug)]
@@ -166,13 +167,13 @@ async fn all_who_wait_are_woken() {
 }
 
 /// A log of `count` signals on a disk; the `wanted`th is another than the rest.
-fn long(store: &crate::store::tests::Trial, count: u64, wanted: u64) -> Bench {
-    let fill = move |tx: &crate::store::Tx<'_>| {
+fn long(store: &crate::state::Trial, count: u64, wanted: u64) -> Bench {
+    let fill = move |tx: &acheron_store::Tx<'_>| {
         for seq in 1..=count {
             let parameter = if seq == wanted { "p1" } else { "p0" };
             let payload = json!({ "event_type": "user", "parameter": parameter });
             let (kind, path) = ("signal".to_owned(), "/x".to_owned());
-            crate::store::events::put(tx, "ada", &Event { seq, kind, path, at_ms: 1, payload })?;
+            crate::state::events::put(tx, "ada", &Event { seq, kind, path, at_ms: 1, payload })?;
         }
         Ok(())
     };
@@ -190,7 +191,7 @@ const P1: &str = "/agents/ada/events/sources/user/p1.json";
 
 #[tokio::test]
 async fn a_reader_far_behind_hears_of_all_in_order_even_if_it_never_waits() {
-    let store = crate::store::tests::Trial::new();
+    let store = crate::state::Trial::new();
     let bench = long(&store, 14_000, 9_000);
     bench.diary.arm(wait(&[P1], None)).wait().await.unwrap();
     let read = bench.open().read(0, 4096).wait().await.unwrap();

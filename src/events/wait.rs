@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Event, Selector};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// What is written to `wait.json`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

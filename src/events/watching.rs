@@ -1,6 +1,7 @@
 //! One who waits: looks, and sleeps until there is something to look at.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,9 +9,9 @@ use serde_json::Value;
 
 use super::wait::{Armed, Found, Look, look, timed_out};
 use super::{Diary, Selector, wait};
-use crate::error::Result;
 use crate::jobs::{Book, Booked};
-use crate::vfs::{Answer, Reply, line};
+use acheron_base::Result;
+use acheron_vfs::{Answer, Reply, line};
 
 /// A wait with a cursor of its own.
 #[derive(Clone)]
@@ -51,7 +52,7 @@ impl Watching {
         let mut news = inner.diary.listen();
         loop {
             news.borrow_and_update();
-            let armed = inner.armed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let armed = inner.armed.lock().clone();
             let events = inner.diary.after(armed.cursor).wait().await?;
             let now = inner.diary.clock.now_ms();
             let until = match look(&armed, &inner.diary.agent, &events, |id| inner.ended(id), now) {
@@ -80,7 +81,7 @@ impl Watching {
 
     /// Notes that `found` was read to its end.
     pub fn heard(&self, found: &Found) {
-        self.0.armed.lock().unwrap_or_else(PoisonError::into_inner).heard(found);
+        self.0.armed.lock().heard(found);
         if let Some(arming) = self.0.arming {
             self.0.diary.heard(arming, found.seq, found.selector);
         }
@@ -98,7 +99,7 @@ async fn sleep_until(at: Option<tokio::time::Instant>) {
 impl Inner {
     /// Nothing was to be heard up to the event `seq`; it need not be looked at again.
     fn passed(&self, seq: u64) {
-        let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut armed = self.armed.lock();
         armed.cursor = armed.cursor.max(seq);
         if let Some(arming) = self.arming {
             self.diary.passed(arming, seq);
@@ -122,13 +123,13 @@ impl Reply for Watching {
         let watching = self.clone();
         Answer::later(async move {
             let (found, body) = watching.next().await?;
-            *watching.0.told.lock().unwrap_or_else(PoisonError::into_inner) = found;
+            *watching.0.told.lock() = found;
             Ok(line(&body))
         })
     }
 
     fn finished(&self) -> bool {
-        if let Some(found) = self.0.told.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        if let Some(found) = self.0.told.lock().take() {
             self.heard(&found);
         }
         true

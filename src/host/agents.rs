@@ -1,20 +1,22 @@
 //! `agents/`: those who live here, and `self`.
 
+use crate::policy::PrincipalCaller;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use serde_json::{Value, json};
 
 use super::House;
 use super::stand::Stand;
-use crate::error::{Error, Result};
 use crate::events::{self, Diary};
 use crate::jobs;
-use crate::place::Place;
 use crate::policy::{Action, Principal};
 use crate::service::{Desk, directory};
 use crate::services::{self, World};
-use crate::vfs::{Caller, Dir, Gate, Link, Listing, Node, live, rows};
+use acheron_base::ConfinedDir;
+use acheron_base::{Error, Result};
+use acheron_vfs::{Access, AccessControl, Caller, Dir, Link, Listing, Node, live, rows};
 
 const README: &str = "\
 # services
@@ -65,7 +67,7 @@ impl Residents {
     }
 
     fn homes(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Listing>>> {
-        self.homes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.homes.lock()
     }
 
     /// Where services of agents stand.
@@ -90,7 +92,7 @@ impl Residents {
             home = home.with(&name, node);
         }
         let home = Arc::new(home);
-        house.shared.bindings.settle(&format!("/agents/{id}"), &home, Place::create(&world.home)?)?;
+        house.shared.bindings.settle(&format!("/agents/{id}"), &home, ConfinedDir::create(&world.home)?)?;
         self.homes().insert(id.to_owned(), home.clone());
         self.listing.put(id, Node::Dir(home));
         // What cannot wake it any more, as a job that is gone, must not keep it out.
@@ -107,10 +109,10 @@ fn events(house: &Arc<House>, diary: &Arc<Diary>) -> Listing {
         if !reach.roster.has(agent) {
             return Err(Error::not_found(format!("there is no agent `{agent}`")));
         }
-        reach.gate.check(caller, Action::Invoke, &format!("/agents/{agent}/events/control/signal.json"))?;
+        reach.gate.check(caller, Access::Invoke, &format!("/agents/{agent}/events/control/signal.json"))?;
         reach.office.diaries.of(agent)
     };
-    let may = move |caller: &Caller, path: &str| may.check(caller, Action::Read, path);
+    let may = move |caller: &Caller, path: &str| may.check(caller, Access::Read, path);
     events::files::directory(diary, &house.office.book, Arc::new(reach), Arc::new(may))
 }
 
@@ -134,7 +136,7 @@ fn readme(services: &[Value]) -> String {
 
 /// Everything that `agent` can call, as `reader` would write its paths.
 pub fn services_of(house: &House, agent: &str, reader: &Caller) -> Vec<Value> {
-    let own = matches!(&reader.principal, Principal::Agent(id) if id == agent);
+    let own = matches!(reader.principal(), Principal::Agent(id) if id == agent);
     let shown = |path: &str| match path.strip_prefix(&format!("/agents/{agent}/")) {
         Some(rest) if own => format!("/agents/self/{rest}"),
         _ => path.to_owned(),
@@ -156,8 +158,8 @@ pub fn services_of(house: &House, agent: &str, reader: &Caller) -> Vec<Value> {
     let mut all: Vec<Value> = house.office.desks_of(agent).iter().map(|desk| entry(desk, "agent_namespace")).collect();
     let shared = house.office.desks_of(super::nodes::NODE);
     let may = |desk: &Desk| {
-        let agent = Caller { principal: Principal::Agent(agent.to_owned()), ..reader.clone() };
-        crate::policy::authorize(&house.gate.policy(), &agent.principal, Action::Read, desk.path()).allowed
+        let agent = Principal::Agent(agent.to_owned());
+        crate::policy::authorize(&house.gate.policy(), &agent, Action::Read, desk.path()).allowed
     };
     all.extend(shared.iter().filter(|desk| may(desk)).map(|desk| entry(desk, "node")));
     all.push(json!({
@@ -178,7 +180,7 @@ struct Own(Weak<House>);
 
 impl Link for Own {
     fn target(&self, caller: &Caller) -> Result<String> {
-        match &caller.principal {
+        match caller.principal() {
             Principal::Agent(id) => Ok(id.clone()),
             Principal::Operator => {
                 let house = self.0.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::mount::{MoveMountFlags, OpenTreeFlags};
 
-use crate::error::{Error, Result};
-use crate::fuse::Mount;
 use crate::spec::{Project, Spec};
+use acheron_base::{Error, Result};
+use acheron_fuse::Mount;
 
 /// One directory and its place in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ pub fn make(mount: &Mount, all: &[Bound]) -> Vec<(Bound, Error)> {
 /// Takes everything away that was mounted below a project, what lies deeper first.
 pub fn undo(mount: &Mount, project: &str) {
     let fs = mount.mountpoint().join("projects").join(project).join("fs");
-    let mut found: Vec<PathBuf> = crate::mountinfo::read()
+    let mut found: Vec<PathBuf> = acheron_base::mountinfo::read()
         .unwrap_or_default()
         .into_iter()
         .map(|mount| mount.point)

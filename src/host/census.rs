@@ -4,18 +4,18 @@
 //! in the life of a thread: a descriptor of the thread itself tells whether its number still means the same one. What
 //! was found stays right as long, for nobody's ancestors change in a way that would give it more rights.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::error::{Error, Result};
-use crate::fuse::Identify;
-use crate::policy::Principal;
-use crate::sandbox::{Whose, look, whose};
-use crate::vfs::Caller;
+use crate::policy::{Principal, identity};
+use acheron_base::{Error, Result};
+use acheron_fuse::Identify;
+use acheron_sandbox::{Whose, look, whose};
+use acheron_vfs::{Caller, Identity};
 
 /// As many are remembered; each costs a descriptor.
 const KNOWN: usize = 64;
@@ -34,7 +34,7 @@ struct Known {
     /// Readable when the thread has ended.
     ended: OwnedFd,
     pid: u32,
-    principal: Principal,
+    identity: Identity,
 }
 
 impl Known {
@@ -46,19 +46,20 @@ impl Known {
 
 impl Identify for Census {
     fn caller(&self, uid: u32, gid: u32, tid: u32) -> Caller {
-        if let Some((pid, principal)) = self.recognised(tid) {
-            return Caller { uid, gid, pid, principal, in_turn: false };
+        if let Some((pid, identity)) = self.recognised(tid) {
+            return Caller { uid, gid, pid, identity };
         }
         // Before anything is read: if the number changes hands meanwhile, this one has ended.
         let ended = descriptor(tid);
         match identify(tid) {
             Some((pid, principal)) => {
+                let identity = identity(principal);
                 if let Some(ended) = ended {
-                    self.remember(tid, Known { ended, pid, principal: principal.clone() });
+                    self.remember(tid, Known { ended, pid, identity: identity.clone() });
                 }
-                Caller { uid, gid, pid, principal, in_turn: false }
+                Caller { uid, gid, pid, identity }
             }
-            None => Caller { uid, gid, pid: 0, principal: Principal::Nobody, in_turn: false },
+            None => Caller { uid, gid, pid: 0, identity: identity(Principal::Nobody) },
         }
     }
 }
@@ -77,12 +78,12 @@ pub fn sees_clearly() -> Result<()> {
 
 impl Census {
     fn known(&self) -> MutexGuard<'_, HashMap<u32, Known>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 
-    fn recognised(&self, tid: u32) -> Option<(u32, Principal)> {
+    fn recognised(&self, tid: u32) -> Option<(u32, Identity)> {
         let known = self.known();
-        known.get(&tid).filter(|it| it.lives()).map(|it| (it.pid, it.principal.clone()))
+        known.get(&tid).filter(|it| it.lives()).map(|it| (it.pid, it.identity.clone()))
     }
 
     fn remember(&self, tid: u32, new: Known) {
@@ -121,6 +122,7 @@ mod tests {
     use std::process::{Child, Command};
 
     use super::*;
+    use crate::policy::PrincipalCaller;
 
     fn me() -> u32 {
         nix::unistd::gettid().as_raw() as u32
@@ -138,13 +140,13 @@ mod tests {
     #[test]
     fn a_process_that_is_gone_is_nobody_even_if_it_was_known() {
         let census = Census::default();
-        assert_eq!(census.caller(0, 0, 0).principal, Principal::Nobody);
+        assert_eq!(census.caller(0, 0, 0).principal(), &Principal::Nobody);
         let child = sleeper();
         let pid = child.id();
-        assert_eq!(census.caller(0, 0, pid).principal, Principal::Operator);
+        assert_eq!(census.caller(0, 0, pid).principal(), &Principal::Operator);
         assert_eq!(census.known().len(), 1);
         end(child);
-        assert_eq!(census.caller(0, 0, pid).principal, Principal::Nobody);
+        assert_eq!(census.caller(0, 0, pid).principal(), &Principal::Nobody);
     }
 
     #[test]
@@ -152,7 +154,7 @@ mod tests {
         let census = Census::default();
         let caller = || census.caller(0, 0, me());
         let (first, later) = std::thread::scope(|scope| scope.spawn(|| (caller(), caller())).join().unwrap());
-        assert_eq!((first.pid, &first.principal), (std::process::id(), &Principal::Operator));
+        assert_eq!((first.pid, first.principal()), (std::process::id(), &Principal::Operator));
         assert_eq!(first, later);
     }
 
@@ -161,11 +163,11 @@ mod tests {
         let census = Census::default();
         let child = sleeper();
         let ended = descriptor(child.id()).unwrap();
-        let known = Known { ended, pid: child.id(), principal: Principal::Agent("styx".into()) };
+        let known = Known { ended, pid: child.id(), identity: identity(Principal::Agent("styx".into())) };
         census.remember(me(), known);
-        assert_eq!(census.caller(0, 0, me()).principal, Principal::Agent("styx".into()));
+        assert_eq!(census.caller(0, 0, me()).principal(), &Principal::Agent("styx".into()));
         end(child);
-        assert_eq!(census.caller(0, 0, me()).principal, Principal::Operator);
+        assert_eq!(census.caller(0, 0, me()).principal(), &Principal::Operator);
     }
 
     #[test]
@@ -173,7 +175,7 @@ mod tests {
         let census = Census::default();
         for number in 0..3 * KNOWN as u32 {
             let ended = descriptor(me()).unwrap();
-            census.remember(1_000_000 + number, Known { ended, pid: 1, principal: Principal::Operator });
+            census.remember(1_000_000 + number, Known { ended, pid: 1, identity: identity(Principal::Operator) });
         }
         assert!(census.known().len() <= KNOWN);
     }

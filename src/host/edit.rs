@@ -3,19 +3,20 @@
 //! A faulty edit changes nothing, and health.json tells what is wrong with it. Whatever else is edited counts at the next
 //! mount, and health.json names it.
 
+use parking_lot::RwLock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{House, Profile, guarded, programs, projects};
-use crate::error::{Error, Result};
-use crate::follow::{self, Following};
 use crate::services::agents;
 use crate::spec::Spec;
+use acheron_base::watch::Following;
+use acheron_base::{Error, Result};
 
 /// What is in force, and what became of the last edit.
 pub struct Current {
@@ -50,15 +51,15 @@ impl Current {
     }
 
     pub fn spec(&self) -> Arc<Spec> {
-        self.spec.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.spec.read().clone()
     }
 
     pub fn edited(&self) -> Option<Edited> {
-        self.edited.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.edited.read().clone()
     }
 
     fn set(&self, spec: Arc<Spec>) {
-        *self.spec.write().unwrap_or_else(PoisonError::into_inner) = spec;
+        *self.spec.write() = spec;
     }
 }
 
@@ -68,12 +69,12 @@ pub fn follow(house: &Arc<House>, file: &Path) -> Result<Following> {
         let said = format!("{} lies in a project that agents may write", file.display());
         let error = Some(format!("edits of the mountspec count at the next mount: {said}"));
         let edited = Edited { at_ms: house.office.clock.now_ms(), error, ..Edited::default() };
-        *house.current.edited.write().unwrap_or_else(PoisonError::into_inner) = Some(edited);
+        *house.current.edited.write() = Some(edited);
         return Err(Error::forbidden(said));
     }
     let mounted = Spec::load(file)?;
     let (weak, path) = (Arc::downgrade(house), file.to_owned());
-    follow::file(file, move || {
+    acheron_base::watch::file(file, move || {
         let Some(house) = weak.upgrade() else { return ControlFlow::Break(()) };
         let _inside = house.office.runtime.enter(); // who moves in begins to listen there
         let edited = edit(&house, &mounted, Spec::load(&path));
@@ -81,7 +82,7 @@ pub fn follow(house: &Arc<House>, file: &Path) -> Result<Following> {
         if let Some(error) = &edited.error {
             tracing::warn!(error, "the edited mountspec is not in force");
         }
-        *house.current.edited.write().unwrap_or_else(PoisonError::into_inner) = Some(edited);
+        *house.current.edited.write() = Some(edited);
         ControlFlow::Continue(())
     })
 }

@@ -1,18 +1,21 @@
 //! The door: asks the policy, counts and writes down what was refused.
 
+use crate::policy::PrincipalCaller;
+use parking_lot::{Mutex, RwLock};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 
 use serde_json::Value;
 
-use crate::clock::Clock;
 use crate::contract::Effect;
-use crate::error::{Error, Result};
-use crate::fuse::Mount;
 use crate::policy::{self, Action, Policy};
 use crate::service::Warden;
-use crate::store::{Store, audit};
-use crate::vfs::{Caller, Gate};
+use crate::state::audit;
+use acheron_base::Clock;
+use acheron_base::{Error, Result};
+use acheron_fuse::Mount;
+use acheron_store::Store;
+use acheron_vfs::{Access, AccessControl, Caller};
 
 pub struct Doorkeeper {
     policy: RwLock<Arc<Policy>>,
@@ -29,12 +32,12 @@ impl Doorkeeper {
     }
 
     pub fn policy(&self) -> Arc<Policy> {
-        self.policy.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.policy.read().clone()
     }
 
     /// Decides by `policy` from now on.
     pub fn follow(&self, policy: Policy) {
-        *self.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policy);
+        *self.policy.write() = Arc::new(policy);
     }
 
     /// How many were refused.
@@ -43,30 +46,31 @@ impl Doorkeeper {
     }
 
     pub fn mounted(&self, mount: Arc<Mount>) {
-        *self.mount.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&mount);
+        *self.mount.lock() = Arc::downgrade(&mount);
     }
 
     pub fn left(&self) {
-        *self.mount.lock().unwrap_or_else(PoisonError::into_inner) = Weak::new();
+        *self.mount.lock() = Weak::new();
     }
 
     /// The mount, while there is one.
     pub fn mount(&self) -> Option<Arc<Mount>> {
-        self.mount.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
+        self.mount.lock().upgrade()
     }
 }
 
-impl Gate for Doorkeeper {
-    fn check(&self, caller: &Caller, action: Action, path: &str) -> Result<()> {
-        let decision = policy::authorize(&self.policy(), &caller.principal, action, path);
+impl AccessControl for Doorkeeper {
+    fn check(&self, caller: &Caller, access: Access, path: &str) -> Result<()> {
+        let action = Action::from(access);
+        let decision = policy::authorize(&self.policy(), caller.principal(), action, path);
         if decision.allowed {
             return Ok(());
         }
         self.refused.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(principal = %caller.principal, pid = caller.pid, action = action.name(), path, "refused");
+        tracing::warn!(principal = %caller.principal(), pid = caller.pid, action = action.name(), path, "refused");
         let entry = audit::Entry {
             at_ms: self.clock.now_ms(),
-            principal: caller.principal.to_string(),
+            principal: caller.principal().to_string(),
             pid: caller.pid,
             action: action.name().to_owned(),
             path: path.to_owned(),
@@ -77,22 +81,26 @@ impl Gate for Doorkeeper {
         Err(Error::forbidden(decision.reason))
     }
 
+    fn sees_all(&self, caller: &Caller) -> bool {
+        caller.principal() == &policy::Principal::Operator
+    }
+
     fn sees(&self, caller: &Caller, path: &str) -> bool {
-        policy::sees(&self.policy(), &caller.principal, path)
+        policy::sees(&self.policy(), caller.principal(), path)
     }
 
     fn sees_file(&self, caller: &Caller, path: &str) -> bool {
-        policy::sees_file(&self.policy(), &caller.principal, path)
+        policy::sees_file(&self.policy(), caller.principal(), path)
     }
 
     fn divided(&self, caller: &Caller, path: &str) -> bool {
-        policy::bounds::divided(&self.policy(), &caller.principal, path)
+        policy::bounds::divided(&self.policy(), caller.principal(), path)
     }
 }
 
 impl Warden for Doorkeeper {
     fn permissions(&self, caller: &Caller, path: &str, operations: &[(String, Effect)]) -> Value {
         let operations = operations.iter().map(|(name, effect)| (name.as_str(), effect.name()));
-        policy::permissions(&self.policy(), &caller.principal, path, operations)
+        policy::permissions(&self.policy(), caller.principal(), path, operations)
     }
 }

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use super::projects::plain;
 use super::unasked::Unasked;
 use super::{House, programs, system_paths};
-use crate::error::{Error, Result};
-use crate::place::Place;
 use crate::policy::{Action, Rule};
+use acheron_base::ConfinedDir;
+use acheron_base::{Error, Result};
 
 /// Something of the host's own, without links in its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub fn written(house: &House, path: &Path) -> bool {
 
 /// A folder that the mountspec names, made if it is not there. From the first directory that agents may write downwards no
 /// link is followed, for an agent may have put it there to have the host read and write elsewhere.
-pub fn folder(house: &House, path: &Path) -> Result<Place> {
+pub fn folder(house: &House, path: &Path) -> Result<ConfinedDir> {
     let path = plain(&house.here.join(path));
     let mut written = written_sources(house);
     // One that lies in another is reached through what agents write.
@@ -69,7 +69,7 @@ pub fn folder(house: &House, path: &Path) -> Result<Place> {
         let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
         let below = real.strip_prefix(source).unwrap_or(Path::new("")).join(rest);
         let below = below.to_str().ok_or_else(|| Error::invalid(format!("{} is no text", path.display())))?;
-        let place = Place::open(source)?.without_links();
+        let place = ConfinedDir::open(source)?.without_links();
         let opened = place.make_dir(below).and_then(|()| place.within(below));
         return opened.map_err(|error| {
             let source = source.display();
@@ -79,7 +79,7 @@ pub fn folder(house: &House, path: &Path) -> Result<Place> {
             )
         });
     }
-    Place::create(path)
+    ConfinedDir::create(path)
 }
 
 /// The directories that agents may write, as the mountspec reads now.
@@ -103,9 +103,9 @@ pub(super) fn own(house: &House) -> Vec<Own> {
 fn named(path: &Path) -> Vec<PathBuf> {
     let above = path.parent().and_then(|above| above.canonicalize().ok());
     let beside = above.zip(path.file_name()).map(|(above, name)| above.join(name));
-    let mounts = crate::mountinfo::read().unwrap_or_default();
+    let mounts = acheron_base::mountinfo::read().unwrap_or_default();
     let real = beside.into_iter().chain(path.canonicalize().ok());
-    let mut all: Vec<PathBuf> = real.flat_map(|path| crate::mountinfo::also_at(&mounts, &path)).collect();
+    let mut all: Vec<PathBuf> = real.flat_map(|path| acheron_base::mountinfo::also_at(&mounts, &path)).collect();
     all.sort();
     all.dedup();
     all

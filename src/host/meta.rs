@@ -1,12 +1,13 @@
 //! `meta/`: what this host is, how it is, and what it has done.
 
+use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::House;
 use crate::policy::Principal;
-use crate::vfs::{Caller, Listing, live, pretty, text};
+use acheron_vfs::{Caller, Listing, live, pretty, text};
 
 pub fn directory(house: &Arc<House>) -> Listing {
     let (healthy, counted, bound) = (house.clone(), house.clone(), house.clone());
@@ -19,7 +20,7 @@ pub fn directory(house: &Arc<House>) -> Listing {
 
 fn protocol() -> Value {
     let codes: Vec<_> =
-        crate::error::Code::ALL.into_iter().map(|code| json!({ "code": code.name(), "errno": code.errno() })).collect();
+        acheron_base::Code::ALL.into_iter().map(|code| json!({ "code": code.name(), "errno": code.errno() })).collect();
     json!({
         "layout": crate::spec::LAYOUT,
         "version": env!("CARGO_PKG_VERSION"),
@@ -36,7 +37,7 @@ pub fn health(house: &House, caller: &Caller) -> Value {
         "started_at_ms": house.started_at_ms,
         "uptime_ms": house.office.clock.now_ms().saturating_sub(house.started_at_ms),
     });
-    if caller.principal != Principal::Operator {
+    if caller.principal() != &Principal::Operator {
         return well;
     }
     let mount = house.gate.mount();

@@ -1,5 +1,5 @@
 //! A directory of this machine as part of the tree, for the file tools of the host itself. Where the kernel does not put
-//! the directory itself there, [`fuse`](crate::fuse) answers for it on the same [`Ground`].
+//! the directory itself there, [`fuse`](acheron_fuse) answers for it on the same [`HostDir`].
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -12,21 +12,21 @@ use bytes::Bytes;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
-use crate::error::{Code, Error, Result};
-use crate::ground::{Facts, Ground, beneath, look, reopen};
-use crate::vfs::{Answer, Caller, Dir, File, Handle, Kind, Link, Listing, Mirrored, Node, Open, Smallest, Stat};
+use acheron_base::host_dir::{Facts, HostDir, beneath, look, reopen};
+use acheron_base::{Code, Error, Result};
+use acheron_vfs::{Answer, Caller, Dir, File, Handle, Kind, Link, Listing, Mirrored, Node, Open, Smallest, Stat};
 
 /// A directory below an open root.
 #[derive(Clone)]
 pub struct Mirror {
-    ground: Arc<Ground>,
+    ground: Arc<HostDir>,
     /// Relative to the root; empty for the root itself.
     path: PathBuf,
 }
 
 impl Mirror {
     pub fn open(source: &Path, read_only: bool) -> Result<Mirror> {
-        let ground = Ground::open(source, read_only).map_err(|err| told(source, err))?;
+        let ground = HostDir::open(source, read_only).map_err(|err| told(source, err))?;
         Ok(Mirror { ground: Arc::new(ground), path: PathBuf::new() })
     }
 
@@ -307,6 +307,7 @@ impl Dir for Over {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::policy::PrincipalCaller;
 
     fn names(dir: &dyn Dir) -> String {
         dir.list().into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" ")

@@ -1,12 +1,13 @@
 //! Builds the world from a mountspec, keeps it as the mountspec says, and takes it down in the opposite order.
 
 mod agents;
+#[allow(unsafe_code)] // mount_setattr, which no library offers
 pub mod binds;
 mod census;
 mod edit;
 mod gate;
 mod guarded;
-mod library;
+pub mod library;
 mod meta;
 mod mirror;
 mod nodes;
@@ -24,21 +25,20 @@ pub mod writable;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use crate::clock::Clock;
-use crate::error::Result;
 use crate::events::Diaries;
-use crate::follow::Following;
-use crate::fuse::{self, Mount};
 use crate::jobs::{Book, Job, Keep};
-use crate::library::Source as Library;
-use crate::place::Place;
 use crate::policy::Principal;
-use crate::sandbox;
 use crate::service::Office;
 use crate::services;
 use crate::spec::Spec;
-use crate::store::Store;
-use crate::vfs::{Listing, Node, Tree};
+use acheron_base::Clock;
+use acheron_base::ConfinedDir;
+use acheron_base::Result;
+use acheron_base::watch::Following;
+use acheron_fuse::Mount;
+use acheron_store::Store;
+use acheron_vfs::{Listing, Node, Tree};
+use library::Source as Library;
 
 pub use agents::Residents;
 pub use census::Census;
@@ -96,7 +96,7 @@ pub struct House {
 
 impl House {
     /// A folder that the mountspec names, made if it is not there; refused where an agent could have put a link on the way.
-    pub fn folder(&self, path: &Path) -> Result<Place> {
+    pub fn folder(&self, path: &Path) -> Result<ConfinedDir> {
         guarded::folder(self, path)
     }
 }
@@ -106,7 +106,7 @@ impl Host {
     pub fn start(options: Options) -> Result<Host> {
         let Options { spec, here, state, mountpoint, clock } = options;
         programs::check(&spec, &here, [Some(state.as_path()), mountpoint.as_deref()])?;
-        let store = Store::open(&state)?;
+        let store = crate::state::open(&state)?;
         let roster = Roster::open(&spec, &state)?;
         let gate = Arc::new(Doorkeeper::new(roster.policy()?, store.clone(), clock.clone()));
         let book = Arc::new(Book::new(Arc::new(store.clone()) as Arc<dyn Keep>, clock.clone()));
@@ -136,9 +136,9 @@ impl Host {
             local: OnceLock::new(),
             projects: projects::Projects::default(),
             system_paths: system_paths::SystemPaths::default(),
-            name: sandbox::host(),
+            name: acheron_sandbox::host(),
         });
-        sandbox::sweep_all();
+        acheron_sandbox::sweep_all();
         let recovered = recover(&house)?;
         system_paths::note(&house);
         let (root, residents) = build(&house)?;
@@ -164,7 +164,8 @@ impl Host {
         census::sees_clearly()?;
         let census = Arc::new(Census::default());
         let binds = binds::all(&self.house.current.spec(), &self.house.here);
-        let attach = if binds.iter().any(|bound| bound.mirror) { fuse::mount_mirroring } else { fuse::mount };
+        let attach =
+            if binds.iter().any(|bound| bound.mirror) { acheron_fuse::mount_mirroring } else { acheron_fuse::mount };
         let mount = attach(self.tree.clone(), census, mountpoint, tokio::runtime::Handle::current())?;
         let mount = Arc::new(mount);
         self.house.gate.mounted(mount.clone());
@@ -231,8 +232,8 @@ impl Drop for Host {
 fn build(house: &Arc<House>) -> Result<(Listing, Arc<Residents>)> {
     let residents = Residents::new(house);
     let root = Listing::default()
-        .file("README.md", crate::vfs::text(pages::README))
-        .file("AGENTS.md", crate::vfs::text(pages::AGENTS))
+        .file("README.md", acheron_vfs::text(pages::README))
+        .file("AGENTS.md", acheron_vfs::text(pages::AGENTS))
         .with("agents", Node::Dir(residents.directory()))
         .dir("global", Listing::default().dir("library", library::directory(house)?))
         .dir("meta", meta::directory(house))
@@ -243,7 +244,7 @@ fn build(house: &Arc<House>) -> Result<(Listing, Arc<Residents>)> {
 
 /// Puts the jobs of an earlier life into the book; returns those that are to run.
 fn recover(house: &House) -> Result<Vec<Arc<Job>>> {
-    use crate::store::jobs as journal;
+    use crate::state::jobs as journal;
 
     let now = house.office.clock.now_ms();
     let found = house.store.write_blocking(move |tx| journal::recover(tx, now))?;

@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 
 use super::House;
 use super::stand::Stand;
-use crate::error::{Error, Result};
-use crate::sandbox;
-use crate::vfs::{Answer, Listing, Node, Shown, live, pretty, rows, text};
+use acheron_base::{Error, Result};
+use acheron_vfs::{Answer, Listing, Node, Shown, live, pretty, rows, text};
 
 /// Under whose name the shared services have their desks; no agent can be called so.
 pub const NODE: &str = "nodes/local";
@@ -41,14 +40,14 @@ fn capable(house: &Arc<House>) -> Shown {
         let tried = tried.clone();
         // Processes are started by the runtime, not by whoever reads.
         let trying = runtime.spawn(async move {
-            let walls = async { sandbox::probe(&sandbox::program()).await };
+            let walls = async { acheron_sandbox::probe(&acheron_sandbox::program()).await };
             pretty(&caps(tried.get_or_init(|| walls).await))
         });
         Answer::soon(async move { trying.await.map_err(|err| Error::internal(err.to_string())) })
     })
 }
 
-fn caps(walls: &Result<sandbox::Walls>) -> Value {
+fn caps(walls: &Result<acheron_sandbox::Walls>) -> Value {
     let sandbox = match walls {
         Ok(walls) => json!({ "complete": walls.missing().next().is_none(), "walls": walls }),
         Err(error) => json!({ "complete": false, "walls": [], "error": error }),

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use super::House;
 use super::guarded::place;
 use crate::contract::Fault;
-use crate::error::{Error, Result};
 use crate::policy::{Action, Policy, Rule, any_agent_reaches};
 use crate::services::external::{ProgramFile, Role, Trust, WITHHELD, program_files};
 use crate::spec::{Service, Spec};
+use acheron_base::{Error, Result};
 
 /// As many names of a directory are looked at for another name of a program.
 const NAMES: usize = 200_000;

@@ -1,8 +1,9 @@
 //! `projects/`: directories of this machine, by name.
 
+use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 
 use serde_json::json;
 
@@ -11,13 +12,13 @@ use super::binds::{self, Bound};
 use super::guarded;
 use super::mirror::{Mirror, Over};
 use super::watch::{self, Stale, Tell, Watching};
-use crate::error::{Error, Result};
-use crate::fuse::Mount;
-use crate::ground::Source;
-use crate::place::Place;
 use crate::policy::{self, Principal};
 use crate::spec::{Bind, Project};
-use crate::vfs::{Listing, Node, pretty, text};
+use acheron_base::ConfinedDir;
+use acheron_base::host_dir::Source;
+use acheron_base::{Error, Result};
+use acheron_fuse::Mount;
+use acheron_vfs::{Listing, Node, pretty, text};
 
 /// The directory, and what notices changes below it.
 #[derive(Default)]
@@ -31,12 +32,12 @@ pub struct Projects {
 impl Projects {
     /// The directory that a project has at this place.
     pub fn source(&self, project: &str, at: &str) -> Option<Source> {
-        let sources = self.sources.read().unwrap_or_else(PoisonError::into_inner);
+        let sources = self.sources.read();
         sources.get(&(project.to_owned(), at.to_owned())).cloned()
     }
 
     fn keep(&self, project: &str, at: &str, source: Option<Source>) {
-        let mut sources = self.sources.write().unwrap_or_else(PoisonError::into_inner);
+        let mut sources = self.sources.write();
         match source {
             Some(source) => sources.insert((project.to_owned(), at.to_owned()), source),
             None => sources.remove(&(project.to_owned(), at.to_owned())),
@@ -45,7 +46,7 @@ impl Projects {
 
     pub fn clear(&self) {
         self.listing.clear();
-        *self.watching.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.watching.lock() = None;
     }
 }
 
@@ -81,7 +82,7 @@ pub fn show(house: &Arc<House>, changed: &BTreeSet<String>) -> Vec<String> {
 fn put_project(house: &Arc<House>, id: &str, project: &Project) -> Result<()> {
     let home = Arc::new(one(house, id, project));
     // Names that agents have given to other places, beside `fs`.
-    let kept = Place::create(house.state.join("projects").join(id))?;
+    let kept = ConfinedDir::create(house.state.join("projects").join(id))?;
     house.shared.bindings.settle(&format!("/projects/{id}"), &home, kept)?;
     house.projects.listing.put(id, Node::Dir(home));
     Ok(())
@@ -99,7 +100,7 @@ pub fn bind(house: &Arc<House>, mount: &Arc<Mount>, which: impl Fn(&Bound) -> bo
         }
     }
     let watching = watch::watch(&all, &house.state, &tell(house), &stale(mount));
-    *house.projects.watching.lock().unwrap_or_else(PoisonError::into_inner) = Some(watching);
+    *house.projects.watching.lock() = Some(watching);
     faults
 }
 

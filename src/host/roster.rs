@@ -3,16 +3,16 @@
 //! Who was created is kept as `profile.json` in the agent's own state, and is there again after a restart. So is what was
 //! changed of one whom the mountspec names, until somebody edits that entry of the mountspec.
 
+use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Code, Error, Result};
-use crate::place::Place;
 use crate::policy::{Action, Policy, Rule};
 use crate::spec::{self, Spec};
+use acheron_base::ConfinedDir;
+use acheron_base::{Code, Error, Result};
 
 /// One who lives here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ impl Profile {
 }
 
 pub struct Roster {
-    place: Place,
+    place: ConfinedDir,
     all: RwLock<BTreeMap<String, Profile>>,
     /// Rules that hold for everybody and that no rule of their own takes back.
     common: RwLock<Vec<Rule>>,
@@ -63,7 +63,7 @@ pub struct Roster {
 
 impl Roster {
     pub fn open(spec: &Spec, state: &Path) -> Result<Roster> {
-        let place = Place::create(state.join("agents"))?;
+        let place = ConfinedDir::create(state.join("agents"))?;
         let mut all = BTreeMap::new();
         for entry in place.list("")? {
             let file = format!("{}/profile.json", entry.name);
@@ -88,12 +88,12 @@ impl Roster {
             }
             all.insert(id.clone(), profile);
         }
-        *roster.all.write().unwrap_or_else(PoisonError::into_inner) = all;
+        *roster.all.write() = all;
         Ok(roster)
     }
 
     pub fn get(&self, id: &str) -> Result<Profile> {
-        let found = self.all.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
+        let found = self.all.read().get(id).cloned();
         found.ok_or_else(|| Error::not_found(format!("there is no agent `{id}`")))
     }
 
@@ -102,7 +102,7 @@ impl Roster {
     }
 
     pub fn all(&self) -> BTreeMap<String, Profile> {
-        self.all.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.all.read().clone()
     }
 
     pub fn ids(&self) -> Vec<String> {
@@ -113,7 +113,7 @@ impl Roster {
     pub fn put(&self, id: &str, profile: Profile) -> Result<()> {
         let json = serde_json::to_vec_pretty(&profile).map_err(|error| Error::internal(error.to_string()))?;
         self.place.write(&format!("{id}/profile.json"), &json)?;
-        self.all.write().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), profile);
+        self.all.write().insert(id.to_owned(), profile);
         Ok(())
     }
 
@@ -126,19 +126,19 @@ impl Roster {
                 removed => removed?,
             },
         }
-        self.all.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.all.write().remove(id);
         Ok(())
     }
 
     /// Holds for everybody from the next policy on.
     pub fn bind_all(&self, rules: Vec<Rule>) {
-        *self.common.write().unwrap_or_else(PoisonError::into_inner) = rules;
+        *self.common.write() = rules;
     }
 
     /// What everybody may do. A parent may look at its sub-brains.
     pub fn policy(&self) -> Result<Policy> {
         let all = self.all();
-        let common = self.common.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let common = self.common.read().clone();
         let mut policy = Policy::default();
         for (id, profile) in &all {
             let children = all.iter().filter(|(_, child)| child.parent.as_deref() == Some(id));

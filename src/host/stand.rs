@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::House;
 use super::nodes::NODE;
-use crate::error::Result;
 use crate::service::{Desk, Serve, directory};
 use crate::services::{self, World};
 use crate::spec::Scope;
-use crate::vfs::{Listing, Node};
+use acheron_base::Result;
+use acheron_vfs::{Listing, Node};
 
 #[derive(Clone)]
 pub struct Stand {

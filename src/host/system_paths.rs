@@ -3,13 +3,13 @@
 //! Rules hold under `/projects`; `/usr/src/x` is another name for the same files. So everything that is the host's own, and
 //! every directory of a project, the agent's too, is covered where it shows as a part of the system.
 
+use parking_lot::RwLock;
 use std::path::PathBuf;
-use std::sync::{PoisonError, RwLock};
 
 use super::{House, guarded};
-use crate::error::{Error, Result};
-use crate::mountinfo;
-use crate::sandbox::{self, SystemView};
+use acheron_base::mountinfo;
+use acheron_base::{Error, Result};
+use acheron_sandbox::SystemView;
 
 /// Paths without links, as they were when the mountspec was read: to ask for them later could ask our own mount.
 #[derive(Default)]
@@ -37,18 +37,18 @@ pub fn note(house: &House) {
     }
     projects.sort();
     projects.dedup();
-    *house.system_paths.0.write().unwrap_or_else(PoisonError::into_inner) = Known { own, projects };
+    *house.system_paths.0.write() = Known { own, projects };
 }
 
 /// The host's own paths, without links.
 pub fn own(house: &House) -> Vec<PathBuf> {
-    house.system_paths.0.read().unwrap_or_else(PoisonError::into_inner).own.clone()
+    house.system_paths.0.read().own.clone()
 }
 
 /// What sandboxes show of the system, with what is mounted now.
 pub fn shown(house: &House) -> Result<SystemView> {
     let named: Vec<PathBuf> = house.current.spec().sandbox.system.iter().map(PathBuf::from).collect();
-    let Known { own, projects } = house.system_paths.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let Known { own, projects } = house.system_paths.0.read().clone();
     for path in &named {
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
         if own.iter().any(|own| real.starts_with(own)) {
@@ -58,6 +58,6 @@ pub fn shown(house: &House) -> Result<SystemView> {
             return Err(Error::invalid(format!("{said} or settings; name another directory, or none")));
         }
     }
-    let hidden = sandbox::places(&[own, projects].concat(), &named, &mountinfo::read()?);
+    let hidden = acheron_sandbox::places(&[own, projects].concat(), &named, &mountinfo::read()?);
     Ok(SystemView { named, hidden })
 }

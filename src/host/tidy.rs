@@ -4,9 +4,9 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::House;
-use crate::blocking::blocking;
-use crate::error::{Code, Result};
-use crate::store::{Forgotten, Retain};
+use crate::state::{self, Forgotten, Retain};
+use acheron_base::blocking;
+use acheron_base::{Code, Result};
 
 const NOW_AND_THEN: Duration = Duration::from_secs(600);
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -40,7 +40,7 @@ pub async fn tidy(house: &House) -> Result<Forgotten> {
         audit: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
         before_ms: house.office.clock.now_ms().saturating_sub(retention.days.saturating_mul(DAY_MS)),
     };
-    let gone = house.store.tidy(keep).await?;
+    let gone = state::tidy(&house.store, keep).await?;
     for agent in house.office.book.agents() {
         house.office.book.shelf(&agent).forget(&gone.jobs);
     }

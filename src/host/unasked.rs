@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
-use crate::place::Place;
+use acheron_base::ConfinedDir;
+use acheron_base::{Error, Result};
 
 /// Under the state directory.
 const FILE: &str = "unasked.json";
@@ -64,7 +64,7 @@ impl Unasked {
             return Ok(());
         }
         let text = serde_json::to_vec_pretty(&noted.0).map_err(|err| Error::internal(err.to_string()))?;
-        Place::create(state)?.write(FILE, &text)
+        ConfinedDir::create(state)?.write(FILE, &text)
     }
 }
 

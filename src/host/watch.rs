@@ -15,8 +15,8 @@ use rustix::io::Errno;
 use serde_json::json;
 
 use super::binds::Bound;
-use crate::error::{Error, Result};
-use crate::ground::Ground;
+use acheron_base::host_dir::HostDir;
+use acheron_base::{Error, Result};
 
 /// How many directories of a project are watched.
 const MOST: usize = 8192;
@@ -45,7 +45,7 @@ pub type Stale = Arc<dyn Fn(Changed<'_>) + Send + Sync>;
 
 /// Watches as long as it is held.
 pub struct Watching {
-    _watchers: Vec<Arc<std::sync::Mutex<RecommendedWatcher>>>,
+    _watchers: Vec<Arc<parking_lot::Mutex<RecommendedWatcher>>>,
 }
 
 /// Watches every directory but what lies in `state`. One that cannot be watched is told of in the log.
@@ -64,18 +64,18 @@ pub fn watch(all: &[Bound], state: &Path, tell: &Tell, stale: &Stale) -> Watchin
     Watching { _watchers: watchers }
 }
 
-type Shared = Arc<std::sync::Mutex<RecommendedWatcher>>;
+type Shared = Arc<parking_lot::Mutex<RecommendedWatcher>>;
 
 fn one(bound: &Bound, state: &Path, until: Instant, tell: Tell, stale: Stale) -> Result<Shared> {
     let root = bound.source.canonicalize()?;
     let bounds = Bounds { device: root.metadata()?.dev(), state: state.canonicalize()? };
-    let ground = Ground::open(&root, true).map_err(std::io::Error::from)?;
+    let ground = HostDir::open(&root, true).map_err(std::io::Error::from)?;
     let (said, heard) = mpsc::channel::<Event>();
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
         // Nobody listens any more: the host goes down.
         _ = event.map(|event| said.send(event));
     });
-    let watcher = Arc::new(std::sync::Mutex::new(watcher.map_err(|err| Error::unavailable(err.to_string()))?));
+    let watcher = Arc::new(parking_lot::Mutex::new(watcher.map_err(|err| Error::unavailable(err.to_string()))?));
     let (weak, bound) = (Arc::downgrade(&watcher), bound.clone());
     let (walked, all_walked) = mpsc::channel();
     let listen = move || {
@@ -116,8 +116,8 @@ fn one(bound: &Bound, state: &Path, until: Instant, tell: Tell, stale: Stale) ->
     Ok(watcher)
 }
 
-fn follow(watcher: &std::sync::Mutex<RecommendedWatcher>, directory: &Path) -> bool {
-    let mut watcher = watcher.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+fn follow(watcher: &parking_lot::Mutex<RecommendedWatcher>, directory: &Path) -> bool {
+    let mut watcher = watcher.lock();
     // A directory may be gone again, or the kernel's watches used up: then it is not noticed.
     watcher.watch(directory, RecursiveMode::NonRecursive).is_ok()
 }
@@ -134,7 +134,7 @@ impl Bounds {
         !path.starts_with(&self.state) && device_of(path) == Some(self.device)
     }
 
-    fn follow_all(&self, root: &Path, watcher: &std::sync::Mutex<RecommendedWatcher>) {
+    fn follow_all(&self, root: &Path, watcher: &parking_lot::Mutex<RecommendedWatcher>) {
         let found = self.directories(root);
         if found.len() >= MOST {
             tracing::warn!(source = %root.display(), "only changes in the first {MOST} directories are noticed");
@@ -200,7 +200,7 @@ fn note(changes: &mut BTreeMap<PathBuf, &'static str>, event: &Event, root: &Pat
 
 /// Whether a name may be one of the project. A watch is set by a path: if a link took the place of the directory at that
 /// moment, what is heard is of another directory.
-fn stands(ground: &Ground, path: &Path) -> bool {
+fn stands(ground: &HostDir, path: &Path) -> bool {
     let above = path.parent().unwrap_or(Path::new(""));
     !matches!(ground.hold(above), Err(Errno::LOOP | Errno::NOTDIR | Errno::XDEV))
 }
@@ -240,9 +240,9 @@ mod tests {
             std::fs::create_dir(source.path().join(name)).unwrap();
         }
         let (said, heard) = mpsc::channel();
-        let said = std::sync::Mutex::new(said);
+        let said = parking_lot::Mutex::new(said);
         let tell: Tell = Arc::new(move |project: &str, path: &str, what| {
-            _ = said.lock().unwrap().send(format!("{project} {path} {}", what["what"]));
+            _ = said.lock().send(format!("{project} {path} {}", what["what"]));
         });
         let bound = bound(source.path());
         let (state, stale): (_, Stale) = (source.path().join("state"), Arc::new(|_| ()));
@@ -277,26 +277,26 @@ mod tests {
     fn what_the_kernel_could_not_tell_of_is_a_change_of_the_whole() {
         let (mut changes, root) = (BTreeMap::new(), Path::new("/x"));
         note(&mut changes, &Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan), root);
-        let said = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let said = Arc::new(parking_lot::Mutex::new(Vec::new()));
         let kept = said.clone();
         let stale: Stale = Arc::new(move |changed| {
-            kept.lock().unwrap().push(match changed {
+            kept.lock().push(match changed {
                 Changed::File(path) => format!("file {}", path.display()),
                 Changed::Everything(path) => format!("all of {}", path.display()),
             });
         });
         spoiled(root, &changes, &stale);
-        assert_eq!(*said.lock().unwrap(), ["all of /x"]);
+        assert_eq!(*said.lock(), ["all of /x"]);
     }
 
     #[test]
     fn many_changes_at_once_are_one() {
         let bound = bound(Path::new("/x"));
         let changes = (0..MANY + 1).map(|n| (PathBuf::from(n.to_string()), "created")).collect();
-        let lines = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let lines = Arc::new(parking_lot::Mutex::new(Vec::new()));
         let kept = lines.clone();
-        let tell: Tell = Arc::new(move |_: &str, path: &str, what| kept.lock().unwrap().push(format!("{path} {what}")));
+        let tell: Tell = Arc::new(move |_: &str, path: &str, what| kept.lock().push(format!("{path} {what}")));
         told(&bound, &changes, &tell);
-        assert_eq!(*lines.lock().unwrap(), ["/projects/p/fs {\"what\":\"changed\",\"files\":201}"]);
+        assert_eq!(*lines.lock(), ["/projects/p/fs {\"what\":\"changed\",\"files\":201}"]);
     }
 }

@@ -5,11 +5,11 @@
 //! them.
 
 use super::House;
-use crate::error::{Error, Result};
-use crate::ground::Source;
 use crate::policy::bounds::bounds;
 use crate::policy::{self, Action, Policy, Principal};
 use crate::spec::{Bind, Project, Spec};
+use acheron_base::host_dir::Source;
+use acheron_base::{Error, Result};
 
 /// Refuses a change at `path` of the tree, in a project or beside its `fs`: the bind must be writable, and the rules must
 /// let the principal write.

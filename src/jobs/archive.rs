@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::files::{Answered, plain, request};
 use super::{Keep, Row, Status};
-use crate::error::{Error, Result};
-use crate::vfs::{Listing, Shown, line};
+use acheron_base::{Error, Result};
+use acheron_vfs::{Listing, Shown, line};
 
 /// The directory of the job `id`, which `keep` knows.
 pub fn directory(keep: &Arc<dyn Keep>, id: &str) -> Listing {

@@ -1,14 +1,15 @@
 //! Every job there is, by agent, in the order in which they came.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use super::weight::{self, Heavy};
 use super::{Call, Job, Keep, Row, State, row};
-use crate::clock::Clock;
 use crate::contract::Effect;
-use crate::error::{Error, Result};
-use crate::vfs::{Answer, Bell};
+use acheron_base::Clock;
+use acheron_base::{Error, Result};
+use acheron_vfs::{Answer, Bell};
 
 /// Ended jobs whose results stay in memory, an agent. Older ones are fetched when somebody looks.
 const FRESH: usize = 256;
@@ -61,13 +62,13 @@ impl Book {
     }
 
     pub fn shelf(&self, agent: &str) -> Arc<Shelf> {
-        let mut shelves = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shelves = self.shelves.lock();
         shelves.entry(agent.to_owned()).or_default().clone()
     }
 
     /// Forgets an agent and its jobs.
     pub fn forget(&self, agent: &str) {
-        self.shelves.lock().unwrap_or_else(PoisonError::into_inner).remove(agent);
+        self.shelves.lock().remove(agent);
     }
 
     /// Books all of `calls`, or none; `at_once` if there is room for them to begin. They are in the tree, and safe if their effects matter, when the answer is there.
@@ -119,17 +120,17 @@ impl Book {
 
     /// How many bytes the results of ended jobs take, as far as they are worth counting.
     pub fn result_bytes(&self) -> usize {
-        let shelves: Vec<_> = self.shelves.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let shelves: Vec<_> = self.shelves.lock().values().cloned().collect();
         shelves.iter().map(|shelf| shelf.jobs().heavy.total()).sum()
     }
 
     pub fn agents(&self) -> Vec<String> {
-        self.shelves.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+        self.shelves.lock().keys().cloned().collect()
     }
 
     /// How many jobs there are in each state, and how many ended long ago.
     pub fn census(&self) -> BTreeMap<&'static str, usize> {
-        let shelves: Vec<_> = self.shelves.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
+        let shelves: Vec<_> = self.shelves.lock().values().cloned().collect();
         let mut count = BTreeMap::new();
         for shelf in shelves {
             let jobs = shelf.jobs();
@@ -147,7 +148,7 @@ impl Book {
 
 impl Shelf {
     fn jobs(&self) -> MutexGuard<'_, Jobs> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn add(&self, job: &Arc<Job>) -> Result<()> {
@@ -329,7 +330,7 @@ mod tests {
     use super::super::Forgetful;
     use super::*;
     use crate::policy::Principal;
-    use crate::vfs::{Listener, News};
+    use acheron_vfs::{Listener, News};
 
     #[derive(Default)]
     struct Ear(Mutex<Vec<String>>);
@@ -337,7 +338,7 @@ mod tests {
     impl Listener for Ear {
         fn heard(&self, news: &News) {
             if let News::Name(name) = news {
-                self.0.lock().unwrap().push(name.clone());
+                self.0.lock().push(name.clone());
             }
         }
     }
@@ -435,6 +436,6 @@ mod tests {
         let mut expected = vec![ids[0].clone(), "last".to_owned()];
         expected.extend_from_slice(&ids[1..]);
         expected.push(ids[0].clone());
-        assert_eq!(*ear.0.lock().unwrap(), expected);
+        assert_eq!(*ear.0.lock(), expected);
     }
 }

@@ -6,8 +6,8 @@ use bytes::Bytes;
 
 use super::{Job, Keep};
 use crate::contract::Effect;
-use crate::error::Result;
-use crate::vfs::{Answer, Caller, File, Handle, Kind, Open, slice};
+use acheron_base::Result;
+use acheron_vfs::{Answer, Caller, File, Handle, Kind, Open, slice};
 
 const TEMPLATE: &[u8] = b"write anything here to cancel this job\n";
 

@@ -11,8 +11,8 @@ use super::archive;
 use super::book::Shelf;
 use super::cancel::Cancel;
 use super::{Book, Booked, Job, Keep, Now, Outcome, Status};
-use crate::error::{Error, Result};
-use crate::vfs::{Answer, Caller, Link, Listing, Node, Virtual, line, live, text, waiting};
+use acheron_base::{Error, Result};
+use acheron_vfs::{Answer, Caller, Link, Listing, Node, Virtual, line, live, text, waiting};
 
 const README: &str = "\
 # jobs
@@ -62,9 +62,9 @@ pub fn directory(book: &Arc<Book>, agent: &str) -> Virtual {
     .modified_at(move || match here.last() {
         Some(id) => match here.get(&id) {
             Some(Booked::Here(job)) => time(job.created_at_ms),
-            _ => *crate::vfs::STARTED,
+            _ => *acheron_vfs::STARTED,
         },
-        None => *crate::vfs::STARTED,
+        None => *acheron_vfs::STARTED,
     })
 }
 
@@ -113,7 +113,7 @@ fn job_directory(job: &Arc<Job>, keep: &Arc<dyn Keep>) -> Listing {
         .file("progress.json", live(move |_| Ok(progress_of(&progress))).modified_at(at(job)))
         .file("log.txt", job.log.clone())
         .file("log.txt.1", job.log.older())
-        .file("request.json", crate::vfs::Page::new(request, time(created)))
+        .file("request.json", acheron_vfs::Page::new(request, time(created)))
         .dir("control", Listing::default().file("README.md", text(CONTROL)).file("cancel", cancel))
 }
 
@@ -123,7 +123,7 @@ pub fn request(service: &str, operation: &str, arguments: &Value) -> Bytes {
 }
 
 /// A file that waits for the end of its job.
-fn ended(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> crate::vfs::Shown {
+fn ended(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> acheron_vfs::Shown {
     let job = job.clone();
     waiting(move |caller| match job.may_be_awaited(caller) {
         Ok(()) => at_end(&job, show),

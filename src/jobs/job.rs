@@ -1,5 +1,6 @@
 //! One job: what was asked, how far it is, how it ended.
 
+use crate::policy::PrincipalCaller;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -9,10 +10,10 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::contract::Effect;
-use crate::error::{Code, Error, Result};
 use crate::policy::Principal;
-pub use crate::store::jobs::State;
-use crate::vfs::{Caller, Log};
+pub use crate::state::jobs::State;
+use acheron_base::{Code, Error, Result};
+use acheron_vfs::{Caller, Log};
 
 /// How much of a job's log is kept.
 const LOG: usize = 2 << 20;
@@ -145,7 +146,7 @@ impl Job {
     }
 
     /// A job of an earlier life of the host, as its journal has it.
-    pub fn from_row(row: &crate::store::jobs::Job) -> Self {
+    pub fn from_row(row: &crate::state::jobs::Job) -> Self {
         let effect = match row.effect.as_str() {
             "write" => Effect::Write,
             _ => Effect::Execute,

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::{Job, Now};
-use crate::error::{Error, Result};
-use crate::store::jobs as journal;
-use crate::store::{Change, Store, Tx};
-use crate::vfs::{Answer, Later};
+use crate::state::jobs as journal;
+use acheron_base::{Error, Result};
+use acheron_store::{Change, Store, Tx};
+use acheron_vfs::{Answer, Later};
 
-pub use crate::store::jobs::Job as Row;
+pub use crate::state::jobs::Job as Row;
 
 /// All of a job that is worth keeping.
 pub fn row(job: &Job, now: &Now) -> Row {

@@ -14,9 +14,9 @@ use tokio::sync::Semaphore;
 
 use super::{Book, Job, Now, State, ending, row};
 use crate::contract::Effect;
-use crate::error::{Error, Result};
-use crate::store::Change;
-use crate::vfs::Answer;
+use acheron_base::{Error, Result};
+use acheron_store::Change;
+use acheron_vfs::Answer;
 
 /// What a job does.
 pub type Work = Pin<Box<dyn Future<Output = Result<Value>> + Send>>;
@@ -170,11 +170,11 @@ async fn settle(book: &Book, job: &Arc<Job>, outcome: Result<Value>, tell: impl 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::Clock;
     use crate::jobs::Call;
     use crate::policy::Principal;
-    use crate::store::jobs as journal;
-    use crate::store::tests::Trial;
+    use crate::state::Trial;
+    use crate::state::jobs as journal;
+    use acheron_base::Clock;
 
     fn call(idempotent: bool) -> Call {
         Call {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::remote::{Answer, Dialect, Remote, Server, alternating};
 use super::{Ask, Role};
-use crate::http::{Failure, Request};
+use acheron_http::{Failure, Request};
 
 pub type Anthropic = Remote<Messages>;
 
@@ -55,7 +55,7 @@ impl Dialect for Messages {
             return Err(Answer::trouble(&body["error"]));
         }
         let Some(blocks) = body["content"].as_array() else {
-            return Err(crate::error::Error::provider("the answer of the model's server has no content in it").into());
+            return Err(acheron_base::Error::provider("the answer of the model's server has no content in it").into());
         };
         for each in blocks {
             block(each, answer);

@@ -11,8 +11,8 @@ use super::remote::Server;
 use super::replay::Replay;
 use super::script::Script;
 use super::{Model, remote::Dialect};
-use crate::error::{Error, Result, quoted};
-use crate::http::Http;
+use acheron_base::{Error, Result, quoted};
+use acheron_http::Http;
 
 /// The script that answers when nothing is configured.
 pub const GUIDE: &str = include_str!("../../prompts/runtime/guide.ndjson");

@@ -15,7 +15,7 @@ pub mod script;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use acheron_base::Result;
 
 /// Whatever can answer.
 #[async_trait]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::remote::{Answer, Dialect, Remote, Server, alternating};
 use super::{Ask, Role};
-use crate::http::{Failure, Request};
+use acheron_http::{Failure, Request};
 
 pub type OpenAi = Remote<ChatCompletions>;
 
@@ -54,7 +54,7 @@ impl Dialect for ChatCompletions {
         }
         let message = &body["choices"][0]["message"];
         if !message.is_object() {
-            return Err(crate::error::Error::provider("the answer of the model's server has no message in it").into());
+            return Err(acheron_base::Error::provider("the answer of the model's server has no message in it").into());
         }
         take(message, answer);
         note(body, answer);

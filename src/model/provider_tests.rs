@@ -1,6 +1,7 @@
 //! Both providers against a real server that misbehaves in every way, by one table.
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -11,8 +12,8 @@ use super::anthropic::Messages;
 use super::openai::ChatCompletions;
 use super::remote::{Dialect, Remote, Server};
 use super::{Ask, Message, Model, Piece, Said, Usage};
-use crate::error::{Code, Error, Result};
-use crate::http::{Http, Patience, Secret};
+use acheron_base::{Code, Error, Result};
+use acheron_http::{Http, Patience, Secret};
 
 const KEY: &str = "sk-trial-0123456789";
 const PAST: &str = "retry-after: Sun, 06 Nov 1994 08:49:37 GMT";
@@ -140,7 +141,7 @@ impl Theatre {
             for deed in deeds {
                 let Ok((mut stream, _)) = listener.accept().await else { return };
                 let request = request(&mut stream).await;
-                heard.lock().unwrap().push(request);
+                heard.lock().push(request);
                 // The client may be gone at any moment, which is no fault here.
                 drop(act::<V>(&mut stream, deed, &left).await);
             }
@@ -333,7 +334,7 @@ async fn table<V: Voice>() {
             }
             (said, wanted) => panic!("{name}: {said:?}, not {wanted:?}"),
         }
-        assert_eq!(theatre.heard.lock().unwrap().len(), requests, "{name}");
+        assert_eq!(theatre.heard.lock().len(), requests, "{name}");
     }
 }
 
@@ -345,7 +346,7 @@ async fn asked<V: Voice>() {
     let text: String =
         pieces[again..].iter().filter_map(|p| if let Piece::Text(t) = p { Some(&**t) } else { None }).collect();
     assert_eq!(text, "Σ ok");
-    for request in theatre.heard.lock().unwrap().iter() {
+    for request in theatre.heard.lock().iter() {
         assert!(request.contains(KEY), "the key is in the header");
         let (_, body) = request.split_once("\r\n\r\n").unwrap();
         let body: serde_json::Value = serde_json::from_str(body).unwrap();

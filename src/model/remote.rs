@@ -10,8 +10,8 @@ use rand::rngs::StdRng;
 use serde_json::Value;
 
 use super::{Ask, Message, Model, Piece, Role, Said, Usage, tokens};
-use crate::error::{Error, Result};
-use crate::http::{self, Failure, Flow, Head, Http, Request, Secret, Take, sse};
+use acheron_base::{Error, Result};
+use acheron_http::{Failure, Flow, Head, Http, Request, Secret, Take, sse};
 
 /// The longest answer that is kept, in bytes on the wire: events carry much besides the text.
 const LONGEST: u64 = 8 << 20;
@@ -95,7 +95,7 @@ impl Answer {
 
     /// What a provider reports in the middle of a stream; the busy and the broken may be asked again.
     pub fn trouble(error: &Value) -> Failure {
-        let said = http::complaint(error.to_string().as_bytes());
+        let said = acheron_http::complaint(error.to_string().as_bytes());
         let kind = ["type", "code"].into_iter().find_map(|key| error.get(key).and_then(Value::as_str)).unwrap_or("");
         let error = Error::provider(format!("the model's server broke off: {said}"));
         let passing = ["overloaded", "rate_limit", "server_error", "api_error", "timeout"];
@@ -231,7 +231,7 @@ impl<D: Dialect> Take for Listener<'_, D> {
     fn end(&mut self) -> Result<(), Failure> {
         if let Some(body) = self.body.take() {
             let text = String::from_utf8_lossy(&body);
-            if http::looks_like_html(&text) {
+            if acheron_http::looks_like_html(&text) {
                 return Err(page_of_html(D::NAME).into());
             }
             let value = serde_json::from_str(&text)

@@ -4,19 +4,20 @@
 //! the lines in order, each agent its own; it does not insist on the question, since ids and times differ between runs,
 //! but the digest shows where two runs part.
 
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::{Ask, Model, Piece, Said};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Line {
@@ -55,7 +56,7 @@ impl Recording {
         let Some(file) = self.0.get() else { return Ok(()) };
         let mut text = serde_json::to_string(line).map_err(|error| Error::internal(error.to_string()))?;
         text.push('\n');
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = file.lock();
         Ok(file.write_all(text.as_bytes())?)
     }
 }
@@ -121,7 +122,7 @@ impl Model for Replay {
     }
 
     async fn answer(&self, _: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
-        let line = self.lines.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let line = self.lines.lock().pop_front();
         match line {
             Some(Line { said: Some(said), .. }) => {
                 if let Some(thoughts) = &said.thoughts {
@@ -137,7 +138,7 @@ impl Model for Replay {
     }
 
     fn resume(&self, said: &[String]) {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.lock();
         for text in said {
             if lines.front().is_some_and(|line| line.said.as_ref().is_some_and(|said| said.text == *text)) {
                 lines.pop_front();

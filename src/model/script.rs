@@ -6,7 +6,7 @@
 //! the answer as `$1` or `${name}`; a group whose name ends in `_json` was cut out of a JSON string, and is unescaped.
 //! Empty lines and lines that begin with `#` are for the reader.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use async_trait::async_trait;
 use regex::{Captures, Regex};
@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Ask, Model, Piece, Said, Usage, tokens};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// No regular expression of a script may need more than this to hold.
 const EXPRESSION: usize = 1 << 20;
@@ -59,7 +59,7 @@ impl Script {
 
     /// The next answer to this message.
     fn next(&self, message: &str) -> Option<String> {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         for (line, used) in self.lines.iter().zip(used.iter_mut()) {
             if *used && !line.repeat {
                 continue;
@@ -168,7 +168,7 @@ impl Model for Script {
 
     /// Counts lines as used that gave these answers. One with captures may have given any.
     fn resume(&self, said: &[String]) {
-        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut used = self.used.lock();
         for text in said {
             let gave = |line: &Line| {
                 line.when.as_ref().is_some_and(|when| when.captures_len() > 1) || spoken(&line.answer, None) == *text

@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::Office;
-use crate::clock::Clock;
-use crate::error::Result;
 use crate::events::Diary;
 use crate::jobs::Job;
-use crate::vfs::{Caller, Tree};
+use acheron_base::Clock;
+use acheron_base::Result;
+use acheron_vfs::{Caller, Tree};
 
 /// Who asks, the job that the call is, and the world as far as a call may reach it.
 #[derive(Clone)]

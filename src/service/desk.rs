@@ -1,8 +1,10 @@
 //! Where one service takes its calls.
 
+use crate::policy::PrincipalCaller;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use serde::Serialize;
@@ -10,10 +12,10 @@ use serde_json::Value;
 
 use super::{Cx, Office, Serve};
 use crate::contract::{Call, Contract, Effect};
-use crate::error::{Error, Result};
 use crate::jobs::{self, Job, Room};
-use crate::policy::{Action, Principal};
-use crate::vfs::{Answer, Caller};
+use crate::policy::Principal;
+use acheron_base::{Error, Result};
+use acheron_vfs::{Answer, Caller};
 
 /// Calls under way at once, and calls that wait, a desk.
 const RUNNING: usize = 64;
@@ -92,7 +94,7 @@ impl Desk {
 
     /// Whose call it is when `caller` calls.
     pub fn agent_for(&self, caller: &Caller) -> String {
-        match (&self.owner, &caller.principal) {
+        match (&self.owner, caller.principal()) {
             (Some(owner), _) => owner.clone(),
             (None, Principal::Agent(id)) => id.clone(),
             (None, _) => self.default_agent.clone(),
@@ -148,7 +150,11 @@ impl Desk {
         let mut booked = Vec::new();
         for call in calls {
             let operation = self.contract().operation(&call.op)?;
-            self.office.warden.check(caller, Action::Invoke, &format!("{}/{}", self.path, operation.control_path()))?;
+            self.office.warden.check(
+                caller,
+                acheron_vfs::Access::Invoke,
+                &format!("{}/{}", self.path, operation.control_path()),
+            )?;
             booked.push(jobs::Call {
                 agent: self.agent_for(caller),
                 service: self.name().to_owned(),
@@ -157,7 +163,7 @@ impl Desk {
                 idempotent: operation.idempotent && !operation.private,
                 private: operation.private,
                 correlation_id: call.correlation_id.clone(),
-                principal: caller.principal.clone(),
+                principal: caller.principal().clone(),
                 arguments: call.arguments.clone(),
             });
         }
@@ -197,7 +203,7 @@ impl Desk {
             correlation_id: job.call.correlation_id.clone(),
         };
         self.room.enter_again();
-        let caller = Caller::inside(job.call.principal.clone());
+        let caller = Caller::of(job.call.principal.clone());
         self.note(&job.call.agent, Last::Job(job.clone()));
         self.run(caller, job, call);
     }
@@ -236,7 +242,7 @@ impl Desk {
     }
 
     fn lasts(&self) -> MutexGuard<'_, HashMap<String, Last>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last.lock()
     }
 
     /// A refusal counts as the last call, so that its sentence can be read.

@@ -8,10 +8,10 @@ use serde_json::Value;
 use super::Desk;
 use super::desk::Last;
 use crate::contract::{Call, Contract};
-use crate::error::{Error, Result};
 use crate::jobs::Job;
 use crate::jobs::files::{self, Answered};
-use crate::vfs::{Answer, Asked, Caller, Control, Listing, Obey, Once, Reply, line, live, pretty, text, waiting};
+use acheron_base::{Error, Result};
+use acheron_vfs::{Answer, Asked, Caller, Control, Listing, Obey, Once, Reply, line, live, pretty, text, waiting};
 
 /// Builds the directory of one service.
 pub fn directory(desk: &Arc<Desk>) -> Listing {

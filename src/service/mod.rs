@@ -11,9 +11,10 @@ mod tests;
 #[cfg(test)]
 pub mod trial;
 
+use parking_lot::Mutex;
 use std::any::TypeId;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -22,8 +23,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::contract::{Call, Contract, Operation};
-use crate::error::{Error, Result};
-use crate::vfs::Node;
+use acheron_base::{Error, Result};
+use acheron_vfs::Node;
 
 pub use cx::Cx;
 pub use desk::Desk;
@@ -92,7 +93,7 @@ type Made = HashMap<(TypeId, Vec<&'static str>), Arc<Contract>>;
 fn contract_of<S: Service>(flags: Vec<&'static str>) -> Result<Arc<Contract>> {
     static MADE: LazyLock<Mutex<Made>> = LazyLock::new(Mutex::default);
     let key = (TypeId::of::<S>(), flags);
-    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut made = MADE.lock();
     if let Some(contract) = made.get(&key) {
         return Ok(contract.clone());
     }

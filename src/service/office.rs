@@ -6,15 +6,15 @@ use dashmap::DashMap;
 use serde_json::{Value, json};
 
 use super::Desk;
-use crate::clock::Clock;
 use crate::contract::Effect;
-use crate::error::{Error, Result};
 use crate::events::Diaries;
 use crate::jobs::{self, Book, End, Job, State};
-use crate::vfs::{Answer, Caller, Gate, Tree};
+use acheron_base::Clock;
+use acheron_base::{Error, Result};
+use acheron_vfs::{AccessControl, Answer, Caller, Tree};
 
 /// A gate that also tells a reader what it may do.
-pub trait Warden: Gate {
+pub trait Warden: AccessControl {
     /// PERMISSIONS.json of the service at `path`, for `caller`.
     fn permissions(&self, caller: &Caller, path: &str, operations: &[(String, Effect)]) -> Value;
 }

@@ -1,5 +1,6 @@
 //! A service without FUSE: what is written to its directory, and what is read.
 
+use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,12 +12,11 @@ use serde_json::{Value, json};
 
 use super::trial::Anyone;
 use super::*;
-use crate::clock::Clock;
 use crate::contract::Effect;
 use crate::events::Diaries;
 use crate::jobs::{self, Book, Forgetful};
-use crate::policy::Action;
-use crate::vfs::{Caller, Gate, Listing, Node, Open, Tree};
+use acheron_base::Clock;
+use acheron_vfs::{AccessControl, Caller, Listing, Node, Open, Tree};
 
 struct Bench;
 
@@ -69,8 +69,8 @@ impl Service for Bench {
 /// Forbids to break.
 struct Careful;
 
-impl Gate for Careful {
-    fn check(&self, _caller: &Caller, _action: Action, path: &str) -> Result<()> {
+impl AccessControl for Careful {
+    fn check(&self, _caller: &Caller, _action: acheron_vfs::Access, path: &str) -> Result<()> {
         match path.contains("break") {
             true => Err(Error::forbidden("breaking is forbidden")),
             false => Ok(()),
@@ -198,7 +198,7 @@ async fn a_cancelled_job_ends_and_its_waiters_hear_it() {
     said += &write(&tree, "bench/control/hang.json", r#"{"_meta":{"correlation_id":"h"}}"#).await;
     let (waiter, waiting) =
         (tree.clone(), tree.open_path(&Caller::operator(), "jobs/by/h/status.json", Open::READ).unwrap());
-    assert!(matches!(waiting.readable().looked_at(), crate::vfs::Answer::Later(_)));
+    assert!(matches!(waiting.readable().looked_at(), acheron_vfs::Answer::Later(_)));
     let heard = tokio::spawn(async move { read(&waiter, "jobs/by/h/result.txt").await });
     while office.book.shelf("ada").alive()[0].now().state != jobs::State::Running {
         tokio::task::yield_now().await;
@@ -232,7 +232,7 @@ async fn a_panic_is_a_failed_job() {
 
 #[tokio::test]
 async fn what_was_accepted_runs_although_its_caller_is_gone() {
-    let (store, clock) = (crate::store::tests::Trial::new(), Clock::real());
+    let (store, clock) = (crate::state::Trial::new(), Clock::real());
     let book = Arc::new(Book::new(Arc::new((*store).clone()), clock.clone()));
     let diaries = Arc::new(Diaries::new(Some((*store).clone()), clock.clone()));
     let office = Office::new(book.clone(), diaries, clock, Arc::new(Anyone), tokio::runtime::Handle::current());

@@ -4,14 +4,13 @@ use serde_json::{Value, json};
 
 use super::Warden;
 use crate::contract::Effect;
-use crate::error::Result;
-use crate::policy::Action;
-use crate::vfs::{Caller, Gate};
+use acheron_base::Result;
+use acheron_vfs::{AccessControl, Caller};
 
 pub struct Anyone;
 
-impl Gate for Anyone {
-    fn check(&self, _caller: &Caller, _action: Action, _path: &str) -> Result<()> {
+impl AccessControl for Anyone {
+    fn check(&self, _caller: &Caller, _action: acheron_vfs::Access, _path: &str) -> Result<()> {
         Ok(())
     }
 

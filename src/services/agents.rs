@@ -3,6 +3,7 @@
 //! The operator may do everything. An agent may look, and may do to another what a rule of its own allows on that
 //! agent's `agents/control/<op>.json`; nobody can give itself more than it has.
 
+use crate::policy::PrincipalCaller;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -15,13 +16,13 @@ use super::World;
 use crate::agent::budget::Spent;
 use crate::agent::crew::check_alarms;
 use crate::agent::mind::Settings;
-use crate::blocking::blocking;
 use crate::contract::Operation;
-use crate::error::{Error, Result};
 use crate::host::{House, Profile};
 use crate::policy::{Action, Principal, Rule, authorize};
 use crate::service::{Cx, Service};
 use crate::spec::{Budget, Limits, ModelChange, Wake, agent_faults, is_id};
+use acheron_base::blocking;
+use acheron_base::{Error, Result};
 
 /// How long an agent that is taken away may need to come to its end.
 const ENDING: Duration = Duration::from_secs(30);
@@ -198,7 +199,7 @@ struct Visit<'a> {
 impl Visit<'_> {
     fn may(&self, op: &str, agent: &str) -> Result<()> {
         let path = format!("/agents/{agent}/agents/control/{op}.json");
-        let decision = authorize(&self.house.gate.policy(), &self.cx.caller.principal, Action::Invoke, &path);
+        let decision = authorize(&self.house.gate.policy(), self.cx.caller.principal(), Action::Invoke, &path);
         match decision.allowed {
             true => Ok(()),
             false => Err(Error::forbidden(format!("{op} of {agent}: {}", decision.reason))),
@@ -206,7 +207,7 @@ impl Visit<'_> {
     }
 
     fn operator(&self) -> bool {
-        self.cx.caller.principal == Principal::Operator
+        self.cx.caller.principal() == &Principal::Operator
     }
 
     fn may_widen(&self, change: &Change) -> Result<()> {
@@ -226,7 +227,7 @@ impl Visit<'_> {
     }
 
     fn sees(&self, id: &str) -> bool {
-        crate::policy::sees(&self.house.gate.policy(), &self.cx.caller.principal, &format!("/agents/{id}"))
+        crate::policy::sees(&self.house.gate.policy(), self.cx.caller.principal(), &format!("/agents/{id}"))
     }
 
     /// One whom the caller may not know of is as absent as one who is not.
@@ -376,7 +377,7 @@ pub async fn remove(house: &Arc<House>, id: &str, purge: bool) -> Result<()> {
         house.office.diaries.forget(&id);
         house.office.book.forget(&id);
         let agent = id.clone();
-        if purge { house.store.purge(&id, move |tx| super::purge(tx, &agent)) } else { Ok(()) }
+        if purge { crate::state::purge(&house.store, &id, move |tx| super::purge(tx, &agent)) } else { Ok(()) }
     })
     .await
 }

@@ -8,9 +8,9 @@ use super::World;
 use crate::agent::chat::Chat;
 use crate::agent::crew::budget_of;
 use crate::agent::mind::Settings;
-use crate::error::Result;
 use crate::host::House;
 use crate::spec::Agent;
+use acheron_base::Result;
 
 pub(super) fn open(world: &World) -> Result<Chat> {
     let house = &world.house;

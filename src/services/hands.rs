@@ -10,14 +10,14 @@ use super::kept;
 use super::mounts::Mounts;
 use super::terminal::{Project, Surroundings, Terminal};
 use super::web_search::{self, Off, WebSearch};
-use crate::error::{Error, Result};
 use crate::host::writable::writable_by;
 use crate::host::{House, binds, programs, system_paths};
-use crate::http::{Http, Patience};
 use crate::policy::{self, Principal};
-use crate::sandbox::{self, Link, Shared};
 use crate::service::{Serve, Service, typed};
 use crate::spec::Scope;
+use acheron_base::{Error, Result};
+use acheron_http::{Http, Patience};
+use acheron_sandbox::{Link, Shared};
 
 /// What programs of `agent` find around them.
 pub fn surroundings(house: &House, agent: &str) -> Result<Surroundings> {
@@ -71,7 +71,7 @@ pub fn surroundings(house: &House, agent: &str) -> Result<Surroundings> {
 pub fn terminal(world: &World) -> Result<Arc<dyn Serve>> {
     let (house, agent) = (world.house.clone(), world.agent.clone());
     let around = Arc::new(move || surroundings(&house, &agent));
-    typed(Terminal::new(&world.agent, sandbox::program(), around, world.house.shared.shells.clone()))
+    typed(Terminal::new(&world.agent, acheron_sandbox::program(), around, world.house.shared.shells.clone()))
 }
 
 pub fn mounts(world: &World) -> Result<Arc<dyn Serve>> {
@@ -107,7 +107,7 @@ pub fn programs(house: &Arc<House>, scope: Scope) -> Result<Vec<Arc<dyn Serve>>>
         Arc::new(move |service| programs::trust(&house, service))
     };
     let program = |(name, service): (&String, &crate::spec::Service)| {
-        let (shows, init) = (|path: &Path| shown.shows(path), sandbox::program());
+        let (shows, init) = (|path: &Path| shown.shows(path), acheron_sandbox::program());
         let program = Program::new(name, service, &house.here, around.clone(), trusting.clone(), init, shows)?;
         Ok(Arc::new(program) as Arc<dyn Serve>)
     };

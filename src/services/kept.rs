@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::terminal::{Project, place};
-use crate::error::{Error, Result};
 use crate::policy::Policy;
 use crate::policy::bounds::{Bound, bounds};
-use crate::sandbox::{Guard, Show};
+use acheron_base::{Error, Result};
+use acheron_sandbox::{Guard, Show};
 
 /// The projects as the rules leave them, and the parts of them that are shown otherwise. What no wall can keep is refused.
 pub fn kept(policy: &Policy, agent: &str, projects: Vec<Project>) -> Result<(Vec<Project>, Vec<Guard>)> {

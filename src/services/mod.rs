@@ -28,10 +28,10 @@ mod world;
 
 use std::sync::Arc;
 
-use crate::error::{Code, Result};
 use crate::service::{Serve, typed};
-use crate::store::Tx;
-use crate::vfs::Node;
+use acheron_base::{Code, Result};
+use acheron_store::Tx;
+use acheron_vfs::Node;
 
 pub use own_model::OwnModel;
 use search_code::SearchCode;

@@ -1,17 +1,18 @@
 //! The model of one agent, for services that think: as the agent's profile says now, and paid for by its budget.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use parking_lot::Mutex;
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 
 use super::World;
 use crate::agent::budget::{Spent, Standing, standing};
 use crate::agent::chat::Chat;
-use crate::blocking::blocking;
-use crate::error::{Error, Result};
 use crate::host::House;
 use crate::model::{Ask, Model, Piece, Prices, Said};
 use crate::spec::{self, ModelChange, ModelKind};
+use acheron_base::blocking;
+use acheron_base::{Error, Result};
 
 pub struct OwnModel {
     payer: Payer,
@@ -50,7 +51,7 @@ impl OwnModel {
     /// Whoever answers now: opened when first asked, then kept until another is named. `None` is an external one.
     pub fn open(&self) -> Result<Option<Arc<dyn Model>>> {
         let (house, model) = (self.payer.house()?, self.described()?);
-        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut opened = self.opened.lock();
         if let Some((_, known)) = opened.as_ref().filter(|(known, _)| *known == model) {
             return Ok(Some(known.clone()));
         }

@@ -16,12 +16,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::blocking::blocking;
 use crate::contract::Operation;
-use crate::error::Result;
-use crate::policy::Action;
 use crate::service::{Cx, Service};
 use crate::services::World;
+use acheron_base::Result;
+use acheron_base::blocking;
 use scope::Rights;
 pub use scope::Root;
 use search::{Found, Query, Watch};
@@ -110,7 +109,7 @@ impl Service for SearchCode {
             let watch = Watch {
                 stopped: &|| stop.load(Ordering::Relaxed) || cx.is_cancelled(),
                 rights: Rights {
-                    may_read: &|path| cx.office.warden.check(&cx.caller, Action::Read, path).is_ok(),
+                    may_read: &|path| cx.office.warden.check(&cx.caller, acheron_vfs::Access::Read, path).is_ok(),
                     sees: &|path, dir| match dir {
                         true => cx.office.warden.sees(&cx.caller, path),
                         false => cx.office.warden.sees_file(&cx.caller, path),

@@ -11,10 +11,10 @@ use super::symbols;
 use super::symbols::shelf::Shelf;
 use super::terminal::Shells;
 use crate::agent::crew::Crew;
-use crate::error::Result;
-use crate::follow::Following;
 use crate::spec::Spec;
-use crate::store::Store;
+use acheron_base::Result;
+use acheron_base::watch::Following;
+use acheron_store::Store;
 
 pub struct Shared {
     pub crew: Arc<Crew>,

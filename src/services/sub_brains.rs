@@ -4,8 +4,10 @@
 //! share of its parent's budget; it does one task and its reply is the result of the job that started it. How deep and
 //! how many is bounded.
 
+use crate::policy::PrincipalCaller;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -17,16 +19,16 @@ use crate::agent::budget::{Limits as Budget, Spent};
 use crate::agent::chat::Message;
 use crate::agent::crew::limits_of;
 use crate::agent::transcript::Source;
-use crate::blocking::blocking;
 use crate::contract::Operation;
-use crate::error::{Code, Error, Result};
 use crate::host::{House, Profile};
 use crate::jobs::Job;
 use crate::model::Usage;
-use crate::place::Place;
 use crate::policy::{Principal, Rule};
 use crate::service::{Cx, Service};
 use crate::spec::{self, Limits, ModelChange, is_id};
+use acheron_base::ConfinedDir;
+use acheron_base::blocking;
+use acheron_base::{Code, Error, Result};
 
 const FILE: &str = "sub_brains.json";
 /// Kinds of helper an agent may keep, helpers that may live at once, and parents above a helper.
@@ -36,7 +38,7 @@ const DEPTH: u32 = 3;
 
 pub struct SubBrains {
     agent: String,
-    place: Place,
+    place: ConfinedDir,
     house: Weak<House>,
     brains: Mutex<BTreeMap<String, Brain>>,
     /// Held while a helper is let in, so that no two take the last room or the same money.
@@ -117,7 +119,7 @@ pub struct Ended {
 
 impl SubBrains {
     pub fn of(world: &World) -> Result<SubBrains> {
-        let place = Place::create(&world.home)?;
+        let place = ConfinedDir::create(&world.home)?;
         let brains = match place.read(FILE) {
             Err(error) if error.code == Code::NotFound => BTreeMap::new(),
             bytes => serde_json::from_slice(&bytes?).map_err(|error| Error::invalid(format!("{FILE}: {error}")))?,
@@ -128,12 +130,12 @@ impl SubBrains {
     }
 
     fn brains(&self) -> BTreeMap<String, Brain> {
-        self.brains.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.brains.lock().clone()
     }
 
     /// Changes the kinds of helper; on the disk when this returns.
     fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Brain>) -> Result<T>) -> Result<T> {
-        let mut held = self.brains.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.brains.lock();
         let mut brains = held.clone();
         let done = change(&mut brains)?;
         let json = serde_json::to_vec_pretty(&brains).map_err(|error| Error::internal(error.to_string()))?;
@@ -152,7 +154,7 @@ impl SubBrains {
             ));
         }
         // A model says which server gets the host's key, which file is read and what tokens cost.
-        if brain.model.is_some() && cx.caller.principal != Principal::Operator {
+        if brain.model.is_some() && cx.caller.principal() != &Principal::Operator {
             return Err(Error::forbidden(
                 "only the operator gives a sub-brain a model; without one it thinks with its parent's",
             ));

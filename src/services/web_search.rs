@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::contract::{Call, Contract, Operation};
-use crate::error::{Code, Error, Result};
-use crate::http::{Http, Request, Whole};
 use crate::service::{Cx, Serve, Service};
+use acheron_base::{Code, Error, Result};
+use acheron_http::{Http, Request, Whole};
 
 /// The longest answer that is read, and the longest text of one result.
 const LARGEST: u64 = 8 << 20;

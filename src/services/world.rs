@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::error::Result;
 use crate::events::Diary;
 use crate::host::House;
 use crate::spec::Agent;
+use acheron_base::Result;
 
 /// One agent's view of the house: capability by argument.
 pub struct World {

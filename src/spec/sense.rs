@@ -4,9 +4,9 @@ use super::{Agent, LAYOUT, Model, ModelKind, Service, Spec, SymbolsBackend};
 use crate::contract::check::{Fault, join};
 use crate::contract::nearest::hint;
 use crate::contract::{self, Contract};
-use crate::error::quoted;
 use crate::events::Selector;
 use crate::policy::pattern::Pattern;
+use acheron_base::quoted;
 
 /// The services of the house, which may have settings here but no other program behind them.
 pub const HOUSE: [&str; 12] = [
@@ -68,7 +68,7 @@ pub(super) fn faults(spec: &Spec) -> Vec<Fault> {
         }
     }
     for (at, named) in spec.sandbox.system.iter().enumerate() {
-        if let Err(error) = crate::sandbox::check_system(std::path::Path::new(named)) {
+        if let Err(error) = acheron_sandbox::check_system(std::path::Path::new(named)) {
             faults.add(&format!("sandbox.system[{at}]"), error.message);
         }
     }
@@ -94,7 +94,7 @@ pub fn agent_faults(spec: &Spec, id: &str, agent: &Agent) -> Vec<Fault> {
 }
 
 /// The contract of a program, from what the spec says of it.
-pub fn contract_of(name: &str, service: &Service) -> crate::error::Result<Contract> {
+pub fn contract_of(name: &str, service: &Service) -> acheron_base::Result<Contract> {
     let operations = service.operations.iter().map(|(name, said)| {
         let mut operation = contract::Operation::new(name, said.effect).about(&said.about);
         operation.idempotent = said.idempotent;

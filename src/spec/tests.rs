@@ -212,8 +212,8 @@ fn a_program_has_a_contract_like_any_service() {
 fn a_file_is_loaded_or_all_its_faults_are_told() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("spec.json");
-    assert_eq!(Spec::load(&path).unwrap_err().code, crate::error::Code::NotFound);
-    assert_eq!(Spec::load(dir.path()).unwrap_err().code, crate::error::Code::InvalidPayload);
+    assert_eq!(Spec::load(&path).unwrap_err().code, acheron_base::Code::NotFound);
+    assert_eq!(Spec::load(dir.path()).unwrap_err().code, acheron_base::Code::InvalidPayload);
     std::fs::write(&path, r#"{"agnets": {}, "layout": "x"}"#).unwrap();
     let message = Spec::load(&path).unwrap_err().message.replace(path.to_str().unwrap(), "FILE");
     expect_test::expect![[r#"

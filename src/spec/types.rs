@@ -253,9 +253,9 @@ pub struct Sandbox {
     /// programs live there. Also the point of a mount below `/usr` that is hidden otherwise: one of the network, for example.
     pub system: Vec<String>,
     /// What the programs of one call or session may use.
-    pub limits: crate::sandbox::Limits,
+    pub limits: acheron_sandbox::Limits,
     /// What all programs of one agent may use together.
-    pub agent_limits: crate::sandbox::Together,
+    pub agent_limits: acheron_sandbox::Together,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use acheron::store::Connection;
+use acheron_store::Connection;
 use serde_json::Value;
 
 use super::life::Life;

@@ -4,9 +4,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use acheron::clock::Clock;
 use acheron::host::{Host, Options};
 use acheron::spec::Spec;
+use acheron_base::Clock;
 
 pub const AGENT: &str = "charon";
 const STATE: &str = "ACHERON_CRASH_STATE";
@@ -20,7 +20,7 @@ pub fn write_spec(place: &Path, spec: &serde_json::Value) {
 #[test]
 fn the_host_lives_here() {
     let Some(place) = std::env::var_os(STATE).map(PathBuf::from) else { return };
-    acheron::sandbox::use_program(env!("CARGO_BIN_EXE_acheron"));
+    acheron_sandbox::use_program(env!("CARGO_BIN_EXE_acheron"));
     let spec = match place.join("spec.json") {
         file if file.exists() => Spec::load(&file).unwrap(),
         _ => Spec::default(),

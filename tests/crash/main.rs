@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use acheron::store::{self, Store, events, jobs};
+use acheron::state::{self, events, jobs};
 use lasting::Lasting;
 use life::Life;
 use load::Acknowledged;
@@ -52,8 +52,8 @@ fn nothing_acknowledged_is_lost_and_nothing_happens_twice() {
 
 /// What the database says after a kill, before any host has touched it again.
 fn check_database(state: &Path, known: &Acknowledged) {
-    assert_eq!(store::faults(state).unwrap(), Some(vec![]));
-    let store = Store::open(state).unwrap();
+    assert_eq!(state::faults(state).unwrap(), Some(vec![]));
+    let store = acheron::state::open(state).unwrap();
     let signals: Vec<u64> = store
         .look(|conn| events::since(conn, life::AGENT, 0, usize::MAX >> 1))
         .unwrap()

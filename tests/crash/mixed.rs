@@ -3,14 +3,15 @@
 //! A worker does one thing again and again until it is told to stop. What it is answered must be right, unless the host
 //! is being killed.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -37,7 +38,7 @@ impl Ledger {
     /// message has been a turn, once.
     pub fn check(&self, agent: &Path) {
         let count = |of: &AtomicU64, more: usize| _ = of.fetch_add(more as u64, Ordering::SeqCst);
-        let kept = self.kept.lock().unwrap();
+        let kept = self.kept.lock();
         count(&self.acknowledged, kept.len());
         for (name, kept) in &*kept {
             let text = fs::read_to_string(agent.join("memory/items").join(name).join("content")).unwrap();
@@ -45,7 +46,7 @@ impl Ledger {
             assert!(found >= *kept, "{name} has {found}, and {kept} was acknowledged");
             count(&self.found, 1);
         }
-        let said = std::mem::take(&mut *self.said.lock().unwrap());
+        let said = std::mem::take(&mut *self.said.lock());
         count(&self.acknowledged, said.len());
         let turns = turns(agent);
         let once: BTreeSet<&u64> = turns.iter().collect();
@@ -113,7 +114,7 @@ pub fn burst(root: &Path, here: &Path, ledger: &Arc<Ledger>, time: Duration, end
             thread::spawn(move || {
                 while !stage.over.load(Ordering::SeqCst) {
                     match work(&stage) {
-                        Ok(()) => *stage.ledger.done.lock().unwrap().entry(name).or_default() += 1,
+                        Ok(()) => *stage.ledger.done.lock().entry(name).or_default() += 1,
                         // the answer of a host that is dying is no answer
                         Err(_) if dying.load(Ordering::SeqCst) => return,
                         Err(error) => panic!("{name}: {error}"),
@@ -163,7 +164,7 @@ fn chat(stage: &Stage) -> io::Result<()> {
     let number = stage.number();
     handle.write_all(format!("how deep is the river, ferryman {number}").as_bytes())?;
     nix::unistd::close(OwnedFd::from(handle.try_clone()?))?; // a close by its opener sends the message
-    stage.ledger.said.lock().unwrap().insert(number);
+    stage.ledger.said.lock().insert(number);
     let mut said = String::new();
     handle.read_to_string(&mut said)?;
     if said.trim() == "deep" { Ok(()) } else { Err(wrong(format!("the agent said {said:?}"))) }
@@ -191,7 +192,7 @@ fn memory(stage: &Stage) -> io::Result<()> {
     let name = format!("soak-{}", n % 8);
     let item = stage.agent().join("memory/items").join(&name);
     // held all the while, so that the numbers of one memory rise
-    let mut kept = stage.ledger.kept.lock().unwrap();
+    let mut kept = stage.ledger.kept.lock();
     match fs::create_dir(&item) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => put(&item.join("content"), &n.to_string())?,

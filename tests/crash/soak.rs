@@ -118,9 +118,9 @@ fn a_mixed_load_loses_nothing_forgets_nobody_and_leaves_nothing_behind() {
             }
             _ => life.leave(),
         }
-        let mounts = acheron::mountinfo::read().unwrap();
+        let mounts = acheron_base::mountinfo::read().unwrap();
         assert!(mounts.iter().all(|mount| mount.point != place.path().join("mnt")), "a mount is left behind");
     }
-    println!("{lives} lives in {:?}: {:?}", began.elapsed(), ledger.done.lock().unwrap());
+    println!("{lives} lives in {:?}: {:?}", began.elapsed(), ledger.done.lock());
     println!("{:?} acknowledged and looked for, {:?} found", ledger.acknowledged, ledger.found);
 }

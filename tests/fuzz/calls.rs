@@ -1,17 +1,19 @@
 //! What is asked of a service, and what a program answers.
 
-use std::sync::{Arc, LazyLock, Mutex};
+use acheron::policy::PrincipalCaller;
+use parking_lot::Mutex;
+use std::sync::{Arc, LazyLock};
 
 use acheron::agent::protocol;
 use acheron::contract::{Call, Contract};
-use acheron::error::{Error, Result};
-use acheron::sandbox::Ended;
 use acheron::service::Service;
 use acheron::services::dm::tools::{self, Role};
 use acheron::services::external::answer::answer;
 use acheron::services::memory::Memory;
 use acheron::services::symbols::symbol::Symbol;
-use acheron::vfs::{Answer, Asked, Caller, Control, File as _, Handle, Obey, Open, Reply};
+use acheron_base::{Error, Result};
+use acheron_sandbox::Ended;
+use acheron_vfs::{Answer, Asked, Caller, Control, File as _, Handle, Obey, Open, Reply};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -42,7 +44,7 @@ impl Obey for Noting {
             None => CONTRACT.envelope(value),
         };
         Answer::Now(commands.into_iter().map(read).collect::<Result<Vec<_>>>().map(|calls| {
-            self.calls.lock().unwrap().extend(calls);
+            self.calls.lock().extend(calls);
             Vec::new()
         }))
     }
@@ -57,7 +59,7 @@ fn written(op: Option<&'static str>, writes: &[&[u8]]) -> (Vec<Call>, Option<Err
     let refused = writes.iter().find_map(|write| said(&*handle, write));
     handle.closed();
     drop(handle);
-    let calls = std::mem::take(&mut *noting.calls.lock().unwrap());
+    let calls = std::mem::take(&mut *noting.calls.lock());
     (calls, refused)
 }
 

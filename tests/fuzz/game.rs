@@ -112,7 +112,7 @@ pub fn dm_rule() -> Target {
     ];
     fn run(input: &[u8]) -> Kind {
         let text = String::from_utf8_lossy(input);
-        let told = |error: &acheron::error::Error| {
+        let told = |error: &acheron_base::Error| {
             assert!(error.message.len() < 4 * text.len() + 200);
             kind(&error.message)
         };

@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 
 use acheron::events::Selector;
-use acheron::mountinfo;
 use acheron::policy::pattern::Pattern;
 use acheron::services::memory::path::{self, Target as Memory};
 use acheron::services::memory::words::{self, Query};
 use acheron::services::phases::history;
 use acheron::services::symbols::symbol::check_id;
-use acheron::store::Connection;
-use acheron::vfs::normal;
+use acheron_base::mountinfo;
+use acheron_store::Connection;
+use acheron_vfs::normal;
 
 use crate::driver::{Kind, Target};
 use crate::kind;

@@ -1,7 +1,6 @@
 //! Files and streams: what is read line by line or in pieces.
 
 use acheron::agent::transcript;
-use acheron::http::sse::{Decoder, Event};
 use acheron::model::replay::Replay;
 use acheron::model::script::Script;
 use acheron::model::{Ask, Message, Model as _, Role};
@@ -10,6 +9,7 @@ use acheron::services::prompts::template::{Dialect, Template, Values};
 use acheron::services::recall::{links, page};
 use acheron::services::terminal::sentinel::Listener;
 use acheron::spec::Spec;
+use acheron_http::sse::{Decoder, Event};
 use futures_util::FutureExt as _;
 
 use crate::driver::{Kind, Target};

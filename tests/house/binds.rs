@@ -1,5 +1,6 @@
 //! Projects, and names that lead elsewhere.
 
+use acheron::policy::PrincipalCaller;
 use expect_test::expect;
 
 use crate::hands::WRITABLE;
@@ -42,8 +43,8 @@ fn a_project_is_the_directory_itself() {
 fn the_hosts_own_file_tools_see_the_project_too() {
     let house = House::of(WRITABLE);
     let read = house.inside(async |host| {
-        let caller = acheron::vfs::Caller::agent("charon");
-        let handle = host.tree().open_path(&caller, "/projects/p/fs/notes.txt", acheron::vfs::Open::READ).unwrap();
+        let caller = acheron_vfs::Caller::agent("charon");
+        let handle = host.tree().open_path(&caller, "/projects/p/fs/notes.txt", acheron_vfs::Open::READ).unwrap();
         handle.read(0, 100).wait().await.unwrap()
     });
     assert_eq!(read, "a note\n");

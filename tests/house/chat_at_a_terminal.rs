@@ -1,9 +1,10 @@
 //! `acheron chat` as a person meets it: on a real terminal, key by key.
 
+use parking_lot::Mutex;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::pty::OpenptFlags;
@@ -50,14 +51,14 @@ impl Terminal {
             let mut bytes = [0; 4096];
             // EIO: the program is gone.
             while let Ok(count @ 1..) = reading.read(&mut bytes) {
-                kept.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
+                kept.lock().push_str(&String::from_utf8_lossy(&bytes[..count]));
             }
         });
         Terminal { near, shown, prompts: 0, program }
     }
 
     fn shown(&self) -> String {
-        self.shown.lock().unwrap().clone()
+        self.shown.lock().clone()
     }
 
     /// Types at the next prompt. What is typed before it stands there may be dropped with the line before.

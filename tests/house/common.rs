@@ -68,7 +68,7 @@ pub fn state(pid: u32) -> Option<char> {
 /// Every source file of the crate, by its path from the top.
 pub fn sources() -> Vec<(PathBuf, String)> {
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut open = vec![top.join("src")];
+    let mut open = vec![top.join("src"), top.join("crates")];
     let mut found = Vec::new();
     while let Some(dir) = open.pop() {
         for entry in std::fs::read_dir(dir).unwrap() {

@@ -1,8 +1,9 @@
 //! The laws of files, row by row, with ordinary programs.
 
+use acheron::policy::PrincipalCaller;
 use std::time::SystemTime;
 
-use acheron::vfs::{Node, text};
+use acheron_vfs::{Node, text};
 use expect_test::expect;
 
 use crate::common::{check, python, session};
@@ -137,7 +138,7 @@ fn names_come_and_go_and_lead_elsewhere() {
         session_free_echo(root);
         assert_eq!(std::fs::read_to_string(root.join("new")).unwrap(), format!("two {round}"));
     }
-    shop.knobs.root.put("new", Node::dir(acheron::vfs::Listing::default().file("x", text("below"))));
+    shop.knobs.root.put("new", Node::dir(acheron_vfs::Listing::default().file("x", text("below"))));
     session_free_echo(root);
     assert_eq!(std::fs::read_to_string(root.join("new/x")).unwrap(), "below");
     assert!(session(root, "ls").contains("new\n"));
@@ -160,7 +161,7 @@ fn a_directory_without_a_bell_is_asked_each_time() {
         one by 0
     "#]],
     );
-    *shop.knobs.names.lock().unwrap() = vec!["one".to_owned(), "three".to_owned()];
+    *shop.knobs.names.lock() = vec!["one".to_owned(), "three".to_owned()];
     shop.knobs.fired.send_replace(7);
     check(
         root,
@@ -521,7 +522,7 @@ fn the_view_of_a_process_and_the_view_from_inside_agree() {
         shop.root(),
         r#"find . -mindepth 1 ! -name panics ! -name live.txt -printf '/%P %y %m\n' | sort; find . -type f ! -name panics ! -name live.txt -print0 | sort -z | xargs -0 cat | md5sum"#,
     );
-    let caller = acheron::vfs::Caller::operator();
+    let caller = acheron_vfs::Caller::operator();
     let mut lines = Vec::new();
     let mut files = Vec::new();
     let mut dirs = vec!["/".to_owned()];

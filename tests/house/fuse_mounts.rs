@@ -5,14 +5,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use acheron::fuse;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 
 use crate::common::{GUARD, command, session, until};
 use crate::workshop::Workshop;
 
 fn mounts_at(path: &Path) -> Vec<String> {
-    fuse::ours().unwrap().into_iter().filter(|it| it.path == path).map(|it| it.source).collect()
+    acheron_fuse::ours().unwrap().into_iter().filter(|it| it.path == path).map(|it| it.source).collect()
 }
 
 #[test]
@@ -75,7 +74,7 @@ fn only_ones_own_mount_is_taken_away() {
     let place = first.mount.mountpoint().to_owned();
     umount2(&place, MntFlags::MNT_DETACH).unwrap();
     let (tree, runtime) = (first.tree.clone(), first.runtime.handle().clone());
-    let second = fuse::mount(tree, crate::workshop::everybody(), &place, runtime).unwrap();
+    let second = acheron_fuse::mount(tree, crate::workshop::everybody(), &place, runtime).unwrap();
     first.mount.detach().unwrap();
     assert_eq!(mounts_at(&place), [second.name()]);
     assert_eq!(session(&place, "cat text.md"), "first\n");
@@ -97,11 +96,11 @@ fn a_dead_mount_is_taken_away_and_a_living_one_is_not() {
     dead_mount(&place);
     dead_mount(&place);
     assert!(session(Path::new("/"), &format!("ls {}", place.display())).contains("not connected"));
-    assert_eq!(fuse::prepare(&place).unwrap(), place);
+    assert_eq!(acheron_fuse::prepare(&place).unwrap(), place);
     assert_eq!(mounts_at(&place), [""; 0]);
 
     let shop = Workshop::open();
-    let error = fuse::prepare(shop.root()).unwrap_err();
+    let error = acheron_fuse::prepare(shop.root()).unwrap_err();
     assert!(error.message.contains("already"), "{error}");
     assert_eq!(session(shop.root(), "cat text.md"), "first\n");
 }
@@ -114,7 +113,7 @@ fn what_is_mounted_inside_outlives_a_change_of_its_name() {
     mount(Some("none"), &on, Some("tmpfs"), MsFlags::empty(), None::<&str>).unwrap();
     std::fs::write(on.join("mine"), "kept").unwrap();
     for _ in 0..10 {
-        let many = acheron::vfs::Dir::lookup(&*shop.knobs.root, "many").unwrap();
+        let many = acheron_vfs::Dir::lookup(&*shop.knobs.root, "many").unwrap();
         shop.knobs.root.put("many", many);
         assert_eq!(session(shop.root(), r#"echo '{"op":"echo"}' > control/echo.json; cat many/mine"#), "kept\\\n");
     }

@@ -1,11 +1,12 @@
 //! Reads that wait: what ends them, what does not, and what they leave behind.
 
+use acheron::policy::PrincipalCaller;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use acheron::error::Error;
-use acheron::vfs::{Answer, Bell, Caller, Item, Keep, Node, STARTED, Stat};
+use acheron_base::Error;
+use acheron_vfs::{Answer, Bell, Caller, Item, Keep, Node, STARTED, Stat};
 use bytes::Bytes;
 use expect_test::expect;
 use nix::sys::signal::{Signal, kill};

@@ -1,10 +1,11 @@
 //! What is the host's own, in a project that an agent may write: neither seen nor changed, whichever way.
 
+use acheron::policy::PrincipalCaller;
 use std::sync::Arc;
 
-use acheron::file_tools::tree::Inside;
-use acheron::file_tools::{Tool, perform};
-use acheron::vfs::Caller;
+use acheron::agent::tools::tree::Inside;
+use acheron::agent::tools::{Tool, perform};
+use acheron_vfs::Caller;
 use expect_test::expect;
 use serde_json::{Value, json};
 

@@ -3,14 +3,15 @@
 //! The cases are generated: verbs × names. A hidden name that is there must be refused exactly as one that is not, so that
 //! nothing is learned, and nothing may change on the disk.
 
+use acheron::policy::PrincipalCaller;
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
-use acheron::file_tools::tree::Inside;
-use acheron::file_tools::{Tool, perform};
-use acheron::vfs::Caller;
+use acheron::agent::tools::tree::Inside;
+use acheron::agent::tools::{Tool, perform};
+use acheron_vfs::Caller;
 use serde_json::{Value, json};
 
 use crate::house::House;

@@ -1,11 +1,11 @@
 //! A whole host on a real mount, in a directory of its own.
 
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
-use acheron::clock::Clock;
 use acheron::host::{Host, Options};
 use acheron::spec::Spec;
+use acheron_base::Clock;
 use expect_test::Expect;
 use regex::Regex;
 use tempfile::TempDir;
@@ -47,7 +47,7 @@ impl House {
     }
 
     fn start(&mut self) {
-        acheron::sandbox::use_program(env!("CARGO_BIN_EXE_acheron"));
+        acheron_sandbox::use_program(env!("CARGO_BIN_EXE_acheron"));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let spec = Spec::load(&self.spec_file()).unwrap();
         let (here, state) = (self.here(), self.dir.path().join("state"));
@@ -58,12 +58,12 @@ impl House {
             host.follow(&self.spec_file());
             host
         });
-        *self.host.lock().unwrap() = Some(host);
+        *self.host.lock() = Some(host);
         self.runtime = Some(runtime);
     }
 
     fn stop(&mut self) {
-        let host = self.host.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let host = self.host.lock().take();
         if let (Some(host), Some(runtime)) = (host, self.runtime.take()) {
             runtime.block_on(host.down());
             runtime.shutdown_background();
@@ -103,7 +103,7 @@ impl House {
 
     /// Does something with the host itself, inside its runtime.
     pub fn inside<T>(&self, work: impl AsyncFnOnce(&Host) -> T) -> T {
-        let host = self.host.lock().unwrap();
+        let host = self.host.lock();
         let runtime = self.runtime.as_ref().unwrap();
         runtime.block_on(work(host.as_ref().unwrap()))
     }

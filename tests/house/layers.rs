@@ -1,33 +1,32 @@
-//! Who may know whom: reads the sources and fails on a stranger's name.
+//! Who may use whom. Between crates the compiler keeps the layers; within `src/` this test does, by the order in which
+//! `src/lib.rs` declares its modules.
 
 use std::path::{Path, PathBuf};
 
+use regex::Regex;
+
 use crate::common::sources;
 
-/// A crate and the only places that may name it.
+/// A library and the only places that may name it.
 const NAMED_IN: [(&str, &[&str]); 5] = [
-    ("fuser::", &["src/fuse/"]),
-    ("reqwest::", &["src/http.rs", "src/http/"]),
-    ("rusqlite::", &["src/store/"]),
-    ("clap::", &["src/cli.rs", "src/cli/"]),
+    ("fuser::", &["crates/fuse/"]),
+    ("reqwest::", &["crates/http/"]),
+    ("rusqlite::", &["crates/store/", "crates/base/src/sqlite.rs"]),
+    ("clap::", &["src/cli/"]),
     ("redis::", &["src/services/symbols/"]),
 ];
 
-/// A module and what it must not use.
-const KNOWS_NOT: [(&str, &[&str]); 6] = [
-    ("src/vfs/", &["crate::service", "crate::services", "crate::fuse", "crate::agent", "crate::host", "crate::jobs"]),
-    ("src/fuse/", &["crate::service", "crate::services", "crate::agent", "crate::host", "crate::jobs"]),
-    ("src/jobs/", &["crate::services", "crate::fuse", "crate::agent", "crate::host", "crate::service"]),
-    ("src/events/", &["crate::services", "crate::fuse", "crate::agent", "crate::host", "crate::service"]),
-    ("src/store/", &["crate::services", "crate::fuse", "crate::agent", "crate::host", "crate::service"]),
-    ("src/services/", &["crate::fuse", "crate::cli"]),
+/// Edges against the order that are still there, each with the file that has it. The list only shrinks.
+const AGAINST_THE_ORDER: [&str; 6] = [
+    "src/services/agents.rs",
+    "src/services/chat.rs",
+    "src/services/hands.rs",
+    "src/services/own_model.rs",
+    "src/services/sub_brains.rs",
+    "src/services/world.rs",
 ];
 
-fn lies_in(file: &Path, places: &[&str]) -> bool {
-    places.iter().any(|place| file.to_string_lossy().starts_with(place))
-}
-
-/// The code of a file, without comments: those may name anybody.
+/// The code of a file, without comments: those may name anything.
 fn code(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
@@ -35,48 +34,69 @@ fn code(text: &str) -> String {
 fn all() -> Vec<(PathBuf, String)> {
     let files = sources();
     assert!(files.len() > 100, "the sources were not found");
-    files
+    files.into_iter().map(|(file, text)| (file, code(&text))).collect()
+}
+
+fn lies_in(file: &Path, places: &[&str]) -> bool {
+    places.iter().any(|place| file.to_string_lossy().starts_with(place))
 }
 
 #[test]
-fn a_library_is_named_in_one_module() {
-    let words = NAMED_IN.map(|(name, _)| regex::Regex::new(&format!(r"\b{}", regex::escape(name))).unwrap());
-    for (file, text) in all() {
-        let code = code(&text);
+fn a_library_is_named_in_one_place() {
+    let words = NAMED_IN.map(|(name, _)| Regex::new(&format!(r"\b{}", regex::escape(name))).unwrap());
+    for (file, code) in all() {
         for ((name, places), word) in NAMED_IN.iter().zip(&words) {
             assert!(!word.is_match(&code) || lies_in(&file, places), "{} names {name}", file.display());
         }
     }
 }
 
+/// The modules of `src/` in their declared order: each may use those before it.
+fn order() -> Vec<String> {
+    let declared = Regex::new(r"(?m)^pub mod (\w+);").unwrap();
+    let text = include_str!("../../src/lib.rs");
+    declared.captures_iter(text).map(|found| found[1].to_owned()).collect()
+}
+
 #[test]
-fn a_layer_does_not_know_those_above_it() {
-    for (file, text) in all() {
-        for (place, strangers) in KNOWS_NOT {
-            if lies_in(&file, &[place]) {
-                for stranger in strangers {
-                    let word = regex::Regex::new(&format!(r"{}\b", regex::escape(stranger))).unwrap();
-                    assert!(!word.is_match(&code(&text)), "{} knows {stranger}", file.display());
+fn a_module_uses_only_what_stands_before_it() {
+    let (order, used) = (order(), Regex::new(r"\bcrate::(\{[^}]*\}|\w+)").unwrap());
+    let rank = |module: &str| order.iter().position(|it| it == module);
+    let word = Regex::new(r"\b[a-z]\w*").unwrap();
+    let mut wrong = Vec::new();
+    for (file, code) in all() {
+        let Ok(below) = file.strip_prefix("src") else { continue };
+        let Some(own) = below.iter().next().and_then(|first| rank(&first.to_string_lossy())) else { continue };
+        for group in used.captures_iter(&code) {
+            for found in word.find_iter(&group[1]) {
+                if rank(found.as_str()).is_some_and(|other| other > own) {
+                    wrong.push(format!("{} uses crate::{}", file.display(), found.as_str()));
                 }
             }
         }
     }
+    wrong.retain(|it| !AGAINST_THE_ORDER.iter().any(|known| it.starts_with(known)));
+    assert_eq!(wrong, Vec::<String>::new(), "the order is {order:?}");
 }
 
-/// What a service needs of the host comes with the agent's `World`.
 #[test]
-fn no_folder_of_a_service_knows_the_host() {
-    let folder = |file: &Path| file.starts_with("src/services") && file.components().count() > 3;
-    for (file, text) in all().into_iter().filter(|(file, _)| folder(file)) {
-        assert!(!code(&text).contains("crate::host"), "{} knows the host", file.display());
-    }
+fn the_list_of_modules_is_whole_and_short() {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut entries: Vec<String> =
+        std::fs::read_dir(top).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    entries.sort();
+    assert!(entries.len() <= 14, "{entries:?}");
+    let mut known = order();
+    known.extend(["lib.rs", "main.rs"].map(str::to_owned));
+    known.sort();
+    assert_eq!(entries, known);
 }
 
 #[test]
 fn no_left_over_is_left() {
-    for (file, text) in all() {
+    for (file, code) in all() {
         for word in ["todo", "unimplemented", "dbg"].map(|name| format!("{name}!(")) {
-            assert!(!code(&text).contains(&word), "{} has {word}", file.display());
+            assert!(!code.contains(&word), "{} has {word}", file.display());
         }
     }
 }

@@ -52,7 +52,7 @@ fn every_file_of_the_manual_is_in_the_tree() {
     let house = House::new();
     // A job, by name, is there when the names that stand for one are looked for.
     house.says(r#"echo '{"op":"search","arguments":{"query":"x"},"correlation_id":"mine"}' > agents/self/search_code/control/invoke.json; cat agents/self/search_code/result.json"#);
-    for (path, _) in acheron::manual::FILES {
+    for (path, _) in acheron::cli::manual::FILES {
         let path = path.replace("<correlation_id>", "mine").replace("jobs/<job>", "jobs/last");
         let path = path.replace("<ms>", "1").replace("<project>", "here");
         assert!(house.root().join(&path).symlink_metadata().is_ok(), "{path} is not there");

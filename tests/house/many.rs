@@ -1,5 +1,6 @@
 //! A directory of very many files, and very many bytes in open files: they stall and harm nobody else.
 
+use acheron::policy::PrincipalCaller;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,9 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use acheron::file_tools::tree::Inside;
-use acheron::file_tools::{Tool, perform};
-use acheron::vfs::Caller;
+use acheron::agent::tools::tree::Inside;
+use acheron::agent::tools::{Tool, perform};
+use acheron_vfs::Caller;
 use expect_test::expect;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -1,15 +1,16 @@
 //! An agent at work: the same run on the mount and off it, helpers, and runs given again.
 
+use acheron::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use acheron::agent::protocol;
+use acheron::agent::tools::{Outside, perform};
 use acheron::agent::transcript::{self, Record};
-use acheron::clock::Clock;
-use acheron::file_tools::{Outside, perform};
 use acheron::host::{Host, Options};
 use acheron::model::script::Script;
 use acheron::model::{Ask, Message, Model};
-use acheron::vfs::Caller;
+use acheron_base::Clock;
+use acheron_vfs::Caller;
 use expect_test::expect;
 use serde_json::{Value, json};
 

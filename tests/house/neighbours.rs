@@ -1,6 +1,7 @@
 //! A malicious agent: path tricks in every field of every operation, links that change under the host's hands, things in
 //! a project that are no files, names that lie.
 
+use acheron::policy::PrincipalCaller;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
@@ -8,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use acheron::file_tools::tree::Inside;
-use acheron::file_tools::{Tool, perform};
-use acheron::vfs::Caller;
+use acheron::agent::tools::tree::Inside;
+use acheron::agent::tools::{Tool, perform};
+use acheron_vfs::Caller;
 use expect_test::expect;
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -55,7 +55,7 @@ impl Desk {
     }
 
     fn mounted(&self) -> bool {
-        let mounts = acheron::mountinfo::read().unwrap();
+        let mounts = acheron_base::mountinfo::read().unwrap();
         mounts.iter().any(|mount| mount.point == self.root())
     }
 

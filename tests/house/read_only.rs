@@ -3,6 +3,7 @@
 //! What is asked is made from the contracts: every operation that writes or executes, with the projects in every place
 //! where its schema takes a word. A new service or operation is tried without a line here.
 
+use acheron::policy::PrincipalCaller;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 use acheron::contract::Effect;
 use acheron::host::Host;
-use acheron::vfs::Caller;
+use acheron_vfs::Caller;
 use serde_json::{Map, Value, json};
 
 use crate::house::House;

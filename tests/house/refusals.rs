@@ -1,11 +1,12 @@
 //! Every code of the error enum, as a person meets it through the mount.
 
+use acheron::policy::PrincipalCaller;
 use std::collections::BTreeSet;
 
 use acheron::contract::Operation;
-use acheron::error::{Code, Result};
 use acheron::service::{Cx, Desk, Service, typed};
-use acheron::vfs::Caller;
+use acheron_base::{Code, Result};
+use acheron_vfs::Caller;
 use async_trait::async_trait;
 use expect_test::expect;
 use schemars::JsonSchema;

@@ -1,8 +1,8 @@
 //! `web_search` against a real HTTP server.
 
+use parking_lot::Mutex;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use expect_test::expect;
@@ -42,7 +42,7 @@ fn answer(asked: &str) -> (&'static str, String) {
         it if it.contains("nothing") => ("200 OK\r\ncontent-type: application/json", r#"{"results":[]}"#.to_owned()),
         // Refuses once; whoever comes back sooner than he was told is refused for good.
         it if it.contains("patience") => {
-            let mut first = ASKED_TO_WAIT.lock().unwrap();
+            let mut first = ASKED_TO_WAIT.lock();
             match *first.get_or_insert_with(Instant::now) {
                 when if when.elapsed() >= Duration::from_secs(1) => ("200 OK", found.to_owned()),
                 when if when.elapsed() < Duration::from_millis(100) => {

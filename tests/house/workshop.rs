@@ -1,16 +1,18 @@
 //! A tree with one file of each kind, and knobs to turn behind it.
 
+use acheron::policy::PrincipalCaller;
+use parking_lot::Mutex;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use acheron::error::{Error, Result};
-use acheron::fuse::{self, Identify, Mount};
-use acheron::policy::{Action, Principal};
-use acheron::vfs::{
-    Answer, Asked, Bell, Caller, Control, Dir, Gate, Handle, Hear, Item, Keep, Link, Listing, Log, Node, Obey, Once,
-    Open, Page, Reply, Said, Speech, Stat, Tree, Virtual, line, live, text, waiting,
+use acheron::policy::{Principal, identity};
+use acheron_base::{Error, Result};
+use acheron_fuse::{Identify, Mount};
+use acheron_vfs::{
+    AccessControl, Answer, Asked, Bell, Caller, Control, Dir, Handle, Hear, Item, Keep, Link, Listing, Log, Node, Obey,
+    Once, Open, Page, Reply, Said, Speech, Stat, Tree, Virtual, line, live, text, waiting,
 };
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -48,7 +50,7 @@ impl Workshop {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let place = tempfile::tempdir().unwrap();
         let (tree, knobs) = tree();
-        let mount = fuse::mount(tree.clone(), everybody(), place.path(), runtime.handle().clone()).unwrap();
+        let mount = acheron_fuse::mount(tree.clone(), everybody(), place.path(), runtime.handle().clone()).unwrap();
         Workshop { mount, knobs, tree, runtime, place }
     }
 
@@ -73,15 +75,15 @@ impl Identify for ByProc {
         let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
         let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok()).unwrap_or(0);
         let principal = if pid == 0 { Principal::Nobody } else { Principal::Operator };
-        Caller { uid, gid, pid, principal, in_turn: false }
+        Caller { uid, gid, pid, identity: identity(principal) }
     }
 }
 
 struct Open_;
 
-impl Gate for Open_ {
-    fn check(&self, caller: &Caller, _action: Action, _path: &str) -> Result<()> {
-        match caller.principal {
+impl AccessControl for Open_ {
+    fn check(&self, caller: &Caller, _action: acheron_vfs::Access, _path: &str) -> Result<()> {
+        match caller.principal() {
             Principal::Nobody => Err(Error::forbidden("nobody may do anything")),
             _ => Ok(()),
         }
@@ -118,19 +120,19 @@ fn tree() -> (Tree, Arc<Knobs>) {
     let of = knobs.clone();
     let waits = waiting(move |_| when_settled(&of));
     let of = knobs.clone();
-    let heard = live(move |_| Ok(line(&*of.heard.lock().unwrap())));
+    let heard = live(move |_| Ok(line(&*of.heard.lock())));
     let of = knobs.clone();
-    let refused = live(move |_| Ok(line(&*of.refused.lock().unwrap())));
+    let refused = live(move |_| Ok(line(&*of.refused.lock())));
     let (names, find) = (knobs.clone(), knobs.clone());
     let computed = Virtual::new(
-        move || names.names.lock().unwrap().clone(),
+        move || names.names.lock().clone(),
         move |name| {
-            let known = find.names.lock().unwrap().iter().any(|it| it == name);
+            let known = find.names.lock().iter().any(|it| it == name);
             known.then(|| Node::file(text(format!("{name} by {}\n", *find.fired.borrow()))))
         },
     );
     let many = (0..1000).fold(Listing::default(), |dir, i| dir.file(&format!("{i:03}"), text(format!("{i}\n"))));
-    let slow = acheron::vfs::Shown::fetched(|_| {
+    let slow = acheron_vfs::Shown::fetched(|_| {
         Answer::soon(async {
             tokio::task::yield_now().await; // not there at the first look
             Ok(Bytes::from_static(b"fetched\n"))
@@ -203,7 +205,7 @@ impl Obey for Echo {
     }
 
     fn refused(&self, _asked: &Asked, error: &Error) {
-        self.0.refused.lock().unwrap().push(error.message.clone());
+        self.0.refused.lock().push(error.message.clone());
     }
 }
 
@@ -244,7 +246,7 @@ impl Hear for Ears {
 
     fn hear(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
         let said = Bytes::from(format!("heard: {message}"));
-        self.0.heard.lock().unwrap().push(message);
+        self.0.heard.lock().push(message);
         Answer::ok(Arc::new(Said(said)))
     }
 }
@@ -257,7 +259,7 @@ pub struct Shelf {
 
 impl Keep for Shelf {
     fn stat(&self) -> Stat {
-        let bytes = self.bytes.lock().unwrap();
+        let bytes = self.bytes.lock();
         Stat { size: bytes.0.len() as u64, modified: bytes.1 }
     }
 
@@ -266,11 +268,11 @@ impl Keep for Shelf {
     }
 
     fn latest(&self) -> Answer<Bytes> {
-        Answer::ok(self.bytes.lock().unwrap().0.clone())
+        Answer::ok(self.bytes.lock().0.clone())
     }
 
     fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
-        *self.bytes.lock().unwrap() = (bytes, SystemTime::now());
+        *self.bytes.lock() = (bytes, SystemTime::now());
         self.bell.bytes();
         Answer::soon(async {
             tokio::task::yield_now().await;

@@ -3,8 +3,8 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use acheron::error::{Code, Error};
-use acheron::sandbox::{Plan, Streams, look, start};
+use acheron_base::{Code, Error};
+use acheron_sandbox::{Plan, Streams, look, start};
 
 use crate::{block, check, program, run, secret, shell};
 

@@ -4,7 +4,7 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use acheron::sandbox::Link;
+use acheron_sandbox::Link;
 
 use crate::{check, python, secret, shell};
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use acheron::ground::Source;
-use acheron::sandbox::{Guard, Plan, Show};
+use acheron_base::host_dir::Source;
+use acheron_sandbox::{Guard, Plan, Show};
 
 use crate::{block, check, python, run, shell};
 
@@ -154,8 +154,8 @@ print(os.read(0, 1), os.write(1, b'x'))"
     let plan = python(&script).bind(dir.path(), "/out", false);
     let null = std::fs::File::options().read(true).write(true).open("/dev/null").unwrap();
     block(async {
-        let streams = acheron::sandbox::Streams::Terminal(null.into());
-        let mut running = acheron::sandbox::start(crate::program(), &plan, streams).await.unwrap();
+        let streams = acheron_sandbox::Streams::Terminal(null.into());
+        let mut running = acheron_sandbox::start(crate::program(), &plan, streams).await.unwrap();
         assert_eq!(running.wait().await.unwrap().code, Some(0));
     });
     assert_eq!(std::fs::read_to_string(dir.path().join("said")).unwrap(), "b'' 1\n");

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 
-use acheron::error::Code;
-use acheron::sandbox::{Ended, Plan, Streams, Whose, look, probe, start, whose};
+use acheron_base::Code;
+use acheron_sandbox::{Ended, Plan, Streams, Whose, look, probe, start, whose};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use crate::{block, check, finish, program, run, shell};

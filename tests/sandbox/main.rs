@@ -12,7 +12,7 @@ mod together;
 use std::path::Path;
 use std::time::Duration;
 
-use acheron::sandbox::{Ended, Plan, Running, Streams, start};
+use acheron_sandbox::{Ended, Plan, Running, Streams, start};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Far longer than anything here takes; only a hang is cut off by it.
@@ -39,12 +39,12 @@ pub struct Seen {
 }
 
 /// Runs a plan to its end.
-pub async fn run(plan: &Plan) -> acheron::error::Result<Seen> {
+pub async fn run(plan: &Plan) -> acheron_base::Result<Seen> {
     let mut running = start(program(), plan, Streams::Piped).await?;
     finish(&mut running).await
 }
 
-pub async fn finish(running: &mut Running) -> acheron::error::Result<Seen> {
+pub async fn finish(running: &mut Running) -> acheron_base::Result<Seen> {
     drop(running.stdin.take());
     let (out, err) = (running.stdout.take(), running.stderr.take());
     let all = async {

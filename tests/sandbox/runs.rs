@@ -1,12 +1,13 @@
 //! One program from start to end.
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::time::Duration;
 
-use acheron::clock::Clock;
-use acheron::error::{Code, Result};
-use acheron::sandbox::Plan;
 use acheron::services::terminal::{Ran, Run, Watch};
+use acheron_base::Clock;
+use acheron_base::{Code, Result};
+use acheron_sandbox::Plan;
 use tokio::sync::Notify;
 
 use crate::{block, program, shell};
@@ -16,7 +17,7 @@ struct Heard(Mutex<Vec<u8>>, Notify);
 
 impl Watch for Heard {
     fn out(&self, bytes: &[u8]) {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         self.1.notify_one();
     }
 }
@@ -71,6 +72,6 @@ fn cancelling_ends_what_left_its_family_too() {
     let run = Run { program: program(), plan: &plan, stdin: Vec::new(), deadline: LONG, keep: 10, clock: &clock };
     let cancelled = block(run.go(&*heard, heard.1.notified())).unwrap_err();
     assert_eq!(cancelled.code, Code::Cancelled);
-    assert_eq!(*heard.0.lock().unwrap(), b"up\n");
+    assert_eq!(*heard.0.lock(), b"up\n");
     lock.try_lock().expect("someone outlived the cancelled command");
 }

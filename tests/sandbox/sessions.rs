@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use acheron::clock::Clock;
-use acheron::error::Code;
-use acheron::sandbox::Plan;
 use acheron::services::terminal::{Session, Size, signal_named};
+use acheron_base::Clock;
+use acheron_base::Code;
+use acheron_sandbox::Plan;
 
 use crate::{block, program};
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use acheron::sandbox::Plan;
+use acheron_sandbox::Plan;
 use nix::mount::{MsFlags, mount};
 
 use crate::{block, check, run, shell};

@@ -1,5 +1,6 @@
 //! What turns and agents may use up, and what counts.
 
+use crate::policy::PrincipalCaller;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
@@ -8,10 +9,10 @@ use super::*;
 use crate::agent::budget::Limits;
 use crate::agent::mind::Settings;
 use crate::agent::wake;
-use crate::clock::Clock;
 use crate::model::{Ask, Model, Piece, Said};
 use crate::spec::Wake;
-use crate::vfs::Caller;
+use acheron_base::Clock;
+use acheron_vfs::Caller;
 
 fn list() -> String {
     call("file_list", json!({}))
@@ -57,7 +58,7 @@ async fn a_soft_limit_is_an_event_and_a_hard_one_ends_the_turn() {
     assert_eq!((&events[0]["budget"], &events[0]["of"]), (&json!("rounds"), &json!("turn")));
     assert_eq!((&events[0]["limits"]["rounds"], &events[0]["spent"]["rounds"]), (&json!(5), &json!(4)));
     let last = world.chat.mind().history.last().unwrap();
-    assert_eq!(last.error.unwrap().code, crate::error::Code::BudgetExceeded);
+    assert_eq!(last.error.unwrap().code, acheron_base::Code::BudgetExceeded);
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Turns that a crash has cut off, and what a turn in its midst may not wait for.
 
+use crate::policy::PrincipalCaller;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use crate::agent::protocol::parse;
 use crate::agent::transcript::Record;
 use crate::jobs::Job;
 use crate::model::{Prices, Said};
-use crate::vfs::Open;
+use acheron_vfs::Open;
 
 /// The turn `job-1` as an earlier life of the host left it: with the intent of a call, and no outcome.
 fn intended(world: &World, line: &str) -> Arc<Job> {

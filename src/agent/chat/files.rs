@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Chat;
 use super::speech::{Input, Progress, ReplyFile};
-use crate::vfs::{Listing, Speech, line, live, text, waiting};
+use acheron_vfs::{Listing, Speech, line, live, text, waiting};
 
 const README: &str = "\
 # chat

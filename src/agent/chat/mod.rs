@@ -11,8 +11,10 @@ mod speech;
 #[cfg(test)]
 mod tests;
 
+use crate::policy::PrincipalCaller;
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -23,10 +25,10 @@ use super::mind::Mind;
 use super::transcript::Source;
 use super::turn::{self, Current};
 use crate::contract::Effect;
-use crate::error::{Error, Result};
 use crate::jobs::{self, Job, Room};
 use crate::policy::Principal;
-use crate::vfs::{Answer, Caller};
+use acheron_base::{Error, Result};
+use acheron_vfs::{Answer, Caller};
 
 /// The name under which turns stand in the journal.
 pub const SERVICE: &str = jobs::TURNS;
@@ -98,16 +100,16 @@ impl Chat {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.queue.lock()
     }
 
     /// The turn under way.
     pub fn current(&self) -> Option<Arc<Current>> {
-        self.0.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.current.lock().clone()
     }
 
     fn set_current(&self, current: Option<Arc<Current>>) {
-        *self.0.current.lock().unwrap_or_else(PoisonError::into_inner) = current;
+        *self.0.current.lock() = current;
     }
 
     /// Whether there is room for another turn.
@@ -331,7 +333,7 @@ impl Chat {
     fn status(&self) -> Value {
         let (mind, jobs) = (&self.0.mind, self.queue().jobs.clone());
         let settings = mind.settings();
-        let refusal = self.0.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let refusal = self.0.refusal.lock().clone();
         let current = self.current();
         let last = mind.history.last();
         let state = match (&current, jobs.len(), &refusal) {

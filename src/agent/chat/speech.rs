@@ -1,22 +1,23 @@
 //! The three files that are spoken to: `input` by others, `reply` and `progress` by the agent.
 
+use crate::policy::PrincipalCaller;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 
 use super::{Chat, Message};
 use crate::agent::transcript::Source;
 use crate::agent::turn::{Current, on_disk};
-use crate::error::{Error, Result};
 use crate::jobs::files;
 use crate::policy::Principal;
-use crate::vfs::{Answer, Caller, Hear, Once, Reply, Said};
+use acheron_base::{Error, Result};
+use acheron_vfs::{Answer, Caller, Hear, Once, Reply, Said};
 
 impl Chat {
     fn note_refusal<T>(&self, result: Result<T>) -> Result<T> {
         let refusal = result.as_ref().err().cloned();
-        *self.0.refusal.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
+        *self.0.refusal.lock() = refusal;
         result
     }
 
@@ -29,7 +30,7 @@ impl Chat {
             Some(current) => current.settings.model.is_none(),
             None => self.0.mind.settings().model.is_none(),
         };
-        match &caller.principal {
+        match caller.principal() {
             Principal::Agent(id) if id == agent => (),
             Principal::Operator if external => (),
             _ => {
@@ -57,7 +58,7 @@ impl Hear for Input {
 
     fn may(&self, caller: &Caller) -> Result<()> {
         let agent = &self.0.0.mind.agent;
-        let may = match &caller.principal {
+        let may = match caller.principal() {
             Principal::Agent(id) if id == agent => {
                 Err(Error::forbidden("input is for others to speak to you; your answer goes to control/reply"))
             }
@@ -67,7 +68,7 @@ impl Hear for Input {
     }
 
     fn hear(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
-        let from = caller.principal.clone();
+        let from = caller.principal().clone();
         let chat = self.0.clone();
         self.0.say(Message { source: Source::Chat, text, from }).map(move |job| {
             drop(chat.note_refusal(Ok(())));
@@ -97,7 +98,7 @@ impl Hear for ReplyFile {
             Ok(current) => current,
             Err(error) => return Answer::refuse(error),
         };
-        if caller.in_turn {
+        if caller.in_turn() {
             return Answer::Now(replied(&current, text));
         }
         if current.kept.swap(true, Ordering::SeqCst) {

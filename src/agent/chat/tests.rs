@@ -1,5 +1,6 @@
 //! Conversations without a mount: what is written to the files of an agent, and what is read.
 
+use crate::policy::PrincipalCaller;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -13,17 +14,17 @@ use super::*;
 use crate::agent::budget::Limits;
 use crate::agent::mind::Settings;
 use crate::agent::wake;
-use crate::clock::Clock;
 use crate::contract::Operation;
 use crate::events::{self, Diaries};
 use crate::jobs::{Book, Forgetful};
 use crate::model::script::Script;
 use crate::model::{Model, Prices};
-use crate::place::Place;
 use crate::service::trial::Anyone;
 use crate::service::{Cx, Desk, Office, Service, directory, typed};
 use crate::spec::Wake;
-use crate::vfs::{Caller, Listing, Node, Open, Tree};
+use acheron_base::Clock;
+use acheron_base::ConfinedDir;
+use acheron_vfs::{Caller, Listing, Node, Open, Tree};
 
 /// A service with an effect that can be counted.
 #[derive(Clone, Default)]
@@ -85,7 +86,7 @@ impl World {
         let diaries = Arc::new(Diaries::new(None, clock.clone()));
         let runtime = tokio::runtime::Handle::current();
         let office = Office::new(book.clone(), diaries.clone(), clock, Arc::new(Anyone), runtime);
-        let place = Arc::new(Place::open(dir).unwrap());
+        let place = Arc::new(ConfinedDir::open(dir).unwrap());
         let (core, remember) = (
             Arc::new(|id: &str| format!("You are {id}.")),
             Arc::new(|| -> super::super::mind::Remembering { Box::pin(async { Vec::new() }) }),
@@ -103,7 +104,7 @@ impl World {
             .dir("events", events::files::directory(&diary, &book, reach, Arc::new(|_: &Caller, _: &str| Ok(()))))
             .with("jobs", Node::dir(jobs::files::directory(&book, "ada")));
         struct This;
-        impl crate::vfs::Link for This {
+        impl acheron_vfs::Link for This {
             fn target(&self, _: &Caller) -> Result<String> {
                 Ok("ada".to_owned())
             }

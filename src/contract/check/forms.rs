@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::nearest::hint;
 use super::limits::{kinds, name_of};
 use super::{Check, Fault, fault, join};
-use crate::error::quoted;
+use acheron_base::quoted;
 
 impl<'a> Check<'a> {
     pub(super) fn forms(

@@ -1,7 +1,8 @@
 //! What one value alone must satisfy: its type, its bounds, the words it may be.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
@@ -135,7 +136,7 @@ const PATTERNS: usize = 256;
 /// with every call.
 fn understood(pattern: &str) -> Option<Arc<Regex>> {
     static KNOWN: LazyLock<Mutex<HashMap<String, Option<Arc<Regex>>>>> = LazyLock::new(Mutex::default);
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.lock();
     if let Some(regex) = known.get(pattern) {
         return regex.clone();
     }

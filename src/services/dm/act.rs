@@ -11,7 +11,7 @@ use super::state::State;
 use super::tools::Call;
 use super::turn::{Seat, turn};
 use super::{boot, hotstart, json, render, session, tools};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "act", rename_all = "snake_case")]

@@ -9,7 +9,7 @@ use super::shelf::{Shelf, need};
 use super::state::State;
 use super::world::Cartridge;
 use super::{json, md};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 pub const BOOTSTRAP: &str = "sessions/session_0000_bootstrap.md";
 const PREFERENCES: [&str; 7] =

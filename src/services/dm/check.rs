@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dice::Dice;
 use super::input::Risk;
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::shelf::Shelf;
 use super::world::Cartridge;
 use super::{boot, json, md, session};
-use crate::error::Result;
+use acheron_base::Result;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {

@@ -6,7 +6,7 @@ use super::refs::normal;
 use super::session;
 use super::shelf::{Shelf, need};
 use super::{boot, json};
-use crate::error::Result;
+use acheron_base::Result;
 
 /// The words that a load may say of its own.
 const LABELS: [&str; 10] = [
@@ -76,7 +76,7 @@ pub fn load(shelf: &dyn Shelf) -> Result<Loaded> {
     let summary = format!("Load Summary\n{body}");
     let strangers = new_facts(&summary, &snapshot, &raw);
     if let Some(stranger) = strangers.first() {
-        return Err(crate::error::Error::internal(format!("the load would say what nobody recorded: {stranger}")));
+        return Err(acheron_base::Error::internal(format!("the load would say what nobody recorded: {stranger}")));
     }
     let guide = context["guide_shown"] != 1 && context["guide_shown"] != "1";
     Ok(Loaded { summary, guide })

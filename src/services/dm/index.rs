@@ -3,7 +3,7 @@
 use super::md::{self, Row, Table};
 use super::rule::handle;
 use super::shelf::Files;
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 pub struct Index {
     tables: Vec<Table>,
@@ -113,7 +113,7 @@ mod tests {
         let page = register(PAGE, "@b", &["bee".into()]).unwrap();
         assert!(page.contains("- @ab: [\"the ab\"]\n- @b: [\"bee\"]\n\n## Entry Pointers"));
         assert_eq!(read(&page).aliases("@b"), ["bee"]);
-        assert_eq!(register(&page, "@b", &[]).unwrap_err().code, crate::error::Code::AlreadyExists);
+        assert_eq!(register(&page, "@b", &[]).unwrap_err().code, acheron_base::Code::AlreadyExists);
         assert!(register(PAGE, "@Bad One", &[]).is_err());
         assert!(register(PAGE, "@a", &[]).is_ok(), "@a is not @ab");
     }

@@ -13,7 +13,7 @@ use super::state::{Clock, FULL_HP, State};
 use super::time::Time;
 use super::world::{Cartridge, Kind};
 use super::{boot, hud, json, md, menu, refs};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// What is asked, and what may be answered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// Applies a merge patch.
 pub fn merge(target: &mut Value, patch: &Value) {

@@ -7,7 +7,7 @@ use super::mechanics::{maps, tables};
 use super::rule::{Condition, Effect, effects, handle};
 use super::shelf::{Files, Shelf, hidden};
 use super::world::*;
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 const INDICATORS: &str = "lore/MECHANICS/INDICATORS.md";
 const CLOCKS: &str = "lore/MECHANICS/CLOCKS.md";

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// A table row and the line it stands on (counted from 1).
 #[derive(Clone, Debug, PartialEq)]

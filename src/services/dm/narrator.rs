@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use super::turn::Ready;
 use super::world::Cartridge;
-use crate::error::{Error, Result};
 use crate::model::{Ask, Message, Model};
 use crate::services::prompts::Library;
 use crate::services::prompts::manifest::{Container, Shape};
 use crate::services::prompts::output::Output;
+use acheron_base::{Error, Result};
 
 /// What a narrator is shown of a turn before it proposes. No hidden file, no secret, no dice.
 #[derive(Clone, Debug, Serialize)]

@@ -107,7 +107,7 @@ impl Sieve<'_> {
         out.judged.roll = raw.roll;
         out.judged.impossible = raw.impossible.as_ref().map(|why| clip(why, 160)).filter(|why| !why.trim().is_empty());
         let mut keep =
-            |field: &str, fault: crate::error::Error| out.reports.push(format!("{field}: {}", fault.message));
+            |field: &str, fault: acheron_base::Error| out.reports.push(format!("{field}: {}", fault.message));
         match raw.difficulty.as_deref().map(Difficulty::named).transpose() {
             Ok(difficulty) => out.judged.difficulty = difficulty,
             Err(fault) => keep("difficulty", fault),

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {

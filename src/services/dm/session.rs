@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::delta::apply::sum;
 use super::{json, md};
-use crate::error::Result;
+use acheron_base::Result;
 
 /// What a turn leaves in its session.
 #[derive(Clone, Debug, Default)]

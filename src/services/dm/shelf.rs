@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 pub trait Shelf {
     /// The text of a file, or `None` where there is none.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::rule::{Condition, Effect, Order, Term};
 use super::time::Time;
 use super::world::{Cartridge, Kind};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Clock {

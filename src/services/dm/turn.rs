@@ -17,7 +17,7 @@ use super::shelf::Shelf;
 use super::state::State;
 use super::world::{Cartridge, Kind};
 use super::{engine, hud, json, md, menu, refs, render};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// The table that a turn is played at.
 #[derive(Clone, Copy)]

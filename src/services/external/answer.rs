@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::contract::{Contract, Operation, check};
-use crate::error::{Code, Error, Result};
-use crate::sandbox::Ended;
+use acheron_base::{Code, Error, Result};
+use acheron_sandbox::Ended;
 
 /// Reads the answer of a program that ended like this and said that; `complaint` is the last line of its errors.
 pub fn answer(contract: &Contract, operation: &Operation, ended: Ended, said: &[u8], complaint: &str) -> Result<Value> {

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-use crate::sandbox::PATH;
 use crate::spec::Service;
+use acheron_sandbox::PATH;
 
 /// Variables that say where programs and interpreters load code from.
 const LOADING: [&str; 17] = [

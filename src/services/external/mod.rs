@@ -6,8 +6,9 @@ pub mod answer;
 mod files;
 mod stderr;
 
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -17,11 +18,11 @@ pub use self::files::{ProgramFile, Role, program_files};
 use self::stderr::{Line, Lines};
 use super::terminal::{Run, Surroundings, Watch};
 use crate::contract::{Call, Contract};
-use crate::error::{Error, Result};
-use crate::ground::Source;
-use crate::sandbox::{Bind, Guard, Plan, Show};
 use crate::service::{Cx, Serve};
 use crate::spec;
+use acheron_base::host_dir::Source;
+use acheron_base::{Error, Result};
+use acheron_sandbox::{Bind, Guard, Plan, Show};
 
 /// The longest answer that is read.
 const LONGEST: usize = 16 << 20;
@@ -180,7 +181,7 @@ impl Ear<'_> {
 
     /// The last line that was not empty.
     fn complaint(&self) -> String {
-        let mut held = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.lines.lock();
         let (lines, last) = &mut *held;
         if let Some(rest) = lines.rest() {
             self.hear(rest, last);
@@ -191,7 +192,7 @@ impl Ear<'_> {
 
 impl Watch for Ear<'_> {
     fn err(&self, bytes: &[u8]) {
-        let mut held = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.lines.lock();
         let (lines, last) = &mut *held;
         for line in lines.take(bytes) {
             self.hear(line, last);
@@ -227,7 +228,7 @@ impl Serve for Program {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sandbox::SystemView;
+    use acheron_sandbox::SystemView;
 
     #[test]
     fn a_command_is_found_beside_the_mountspec() {

@@ -1,6 +1,6 @@
 //! The active set: which memories the agent has before its eyes, within a budget of tokens.
 
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 use super::book::{Book, Memory, Pen};
 use super::evict::{self, Held};

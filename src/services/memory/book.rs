@@ -2,8 +2,8 @@
 //!
 //! Every method is one step of a transaction that the caller holds. The active set has its own file, and so has search.
 
-use crate::error::{Error, Result, quoted};
-use crate::store::{Connection, Tx};
+use acheron_base::{Error, Result, quoted};
+use acheron_store::{Connection, Tx};
 
 use super::content::{Change, Content};
 use super::path::{self, Target};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// The largest item, in bytes as they are kept.
 pub const LIMIT: usize = 1 << 20;
@@ -138,7 +138,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::error::Code;
+    use acheron_base::Code;
 
     #[test]
     fn merge_patch_does_what_the_rfc_shows() {

@@ -17,11 +17,10 @@ use super::path::Target;
 use super::rows::{self, Entry};
 use super::search::Search;
 use super::shelf::Shelf;
-use crate::clock::Clock;
-use crate::error::{Error, Result};
 use crate::events::Diary;
-use crate::store;
-use crate::store::Store;
+use acheron_base::Clock;
+use acheron_base::{Error, Result};
+use acheron_store::Store;
 
 /// How many of those that left `active.json` tells of.
 const LEFT: usize = 32;
@@ -66,7 +65,7 @@ impl Desk {
         Target::read(path, &self.agent)
     }
 
-    pub fn create(self: &Arc<Self>, new: New) -> store::Written<Written> {
+    pub fn create(self: &Arc<Self>, new: New) -> acheron_store::Written<Written> {
         self.change("created", move |pen| pen.create(new), |memory, left| Written::of(&memory, left))
     }
 
@@ -75,17 +74,17 @@ impl Desk {
         target: Target,
         if_version: Option<u64>,
         change: Change,
-    ) -> store::Written<Written> {
+    ) -> acheron_store::Written<Written> {
         let work = move |pen: &Pen<'_>| pen.mutate(&target, if_version, change);
         self.change("changed", work, |memory, left| Written::of(&memory, left))
     }
 
     /// A new version of what was written to the file.
-    pub fn write(self: &Arc<Self>, name: String, bytes: Bytes) -> store::Written<()> {
+    pub fn write(self: &Arc<Self>, name: String, bytes: Bytes) -> acheron_store::Written<()> {
         self.change("changed", move |pen| pen.write(&name, &bytes), |_, _| ())
     }
 
-    pub fn delete(self: &Arc<Self>, target: Target) -> store::Written<Deleted> {
+    pub fn delete(self: &Arc<Self>, target: Target) -> acheron_store::Written<Deleted> {
         let answer = |memory: Memory, _: &[Left]| Deleted {
             memory_path: path(&memory.head.name),
             version: memory.head.version,
@@ -94,20 +93,20 @@ impl Desk {
         self.change("deleted", move |pen| pen.delete(&target, None), answer)
     }
 
-    pub fn restore(self: &Arc<Self>, target: Target, version: u64) -> store::Written<Written> {
+    pub fn restore(self: &Arc<Self>, target: Target, version: u64) -> acheron_store::Written<Written> {
         self.change("restored", move |pen| pen.restore(&target, version), |memory, left| Written::of(&memory, left))
     }
 
-    pub fn load(self: &Arc<Self>, target: Target) -> store::Written<Loaded> {
+    pub fn load(self: &Arc<Self>, target: Target) -> acheron_store::Written<Loaded> {
         self.turn(move |pen| pen.load(&target), Loaded::of)
     }
 
-    pub fn pin(self: &Arc<Self>, target: Target, pinned: bool) -> store::Written<Written> {
+    pub fn pin(self: &Arc<Self>, target: Target, pinned: bool) -> acheron_store::Written<Written> {
         let work = move |pen: &Pen<'_>| if pinned { pen.pin(&target) } else { pen.unpin(&target) };
         self.turn(work, |memory, left| Written::of(&memory, left))
     }
 
-    pub fn evict(self: &Arc<Self>, target: Target, summary: Option<String>) -> store::Written<Evicted> {
+    pub fn evict(self: &Arc<Self>, target: Target, summary: Option<String>) -> acheron_store::Written<Evicted> {
         let work = move |pen: &Pen<'_>| {
             let (memory, was) = pen.evict(&target, summary.as_deref())?;
             let left = if was { vec![laid_down(&memory)] } else { Vec::new() };
@@ -152,7 +151,7 @@ impl Desk {
         into: Option<String>,
         text: String,
         sources: Vec<String>,
-    ) -> store::Written<Summarized> {
+    ) -> acheron_store::Written<Summarized> {
         let budget = self.budget;
         let work = move |pen: &Pen<'_>| {
             let memory = pen.sum_up(into, text, sources.clone())?;
@@ -224,7 +223,7 @@ impl Desk {
         what: &'static str,
         work: impl FnOnce(&Pen<'_>) -> Result<Memory> + Send + 'static,
         answer: impl FnOnce(Memory, &[Left]) -> T + Send + 'static,
-    ) -> store::Written<T> {
+    ) -> acheron_store::Written<T> {
         let budget = self.budget;
         self.commit(move |pen| {
             let memory = work(pen)?;
@@ -239,7 +238,7 @@ impl Desk {
         self: &Arc<Self>,
         work: impl FnOnce(&Pen<'_>) -> Result<Memory> + Send + 'static,
         answer: impl FnOnce(Memory, &[Left]) -> T + Send + 'static,
-    ) -> store::Written<T> {
+    ) -> acheron_store::Written<T> {
         let budget = self.budget;
         self.commit(move |pen| {
             let memory = work(pen)?;
@@ -251,7 +250,7 @@ impl Desk {
     fn commit<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Pen<'_>) -> Result<Done<T>> + Send + 'static,
-    ) -> store::Written<T> {
+    ) -> acheron_store::Written<T> {
         let (agent, now) = (self.agent.clone(), self.clock.now_ms());
         let desk = self.clone();
         let done = self.store.write_then(

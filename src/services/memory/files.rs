@@ -10,8 +10,8 @@ use super::content::LIMIT;
 use super::desk::Desk;
 use super::path::{self, Target};
 use super::shelf::Slot;
-use crate::error::{Error, Result};
-use crate::vfs::{Answer, Bell, Caller, Dir, Item, Keep, Listing, Node, Shown, Stat, Virtual, pretty};
+use acheron_base::{Error, Result};
+use acheron_vfs::{Answer, Bell, Caller, Dir, Item, Keep, Listing, Node, Shown, Stat, Virtual, pretty};
 
 /// The names that memory has beside those of every service.
 pub fn files(desk: &Arc<Desk>) -> Vec<(String, Node)> {

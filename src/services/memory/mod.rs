@@ -26,8 +26,8 @@ pub mod words;
 
 use std::sync::Arc;
 
-use crate::error::Result;
 use crate::service::{Serve, typed};
+use acheron_base::Result;
 
 use super::{OwnModel, World};
 

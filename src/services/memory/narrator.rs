@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::desk::Summarize;
-use crate::error::{Error, Result};
 use crate::model::{Ask, Message, Model};
-use crate::tokens;
+use acheron_base::tokens;
+use acheron_base::{Error, Result};
 
 const SYSTEM: &str = "\
 You are given memories of an agent, each under its path. Sum them up in plain text that can take their place: the \
@@ -73,8 +73,8 @@ fn cut(text: &str, room: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Code;
     use crate::model::script::Script;
+    use acheron_base::Code;
 
     fn memories() -> Vec<(String, String)> {
         vec![("/a".into(), "the river is wide\n".into()), ("/b".into(), "the boat is small".into())]

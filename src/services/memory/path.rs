@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{Error, Result, quoted};
+use acheron_base::{Error, Result, quoted};
 
 /// A memory, or one version of it. Whose memory it is, is settled when it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::error::Code;
+    use acheron_base::Code;
 
     #[test]
     fn paths_are_read() {

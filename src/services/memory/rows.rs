@@ -1,8 +1,8 @@
 //! The rows of the memory tables, read and written one at a time. Decides nothing.
 
-use crate::error::Result;
-use crate::store::{self, Connection, OptionalExtension, Row, Tx, params};
-use crate::tokens;
+use acheron_base::Result;
+use acheron_base::tokens;
+use acheron_store::{Connection, OptionalExtension, Row, Tx, params};
 
 use super::content::Content;
 use super::evict::Held;
@@ -218,7 +218,7 @@ fn read_list(text: &str) -> Vec<String> {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-fn read_head(row: &Row<'_>) -> store::Sql<Head> {
+fn read_head(row: &Row<'_>) -> acheron_store::Sql<Head> {
     Ok(Head {
         id: row.get(0)?,
         name: row.get(1)?,

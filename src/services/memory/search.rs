@@ -1,7 +1,7 @@
 //! Finding memories by their words.
 
-use crate::error::{Error, Result};
-use crate::store::{OptionalExtension, params};
+use acheron_base::{Error, Result};
+use acheron_store::{OptionalExtension, params};
 
 use super::book::{Book, Memory};
 use super::rows;

@@ -15,9 +15,9 @@ use super::files::files;
 use super::path::Target;
 use super::search::Search;
 use crate::contract::Operation;
-use crate::error::{Error, Result};
 use crate::service::{Cx, Service};
-use crate::vfs::Node;
+use acheron_base::{Error, Result};
+use acheron_vfs::Node;
 
 /// How many answers a list has at most, and unless told.
 const MOST: usize = 200;

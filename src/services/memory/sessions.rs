@@ -1,5 +1,6 @@
 //! Memory as it is used: files and operations of the service, without FUSE.
 
+use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -7,14 +8,14 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::{Desk, Memory, Summarize};
-use crate::clock::Clock;
-use crate::error::Result;
 use crate::events::Diaries;
 use crate::jobs::Book;
 use crate::service::trial::Anyone;
 use crate::service::{self, Office, directory, typed};
-use crate::store::tests::Trial;
-use crate::vfs::{Answer, Caller, Listing, Node, Open, Tree};
+use crate::state::Trial;
+use acheron_base::Clock;
+use acheron_base::Result;
+use acheron_vfs::{Answer, Caller, Listing, Node, Open, Tree};
 
 struct Echo;
 
@@ -89,7 +90,7 @@ impl Home {
         }
     }
 
-    fn items(&self) -> Arc<dyn crate::vfs::Dir> {
+    fn items(&self) -> Arc<dyn acheron_vfs::Dir> {
         match self.tree.find(&Caller::operator(), "memory/items").unwrap().1 {
             Node::Dir(dir) => dir,
             _ => panic!("items is no directory"),

@@ -1,11 +1,12 @@
 //! What the directory of memories shows, in memory: names never wait for a disk.
 
+use parking_lot::RwLock;
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::rows::Entry;
-use crate::vfs::{Bell, STARTED};
+use acheron_vfs::{Bell, STARTED};
 
 /// The memories of one agent that are not deleted.
 pub struct Shelf {
@@ -32,7 +33,7 @@ impl Slot {
     }
 
     pub fn now(&self) -> Entry {
-        self.entry.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.entry.read().clone()
     }
 
     pub fn modified(&self) -> SystemTime {
@@ -48,27 +49,27 @@ impl Shelf {
     }
 
     pub fn get(&self, name: &str) -> Option<Arc<Slot>> {
-        self.slots.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.slots.read().get(name).cloned()
     }
 
     pub fn names(&self) -> Vec<String> {
-        self.slots.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+        self.slots.read().keys().cloned().collect()
     }
 
     /// When a memory last came or went.
     pub fn changed(&self) -> SystemTime {
-        *self.changed.read().unwrap_or_else(PoisonError::into_inner)
+        *self.changed.read()
     }
 
     /// Shows a memory as it is since the last commit. Called in the order of commits.
     pub fn note(&self, entry: Entry) {
         let name = entry.name.clone();
-        let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.slots.write();
         match slots.get(&name).cloned() {
             Some(slot) if !entry.deleted => {
                 drop(slots);
                 let version = entry.version;
-                let before = std::mem::replace(&mut *slot.entry.write().unwrap_or_else(PoisonError::into_inner), entry);
+                let before = std::mem::replace(&mut *slot.entry.write(), entry);
                 if before.version != version {
                     slot.content.bytes();
                     slot.versions.name(&version.to_string());
@@ -80,7 +81,7 @@ impl Shelf {
             None => drop(slots.insert(name.clone(), Slot::new(entry))),
         }
         drop(slots);
-        *self.changed.write().unwrap_or_else(PoisonError::into_inner) = SystemTime::now();
+        *self.changed.write() = SystemTime::now();
         self.bell.name(&name);
     }
 }

@@ -7,8 +7,8 @@ use super::content::{Change, Content};
 use super::path::Target;
 use super::rows;
 use super::search::Search;
-use crate::error::{Code, Result};
-use crate::store::tests::Trial;
+use crate::state::Trial;
+use acheron_base::{Code, Result};
 
 fn target(path: &str) -> Target {
     Target::read(path, "charon").unwrap()

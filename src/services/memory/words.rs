@@ -6,7 +6,7 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::tokens::ideograph;
+use acheron_base::tokens::ideograph;
 
 /// More words than this in one question are not looked at.
 const TERMS: usize = 64;
@@ -98,7 +98,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::store::Connection;
+    use acheron_store::Connection;
 
     #[test]
     fn runs_become_pairs() {

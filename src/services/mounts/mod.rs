@@ -5,8 +5,10 @@
 
 mod table;
 
+use crate::policy::PrincipalCaller;
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -16,11 +18,10 @@ use serde_json::json;
 pub use self::table::{Binding, Names, Table};
 use self::table::{full, place, relative};
 use crate::contract::Operation;
-use crate::error::{Error, Result};
-use crate::place::Place;
-use crate::policy::Action;
 use crate::service::{Cx, Service};
-use crate::vfs::{Caller, Dir, Link, Listing, Node};
+use acheron_base::ConfinedDir;
+use acheron_base::{Error, Result};
+use acheron_vfs::{Caller, Dir, Link, Listing, Node};
 
 /// Where the bindings of a directory are kept.
 const FILE: &str = "binds.json";
@@ -31,22 +32,22 @@ pub struct Bindings(Mutex<BTreeMap<String, Held>>);
 
 struct Held {
     home: Weak<Listing>,
-    place: Arc<Place>,
+    place: Arc<ConfinedDir>,
     table: Table,
 }
 
 impl Bindings {
     fn held(&self) -> MutexGuard<'_, BTreeMap<String, Held>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// The directory at `path` is there: its names are put back into it. What is kept of them is kept in `place`.
-    pub fn settle(&self, path: &str, home: &Arc<Listing>, place: Place) -> Result<()> {
+    pub fn settle(&self, path: &str, home: &Arc<Listing>, place: ConfinedDir) -> Result<()> {
         let table: Table = match place.read(FILE) {
             Ok(bytes) => {
                 serde_json::from_slice(&bytes).map_err(|err| Error::invalid(format!("{FILE} of {path}: {err}")))?
             }
-            Err(err) if err.code == crate::error::Code::NotFound => Table::default(),
+            Err(err) if err.code == acheron_base::Code::NotFound => Table::default(),
             Err(err) => return Err(err),
         };
         for (name, target) in &table.0 {
@@ -133,7 +134,7 @@ impl Mounts {
     /// Where a name may be changed by this agent, whoever asks for it: the name must not be a way past what the agent may.
     fn place<'a>(&self, cx: &Cx, bind_path: &'a str) -> Result<(&'a str, &'a str)> {
         let (home, name) = place(&self.agent, bind_path)?;
-        cx.tree()?.may(&Caller::agent(&self.agent), Action::Write, bind_path)?;
+        cx.tree()?.may(&Caller::agent(&self.agent), acheron_vfs::Access::Write, bind_path)?;
         if home.starts_with("/projects/") {
             (self.writable)(bind_path)?;
         }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::vfs::normal;
+use acheron_base::{Error, Result};
+use acheron_vfs::normal;
 
 /// One name and what it leads to, both paths of the tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::budget::shares;
-use crate::error::{Error, Result};
-use crate::tokens::{count, head};
+use acheron_base::tokens::{count, head};
+use acheron_base::{Error, Result};
 
 /// Room that is kept for the system block, even if that is shorter.
 pub const SYSTEM_RESERVED: usize = 1000;

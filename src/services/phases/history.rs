@@ -3,12 +3,13 @@
 //! Lines go to the file first and are counted afterwards. So after a crash a file may have lines that are not counted
 //! yet: they are ours if they open in their place, and are counted then. Fewer than counted means that some were cut off.
 
+use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,9 +17,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::seal::{FIRST, Keys, Place, Tag};
-use crate::error::{Code, Error, Result};
-use crate::place;
-use crate::store::{OptionalExtension, Store, Tx, params};
+use acheron_base::confined_dir;
+use acheron_base::{Code, Error, Result};
+use acheron_store::{OptionalExtension, Store, Tx, params};
 
 /// The largest history file that is read.
 const LARGEST: u64 = 64 << 20;
@@ -39,7 +40,7 @@ pub type Fill = dyn Fn(&mut [u8]) + Send + Sync;
 
 /// All sessions of one agent. Blocks: call it where that is allowed.
 pub struct Histories {
-    place: place::Place,
+    place: confined_dir::ConfinedDir,
     store: Store,
     keys: Mutex<Keys>,
     random: Arc<Fill>,
@@ -53,7 +54,7 @@ impl Histories {
     /// Opens the histories under `dir`. The key is `given` (from the environment), or a file beside them, which is made
     /// if there is neither a key nor anything sealed with one.
     pub fn open(dir: &Path, owner: &str, store: Store, given: Option<&str>, random: Arc<Fill>) -> Result<Histories> {
-        let place = place::Place::create(dir)?;
+        let place = confined_dir::ConfinedDir::create(dir)?;
         let keys = match given {
             Some(given) => Keys::read(given)?,
             None => from_file(dir, &place, &store, owner, &*random)?,
@@ -70,9 +71,9 @@ impl Histories {
 
     /// Adds records to a session, all of them on disk when this returns.
     pub fn append(&self, session: &str, records: &[Record]) -> Result<()> {
-        let _one_writer = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_writer = self.writing.lock();
         let loaded = self.load(session)?;
-        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let keys = self.keys.lock().clone();
         let (mut position, mut previous) = (loaded.records.len() as u64, loaded.last);
         let mut lines = String::new();
         for record in records {
@@ -88,19 +89,19 @@ impl Histories {
             self.place.write(&file(session), &whole[..kept])?;
         }
         self.place.append(&file(session), lines.as_bytes())?;
-        self.names.lock().unwrap_or_else(PoisonError::into_inner).insert(session.to_owned());
+        self.names.lock().insert(session.to_owned());
         self.count(session, position, previous)
     }
 
     /// The sessions that there are, sorted. From memory: a listing must not wait.
     pub fn sessions(&self) -> Vec<String> {
-        self.names.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.names.lock().iter().cloned().collect()
     }
 
     /// Seals the record of a run.
     pub fn keep_run(&self, id: &str, plain: &[u8]) -> Result<()> {
         check_session(id)?;
-        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let keys = self.keys.lock().clone();
         let at = Place { what: "run", name: id, position: 0, previous: FIRST };
         let (line, _) = keys.seal(&at, plain, &*self.random)?;
         self.place.write(&format!("runs/{id}.sealed"), line.as_bytes())
@@ -109,7 +110,7 @@ impl Histories {
     pub fn read_run(&self, id: &str) -> Result<Vec<u8>> {
         check_session(id)?;
         let line = self.place.read_up_to(&format!("runs/{id}.sealed"), LARGEST)?;
-        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let keys = self.keys.lock().clone();
         let at = Place { what: "run", name: id, position: 0, previous: FIRST };
         Ok(keys.open(&at, &String::from_utf8_lossy(&line))?.0)
     }
@@ -126,7 +127,7 @@ impl Histories {
 
     /// Makes a new key for what is sealed from now on; older lines keep theirs, which stays in the file.
     pub fn rotate(&self) -> Result<String> {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = self.keys.lock();
         let mut text = self.place.read_text(KEY_FILE).map_err(|fault| match fault.code {
             Code::NotFound => Error::invalid("the history key comes from the environment: change it there"),
             _ => fault,
@@ -147,7 +148,7 @@ impl Histories {
             Err(fault) => return Err(fault),
         };
         let text = String::from_utf8_lossy(&bytes);
-        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let keys = self.keys.lock().clone();
         let mut loaded = Loaded { records: vec![], last: FIRST, torn: false };
         for line in text.split_inclusive('\n') {
             let position = loaded.records.len() as u64;
@@ -198,7 +199,7 @@ impl Histories {
     }
 }
 
-fn sealed(place: &place::Place, dir: &str) -> Result<Vec<String>> {
+fn sealed(place: &confined_dir::ConfinedDir, dir: &str) -> Result<Vec<String>> {
     let entries = match place.list(dir) {
         Ok(entries) => entries,
         Err(fault) if fault.code == Code::NotFound => return Ok(vec![]),
@@ -231,7 +232,7 @@ pub fn check_session(session: &str) -> Result<()> {
     Ok(())
 }
 
-fn from_file(dir: &Path, place: &place::Place, store: &Store, owner: &str, random: &Fill) -> Result<Keys> {
+fn from_file(dir: &Path, place: &confined_dir::ConfinedDir, store: &Store, owner: &str, random: &Fill) -> Result<Keys> {
     let named = |fault: Error| fault.about(dir.join(KEY_FILE).display());
     match place.read_text(KEY_FILE) {
         Ok(text) => {

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::history::{Histories, Record, check_session};
 use super::seal::Keys;
-use crate::error::{Code, Result};
-use crate::store::Store;
+use acheron_base::{Code, Result};
+use acheron_store::Store;
 use std::os::unix::fs::PermissionsExt;
 use tempfile::TempDir;
 
@@ -19,7 +19,7 @@ struct Room {
 impl Room {
     fn new() -> Room {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("state")).unwrap();
+        let store = crate::state::open(&dir.path().join("state")).unwrap();
         Room { dir, store }
     }
 
@@ -112,7 +112,7 @@ fn what_a_crash_left_uncounted_is_taken_up_and_half_a_line_is_not() {
     let two = lines(&room.file("s"));
     // The database of the moment before the second append, with the file of the moment after it.
     let earlier = room.store.look(|conn| {
-        let row = |row: &crate::store::Row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
+        let row = |row: &acheron_store::Row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
         Ok(conn.query_row("SELECT lines, last FROM sealed_histories", [], row)?)
     });
     assert_eq!(earlier.unwrap().0, 2);

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::set::{PhaseSet, Source};
-use crate::error::{Error, Result};
 use crate::services::prompts::Library;
+use acheron_base::{Error, Result};
 
 /// What every phase is told first, in this order.
 const SHARED: [&str; 3] = ["system_prompt", "thought_syntax", "symbol_format"];

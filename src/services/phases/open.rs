@@ -10,8 +10,6 @@ use super::history::Histories;
 use super::run::{Engine, Room};
 use super::service::Phases;
 use super::speaker::{Guide, Question, Speaker};
-use crate::clock::Clock;
-use crate::error::Result;
 use crate::model::{Ask, Message, Model};
 use crate::service::{Serve, typed};
 use crate::services::prompts::Library;
@@ -19,7 +17,9 @@ use crate::services::symbols::catalogue;
 use crate::services::symbols::shelf::Shelf;
 use crate::services::{OwnModel, World};
 use crate::spec::ModelKind;
-use crate::store::Store;
+use acheron_base::Clock;
+use acheron_base::Result;
+use acheron_store::Store;
 
 /// Where a key for histories may be given instead of a file.
 pub const KEY_VARIABLE: &str = "ACHERON_HISTORY_KEY";

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use super::action::{self, Action};
 use super::scene::{Scene, Why};
 use super::step::Stop;
-use crate::error::{Code, Error, Result};
 use crate::services::symbols::change::{By, Kind};
 use crate::services::symbols::index::Within;
 use crate::services::symbols::shelf::{Author, Shelf};
 use crate::services::symbols::symbol::{Symbol, check_id};
+use acheron_base::{Code, Error, Result};
 
 /// The most symbols that one walk brings in.
 const WALK_ROOM: usize = 64;

@@ -1,6 +1,7 @@
 //! Commands on a real store: what each gives, what the next phase is told, what changed.
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -9,12 +10,11 @@ use tempfile::TempDir;
 use super::perform::{Dispatch, Hands, Outcome, perform, refused};
 use super::scene::{Scene, Why};
 use super::step::Stop;
-use crate::error::{Error, Result};
 use crate::services::symbols::change::{Act, By, Kind};
 use crate::services::symbols::index::Within;
 use crate::services::symbols::shelf::{Author, Shelf};
 use crate::services::symbols::sqlite::Sqlite;
-use crate::store::Store;
+use acheron_base::{Error, Result};
 
 #[derive(Default)]
 struct Heard(Mutex<Vec<String>>);
@@ -25,7 +25,7 @@ impl Dispatch for Heard {
         if service == "secret" {
             return Err(Error::forbidden("charon may not use secret"));
         }
-        self.0.lock().unwrap().push(format!("{service} {operation} {arguments}"));
+        self.0.lock().push(format!("{service} {operation} {arguments}"));
         Ok("job-1".to_owned())
     }
 }
@@ -41,7 +41,7 @@ struct Room {
 impl Room {
     async fn with(documents: &[(Kind, Value)]) -> Room {
         let dir = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(Arc::new(Sqlite::new(Store::open(dir.path()).unwrap())));
+        let shelf = Shelf::new(Arc::new(Sqlite::new(crate::state::open(dir.path()).unwrap())));
         shelf.put_many(documents, false, &Author::default()).await.unwrap();
         Room { _dir: dir, shelf, scene: Scene::default(), heard: Heard::default(), may_mutate: true }
     }
@@ -215,7 +215,7 @@ async fn a_task_ends_the_session_or_becomes_a_job() {
     assert_eq!(room.does(task("terminate_inference_session")).await.ends, Some(Stop::Terminated));
     let job = room.does(task("memory.search")).await;
     assert_eq!(job.result, json!({"status":"dispatched","task":"memory.search","job_id":"job-1"}));
-    assert_eq!(*room.heard.0.lock().unwrap(), [r#"memory search {"query":"x"}"#]);
+    assert_eq!(*room.heard.0.lock(), [r#"memory search {"query":"x"}"#]);
     assert_eq!(room.does(task("whatever")).await.result["status"], "unknown_task");
     let denied = room.does(task("secret.open")).await.result;
     assert_eq!(denied, json!({"status":"error","reason":"charon may not use secret","code":"forbidden"}));

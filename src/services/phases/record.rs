@@ -2,7 +2,8 @@
 //!
 //! It holds everything that was said, so it lives in memory and, when the run is over, sealed on the disk.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,7 +11,7 @@ use tokio::sync::watch;
 
 use super::context::Context;
 use super::step::Stop;
-use crate::clock::Clock;
+use acheron_base::Clock;
 
 /// Told what happens, without what was said.
 pub type Tell = dyn Fn(&str, Value) + Send + Sync;
@@ -143,6 +144,6 @@ impl Run {
     }
 
     fn lock(&self) -> MutexGuard<'_, Pages> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pages.lock()
     }
 }

@@ -17,14 +17,14 @@ use super::record::Run;
 use super::scene::{Scene, Why};
 use super::speaker::{Question, Speaker};
 use super::step::{Entry, Loop, Stop};
-use crate::blocking::blocking;
-use crate::clock::Clock;
-use crate::error::{Error, Result};
 use crate::services::prompts::Library;
 use crate::services::symbols::catalogue::Defaults;
 use crate::services::symbols::change::By;
 use crate::services::symbols::index::Within;
 use crate::services::symbols::shelf::Shelf;
+use acheron_base::Clock;
+use acheron_base::blocking;
+use acheron_base::{Error, Result};
 
 /// How many symbols near the query a run begins with.
 const NEIGHBOURS: usize = 5;

@@ -1,6 +1,7 @@
 //! Whole runs on scripted speakers, with the real prompts, the real store and the real histories.
 
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -11,15 +12,14 @@ use super::record::Run;
 use super::run::{Engine, Order, Report, Room};
 use super::speaker::{Guide, Question, Speaker};
 use super::step::Stop;
-use crate::clock::Clock;
-use crate::error::{Code, Error, Result};
 use crate::services::prompts::Library;
 use crate::services::symbols::catalogue::Defaults;
 use crate::services::symbols::change::{By, Kind};
 use crate::services::symbols::service::ready;
 use crate::services::symbols::shelf::Shelf;
 use crate::services::symbols::sqlite::Sqlite;
-use crate::store::Store;
+use acheron_base::Clock;
+use acheron_base::{Code, Error, Result};
 
 /// Gives its answers in order and remembers what it was asked.
 #[derive(Default)]
@@ -31,8 +31,8 @@ struct Script {
 #[async_trait]
 impl Speaker for Script {
     async fn speak(&self, question: &Question) -> Result<String> {
-        self.asked.lock().unwrap().push(question.clone());
-        let mut answers = self.answers.lock().unwrap();
+        self.asked.lock().push(question.clone());
+        let mut answers = self.answers.lock();
         if answers.is_empty() {
             return Err(Error::provider("the script is over"));
         }
@@ -54,7 +54,7 @@ fn room(prompt: usize, run: usize) -> Box<dyn Fn() -> Result<Room> + Send + Sync
 impl Stage {
     async fn new(answers: &[&str]) -> Stage {
         let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(&dir.path().join("state")).unwrap();
+        let store = crate::state::open(&dir.path().join("state")).unwrap();
         let shelf = Arc::new(Shelf::new(Arc::new(Sqlite::new(store.clone()))));
         ready(&shelf).await.unwrap();
         let count = std::sync::atomic::AtomicU8::new(1);
@@ -82,7 +82,7 @@ impl Stage {
 
     fn record(&self) -> Arc<Run> {
         let told = self.told.clone();
-        let tell = move |what: &str, fields: Value| told.lock().unwrap().push(format!("{what} {fields}"));
+        let tell = move |what: &str, fields: Value| told.lock().push(format!("{what} {fields}"));
         Run::new("run-1", "s", "recursive", Clock::at(7), Box::new(tell))
     }
 
@@ -93,7 +93,7 @@ impl Stage {
     }
 
     fn asked(&self) -> Vec<Question> {
-        self.script.asked.lock().unwrap().clone()
+        self.script.asked.lock().clone()
     }
 }
 
@@ -234,7 +234,7 @@ async fn what_is_told_and_logged_holds_nothing_that_was_said() {
         {"action":"emit_feedback","type":"x","target":"ACH-Trust-Repair-005","reason":secret}]},"narrative":secret});
     let stage = Stage::new(&[&reply.to_string()]).await;
     stage.run(order(secret)).await.0.unwrap();
-    let told = stage.told.lock().unwrap().join("\n");
+    let told = stage.told.lock().join("\n");
     assert!(told.contains("command") && told.contains("phase") && told.contains("context"));
     assert!(!told.contains("secret"), "{told}");
     let ledger = stage.engine.shelf.backend().ledger(Kind::Symbol, "ACH-Trust-Repair-005").await.unwrap();

@@ -1,16 +1,17 @@
 //! All runs of an agent: those in memory, and older ones sealed on the disk, as directories.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
 
 use super::history::Histories;
 use super::record::{Pages, Run};
-use crate::blocking::blocking;
-use crate::error::Result;
-use crate::vfs::{Answer, Listing, Node, Shown, Virtual, line, waiting};
+use acheron_base::Result;
+use acheron_base::blocking;
+use acheron_vfs::{Answer, Listing, Node, Shown, Virtual, line, waiting};
 
 /// How many runs that are over stay in memory.
 const IN_MEMORY: usize = 32;
@@ -36,7 +37,7 @@ impl Runs {
     /// Seals a run that is over, and lets go of the oldest.
     pub fn keep(&self, run: &Run) -> Result<()> {
         let pages =
-            serde_json::to_vec(&run.pages()).map_err(|fault| crate::error::Error::internal(fault.to_string()))?;
+            serde_json::to_vec(&run.pages()).map_err(|fault| acheron_base::Error::internal(fault.to_string()))?;
         self.histories.keep_run(&run.id, &pages)?;
         let mut known = self.lock();
         let over: Vec<String> = known
@@ -94,7 +95,7 @@ impl Runs {
         let (histories, id) = (self.histories.clone(), id.to_owned());
         Answer::soon(blocking(move || {
             let bytes = histories.read_run(&id)?;
-            serde_json::from_slice(&bytes).map_err(|_| crate::error::Error::failed(format!("run {id} holds no record")))
+            serde_json::from_slice(&bytes).map_err(|_| acheron_base::Error::failed(format!("run {id} holds no record")))
         }))
     }
 
@@ -107,7 +108,7 @@ impl Runs {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Option<Arc<Run>>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

@@ -9,7 +9,7 @@ use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 use sha2::{Digest, Sha256};
 
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 pub const KEY: usize = 32;
 const NONCE: usize = 24;

@@ -1,5 +1,6 @@
 //! The service `phases`: runs as jobs, and what they leave as files.
 
+use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,13 +17,13 @@ use super::run::{Engine, Order, Report};
 use super::runs::{Runs, lines};
 use super::set::Phase;
 use super::step::Stop;
-use crate::blocking::blocking;
 use crate::contract::Operation;
-use crate::error::Result;
 use crate::service::{Cx, Service};
 use crate::services::symbols::change::By;
 use crate::services::symbols::service::ready;
-use crate::vfs::{Answer, Caller, Listing, Node, Shown, Virtual, live, pretty};
+use acheron_base::Result;
+use acheron_base::blocking;
+use acheron_vfs::{Answer, Caller, Listing, Node, Shown, Virtual, live, pretty};
 
 /// The recursive loop of one agent.
 pub struct Phases {
@@ -240,7 +241,7 @@ fn describe(engine: &Engine, set: &str, phase: &str) -> Result<Described> {
     let found = phases.find(phase).map(|place| phases.phases[place].clone());
     let phase = found.ok_or_else(|| {
         let known: Vec<&str> = phases.phases.iter().map(|phase| phase.phase_id.as_str()).collect();
-        crate::error::Error::not_found(format!(
+        acheron_base::Error::not_found(format!(
             "there is no phase `{phase:.64}` in {set}; there are {}",
             known.join(", ")
         ))

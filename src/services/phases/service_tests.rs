@@ -1,5 +1,6 @@
 //! The two services without FUSE: what is written to their directories, and what is read.
 
+use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -8,20 +9,19 @@ use tempfile::TempDir;
 use super::open::{Parts, open};
 use super::run::Room;
 use super::speaker::{Guide, Question, Speaker};
-use crate::clock::Clock;
 use crate::contract::Effect;
-use crate::error::{Error, Result};
 use crate::events::Diaries;
 use crate::jobs::{self, Book, Forgetful};
-use crate::policy::{Action, Principal};
+use crate::policy::Principal;
 use crate::service::trial::Anyone;
 use crate::service::{Desk, Office, Warden, directory, typed};
 use crate::services::prompts::Library;
 use crate::services::symbols::open::open as open_symbols;
 use crate::services::symbols::service::Symbols;
 use crate::spec;
-use crate::store::Store;
-use crate::vfs::{Caller, Gate, Listing, Node, Tree};
+use acheron_base::Clock;
+use acheron_base::{Error, Result};
+use acheron_vfs::{AccessControl, Caller, Listing, Node, Tree};
 
 /// Never answers.
 struct Silent;
@@ -47,9 +47,9 @@ impl Speaker for Dispatcher {
 /// Lets the operator do everything, and agents nothing.
 struct OperatorOnly;
 
-impl Gate for OperatorOnly {
-    fn check(&self, caller: &Caller, _action: Action, _path: &str) -> Result<()> {
-        match caller.principal {
+impl AccessControl for OperatorOnly {
+    fn check(&self, caller: &Caller, _action: acheron_vfs::Access, _path: &str) -> Result<()> {
+        match caller.principal() {
             Principal::Operator => Ok(()),
             _ => Err(Error::forbidden("not for agents")),
         }
@@ -87,7 +87,7 @@ impl House {
         let diaries = Arc::new(Diaries::new(None, clock.clone()));
         let runtime = tokio::runtime::Handle::current();
         let office = Office::new(book.clone(), diaries, clock.clone(), warden, runtime);
-        let store = Store::open(&dir.path().join("state")).unwrap();
+        let store = crate::state::open(&dir.path().join("state")).unwrap();
         let shelf = open_symbols(&spec::Symbols::default(), &store).unwrap();
         let library = Arc::new(Library::built_in());
         let room = Box::new(|| Ok(Room { prompt: 8192, run: 100_000 }));
@@ -173,7 +173,7 @@ async fn the_files_of_a_run_are_there_after_a_restart_and_nothing_is_in_clear_on
     let mut again = None;
     while again.is_none() {
         // The old house lets its database go when its last task has ended.
-        match Store::open(&dir.path().join("state")) {
+        match crate::state::open(&dir.path().join("state")) {
             Ok(store) => again = Some(store),
             Err(_) if std::time::Instant::now() < guard => {
                 tokio::time::sleep(std::time::Duration::from_millis(5)).await;

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// What is known of a phase's prompt before it is rendered.
 #[derive(Clone, Debug, Default)]

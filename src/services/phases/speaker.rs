@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::json;
 
 use super::command::MARKER;
-use crate::error::Result;
+use acheron_base::Result;
 
 /// A phase that wants an answer.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::command::{self, Asked, Diagnostic};
 use super::payload::{self, Payload, Wish};
 use super::set::{Phase, PhaseSet};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// The most bytes of `context_state` that are carried on.
 pub const LARGEST_STATE: usize = 4096;

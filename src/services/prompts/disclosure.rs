@@ -12,7 +12,7 @@ use super::prompt::Prompt;
 use super::render::Shown;
 use super::tree::PromptTemplate;
 use super::view::{ToolShown, View};
-use crate::error::Code;
+use acheron_base::Code;
 
 pub const OPEN: &str = "open_sections";
 pub const READ: &str = "read_section";

@@ -14,8 +14,8 @@ use super::output::{Parsed, object_in};
 use super::render::Rendered;
 use super::view::ToolShown;
 use super::{Library, tool};
-use crate::error::{Code, Error, Result};
 use crate::model::{Ask, Message, Model};
+use acheron_base::{Code, Error, Result};
 
 /// How often a model is asked for one answer.
 const ROUNDS: usize = 24;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::error::{Code, Error};
+use acheron_base::{Code, Error};
 
 /// Which promise was broken; the seed's table of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -10,9 +10,9 @@ use super::manifest::Visibility;
 use super::opened::Opened;
 use super::openings::Openings;
 use super::{Fault, PromptTemplate};
-use crate::blocking::blocking;
-use crate::error::{Error, Result};
-use crate::vfs::{Answer, Caller, Item, Keep, Listing, Node, STARTED, Stat, Virtual, live, pretty};
+use acheron_base::blocking;
+use acheron_base::{Error, Result};
+use acheron_vfs::{Answer, Caller, Item, Keep, Listing, Node, STARTED, Stat, Virtual, live, pretty};
 
 pub fn files(openings: &Arc<Openings>) -> Vec<(String, Node)> {
     let library = openings.library.clone();

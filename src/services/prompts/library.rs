@@ -3,9 +3,10 @@
 //! A prompt of the folder replaces the built-in one of the same name. A faulty one replaces nothing: the last good one
 //! stays, and the fault is listed until it is mended.
 
+use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use include_dir::{Dir, include_dir};
 use schemars::JsonSchema;
@@ -20,7 +21,7 @@ use super::prompt::Prompt;
 use super::record::Record;
 use super::render::Rendered;
 use super::tree::PromptTemplate;
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/prompts");
 
@@ -78,7 +79,7 @@ impl Library {
         };
         let mut faults = std::mem::take(&mut built_in.faults);
         faults.append(&mut own.faults);
-        let mut shelf = self.shelf.write().unwrap_or_else(PoisonError::into_inner);
+        let mut shelf = self.shelf.write();
         let mut prompts = BTreeMap::new();
         for (origin, loaded) in [(Origin::BuiltIn, built_in), (Origin::Folder, own)] {
             for (id, prompt) in loaded.prompts {
@@ -102,8 +103,8 @@ impl Library {
         faults
     }
 
-    fn shelf(&self) -> std::sync::RwLockReadGuard<'_, Shelf> {
-        self.shelf.read().unwrap_or_else(PoisonError::into_inner)
+    fn shelf(&self) -> parking_lot::RwLockReadGuard<'_, Shelf> {
+        self.shelf.read()
     }
 
     pub fn faults(&self) -> Vec<Fault> {

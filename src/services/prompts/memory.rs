@@ -3,15 +3,16 @@
 //!
 //! Works through the memory service like anybody else. Its methods wait, so they are called from a thread that may.
 
+use crate::policy::PrincipalCaller;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::resources::Resource;
-use crate::error::{Code, Error, Result};
 use crate::service::Office;
-use crate::vfs::Caller;
+use acheron_base::{Code, Error, Result};
+use acheron_vfs::Caller;
 
 pub struct MemoryState {
     office: Arc<Office>,

@@ -2,8 +2,9 @@
 //!
 //! Knows nothing of files; `files` shows it as a directory, `openings` keeps it.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -15,7 +16,7 @@ use super::output::{Parsed, Unparsed};
 use super::prompt::{Prompt, Session};
 use super::render::Rendered;
 use super::resources::{Resources, Snapshot};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 pub struct Opened {
     pub id: String,
@@ -62,7 +63,7 @@ pub struct Saved {
 }
 
 fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
+    lock.lock()
 }
 
 impl Opened {

@@ -1,7 +1,8 @@
 //! The open prompts of one agent: opened, kept on disk so that they outlive the host, closed.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -12,8 +13,8 @@ use super::prompt::{Prompt, Session};
 use super::resources::Resources;
 use super::resources::kinds::{self, Kinds, SESSION, SessionState};
 use super::{Library, PromptTemplate, load, names};
-use crate::error::{Error, Result};
-use crate::place::Place;
+use acheron_base::ConfinedDir;
+use acheron_base::{Error, Result};
 
 /// Open at once, an agent.
 const MOST: usize = 256;
@@ -21,7 +22,7 @@ const MOST: usize = 256;
 pub struct Openings {
     pub library: Arc<Library>,
     pub overrides: Arc<Store>,
-    place: Place,
+    place: ConfinedDir,
     kinds: Kinds,
     table: Mutex<Table>,
 }
@@ -50,7 +51,7 @@ pub struct Asked {
 impl Openings {
     /// Opens again what was open when the host went down, from the template that it was opened with. What this program
     /// cannot read any more is left on disk.
-    pub fn new(library: Arc<Library>, overrides: Arc<Store>, place: Place, kinds: Kinds) -> Result<Openings> {
+    pub fn new(library: Arc<Library>, overrides: Arc<Store>, place: ConfinedDir, kinds: Kinds) -> Result<Openings> {
         let openings = Openings { library, overrides, place, kinds, table: Mutex::default() };
         for entry in openings.place.list("")? {
             let Some(id) = entry.name.strip_suffix(".json") else { continue };
@@ -70,7 +71,7 @@ impl Openings {
     }
 
     fn add(&self, opened: Arc<Opened>) {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.table.lock();
         let number = opened.id.strip_prefix('p').and_then(|number| number.parse().ok());
         table.last = table.last.max(number.unwrap_or(0));
         table.open.insert(opened.id.clone(), opened);
@@ -139,7 +140,7 @@ impl Openings {
 
     /// The id that was asked for, if it is free, or a new one.
     fn id(&self, wanted: Option<&str>) -> Result<String> {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.table.lock();
         if table.open.len() >= MOST {
             return Err(Error::busy(format!("{MOST} prompts are open; close one first")));
         }
@@ -162,13 +163,13 @@ impl Openings {
     }
 
     pub fn get(&self, id: &str) -> Result<Arc<Opened>> {
-        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = self.table.lock();
         let found = table.open.get(id).cloned();
         found.ok_or_else(|| Error::not_found(format!("no prompt is open as `{}`", names::clipped(id))))
     }
 
     pub fn ids(&self) -> Vec<String> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner).open.keys().cloned().collect()
+        self.table.lock().open.keys().cloned().collect()
     }
 
     /// Why an open prompt is not what one opened now would be.
@@ -182,7 +183,7 @@ impl Openings {
     }
 
     pub fn stale_ids(&self) -> Vec<String> {
-        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = self.table.lock();
         let stale = table.open.iter().filter(|(_, opened)| self.stale(opened).is_some());
         stale.map(|(id, _)| id.clone()).collect()
     }
@@ -197,7 +198,7 @@ impl Openings {
     pub fn close(&self, id: &str) -> Result<Vec<Error>> {
         let opened = self.get(id)?;
         self.place.remove(&format!("{id}.json"))?;
-        self.table.lock().unwrap_or_else(PoisonError::into_inner).open.remove(id);
+        self.table.lock().open.remove(id);
         Ok(opened.resources.exit())
     }
 }

@@ -6,17 +6,17 @@ use serde_json::json;
 
 use super::overrides::Store;
 use super::service::{Choose, Projects, Prompts, Setting};
-use crate::error::{Error, Result};
-use crate::place::Place;
 use crate::service::{Serve, typed};
 use crate::services::World;
+use acheron_base::ConfinedDir;
+use acheron_base::{Error, Result};
 
 /// The prompts of one agent, ready to be served.
 pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
     let house = &world.house;
     typed(Prompts::new(Setting {
         library: house.shared.prompts.clone(),
-        overrides: Arc::new(Store::new(Place::create(house.state.join("prompts/overrides"))?)),
+        overrides: Arc::new(Store::new(ConfinedDir::create(house.state.join("prompts/overrides"))?)),
         home: world.home.join("prompts"),
         agent: world.agent.clone(),
         office: house.office.clone(),
@@ -32,7 +32,7 @@ fn projects(world: &World) -> Projects {
         let house = house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
         let source = house.writable_project(&agent, name);
         let told = |error: Error| Error::new(error.code, format!("its files cannot be taken back: {}", error.message));
-        Place::found(&source.map_err(told)?)
+        ConfinedDir::found(&source.map_err(told)?)
     })
 }
 

@@ -1,5 +1,6 @@
 //! The service: commands in, answers out. Everything else is in the cores.
 
+use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,19 +19,19 @@ use super::resources::kinds::{FILESYSTEM, Kinds, MEMORY};
 use super::resources::{ProjectFiles, Snapshot};
 use super::tool_call::{self, Called, Own};
 use super::{Library, files};
-use crate::blocking::blocking;
 use crate::contract::Operation;
-use crate::error::{Error, Result};
 use crate::model::Model;
-use crate::place::Place;
 use crate::policy::Principal;
 use crate::service::{Cx, Office, Service};
-use crate::vfs::Node;
+use acheron_base::ConfinedDir;
+use acheron_base::blocking;
+use acheron_base::{Error, Result};
+use acheron_vfs::Node;
 
 /// The model of that name, or the agent's own.
 pub type Choose = Arc<dyn Fn(Option<&str>) -> Result<Arc<dyn Model>> + Send + Sync>;
 /// The directory of a project that may be written and taken back; asked each time, for rights may have gone.
-pub type Projects = Arc<dyn Fn(&str) -> Result<Place> + Send + Sync>;
+pub type Projects = Arc<dyn Fn(&str) -> Result<ConfinedDir> + Send + Sync>;
 
 /// What the prompts of one agent are built from.
 pub struct Setting {
@@ -52,9 +53,9 @@ pub struct Prompts {
 
 impl Prompts {
     pub fn new(setting: Setting) -> Result<Prompts> {
-        let open = Place::create(setting.home.join("open"))?;
+        let open = ConfinedDir::create(setting.home.join("open"))?;
         let copies = setting.home.join("copies");
-        Place::create(&copies)?;
+        ConfinedDir::create(&copies)?;
         let mut kinds = Kinds::new();
         let (office, agent) = (setting.office.clone(), setting.agent.clone());
         kinds.insert(
@@ -68,7 +69,7 @@ impl Prompts {
                 let (projects, project) = (projects.clone(), need.project.clone().unwrap_or_default());
                 projects(&project)?;
                 let fresh = || format!("copy-{}", uuid::Uuid::now_v7());
-                Ok(Arc::new(ProjectFiles::new(move || projects(&project), Place::open(&copies)?, fresh)) as _)
+                Ok(Arc::new(ProjectFiles::new(move || projects(&project), ConfinedDir::open(&copies)?, fresh)) as _)
             }),
         );
         let openings = Openings::new(setting.library, setting.overrides, open, kinds)?;
@@ -156,7 +157,7 @@ impl Service for Prompts {
             | Command::OverrideUpsert { .. }
             | Command::OverrideSeed { .. }
             | Command::OverrideDelete { .. }
-                if cx.caller.principal != Principal::Operator =>
+                if cx.caller.principal() != &Principal::Operator =>
             {
                 // One agent's words would stand in the prompts of all others.
                 Err(Error::forbidden("overrides are shared by all agents: only the operator writes them"))
@@ -174,7 +175,7 @@ impl Prompts {
     async fn evaluate(&self, cx: &Cx, open_id: &str, model: Option<&str>) -> Result<Value> {
         let opened = self.openings.get(open_id)?;
         // Which model is asked decides what it costs and what it may read: that is the operator's to say.
-        if model.is_some() && cx.caller.principal != Principal::Operator {
+        if model.is_some() && cx.caller.principal() != &Principal::Operator {
             return Err(Error::forbidden("only the operator chooses another model"));
         }
         let choose = self.models.as_ref().ok_or_else(|| Error::unavailable("this agent has no model to ask"))?;

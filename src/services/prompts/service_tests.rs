@@ -1,5 +1,6 @@
 //! The service without FUSE: what is written to its files, and what is read.
 
+use crate::policy::PrincipalCaller;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,17 +13,17 @@ use serde_json::{Value, json};
 use super::overrides::Store;
 use super::service::{Prompts, Setting};
 use super::{Library, files};
-use crate::clock::Clock;
 use crate::contract::Operation;
-use crate::error::{Error, Result};
 use crate::events::Diaries;
 use crate::jobs::{Book, Forgetful};
 use crate::model::Model;
 use crate::model::script::Script;
-use crate::place::Place;
 use crate::service::trial::Anyone;
 use crate::service::{Cx, Desk, Office, Service, directory, typed};
-use crate::vfs::{Caller, Listing, Node, Tree};
+use acheron_base::Clock;
+use acheron_base::ConfinedDir;
+use acheron_base::{Error, Result};
+use acheron_vfs::{Caller, Listing, Node, Tree};
 
 /// A service that writes into the project and then does as it is told.
 struct Pen(std::path::PathBuf);
@@ -110,12 +111,12 @@ impl House {
         let project = here.clone();
         let prompts = Prompts::new(Setting {
             library: Arc::new(Library::open(Some(&folder.path().join("prompts")))),
-            overrides: Arc::new(Store::new(Place::create(folder.path().join("overrides")).unwrap())),
+            overrides: Arc::new(Store::new(ConfinedDir::create(folder.path().join("overrides")).unwrap())),
             home: folder.path().join("home"),
             agent: "ada".to_owned(),
             office: office.clone(),
             projects: Arc::new(move |name| match name {
-                "here" => Place::open(&project),
+                "here" => ConfinedDir::open(&project),
                 name => Err(Error::not_found(format!("there is no project `{name}`"))),
             }),
             models: Some(Arc::new(move |_| Ok(model.clone()))),

@@ -1,5 +1,6 @@
 //! Running a tool of an open prompt: a call to a service, within a transaction over the prompt's resources.
 
+use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,10 +12,10 @@ use super::evaluate::Hands;
 use super::opened::Opened;
 use super::resources::Transaction;
 use super::{disclosure, names};
-use crate::blocking::blocking;
-use crate::error::{Error, Result};
 use crate::service::Cx;
-use crate::vfs::Caller;
+use acheron_base::blocking;
+use acheron_base::{Error, Result};
+use acheron_vfs::Caller;
 
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Called {

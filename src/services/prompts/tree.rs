@@ -15,7 +15,7 @@ use super::output::Output;
 use super::record::Record;
 use super::template::Template;
 use super::tool::Tool;
-use crate::error::Code;
+use acheron_base::Code;
 
 /// Immutable; shared by everything that was opened from it.
 #[derive(Debug)]

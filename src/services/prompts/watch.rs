@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use super::Library;
-use crate::error::Result;
-use crate::follow::{self, Following};
+use acheron_base::Result;
+use acheron_base::watch::Following;
 
 /// Follows the folder of a library; `reloaded` hears of each reload. A library without a folder has nothing to follow.
 pub fn watch(library: &Arc<Library>, reloaded: impl Fn(&Library) + Send + 'static) -> Result<Option<Following>> {
     let Some(folder) = library.folder().map(Path::to_owned).filter(|folder| folder.is_dir()) else { return Ok(None) };
     let library: Weak<Library> = Arc::downgrade(library);
-    let following = follow::folder(&folder, move || {
+    let following = acheron_base::watch::folder(&folder, move || {
         let Some(library) = library.upgrade() else { return ControlFlow::Break(()) };
         library.reload();
         reloaded(&library);

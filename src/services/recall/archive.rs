@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::talks::Talks;
 use super::wiki::Wiki;
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// What was put away.
 #[derive(Serialize, JsonSchema)]

@@ -18,21 +18,21 @@ use super::turn::{Action, Limits, Outcome, Turn};
 use super::watch::Wikis;
 use super::wiki::Wiki;
 use super::window::{answer, fitted};
-use crate::blocking::blocking;
-use crate::clock::Clock;
-use crate::error::{Error, Result};
 use crate::jobs::Job;
-use crate::place::Place;
 use crate::service::Office;
 use crate::services::prompts::Library;
 use crate::services::{OwnModel, World};
+use acheron_base::Clock;
+use acheron_base::ConfinedDir;
+use acheron_base::blocking;
+use acheron_base::{Error, Result};
 
 /// How much of the entry page is put into the prompt.
 const ROOT_BYTES: usize = 32 << 10;
 /// The window of a model of which nothing is known.
 const WINDOW: u32 = 32_768;
 
-type OpenFolder = Box<dyn Fn(&Path) -> Result<Place> + Send + Sync>;
+type OpenFolder = Box<dyn Fn(&Path) -> Result<ConfinedDir> + Send + Sync>;
 
 pub struct Desk {
     pub agent: String,
@@ -127,7 +127,7 @@ impl Desk {
             clock,
             wikis,
             folder,
-            open: Box::new(|folder| Place::create(folder)),
+            open: Box::new(|folder| ConfinedDir::create(folder)),
             wiki: OnceLock::new(),
             home,
             talks: OnceLock::new(),
@@ -155,7 +155,7 @@ impl Desk {
         match self.talks.get() {
             Some(talks) => Ok(talks),
             None => {
-                let place = Place::create(self.home.join("conversations"))?;
+                let place = ConfinedDir::create(self.home.join("conversations"))?;
                 Ok(self.talks.get_or_init(|| Arc::new(Talks::new(place, self.clock.clone()))))
             }
         }

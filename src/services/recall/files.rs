@@ -9,9 +9,9 @@ use super::desk::Desk;
 use super::page::{Class, ROOT};
 use super::talk_files::conversations;
 use super::wiki::PAGE;
-use crate::blocking::blocking;
-use crate::error::{Error, Result};
-use crate::vfs::{
+use acheron_base::blocking;
+use acheron_base::{Error, Result};
+use acheron_vfs::{
     Answer, Caller, Dir, File as _, Handle, Item, Keep, Link, Listing, Node, Open, STARTED, Shown, Stat, Virtual,
 };
 
@@ -195,7 +195,7 @@ impl Pages {
     fn own(&self, refusal: &str) -> Result<&Arc<super::Wiki>> {
         match self.view {
             View::Nodes => self.desk.wiki(),
-            _ => Err(crate::vfs::not_permitted(format!("{refusal}: that is done in nodes/"))),
+            _ => Err(acheron_vfs::not_permitted(format!("{refusal}: that is done in nodes/"))),
         }
     }
 

@@ -9,7 +9,7 @@ use super::links::{Link, links};
 use super::page::{Class, body, fold, title};
 use super::resolve::spellings;
 use super::words::{counted, words};
-use crate::tokens;
+use acheron_base::tokens;
 
 #[derive(Debug)]
 pub struct Page {

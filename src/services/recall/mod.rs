@@ -34,8 +34,8 @@ mod words;
 
 use std::sync::Arc;
 
-use crate::error::Result;
 use crate::service::{Serve, typed};
+use acheron_base::Result;
 
 use super::World;
 

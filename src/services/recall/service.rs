@@ -18,11 +18,11 @@ use super::page::{Class, body};
 use super::resolve::{Access, Miss};
 use super::search::{Hit, snippet};
 use super::turn::Looked;
-use crate::blocking::blocking;
 use crate::contract::Operation;
-use crate::error::{Code, Error, Result, quoted};
 use crate::service::{Cx, Service};
-use crate::vfs::Node;
+use acheron_base::blocking;
+use acheron_base::{Code, Error, Result, quoted};
+use acheron_vfs::Node;
 
 /// A turn may take as long as its own limit, and a little.
 const TURN: Duration = Duration::from_secs(660);

@@ -1,7 +1,8 @@
 //! Whole turns on a folder, with a model that says what was written down for it.
 
+use parking_lot::Mutex;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -13,10 +14,10 @@ use super::speak::Speak;
 use super::turn::Looked;
 use super::watch::Wikis;
 use super::wiki::Wiki;
-use crate::clock::Clock;
-use crate::error::{Code, Error, Result};
-use crate::place::Place;
 use crate::services::prompts::Library;
+use acheron_base::Clock;
+use acheron_base::ConfinedDir;
+use acheron_base::{Code, Error, Result};
 
 /// Says its lines, then the last one for ever; keeps what it was asked.
 struct Scripted {
@@ -27,7 +28,7 @@ struct Scripted {
 #[async_trait]
 impl Speak for Scripted {
     async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
-        let mut asked = self.asked.lock().unwrap();
+        let mut asked = self.asked.lock();
         asked.push(said.to_vec());
         let line = self.lines.get(asked.len() - 1).or(self.lines.last());
         line.map(|line| (*line).to_owned()).ok_or_else(|| Error::provider("nothing to say"))
@@ -111,7 +112,7 @@ async fn the_prompt_comes_once_and_first_and_is_never_expanded_again() {
     }
     use Role::{Assistant, System, User};
     assert_eq!(scene.roles("old"), [System, User, Assistant, User, Assistant, User, Assistant]);
-    assert_eq!(scene.model.asked.lock().unwrap()[0][0], (System, prompt));
+    assert_eq!(scene.model.asked.lock()[0][0], (System, prompt));
 }
 
 #[test]
@@ -150,7 +151,7 @@ async fn what_changes_on_disk_is_what_is_recalled() {
     let path = scene.dir.path().join("store/semantic/River.md");
     std::fs::write(&path, "narrow now").unwrap(); // 27
     let turned = scene.turn(None, "go").await;
-    assert_eq!(scene.model.asked.lock().unwrap()[1][3].1, "<memory name=\"River\">\nnarrow now\n</memory>");
+    assert_eq!(scene.model.asked.lock()[1][3].1, "<memory name=\"River\">\nnarrow now\n</memory>");
     assert_eq!(turned.outcome.recalls[0].path.as_deref(), Some("semantic/River.md"));
     std::fs::remove_file(&path).unwrap();
     assert_eq!(scene.look("River"), Looked::Missed(Miss::NotFound));
@@ -235,7 +236,7 @@ async fn a_long_conversation_is_cut_to_the_window_and_says_so_when_it_cannot_be(
     let desk = Arc::get_mut(&mut scene.desk).unwrap();
     desk.window = Box::new(|| 2000);
     scene.turn(Some("long"), "and the river?").await;
-    let asked = scene.model.asked.lock().unwrap().clone();
+    let asked = scene.model.asked.lock().clone();
     let heads =
         |said: &[(Role, String)]| said[1..].iter().map(|it| it.1.chars().take(5).collect()).collect::<Vec<String>>();
     assert_eq!(asked[0][0].0, Role::System);
@@ -272,9 +273,9 @@ fn until(what: &str, wiki: &Wiki, so: impl Fn(&Wiki) -> bool) {
 fn edits_by_others_are_seen_and_a_folder_is_opened_once() {
     let dir = tempfile::tempdir().unwrap();
     let (wikis, store) = (Wikis::default(), dir.path().join("store"));
-    let wiki = wikis.open(Place::create(&store).unwrap()).unwrap();
-    assert!(Arc::ptr_eq(&wiki, &wikis.open(Place::create(dir.path().join("store/../store")).unwrap()).unwrap()));
-    let other = wikis.open(Place::create(dir.path().join("other")).unwrap()).unwrap();
+    let wiki = wikis.open(ConfinedDir::create(&store).unwrap()).unwrap();
+    assert!(Arc::ptr_eq(&wiki, &wikis.open(ConfinedDir::create(dir.path().join("store/../store")).unwrap()).unwrap()));
+    let other = wikis.open(ConfinedDir::create(dir.path().join("other")).unwrap()).unwrap();
     put(&store, "semantic/deep/er/New.md", "[[index]]");
     until("a new page", &wiki, |wiki| wiki.index().resolve("New", Access::Nodes).is_ok());
     std::fs::rename(store.join("semantic/deep"), store.join("semantic/moved")).unwrap();

@@ -9,8 +9,8 @@ use super::links::links;
 use super::message::Role;
 use super::page::{fold, title};
 use super::resolve::spellings;
-use crate::error::Result;
 use crate::model::{Ask, Message, Model};
+use acheron_base::Result;
 
 /// Whatever can answer.
 #[async_trait]

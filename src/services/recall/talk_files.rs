@@ -1,5 +1,6 @@
 //! Conversations as files: `conversations/<id>/{messages/,control/input,latest.txt,status.json}`.
 
+use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,11 +12,11 @@ use super::message::{Name, Role};
 use super::tag::shown;
 use super::talks::MESSAGE;
 use super::window::fitted;
-use crate::blocking::blocking;
-use crate::error::{Error, Result, quoted};
 use crate::jobs::files::plain;
 use crate::policy::Principal;
-use crate::vfs::{
+use acheron_base::blocking;
+use acheron_base::{Error, Result, quoted};
+use acheron_vfs::{
     Answer, Caller, Dir, File as _, Handle, Hear, Item, Keep, Listing, Node, Once, Open, Reply, STARTED, Speech, Stat,
     pretty, waiting,
 };
@@ -115,7 +116,7 @@ impl Hear for Input {
     }
 
     fn may(&self, caller: &Caller) -> Result<()> {
-        if caller.principal == Principal::Nobody {
+        if caller.principal() == &Principal::Nobody {
             return Err(Error::forbidden("the process that asks is gone or unknown"));
         }
         match self.desk.running(&self.id) {

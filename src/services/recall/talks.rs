@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use super::message::{Name, Role, first, next};
-use crate::clock::Clock;
-use crate::error::{Code, Error, Result, quoted};
-use crate::place::{Kind, Lock, Place};
+use acheron_base::Clock;
+use acheron_base::confined_dir::{ConfinedDir, Kind, Lock};
+use acheron_base::{Code, Error, Result, quoted};
 
 /// The longest message.
 pub const MESSAGE: usize = 1 << 20;
 const LOCK: &str = ".lock";
 
 pub struct Talks {
-    place: Place,
+    place: ConfinedDir,
     clock: Clock,
 }
 
@@ -25,7 +25,7 @@ pub struct Held {
 }
 
 impl Talks {
-    pub fn new(place: Place, clock: Clock) -> Talks {
+    pub fn new(place: ConfinedDir, clock: Clock) -> Talks {
         Talks { place, clock }
     }
 
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     fn talks(dir: &tempfile::TempDir) -> Arc<Talks> {
-        Arc::new(Talks::new(Place::open(dir.path()).unwrap(), Clock::at(5)))
+        Arc::new(Talks::new(ConfinedDir::open(dir.path()).unwrap(), Clock::at(5)))
     }
 
     #[test]

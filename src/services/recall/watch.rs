@@ -1,18 +1,19 @@
 //! The wikis of the house, each opened once however many agents read it, and one watcher for all of them: the system has
 //! few to give.
 
+use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use notify::event::{CreateKind, ModifyKind};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use super::wiki::Wiki;
-use crate::error::Result;
-use crate::place::Place;
+use acheron_base::ConfinedDir;
+use acheron_base::Result;
 
 /// A folder that is new is looked at once more after this long: something may have come into it before it was watched.
 const SETTLING: Duration = Duration::from_millis(100);
@@ -28,10 +29,10 @@ struct Open {
 
 impl Wikis {
     /// The wiki in a folder.
-    pub fn open(&self, place: Place) -> Result<Arc<Wiki>> {
+    pub fn open(&self, place: ConfinedDir) -> Result<Arc<Wiki>> {
         // For knowing it again and for hearing of changes; what is read is read by what was opened.
         let folder = place.path().canonicalize()?;
-        let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.0.lock();
         if let Some(wiki) = open.wikis.get(&folder).and_then(Weak::upgrade) {
             return Ok(wiki);
         }
@@ -117,7 +118,7 @@ fn follow(heard: &Receiver<Change>, wikis: &Weak<Mutex<Open>>) {
 fn refresh(wikis: &Weak<Mutex<Open>>, changed: &BTreeSet<Option<PathBuf>>) {
     let Some(open) = wikis.upgrade() else { return };
     let open: Vec<(PathBuf, Weak<Wiki>)> = {
-        let open = open.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = open.lock();
         open.wikis.iter().map(|(path, wiki)| (path.clone(), wiki.clone())).collect()
     };
     for (folder, wiki) in open {

@@ -3,15 +3,16 @@
 //! Everything is read and written beneath one open directory. Links are not pages, wherever they lead, and hidden names
 //! belong to somebody else. Calls touch the disk; call from where blocking is allowed.
 
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 
 use super::graph::Broken;
 use super::index::{Index, Page};
 use super::page::{Class, FOLDERS, ROOT, body, section};
 use super::resolve::{Access, Found, Miss, path_of, spellings};
 use super::turn::Looked;
-use crate::error::{Code, Error, Result, quoted};
-use crate::place::{Kind, Place};
+use acheron_base::confined_dir::{ConfinedDir, Kind};
+use acheron_base::{Code, Error, Result, quoted};
 
 /// The longest page.
 pub const PAGE: u64 = 1 << 20;
@@ -20,7 +21,7 @@ const DEPTH: usize = 32;
 const FIRST: &str = "# Index\n\nWhat is known, by subject. Link pages as [[Title]].\n";
 
 pub struct Wiki {
-    place: Place,
+    place: ConfinedDir,
     index: RwLock<Index>,
     report: Mutex<Option<Arc<Report>>>,
 }
@@ -34,7 +35,7 @@ pub struct Report {
 
 impl Wiki {
     /// Opens a folder. An empty one gets an entry page and the usual folders.
-    pub fn open(folder: Place) -> Result<Wiki> {
+    pub fn open(folder: ConfinedDir) -> Result<Wiki> {
         let place = folder.without_links();
         let wiki = Wiki { place, index: RwLock::default(), report: Mutex::default() };
         if wiki.place.names("")?.is_empty() {
@@ -48,16 +49,16 @@ impl Wiki {
     }
 
     pub fn index(&self) -> RwLockReadGuard<'_, Index> {
-        self.index.read().unwrap_or_else(PoisonError::into_inner)
+        self.index.read()
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Index) -> T) -> T {
-        change(&mut self.index.write().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.index.write())
     }
 
     pub fn report(&self) -> Arc<Report> {
         let index = self.index();
-        let mut kept = self.report.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.report.lock();
         match &*kept {
             Some(report) if report.generation == index.generation() => report.clone(),
             _ => {

@@ -6,8 +6,8 @@
 
 use super::block::injected;
 use super::message::Role;
-use crate::error::{Error, Result};
-use crate::tokens;
+use acheron_base::tokens;
+use acheron_base::{Error, Result};
 
 /// The longest answer that is asked for.
 const ANSWER: u32 = 4096;

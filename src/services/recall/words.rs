@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::tokens::ideograph;
+use acheron_base::tokens::ideograph;
 
 /// A longer run of letters is no word that somebody asks for.
 const LONGEST: usize = 64;

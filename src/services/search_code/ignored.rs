@@ -8,7 +8,7 @@ use std::path::Path;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use crate::place::Place;
+use acheron_base::ConfinedDir;
 
 const LARGEST: u64 = 1 << 20;
 
@@ -20,7 +20,7 @@ pub struct Ignored {
 
 impl Ignored {
     /// Takes the rules of one more directory, from the files that may be seen; returns how many to take off again.
-    pub fn enter(&mut self, place: &Place, rel: &str, seen: &dyn Fn(&str) -> bool) -> usize {
+    pub fn enter(&mut self, place: &ConfinedDir, rel: &str, seen: &dyn Fn(&str) -> bool) -> usize {
         let before = self.layers.len();
         let files: &[&str] =
             if rel.is_empty() { &[".git/info/exclude", ".gitignore", ".ignore"] } else { &[".gitignore", ".ignore"] };

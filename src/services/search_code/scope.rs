@@ -1,10 +1,10 @@
 //! Where to search: from a path that someone wrote to directories of this machine.
 
-use crate::error::{Error, Result};
-use crate::ground::Source;
-use crate::place::Place;
 use crate::spec::Spec;
-use crate::vfs::normal;
+use acheron_base::ConfinedDir;
+use acheron_base::host_dir::Source;
+use acheron_base::{Error, Result};
+use acheron_vfs::normal;
 
 /// A directory of this machine and where it stands in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +39,13 @@ pub struct Rights<'a> {
 /// read. Nothing if it is not there; refused if the path that it leads to may not be read, whether something is there or not.
 ///
 /// What is then opened by that path must be opened without links, or it may be something else by then.
-pub fn standing(roots: &[Root], root: &Root, place: &Place, rel: &str, rights: &Rights) -> Result<Option<String>> {
+pub fn standing(
+    roots: &[Root],
+    root: &Root,
+    place: &ConfinedDir,
+    rel: &str,
+    rights: &Rights,
+) -> Result<Option<String>> {
     let seen = |rel: &str, dir| !root.covers(roots, rel) && (rights.sees)(&root.path(rel), dir);
     let found = place.real(rel, &seen)?;
     let path = root.path(&found.path);
@@ -109,7 +115,7 @@ fn outside(path: &str, roots: &[Root]) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ground::Id;
+    use acheron_base::host_dir::Id;
 
     fn source(path: &str) -> Source {
         Source { path: path.into(), id: Id { device: 0, inode: 0 } }

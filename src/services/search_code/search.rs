@@ -1,6 +1,6 @@
 //! Searching directories for lines, on ripgrep's own libraries. Knows no service and no agent.
 //!
-//! Files are opened through a [`Place`] without links, so neither a link nor a swapped directory leads out or past a rule,
+//! Files are opened through a [`ConfinedDir`] without links, so neither a link nor a swapped directory leads out or past a rule,
 //! nothing crosses into what is mounted below, and a pipe holds nobody up. A link is followed only where the query names it. Order and result do not depend on the machine.
 
 use std::io::{self, Read};
@@ -14,8 +14,8 @@ use serde::Serialize;
 use super::ignored::Ignored;
 use super::scope::{Rights, Root, scopes, standing};
 use super::sink::Gather;
-use crate::error::{Code, Error, Result, quoted};
-use crate::place::{Kind, Place};
+use acheron_base::confined_dir::{ConfinedDir, Kind};
+use acheron_base::{Code, Error, Result, quoted};
 
 const DEPTH: usize = 128;
 /// What one line may take in memory; a file with a longer one is passed over.
@@ -93,7 +93,7 @@ pub fn search(roots: &[Root], query: &Query, watch: &Watch) -> Result<Found> {
     };
     let (mut exists, mut refused) = (false, None);
     for (root, rel) in scopes {
-        let place = Place::found(&root.dir).map_err(|err| err.about(&root.at))?.without_links();
+        let place = ConfinedDir::found(&root.dir).map_err(|err| err.about(&root.at))?.without_links();
         match search.scope(root, &place, &rel) {
             Ok(there) => exists |= there,
             // A path below each of several roots may be meant for another one.
@@ -125,7 +125,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Searches below `rel`, or the one file of that name, which is then searched whatever the rules say.
-    fn scope(&mut self, root: &Root, place: &Place, rel: &str) -> Result<bool> {
+    fn scope(&mut self, root: &Root, place: &ConfinedDir, rel: &str) -> Result<bool> {
         let Some(rel) = standing(self.roots, root, place, rel, &self.watch.rights)? else { return Ok(false) };
         let kind = match place.stat(&rel) {
             Ok(entry) => entry.kind,
@@ -148,11 +148,18 @@ impl Search<'_> {
     }
 
     /// Takes the rules of a directory about what is ignored, as far as who asks may see them.
-    fn enter(&self, ignored: &mut Ignored, root: &Root, place: &Place, rel: &str) -> usize {
+    fn enter(&self, ignored: &mut Ignored, root: &Root, place: &ConfinedDir, rel: &str) -> usize {
         ignored.enter(place, rel, &|file| (self.watch.rights.sees)(&root.path(file), false))
     }
 
-    fn directory(&mut self, root: &Root, place: &Place, rel: &str, ignored: &mut Ignored, depth: usize) -> Result<()> {
+    fn directory(
+        &mut self,
+        root: &Root,
+        place: &ConfinedDir,
+        rel: &str,
+        ignored: &mut Ignored,
+        depth: usize,
+    ) -> Result<()> {
         let names = match place.names(rel) {
             Ok(names) => names,
             Err(err) => {
@@ -186,7 +193,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn file(&mut self, root: &Root, place: &Place, rel: &str) -> Result<()> {
+    fn file(&mut self, root: &Root, place: &ConfinedDir, rel: &str) -> Result<()> {
         if (self.watch.stopped)() {
             return Err(Error::cancelled("the search was stopped"));
         }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::search::{Match, search};
 use super::*;
-use crate::ground::Source;
+use acheron_base::host_dir::Source;
 
 fn query(text: &str) -> Query {
     let text = text.to_owned();
@@ -162,7 +162,7 @@ fn nothing_outside_is_read_and_nothing_waits() {
     assert_eq!(lines(run(&inside, &query("main"))), ["a:1:1:main"]);
     for path in ["dir/x", "file"] {
         let found = run(&inside, &Query { path: Some(path.into()), ..query("main") });
-        assert_eq!(found.unwrap_err().code, crate::error::Code::Forbidden, "{path}");
+        assert_eq!(found.unwrap_err().code, acheron_base::Code::Forbidden, "{path}");
     }
 }
 
@@ -178,7 +178,7 @@ fn what_the_caller_may_not_read_is_not_searched() {
     let found = search(&roots(dir.path()), &query("main"), &watch);
     assert_eq!(lines(found), ["README.md:1:1:main page", "notes/keep.log:1:1:main"]);
     let named = search(&roots(dir.path()), &Query { path: Some("src".into()), ..query("main") }, &watch);
-    assert_eq!(named.unwrap_err().code, crate::error::Code::Forbidden);
+    assert_eq!(named.unwrap_err().code, acheron_base::Code::Forbidden);
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn a_search_tells_how_far_it_is_and_stops_when_told() {
         progress: &|_, _| {},
     };
     let error = search(&roots(dir.path()), &query("nothing"), &watch).unwrap_err();
-    assert_eq!(error.code, crate::error::Code::Cancelled);
+    assert_eq!(error.code, acheron_base::Code::Cancelled);
     assert!(seen.get() < 300, "stopped after {} files", seen.get());
 }
 
@@ -323,7 +323,7 @@ fn a_large_file_without_a_match_is_left_in_the_middle() {
     let asked = std::sync::atomic::AtomicU64::new(0);
     let stopped = || asked.fetch_add(1, Ordering::Relaxed) >= 10;
     let watch = Watch { stopped: &stopped, rights: ALL, progress: &|_, _| {} };
-    assert_eq!(search(&roots(dir.path()), &query("nothing"), &watch).unwrap_err().code, crate::error::Code::Cancelled);
+    assert_eq!(search(&roots(dir.path()), &query("nothing"), &watch).unwrap_err().code, acheron_base::Code::Cancelled);
 }
 
 #[test]

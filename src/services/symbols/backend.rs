@@ -6,7 +6,7 @@
 use async_trait::async_trait;
 
 use super::change::{Change, Edit, Kind, Record};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// Which documents to list.
 #[derive(Clone, Debug, Default)]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::change::{Act, Edit, Kind, last_version, version_of};
 use super::shelf::{Author, Shelf, canonical, entry};
 use super::symbol::merged;
-use crate::error::Result;
+use acheron_base::Result;
 
 /// How many documents go into one transaction.
 const BATCH: usize = 1000;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::change::Kind;
 use super::symbol::Symbol;
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// The most documents in one file.
 const MOST: usize = 200_000;

@@ -6,7 +6,7 @@ use redis::pipe;
 
 use super::backend::Backend as _;
 use super::redis::Redis;
-use crate::error::Result;
+use acheron_base::Result;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kept {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::change::Kind;
 use super::shelf::Shelf;
-use crate::error::Error;
-use crate::vfs::{Answer, Node, Shown, Virtual, line, pretty};
+use acheron_base::Error;
+use acheron_vfs::{Answer, Node, Shown, Virtual, line, pretty};
 
 /// What stands beside the contract files.
 pub fn nodes(shelf: &Arc<Shelf>) -> Vec<(String, Node)> {

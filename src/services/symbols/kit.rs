@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::symbol::{id, object, shape};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// Symbols and agents that are loaded together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -7,11 +7,11 @@ use super::redis::Redis;
 use super::service::{Symbols, ready};
 use super::shelf::Shelf;
 use super::sqlite::Sqlite;
-use crate::error::{Error, Result};
 use crate::service::{Serve, typed};
 use crate::services::World;
 use crate::spec::{self, SymbolsBackend};
-use crate::store::Store;
+use acheron_base::{Error, Result};
+use acheron_store::Store;
 
 /// The service for one agent of the house; all agents share one shelf.
 pub fn served(world: &World) -> Result<Arc<dyn Serve>> {

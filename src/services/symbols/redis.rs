@@ -17,7 +17,7 @@ use tokio::sync::Mutex;
 
 use super::backend::{Backend, Filter, conflict};
 use super::change::{Act, Change, Edit, Kind, Record, places};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// How long to wait for the server before calling it unavailable.
 const PATIENCE: Duration = Duration::from_secs(5);

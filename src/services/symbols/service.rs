@@ -1,5 +1,6 @@
 //! The service `symbols`: the shelf as operations and files.
 
+use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -15,9 +16,9 @@ use super::index::{Hit, Within};
 use super::shelf::{Author, Shelf};
 use super::symbol::Symbol;
 use crate::contract::Operation;
-use crate::error::{Error, Result};
 use crate::service::{Cx, Service};
-use crate::vfs::Node;
+use acheron_base::{Error, Result};
+use acheron_vfs::Node;
 
 /// The most documents that one call lists.
 const MOST_LISTED: usize = 50;
@@ -241,7 +242,7 @@ impl Service for Symbols {
         ready(&self.shelf).await?;
         let author = |reason: String| {
             let run = cx.job_id().to_owned();
-            Author::new(By { who: cx.caller.principal.to_string(), run, ..By::default() }, cx.clock.now_ms())
+            Author::new(By { who: cx.caller.principal().to_string(), run, ..By::default() }, cx.clock.now_ms())
                 .because(reason)
         };
         let shelf = &*self.shelf;

@@ -3,8 +3,9 @@
 //! Every change goes through [`Shelf::change`], which numbers it and tries again when somebody else was faster. The index
 //! is brought up to date from the backend's own list of changes, so it also sees what other hosts did.
 
+use parking_lot::RwLock;
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
@@ -15,7 +16,7 @@ use super::index::{Hit, Index, Within};
 use super::kit::{Agent, Kit, means};
 use super::symbol::{Symbol, check_id, merged};
 use super::walk::{Walk, Walked};
-use crate::error::{Code, Error, Result};
+use acheron_base::{Code, Error, Result};
 
 /// How many documents are fetched at once.
 const PAGE: usize = 1000;
@@ -76,13 +77,13 @@ impl Shelf {
 
     /// The ids of a kind, sorted, as far as this host knows.
     pub fn names(&self, kind: Kind) -> Vec<String> {
-        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let names = self.names.read();
         let from = (kind, String::new());
         names.range(from..).take_while(|(other, _)| *other == kind).map(|(_, id)| id.clone()).collect()
     }
 
     pub fn has(&self, kind: Kind, id: &str) -> bool {
-        self.names.read().unwrap_or_else(PoisonError::into_inner).contains(&(kind, id.to_owned()))
+        self.names.read().contains(&(kind, id.to_owned()))
     }
 
     /// The document of that kind and id.
@@ -288,7 +289,7 @@ impl Shelf {
                 names.insert((kind, record.id));
             }
         }
-        *self.names.write().unwrap_or_else(PoisonError::into_inner) = names;
+        *self.names.write() = names;
         followed.seen = Some(count);
         Ok(())
     }
@@ -313,7 +314,7 @@ impl Shelf {
     }
 
     pub(super) fn name(&self, kind: Kind, id: &str, there: bool) {
-        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        let mut names = self.names.write();
         let key = (kind, id.to_owned());
         if there {
             names.insert(key)

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::backend::{Backend, Filter, conflict};
 use super::change::{Act, Change, Edit, Kind, Record, places, version_of};
-use crate::error::{Error, Result};
-use crate::store::{Connection, OptionalExtension, Store, Tx, params};
+use acheron_base::{Error, Result};
+use acheron_store::{Connection, OptionalExtension, Store, Tx, params};
 
 pub struct Sqlite {
     store: Store,

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result, quoted};
+use acheron_base::{Error, Result, quoted};
 
 /// The most bytes that one symbol, kit or agent may have as JSON.
 pub const LARGEST: usize = 64 * 1024;

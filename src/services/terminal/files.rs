@@ -6,8 +6,8 @@ use bytes::Bytes;
 use serde_json::json;
 
 use super::session::Session;
-use crate::error::{Error, Result};
-use crate::vfs::{Answer, Caller, Hear, Listing, Node, Reply, Said, Speech, line, live};
+use acheron_base::{Error, Result};
+use acheron_vfs::{Answer, Caller, Hear, Listing, Node, Reply, Said, Speech, line, live};
 
 /// The directory of one session.
 pub fn directory(session: &Arc<Session>) -> Node {

@@ -5,6 +5,7 @@
 
 mod command;
 mod files;
+#[allow(unsafe_code)] // a descriptor that is registered twice
 mod pty;
 mod run;
 mod screen;

@@ -7,7 +7,7 @@ use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 use tokio::io::unix::AsyncFd;
 
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// The near end of a terminal.
 pub struct Pty(AsyncFd<OwnedFd>);

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use super::text::Capture;
-use crate::clock::Clock;
-use crate::error::{Error, Result};
-use crate::sandbox::{Ended, Plan, Streams, start};
+use acheron_base::Clock;
+use acheron_base::{Error, Result};
+use acheron_sandbox::{Ended, Plan, Streams, start};
 
 /// What to run, and for how long.
 pub struct Run<'a> {

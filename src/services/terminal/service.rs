@@ -14,10 +14,10 @@ use super::shells::Shells;
 use super::surroundings::Surroundings;
 use super::{files, text};
 use crate::contract::Operation;
-use crate::error::{Error, Result};
-use crate::sandbox::Plan;
 use crate::service::{Cx, Service};
-use crate::vfs::{Listing, Node, live, pretty};
+use acheron_base::{Error, Result};
+use acheron_sandbox::Plan;
+use acheron_vfs::{Listing, Node, live, pretty};
 
 /// What is around an agent's programs, asked anew at every start: projects come and go.
 pub type Around = Arc<dyn Fn() -> Result<Surroundings> + Send + Sync>;

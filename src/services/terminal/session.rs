@@ -1,8 +1,9 @@
 //! A shell on a terminal that outlives its callers: written to, read from any offset, asked to run one command.
 
+use parking_lot::{Mutex, MutexGuard};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -14,10 +15,10 @@ use super::pty::{Pty, Size};
 use super::screen::Screen;
 use super::sentinel::{Listener, script};
 use super::text::{Capture, whole};
-use crate::clock::Clock;
-use crate::error::{Error, Result};
-use crate::sandbox::{Ended, Member, Plan, Running, Streams, Terminal, end, family, since, start};
-use crate::vfs::Log;
+use acheron_base::Clock;
+use acheron_base::{Error, Result};
+use acheron_sandbox::{Ended, Member, Plan, Running, Streams, Terminal, end, family, since, start};
+use acheron_vfs::Log;
 
 /// How much of a session's output is kept.
 const KEPT: usize = 4 << 20;
@@ -137,15 +138,15 @@ impl Session {
     }
 
     fn held(&self) -> MutexGuard<'_, Facts> {
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+        self.facts.lock()
     }
 
     fn screen(&self) -> MutexGuard<'_, Screen> {
-        self.screen.lock().unwrap_or_else(PoisonError::into_inner)
+        self.screen.lock()
     }
 
     fn ear(&self) -> MutexGuard<'_, Option<mpsc::Sender<Vec<u8>>>> {
-        self.ear.lock().unwrap_or_else(PoisonError::into_inner)
+        self.ear.lock()
     }
 
     /// Types into the terminal.

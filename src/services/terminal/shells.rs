@@ -1,10 +1,11 @@
 //! The sessions of all agents: opened, found, listed, and ended together when the host goes down.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use super::session::{Facts, Session};
-use crate::error::{Error, Result};
-use crate::vfs::Listing;
+use acheron_base::{Error, Result};
+use acheron_vfs::Listing;
 
 /// How many sessions an agent may have open, and how many closed ones are kept to be read.
 const OPEN: usize = 32;
@@ -23,7 +24,7 @@ struct Kept {
 
 impl Shells {
     fn all(&self) -> MutexGuard<'_, Vec<Kept>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Of one agent, the oldest first.

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::ground::Id;
-use crate::sandbox::{Bind, Guard, Limits, Link, Plan, Shared, SystemView};
+use acheron_base::host_dir::Id;
+use acheron_sandbox::{Bind, Guard, Limits, Link, Plan, Shared, SystemView};
 
 /// An agent's share of the host, from which every plan is made.
 #[derive(Clone, Debug, Default)]

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// The text, and the exact bytes in base64 where the text could not say them.
 pub fn shown(bytes: &[u8]) -> (String, Option<String>) {

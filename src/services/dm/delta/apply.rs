@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use super::super::shelf::{Files, Shelf};
 use super::super::{json, md};
 use super::{Delta, Item, What, panels};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// What happens to a file of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

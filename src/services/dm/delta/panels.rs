@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::engine;
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// The schema of a panel, by its file's name.
 fn schema(path: &str) -> Option<Value> {

@@ -3,7 +3,7 @@
 //! The block ends at a line that is exactly `-->` at the opener's indent, so a comment inside a file's text does not end it.
 
 use super::{Delta, Item, What};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 const MOST: usize = 64;
 

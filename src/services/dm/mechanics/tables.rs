@@ -4,7 +4,7 @@ use super::super::dice::Dice;
 use super::super::md;
 use super::super::world::Fault;
 use super::sides;
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct RandomTable {

@@ -5,7 +5,7 @@ use super::super::rule::Effect;
 use super::super::state::FULL_HP;
 use super::super::world::Kind;
 use super::Play;
-use crate::error::Result;
+use acheron_base::Result;
 
 pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     let body = play.found.body.to_lowercase();

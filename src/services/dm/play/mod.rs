@@ -18,7 +18,7 @@ use super::pc::Pc;
 use super::rule::Effect;
 use super::state::{State, Told};
 use super::world::Cartridge;
-use crate::error::Result;
+use acheron_base::Result;
 
 /// What a narrator may say about a check. Tables that give an exact DC are not asked.
 #[derive(Clone, Debug, Default, PartialEq)]

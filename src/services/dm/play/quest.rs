@@ -5,7 +5,7 @@ use super::super::rule::{Condition, Effect, Term};
 use super::super::state::Progress;
 use super::super::world::Stage;
 use super::Play;
-use crate::error::Result;
+use acheron_base::Result;
 
 /// Plays the first stage that this move answers to. False where none does.
 pub(super) fn advance(play: &mut Play<'_>) -> Result<bool> {

@@ -5,7 +5,7 @@ use super::super::hud::people;
 use super::super::rule::{Effect, effects};
 use super::super::world::Kind;
 use super::Play;
-use crate::error::Result;
+use acheron_base::Result;
 
 pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     let world = play.world;

@@ -13,11 +13,11 @@ use super::super::mechanics::maps::Change;
 use super::super::tools::Call;
 use super::super::{continuity, world};
 use super::Table;
-use crate::blocking::blocking;
 use crate::contract::Operation;
-use crate::error::{Error, Result};
 use crate::service::{Cx, Service};
-use crate::vfs::Node;
+use acheron_base::blocking;
+use acheron_base::{Error, Result};
+use acheron_vfs::Node;
 
 /// The game master.
 pub struct Dm {

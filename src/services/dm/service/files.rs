@@ -13,9 +13,9 @@ use super::super::store::Save;
 use super::super::world::Cartridge;
 use super::super::{boot, continuity, engine, json as panels, pack, session, tools};
 use super::Table;
-use crate::blocking::blocking;
-use crate::error::{Error, Result};
-use crate::vfs::{Answer, Caller, Hear, Listing, Node, Once, Reply, Shown, Speech, text, waiting};
+use acheron_base::blocking;
+use acheron_base::{Error, Result};
+use acheron_vfs::{Answer, Caller, Hear, Listing, Node, Once, Reply, Shown, Speech, text, waiting};
 
 pub(super) fn files(table: &Arc<Table>) -> Vec<(String, Node)> {
     for id in table.hall().campaigns().unwrap_or_default() {

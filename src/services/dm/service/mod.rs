@@ -12,18 +12,18 @@ use std::sync::Arc;
 
 use super::narrator::{ByModel, Narrator};
 use super::store::Hall;
-use crate::error::Result;
-use crate::place::Place;
 use crate::service::{Serve, typed};
 use crate::services::{OwnModel, World};
 use crate::spec::ModelKind;
+use acheron_base::ConfinedDir;
+use acheron_base::Result;
 
 /// The game master of one agent: its own campaigns, or those of the folder that the spec names.
 pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
     let house = &world.house;
     let root = match &house.mounted_with.dm.root {
         Some(root) => house.folder(Path::new(root))?,
-        None => Place::create(world.home.join("dm"))?,
+        None => ConfinedDir::create(world.home.join("dm"))?,
     };
     let hall = Hall::open(root);
     typed(Dm::new(Table::new(hall, narrator(world), house.office.clock.clone())))

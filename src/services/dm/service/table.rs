@@ -1,7 +1,8 @@
 //! The table that everybody sits at: one hall, one narrator, one player a campaign at a time.
 
+use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -17,10 +18,10 @@ use super::super::tools::control::{self, Plan, is_control};
 use super::super::tools::{self, Call, Role, run};
 use super::super::turn::ready;
 use super::super::world::Cartridge;
-use crate::blocking::blocking;
-use crate::clock::Clock;
-use crate::error::{Error, Result};
-use crate::vfs::Listing;
+use acheron_base::Clock;
+use acheron_base::blocking;
+use acheron_base::{Error, Result};
+use acheron_vfs::Listing;
 
 pub struct Table {
     hall: Hall,
@@ -46,7 +47,7 @@ pub(super) struct Sitting {
 
 impl Sitting {
     pub fn refusal(&self) -> Option<String> {
-        self.refusal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.refusal.lock().clone()
     }
 
     #[cfg(test)]
@@ -101,7 +102,7 @@ impl Table {
     }
 
     pub(super) fn sitting(&self, id: &str) -> Arc<Sitting> {
-        let mut sittings = self.sittings.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sittings = self.sittings.lock();
         let fresh = || {
             let (turn, busy) = (tokio::sync::Mutex::default(), watch::Sender::new(false));
             Arc::new(Sitting { turn, busy, refusal: Mutex::default(), sessions: Arc::default() })
@@ -128,7 +129,7 @@ impl Table {
         let _over = Over(&sitting.busy);
         let answer = self.answer(id, input).await;
         let said = answer.as_ref().err().map(|fault| format!("{}\n", fault.message.trim_end()));
-        *sitting.refusal.lock().unwrap_or_else(PoisonError::into_inner) = said;
+        *sitting.refusal.lock() = said;
         answer
     }
 
@@ -221,7 +222,7 @@ impl Table {
     /// The files that a cartridge has by now have their names.
     pub(super) fn show_cartridge(self: &Arc<Self>, id: &str) {
         let Ok(paths) = self.hall.cartridge_paths(id) else { return };
-        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shown = self.shown.lock();
         if shown.get(id) != Some(&paths) {
             self.cartridges.put(id, super::files::cartridge(self, id, &paths));
             shown.insert(id.to_owned(), paths);

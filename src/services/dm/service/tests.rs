@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use crate::policy::PrincipalCaller;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
@@ -7,15 +8,15 @@ use super::super::narrator::{Brief, ByModel, Narrator, Silent};
 use super::super::store::Hall;
 use super::super::tools::Call;
 use super::*;
-use crate::clock::Clock;
-use crate::error::{Code, Error, Result};
 use crate::model::{Ask, Model, Piece, Said};
-use crate::place::Place;
-use crate::vfs::{Caller, Node, Open};
+use acheron_base::Clock;
+use acheron_base::ConfinedDir;
+use acheron_base::{Code, Error, Result};
+use acheron_vfs::{Caller, Node, Open};
 
 fn table(narrator: Arc<dyn Narrator>) -> (tempfile::TempDir, Arc<Table>) {
     let root = tempfile::tempdir().unwrap();
-    let hall = Hall::open(Place::open(root.path()).unwrap());
+    let hall = Hall::open(ConfinedDir::open(root.path()).unwrap());
     (root, Table::new(hall, narrator, Clock::at(1_794_823_200_000)))
 }
 
@@ -260,8 +261,8 @@ async fn an_edited_cartridge_is_there_in_the_next_turn() {
 
 /// Answers from a list, and keeps what it was asked.
 struct Telling {
-    lines: std::sync::Mutex<std::collections::VecDeque<Result<&'static str>>>,
-    asked: std::sync::Mutex<Vec<Ask>>,
+    lines: parking_lot::Mutex<std::collections::VecDeque<Result<&'static str>>>,
+    asked: parking_lot::Mutex<Vec<Ask>>,
 }
 
 #[async_trait]
@@ -271,8 +272,8 @@ impl Model for Telling {
     }
 
     async fn answer(&self, ask: &Ask, _: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
-        self.asked.lock().unwrap().push(ask.clone());
-        let text = self.lines.lock().unwrap().pop_front().unwrap()?.to_owned();
+        self.asked.lock().push(ask.clone());
+        let text = self.lines.lock().pop_front().unwrap()?.to_owned();
         Ok(Said { text, ..Said::default() })
     }
 }
@@ -290,7 +291,7 @@ async fn a_model_proposes_and_each_field_is_taken_or_replaced_and_reported() {
         Ok("{\"scene\": \"Rain"),
         Err(Error::provider("out of tokens")),
     ];
-    let model = Arc::new(Telling { lines: std::sync::Mutex::new(lines.into()), asked: Default::default() });
+    let model = Arc::new(Telling { lines: parking_lot::Mutex::new(lines.into()), asked: Default::default() });
     let own: Arc<dyn Model> = model.clone();
     let library = Arc::new(crate::services::prompts::Library::open(None));
     let (root, table, _files) = begun(Arc::new(ByModel::new(move || Ok(Some(own.clone())), library))).await;
@@ -310,7 +311,7 @@ async fn a_model_proposes_and_each_field_is_taken_or_replaced_and_reported() {
         the proposal is not an object; the kernel narrates
         the narrator failed: out of tokens
     "#]].assert_eq(&(reports.join("\n") + "\n"));
-    let asked = model.asked.lock().unwrap();
+    let asked = model.asked.lock();
     assert!(asked.iter().all(|ask| ask.system.contains("Lantern Quay") && !ask.system.contains("butler")));
     assert!(asked.iter().all(|ask| ask.last() == "[LOOK]{around}"));
 }

@@ -12,14 +12,14 @@ use super::super::turn::Seat;
 use super::super::world::Cartridge;
 use super::super::{load, md};
 use super::Save;
-use crate::error::{Code, Error, Result};
-use crate::place::{Kind, Place};
+use acheron_base::confined_dir::{ConfinedDir, Kind};
+use acheron_base::{Code, Error, Result};
 
 static CARTRIDGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/global-library/cartridges");
 static TEMPLATE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/global-library/campaigns/_template");
 
 pub struct Hall {
-    place: Place,
+    place: ConfinedDir,
 }
 
 /// Which campaign is played.
@@ -70,7 +70,7 @@ pub fn fits(lock: &str, version: &str) -> bool {
 }
 
 impl Hall {
-    pub fn open(place: Place) -> Hall {
+    pub fn open(place: ConfinedDir) -> Hall {
         Hall { place }
     }
 

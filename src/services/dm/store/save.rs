@@ -11,8 +11,8 @@ use super::super::shelf::Shelf;
 use super::super::turn::Seat;
 use super::super::world::Cartridge;
 use super::super::{boot, md};
-use crate::error::{Code, Error, Result};
-use crate::place::{Kind, Lock, Place};
+use acheron_base::confined_dir::{ConfinedDir, Kind, Lock};
+use acheron_base::{Code, Error, Result};
 
 const PENDING: &str = ".kernel/pending.json";
 const LOCK: &str = ".kernel/lock";
@@ -21,7 +21,7 @@ const LARGEST: u64 = 32 << 20;
 
 /// A campaign's folder.
 pub struct Save {
-    place: Place,
+    place: ConfinedDir,
     pub id: String,
 }
 
@@ -35,7 +35,7 @@ struct Pending {
 
 impl Save {
     /// Opens the campaign and finishes what was left unfinished.
-    pub fn open(place: Place, id: &str) -> Result<Save> {
+    pub fn open(place: ConfinedDir, id: &str) -> Result<Save> {
         let save = Save { place, id: id.to_owned() };
         if save.place.exists(PENDING)? {
             let _lock = save.lock()?;

@@ -4,7 +4,7 @@ const AT: &str = "2026-11-16T10:00:00Z";
 
 fn hall() -> (tempfile::TempDir, Hall) {
     let root = tempfile::tempdir().unwrap();
-    let hall = Hall::open(Place::open(root.path()).unwrap());
+    let hall = Hall::open(ConfinedDir::open(root.path()).unwrap());
     (root, hall)
 }
 

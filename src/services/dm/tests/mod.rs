@@ -13,8 +13,8 @@ use super::shelf::{Files, Shelf};
 use super::store::Hall;
 use super::turn::Seat;
 use super::world::Cartridge;
-use crate::error::Result;
-use crate::place::Place;
+use acheron_base::ConfinedDir;
+use acheron_base::Result;
 
 /// A campaign in memory: every act goes through the same code as on disk.
 pub(super) struct Game {
@@ -28,7 +28,7 @@ pub(super) const AT: &str = "2026-11-16T10:00:00Z";
 
 pub(super) fn brinewick() -> Cartridge {
     let dir = tempfile::tempdir().unwrap();
-    let hall = Hall::open(Place::open(dir.path()).unwrap());
+    let hall = Hall::open(ConfinedDir::open(dir.path()).unwrap());
     let world = hall.cartridge("brinewick").unwrap();
     assert_eq!(world.faults, [], "the cartridge that we ship is faultless");
     (*world).clone()

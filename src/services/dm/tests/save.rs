@@ -7,7 +7,7 @@ use super::*;
 const AT: &str = "2026-11-16T10:00:00Z";
 
 fn hall(root: &Path) -> Hall {
-    Hall::open(Place::open(root).unwrap())
+    Hall::open(ConfinedDir::open(root).unwrap())
 }
 
 /// A root with one campaign, begun and one turn old.
@@ -28,7 +28,8 @@ fn turn(input: &str) -> Act {
 
 fn copy(from: &Path) -> tempfile::TempDir {
     let to = tempfile::tempdir().unwrap();
-    for entry in Place::open(from).unwrap().walk("").unwrap().into_iter().filter(|entry| entry.kind == Kind::File) {
+    for entry in ConfinedDir::open(from).unwrap().walk("").unwrap().into_iter().filter(|entry| entry.kind == Kind::File)
+    {
         let path = to.path().join(&entry.name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::copy(from.join(&entry.name), path).unwrap();

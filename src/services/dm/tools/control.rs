@@ -2,7 +2,7 @@
 
 use super::super::init::Answers;
 use super::Call;
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// What a batch comes to.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ pub mod run;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 /// One call, as `{"name": ..., "arguments": {...}}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -14,7 +14,7 @@ use super::super::shelf::{Files, Shelf, hidden, need};
 use super::super::turn::Seat;
 use super::super::{boot, hotstart, index, json, load, md, session};
 use super::{Call, Role, admit};
-use crate::error::{Error, Result};
+use acheron_base::{Error, Result};
 
 fn text<'a>(arguments: &'a Value, key: &str) -> &'a str {
     arguments[key].as_str().unwrap_or_default()

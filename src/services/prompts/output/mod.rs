@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::fault::Fault;
 use super::manifest::{Container, Shape};
 use super::schema::{self, Complaint};
-use crate::error::Error;
+use acheron_base::Error;
 
 pub use strict_json::{parse as parse_json, parse_bytes as parse_json_bytes};
 

@@ -11,7 +11,7 @@ use super::super::manifest::{TaskExample, ToolExample, Visibility};
 use super::super::tree::PromptTemplate;
 use super::file::{ExampleEntry, OverrideFile, SectionEntry, TaskEntry, ToolEntry};
 use super::resolve;
-use crate::error::Code;
+use acheron_base::Code;
 
 /// What to say otherwise. `expected_hash` is that of the descriptor that the writer looked at; left out, it is the one
 /// of now.

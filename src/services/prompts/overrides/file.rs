@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::super::fault::Fault;
 use super::super::manifest::{TaskExample, ToolExample, Visibility};
 use super::super::names;
-use crate::error::Code;
+use acheron_base::Code;
 
 pub const VERSION: u32 = 2;
 

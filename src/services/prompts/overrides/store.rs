@@ -1,7 +1,7 @@
 //! The files of overrides: `{ns}/{key}/{tag}.json` below one directory. Writes are whole and lasting, and two processes
 //! that write do so one after the other.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -13,13 +13,13 @@ use super::super::tree::PromptTemplate;
 use super::Change;
 use super::file::{ExampleEntry, OverrideFile, SectionEntry, TaskEntry, ToolEntry};
 use super::resolve::{self, Resolved};
-use crate::error::{Code, Error, Result};
-use crate::place::{Kind, Lock, Place};
+use acheron_base::confined_dir::{ConfinedDir, Kind, Lock};
+use acheron_base::{Code, Error, Result};
 
 pub const LATEST: &str = "latest";
 
 pub struct Store {
-    place: Place,
+    place: ConfinedDir,
     /// Threads of this process wait here, so that only another process can find the lock taken.
     turn: Mutex<()>,
 }
@@ -48,7 +48,7 @@ pub struct Inspected {
 }
 
 impl Store {
-    pub fn new(place: Place) -> Store {
+    pub fn new(place: ConfinedDir) -> Store {
         Store { place, turn: Mutex::new(()) }
     }
 
@@ -160,7 +160,7 @@ impl Store {
     }
 
     fn lock(&self) -> Result<Turn<'_>> {
-        let here = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let here = self.turn.lock();
         let mut tries = 0;
         loop {
             match self.place.lock(".lock") {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::tests::{read, shown, text_field};
 use super::super::{Prompt, PromptTemplate};
 use super::*;
-use crate::place::Place;
+use acheron_base::ConfinedDir;
 
 fn house(body: &str) -> Arc<PromptTemplate> {
     let params = json!({"type": "object", "required": ["q"], "properties": {
@@ -32,7 +32,7 @@ struct Kept {
 
 fn kept() -> Kept {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::new(Place::open(folder.path()).unwrap());
+    let store = Store::new(ConfinedDir::open(folder.path()).unwrap());
     Kept { folder, store }
 }
 
@@ -44,7 +44,7 @@ fn body(text: &str) -> Change {
     change(json!({"target": "section", "path": "a", "body": text}))
 }
 
-fn said<T>(result: crate::error::Result<T>) -> String {
+fn said<T>(result: acheron_base::Result<T>) -> String {
     result.map_or_else(|error| format!("{}: {}", error.code.name(), error.message), |_| "fine".to_owned())
 }
 

@@ -1,11 +1,12 @@
 //! The resources of one open prompt while it is open: made once, handed out, closed in the opposite order.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Mutex, MutexGuard};
+use std::sync::Arc;
 
 use super::{Registry, Resource};
-use crate::error::{Code, Error, Result};
 use crate::services::prompts::fault::Fault;
 use crate::services::prompts::manifest::Scope;
+use acheron_base::{Code, Error, Result};
 
 pub struct Resources {
     registry: Registry,
@@ -37,7 +38,7 @@ impl Resources {
     }
 
     pub(super) fn held(&self) -> Result<MutexGuard<'_, Held>> {
-        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = self.held.lock();
         match held.open {
             true => Ok(held),
             false => Err(fault("resources are used outside of their prompt: open it first", Code::Unavailable)),
@@ -46,7 +47,7 @@ impl Resources {
 
     /// Makes what is eager. If one of them fails, those made before are closed, last first.
     pub fn enter(&self) -> Result<()> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         if held.open {
             return Err(fault("resources are entered already", Code::Conflict));
         }
@@ -87,7 +88,7 @@ impl Resources {
 
     /// Closes everything, last made first, whatever some of them say. Closing what is not open is nothing.
     pub fn exit(&self) -> Vec<Error> {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.held.lock();
         held.open = false;
         let (mut calls, singletons) = (std::mem::take(&mut held.calls), std::mem::take(&mut held.singletons));
         drop(held);

@@ -1,15 +1,16 @@
 //! From what a prompt declares to bindings: which needs count, and which kinds there are.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::{Binding, Registry, Resource};
-use crate::error::{Error, Result};
 use crate::services::prompts::manifest::{Need, PartKind};
 use crate::services::prompts::prompt::Session;
 use crate::services::prompts::tree::PromptTemplate;
+use acheron_base::{Error, Result};
 
 pub const FILESYSTEM: &str = "filesystem";
 pub const SESSION: &str = "session";
@@ -60,7 +61,7 @@ impl SessionState {
     /// The session, with what it holds at first where it holds nothing yet.
     pub fn new(session: Arc<Mutex<Session>>, initial: Option<&Value>) -> SessionState {
         if let Some(Value::Object(initial)) = initial {
-            let mut session = session.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut session = session.lock();
             for (key, value) in initial {
                 session.values.entry(key.clone()).or_insert_with(|| value.clone());
             }
@@ -71,7 +72,7 @@ impl SessionState {
 
 impl Resource for SessionState {
     fn snapshot(&self) -> Result<Option<Value>> {
-        let session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        let session = self.session.lock();
         serde_json::to_value(&*session).map(Some).map_err(|error| Error::internal(error.to_string()))
     }
 
@@ -80,7 +81,7 @@ impl Resource for SessionState {
     }
 
     fn restore(&self, snapshot: &Value) -> Result<()> {
-        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = read(snapshot)?;
+        *self.session.lock() = read(snapshot)?;
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ use std::any::Any;
 
 use serde_json::Value;
 
-use crate::error::Result;
+use acheron_base::Result;
 
 pub use held::Resources;
 pub use project::ProjectFiles;

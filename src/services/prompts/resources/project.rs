@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Resource;
-use crate::error::{Error, Result};
-use crate::place::{Kind, Place};
+use acheron_base::confined_dir::{ConfinedDir, Kind};
+use acheron_base::{Error, Result};
 
 /// A larger project cannot be taken back, and a tool that could spoil it is not run.
 const BYTES: u64 = 64 << 20;
@@ -17,8 +17,8 @@ const NAMES: usize = 20_000;
 
 pub struct ProjectFiles {
     /// The directory, if it may be written now: rules and binds may have changed since the last time.
-    project: Box<dyn Fn() -> Result<Place> + Send + Sync>,
-    copies: Place,
+    project: Box<dyn Fn() -> Result<ConfinedDir> + Send + Sync>,
+    copies: ConfinedDir,
     /// Gives each copy a name of its own.
     fresh: Box<dyn Fn() -> String + Send + Sync>,
 }
@@ -39,16 +39,16 @@ struct Copied {
 impl ProjectFiles {
     /// `project` opens the directory anew for each use.
     pub fn new(
-        project: impl Fn() -> Result<Place> + Send + Sync + 'static,
-        copies: Place,
+        project: impl Fn() -> Result<ConfinedDir> + Send + Sync + 'static,
+        copies: ConfinedDir,
         fresh: impl Fn() -> String + Send + Sync + 'static,
     ) -> ProjectFiles {
         // What was a directory when it was looked at may be a link when it is read or written.
-        let project = move || project().map(Place::without_links);
+        let project = move || project().map(ConfinedDir::without_links);
         ProjectFiles { project: Box::new(project), copies, fresh: Box::new(fresh) }
     }
 
-    fn look(project: &Place) -> Result<Copied> {
+    fn look(project: &ConfinedDir) -> Result<Copied> {
         let mut head = Head { dirs: Vec::new(), links: Vec::new(), files: Vec::new() };
         let mut bytes = BTreeMap::new();
         let mut left = BYTES;

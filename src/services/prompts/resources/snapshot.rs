@@ -3,15 +3,16 @@
 //! Restoring is done in two steps: first every resource says whether it can, then all of them do. If one fails then
 //! after all, those that went back already are taken forward again: it is all or nothing.
 
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Resources;
 use super::held::{fault, shut};
-use crate::error::{Code, Error, Result};
+use acheron_base::{Code, Error, Result};
 
 const VERSION: &str = "1";
 
@@ -179,13 +180,13 @@ pub struct Pending {
 impl Pending {
     pub fn begin(&self, resources: &Resources, id: &str, now_ms: u64, tool: &str) -> Result<()> {
         let snapshot = resources.snapshot(id, now_ms, None, Some(tool))?;
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), snapshot);
+        self.begun.lock().insert(id.to_owned(), snapshot);
         Ok(())
     }
 
     /// Whether something was taken back: only what was begun, and only if it failed.
     pub fn end(&self, resources: &Resources, id: &str, success: bool) -> Result<bool> {
-        let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        let begun = self.begun.lock().remove(id);
         match begun {
             Some(snapshot) if !success => resources.restore(&snapshot).map(|()| true),
             Some(snapshot) => {

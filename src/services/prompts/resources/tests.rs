@@ -1,15 +1,16 @@
+use parking_lot::Mutex;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
 use super::kinds::{self, SessionState};
 use super::*;
-use crate::error::Error;
-use crate::place::Place;
 use crate::services::prompts::manifest::{Need, Scope};
 use crate::services::prompts::prompt::Session;
 use crate::services::prompts::tests::read;
+use acheron_base::ConfinedDir;
+use acheron_base::Error;
 
 type Diary = Arc<Mutex<Vec<String>>>;
 
@@ -23,7 +24,7 @@ struct Thing {
 
 impl Thing {
     fn say(&self, what: &str) -> Result<()> {
-        self.diary.lock().unwrap().push(format!("{what} {}", self.name));
+        self.diary.lock().push(format!("{what} {}", self.name));
         match self.fails.contains(what) {
             true => Err(Error::failed(format!("{what} went wrong"))),
             false => Ok(()),
@@ -39,14 +40,14 @@ impl Resource for Thing {
         self.say("close")
     }
     fn snapshot(&self) -> Result<Option<Value>> {
-        Ok(Some(json!(*self.number.lock().unwrap())))
+        Ok(Some(json!(*self.number.lock())))
     }
     fn prepare(&self, snapshot: &Value) -> Result<()> {
         snapshot.as_i64().map(drop).ok_or_else(|| Error::invalid("no number"))?;
         if self.fails.contains("prepare") { Err(Error::failed("prepare went wrong")) } else { Ok(()) }
     }
     fn restore(&self, snapshot: &Value) -> Result<()> {
-        *self.number.lock().unwrap() = snapshot.as_i64().unwrap();
+        *self.number.lock() = snapshot.as_i64().unwrap();
         if self.fails.contains("restore") && snapshot.as_i64() == Some(0) {
             return Err(Error::failed("restore went wrong"));
         }
@@ -74,12 +75,12 @@ fn thing(
 }
 
 fn number(resource: &Arc<dyn Resource>) -> i64 {
-    *(&**resource as &dyn std::any::Any).downcast_ref::<Thing>().unwrap().number.lock().unwrap()
+    *(&**resource as &dyn std::any::Any).downcast_ref::<Thing>().unwrap().number.lock()
 }
 
 fn set(resources: &Resources, name: &str, to: i64) {
     let resource = resources.get(name).unwrap();
-    *(&*resource as &dyn std::any::Any).downcast_ref::<Thing>().unwrap().number.lock().unwrap() = to;
+    *(&*resource as &dyn std::any::Any).downcast_ref::<Thing>().unwrap().number.lock() = to;
 }
 
 fn opened(bindings: Vec<Binding>) -> Arc<Resources> {
@@ -89,7 +90,7 @@ fn opened(bindings: Vec<Binding>) -> Arc<Resources> {
 }
 
 fn told(diary: &Diary) -> String {
-    std::mem::take(&mut *diary.lock().unwrap()).join(", ")
+    std::mem::take(&mut *diary.lock()).join(", ")
 }
 
 #[test]
@@ -289,9 +290,9 @@ fn the_files_of_a_project_go_back_to_what_they_were() {
     let asked = closed.clone();
     let open = move || match asked.load(Ordering::Relaxed) {
         true => Err(Error::forbidden("not any more")),
-        false => Place::open(&folder),
+        false => ConfinedDir::open(&folder),
     };
-    let files = ProjectFiles::new(open, Place::open(copies.path()).unwrap(), || "c1".to_owned());
+    let files = ProjectFiles::new(open, ConfinedDir::open(copies.path()).unwrap(), || "c1".to_owned());
     let before = files.snapshot().unwrap().unwrap();
     put("keep/a.txt", "changed");
     put("new/deep/x.txt", "x");
@@ -300,7 +301,7 @@ fn the_files_of_a_project_go_back_to_what_they_were() {
     std::os::unix::fs::symlink("/etc", project.path().join("out")).unwrap();
     files.prepare(&before).unwrap();
     files.restore(&before).unwrap();
-    let place = Place::open(project.path()).unwrap();
+    let place = ConfinedDir::open(project.path()).unwrap();
     let names: Vec<String> = place.walk("").unwrap().into_iter().map(|entry| entry.name).collect();
     assert_eq!(names, ["empty", "keep", "keep/a.txt", "keep/b.txt"]);
     assert_eq!(place.read("keep/a.txt").unwrap(), b"a");
@@ -320,8 +321,8 @@ fn the_session_goes_back_too() {
     let session = Arc::new(Mutex::new(Session::default()));
     let state = SessionState::new(session.clone(), Some(&json!({"mode": "calm"})));
     let before = state.snapshot().unwrap().unwrap();
-    session.lock().unwrap().values.insert("mode".to_owned(), json!("wild"));
+    session.lock().values.insert("mode".to_owned(), json!("wild"));
     state.restore(&before).unwrap();
-    assert_eq!(session.lock().unwrap().values["mode"], "calm");
+    assert_eq!(session.lock().values["mode"], "calm");
     assert!(state.prepare(&json!(3)).is_err());
 }

@@ -11,8 +11,7 @@ use super::change::{Act, By, Change, Edit, Kind};
 use super::index::Within;
 use super::shelf::{Author, Shelf};
 use super::sqlite::Sqlite;
-use crate::error::Code;
-use crate::store::Store;
+use acheron_base::Code;
 
 mod redis_server;
 
@@ -208,13 +207,13 @@ async fn the_catalogue_is_loaded_once(shelf: &Shelf) {
 #[tokio::test]
 async fn sqlite_passes_the_suite() {
     let dir = tempfile::tempdir().unwrap();
-    all_of_it(Arc::new(Sqlite::new(Store::open(dir.path()).unwrap())), async || ()).await;
+    all_of_it(Arc::new(Sqlite::new(crate::state::open(dir.path()).unwrap())), async || ()).await;
 }
 
 #[tokio::test]
 async fn what_was_stored_is_there_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
-    let open = || Shelf::new(Arc::new(Sqlite::new(Store::open(dir.path()).unwrap())));
+    let open = || Shelf::new(Arc::new(Sqlite::new(crate::state::open(dir.path()).unwrap())));
     open().put(Kind::Symbol, &symbol("stay", json!({"name":"still here"})), &author()).await.unwrap();
     let shelf = open();
     assert_eq!(shelf.search("still here", 1, &Within::default()).await.unwrap()[0].1.id, "stay");
@@ -224,7 +223,7 @@ async fn what_was_stored_is_there_after_a_restart() {
 #[tokio::test]
 async fn paraphrases_find_their_symbol_among_the_first_five() {
     let dir = tempfile::tempdir().unwrap();
-    let shelf = Shelf::new(Arc::new(Sqlite::new(Store::open(dir.path()).unwrap())));
+    let shelf = Shelf::new(Arc::new(Sqlite::new(crate::state::open(dir.path()).unwrap())));
     shelf.put_many(&catalogue::documents(&catalogue::shipped()).unwrap(), true, &author()).await.unwrap();
     let top = async |query: &str| {
         let hits = shelf.search(query, 5, &Within::default()).await.unwrap();

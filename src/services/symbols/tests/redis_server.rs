@@ -9,13 +9,13 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{all_of_it, author, symbol};
-use crate::error::Code;
 use crate::services::symbols::backend::Backend as _;
 use crate::services::symbols::change::Kind;
 use crate::services::symbols::durability::Kept;
 use crate::services::symbols::index::Within;
 use crate::services::symbols::redis::Redis;
 use crate::services::symbols::shelf::Shelf;
+use acheron_base::Code;
 
 /// A redis-server of our own, on a port that was free, which ends with the test.
 struct Server {

@@ -1,0 +1,181 @@
+//! Changing: whole files by rename, appending, removing, renaming, locking. What returns `Ok` is on the disk.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::read::{child, kind_at, look};
+use super::{ConfinedDir, DEPTH_LIMIT, Kind, Lock, UNFINISHED, beneath, plain, split};
+use crate::error::{Error, Result};
+
+impl ConfinedDir {
+    /// Puts `bytes` under that name, whole, whatever was there before; makes the directories above it.
+    ///
+    /// A link is not written through, nor silently replaced: it is refused.
+    pub fn write(&self, rel: &str, bytes: &[u8]) -> Result<()> {
+        let (parent, name) = split(rel)?;
+        let dir = self.make_dirs(parent)?;
+        let kept = match look(&dir, name) {
+            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
+                return Err(Error::forbidden(format!("{rel} is a link; write to what it leads to")));
+            }
+            Ok(stat) => Some(Mode::from_raw_mode(stat.st_mode & 0o777)),
+            Err(Errno::NOENT) => None,
+            Err(errno) => return Err(self.refused(rel, errno)),
+        };
+        let (fd, unfinished) = unfinished(&dir).map_err(|errno| self.refused(rel, errno))?;
+        let mut file = File::from(fd);
+        let put = file.write_all(bytes).and_then(|()| {
+            if let Some(mode) = kept {
+                rustix::fs::fchmod(file.as_fd(), mode)?;
+            }
+            file.sync_all()?;
+            rustix::fs::renameat(&dir, &unfinished, &dir, name)?;
+            Ok(rustix::fs::fsync(&dir)?)
+        });
+        put.map_err(|err| {
+            let _ = rustix::fs::unlinkat(&dir, &unfinished, AtFlags::empty());
+            Error::from(err).about(rel)
+        })
+    }
+
+    /// Adds `bytes` at the end of a file, made if need be; all of them or none.
+    pub fn append(&self, rel: &str, bytes: &[u8]) -> Result<()> {
+        let (parent, _) = split(rel)?;
+        let dir = self.make_dirs(parent)?;
+        let mut file = File::from(self.open_file(rel, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)?);
+        let added = rustix::fs::flock(file.as_fd(), FlockOperation::LockExclusive).map_err(Into::into).and_then(|()| {
+            let before = file.metadata()?.len();
+            let added = file.write_all(bytes).and_then(|()| file.sync_all());
+            if added.is_err() {
+                let _ = file.set_len(before);
+            }
+            added?;
+            // The file may be new: then its name must last too.
+            if before == 0 {
+                rustix::fs::fsync(&dir)?;
+            }
+            Ok(())
+        });
+        added.map_err(|err: std::io::Error| Error::from(err).about(rel))
+    }
+
+    /// Makes a directory and those above it; one that is there is fine.
+    pub fn make_dir(&self, rel: &str) -> Result<()> {
+        self.make_dirs(plain(rel)?).map(drop)
+    }
+
+    /// Takes a file, a link or an empty directory away.
+    pub fn remove(&self, rel: &str) -> Result<()> {
+        let (parent, name) = split(rel)?;
+        let dir = self.open_dir(parent)?;
+        let kind = kind_at(&dir, name).map_err(|errno| self.refused(rel, errno))?;
+        let flags = if kind == Kind::Dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        let removed = rustix::fs::unlinkat(&dir, name, flags).and_then(|()| rustix::fs::fsync(&dir));
+        removed.map_err(|errno| self.refused(rel, errno))
+    }
+
+    /// Takes a directory away with all that is in it; links are removed, not followed.
+    pub fn remove_dir_all(&self, rel: &str) -> Result<()> {
+        let (parent, name) = split(rel)?;
+        let dir = self.open_dir(parent)?;
+        clear(&dir, name, 0).map_err(|errno| self.refused(rel, errno))?;
+        rustix::fs::fsync(&dir).map_err(|errno| self.refused(rel, errno))
+    }
+
+    /// Gives a thing another name, as rename(2) does; makes the directories above the new one.
+    pub fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let ((from_parent, from_name), (to_parent, to_name)) = (split(from)?, split(to)?);
+        let old = self.open_dir(from_parent)?;
+        kind_at(&old, from_name).map_err(|errno| self.refused(from, errno))?;
+        let new = self.make_dirs(to_parent)?;
+        let renamed = rustix::fs::renameat(&old, from_name, &new, to_name)
+            .and_then(|()| rustix::fs::fsync(&new))
+            .and_then(|()| rustix::fs::fsync(&old));
+        renamed.map_err(|errno| self.refused(from, errno))
+    }
+
+    /// Takes the lock of that name, or says who is in the way: someone else, now.
+    pub fn lock(&self, rel: &str) -> Result<Lock> {
+        let (parent, _) = split(rel)?;
+        self.make_dirs(parent)?;
+        let held = self.open_file(rel, OFlags::RDWR | OFlags::CREATE)?;
+        match rustix::fs::flock(&held, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Lock { _held: held }),
+            Err(Errno::WOULDBLOCK) => {
+                Err(Error::busy(format!("{} is held by someone else", self.path.join(rel).display())))
+            }
+            Err(errno) => Err(self.refused(rel, errno)),
+        }
+    }
+
+    /// The directory of that path, open, with whatever was missing of it made.
+    fn make_dirs(&self, rel: &str) -> Result<OwnedFd> {
+        let mut dir = self.open_dir(".")?;
+        let mut reached = String::new();
+        for part in rel.split('/').filter(|part| !matches!(*part, "" | ".")) {
+            // Opened from the root each time: a link within may lead sideways, which is not beneath its own directory.
+            reached = if reached.is_empty() { part.to_owned() } else { format!("{reached}/{part}") };
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+            let opened = match self.beneath(&reached, flags, Mode::empty()) {
+                Err(Errno::NOENT) => {
+                    match rustix::fs::mkdirat(&dir, part, Mode::from_raw_mode(0o755)) {
+                        Ok(()) | Err(Errno::EXIST) => {}
+                        Err(errno) => return Err(self.refused(&reached, errno)),
+                    }
+                    rustix::fs::fsync(&dir).map_err(|errno| self.refused(&reached, errno))?;
+                    self.beneath(&reached, flags, Mode::empty())
+                }
+                opened => opened,
+            };
+            dir = opened.map_err(|errno| self.refused(&reached, errno))?;
+        }
+        Ok(dir)
+    }
+}
+
+/// A new file of a name that no one else has.
+fn unfinished(dir: &OwnedFd) -> Result<(OwnedFd, String), Errno> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let name = format!("{UNFINISHED}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        match beneath(dir, &name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, Mode::from_raw_mode(0o644)) {
+            Err(Errno::EXIST) => {} // left by a process of this number that died
+            Ok(fd) => return Ok((fd, name)),
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+fn clear(dir: &OwnedFd, name: &str, depth: usize) -> Result<(), Errno> {
+    if kind_at(dir, name)? != Kind::Dir {
+        return rustix::fs::unlinkat(dir, name, AtFlags::empty());
+    }
+    if depth > DEPTH_LIMIT {
+        return Err(Errno::NAMETOOLONG);
+    }
+    let below = child(dir, name).ok_or(Errno::ACCESS)?;
+    // Removing while reading may skip names, so it is read again until nothing is left.
+    loop {
+        let mut removed = 0;
+        for item in rustix::fs::Dir::read_from(&below)? {
+            let item = item?;
+            let bytes = item.file_name();
+            if bytes == c"." || bytes == c".." {
+                continue;
+            }
+            match bytes.to_str() {
+                Ok(name) => clear(&below, name, depth + 1)?,
+                Err(_) => rustix::fs::unlinkat(&below, bytes, AtFlags::empty())?,
+            }
+            removed += 1;
+        }
+        if removed == 0 {
+            return rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! A directory of this machine that is shown as part of the tree: the system calls beneath one open handle.
+//!
+//! Every path is resolved by the kernel below that handle, never across devices and through no link, so whoever asks for
+//! a name gets what really stands there or nothing. What is held is identified by [`Facts::same`], not by its path: a name
+//! may lead elsewhere a moment later. Knows neither the tree nor FUSE. Calls touch a disk.
+
+mod facts;
+mod source;
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
+use rustix::io::Errno;
+
+pub use facts::{Facts, Id};
+pub use source::{Source, same};
+
+pub type Outcome<T> = std::result::Result<T, Errno>;
+
+/// The open directory.
+#[derive(Debug)]
+pub struct HostDir {
+    root: OwnedFd,
+    source: PathBuf,
+    read_only: bool,
+    facts: Facts,
+}
+
+impl HostDir {
+    pub fn open(source: &Path, read_only: bool) -> Outcome<HostDir> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(source, flags, Mode::empty())?;
+        let facts = Facts::of(&root)?;
+        Ok(HostDir { root, source: source.to_owned(), read_only, facts })
+    }
+
+    /// The root, as it was when it was opened.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Where it was when it was opened.
+    pub fn source(&self) -> &Path {
+        &self.source
+    }
+
+    /// Refuses a change where none may be made.
+    pub fn writable(&self) -> Outcome<()> {
+        if self.read_only { Err(Errno::ROFS) } else { Ok(()) }
+    }
+
+    /// Takes hold of what stands at `path`, a link itself included, without opening it.
+    pub fn hold(&self, path: &Path) -> Outcome<OwnedFd> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        beneath(&self.root, path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())
+    }
+
+    /// How much room there is.
+    pub fn room(&self) -> Outcome<rustix::fs::StatVfs> {
+        rustix::fs::fstatvfs(&self.root)
+    }
+}
+
+/// Opens `path` below `dir`; asks again where something was renamed while the kernel was looking.
+pub fn beneath(dir: impl AsFd, path: impl AsRef<Path>, flags: OFlags, mode: Mode) -> Outcome<OwnedFd> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
+    let mut tries = 0;
+    loop {
+        match rustix::fs::openat2(&dir, path.as_ref(), flags | OFlags::CLOEXEC, mode, resolve) {
+            Err(Errno::AGAIN | Errno::INTR) if tries < 1000 => tries += 1,
+            opened => return opened,
+        }
+    }
+}
+
+/// What stands under `name` in `dir`. A directory on which something else is mounted is shown as an empty one.
+pub fn look(dir: &OwnedFd, name: &OsStr) -> Outcome<Facts> {
+    if matches!(name.as_bytes(), b"" | b"." | b"..") || name.as_bytes().contains(&b'/') {
+        return Err(Errno::NOENT); // no name of this directory
+    }
+    match beneath(dir, name, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty()) {
+        Ok(held) => Facts::of(&held),
+        Err(Errno::XDEV) => covered(dir, name),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// A place that belongs to another file system, perhaps to our own: nothing is asked of that but what the kernel knows.
+fn covered(dir: &OwnedFd, name: &OsStr) -> Outcome<Facts> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
+    let there = rustix::fs::statx(dir, name, flags, StatxFlags::TYPE)?;
+    match FileType::from_raw_mode(u32::from(there.stx_mode)) {
+        FileType::Directory => Ok(Facts::of(dir)?.covered(name)),
+        _ => Err(Errno::XDEV),
+    }
+}
+
+/// Opens what is held, whatever it is called by now.
+pub fn reopen(held: &OwnedFd, flags: OFlags) -> Outcome<OwnedFd> {
+    // A pipe that has taken the place of a file must not keep us.
+    rustix::fs::open(by_number(held), flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())
+}
+
+/// The name by which the kernel finds what a handle holds, for calls that take no handle.
+pub fn by_number(held: &OwnedFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_but_names_below_the_root_is_found() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(place.path().join("root/sub")).unwrap();
+        std::fs::write(place.path().join("secret"), "s").unwrap();
+        std::fs::write(place.path().join("root/sub/file"), "f").unwrap();
+        for (name, to) in [("up", ".."), ("abs", "/etc"), ("inside", "sub")] {
+            std::os::unix::fs::symlink(to, place.path().join("root").join(name)).unwrap();
+        }
+        let ground = HostDir::open(&place.path().join("root"), false).unwrap();
+        for (path, expected) in [
+            ("sub/file", None),
+            ("", None),
+            ("up", None),
+            ("../secret", Some(Errno::XDEV)),
+            ("/etc/passwd", Some(Errno::XDEV)),
+            ("up/secret", Some(Errno::LOOP)),
+            ("abs/passwd", Some(Errno::LOOP)),
+            ("inside/file", Some(Errno::LOOP)),
+            ("none", Some(Errno::NOENT)),
+        ] {
+            assert_eq!(ground.hold(Path::new(path)).err(), expected, "{path:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_mounted_below_is_an_empty_directory() {
+        let root = HostDir::open(Path::new("/"), true).unwrap();
+        let held = root.hold(Path::new("")).unwrap();
+        let proc = look(&held, OsStr::new("proc")).unwrap();
+        assert!(proc.is_covered() && proc.kind == FileType::Directory);
+        assert!(!proc.same(&look(&held, OsStr::new("etc")).unwrap()));
+        for name in ["", ".", "..", "etc/passwd", "proc/self"] {
+            assert_eq!(look(&held, OsStr::new(name)).unwrap_err(), Errno::NOENT, "{name:?}");
+        }
+        assert_eq!(root.hold(Path::new("proc/self")).unwrap_err(), Errno::XDEV);
+    }
+
+    #[test]
+    fn what_is_held_stays_what_it_was() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::write(place.path().join("a"), "old").unwrap();
+        let ground = HostDir::open(place.path(), false).unwrap();
+        let held = ground.hold(Path::new("a")).unwrap();
+        let before = Facts::of(&held).unwrap();
+        std::fs::rename(place.path().join("a"), place.path().join("b")).unwrap();
+        std::fs::write(place.path().join("a"), "new").unwrap();
+        let opened = reopen(&held, OFlags::RDONLY).unwrap();
+        assert_eq!(std::io::read_to_string(std::fs::File::from(opened)).unwrap(), "old");
+        let root = ground.hold(Path::new("")).unwrap();
+        assert!(before.same(&look(&root, OsStr::new("b")).unwrap()));
+        assert!(!before.same(&look(&root, OsStr::new("a")).unwrap()));
+    }
+}

@@ -1,0 +1,55 @@
+//! Empty things of the sandbox's own, which stand over what must not show.
+//!
+//! Never something of the host's: a program may try to change whatever it finds, and a device or a file of the host's
+//! would change with it.
+
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
+use super::root::{change, copy_alone, find, put, said};
+use acheron_base::Result;
+
+/// Read-only: neither content, mode, owner, times nor attributes of a cover can be changed.
+const FIXED: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC;
+
+/// An empty directory and an empty file, of which every cover is another mount.
+pub(super) struct Covers {
+    directory: OwnedFd,
+    file: OwnedFd,
+}
+
+impl Covers {
+    /// Makes them in two directories of the new root, which is the working directory. A file system must be mounted over
+    /// both afterwards, so that neither has a name inside.
+    pub fn make(directory: &str, file_in: &str) -> Result<Covers> {
+        let held = |path: &Path| {
+            rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+                .map_err(|err| said("opening what covers", err))
+        };
+        let file = Path::new(file_in).join("empty");
+        fs::OpenOptions::new().write(true).create_new(true).mode(0o444).open(&file)?;
+        Ok(Covers { directory: held(Path::new(directory))?, file: held(&file)? })
+    }
+
+    /// Puts an empty directory over a directory, and an empty file over anything else.
+    pub fn cover(&self, top: BorrowedFd<'_>, place: &Path) -> Result<()> {
+        let named = |err: Errno| said(&format!("covering '/{}'", place.display()), err);
+        let found = match find(top, place) {
+            Ok(found) => found,
+            // Its directory was covered, or is gone: nothing shows.
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
+            // Whoever builds the walls has more rights than the program will have.
+            Err(Errno::ACCESS) => return Ok(()),
+            Err(err) => return Err(named(err)),
+        };
+        let is_directory = rustix::fs::fstat(&found).map_err(named)?.st_mode & libc::S_IFMT == libc::S_IFDIR;
+        let empty = copy_alone(if is_directory { self.directory.as_fd() } else { self.file.as_fd() }).map_err(named)?;
+        change(empty.as_fd(), FIXED, 0, false).map_err(named)?;
+        put(&empty, &found).map_err(named)
+    }
+}

@@ -1,0 +1,108 @@
+//! What a process was given by the one that started it: descriptors, streams, a working directory.
+//!
+//! A descriptor of a directory outside is a way out of any root, so none stays open that is not meant to be there, and a
+//! working directory is entered only after all are closed.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use super::system;
+use acheron_base::{Error, Result};
+
+/// Closes everything but the three streams and `keep`. For the first moment of a process, when nothing in it has opened
+/// anything yet, or for its last before it becomes another program.
+pub fn close_others(keep: Option<RawFd>) {
+    let keep = keep.and_then(|fd| u32::try_from(fd).ok()).filter(|fd| *fd > 2);
+    let ranges = match keep {
+        Some(keep) => [(3, keep - 1), (keep + 1, u32::MAX)],
+        None => [(3, u32::MAX), (u32::MAX, u32::MAX)],
+    };
+    // Empty where the one that is kept is the third.
+    for (first, last) in ranges.into_iter().filter(|(first, last)| first <= last) {
+        // SAFETY: the caller vouches that nothing in this process uses what is closed.
+        if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } != 0 {
+            close_one_by_one(first, last);
+        }
+    }
+}
+
+/// For kernels that do not know how to close a range (before Linux 5.9).
+fn close_one_by_one(first: u32, last: u32) {
+    let listed = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let open: Vec<u32> = listed.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for fd in open.into_iter().filter(|fd| (first..=last).contains(fd)) {
+        // SAFETY: as above.
+        unsafe { libc::close(fd as RawFd) };
+    }
+}
+
+const STREAMS: [&str; 3] = ["standard input", "standard output", "standard error"];
+
+fn streams() -> [BorrowedFd<'static>; 3] {
+    // SAFETY: the three streams are open for as long as the process lives; the standard library sees to it.
+    [0, 1, 2].map(|fd| unsafe { BorrowedFd::borrow_raw(fd) })
+}
+
+/// Refuses a stream that would be a way out.
+pub(super) fn no_directories() -> Result<()> {
+    for (stream, name) in streams().into_iter().zip(STREAMS) {
+        if kind(stream) == libc::S_IFDIR {
+            let said = "is a directory, which would lead out of the sandbox; give a file or a pipe";
+            return Err(Error::invalid(format!("{name} {said}")));
+        }
+    }
+    Ok(())
+}
+
+fn kind(stream: BorrowedFd<'_>) -> libc::mode_t {
+    rustix::fs::fstat(stream).map_or(0, |stat| stat.st_mode & libc::S_IFMT)
+}
+
+/// Opens the streams that are devices anew, from inside: through the host's own mount a program could change the mode of
+/// the host's device. One that cannot be opened stays as it is: only its owner could change it, and that one can open it.
+pub(super) fn devices_from_inside() {
+    let known: Vec<(PathBuf, u64)> = system::DEVICES
+        .iter()
+        .chain(&["console"])
+        .map(|name| Path::new("/dev").join(name))
+        .filter_map(|path| Some((rustix::fs::stat(&path).ok()?.st_rdev, path)))
+        .map(|(device, path)| (path, device))
+        .collect();
+    for stream in streams().into_iter().filter(|stream| kind(*stream) == libc::S_IFCHR) {
+        let Ok(device) = rustix::fs::fstat(stream).map(|stat| stat.st_rdev) else { continue };
+        let Some((path, _)) = known.iter().find(|(_, known)| *known == device) else { continue };
+        let Ok(flags) = rustix::fs::fcntl_getfl(stream) else { continue };
+        let flags = flags & (OFlags::RWMODE | OFlags::APPEND | OFlags::NONBLOCK);
+        let Ok(opened) = rustix::fs::open(path, flags | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()) else {
+            continue;
+        };
+        // SAFETY: both are open, and the copy takes the place of a stream, which nobody owns.
+        unsafe { libc::dup2(opened.as_raw_fd(), stream.as_raw_fd()) };
+    }
+}
+
+/// Enters a directory below the root of this process. The kernel itself keeps to the root and follows no link of
+/// `/proc`, which leads wherever a descriptor leads.
+pub(super) fn enter(directory: &Path) -> Result<()> {
+    let named = |err: Errno| {
+        let name = directory.display();
+        match err {
+            Errno::LOOP => Error::forbidden(format!(
+                "the working directory `{name}` leads through a link that does not stay inside; name the directory itself"
+            )),
+            err => Error::not_found(format!("the working directory `{name}`: {}", std::io::Error::from(err))),
+        }
+    };
+    let opened = below_root(directory).map_err(named)?;
+    rustix::process::fchdir(opened.as_fd()).map_err(named)
+}
+
+fn below_root(directory: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::open("/", flags, Mode::empty())?;
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    rustix::fs::openat2(&root, directory, flags, Mode::empty(), resolve)
+}

@@ -1,0 +1,56 @@
+//! The second lock on files: Landlock rules on the directories of the new root.
+//!
+//! Not the first: under Landlock alone `stat`, `chmod`, UNIX sockets by path and UDP still pass.
+
+use std::path::PathBuf;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
+    Scope, path_beneath_rules,
+};
+
+use super::guards::Show;
+use super::plan::Plan;
+use acheron_base::{Error, Result};
+
+/// The newest interface that this code was tried with.
+const KNOWN: ABI = ABI::V6;
+
+/// Directories of the sandbox's own that may be written.
+const SCRATCH: [&str; 3] = ["/tmp", "/home", "/dev"];
+
+/// The version of Landlock that the running kernel speaks.
+pub(super) fn version() -> Option<u32> {
+    const VERSION: u32 = 1;
+    // SAFETY: with a null attribute, size 0 and the version flag the kernel only answers a number.
+    let answer = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0, VERSION) };
+    u32::try_from(answer).ok().filter(|version| *version > 0)
+}
+
+/// Everything may be read, the plan's writable binds and the scratch directories may be written; signals and abstract
+/// sockets stay inside. `no_tcp` refuses TCP as well, where no namespace does.
+pub(super) fn apply(plan: &Plan, no_tcp: bool) -> Result<String> {
+    let version = version().ok_or_else(|| Error::unavailable("this kernel has no Landlock, or does not enable it"))?;
+    let writable = plan.binds.iter().filter(|bind| !bind.read_only).map(|bind| bind.target.clone());
+    let open = plan.guards.iter().filter(|guard| guard.show == Show::Open).map(|guard| guard.path.clone());
+    let writable: Vec<PathBuf> = SCRATCH.iter().map(PathBuf::from).chain(writable).chain(open).collect();
+    let status = restrict(&writable, no_tcp).map_err(|err| Error::unavailable(format!("landlock: {err}")))?;
+    match status {
+        RulesetStatus::NotEnforced => Err(Error::unavailable("this kernel does not enforce Landlock")),
+        _ => Ok(format!("landlock, version {version}")),
+    }
+}
+
+fn restrict(writable: &[PathBuf], no_tcp: bool) -> Result<RulesetStatus, landlock::RulesetError> {
+    let mut rules =
+        Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(AccessFs::from_all(KNOWN))?;
+    if no_tcp {
+        rules = rules.handle_access(AccessNet::from_all(KNOWN))?;
+    }
+    let rules = rules
+        .scope(Scope::from_all(KNOWN))?
+        .create()?
+        .add_rules(path_beneath_rules(["/"], AccessFs::from_read(KNOWN)))?
+        .add_rules(path_beneath_rules(writable, AccessFs::from_all(KNOWN)))?;
+    Ok(rules.restrict_self()?.ruleset)
+}

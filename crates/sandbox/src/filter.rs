@@ -1,0 +1,198 @@
+//! The system calls that no program in a sandbox needs and many a way out begins with.
+//!
+//! Refused by `EPERM`, so that a program can go on without; `clone3` and `openat2` by `ENOSYS`, because their flags lie in
+//! memory that a filter cannot read, and programs then fall back to `clone` and `openat`, whose flags it can.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+};
+
+use acheron_base::{Error, Result};
+
+/// Refused whatever the arguments: mounts and namespaces, the kernel itself, other processes' memory by handle,
+/// interfaces with a long record of holes.
+const REFUSED: &[libc::c_long] = &[
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_mount_setattr,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_adjtimex,
+    libc::SYS_clock_adjtime,
+    libc::SYS_syslog,
+    libc::SYS_vhangup,
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_fanotify_init,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_lookup_dcookie,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
+];
+
+/// Flags of `clone` that make a namespace.
+const NAMESPACES: [libc::c_int; 7] = [
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWCGROUP,
+];
+
+/// Address families that may be asked for; the rest (packet, vsock, alg, …) speak to the kernel's oddest corners.
+const FAMILIES: [libc::c_int; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+
+/// Calls that set the mode of a file, and which argument of theirs it is; a set-user-id file that is made in a project is
+/// one for whoever is outside. The flags of an opening tell whether there is a mode at all.
+const MODES: &[(libc::c_long, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_creat, 1),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_mknod, 1),
+];
+/// Openings: which argument are the flags; the mode follows.
+const OPENINGS: &[(libc::c_long, u8)] = &[
+    (libc::SYS_openat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+];
+/// `O_CREAT`, and what of `O_TMPFILE` is not `O_DIRECTORY`.
+const MAKING: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
+
+/// Calls whose arguments lie in memory: programs know older ones that say the same.
+const UNREADABLE: &[libc::c_long] = &[libc::SYS_clone3, libc::SYS_openat2];
+
+/// Terminal requests that type into someone else's shell.
+const IOCTLS: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
+
+/// Filters to apply, in this order. `network` says whether the host's is shared.
+pub(super) fn programs(network: bool) -> Result<Vec<BpfProgram>> {
+    let mut programs = vec![compiled(refused(network)?, libc::EPERM)?, compiled(numbers(UNREADABLE), libc::ENOSYS)?];
+    if cfg!(target_arch = "x86_64") {
+        programs.push(second_numbers());
+    }
+    Ok(programs)
+}
+
+/// Puts the filters on the calling thread. They stay for ever, and over `execve`.
+pub(super) fn apply(network: bool) -> Result<String> {
+    for program in programs(network)? {
+        seccompiler::apply_filter(&program).map_err(|err| Error::unavailable(format!("seccomp: {err}")))?;
+    }
+    Ok(format!("seccomp, {} calls refused", REFUSED.len()))
+}
+
+/// On x86-64 every call has a second number (x32) that passes for the same architecture: no such call is known.
+fn second_numbers() -> BpfProgram {
+    let word = |code: u32, jt, jf, k| seccompiler::sock_filter { code: code as u16, jt, jf, k };
+    vec![
+        word(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        word(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, 0x4000_0000),
+        word(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs()),
+        word(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ]
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+fn refused(network: bool) -> Result<Rules> {
+    use SeccompCmpOp::{Eq, MaskedEq, Ne};
+    let all_bits = |argument: u8, bits: libc::c_int| (argument, MaskedEq(bits as u64), bits as u64);
+    let mut rules = numbers(REFUSED);
+    let namespaces = NAMESPACES.iter().map(|flag| rule(&[all_bits(0, *flag)]));
+    rules.insert(libc::SYS_clone, namespaces.collect::<Result<_>>()?);
+    // A socket file in a project leads to a program of the host's. Pairs, which lead nowhere else, stay.
+    let local = network.then_some(libc::AF_UNIX);
+    let families: Vec<_> = FAMILIES.iter().copied().chain(local).map(|family| (0, Ne, family as u64)).collect();
+    rules.insert(libc::SYS_socket, vec![rule(&families)?]);
+    let requests = IOCTLS.iter().map(|request| rule(&[(1, Eq, *request)]));
+    rules.insert(libc::SYS_ioctl, requests.collect::<Result<_>>()?);
+    let marks = [libc::S_ISUID as libc::c_int, libc::S_ISGID as libc::c_int];
+    for (call, mode) in MODES {
+        rules.insert(*call, marks.iter().map(|mark| rule(&[all_bits(*mode, *mark)])).collect::<Result<_>>()?);
+    }
+    for (call, flags) in OPENINGS {
+        let ways = MAKING.iter().flat_map(|making| marks.map(|mark| (*making, mark)));
+        let rule = |(making, mark)| rule(&[all_bits(*flags, making), all_bits(*flags + 1, mark)]);
+        rules.insert(*call, ways.map(rule).collect::<Result<_>>()?);
+    }
+    Ok(rules)
+}
+
+/// A rule that holds when all of these hold: (argument, comparison, value).
+fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule> {
+    let all = conditions.iter().map(|(argument, operator, value)| {
+        SeccompCondition::new(*argument, SeccompCmpArgLen::Dword, operator.clone(), *value)
+    });
+    let built = all.collect::<Result<Vec<_>, _>>().and_then(SeccompRule::new);
+    built.map_err(|err| Error::internal(format!("seccomp rule: {err}")))
+}
+
+fn numbers(calls: &[libc::c_long]) -> Rules {
+    calls.iter().map(|call| (*call, Vec::new())).collect()
+}
+
+fn compiled(rules: Rules, errno: i32) -> Result<BpfProgram> {
+    let refuse = SeccompAction::Errno(errno.unsigned_abs());
+    let built = std::env::consts::ARCH
+        .try_into()
+        .and_then(|arch| SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch))
+        .and_then(TryInto::try_into);
+    built.map_err(|err: seccompiler::BackendError| Error::unavailable(format!("seccomp filter: {err}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filters_compile_on_this_machine() {
+        for network in [false, true] {
+            let programs = programs(network).unwrap();
+            assert!(programs[0].len() > REFUSED.len());
+            assert!(programs.iter().all(|program| !program.is_empty()));
+        }
+    }
+}

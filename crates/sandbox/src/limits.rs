@@ -1,0 +1,91 @@
+//! How much a sandbox and an agent may use, and the limits that the kernel keeps per process.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use acheron_base::{Error, Result};
+
+/// What a sandbox may use at most, as a whole where the host has control groups, else per process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "SandboxLimits")]
+pub struct Limits {
+    #[schemars(range(min = 16_777_216))]
+    pub memory_bytes: u64,
+    #[schemars(range(min = 8))]
+    pub processes: u64,
+    /// Seconds of processor time that one process may burn.
+    #[schemars(range(min = 1))]
+    pub cpu_seconds: u64,
+    /// The size of each private directory (`/tmp`, `/home`, `/dev/shm`).
+    pub scratch_bytes: u64,
+    /// The largest file that may be written.
+    pub file_bytes: u64,
+    #[schemars(range(min = 16))]
+    pub open_files: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            memory_bytes: 2 << 30,
+            processes: 512,
+            cpu_seconds: 3600,
+            scratch_bytes: 256 << 20,
+            file_bytes: 4 << 30,
+            open_files: 1024,
+        }
+    }
+}
+
+/// What all sandboxes of one agent may use together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "AgentSandboxLimits")]
+pub struct Together {
+    #[schemars(range(min = 16_777_216))]
+    pub memory_bytes: u64,
+    #[schemars(range(min = 8))]
+    pub processes: u64,
+    /// A hundred is one whole processor. Absent: as much as there is, and as much as each other agent where it is short.
+    #[schemars(range(min = 1))]
+    pub cpu_percent: Option<u32>,
+    /// How many calls and sessions may run at once where this machine has no control groups to hold them together.
+    #[schemars(range(min = 1))]
+    pub sandboxes: usize,
+}
+
+impl Default for Together {
+    fn default() -> Self {
+        Together { memory_bytes: 4 << 30, processes: 1024, cpu_percent: None, sandboxes: 8 }
+    }
+}
+
+/// Sets the limits of the calling process, which its children inherit. `memory` is false when a control group
+/// counts the memory of the whole sandbox already.
+pub(super) fn apply(limits: &Limits, memory: bool) -> Result<()> {
+    let mut wanted = vec![
+        (Resource::Core, 0),
+        (Resource::Cpu, limits.cpu_seconds),
+        (Resource::Fsize, limits.file_bytes),
+        (Resource::Nofile, limits.open_files),
+    ];
+    if memory {
+        // Data, not the address space: programs that reserve much and use little (node, go, java) still start.
+        wanted.push((Resource::Data, limits.memory_bytes));
+    }
+    for (resource, value) in wanted {
+        let value = getrlimit(resource).maximum.map_or(value, |maximum| maximum.min(value));
+        setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) })
+            .map_err(|err| Error::unavailable(format!("cannot limit {resource:?}: {err}")))?;
+    }
+    Ok(())
+}
+
+/// Bounds the processes of one user, which does not bind root: a control group or `pid_max` must do that.
+pub(super) fn processes(limits: &Limits) -> Result<()> {
+    let value = getrlimit(Resource::Nproc).maximum.map_or(limits.processes, |most| most.min(limits.processes));
+    setrlimit(Resource::Nproc, Rlimit { current: Some(value), maximum: Some(value) })
+        .map_err(|err| Error::unavailable(format!("cannot limit processes: {err}")))
+}

@@ -1,0 +1,258 @@
+//! What runs in a sandbox and what it sees: plain data, checked before anything is started.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::guards::Guard;
+use super::limits::{Limits, Together};
+use super::system::check_system;
+use acheron_base::host_dir::Id;
+use acheron_base::{Error, Result};
+
+/// One program and the world that it will find itself in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Whose process this is; stands in the command line of the sandbox's init, where the host finds it again.
+    pub agent: String,
+    pub argv: Vec<String>,
+    /// A directory inside.
+    pub cwd: PathBuf,
+    /// All that the program finds in its environment beside what [`Plan::environment`] adds.
+    pub env: BTreeMap<String, String>,
+    pub binds: Vec<Bind>,
+    pub links: Vec<Link>,
+    /// Parts of what is bound that are shown otherwise.
+    pub guards: Vec<Guard>,
+    /// Directories of the host's that are shown as a part of the system, under their own names, read-only.
+    #[serde(default)]
+    pub system: Vec<PathBuf>,
+    /// What must not show of the directories of the system, by its name inside. Made by [`places`](super::places).
+    #[serde(default)]
+    pub hidden: Vec<PathBuf>,
+    /// Whether the host's network is shared; otherwise there is only a loopback of its own.
+    pub network: bool,
+    pub terminal: Terminal,
+    pub limits: Limits,
+    /// What it shares with the agent's other sandboxes; nothing if it stands alone.
+    pub together: Option<Shared>,
+    /// Run even where a wall cannot be built. Someone must have said so in the mountspec.
+    pub unconfined: bool,
+    /// Only see to it that the program ends with all that it started: no walls. For programs of the operator's.
+    pub bare: bool,
+}
+
+/// The limits that hold for all sandboxes of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shared {
+    /// Which host's agent it is: another may have one of the same name. Made by [`host`](super::host).
+    pub host: String,
+    pub limits: Together,
+}
+
+/// A directory or file of the host, seen inside as `target`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bind {
+    pub source: PathBuf,
+    pub target: PathBuf,
+    pub read_only: bool,
+    /// Whether what is mounted below the source is hidden, as an empty directory.
+    pub alone: bool,
+    /// Which directory the source must be, where something else could have taken its place.
+    pub id: Option<Id>,
+}
+
+/// A symbolic link inside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    pub path: PathBuf,
+    pub to: PathBuf,
+}
+
+/// What the program has for a controlling terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Terminal {
+    /// None: a session of its own.
+    None,
+    /// Its standard input, in a session of its own.
+    Own,
+    /// The one of whoever starts it (`acheron exec` at a person's terminal).
+    Shared,
+}
+
+/// Where a program is looked for that is named without a slash.
+pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+/// Names at the top of the new root that are the sandbox's own.
+const RESERVED: [&str; 10] = ["bin", "dev", "etc", "home", "lib", "lib64", "proc", "sbin", "sys", "usr"];
+
+impl Plan {
+    /// A plan for `argv` as `agent`, with nothing bound and every wall demanded.
+    pub fn new(agent: impl Into<String>, argv: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Plan {
+            agent: agent.into(),
+            argv: argv.into_iter().map(Into::into).collect(),
+            cwd: PathBuf::from("/home"),
+            env: BTreeMap::new(),
+            binds: Vec::new(),
+            links: Vec::new(),
+            guards: Vec::new(),
+            system: Vec::new(),
+            hidden: Vec::new(),
+            network: false,
+            terminal: Terminal::None,
+            limits: Limits::default(),
+            together: None,
+            unconfined: false,
+            bare: false,
+        }
+    }
+
+    pub fn bind(mut self, source: impl Into<PathBuf>, target: impl Into<PathBuf>, read_only: bool) -> Self {
+        self.binds.push(Bind { source: source.into(), target: target.into(), read_only, alone: false, id: None });
+        self
+    }
+
+    /// The whole environment: nothing of the host's, so none of its secrets.
+    pub fn environment(&self) -> BTreeMap<String, String> {
+        let given = [
+            ("PATH", PATH),
+            ("HOME", "/home"),
+            ("TMPDIR", "/tmp"),
+            ("LANG", "C.UTF-8"),
+            ("TERM", "dumb"),
+            ("USER", "agent"),
+            ("ACHERON_AGENT", &self.agent),
+        ];
+        let mut all: BTreeMap<String, String> = given.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        all.extend(self.env.clone());
+        all
+    }
+
+    /// Refuses what could not be built or would mean something else than it says.
+    pub fn check(&self) -> Result<()> {
+        let clean = |text: &str| !text.contains('\0');
+        if self.argv.is_empty() || self.argv[0].is_empty() {
+            return Err(Error::invalid("there is no program to run"));
+        }
+        if !self.argv.iter().all(|word| clean(word)) {
+            return Err(Error::invalid("an argument contains a NUL byte"));
+        }
+        if let Some(key) = self.env.keys().find(|key| key.is_empty() || key.contains('=') || !clean(key)) {
+            return Err(Error::invalid(format!("`{}` cannot name an environment variable", key.escape_debug())));
+        }
+        if let Some((key, _)) = self.env.iter().find(|(_, value)| !clean(value)) {
+            return Err(Error::invalid(format!("the environment variable `{key}` contains a NUL byte")));
+        }
+        let plain =
+            |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        if !plain(&self.agent) {
+            return Err(Error::invalid(format!("`{}` is not an agent's name", self.agent.escape_debug())));
+        }
+        if let Some(shared) = self.together.as_ref().filter(|shared| !plain(&shared.host)) {
+            return Err(Error::invalid(format!("`{}` is not a host's name", shared.host.escape_debug())));
+        }
+        if !self.cwd.is_absolute() {
+            return Err(Error::invalid(format!("the working directory `{}` is not absolute", self.cwd.display())));
+        }
+        for bind in &self.binds {
+            inside(&bind.target)?;
+            if !bind.source.is_absolute() {
+                return Err(Error::invalid(format!("the bind source `{}` is not absolute", bind.source.display())));
+            }
+        }
+        self.system.iter().try_for_each(|named| check_system(named))?;
+        if let Some(path) = self.hidden.iter().find(|path| !plain_path(path)) {
+            return Err(Error::invalid(format!("`{}` cannot be hidden: it is not a plain path", path.display())));
+        }
+        self.guards.iter().try_for_each(|guard| inside(&guard.path).map(|_| ()))?;
+        self.links.iter().try_for_each(|link| inside(&link.path).map(|_| ()))
+    }
+
+    /// The binds in the order in which they must be made: what lies deeper comes later.
+    pub fn ordered(&self) -> Vec<&Bind> {
+        let mut binds: Vec<&Bind> = self.binds.iter().collect();
+        binds.sort_by_key(|bind| bind.target.components().count());
+        binds
+    }
+}
+
+fn plain_path(path: &Path) -> bool {
+    let below = path.strip_prefix("/").unwrap_or(Path::new(""));
+    below.components().next().is_some() && below.components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// The path of `target` under the new root: `/a/b` → `a/b`. Refuses what climbs, and what is the sandbox's own.
+pub(super) fn inside(target: &Path) -> Result<&Path> {
+    let refused = |why: &str| Err(Error::invalid(format!("`{}` cannot be bound to: it {why}", target.display())));
+    let Ok(relative) = target.strip_prefix("/") else { return refused("is not absolute") };
+    if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
+        return refused("is not a plain path");
+    }
+    match relative.iter().next().and_then(|first| first.to_str()) {
+        None => refused("is the root itself or no text"),
+        Some(first) if RESERVED.contains(&first) => refused("belongs to the sandbox itself"),
+        Some(_) => Ok(relative),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(change: impl FnOnce(&mut Plan)) -> String {
+        let mut plan = Plan::new("charon", ["true"]);
+        change(&mut plan);
+        plan.check().map_or_else(|err| err.message, |()| "fine".to_owned())
+    }
+
+    #[test]
+    fn a_plan_that_cannot_mean_what_it_says_is_refused() {
+        let bound = |target: &str| {
+            let target = target.to_owned();
+            move |plan: &mut Plan| {
+                let (source, target) = ("/srv".into(), target.into());
+                plan.binds.push(Bind { source, target, read_only: true, alone: false, id: None });
+            }
+        };
+        assert_eq!(refusal(|_| ()), "fine");
+        assert_eq!(refusal(bound("/projects/here/fs")), "fine");
+        assert_eq!(refusal(|plan| plan.argv.clear()), "there is no program to run");
+        assert_eq!(refusal(|plan| plan.argv.push("a\0b".into())), "an argument contains a NUL byte");
+        assert_eq!(refusal(|plan| plan.agent = "a/b".into()), "`a/b` is not an agent's name");
+        assert_eq!(refusal(|plan| plan.cwd = "src".into()), "the working directory `src` is not absolute");
+        assert_eq!(
+            refusal(|plan| _ = plan.env.insert("A=B".into(), String::new())),
+            "`A=B` cannot name an environment variable"
+        );
+        assert_eq!(refusal(bound("x")), "`x` cannot be bound to: it is not absolute");
+        assert_eq!(refusal(bound("/a/../etc")), "`/a/../etc` cannot be bound to: it is not a plain path");
+        assert_eq!(refusal(bound("/")), "`/` cannot be bound to: it is the root itself or no text");
+        assert_eq!(refusal(bound("/etc/x")), "`/etc/x` cannot be bound to: it belongs to the sandbox itself");
+    }
+
+    #[test]
+    fn nothing_of_the_hosts_environment_is_handed_on() {
+        let mut plan = Plan::new("charon", ["true"]);
+        plan.env.insert("TERM".into(), "xterm".into());
+        let names: Vec<String> = plan.environment().into_keys().collect();
+        assert_eq!(names.join(" "), "ACHERON_AGENT HOME LANG PATH TERM TMPDIR USER");
+        assert_eq!(plan.environment()["TERM"], "xterm");
+    }
+
+    #[test]
+    fn deeper_binds_are_made_after_what_they_lie_in() {
+        let plan = Plan::new("charon", ["true"]).bind("/b", "/p/x/fs", false).bind("/a", "/p", true);
+        let targets: Vec<_> = plan.ordered().iter().map(|bind| bind.target.display().to_string()).collect();
+        assert_eq!(targets, ["/p", "/p/x/fs"]);
+    }
+
+    #[test]
+    fn a_plan_survives_the_way_to_its_init() {
+        let plan = Plan::new("charon", ["sh", "-c", "echo \n"]).bind("/srv", "/projects/p/fs", false);
+        let json = serde_json::to_string(&plan).unwrap();
+        assert!(!json.contains('\n'), "one line");
+        assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), plan);
+    }
+}

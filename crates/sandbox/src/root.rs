@@ -1,0 +1,364 @@
+//! The root that a sandbox sees: a small one in memory, into which a few trees of the host are bound.
+//!
+//! Every tree is taken by descriptor before anything is hidden and set down by descriptor without following a link, so
+//! that no name can be swapped in between.
+
+use std::fs;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
+
+use super::covers::Covers;
+use super::plan::{Plan, inside};
+use super::{guards, system};
+use acheron_base::mountinfo::Mount;
+use acheron_base::{Error, Result};
+
+/// Any directory that every system has: the new root is mounted over it for a moment.
+const BASE: &str = "/tmp";
+
+/// A tree of the host's, held by a descriptor, on its way to a place under the new root.
+struct Tree {
+    held: OwnedFd,
+    target: PathBuf,
+    directory: bool,
+}
+
+/// Builds the new root, makes it `/` and lets go of the old one. Says what the `/proc` in it is.
+pub(super) fn build(plan: &Plan) -> Result<String> {
+    rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(|err| said("making mounts private", err))?;
+    let mounts = acheron_base::mountinfo::read()?;
+    let (system, foreign) = system_trees(plan, &mounts)?;
+    let devices = device_trees()?;
+    let bound = plan.ordered().into_iter().map(|bind| {
+        let attributes = if bind.read_only { libc::MOUNT_ATTR_RDONLY } else { 0 };
+        let held = bind.id.map(|id| acheron_base::host_dir::same(&bind.source, id)).transpose()?;
+        match held {
+            Some(held) => take_held(held.as_fd(), &bind.source, inside(&bind.target)?, attributes | QUIET),
+            None => take(&bind.source, inside(&bind.target)?, attributes | QUIET),
+        }
+    });
+    let bound = bound.collect::<Result<Vec<Tree>>>()?;
+    let covered = covered(plan, &mounts);
+
+    let scratch = format!("mode=755,size={},nr_inodes=65536", plan.limits.scratch_bytes);
+    filesystem("tmpfs", BASE, MountFlags::NOSUID | MountFlags::NODEV, "mode=755,size=8m")?;
+    std::env::set_current_dir(BASE)?;
+    for name in ["tmp", "home", "dev", "etc", "proc"] {
+        fs::create_dir(name)?;
+    }
+    let covers = Covers::make("home", "tmp")?;
+    for name in ["tmp", "home"] {
+        filesystem("tmpfs", name, MountFlags::NOSUID | MountFlags::NODEV, &scratch)?;
+    }
+    for (name, text) in system::written(nix::unistd::getuid().as_raw(), nix::unistd::getgid().as_raw()) {
+        fs::write(Path::new("etc").join(name), text)?;
+    }
+    links()?;
+    let top = rustix::fs::open(".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|err| said("opening the new root", err))?;
+    for tree in system.into_iter().chain(devices) {
+        set_down(top.as_fd(), tree)?;
+    }
+    for place in foreign {
+        covers.cover(top.as_fd(), &place)?;
+    }
+    device_directories(&scratch)?;
+    let proc = proc(plan)?;
+    for tree in bound {
+        set_down(top.as_fd(), tree)?;
+    }
+    for place in covered {
+        covers.cover(top.as_fd(), &place)?;
+    }
+    guards::put_up(top.as_fd(), &plan.guards, &covers)?;
+    for link in &plan.links {
+        let path = inside(&link.path)?;
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        symlink(&link.to, path).map_err(|err| Error::invalid(format!("the link `{}`: {err}", link.path.display())))?;
+    }
+    attributes(top.as_fd(), libc::MOUNT_ATTR_RDONLY, false).map_err(|err| said("closing the new root", err))?;
+
+    // The new root and the old one share a place for a moment, so no directory is needed to put the old one.
+    rustix::process::pivot_root(".", ".").map_err(|err| said("pivot_root", err))?;
+    rustix::mount::unmount(".", UnmountFlags::DETACH).map_err(|err| said("leaving the old root", err))?;
+    std::env::set_current_dir("/")?;
+    Ok(proc)
+}
+
+/// No set-user-id programs and no devices in whatever is bound.
+const QUIET: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+
+/// A device is read and written whatever its mount says; read-only keeps its mode and its times.
+const DEVICE: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC;
+
+/// The directories of the system, and the places in them that must be covered.
+fn system_trees(plan: &Plan, mounts: &[Mount]) -> Result<(Vec<Tree>, Vec<PathBuf>)> {
+    let (mut trees, mut covered) = (Vec::new(), plan.hidden.clone());
+    let directories = system::DIRECTORIES.iter().map(|name| Path::new("/").join(name));
+    let directories = directories.filter(|path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir()));
+    let more = system::etc(plan.network).chain(system::extra(&plan.system).cloned()).filter(|path| path.exists());
+    for path in directories.chain(more) {
+        let held = rustix::fs::open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let held = held.map_err(|err| unbound(&path, err))?;
+        // Where the path leads: a directory that the mountspec names may be a link.
+        let source = if path.is_symlink() { path.canonicalize()? } else { path.clone() };
+        let below: Vec<&Mount> = system::below(&source, mounts).collect();
+        // In a user namespace the kernel leaves out nothing that is mounted below: then all of it is taken, and what must
+        // not show is covered.
+        let copied = if below.is_empty() { copy_alone(held.as_fd()) } else { copy(held.as_fd()) };
+        let target = path.strip_prefix("/").unwrap_or(&path);
+        trees.push(taken(copied, &path, target, libc::MOUNT_ATTR_RDONLY | QUIET)?);
+        let foreign = below.into_iter().filter(|mount| system::foreign(mount, &plan.system, mounts));
+        covered.extend(foreign.filter_map(|mount| Some(path.join(mount.point.strip_prefix(&source).ok()?))));
+    }
+    let covered = system::outermost(covered).into_iter();
+    Ok((trees, covered.filter_map(|place| Some(place.strip_prefix("/").ok()?.to_owned())).collect()))
+}
+
+fn device_trees() -> Result<Vec<Tree>> {
+    let names = system::DEVICES.iter().map(|name| (Path::new("/dev").join(name), Path::new("dev").join(name)));
+    let mut trees = Vec::new();
+    for (source, target) in names.filter(|(source, _)| source.exists()) {
+        trees.push(take(&source, &target, DEVICE)?);
+    }
+    let terminal = [0, 1, 2].into_iter().find(|fd| {
+        // SAFETY: the three streams are open for as long as the process lives.
+        nix::unistd::isatty(unsafe { BorrowedFd::borrow_raw(*fd) }).unwrap_or(false)
+    });
+    if let Some(named) = terminal.and_then(|fd| fs::read_link(format!("/proc/self/fd/{fd}")).ok()) {
+        // The terminal's own name lies in the host's /dev/pts, which is not here; as a console `tty` finds it.
+        trees.extend(take(&named, Path::new("dev/console"), DEVICE));
+    }
+    Ok(trees)
+}
+
+fn links() -> Result<()> {
+    for name in system::DIRECTORIES {
+        if let Ok(to) = fs::read_link(Path::new("/").join(name)) {
+            symlink(to, name)?;
+        }
+    }
+    for (name, to) in
+        [("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2"), ("ptmx", "pts/ptmx")]
+    {
+        symlink(to, Path::new("dev").join(name))?;
+    }
+    Ok(())
+}
+
+fn device_directories(scratch: &str) -> Result<()> {
+    fs::create_dir("dev/shm")?;
+    filesystem("tmpfs", "dev/shm", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, scratch)?;
+    fs::create_dir("dev/pts")?;
+    let options = "newinstance,ptmxmode=0666,mode=0620";
+    filesystem("devpts", "dev/pts", MountFlags::NOSUID | MountFlags::NOEXEC, options)
+}
+
+/// A `/proc` of the sandbox's own processes, all of it read-only: some of its switches obey the host's root whatever
+/// namespace he sits in. Where the host's own is partly covered the kernel refuses a new one, and there is none.
+fn proc(plan: &Plan) -> Result<String> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    if rustix::mount::mount("proc", "proc", "proc", flags, None).is_err() {
+        return Ok("private root without /proc: this host hides a part of its own".to_owned());
+    }
+    let limited = if own_pid_max(&nix::sys::utsname::uname().map(|u| u.release().to_owned()).unwrap_or_default()) {
+        // The kernel takes nothing below 301.
+        fs::write("proc/sys/kernel/pid_max", plan.limits.processes.max(301).to_string()).is_ok()
+    } else {
+        false
+    };
+    let proc = rustix::fs::open("proc", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|err| said("opening /proc", err))?;
+    attributes(proc.as_fd(), libc::MOUNT_ATTR_RDONLY, true).map_err(|err| said("closing /proc", err))?;
+    Ok(if limited { "private root, pid_max" } else { "private root" }.to_owned())
+}
+
+/// Whether `pid_max` belongs to the pid namespace (since Linux 6.14). Before, writing it would change the host's.
+fn own_pid_max(release: &std::ffi::OsStr) -> bool {
+    let release = release.to_string_lossy();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 14)
+}
+
+/// A copy of the tree at `source`, whatever is mounted below it included: the kernel does not let us uncover what
+/// such a mount hides.
+fn take(source: &Path, target: &Path, attribute: u64) -> Result<Tree> {
+    let held = rustix::fs::open(source, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+    take_held(held.map_err(|err| unbound(source, err))?.as_fd(), source, target, attribute)
+}
+
+fn unbound(source: &Path, err: rustix::io::Errno) -> Error {
+    let error = Error::from(std::io::Error::from(err));
+    Error::new(error.code, format!("`{}` cannot be bound: {}", source.display(), error.message))
+}
+
+/// The same of a directory that is held; `source` is its name, for sentences.
+fn take_held(held: BorrowedFd<'_>, source: &Path, target: &Path, attribute: u64) -> Result<Tree> {
+    taken(copy(held), source, target, attribute)
+}
+
+/// A tree that was copied, with its attributes.
+fn taken(copied: rustix::io::Result<OwnedFd>, source: &Path, target: &Path, attribute: u64) -> Result<Tree> {
+    let named = |err: rustix::io::Errno| unbound(source, err);
+    let held = copied.map_err(named)?;
+    attributes(held.as_fd(), attribute, true).map_err(named)?;
+    let directory = rustix::fs::fstat(&held).map_err(named)?.st_mode & libc::S_IFMT == libc::S_IFDIR;
+    Ok(Tree { held, target: target.to_owned(), directory })
+}
+
+const COPY: OpenTreeFlags =
+    OpenTreeFlags::OPEN_TREE_CLONE.union(OpenTreeFlags::OPEN_TREE_CLOEXEC).union(OpenTreeFlags::AT_EMPTY_PATH);
+
+/// A copy of the tree that is held, whatever is mounted below it included.
+pub(super) fn copy(held: BorrowedFd<'_>) -> rustix::io::Result<OwnedFd> {
+    rustix::mount::open_tree(held, c"", COPY | OpenTreeFlags::AT_RECURSIVE)
+}
+
+/// A copy without what is mounted below.
+pub(super) fn copy_alone(held: BorrowedFd<'_>) -> rustix::io::Result<OwnedFd> {
+    rustix::mount::open_tree(held, c"", COPY)
+}
+
+/// What stands at a place under the new root, reached through no link.
+pub(super) fn find(top: BorrowedFd<'_>, place: &Path) -> rustix::io::Result<OwnedFd> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    rustix::fs::openat2(top, place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)
+}
+
+/// Sets a tree down on a place.
+pub(super) fn put(tree: &OwnedFd, place: &OwnedFd) -> rustix::io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    rustix::mount::move_mount(tree, c"", place, c"", flags)
+}
+
+fn set_down(top: BorrowedFd<'_>, tree: Tree) -> Result<()> {
+    let named = |err: rustix::io::Errno| said(&format!("mounting '/{}'", tree.target.display()), err);
+    let find = || find(top, &tree.target);
+    let place = match find() {
+        Ok(place) => place,
+        Err(rustix::io::Errno::NOENT) => {
+            prepare(top, &tree).map_err(named)?;
+            let gone = || format!("'/{}' is not there, and nothing is made in what is bound", tree.target.display());
+            find().map_err(|err| match err {
+                rustix::io::Errno::NOENT => Error::not_found(gone()),
+                err => named(err),
+            })?
+        }
+        Err(err) => return Err(named(err)),
+    };
+    put(&tree.held, &place).map_err(named)
+}
+
+/// Makes the place for a tree, in the new root itself: what is bound there is somebody's, and nothing is made in it.
+fn prepare(top: BorrowedFd<'_>, tree: &Tree) -> rustix::io::Result<()> {
+    let own = rustix::fs::fstat(top)?.st_dev;
+    let mut at = find(top, Path::new("."))?;
+    let mut names = tree.target.iter().peekable();
+    while let Some(name) = names.next() {
+        let last = names.peek().is_none();
+        if rustix::fs::fstat(&at)?.st_dev != own {
+            return Ok(());
+        }
+        let made = match last && !tree.directory {
+            true => rustix::fs::mknodat(&at, name, FileType::RegularFile, Mode::from_raw_mode(0o644), 0),
+            false => rustix::fs::mkdirat(&at, name, Mode::from_raw_mode(0o755)),
+        };
+        if let Err(err) = made
+            && err != rustix::io::Errno::EXIST
+        {
+            return Err(err);
+        }
+        at = find(at.as_fd(), Path::new(name))?;
+    }
+    Ok(())
+}
+
+/// The places under the new root where something that is mounted below a bind would show, and must not.
+fn covered(plan: &Plan, mounts: &[Mount]) -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    for bind in plan.binds.iter().filter(|bind| bind.alone) {
+        let source = bind.source.canonicalize().unwrap_or_else(|_| bind.source.clone());
+        for mount in mounts.iter().filter(|mount| mount.point != source) {
+            if let (Ok(below), Ok(target)) = (mount.point.strip_prefix(&source), inside(&bind.target)) {
+                places.push(target.join(below));
+            }
+        }
+    }
+    // What lies in something that is covered already cannot be seen, nor found.
+    system::outermost(places)
+}
+
+fn filesystem(kind: &str, target: &str, flags: MountFlags, options: &str) -> Result<()> {
+    let options = std::ffi::CString::new(options).map_err(|err| Error::internal(err.to_string()))?;
+    rustix::mount::mount(kind, target, kind, flags, Some(options.as_c_str()))
+        .map_err(|err| said(&format!("mounting {kind} on {target}"), err))
+}
+
+/// Sets attributes on a mount, or on it and all below.
+fn attributes(mount: BorrowedFd<'_>, set: u64, below: bool) -> rustix::io::Result<()> {
+    change(mount, set, 0, below)
+}
+
+/// Sets and takes attributes.
+pub(super) fn change(mount: BorrowedFd<'_>, set: u64, clear: u64, below: bool) -> rustix::io::Result<()> {
+    let wanted = libc::mount_attr { attr_set: set, attr_clr: clear, propagation: 0, userns_fd: 0 };
+    let flags = libc::AT_EMPTY_PATH | if below { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path is a static empty string, the struct lives over the call and its size is its own.
+    let answer = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const wanted,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    if answer == 0 { Ok(()) } else { Err(last_errno()) }
+}
+
+fn last_errno() -> rustix::io::Errno {
+    rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::IO)
+}
+
+pub(super) fn said(what: &str, err: rustix::io::Errno) -> Error {
+    Error::unavailable(format!("{what}: {}", std::io::Error::from(err)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_mounted_below_a_bind_is_covered() {
+        let mounts = acheron_base::mountinfo::parse(
+            b"21 1 8:1 / / rw - ext4 /dev/a rw\n22 21 8:2 / /srv/p rw - ext4 /dev/b rw\n\
+              23 22 0:9 / /srv/p/ns rw - fuse x rw\n24 23 0:8 / /srv/p/ns/deep rw - tmpfs x rw\n",
+        );
+        let mut plan = Plan::new("charon", ["true"]).bind("/srv/p", "/projects/p/fs", true).bind("/srv", "/all", true);
+        assert_eq!(covered(&plan, &mounts), Vec::<PathBuf>::new());
+        plan.binds[0].alone = true;
+        assert_eq!(covered(&plan, &mounts), [PathBuf::from("projects/p/fs/ns")]);
+    }
+
+    #[test]
+    fn the_limit_of_processes_is_written_only_where_it_belongs_to_the_namespace() {
+        for (release, expected) in [
+            ("6.18.44-fc-v445", true),
+            ("6.14", true),
+            ("7.0.1", true),
+            ("6.1.0-37-amd64", false),
+            ("5.15", false),
+            ("", false),
+        ] {
+            assert_eq!(own_pid_max(std::ffi::OsStr::new(release)), expected, "{release}");
+        }
+    }
+}

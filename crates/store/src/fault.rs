@@ -1,0 +1,59 @@
+//! What SQLite said, as an error that names the cause and what to do about it.
+
+use acheron_base::{Code, Error, Result};
+use rusqlite::ffi;
+
+const DISK: Code = Code::Os(libc::EIO);
+
+/// Looks behind a failure of the disk: SQLite tells a full quota or a disk gone read-only as a mere failed write.
+pub(super) fn with_errno(error: Error, errno: i32) -> Error {
+    match errno {
+        _ if error.code != DISK => error,
+        libc::ENOSPC | libc::EDQUOT => full(),
+        libc::EROFS => read_only(),
+        _ => error,
+    }
+}
+
+/// What the system last told SQLite on this connection.
+#[allow(unsafe_code)] // the C interface alone tells it
+pub(super) fn errno(conn: &rusqlite::Connection) -> i32 {
+    // SAFETY: the handle is that of an open connection, borrowed for the length of the call, on its own thread.
+    unsafe { ffi::sqlite3_system_errno(conn.handle()) }
+}
+
+/// [`with_errno`] for a whole answer.
+pub(super) fn explained<T>(conn: &rusqlite::Connection, answer: Result<T>) -> Result<T> {
+    answer.map_err(|error| if error.code == DISK { with_errno(error, errno(conn)) } else { error })
+}
+
+fn full() -> Error {
+    Error::no_space("the disk that holds the state is full: make room and try again")
+}
+
+fn read_only() -> Error {
+    Error::read_only("the state directory is on a read-only disk")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(extended: i32) -> Error {
+        Error::from(rusqlite::Error::SqliteFailure(ffi::Error::new(extended), None))
+    }
+
+    #[test]
+    fn a_failed_write_is_explained_by_the_system() {
+        let table = [
+            (ffi::SQLITE_IOERR_WRITE, libc::EROFS, Code::ReadOnly),
+            (ffi::SQLITE_IOERR_WRITE, libc::EDQUOT, Code::NoSpace),
+            (ffi::SQLITE_IOERR_SHMSIZE, libc::ENOSPC, Code::NoSpace),
+            (ffi::SQLITE_IOERR_WRITE, libc::EIO, DISK),
+            (ffi::SQLITE_BUSY, libc::EROFS, Code::Busy),
+        ];
+        for (extended, errno, code) in table {
+            assert_eq!(with_errno(failure(extended), errno).code, code, "{extended} {errno}");
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! State that outlives the process: one SQLite database, one writer, many readers.
+//!
+//! It knows no tables: whoever opens a store brings the migrations, and writes queries against [`Tx`] and [`Connection`].
+//! Uses `acheron-base` alone.
+
+#![deny(unsafe_code)] // one exception, in `fault`
+
+use parking_lot::Mutex;
+use std::fs::{DirBuilder, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a function answers that reads a row.
+pub use rusqlite::Result as Sql;
+pub use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+
+pub use self::writer::{Tx, Written};
+use acheron_base::blocking;
+use acheron_base::{Error, Result};
+
+mod backup;
+mod fault;
+pub mod json;
+mod lock;
+mod readers;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+/// How long a change waits for another process that has locked the database.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A change that is to be made together with another.
+pub type Change = Box<dyn FnOnce(&Tx<'_>) -> Result<()> + Send>;
+
+/// The open database. Cheap to clone; the last one to be dropped closes it.
+#[derive(Clone)]
+pub struct Store(Arc<Open>);
+
+struct Open {
+    path: PathBuf,
+    writer: writer::Writer,
+    readers: readers::Readers,
+    lock: Mutex<Option<lock::Lock>>,
+}
+
+impl Store {
+    /// Opens the database of a state directory, making both if need be, and keeps every other daemon out. `migrations`
+    /// are the steps from an empty database to the current schema; see [`schema`].
+    pub fn open(dir: &Path, migrations: &[&str]) -> Result<Store> {
+        Store::open_with(dir, migrations, PATIENCE)
+    }
+
+    /// [`open`](Store::open) with another patience towards processes that lock the database.
+    pub fn open_with(dir: &Path, migrations: &[&str], patience: Duration) -> Result<Store> {
+        Store::begin(dir, migrations, patience).map_err(|error| {
+            let message = format!("cannot open the state in {}: {}", dir.display(), error.message);
+            Error::new(error.code, message)
+        })
+    }
+
+    fn begin(dir: &Path, migrations: &[&str], patience: Duration) -> Result<Store> {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        let lock = lock::Lock::take(dir)?;
+        let path = dir.join(FILE);
+        // SQLite gives its companions the same mode: what an agent remembers is nobody else's
+        OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
+        let mut conn = connect(&path, patience)?;
+        conn.pragma_update(None, "journal_mode", "wal")?;
+        schema::migrate(&mut conn, migrations)?;
+        let writer = writer::Writer::start(conn)?;
+        let readers = readers::Readers::new(path.clone(), patience);
+        Ok(Store(Arc::new(Open { path, writer, readers, lock: Mutex::new(Some(lock)) })))
+    }
+
+    /// Makes a change, whole or not at all. It is queued by this very call; the answer comes when it is on the disk.
+    pub fn write<T, F>(&self, work: F) -> Written<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        self.0.writer.write(work, |_| ())
+    }
+
+    /// [`write`](Store::write), and then something that must follow the commit even if nobody waits for the answer any
+    /// more. It runs on the writer's thread, in the order of the commits, before the answer: it must be short.
+    pub fn write_then<T, F, A>(&self, work: F, after: A) -> Written<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Tx<'_>) -> Result<T> + Send + 'static,
+        A: FnOnce(&T) + Send + 'static,
+    {
+        self.0.writer.write(work, after)
+    }
+
+    /// [`write`](Store::write) for a caller that may block.
+    pub fn write_blocking<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Tx<'_>) -> Result<T> + Send + 'static,
+    {
+        self.write(work).wait()
+    }
+
+    /// Looks at one moment of the database, on the runtime's blocking pool.
+    pub async fn read<T, F>(&self, work: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T> + Send + 'static,
+    {
+        let Ok(_room) = self.0.readers.room.acquire().await else {
+            return Err(Error::unavailable("the store is closed"));
+        };
+        let store = self.clone();
+        blocking(move || store.look(work)).await
+    }
+
+    /// [`read`](Store::read) on this thread.
+    pub fn look<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        self.0.readers.look(work)
+    }
+
+    /// How many transactions were committed; fewer than changes when many came at once.
+    pub fn commits(&self) -> u64 {
+        self.0.writer.commits()
+    }
+
+    /// Makes a change whose deleted rows are overwritten and not only let go, and empties the write-ahead log, where old
+    /// versions of pages stand. Blocks.
+    pub fn erase(&self, work: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static) -> Result<()> {
+        self.write_blocking(move |tx| {
+            tx.pragma_update(None, "secure_delete", true)?;
+            let done = work(tx);
+            tx.pragma_update(None, "secure_delete", false)?;
+            done
+        })?;
+        let conn = connect(self.path(), PATIENCE)?;
+        let busy: bool = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        if busy { Err(Error::busy("the log of the database is in use: purge again")) } else { Ok(()) }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// Finishes what is queued, and lets the directory go. Later changes are refused.
+    pub fn close(&self) {
+        self.0.close();
+    }
+}
+
+impl Open {
+    fn close(&self) {
+        self.writer.close();
+        self.readers.close();
+        drop(self.lock.lock().take());
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The database in a state directory.
+pub const FILE: &str = "acheron.db";
+
+/// Copies the database of a state directory into `file`, whether or not a daemon uses it.
+pub fn backup(dir: &Path, file: &Path) -> Result<()> {
+    backup::copy(&stranger(dir)?, file)
+}
+
+/// What is wrong with the database of a state directory, whether or not a daemon uses it; `None` when there is none.
+/// `newest` is the schema version that the caller knows.
+pub fn faults(dir: &Path, newest: usize) -> Result<Option<Vec<String>>> {
+    if !dir.join(FILE).exists() {
+        return Ok(None);
+    }
+    let conn = stranger(dir)?;
+    let version = schema::version(&conn)?;
+    let mut found = backup::faults(&conn)?;
+    if version > newest {
+        found.push(format!("its schema version is {version}, and this acheron knows {newest}"));
+    }
+    Ok(Some(found))
+}
+
+/// A connection of somebody who does not hold the lock.
+fn stranger(dir: &Path) -> Result<Connection> {
+    let path = dir.join(FILE);
+    if !path.exists() {
+        return Err(Error::not_found(format!("there is no database in {}", dir.display())));
+    }
+    let conn = connect(&path, PATIENCE)?;
+    conn.pragma_update(None, "query_only", true)?;
+    Ok(conn)
+}
+
+/// A connection with the settings that all share. `FULL` syncs the log at every commit: that is the promise.
+fn connect(path: &Path, patience: Duration) -> Result<Connection> {
+    use rusqlite::OpenFlags;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
+    conn.busy_timeout(patience)?;
+    conn.set_prepared_statement_cache_capacity(128);
+    for (setting, value) in [("synchronous", "full"), ("foreign_keys", "on"), ("cache_size", "-8000")] {
+        conn.pragma_update(None, setting, value)?;
+    }
+    // a log that grew under a long reader is cut back afterwards
+    conn.pragma_update(None, "journal_size_limit", 64 << 20)?;
+    Ok(conn)
+}

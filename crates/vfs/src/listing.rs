@@ -1,0 +1,154 @@
+//! The directory that most of the tree is made of.
+
+use parking_lot::RwLock;
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::time::SystemTime;
+
+use super::{Bell, Dir, File, Link, Node, STARTED};
+
+/// Names put there by hand, listed in order. They may come and go while the tree is served.
+pub struct Listing {
+    entries: RwLock<Entries>,
+    bell: Bell,
+}
+
+struct Entries {
+    nodes: BTreeMap<String, Node>,
+    modified: SystemTime,
+}
+
+impl Default for Listing {
+    fn default() -> Self {
+        Listing { entries: RwLock::new(Entries { nodes: BTreeMap::new(), modified: *STARTED }), bell: Bell::default() }
+    }
+}
+
+impl Listing {
+    pub fn file(self, name: &str, file: impl File + 'static) -> Self {
+        self.with(name, Node::file(file))
+    }
+
+    pub fn dir(self, name: &str, dir: impl Dir + 'static) -> Self {
+        self.with(name, Node::dir(dir))
+    }
+
+    pub fn link(self, name: &str, link: impl Link + 'static) -> Self {
+        self.with(name, Node::link(link))
+    }
+
+    pub fn with(self, name: &str, node: Node) -> Self {
+        let mut entries = self.entries.write();
+        entries.nodes.insert(name.to_owned(), node);
+        drop(entries);
+        self
+    }
+
+    /// Adds or replaces `name` while the tree is served.
+    pub fn put(&self, name: &str, node: Node) {
+        let mut entries = self.entries.write();
+        entries.nodes.insert(name.to_owned(), node);
+        entries.modified = SystemTime::now();
+        drop(entries);
+        self.bell.name(name);
+    }
+
+    /// Takes `name` away while the tree is served; says whether it was there.
+    pub fn take(&self, name: &str) -> bool {
+        let mut entries = self.entries.write();
+        let there = entries.nodes.remove(name).is_some();
+        entries.modified = SystemTime::now();
+        drop(entries);
+        self.bell.name(name);
+        there
+    }
+
+    /// Takes every name away. Nodes that point back at whoever holds the tree are let go by this.
+    pub fn clear(&self) {
+        let gone = std::mem::take(&mut self.entries.write().nodes);
+        for name in gone.keys() {
+            self.bell.name(name);
+        }
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        self.entries.read().nodes.keys().cloned().collect()
+    }
+}
+
+impl Dir for Listing {
+    fn lookup(&self, name: &str) -> Option<Node> {
+        self.entries.read().nodes.get(name).cloned()
+    }
+
+    fn list(&self) -> Vec<(String, Node)> {
+        let entries = self.entries.read();
+        entries.nodes.iter().map(|(name, node)| (name.clone(), node.clone())).collect()
+    }
+
+    fn modified(&self) -> SystemTime {
+        self.entries.read().modified
+    }
+
+    fn bell(&self) -> Option<&Bell> {
+        Some(&self.bell)
+    }
+}
+
+/// The smallest of many; no more than are wanted are ever held.
+pub struct Smallest<T> {
+    kept: BinaryHeap<T>,
+    most: usize,
+}
+
+impl<T: Ord> Smallest<T> {
+    pub fn new(most: usize) -> Self {
+        Smallest { kept: BinaryHeap::new(), most }
+    }
+
+    /// Whether this would be among them, as far as they are known.
+    pub fn wants<Q: Ord + ?Sized>(&self, one: &Q) -> bool
+    where
+        T: Borrow<Q>,
+    {
+        self.kept.len() < self.most || self.kept.peek().is_some_and(|largest| one < largest.borrow())
+    }
+
+    pub fn take(&mut self, one: T) {
+        self.kept.push(one);
+        if self.kept.len() > self.most {
+            self.kept.pop();
+        }
+    }
+
+    pub fn sorted(self) -> Vec<T> {
+        self.kept.into_sorted_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::text;
+    use super::*;
+
+    #[test]
+    fn names_are_listed_in_order() {
+        let listing = Listing::default().file("b", text("")).file("a", text(""));
+        listing.put("0", Node::file(text("")));
+        assert_eq!(listing.names(), ["0", "a", "b"]);
+        assert!(listing.take("a"));
+        assert!(!listing.take("a"));
+        assert!(listing.lookup("a").is_none());
+    }
+
+    #[test]
+    fn the_smallest_of_many_come_in_order() {
+        let first = |most| {
+            let mut names = Smallest::new(most);
+            (0..100).for_each(|n| names.take(n * 7 % 100));
+            names.sorted()
+        };
+        assert_eq!(first(3), [0, 1, 2]);
+        assert_eq!((first(200).len(), first(0).len()), (100, 0));
+    }
+}

@@ -1,0 +1,181 @@
+//! Answers on the handle that asked: each open file is its own conversation.
+
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{Answer, slice};
+
+/// What one command is answered with.
+///
+/// It is asked again if its reader was interrupted, so it must be a level: an answer that is there stays there.
+pub trait Reply: Send + Sync {
+    fn read(&self) -> Answer<Bytes>;
+
+    /// The reader has seen the end of the answer. True if another one follows, as from a stream of events.
+    fn finished(&self) -> bool {
+        false
+    }
+
+    /// It never runs dry, so the next command on its handle ends it.
+    fn endless(&self) -> bool {
+        false
+    }
+}
+
+/// An answer that a closure gives.
+pub struct Once<F>(pub F);
+
+impl<F: Fn() -> Answer<Bytes> + Send + Sync> Reply for Once<F> {
+    fn read(&self) -> Answer<Bytes> {
+        (self.0)()
+    }
+}
+
+/// An answer that is there already.
+pub struct Said(pub Bytes);
+
+impl Reply for Said {
+    fn read(&self) -> Answer<Bytes> {
+        Answer::ok(self.0.clone())
+    }
+}
+
+/// Answers that nobody fetched: a writer who never reads must not fill the memory.
+const UNREAD: usize = 1024;
+
+/// The answers of one handle, in the order of their commands. Each ends in one end of file.
+#[derive(Clone, Default)]
+pub struct Replies(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Due>,
+    /// Of all that are waiting.
+    written: usize,
+    /// The answer being read, and the offset at which its reader began: `cat <&3` after a write begins at offset 6.
+    pass: Option<(u64, Bytes)>,
+}
+
+/// An answer to come.
+struct Due {
+    reply: Arc<dyn Reply>,
+    /// How long its command was, which is kept as long as the answer is.
+    written: usize,
+}
+
+impl Replies {
+    /// Adds answers to come to what was `written`. What was being read of an earlier answer is over: its reader wrote again.
+    pub fn add(&self, written: usize, replies: impl IntoIterator<Item = Arc<dyn Reply>>) {
+        let mut state = self.0.lock();
+        if state.pass.take().is_some() {
+            state.end();
+        }
+        state.waiting.retain(|due| !due.reply.endless());
+        let mut written = std::iter::once(written).chain(std::iter::repeat(0));
+        state.waiting.extend(replies.into_iter().map(|reply| Due { reply, written: written.next().unwrap_or(0) }));
+        let surplus = state.waiting.len().saturating_sub(UNREAD);
+        state.waiting.drain(..surplus);
+        state.written = state.waiting.iter().map(|due| due.written).sum();
+    }
+
+    /// How many bytes are kept for whoever has not read its answers yet.
+    pub fn keeps(&self) -> usize {
+        let state = self.0.lock();
+        state.written + state.pass.as_ref().map_or(0, |(_, bytes)| bytes.len())
+    }
+
+    /// The next bytes of the answer whose turn it is; nothing if there is none.
+    pub fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
+        let mut state = self.0.lock();
+        if let Some((begin, bytes)) = &mut state.pass {
+            if offset < *begin {
+                *begin = offset; // the reader went back to the start
+            }
+            let part = slice(bytes, offset - *begin, size);
+            if part.is_empty() && size > 0 {
+                state.pass = None;
+                state.end();
+            }
+            return Answer::ok(part);
+        }
+        let Some(reply) = state.waiting.front().map(|due| due.reply.clone()) else { return Answer::ok(Bytes::new()) };
+        drop(state);
+        let replies = self.clone();
+        reply.read().map(move |bytes| {
+            let part = slice(&bytes, 0, size);
+            replies.0.lock().pass = Some((offset, bytes));
+            part
+        })
+    }
+
+    /// Forgets what is being read; the same answer is read anew.
+    pub fn let_go(&self) {
+        self.0.lock().pass = None;
+    }
+
+    pub fn readable(&self) -> Answer<()> {
+        let state = self.0.lock();
+        match state.waiting.front() {
+            Some(due) if state.pass.is_none() => due.reply.read().map(|_| ()),
+            _ => Answer::ok(()),
+        }
+    }
+}
+
+impl State {
+    /// The answer in front was read: it goes, unless more comes from the same place.
+    fn end(&mut self) {
+        if let Some(due) = self.waiting.front()
+            && !due.reply.finished()
+        {
+            self.written -= due.written;
+            self.waiting.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &'static str) -> Arc<dyn Reply> {
+        Arc::new(Said(Bytes::from_static(text.as_bytes())))
+    }
+
+    async fn read(replies: &Replies, offset: u64, size: usize) -> String {
+        String::from_utf8(replies.read(offset, size).wait().await.unwrap().to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn each_answer_ends_in_one_end_of_file() {
+        let replies = Replies::default();
+        replies.add(0, [said("one"), said("two")]);
+        assert_eq!(read(&replies, 6, 2).await, "on");
+        assert_eq!(read(&replies, 8, 9).await, "e");
+        assert_eq!(read(&replies, 9, 9).await, "");
+        assert_eq!(read(&replies, 9, 9).await, "two");
+        assert_eq!(read(&replies, 12, 9).await, "");
+        assert_eq!(read(&replies, 12, 9).await, "");
+    }
+
+    #[tokio::test]
+    async fn a_new_command_ends_the_reading_of_the_last_answer() {
+        let replies = Replies::default();
+        replies.add(0, [said("one")]);
+        assert_eq!(read(&replies, 0, 9).await, "one");
+        replies.add(0, [said("two")]);
+        assert_eq!(read(&replies, 3, 9).await, "two");
+    }
+
+    #[tokio::test]
+    async fn who_goes_back_reads_from_the_start() {
+        let replies = Replies::default();
+        replies.add(0, [said("one")]);
+        assert_eq!(read(&replies, 7, 9).await, "one");
+        assert_eq!(read(&replies, 0, 2).await, "on");
+        assert_eq!(read(&replies, 2, 9).await, "e");
+    }
+}

@@ -1,0 +1,167 @@
+//! The tools on the tree of this process, with the caller's own rights.
+//!
+//! The kernel is not in it, but everything else is: the same opening, the same handles, the same refusals. A read that
+//! waits is a future that somebody holds, and costs no thread.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::FileWrite;
+use super::perform::{Entry, Kind, Side, Taken};
+use super::tagged::{job_of, tagged};
+use acheron_base::blocking;
+use acheron_base::{Code, Error, Result};
+use acheron_vfs::{Answer, Caller, Handle, Node, Open, Tree};
+
+/// Told when a call begins to wait for something to happen (`true`) and when it has happened (`false`).
+pub type Parked = Arc<dyn Fn(bool) + Send + Sync>;
+
+pub struct Inside {
+    pub tree: Tree,
+    pub caller: Caller,
+    /// Makes correlation ids.
+    pub id: Arc<dyn Fn() -> String + Send + Sync>,
+    pub parked: Parked,
+}
+
+impl Inside {
+    async fn wait<T: Send + 'static>(&self, answer: Answer<T>, wait: bool) -> Result<T> {
+        match answer.looked_at() {
+            Answer::Later(future) if wait => {
+                let _parked = Parking::begin(&self.parked);
+                future.await
+            }
+            other => other.unless_later().await,
+        }
+    }
+
+    /// Opens the file to be written, making it and its directories where that is wanted and allowed.
+    async fn open(&self, call: &FileWrite) -> Result<Box<dyn Handle>> {
+        let how = if call.append { Open::APPEND } else { Open::WRITE };
+        let standing = self.tree.standing(&self.caller, &call.path)?;
+        let (path, missing) = match standing.node {
+            Ok(node) => return self.tree.open(&self.caller, &node, &standing.path, how),
+            Err(missing) => (standing.path, missing),
+        };
+        // Before anything is looked for or made: what is there and hidden must not be told from what is not there.
+        self.tree.may_change(&self.caller, &path)?;
+        let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
+        if call.create_parents {
+            self.make_dirs(dir).await?;
+        }
+        let (dir, node) = match self.tree.find(&self.caller, dir) {
+            Ok(found) => found,
+            Err(error) if error.code == Code::NotFound => return Err(missing),
+            Err(error) => return Err(error),
+        };
+        let Node::Dir(node) = node else {
+            return Err(Error::new(Code::Os(libc::ENOTDIR), format!("`{dir}` is not a directory")));
+        };
+        match node.create(&self.caller, name, how) {
+            // Where nothing can be made, that it is not there is what was wrong.
+            Err(error) if error.code == Code::Os(libc::EPERM) => Err(missing),
+            made => Ok(made?.1),
+        }
+    }
+
+    /// Makes the directories of a path that are not there: all of them, or none if one may not be made.
+    async fn make_dirs(&self, path: &str) -> Result<()> {
+        let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
+        let mut missing = Vec::new();
+        for dir in ends.map(|end| &path[..end]).filter(|dir| !dir.is_empty()) {
+            if matches!(self.tree.find(&self.caller, dir), Err(error) if error.code == Code::NotFound) {
+                self.tree.may_change(&self.caller, dir)?;
+                missing.push(dir);
+            }
+        }
+        for dir in missing {
+            let (above, name) = dir.rsplit_once('/').unwrap_or(("", dir));
+            let (above, node) = self.tree.find(&self.caller, above)?;
+            let Node::Dir(node) = node else {
+                return Err(Error::new(Code::Os(libc::ENOTDIR), format!("`{above}` is not a directory")));
+            };
+            match node.make_dir(&self.caller, name).wait().await {
+                Err(error) if error.code != Code::AlreadyExists => return Err(error),
+                _ => (), // made, or somebody was faster
+            }
+        }
+        Ok(())
+    }
+
+    async fn put(&self, handle: &dyn Handle, content: &str, call: &FileWrite) -> Result<()> {
+        self.wait(handle.write(0, content.as_bytes()), call.wait_until_ready).await?;
+        self.wait(handle.flush(true), call.wait_until_ready).await
+    }
+}
+
+fn shown(entry: acheron_vfs::Entry) -> Entry {
+    let name = entry.path.rsplit('/').next().unwrap_or_default().to_owned();
+    match entry.node {
+        Node::Dir(_) => Entry { name, kind: Kind::Directory, size: 0 },
+        Node::File(file) => Entry { name, kind: Kind::File, size: file.stat().size },
+        Node::Link(_) => Entry { name, kind: Kind::Link, size: 0 },
+    }
+}
+
+/// Says that the wait is over, also when it was dropped.
+struct Parking<'a>(&'a Parked);
+
+impl<'a> Parking<'a> {
+    fn begin(parked: &'a Parked) -> Self {
+        parked(true);
+        Parking(parked)
+    }
+}
+
+impl Drop for Parking<'_> {
+    fn drop(&mut self) {
+        (self.0)(false);
+    }
+}
+
+#[async_trait]
+impl Side for Inside {
+    async fn read(&self, path: &str, max: usize, wait: bool) -> Result<Taken> {
+        const CHUNK: usize = 128 * 1024;
+
+        let handle = self.tree.open_path(&self.caller, path, Open::READ)?;
+        let mut bytes = Vec::new();
+        let read = async {
+            // One byte more than is wanted shows whether there is more.
+            while bytes.len() <= max {
+                let size = CHUNK.min(max + 1 - bytes.len());
+                let chunk = self.wait(handle.read(bytes.len() as u64, size), wait).await?;
+                if chunk.is_empty() {
+                    break;
+                }
+                bytes.extend_from_slice(&chunk);
+            }
+            Ok(())
+        };
+        let read: Result<()> = read.await;
+        handle.closed();
+        read?;
+        let more = bytes.len() > max;
+        bytes.truncate(max);
+        Ok(Taken { bytes, more })
+    }
+
+    async fn write(&self, call: &FileWrite) -> Result<Option<String>> {
+        let tagged = tagged(&call.path, &call.content, &(self.id)());
+        let content = tagged.as_ref().map_or(&call.content, |(content, _)| content);
+        let handle = self.open(call).await?;
+        let put = self.put(&*handle, content, call).await;
+        handle.closed();
+        put?;
+        let Some((_, link)) = tagged else { return Ok(None) };
+        let found = self.tree.find(&self.caller, &link);
+        Ok(found.ok().and_then(|(path, _)| job_of(&path)))
+    }
+
+    async fn list(&self, path: &str, most: usize) -> Result<Vec<Entry>> {
+        let (tree, caller, path) = (self.tree.clone(), self.caller.clone(), path.to_owned());
+        // A directory of the machine may have a million names.
+        blocking(move || Ok(tree.list_first(&caller, &path, most)?.into_iter().map(shown).collect())).await
+    }
+}

@@ -1,0 +1,144 @@
+//! Looks at the machine, changing nothing on it.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::findings::{Cgroups, Database, Device, Facts, Namespaces};
+use crate::services::symbols::durability::{self, Kept};
+use crate::spec::{Spec, Symbols, SymbolsBackend};
+use acheron_base::ConfinedDir;
+use acheron_base::{Code, Result};
+
+/// How long the sandbox may take to be tried.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The facts about this machine, this state directory and what the mountspec asks for.
+pub async fn look(state: &Path, spec: &Result<Spec>) -> Facts {
+    Facts {
+        device: device(Path::new("/dev/fuse")),
+        fusermount: fusermount(),
+        root: nix::unistd::geteuid().is_root(),
+        admin: caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_SYS_ADMIN).unwrap_or(false),
+        request_timeouts: ["default_request_timeout", "max_request_timeout"]
+            .map(|name| (name, number(&format!("/proc/sys/fs/fuse/{name}")))),
+        openat2: openat2(),
+        user_namespaces: Namespaces {
+            max: number("/proc/sys/user/max_user_namespaces"),
+            clone: number("/proc/sys/kernel/unprivileged_userns_clone"),
+            apparmor: number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
+        },
+        walls: walls().await,
+        cgroups: cgroups(Path::new("/sys/fs/cgroup")),
+        state: state.display().to_string(),
+        database: match crate::state::faults(state) {
+            Ok(None) => Database::None,
+            Ok(Some(faults)) => Database::Looked(faults),
+            // A file that is none of SQLite's any more.
+            Err(err) if err.code == Code::Internal => Database::Looked(vec![err.message]),
+            Err(err) => Database::Unreadable(err.message),
+        },
+        mountspec: spec.as_ref().map(drop).map_err(|err| err.message.clone()),
+        symbols: match spec {
+            Ok(spec) => symbols(&spec.symbols).await,
+            Err(_) => None,
+        },
+    }
+}
+
+async fn symbols(spec: &Symbols) -> Option<(String, Result<Kept, String>)> {
+    let url = spec.url.as_deref().filter(|_| spec.backend == SymbolsBackend::Redis)?;
+    let (at, kept) = durability::at(url).await;
+    Some((at, kept.map_err(|err| err.message)))
+}
+
+fn device(path: &Path) -> Device {
+    let Ok(meta) = path.metadata() else { return Device::Missing };
+    match std::fs::OpenOptions::new().read(true).write(true).open(path) {
+        Ok(_) => Device::Open,
+        Err(err) => Device::Shut(meta.mode() & 0o7777, err.to_string()),
+    }
+}
+
+/// The first in the search path, and whether it is setuid root.
+fn fusermount() -> Option<(String, bool)> {
+    let paths = std::env::var_os("PATH").unwrap_or_default();
+    let mut found = std::env::split_paths(&paths).map(|dir: PathBuf| dir.join("fusermount3"));
+    let path = found
+        .find(|path| path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0))?;
+    let setuid = path.metadata().is_ok_and(|meta| meta.uid() == 0 && meta.permissions().mode() & 0o4000 != 0);
+    Some((path.display().to_string(), setuid))
+}
+
+fn number(path: &str) -> Option<u64> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+fn openat2() -> Result<(), String> {
+    let asked = ConfinedDir::open("/").and_then(|root| root.exists("no such name"));
+    match asked {
+        Err(err) if err.code == Code::Unavailable => Err(err.message),
+        _ => Ok(()),
+    }
+}
+
+async fn walls() -> Result<Vec<(String, bool, String)>, String> {
+    let program = acheron_sandbox::program();
+    match tokio::time::timeout(PATIENCE, acheron_sandbox::probe(&program)).await {
+        Ok(Ok(walls)) => Ok(walls.0.into_iter().map(|wall| (wall.name, wall.stands, wall.how)).collect()),
+        Ok(Err(err)) => Err(err.message),
+        Err(_) => Err(format!("it was not built within {} s", PATIENCE.as_secs())),
+    }
+}
+
+fn cgroups(root: &Path) -> Cgroups {
+    let writable = |path: &Path| nix::unistd::access(path, nix::unistd::AccessFlags::W_OK).is_ok();
+    if let Ok(line) = std::fs::read_to_string(root.join("cgroup.controllers")) {
+        let controllers = line.split_whitespace().map(str::to_owned).collect();
+        return Cgroups::Found { version: 2, controllers, writable: writable(root) };
+    }
+    let names = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let mut controllers: Vec<String> = names
+        .filter(|entry| entry.path().join("cgroup.procs").exists())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    controllers.sort();
+    match controllers.is_empty() {
+        true => Cgroups::Missing,
+        false => {
+            let writable = controllers.iter().all(|name| writable(&root.join(name)));
+            Cgroups::Found { version: 1, controllers, writable }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn controllers_are_found_in_both_versions() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(matches!(cgroups(dir.path()), Cgroups::Missing));
+        for name in ["memory", "pids"] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+            std::fs::write(dir.path().join(name).join("cgroup.procs"), "").unwrap();
+        }
+        let Cgroups::Found { version: 1, controllers, writable: true } = cgroups(dir.path()) else {
+            panic!("not the first version");
+        };
+        assert_eq!(controllers, ["memory", "pids"]);
+        std::fs::write(dir.path().join("cgroup.controllers"), "cpu memory pids\n").unwrap();
+        assert!(
+            matches!(cgroups(dir.path()), Cgroups::Found { version: 2, controllers, .. } if controllers.len() == 3)
+        );
+    }
+
+    #[test]
+    fn a_device_is_there_or_not() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(matches!(device(&dir.path().join("fuse")), Device::Missing));
+        assert!(matches!(device(dir.path()), Device::Shut(_, _)), "a directory cannot be opened to be written");
+        assert!(matches!(device(Path::new("/dev/null")), Device::Open));
+    }
+}

@@ -1,0 +1,314 @@
+//! What this machine lacks, and how to mend it: facts in, findings out.
+//!
+//! The judgement is pure; `facts` gathers the facts.
+
+#[cfg(test)]
+mod tests;
+
+use serde::Serialize;
+
+use crate::services::symbols::durability::Kept;
+
+/// What was seen of the machine.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    pub device: Device,
+    /// Where `fusermount3` is, and whether it has the rights of root.
+    pub fusermount: Option<(String, bool)>,
+    /// The effective user is root.
+    pub root: bool,
+    /// The process may mount: CAP_SYS_ADMIN.
+    pub admin: bool,
+    /// Seconds after which the kernel gives up on a FUSE request; none where it has no such setting.
+    pub request_timeouts: [(&'static str, Option<u64>); 2],
+    /// How a path is kept beneath a directory, or why not.
+    pub openat2: Result<(), String>,
+    pub user_namespaces: Namespaces,
+    /// Name, whether it stands, how or why not; or why none could be tried.
+    pub walls: Result<Vec<(String, bool, String)>, String>,
+    pub cgroups: Cgroups,
+    pub state: String,
+    pub database: Database,
+    /// What is wrong with the mountspec.
+    pub mountspec: Result<(), String>,
+    /// Where symbols are if not in the database, and what that server keeps, or why it does not tell.
+    pub symbols: Option<(String, Result<Kept, String>)>,
+}
+
+/// `/dev/fuse`.
+#[derive(Clone, Debug)]
+pub enum Device {
+    Missing,
+    /// It is there but cannot be opened: its mode, and what the system said.
+    Shut(u32, String),
+    Open,
+}
+
+/// What the kernel says about user namespaces; none where it does not know the setting.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Namespaces {
+    pub max: Option<u64>,
+    /// Debian's `kernel.unprivileged_userns_clone`.
+    pub clone: Option<u64>,
+    /// Ubuntu's `kernel.apparmor_restrict_unprivileged_userns`.
+    pub apparmor: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+pub enum Cgroups {
+    Missing,
+    /// The second version has one tree; the first has one a controller.
+    Found {
+        version: u8,
+        controllers: Vec<String>,
+        writable: bool,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub enum Database {
+    /// Nothing was kept yet.
+    None,
+    Looked(Vec<String>),
+    Unreadable(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Health {
+    Ok,
+    /// It works, but less well or less safely.
+    Weak,
+    /// Something will not work.
+    Bad,
+}
+
+/// One thing looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    pub what: &'static str,
+    pub health: Health,
+    pub said: String,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fix: Option<String>,
+}
+
+impl Finding {
+    fn ok(what: &'static str, said: impl Into<String>) -> Finding {
+        Finding { what, health: Health::Ok, said: said.into(), fix: None }
+    }
+
+    fn weak(what: &'static str, said: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding { what, health: Health::Weak, said: said.into(), fix: Some(fix.into()) }
+    }
+
+    fn bad(what: &'static str, said: impl Into<String>, fix: impl Into<String>) -> Finding {
+        Finding { what, health: Health::Bad, said: said.into(), fix: Some(fix.into()) }
+    }
+}
+
+/// What the facts mean, in the order in which they matter.
+pub fn findings(facts: &Facts) -> Vec<Finding> {
+    vec![
+        device(facts),
+        fusermount(facts),
+        timeouts(facts),
+        confinement(facts),
+        binds(facts),
+        namespaces(facts),
+        sandbox(facts),
+        cgroups(facts),
+        database(facts),
+        mountspec(facts),
+        symbols(facts),
+    ]
+}
+
+fn device(facts: &Facts) -> Finding {
+    let what = "/dev/fuse";
+    match &facts.device {
+        Device::Open => Finding::ok(what, "is there and can be opened"),
+        Device::Missing => Finding::bad(
+            what,
+            "is not there: nothing can be mounted",
+            "modprobe fuse; in a container: start it with --device /dev/fuse --cap-add SYS_ADMIN",
+        ),
+        Device::Shut(mode, why) => Finding::bad(
+            what,
+            format!("has mode {mode:04o} and cannot be opened: {why}"),
+            "as root: chmod 0666 /dev/fuse, and for good: \
+             echo 'KERNEL==\"fuse\", MODE=\"0666\"' > /etc/udev/rules.d/99-fuse.rules",
+        ),
+    }
+}
+
+fn fusermount(facts: &Facts) -> Finding {
+    let what = "fusermount3";
+    match &facts.fusermount {
+        Some((path, true)) => Finding::ok(what, path.clone()),
+        _ if facts.admin => Finding::ok(what, "not needed: this process may mount by itself"),
+        Some((path, false)) => Finding::bad(
+            what,
+            format!("{path} is not setuid root: a user cannot mount with it"),
+            format!("as root: chmod u+s {path}"),
+        ),
+        None => Finding::bad(what, "not found: a user mounts with its help", "apt-get install fuse3"),
+    }
+}
+
+fn timeouts(facts: &Facts) -> Finding {
+    let what = "request timeout";
+    let set: Vec<_> = facts.request_timeouts.iter().filter(|(_, seconds)| seconds.is_some_and(|it| it > 0)).collect();
+    if set.is_empty() {
+        return Finding::ok(what, "none: a read may wait as long as it must");
+    }
+    let said: Vec<String> = set.iter().map(|(name, it)| format!("fs.fuse.{name} is {} s", it.unwrap_or(0))).collect();
+    let fix: Vec<String> = set.iter().map(|(name, _)| format!("sysctl -w fs.fuse.{name}=0")).collect();
+    Finding::bad(
+        what,
+        format!("{}: a read that waits longer kills the mount", said.join(" and ")),
+        format!("as root, before mounting: {}", fix.join("; ")),
+    )
+}
+
+fn confinement(facts: &Facts) -> Finding {
+    match &facts.openat2 {
+        Ok(()) => Finding::ok("openat2", "paths are kept beneath their directory by the kernel"),
+        Err(why) => {
+            Finding::bad("openat2", why.clone(), "use Linux 5.6 or newer, and a container that lets it through")
+        }
+    }
+}
+
+fn binds(facts: &Facts) -> Finding {
+    match facts.admin {
+        true => Finding::ok("binds", "projects are bound by the kernel, at native speed"),
+        false => Finding::weak(
+            "binds",
+            "projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN",
+            "run acheron as root where that speed matters",
+        ),
+    }
+}
+
+fn namespaces(facts: &Facts) -> Finding {
+    let what = "user namespaces";
+    let Namespaces { max, clone, apparmor } = facts.user_namespaces;
+    match (max, clone, apparmor) {
+        (None | Some(0), _, _) => Finding::bad(
+            what,
+            "are switched off: no sandbox can be built",
+            "as root: sysctl -w user.max_user_namespaces=15000",
+        ),
+        _ if facts.root => Finding::ok(what, "may be made by root"),
+        (_, Some(0), _) => Finding::bad(
+            what,
+            "are for root alone here: no sandbox can be built by a user",
+            "as root: sysctl -w kernel.unprivileged_userns_clone=1",
+        ),
+        (_, _, Some(1..)) => Finding::bad(
+            what,
+            "are restricted by AppArmor: a sandbox would have no rights in its own",
+            "as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give acheron a profile with userns",
+        ),
+        _ => Finding::ok(what, "may be made by a user"),
+    }
+}
+
+fn sandbox(facts: &Facts) -> Finding {
+    let what = "sandbox";
+    let refuse =
+        "programs of agents are refused; \"sandbox\": {\"allow_unconfined\": true} in the mountspec runs them without";
+    match &facts.walls {
+        Err(why) => Finding::bad(what, format!("could not be tried: {why}"), refuse),
+        Ok(walls) => {
+            let missing: Vec<String> =
+                walls.iter().filter(|(_, stands, _)| !stands).map(|(name, _, why)| format!("{name} ({why})")).collect();
+            if missing.is_empty() {
+                let names: Vec<&str> = walls.iter().map(|(name, _, _)| name.as_str()).collect();
+                return Finding::ok(what, format!("every wall stands: {}", names.join(", ")));
+            }
+            let landlock = missing.iter().any(|wall| wall.starts_with("landlock"));
+            let boot = if landlock { "boot with lsm=landlock,… on Linux 5.13 or newer; until then " } else { "" };
+            Finding::bad(what, format!("cannot be built here: {}", missing.join("; ")), format!("{boot}{refuse}"))
+        }
+    }
+}
+
+fn cgroups(facts: &Facts) -> Finding {
+    let what = "cgroups";
+    let fallback = "the limits of each single process hold instead, and an agent runs few programs at once";
+    match &facts.cgroups {
+        Cgroups::Missing => Finding::weak(what, format!("none: {fallback}"), "mount -t cgroup2 none /sys/fs/cgroup"),
+        Cgroups::Found { version, controllers, writable } => {
+            let lacking: Vec<&str> =
+                ["memory", "pids"].into_iter().filter(|name| !controllers.iter().any(|it| it == name)).collect();
+            match (lacking.is_empty(), writable) {
+                (true, true) => Finding::ok(what, format!("version {version}: {}", controllers.join(", "))),
+                (true, false) => Finding::weak(
+                    what,
+                    format!("version {version}, but not writable: {fallback}"),
+                    "run as root, or with systemd-run --user --scope -p Delegate=yes acheron mount …",
+                ),
+                (false, _) => Finding::weak(
+                    what,
+                    format!("version {version} without {}: {fallback}", lacking.join(" and ")),
+                    "boot with cgroup_enable=memory, or enable the controllers in cgroup.subtree_control",
+                ),
+            }
+        }
+    }
+}
+
+fn database(facts: &Facts) -> Finding {
+    let (what, state) = ("database", &facts.state);
+    match &facts.database {
+        Database::None => Finding::ok(what, format!("nothing is kept in {state} yet")),
+        Database::Looked(faults) if faults.is_empty() => Finding::ok(what, format!("{state}: sound")),
+        Database::Looked(faults) => {
+            let first: Vec<&str> = faults.iter().take(3).map(String::as_str).collect();
+            Finding::bad(
+                what,
+                format!("{state} is damaged ({}): {}", faults.len(), first.join("; ")),
+                "stop acheron, keep a copy of the directory, and put a backup (acheron backup FILE) in its place",
+            )
+        }
+        Database::Unreadable(why) => Finding::bad(
+            what,
+            format!("{state}: {why}"),
+            "see who owns the directory, or choose another with --state DIR",
+        ),
+    }
+}
+
+fn mountspec(facts: &Facts) -> Finding {
+    match &facts.mountspec {
+        Ok(()) => Finding::ok("mountspec", "sound"),
+        Err(why) => Finding::bad("mountspec", why.clone(), "acheron check FILE names every fault with its place"),
+    }
+}
+
+fn symbols(facts: &Facts) -> Finding {
+    let what = "symbols";
+    let Some((at, kept)) = &facts.symbols else { return Finding::ok(what, "are in the database") };
+    let always =
+        "redis-cli CONFIG SET appendonly yes; redis-cli CONFIG SET appendfsync always; redis-cli CONFIG REWRITE";
+    let weak = |lost: &str| Finding::weak(what, format!("are in {at}, which {lost}"), always);
+    match kept {
+        Ok(Kept::Everything) => Finding::ok(what, format!("are in {at}, which writes each change down first")),
+        Ok(Kept::Behind(fsync)) if fsync == "everysec" => {
+            weak("may lose the changes of the last second: appendfsync is everysec")
+        }
+        Ok(Kept::Behind(fsync)) => {
+            weak(&format!("may lose the changes of the last half minute or more: appendfsync is {fsync}"))
+        }
+        Ok(Kept::Snapshots) => weak("may lose all changes since its last snapshot: appendonly is no"),
+        Ok(Kept::Nothing) => weak("loses every symbol when it ends: it has neither a log nor snapshots"),
+        Err(why) => Finding::bad(
+            what,
+            format!("are in {at}: {why}"),
+            "start that server, mend symbols.url in the mountspec, or take \"backend\": \"sqlite\"",
+        ),
+    }
+}

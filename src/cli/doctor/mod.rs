@@ -1,0 +1,67 @@
+//! `acheron doctor`.
+
+mod facts;
+mod findings;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::{Outcome, mount};
+use findings::{Finding, Health};
+
+/// Says what this machine lacks and how to mend it.
+#[derive(Args)]
+pub struct Doctor {
+    /// Whose database to look at; $XDG_STATE_HOME/acheron if absent
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Whose services to look at; ./mountspec/default.json, or else the one in the program
+    #[arg(long, value_name = "FILE")]
+    spec: Option<PathBuf>,
+    /// One JSON object a finding
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    pub fn run(self) -> Outcome {
+        let here = std::env::current_dir()?;
+        let spec = mount::spec(self.spec.as_deref(), &here);
+        let state = mount::state(self.state.as_deref(), spec.as_ref().ok(), &here)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let findings = findings::findings(&runtime.block_on(facts::look(&state, &spec)));
+        for finding in &findings {
+            match self.json {
+                true => println!("{}", serde_json::to_string(finding).unwrap_or_default()),
+                false => print!("{}", told(finding)),
+            }
+        }
+        let bad = findings.iter().any(|finding| finding.health == Health::Bad);
+        Ok(if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+fn told(finding: &Finding) -> String {
+    let health = match finding.health {
+        Health::Ok => "ok",
+        Health::Weak => "weak",
+        Health::Bad => "BAD",
+    };
+    let fix = finding.fix.as_ref().map_or(String::new(), |fix| format!("      to mend: {fix}\n"));
+    format!("{health:<5} {}: {}\n{fix}", finding.what, finding.said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_is_a_line_and_its_fix_another() {
+        let finding =
+            Finding { what: "x", health: Health::Bad, said: "is gone".to_owned(), fix: Some("bring it".to_owned()) };
+        assert_eq!(told(&finding), "BAD   x: is gone\n      to mend: bring it\n");
+        assert_eq!(told(&Finding { health: Health::Ok, fix: None, ..finding }), "ok    x: is gone\n");
+    }
+}

@@ -1,0 +1,172 @@
+//! `acheron(4)`: the tree as a manual page, in the tradition of file servers.
+//!
+//! Made from what the program is: the pages of its services, its error codes, and the BUGS of the README. Knows no
+//! mount and no command line.
+
+use std::fmt::Write;
+
+use crate::host::library::Page;
+use acheron_base::Code;
+
+/// Every kind of file outside the services, and what reading and writing it does. `<…>` stands for a name.
+pub const FILES: [(&str, &str); 32] = [
+    ("README.md", "What this is, for a person."),
+    ("AGENTS.md", "The same on one screen, for an agent."),
+    ("agents/self", "A link to the agent that the reader is; for a person, to the default one."),
+    ("agents/self/services/SERVICES.json", "What the agent can call, a line each."),
+    (
+        "agents/self/chat/control/input",
+        "Each text written is a turn. On a handle that wrote, a read waits for the reply.",
+    ),
+    ("agents/self/chat/control/reply", "The agent writes its reply here, which ends its turn."),
+    ("agents/self/chat/latest.txt", "The last reply. Waits while a turn is queued or running."),
+    ("agents/self/chat/history.ndjson", "Every turn, a line each; tail -f follows it."),
+    ("agents/self/chat/status.json", "What is under way. Never waits."),
+    ("agents/self/thoughts/latest.txt", "What the model thinks, or thought last."),
+    ("agents/self/thoughts/history.ndjson", "Every thought, a line each."),
+    ("agents/self/jobs/last", "A link to the newest job."),
+    ("agents/self/jobs/by/<correlation_id>", "A link to the job that was called so."),
+    ("agents/self/jobs/<job>/status.json", "Waits until the job has ended, then tells how."),
+    ("agents/self/jobs/<job>/result.json", "Waits until the job has ended, then has its result or error."),
+    ("agents/self/jobs/<job>/result.txt", "The same for people."),
+    ("agents/self/jobs/<job>/progress.json", "How far it is. Never waits."),
+    ("agents/self/jobs/<job>/log.txt", "What it said so far; tail -f follows it."),
+    ("agents/self/jobs/<job>/control/cancel", "Any write stops the job."),
+    ("agents/self/events/control/wait.json", "Arms a wait for paths, with a time limit. On one handle it is private."),
+    ("agents/self/events/next.json", "Waits for the first of what was armed."),
+    ("agents/self/events/control/signal.json", "Tells this agent, or another, that something happened."),
+    ("agents/self/events/sources/user.json", "Waits for a signal; so do agent.json and hook.json."),
+    ("agents/self/events/sources/time/after/<ms>.json", "Waits so many milliseconds."),
+    ("agents/self/events/log.ndjson", "Everything that happened, a line each; tail -f follows it."),
+    ("projects/<project>/fs", "Directories of this machine, as the mountspec binds them."),
+    ("projects/<project>/meta.json", "What is bound where."),
+    ("global/library/Index.md", "The manual: topics, and a page for each service."),
+    ("nodes/local/services/SERVICES.json", "What all agents share."),
+    ("nodes/local/CAPS.json", "What this machine can: its sandbox, wall by wall."),
+    ("meta/health.json", "How the host is; meta/metrics.json has numbers, meta/ns the bindings of all agents."),
+    ("meta/protocol.json", "The layout, the tools and every error code with its number."),
+];
+
+/// What every service has.
+const SERVICE: [(&str, &str); 9] = [
+    ("README.md", "What it is for, and every operation with an example that works."),
+    ("SCHEMA.json", "Arguments and results of every operation, exactly."),
+    ("CAPS.json", "What it can."),
+    ("OPS.json", "Each operation with its control file, its effect and its deadline."),
+    ("PERMISSIONS.json", "What the reader may do here, and by which rule."),
+    ("status.json", "The last call. Never waits."),
+    ("result.json", "The result of the last call. Waits while it runs."),
+    ("control/<operation>.json", "Takes the arguments. Reading it gives a payload to fill in."),
+    ("control/invoke.json", "Takes any operation as op, arguments and correlation_id."),
+];
+
+/// The page, from the library of the program and the text of its README.
+pub fn page(library: &[Page], readme: &str, version: &str) -> String {
+    let mut out = format!(".TH ACHERON 4 \"\" \"acheron {}\" \"File servers\"\n", plain(version));
+    section(&mut out, "NAME", "acheron \\- an agent host that you can ls\n");
+    section(&mut out, "SYNOPSIS", ".B acheron mount\n.I DIR\n");
+    let idea = "Serves a tree of files with FUSE. Reads wait, writes command: a command is taken by the write(2) that \
+                completes it, which fails if the command is refused, and then nothing has happened. A read that waits \
+                ends with any signal, and can be polled. Every open handle is a conversation of its own.";
+    section(&mut out, "DESCRIPTION", &format!("{}\n", plain(idea)));
+    section(&mut out, "FILES", "");
+    tagged(&mut out, FILES.iter().map(|(name, says)| (*name, *says)));
+    section(&mut out, "SERVICES", "Each service is a directory agents/self/<service> with the same names in it:\n");
+    tagged(&mut out, SERVICE.iter().map(|(name, says)| (*name, *says)));
+    for service in library.iter().filter_map(service) {
+        _ = write!(out, ".SS {}\n{}\n", plain(service.name), plain(service.about.trim()));
+        let operations = service.operations.iter().map(|(name, says)| (format!("control/{name}.json"), *says));
+        tagged(&mut out, operations);
+    }
+    section(&mut out, "ERRORS", "What a failed call has as error.code, and what a refused write(2) fails with:\n");
+    tagged(&mut out, Code::ALL.iter().map(|code| (code.name(), meaning(*code))));
+    section(&mut out, "BUGS", "");
+    for bug in bugs(readme) {
+        _ = write!(out, ".IP \\(bu 2\n{}\n", plain(&bug));
+    }
+    section(&mut out, "SEE ALSO", ".BR acheron (1),\n.BR mount.fuse3 (8)\n");
+    out
+}
+
+/// What the kernel says when a call fails with this code.
+fn meaning(code: Code) -> String {
+    let said = std::io::Error::from_raw_os_error(code.errno()).to_string();
+    said.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
+/// What a page of the library tells of a service.
+struct Told<'a> {
+    name: &'a str,
+    about: &'a str,
+    operations: Vec<(&'a str, &'a str)>,
+}
+
+fn service(page: &Page) -> Option<Told<'_>> {
+    let name = page.path.strip_prefix("services/")?.strip_suffix(".md")?;
+    let mut parts = page.text.split("\n## ");
+    // What follows is the same for every service, and is told above.
+    let (_, about) = parts.next()?.split("\n\nWrite a command").next()?.split_once("\n\n")?;
+    let operations = parts.filter_map(|part| {
+        let (name, text) = part.split_once('\n')?;
+        (!name.contains(' ')).then(|| (name, first_paragraph(text)))
+    });
+    Some(Told { name, about, operations: operations.collect() })
+}
+
+/// The first paragraph that is no heading.
+fn first_paragraph(text: &str) -> &str {
+    text.split("\n\n").map(str::trim).find(|it| !it.is_empty() && !it.starts_with('#')).unwrap_or_default()
+}
+
+/// The list under `## BUGS`, its lines joined.
+fn bugs(readme: &str) -> Vec<String> {
+    let list = readme.split("\n## BUGS\n").nth(1).unwrap_or_default().split("\n## ").next().unwrap_or_default();
+    let bugs = list.split("\n- ").map(|bug| bug.split_whitespace().collect::<Vec<_>>().join(" "));
+    bugs.filter(|bug| !bug.is_empty()).collect()
+}
+
+fn section(out: &mut String, name: &str, text: &str) {
+    _ = write!(out, ".SH {name}\n{text}");
+}
+
+fn tagged<A: AsRef<str>, B: AsRef<str>>(out: &mut String, entries: impl Iterator<Item = (A, B)>) {
+    for (name, says) in entries {
+        _ = write!(out, ".TP\n.B {}\n{}\n", plain(name.as_ref()), plain(says.as_ref()));
+    }
+}
+
+/// Text that roff shows as it is: no escapes, no requests, no marks of Markdown.
+fn plain(text: &str) -> String {
+    let text = text.replace('`', "").replace("**", "").replace('\\', "\\e").replace('-', "\\-");
+    let guarded = |line: &str| match line.starts_with(['.', '\'']) {
+        true => format!("\\&{line}"),
+        false => line.to_owned(),
+    };
+    text.lines().map(guarded).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_is_a_heading_and_its_control_files() {
+        let text = "# oar\n\nMoves.\n\nThe boat.\n\nWrite a command.\n\n## pull\n\nPulls once\nand hard.\n\n- `n`\n\n## Any operation\n\nx\n";
+        let library = [
+            Page { path: "Index.md".to_owned(), text: "# no".to_owned() },
+            Page { path: "services/oar.md".to_owned(), text: text.to_owned() },
+        ];
+        let page = page(&library, "# x\n\n## BUGS\n\n- One\n  of them.\n- `.two`\n", "1");
+        assert!(
+            page.contains(".SS oar\nMoves.\n\nThe boat.\n.TP\n.B control/pull.json\nPulls once\nand hard.\n.SH ERRORS"),
+            "{page}"
+        );
+        assert!(page.contains(".SH BUGS\n.IP \\(bu 2\nOne of them.\n.IP \\(bu 2\n\\&.two\n.SH SEE ALSO"), "{page}");
+        assert!(page.contains(".B read_only\nRead\\-only file system\n"), "{page}");
+    }
+
+    #[test]
+    fn nothing_in_a_text_is_a_request() {
+        assert_eq!(plain(".so x\n'y a\\b `c-d`"), "\\&.so x\n\\&'y a\\eb c\\-d");
+    }
+}

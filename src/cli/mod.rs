@@ -1,0 +1,136 @@
+//! Words in, exit code out. One file a command; nothing below knows clap.
+
+mod backup;
+mod chat;
+mod check;
+mod completions;
+mod daemon;
+mod doctor;
+mod exec;
+#[allow(unsafe_code)] // settings of the C allocator
+mod frugal;
+mod man;
+pub mod manual;
+mod mount;
+mod root;
+mod status;
+mod tool;
+mod unmount;
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use acheron_base::Error;
+
+/// An agent host that you can `ls`: mounts a namespace in which chat, jobs, events, memory and terminals are files.
+#[derive(Parser)]
+#[command(name = "acheron", version, max_term_width = 100, after_help = AFTER)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER: &str = "\
+To begin:
+  mkdir ~/ns && acheron mount ~/ns --daemon
+  cat ~/ns/README.md
+  acheron unmount ~/ns
+
+ACHERON_LOG sets what is logged (error, warn, info, debug). NO_COLOR is honoured.";
+
+#[derive(Subcommand)]
+enum Command {
+    Mount(mount::Mount),
+    Unmount(unmount::Unmount),
+    Status(status::Status),
+    Tool(tool::Tool),
+    Chat(chat::Chat),
+    Backup(backup::Backup),
+    Check(check::Check),
+    Doctor(doctor::Doctor),
+    Exec(exec::Exec),
+    Man(man::Man),
+    Completions(completions::Completions),
+}
+
+/// What went wrong, and what to do about it.
+pub struct Failure {
+    error: Error,
+    hint: Option<String>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure { error, hint: None }
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Error::from(error).into()
+    }
+}
+
+impl Failure {
+    pub fn hint(error: Error, hint: impl Into<String>) -> Self {
+        Failure { error, hint: Some(hint.into()) }
+    }
+}
+
+type Outcome = Result<ExitCode, Failure>;
+
+/// Runs the program. Exit codes: 0, 1 for a failure, 2 for words that are not understood.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        Command::Mount(it) => it.run(),
+        Command::Unmount(it) => it.run(),
+        Command::Status(it) => it.run(),
+        Command::Tool(it) => it.run(),
+        Command::Chat(it) => it.run(),
+        Command::Backup(it) => it.run(),
+        Command::Check(it) => it.run(),
+        Command::Doctor(it) => it.run(),
+        Command::Exec(it) => it.run(),
+        Command::Man(it) => it.run(),
+        Command::Completions(it) => it.run(),
+    };
+    outcome.unwrap_or_else(|failure| {
+        complain(&failure);
+        ExitCode::FAILURE
+    })
+}
+
+fn complain(failure: &Failure) {
+    let (red, bold, plain) = if coloured() { ("\x1b[31m", "\x1b[1m", "\x1b[0m") } else { ("", "", "") };
+    let mut stderr = std::io::stderr().lock();
+    _ = writeln!(stderr, "{red}error:{plain} {}", failure.error);
+    if let Some(hint) = &failure.hint {
+        _ = writeln!(stderr, "{bold}hint:{plain} {hint}");
+    }
+}
+
+/// Whether standard error is for somebody who wants colour; an empty NO_COLOR counts as none.
+fn coloured() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// A path as it can be pasted into a shell.
+fn pasted(path: &Path) -> String {
+    let text = path.display().to_string();
+    match text.chars().all(|c| c.is_alphanumeric() || "/._-+,:@%".contains(c)) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+/// Logs go to standard error.
+fn log(default: &str) {
+    let filter = std::env::var("ACHERON_LOG").unwrap_or_else(|_| default.to_owned());
+    let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_default();
+    let logger = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(coloured()).with_writer(std::io::stderr);
+    _ = logger.try_init(); // somebody else's logger is as good
+}

@@ -1,0 +1,274 @@
+//! What a service promises, in data: its operations, their arguments and results, made from Rust types or from a spec.
+//!
+//! README, schemas and the check of every payload come from here, so that they cannot drift from the types. Knows no
+//! files, no services and no callers.
+
+pub mod call;
+pub mod check;
+pub mod nearest;
+mod pages;
+pub mod schema;
+#[cfg(test)]
+mod tests;
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use schemars::generate::SchemaGenerator;
+use schemars::{JsonSchema, Schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+pub use call::Call;
+pub use check::Fault;
+pub use pages::Pages;
+
+use acheron_base::{Error, Result, quoted};
+
+/// What an operation does to the world, which decides whether it is journalled and who may call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Changes nothing.
+    Read,
+    /// Changes what the host keeps.
+    Write,
+    /// Runs something whose effects the host cannot know.
+    Execute,
+}
+
+impl Effect {
+    pub fn name(self) -> &'static str {
+        match self {
+            Effect::Read => "read",
+            Effect::Write => "write",
+            Effect::Execute => "execute",
+        }
+    }
+
+    /// How long a call may take, where its operation says nothing else.
+    pub fn deadline(self) -> Duration {
+        match self {
+            Effect::Read | Effect::Write => Duration::from_secs(60),
+            Effect::Execute => Duration::from_secs(600),
+        }
+    }
+}
+
+/// One operation of a service.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    pub name: String,
+    pub effect: Effect,
+    /// How long a call may take before it is `timed_out`.
+    pub deadline: Duration,
+    /// Whether a call that the host's death interrupted may simply run again.
+    pub idempotent: bool,
+    /// Whether its words stay out of the journal; then a call is not run again after the host died.
+    pub private: bool,
+    /// Whether it only looks into memory, so that no other thread need be woken for it.
+    pub quick: bool,
+    pub about: String,
+    /// Arguments that work when pasted.
+    pub example: Option<Value>,
+    /// The schema of the arguments; `$ref`s lead into the contract's document.
+    pub arguments: Value,
+    pub result: Value,
+    /// The variant has no fields at all, so serde wants no `arguments` for it.
+    bare: bool,
+    gives: Option<fn(&mut SchemaGenerator) -> Schema>,
+}
+
+impl Operation {
+    pub fn new(name: impl Into<String>, effect: Effect) -> Self {
+        Operation {
+            name: name.into(),
+            effect,
+            deadline: effect.deadline(),
+            idempotent: false,
+            private: false,
+            quick: false,
+            about: String::new(),
+            example: None,
+            arguments: json!({"type": "object"}),
+            result: json!(true),
+            bare: false,
+            gives: None,
+        }
+    }
+
+    pub fn read(name: &str) -> Self {
+        Operation::new(name, Effect::Read)
+    }
+
+    pub fn write(name: &str) -> Self {
+        Operation::new(name, Effect::Write)
+    }
+
+    pub fn execute(name: &str) -> Self {
+        Operation::new(name, Effect::Execute)
+    }
+
+    pub fn example(self, arguments: Value) -> Self {
+        Operation { example: Some(arguments), ..self }
+    }
+
+    pub fn deadline(self, deadline: Duration) -> Self {
+        Operation { deadline, ..self }
+    }
+
+    pub fn idempotent(self) -> Self {
+        Operation { idempotent: true, ..self }
+    }
+
+    /// What is asked and answered is nobody else's: the journal only knows that there was a call.
+    pub fn private(self) -> Self {
+        Operation { private: true, ..self }
+    }
+
+    /// It is over in microseconds, so it is begun by the thread that took the call; everybody else waits for that one.
+    pub fn quick(self) -> Self {
+        Operation { quick: true, ..self }
+    }
+
+    /// The precise result, where the service's `Output` is the union of several.
+    pub fn gives<T: JsonSchema>(self) -> Self {
+        Operation { gives: Some(|generator| generator.subschema_for::<T>()), ..self }
+    }
+
+    /// For an operation that no Rust type describes.
+    pub fn about(self, about: impl Into<String>) -> Self {
+        Operation { about: about.into(), ..self }
+    }
+
+    /// For an operation that no Rust type describes: the JSON Schema of its arguments.
+    pub fn takes(self, arguments: Value) -> Self {
+        Operation { arguments, ..self }
+    }
+
+    /// For an operation that no Rust type describes: the JSON Schema of its result.
+    pub fn answers(self, result: Value) -> Self {
+        Operation { result, ..self }
+    }
+
+    /// Its file below the directory of the service.
+    pub fn control_path(&self) -> String {
+        format!("control/{}.json", self.name)
+    }
+}
+
+/// The whole of what a service promises.
+#[derive(Clone, Debug)]
+pub struct Contract {
+    pub name: String,
+    /// What it is for; the first paragraph of its README.
+    pub about: String,
+    pub version: String,
+    pub operations: Vec<Operation>,
+    /// What CAPS.json says beside `invoke` and `operations`: `network`, `interactive`, …
+    pub flags: Map<String, Value>,
+    /// SCHEMA.json, and where `$ref`s lead.
+    document: Value,
+    /// The pages of its directory, once somebody has asked for them.
+    pages: OnceLock<Pages>,
+}
+
+impl Contract {
+    /// The contract of the command type `C`, an enum tagged `op` with content `arguments`, whose results are `O`.
+    ///
+    /// Each variant needs its entry in `operations`, a doc comment, and an example if an argument is required. What
+    /// does not fit together is an error, so that building the contract in a test is the test.
+    pub fn of<C: JsonSchema, O: JsonSchema>(name: &str, about: &str, operations: Vec<Operation>) -> Result<Contract> {
+        let mut defs = Map::new();
+        let described = schema::requests::<C>(&mut defs);
+        let results = schema::results::<O>(operations.iter().map(|operation| operation.gives), &mut defs);
+        let mut listed: Vec<_> = operations.into_iter().zip(results).collect();
+        let mut whole = Vec::new();
+        for request in described {
+            let Some(at) = listed.iter().position(|(operation, _)| operation.name == request.name) else {
+                return Err(broken(name, format!("{} is a command but not among the operations", request.name)));
+            };
+            let (operation, result) = listed.remove(at);
+            let schema::Request { about, arguments, bare, .. } = request;
+            whole.push(Operation { about, arguments, bare, result, ..operation });
+        }
+        if let Some((operation, _)) = listed.first() {
+            return Err(broken(name, format!("{} is an operation but not a command, or listed twice", operation.name)));
+        }
+        if let Some(operation) = whole.iter().find(|operation| operation.about.is_empty()) {
+            return Err(broken(name, format!("{} has no doc comment", operation.name)));
+        }
+        Contract::build(name, about, whole, defs)
+    }
+
+    /// A contract of plain data, for a program that is not written in Rust.
+    pub fn plain(name: &str, about: &str, operations: Vec<Operation>) -> Result<Contract> {
+        let mut defs = Map::new();
+        let mut whole: Vec<Operation> = Vec::new();
+        for mut operation in operations {
+            if whole.iter().any(|other| other.name == operation.name) {
+                return Err(broken(name, format!("{} is listed twice", operation.name)));
+            }
+            let at = operation.name.clone();
+            operation.arguments = schema::lift(operation.arguments, &format!("{at}.arguments"), &mut defs);
+            operation.result = schema::lift(operation.result, &format!("{at}.result"), &mut defs);
+            whole.push(operation);
+        }
+        Contract::build(name, about, whole, defs)
+    }
+
+    fn build(name: &str, about: &str, operations: Vec<Operation>, defs: Map<String, Value>) -> Result<Contract> {
+        let misnamed =
+            operations.iter().find(|operation| !schema::is_name(&operation.name) || operation.name == "invoke");
+        if let Some(operation) = misnamed {
+            return Err(broken(name, format!("{} cannot be the name of an operation", quoted(&operation.name))));
+        }
+        let document = schema::document(name, about, &operations, defs);
+        schema::whole(&document).map_err(|fault| broken(name, fault))?;
+        let contract = Contract {
+            name: name.to_owned(),
+            about: about.trim().to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            operations,
+            flags: Map::new(),
+            document,
+            pages: OnceLock::new(),
+        };
+        for operation in &contract.operations {
+            let example = contract.template(operation);
+            contract
+                .check(&operation.name, &example)
+                .map_err(|err| broken(name, format!("the example of {} is refused: {err}", operation.name)))?;
+        }
+        Ok(contract)
+    }
+
+    /// Adds a flag to CAPS.json.
+    pub fn flag(mut self, name: &str) -> Self {
+        self.flags.insert(name.to_owned(), Value::Bool(true));
+        self
+    }
+
+    /// The operation of that name, or a refusal that names the nearest.
+    pub fn operation(&self, name: &str) -> Result<&Operation> {
+        self.operations.iter().find(|operation| operation.name == name).ok_or_else(|| {
+            let known = self.operations.iter().map(|operation| operation.name.as_str());
+            let hint = nearest::hint(name, known, "operations");
+            Error::unknown_operation(format!("{} has no operation {}{hint}", self.name, quoted(name)))
+        })
+    }
+
+    /// Whether these arguments are what the operation takes; if not, what is wrong with them and where.
+    pub fn check(&self, operation: &str, arguments: &Value) -> Result<()> {
+        let operation = self.operation(operation)?;
+        let faults = check::faults(&operation.arguments, &self.document, arguments);
+        match check::sentence(&faults) {
+            None => Ok(()),
+            Some(sentence) => Err(Error::invalid(format!("{}: {sentence}", operation.name))),
+        }
+    }
+}
+
+fn broken(name: &str, what: String) -> Error {
+    Error::internal(format!("the contract of {name} is broken: {what}"))
+}

@@ -1,0 +1,115 @@
+//! `global/library`: pages for people and agents, kept current while somebody edits them.
+
+mod source;
+
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::House;
+use crate::contract::Contract;
+use crate::service::{Warden, silent};
+use acheron_base::Result;
+use acheron_base::watch::Following;
+use acheron_vfs::{Dir, Listing, Node, Page as TextPage};
+
+pub use source::{Page, Source, embedded};
+
+pub const ABOUT: &str = "What there is to know about this tree: an index, topics, and a page for each service.";
+
+/// The library as a directory. It is listed as a service that takes no calls.
+pub fn directory(house: &Arc<House>) -> Result<impl Dir + use<>> {
+    let contract = Contract::plain("library", ABOUT, Vec::new())?;
+    let gate = house.gate.clone();
+    let listing = silent(&contract, move |caller| gate.permissions(caller, "/global/library", &[]));
+    let dirs = Mutex::new(BTreeMap::from([(String::new(), Arc::new(listing))]));
+    let shelf = Arc::new(Shelf { dirs, pages: Mutex::default(), following: Mutex::default() });
+    shelf.show(&house.library)?;
+    if let Source::Folder(folder) = &house.library {
+        shelf.follow(folder.clone())?;
+    }
+    Ok(Shown { root: shelf.dir(""), _shelf: shelf })
+}
+
+struct Shelf {
+    /// Every directory, by its path; the root is the empty one.
+    dirs: Mutex<BTreeMap<String, Arc<Listing>>>,
+    pages: Mutex<BTreeMap<String, TextPage>>,
+    /// Dropped with the shelf; its thread ends then.
+    following: Mutex<Option<Following>>,
+}
+
+/// The directory keeps the shelf, and so what follows it, alive.
+struct Shown {
+    root: Arc<Listing>,
+    _shelf: Arc<Shelf>,
+}
+
+impl Dir for Shown {
+    fn lookup(&self, name: &str) -> Option<Node> {
+        self.root.lookup(name)
+    }
+
+    fn list(&self) -> Vec<(String, Node)> {
+        self.root.list()
+    }
+
+    fn bell(&self) -> Option<&acheron_vfs::Bell> {
+        self.root.bell()
+    }
+}
+
+impl Shelf {
+    /// Makes the tree show what the source has: pages come, change and go.
+    fn show(&self, source: &Source) -> Result<()> {
+        let wanted: BTreeMap<String, String> = source.pages()?.into_iter().map(|page| (page.path, page.text)).collect();
+        let mut pages = self.pages.lock();
+        let gone: Vec<String> = pages.keys().filter(|path| !wanted.contains_key(*path)).cloned().collect();
+        for path in gone {
+            pages.remove(&path);
+            let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
+            self.dir(dir).take(name);
+        }
+        for (path, text) in wanted {
+            match pages.get(&path) {
+                Some(page) if page.bytes() == text.as_bytes() => (),
+                Some(page) => page.set(text, SystemTime::now()),
+                None => {
+                    let page = TextPage::new(text, SystemTime::now());
+                    let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
+                    self.dir(dir).put(name, Node::file(page.clone()));
+                    pages.insert(path, page);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The directory at `path`, made if need be.
+    fn dir(&self, path: &str) -> Arc<Listing> {
+        if let Some(dir) = self.dirs.lock().get(path) {
+            return dir.clone();
+        }
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let dir = Arc::new(Listing::default());
+        self.dir(above).put(name, Node::Dir(dir.clone()));
+        self.dirs.lock().insert(path.to_owned(), dir.clone());
+        dir
+    }
+
+    /// Shows the folder again whenever something in it was written.
+    fn follow(self: &Arc<Self>, folder: std::path::PathBuf) -> Result<()> {
+        let (shelf, source) = (Arc::downgrade(self), Source::Folder(folder.clone()));
+        let following = acheron_base::watch::folder(&folder, move || {
+            let Some(shelf) = shelf.upgrade() else { return ControlFlow::Break(()) };
+            if let Err(error) = shelf.show(&source) {
+                tracing::warn!(%error, "the library could not be read again");
+            }
+            ControlFlow::Continue(())
+        })?;
+        *self.following.lock() = Some(following);
+        Ok(())
+    }
+}

@@ -1,0 +1,91 @@
+//! The mountspec: a namespace described in one JSON file, read into plain data.
+//!
+//! Checked whole before anything is mounted: every fault is found, with its JSON path, and a misspelt key with what was
+//! likely meant. Knows nothing of how any of it is built.
+
+mod json;
+mod sense;
+#[cfg(test)]
+mod tests;
+pub mod types;
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+
+pub use crate::contract::Fault;
+use crate::contract::{check, schema};
+use acheron_base::{Error, Result};
+pub use sense::{HOUSE, agent_faults, contract_of, is_id};
+pub use types::*;
+
+/// The only layout of names that this program knows.
+pub const LAYOUT: &str = "acheron-1";
+/// The spec that is used where there is none.
+pub const DEFAULT: &str = include_str!("../../mountspec/default.json");
+/// A mountspec is written by hand; nobody writes more.
+const LARGEST: u64 = 4 << 20;
+
+impl Spec {
+    /// Reads and checks a file; the error has a line for every fault.
+    pub fn load(path: &Path) -> Result<Spec> {
+        let text = read(path)?;
+        Spec::check(&text).map_err(|faults| {
+            let lines: Vec<String> = faults.iter().map(|fault| format!("\n  {fault}")).collect();
+            Error::invalid(format!("{} cannot be mounted:{}", path.display(), lines.concat()))
+        })
+    }
+
+    /// The spec in `text`, or everything that is wrong with it.
+    pub fn check(text: &str) -> Result<Spec, Vec<Fault>> {
+        let (value, mut faults) = json::parse(text)?;
+        // The same each time, and costly to make.
+        static SCHEMA: LazyLock<Value> = LazyLock::new(Spec::schema);
+        faults.extend(check::faults(&SCHEMA, &SCHEMA, &value));
+        match serde_json::from_value::<Spec>(value) {
+            Ok(spec) => {
+                faults.extend(sense::faults(&spec));
+                if faults.is_empty() { Ok(spec) } else { Err(faults) }
+            }
+            Err(err) if faults.is_empty() => Err(vec![Fault { path: String::new(), message: err.to_string() }]),
+            Err(_) => Err(faults),
+        }
+    }
+
+    /// The JSON Schema of a mountspec, published as `mountspec/SCHEMA.json`.
+    pub fn schema() -> Value {
+        let mut page = json!({"$schema": schema::DIALECT, "title": "mountspec"});
+        for (key, value) in
+            schema::strict::<Spec>().as_object().into_iter().flatten().filter(|(key, _)| *key != "title")
+        {
+            page[key] = value.clone();
+        }
+        page
+    }
+
+    /// The agent that `agents/self` is for the operator: the one named, or the first.
+    pub fn default_agent(&self) -> &str {
+        let first = || self.agents.keys().next().map(String::as_str);
+        self.default_agent.as_deref().or_else(first).unwrap_or_default()
+    }
+
+    /// The model of an agent: the spec's, with what the agent says otherwise.
+    pub fn model_of(&self, agent: &Agent) -> Model {
+        agent.model.over(&self.model)
+    }
+}
+
+/// The text of a spec; only a regular file of a size that someone could have written.
+pub fn read(path: &Path) -> Result<String> {
+    let told = |err: std::io::Error| Error::from(err).about(path.display());
+    let meta = std::fs::metadata(path).map_err(told)?;
+    if !meta.is_file() {
+        return Err(Error::invalid(format!("{} is not a file", path.display())));
+    }
+    if meta.len() > LARGEST {
+        return Err(Error::too_large(format!("{} is larger than {LARGEST} bytes", path.display())));
+    }
+    let bytes = std::fs::read(path).map_err(told)?;
+    String::from_utf8(bytes).map_err(|_| Error::invalid(format!("{} is not UTF-8 text", path.display())))
+}

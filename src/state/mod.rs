@@ -1,0 +1,50 @@
+//! The tables of the host: its migrations, and the queries for jobs, events and the audit.
+//!
+//! Used by `jobs`, `events` and `host`; services with tables of their own append a migration here and keep their queries
+//! to themselves. Uses `acheron-store`.
+
+pub mod audit;
+pub mod events;
+pub mod jobs;
+mod purge;
+mod tidy;
+#[cfg(test)]
+mod trial;
+
+use std::path::Path;
+
+use acheron_base::Result;
+use acheron_store::Store;
+
+pub use purge::purge;
+pub use tidy::{Forgotten, Retain, tidy};
+#[cfg(test)]
+pub(crate) use trial::Trial;
+
+/// A migration that was released is never changed; a new one is appended.
+const MIGRATIONS: &[&str] =
+    &[include_str!("steps/1-journal.sql"), include_str!("steps/2-memory.sql"), include_str!("steps/3-symbols.sql")];
+
+/// Opens the database of a state directory, as this version of the host knows it.
+pub fn open(dir: &Path) -> Result<Store> {
+    Store::open(dir, MIGRATIONS)
+}
+
+/// What is wrong with the database of a state directory; `None` when there is none.
+pub fn faults(dir: &Path) -> Result<Option<Vec<String>>> {
+    acheron_store::faults(dir, MIGRATIONS.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_migration_can_be_applied_one_by_one() {
+        let dir = tempfile::tempdir().unwrap();
+        for last in 1..=MIGRATIONS.len() {
+            Store::open(dir.path(), &MIGRATIONS[..last]).unwrap().close();
+        }
+        assert_eq!(faults(dir.path()).unwrap(), Some(vec![]));
+    }
+}

@@ -1,0 +1,80 @@
+//! Forgetting what is over, in the background: a little at a time, so that nobody waits behind it.
+
+use acheron_base::Result;
+use acheron_store::Store;
+
+use super::{audit, events, jobs};
+
+/// How much is forgotten in one transaction.
+const BATCH: usize = 256;
+
+/// What is kept: the newest so many, and nothing from before a moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Retain {
+    /// Ended jobs.
+    pub jobs: usize,
+    /// Events of one agent.
+    pub events: u64,
+    /// Lines of the audit.
+    pub audit: usize,
+    pub before_ms: u64,
+}
+
+/// What was forgotten.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Forgotten {
+    /// Their ids, for those who show them.
+    pub jobs: Vec<String>,
+    pub events: usize,
+    pub audit: usize,
+}
+
+/// Forgets all that is not to be kept. Changes of others come in between.
+pub async fn tidy(store: &Store, keep: Retain) -> Result<Forgotten> {
+    let mut gone = Forgotten::default();
+    loop {
+        let (jobs, events, audit) = store
+            .write(move |tx| {
+                Ok((
+                    jobs::prune(tx, keep.jobs, keep.before_ms, BATCH)?,
+                    events::prune(tx, keep.events, keep.before_ms, BATCH)?,
+                    audit::prune(tx, keep.audit, keep.before_ms, BATCH)?,
+                ))
+            })
+            .await?;
+        if jobs.is_empty() && events == 0 && audit == 0 {
+            return Ok(gone);
+        }
+        gone.jobs.extend(jobs);
+        gone.events += events;
+        gone.audit += audit;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::state::Trial;
+
+    #[tokio::test]
+    async fn everything_beyond_what_is_kept_goes() {
+        let store = Trial::new();
+        let fill = store.write(|tx| {
+            for at_ms in 0..600u64 {
+                let (kind, path, payload) = ("signal".to_owned(), "/x".to_owned(), json!(null));
+                events::put(tx, "a", &events::Event { seq: at_ms + 1, kind, path, at_ms, payload })?;
+            }
+            Ok(())
+        });
+        fill.await.unwrap();
+        let before = store.commits();
+        let keep = Retain { jobs: 10, events: 50, audit: 10, before_ms: 0 };
+        let gone = tidy(&store, keep).await.unwrap();
+        assert_eq!(gone, Forgotten { events: 550, ..Forgotten::default() });
+        assert_eq!(store.commits() - before, 4, "in batches");
+        assert_eq!(tidy(&store, Retain { before_ms: 590, ..keep }).await.unwrap().events, 40);
+        assert_eq!(store.look(|conn| events::last(conn, "a")).unwrap(), 600);
+    }
+}
