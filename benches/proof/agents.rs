@@ -6,7 +6,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::Run;
-use super::house::{House, Scratch, status, write_once};
+use super::house::{Scratch, TestHost, status, write_once};
 use super::table::{Aim, Figure};
 
 const STEPS: usize = 10;
@@ -34,7 +34,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
         "agents": agents,
     });
     let began = Instant::now();
-    let house = House::in_scratch(scratch, &spec);
+    let house = TestHost::in_scratch(scratch, &spec);
     let started = began.elapsed().as_secs_f64();
     let before = status(house.pid(), "VmRSS") as f64 / 1024.0;
 

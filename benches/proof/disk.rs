@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::Run;
-use super::house::{House, Scratch};
+use super::house::{Scratch, TestHost};
 use super::method::{Compared, Pace, compare};
 use super::table::{Aim, Figure};
 
@@ -27,7 +27,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
         let native = scratch.make("project").join("file");
         std::fs::write(&native, vec![7; megabytes * PIECE]).expect("a file");
         let spec = spec(&scratch.path().join("project"), mirror);
-        let house = House::in_scratch(scratch, &spec);
+        let house = TestHost::in_scratch(scratch, &spec);
         let ours = house.path("projects/p/fs/file");
         figures.extend(Way::ALL.map(|way| {
             let compared = way.compared(run, &ours, &native, megabytes);

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Run;
 use super::bare;
-use super::house::{House, Scratch, ask, glance, plain, pread, read_once, write_once};
+use super::house::{Scratch, TestHost, ask, glance, plain, pread, read_once, write_once};
 use super::method::compare;
 use super::table::{Aim, Figure};
 use super::workshop::Workshop;
@@ -18,7 +18,7 @@ const NAMES: usize = 100;
 const GROUND: &str = "the next line has what the bare file system itself takes on this machine";
 
 pub fn rows(run: &Run) -> Vec<Figure> {
-    let house = House::start(&plain());
+    let house = TestHost::start(&plain());
     let job = ask(&house.own("mounts/control/list.json"), &json!({}));
     let job = job["job_id"].as_str().expect("a job").to_owned();
     let live = house.own(&format!("jobs/{job}/progress.json"));
@@ -30,7 +30,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
     figures
 }
 
-fn reads(run: &Run, house: &House, bare: &bare::Mounted, live: &Path) -> Vec<Figure> {
+fn reads(run: &Run, house: &TestHost, bare: &bare::Mounted, live: &Path) -> Vec<Figure> {
     let (open, base) = (File::open(live).expect("live"), File::open(bare.file()).expect("bare"));
     let bytes = read_once(live, &mut [0; 4096]);
     let text = house.own("memory/README.md");
@@ -56,7 +56,7 @@ fn reads(run: &Run, house: &House, bare: &bare::Mounted, live: &Path) -> Vec<Fig
     ]
 }
 
-fn names(run: &Run, house: &House) -> Vec<Figure> {
+fn names(run: &Run, house: &TestHost) -> Vec<Figure> {
     let scratch = Scratch::new();
     let native = scratch.make("agents/charon/memory/items");
     for number in 0..NAMES {
@@ -94,7 +94,7 @@ fn listed(dir: &Path) {
 }
 
 /// A JSON command that is taken at once and begins no job.
-fn writes(run: &Run, house: &House, bare: &bare::Mounted) -> Vec<Figure> {
+fn writes(run: &Run, house: &TestHost, bare: &bare::Mounted) -> Vec<Figure> {
     let base = File::open(bare.file()).expect("bare");
     let workshop = Workshop::start();
     let ring = workshop.path("ring.json");

@@ -9,7 +9,7 @@ use acheron::state::jobs::{Job, State, insert};
 use serde_json::json;
 
 use super::Run;
-use super::house::{House, Scratch, ask, plain, read_once, status};
+use super::house::{Scratch, TestHost, ask, plain, read_once, status};
 use super::method::compare;
 use super::store::fill;
 use super::table::{Aim, Figure};
@@ -25,13 +25,13 @@ pub fn rows(run: &Run) -> Vec<Figure> {
 }
 
 /// Two houses whose states were made by `make`, with 1,000 and with `much`.
-fn pair(much: usize, make: fn(&Path, usize)) -> [House; 2] {
+fn pair(much: usize, make: fn(&Path, usize)) -> [TestHost; 2] {
     [1_000, much].map(|count| {
         let scratch = Scratch::new();
         make(&scratch.path().join("state"), count);
         let mut spec = plain();
         spec["retention"] = json!({ "jobs": 10_000_000, "days": 10_000 });
-        House::in_scratch(scratch, &spec)
+        TestHost::in_scratch(scratch, &spec)
     })
 }
 
@@ -70,7 +70,7 @@ fn jobs(run: &Run, much: usize) -> Vec<Figure> {
         (0..600).for_each(|_| called(house));
     }
     let call = compare(run.pace(60, 20), |_| called(&many), |_| called(&few));
-    let old = |house: &House, number: usize| {
+    let old = |house: &TestHost, number: usize| {
         let id = format!("job-01900000-0000-7000-8000-{:012x}", number * 7 % 1000);
         assert!(read_once(&house.own(&format!("jobs/{id}/status.json")), &mut [0; 1024]) > 0);
     };
@@ -81,15 +81,15 @@ fn jobs(run: &Run, much: usize) -> Vec<Figure> {
     ]
 }
 
-fn called(house: &House) {
+fn called(house: &TestHost) {
     assert_eq!(ask(&house.own("mounts/control/list.json"), &json!({}))["ok"], true);
 }
 
 fn items(run: &Run, much: usize) -> Vec<Figure> {
     let [few, many] = pair(much, fill);
     let item = |number: usize| format!("memory/items/item-{:06}/content", number * 7 % 1000);
-    let read = |house: &House, number| assert!(read_once(&house.own(&item(number)), &mut [0; 1024]) > 0);
-    let write = |house: &House, number: usize| {
+    let read = |house: &TestHost, number| assert!(read_once(&house.own(&item(number)), &mut [0; 1024]) > 0);
+    let write = |house: &TestHost, number: usize| {
         let file = File::options().write(true).truncate(true).open(house.own(&item(number))).expect("a memory");
         file.write_all_at(b"anew", 0).expect("a version");
         nix::unistd::close(file).expect("an acknowledged version");
@@ -104,9 +104,9 @@ fn items(run: &Run, much: usize) -> Vec<Figure> {
 
 /// Names without number: every moment that can be waited for is a file.
 fn inodes(run: &Run, much: usize) -> Vec<Figure> {
-    let [few, many] = [House::start(&plain()), House::start(&plain())];
+    let [few, many] = [TestHost::start(&plain()), TestHost::start(&plain())];
     let before = status(many.pid(), "RssAnon");
-    let known = |house: &House, from: usize, to: usize| {
+    let known = |house: &TestHost, from: usize, to: usize| {
         let dir = house.own("events/sources/time/after");
         (from..to).for_each(|ms| assert!(std::fs::symlink_metadata(dir.join(format!("{ms}.json"))).is_ok()));
     };
@@ -114,9 +114,9 @@ fn inodes(run: &Run, much: usize) -> Vec<Figure> {
     known(&many, 1, much);
     let bytes = (status(many.pid(), "RssAnon") - before) as f64 * 1024.0 / much as f64;
     let inodes = many.metrics()["inodes"].as_u64().unwrap_or_default();
-    let read = |house: &House| assert!(read_once(&house.own("memory/status.json"), &mut [0; 1024]) > 0);
+    let read = |house: &TestHost| assert!(read_once(&house.own("memory/status.json"), &mut [0; 1024]) > 0);
     let open = compare(run.pace(100, 50), |_| read(&many), |_| read(&few));
-    let new = |house: &House, number: usize| known(house, 100_000_000 + number, 100_000_001 + number);
+    let new = |house: &TestHost, number: usize| known(house, 100_000_000 + number, 100_000_001 + number);
     let (mut one, mut two) = (0, 0);
     let find = compare(
         run.pace(100, 50),

@@ -55,7 +55,7 @@ pub fn started(mut command: Command) -> Child {
 }
 
 /// `acheron`, mounted.
-pub struct House {
+pub struct TestHost {
     daemon: Child,
     root: PathBuf,
     metrics: File,
@@ -72,16 +72,16 @@ pub fn plain() -> Value {
     })
 }
 
-impl House {
-    pub fn start(spec: &Value) -> House {
-        House::in_scratch(Scratch::new(), spec)
+impl TestHost {
+    pub fn start(spec: &Value) -> TestHost {
+        TestHost::in_scratch(Scratch::new(), spec)
     }
 
-    pub fn in_scratch(scratch: Scratch, spec: &Value) -> House {
-        let daemon = started(House::command(&scratch, spec));
+    pub fn in_scratch(scratch: Scratch, spec: &Value) -> TestHost {
+        let daemon = started(TestHost::command(&scratch, spec));
         let root = scratch.path().join("mnt");
         let metrics = File::open(root.join("meta/metrics.json")).expect("the metrics");
-        House { daemon, root, metrics, _scratch: scratch }
+        TestHost { daemon, root, metrics, _scratch: scratch }
     }
 
     pub fn command(scratch: &Scratch, spec: &Value) -> Command {
@@ -146,7 +146,7 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for TestHost {
     fn drop(&mut self) {
         let pid = nix::unistd::Pid::from_raw(self.daemon.id() as i32);
         let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM);

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::Run;
-use super::house::{House, Scratch, plain, started, status};
+use super::house::{Scratch, TestHost, plain, started, status};
 use super::idle::{threads, watched};
 use super::method::compare_timed;
 use super::table::{Aim, Figure};
@@ -16,7 +16,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
     let again = compare_timed(pace, || start(&scratch), nothing);
     let fresh = compare_timed(run.pace(10, 1), || start(&Scratch::new()), nothing);
 
-    let house = House::start(&plain());
+    let house = TestHost::start(&plain());
     for name in ["", "agents/charon", "agents/charon/memory", "agents/charon/jobs", "global/library"] {
         assert!(std::fs::read_dir(house.path(name)).expect("a directory").count() > 0);
     }
@@ -40,7 +40,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
 
 /// How long it takes until the mount has answered a question.
 fn start(scratch: &Scratch) -> Duration {
-    let command = House::command(scratch, &plain());
+    let command = TestHost::command(scratch, &plain());
     let began = Instant::now();
     let mut daemon = started(command);
     assert!(scratch.path().join("mnt/README.md").exists());

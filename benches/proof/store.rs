@@ -8,12 +8,12 @@ use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
 use acheron::contract::Call;
-use acheron::events::Diaries;
-use acheron::host::Doorkeeper;
-use acheron::jobs::Book;
+use acheron::events::EventLogs;
+use acheron::host::PolicyAccess;
+use acheron::jobs::Jobs;
 use acheron::policy::Policy;
-use acheron::service::{self, Cx, Office, typed};
-use acheron::services::memory::{Desk, Memory};
+use acheron::service::{self, Cx, ServiceContext, typed};
+use acheron::services::memory::{Memory, MemoryStore};
 use acheron_base::Clock;
 use acheron_vfs::Caller;
 use rusqlite::Connection;
@@ -21,7 +21,7 @@ use serde_json::json;
 
 use super::Run;
 use super::calls::Ledger;
-use super::house::{House, Scratch, ask, plain};
+use super::house::{Scratch, TestHost, ask, plain};
 use super::method::{compare, compare_timed};
 use super::table::{Aim, Figure};
 
@@ -34,7 +34,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
 
 /// Acknowledged: `close(2)` of the memory's file has returned 0.
 fn written(run: &Run, writers: usize) -> Figure {
-    let house = House::start(&plain());
+    let house = TestHost::start(&plain());
     let scratch = Scratch::new();
     let mut ledger = Ledger::new(scratch.path());
     let crowd = Writers::start(&house, writers);
@@ -60,7 +60,7 @@ struct Writers {
 }
 
 impl Writers {
-    fn start(house: &House, writers: usize) -> Writers {
+    fn start(house: &TestHost, writers: usize) -> Writers {
         let meet = Arc::new(Barrier::new(writers + 1));
         for number in 0..writers {
             let path = house.own(&format!("memory/items/writer-{number}/content"));
@@ -115,20 +115,20 @@ pub fn fill(state: &Path, count: usize) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let (store, clock) = (acheron::state::open(state).expect("a store"), Clock::real());
-        let gate = Arc::new(Doorkeeper::new(Policy::default(), store.clone(), clock.clone()));
-        let book = Arc::new(Book::new(Arc::new(store.clone()), clock.clone()));
-        let diaries = Arc::new(Diaries::new(Some(store.clone()), clock.clone()));
-        let diary = diaries.of("charon").expect("a diary");
+        let access = Arc::new(PolicyAccess::new(Policy::default(), store.clone(), clock.clone()));
+        let book = Arc::new(Jobs::new(Arc::new(store.clone()), clock.clone()));
+        let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
+        let event_log = event_logs.of("charon").expect("a diary");
         let runtime = tokio::runtime::Handle::current();
-        let office = Office::new(book, diaries, clock.clone(), gate, runtime);
-        let memory = Desk::open(store.clone(), diary, clock, 8_000).expect("a memory");
+        let context = ServiceContext::new(book, event_logs, clock.clone(), access, runtime);
+        let memory = MemoryStore::open(store.clone(), event_log, clock, 8_000).expect("a memory");
         let memory = typed(Memory::new(memory, None)).expect("a service");
-        let desk = service::Desk::of(&office, "charon", memory.clone());
+        let instance = service::ServiceInstance::of(&context, "charon", memory.clone());
         let call = Call { op: "pin".into(), arguments: json!({ "memory_path": "items/none" }), correlation_id: None };
-        let job = desk.begin(&Caller::operator(), vec![call]).wait().await.expect("a job").remove(0);
+        let job = instance.begin(&Caller::operator(), vec![call]).wait().await.expect("a job").remove(0);
         let clock = Clock::real();
         let (caller, deadline) = (Caller::operator(), std::time::Duration::from_secs(3600));
-        let cx = Cx { caller, agent: "charon".into(), job, deadline, clock, office: office.clone() };
+        let cx = Cx { caller, agent: "charon".into(), job, deadline, clock, context: context.clone() };
         for start in (0..count).step_by(512) {
             let one = |number: usize| {
                 let name = format!("item-{number:06}");
@@ -150,7 +150,7 @@ fn found(run: &Run, count: usize, aim: Aim) -> Figure {
     fill(&scratch.path().join("state"), count);
     let filled = began.elapsed();
     let bare = index(&scratch.path().join("fts.db"), count);
-    let house = House::in_scratch(scratch, &plain());
+    let house = TestHost::in_scratch(scratch, &plain());
     let control: PathBuf = house.own("memory/control/search.json");
     let query = |number: usize| format!("rare{} {}", number * 31 % 997, WORDS[number % WORDS.len()]);
     let (mut ours, mut theirs) = (0, 0);

@@ -23,18 +23,18 @@ const IDLE: Duration = Duration::from_micros(300);
 
 pub fn rows(run: &Run) -> Vec<Figure> {
     let workshop = Workshop::start();
-    let bell = workshop.path("bell");
+    let notifier = workshop.path("bell");
     let ring = File::options().write(true).open(workshop.path("ring.json")).expect("the ring");
     let ring = || ring.write_all_at(b"{\"ring\":true}", 0).expect("a ring");
 
     let pace = run.pace(120, 20);
-    let (mut ours, mut pipe) = (Reader::start("file", Some(&bell)), Reader::start("pipe", None));
+    let (mut ours, mut pipe) = (Reader::start("file", Some(&notifier)), Reader::start("pipe", None));
     let wake = compare_timed(pace, || ours.woken(|_| ring()), || pipe.woken(push));
     drop((ours, pipe));
-    let (mut ours, mut pipe) = (Reader::start("file-poll", Some(&bell)), Reader::start("pipe-poll", None));
+    let (mut ours, mut pipe) = (Reader::start("file-poll", Some(&notifier)), Reader::start("pipe-poll", None));
     let polled = compare_timed(pace, || ours.woken(|_| ring()), || pipe.woken(push));
     drop((ours, pipe));
-    let ended = compare_timed(run.pace(24, 5), || interrupted("file", Some(&bell)), || interrupted("pipe", None));
+    let ended = compare_timed(run.pace(24, 5), || interrupted("file", Some(&notifier)), || interrupted("pipe", None));
     vec![
         Figure::ratio("wake-up of a parked reader ÷ of a pipe's", wake, Aim::AtMost(4.0))
             .because("one hop more than a pipe, by design"),

@@ -9,14 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use acheron::contract::Operation;
-use acheron::events::Diaries;
-use acheron::host::{Census, Doorkeeper};
-use acheron::jobs::{self, Book};
+use acheron::events::EventLogs;
+use acheron::host::{CallerIdentity, PolicyAccess};
+use acheron::jobs::{self, Jobs};
 use acheron::policy::Policy;
-use acheron::service::{Cx, Desk, Office, Service, directory, typed};
+use acheron::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
 use acheron_base::Clock;
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Asked, Caller, Control, File, Handle, Kind, Listing, Node, Obey, Open, Page, Reply, Tree};
+use acheron_vfs::{
+    Answer, Asked, Caller, CommandSink, Control, File, Handle, Kind, Listing, Node, Open, Page, Reply, Tree,
+};
 use async_trait::async_trait;
 use bytes::Bytes;
 use schemars::JsonSchema;
@@ -71,9 +73,9 @@ impl Service for Trivial {
 }
 
 /// Rung by a command, waited for by readers.
-struct Bell(Mutex<watch::Sender<u64>>);
+struct ChangeNotifier(Mutex<watch::Sender<u64>>);
 
-impl Obey for Bell {
+impl CommandSink for ChangeNotifier {
     fn template(&self) -> Bytes {
         Bytes::from_static(b"{\"ring\": true}\n")
     }
@@ -89,7 +91,7 @@ impl Obey for Bell {
 /// A page of text that a command replaces.
 struct Editor(Arc<Page>);
 
-impl Obey for Editor {
+impl CommandSink for Editor {
     fn template(&self) -> Bytes {
         Bytes::from_static(b"{\"say\": \"words\"}\n")
     }
@@ -108,7 +110,7 @@ impl Obey for Editor {
 struct Heard(watch::Receiver<u64>);
 
 struct Hearing {
-    bell: watch::Receiver<u64>,
+    notifier: watch::Receiver<u64>,
     heard: Arc<AtomicU64>,
 }
 
@@ -119,15 +121,15 @@ impl File for Heard {
 
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
         let heard = Arc::new(AtomicU64::new(*self.0.borrow()));
-        Ok(Box::new(Hearing { bell: self.0.clone(), heard }))
+        Ok(Box::new(Hearing { notifier: self.0.clone(), heard }))
     }
 }
 
 impl Hearing {
     fn rung(&self) -> impl Future<Output = Result<u64>> + Send + 'static {
-        let (mut bell, heard) = (self.bell.clone(), self.heard.clone());
+        let (mut notifier, heard) = (self.notifier.clone(), self.heard.clone());
         async move {
-            let rung = bell.wait_for(|rung| *rung > heard.load(Ordering::SeqCst)).await;
+            let rung = notifier.wait_for(|rung| *rung > heard.load(Ordering::SeqCst)).await;
             rung.map(|rung| *rung).map_err(|_| Error::unavailable("the bell is gone"))
         }
     }
@@ -154,28 +156,29 @@ pub fn serve(dir: &Path, state: &Path) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let ended: Result<()> = runtime.block_on(async {
         let (clock, store) = (Clock::real(), acheron::state::open(state)?);
-        let gate = Arc::new(Doorkeeper::new(Policy::default(), store.clone(), clock.clone()));
-        let book = Arc::new(Book::new(Arc::new(store.clone()), clock.clone()));
-        let diaries = Arc::new(Diaries::new(Some(store), clock.clone()));
+        let access = Arc::new(PolicyAccess::new(Policy::default(), store.clone(), clock.clone()));
+        let book = Arc::new(Jobs::new(Arc::new(store.clone()), clock.clone()));
+        let event_logs = Arc::new(EventLogs::new(Some(store), clock.clone()));
         let runtime = tokio::runtime::Handle::current();
-        let office = Office::new(book.clone(), diaries, clock, gate.clone(), runtime.clone());
-        let desk = Desk::of(&office, "ada", typed(Trivial)?);
+        let context = ServiceContext::new(book.clone(), event_logs, clock, access.clone(), runtime.clone());
+        let instance = ServiceInstance::of(&context, "ada", typed(Trivial)?);
         let others = (0..AGENTS).try_fold(Listing::default(), |all, number| -> Result<Listing> {
             let agent = format!("agent-{number}");
-            let desk = Desk::of(&office, &agent, typed(Trivial)?);
-            Ok(all.dir(&agent, Listing::default().dir("trivial", directory(&desk))))
+            let instance = ServiceInstance::of(&context, &agent, typed(Trivial)?);
+            Ok(all.dir(&agent, Listing::default().dir("trivial", directory(&instance))))
         })?;
-        let (ring, bell) = watch::channel(0);
+        let (ring, notifier) = watch::channel(0);
         let page = Arc::new(Page::new(format!("{:020}", 0), SystemTime::now()));
         let root = Listing::default()
             .dir("agents", others)
             .with("page", Node::File(page.clone()))
             .file("page.json", Control::new(Arc::new(Editor(page))))
-            .dir("trivial", directory(&desk))
+            .dir("trivial", directory(&instance))
             .with("jobs", Node::dir(jobs::files::directory(&book, "ada")))
-            .file("ring.json", Control::new(Arc::new(Bell(Mutex::new(ring)))))
-            .file("bell", Heard(bell));
-        let mount = acheron_fuse::mount(Tree::new(Arc::new(root), gate), Arc::new(Census::default()), dir, runtime)?;
+            .file("ring.json", Control::new(Arc::new(ChangeNotifier(Mutex::new(ring)))))
+            .file("bell", Heard(notifier));
+        let mount =
+            acheron_fuse::mount(Tree::new(Arc::new(root), access), Arc::new(CallerIdentity::default()), dir, runtime)?;
         ready();
         mount.ended().await
     });

@@ -6,12 +6,12 @@
 pub mod budget;
 pub mod chat;
 pub mod context;
-pub mod crew;
 pub mod history;
-pub mod mind;
 pub mod protocol;
+pub mod runtime;
+pub mod runtimes;
 pub mod step;
-mod strict;
+mod strict_json;
 pub mod thoughts;
 pub mod tools;
 pub mod transcript;

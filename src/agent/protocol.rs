@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::strict::{Strict, Why};
+use super::strict_json::{Strict, Why};
 use crate::agent::tools::{Misuse, Tool};
 use crate::model::Said;
 
@@ -269,8 +269,8 @@ impl<'de> Deserialize<'de> for Calls {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Calls, A::Error> {
-                let mut room = super::strict::ROOM;
-                let first = seq.next_element_seed(super::strict::Reading(&mut room))?;
+                let mut room = super::strict_json::ROOM;
+                let first = seq.next_element_seed(super::strict_json::Reading(&mut room))?;
                 let mut count = u64::from(first.is_some());
                 while seq.next_element::<IgnoredAny>()?.is_some() {
                     count += 1;

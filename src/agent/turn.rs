@@ -15,8 +15,8 @@ use tokio::sync::{Semaphore, watch};
 use super::budget::{Limits, Spent, Standing, standing};
 use super::context::{Parts, assemble};
 use super::history::Entry;
-use super::mind::{Mind, Settings};
 use super::protocol::{self, Call};
+use super::runtime::{AgentRuntime, Settings};
 use super::step::{self, Next};
 use super::transcript::{End, Record, Source, Transcript};
 use crate::agent::tools::{failure, perform};
@@ -53,23 +53,23 @@ impl Current {
 }
 
 /// Carries a turn out; returns the reply.
-pub async fn run(mind: Arc<Mind>, current: Arc<Current>) -> Result<Value> {
-    let mut turn = Turn::open(&mind, current).await?;
+pub async fn run(agent_runtime: Arc<AgentRuntime>, current: Arc<Current>) -> Result<Value> {
+    let mut turn = Turn::open(&agent_runtime, current).await?;
     let end = turn.run_out().await?;
     if !matches!(turn.records().last(), Some(Record::Ended { .. })) {
-        let at_ms = mind.office.clock.now_ms();
+        let at_ms = agent_runtime.context.clock.now_ms();
         turn.write(vec![Record::Ended { at_ms, end: end.clone() }]).await?;
     }
     if turn.current.kept.load(Ordering::SeqCst) {
-        let (owner, id) = (mind.clone(), turn.current.job.id.clone());
+        let (owner, id) = (agent_runtime.clone(), turn.current.job.id.clone());
         on_disk(move || owner.forget_reply(&id)).await?;
     }
-    mind.thoughts.rest();
+    agent_runtime.thoughts.rest();
     let (reply, error) = match &end {
         End::Replied(text) => (Some(text.clone()), None),
         End::Failed { error, .. } => (None, Some(error.clone())),
     };
-    remember(&mind, &turn.current, reply, error, Spent::of(turn.records())).await?;
+    remember(&agent_runtime, &turn.current, reply, error, Spent::of(turn.records())).await?;
     match end {
         End::Replied(text) => Ok(Value::String(text)),
         End::Failed { why, error } => {
@@ -80,27 +80,27 @@ pub async fn run(mind: Arc<Mind>, current: Arc<Current>) -> Result<Value> {
 }
 
 /// What a turn has used, by its transcript: one that was cut off has cost something too.
-pub async fn spent(mind: &Arc<Mind>, job_id: &str) -> Spent {
-    let (owner, id) = (mind.clone(), job_id.to_owned());
+pub async fn spent(agent_runtime: &Arc<AgentRuntime>, job_id: &str) -> Spent {
+    let (owner, id) = (agent_runtime.clone(), job_id.to_owned());
     let transcript = on_disk(move || owner.transcript(&id)).await;
     transcript.map(|transcript| Spent::of(transcript.records())).unwrap_or_default()
 }
 
 /// Puts the turn into the history, once.
 pub async fn remember(
-    mind: &Arc<Mind>,
+    agent_runtime: &Arc<AgentRuntime>,
     current: &Current,
     reply: Option<String>,
     error: Option<Error>,
     spent: Spent,
 ) -> Result<()> {
-    if mind.history.has(&current.job.id) {
+    if agent_runtime.history.has(&current.job.id) {
         return Ok(());
     }
     let (job_id, source, input) = (current.job.id.clone(), current.source.clone(), current.input.clone());
-    let (ts_ms, total) = (mind.office.clock.now_ms(), Spent::default());
+    let (ts_ms, total) = (agent_runtime.context.clock.now_ms(), Spent::default());
     let entry = Entry { seq: 0, ts_ms, job_id, source, input, reply, error, spent, total };
-    let history = mind.history.clone();
+    let history = agent_runtime.history.clone();
     on_disk(move || history.add(entry)).await
 }
 
@@ -110,7 +110,7 @@ pub async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send 
 }
 
 struct Turn<'a> {
-    mind: &'a Arc<Mind>,
+    agent_runtime: &'a Arc<AgentRuntime>,
     current: Arc<Current>,
     /// Away while it is being written.
     transcript: Option<Transcript>,
@@ -121,20 +121,20 @@ struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
-    async fn open(mind: &'a Arc<Mind>, current: Arc<Current>) -> Result<Turn<'a>> {
-        let (owner, id) = (mind.clone(), current.job.id.clone());
+    async fn open(agent_runtime: &'a Arc<AgentRuntime>, current: Arc<Current>) -> Result<Turn<'a>> {
+        let (owner, id) = (agent_runtime.clone(), current.job.id.clone());
         let (transcript, reply) = on_disk(move || Ok((owner.transcript(&id)?, owner.kept_reply(&id)?))).await?;
         if reply.is_some() {
             current.kept.store(true, Ordering::SeqCst);
             current.reply.send_replace(reply);
         }
-        let core = (mind.core)(&mind.agent);
-        let mut turn = Turn { mind, current, transcript: Some(transcript), core, warned: BTreeSet::new() };
+        let core = (agent_runtime.core)(&agent_runtime.agent);
+        let mut turn = Turn { agent_runtime, current, transcript: Some(transcript), core, warned: BTreeSet::new() };
         turn.count();
         if turn.records().is_empty() {
             let Current { job, source, input, settings, .. } = &*turn.current;
             let began = Record::Began {
-                at_ms: mind.office.clock.now_ms(),
+                at_ms: agent_runtime.context.clock.now_ms(),
                 job_id: job.id.clone(),
                 source: source.clone(),
                 input: input.clone(),
@@ -212,14 +212,14 @@ impl<'a> Turn<'a> {
         let round = self.round() + 1;
         self.warn();
         self.show(&json!({"doing": "asking the model"}));
-        let (mind, clock) = (self.mind, self.mind.office.clock.clone());
+        let (agent_runtime, clock) = (self.agent_runtime, self.agent_runtime.context.clock.clone());
         let ask = match self.question().await {
             Ok(ask) => ask,
             Err(error) => return Ok(Err(End::failed("context", error))),
         };
-        mind.thoughts.begin(&self.current.job.id, round, clock.now_ms());
+        agent_runtime.thoughts.begin(&self.current.job.id, round, clock.now_ms());
         let begun = clock.now_ms();
-        let (left, thoughts) = (self.time_left(), mind.thoughts.clone());
+        let (left, thoughts) = (self.time_left(), agent_runtime.thoughts.clone());
         let mut watch = |piece| thoughts.hear(&piece);
         let answer = tokio::time::timeout(left.unwrap_or(Duration::MAX / 4), model.answer(&ask, &mut watch)).await;
         let said = match answer {
@@ -232,7 +232,7 @@ impl<'a> Turn<'a> {
         };
         let (at_ms, call) = (clock.now_ms(), protocol::read(&said));
         // The thought first: whoever has read the line of a round finds what was thought in it.
-        let seq = mind.thoughts.end(&said, at_ms);
+        let seq = agent_runtime.thoughts.end(&said, at_ms);
         self.log_round(round, &call);
         let mut records = vec![Record::Said { at_ms, ms: at_ms.saturating_sub(begun), seq, said }];
         if let Ok(call) = &call
@@ -246,11 +246,11 @@ impl<'a> Turn<'a> {
 
     async fn question(&self) -> Result<Ask> {
         let settings = &self.current.settings;
-        let memory = (self.mind.remember)().await;
+        let memory = (self.agent_runtime.remember)().await;
         assemble(&Parts {
             core: &self.core,
             memory: &memory,
-            history: &self.mind.history.exchanges(),
+            history: &self.agent_runtime.history.exchanges(),
             turn: self.records(),
             window: settings.window,
             answer: settings.answer,
@@ -262,9 +262,9 @@ impl<'a> Turn<'a> {
         let (name, path) = (call.tool.name(), call.tool.path().to_owned());
         let doing = json!({"doing": name, "path": path});
         self.show(&doing);
-        let clock = self.mind.office.clock.clone();
+        let clock = self.agent_runtime.context.clock.clone();
         let pause = Arc::new(Pause::new(clock.clone()));
-        let hands = self.mind.hands({
+        let hands = self.agent_runtime.hands({
             let (pause, current, spent, round) = (pause.clone(), self.current.clone(), self.spent(), self.round());
             Arc::new(move |parked| {
                 pause.note(parked);
@@ -285,7 +285,7 @@ impl<'a> Turn<'a> {
     }
 
     async fn outcome(&mut self, result: Value, ms: u64, parked_ms: u64) -> Result<()> {
-        let at_ms = self.mind.office.clock.now_ms();
+        let at_ms = self.agent_runtime.context.clock.now_ms();
         self.write(vec![Record::Outcome { at_ms, ms, parked_ms, result }]).await
     }
 
@@ -310,14 +310,15 @@ impl<'a> Turn<'a> {
 
     /// What the agent may use up over all its turns, and has. A budget that was raised meanwhile counts at once.
     fn agent(&self) -> (Limits, Spent) {
-        (self.mind.settings().total, self.mind.history.total().plus(&self.spent()))
+        (self.agent_runtime.settings().total, self.agent_runtime.history.total().plus(&self.spent()))
     }
 
     /// The end of the turn if the agent has nothing left.
     fn agent_over(&self) -> Option<End> {
         let (limits, spent) = self.agent();
         let Standing::Over(what) = standing(&limits, &spent) else { return None };
-        let said = format!("{} has used up its {what}; its budget can be raised by agents.update", self.mind.agent);
+        let said =
+            format!("{} has used up its {what}; its budget can be raised by agents.update", self.agent_runtime.agent);
         Some(End::failed("budget_exceeded", Error::budget_exceeded(said)))
     }
 
@@ -337,14 +338,14 @@ impl<'a> Turn<'a> {
                 && self.warned.insert(of)
             {
                 let job_id = &self.current.job.id;
-                self.mind
+                self.agent_runtime
                     .note_budget(json!({"budget": what, "of": of, "job_id": job_id, "limits": limits, "spent": spent}));
             }
         }
     }
 
     fn show(&self, doing: &Value) {
-        show(&self.current, &self.mind.office.clock, self.round(), &self.spent(), doing);
+        show(&self.current, &self.agent_runtime.context.clock, self.round(), &self.spent(), doing);
     }
 
     fn log_round(&self, round: u64, call: &Result<Call, protocol::Wrong>) {

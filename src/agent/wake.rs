@@ -14,7 +14,7 @@ use super::chat::{Chat, Message};
 use super::transcript::Source;
 use crate::events::wait::{Armed, Wait};
 use crate::events::{Selector, Watching};
-use crate::jobs::Book;
+use crate::jobs::Jobs;
 use crate::policy::Principal;
 use crate::spec::Wake;
 use acheron_base::ConfinedDir;
@@ -34,7 +34,7 @@ impl Drop for Alarms {
 }
 
 /// What the rules of `agent` wait for, if all of them could be set to work.
-pub fn parsed(book: &Book, agent: &str, rules: &[Wake]) -> Result<Vec<Vec<Selector>>> {
+pub fn parsed(book: &Jobs, agent: &str, rules: &[Wake]) -> Result<Vec<Vec<Selector>>> {
     let wait = |rule: &Wake| Wait { paths: vec![rule.on.clone()], timeout_ms: 0, since: None };
     rules.iter().map(|rule| crate::events::selectors(agent, book, &wait(rule))).collect()
 }
@@ -42,13 +42,13 @@ pub fn parsed(book: &Book, agent: &str, rules: &[Wake]) -> Result<Vec<Vec<Select
 /// Sets the rules of an agent to work. All are checked before any is. A rule that was at work before goes on where it
 /// stopped, and a new one begins at this moment.
 pub fn set(chat: &Chat, rules: &[Wake]) -> Result<Alarms> {
-    let mind = chat.mind();
-    let diary = mind.office.diaries.of(&mind.agent)?;
-    let parsed = parsed(&mind.office.book, &mind.agent, rules)?;
-    let heard = Arc::new(Heard::open(mind.place.clone(), rules, diary.last())?);
+    let agent_runtime = chat.agent_runtime();
+    let event_log = agent_runtime.context.event_logs.of(&agent_runtime.agent)?;
+    let parsed = parsed(&agent_runtime.context.book, &agent_runtime.agent, rules)?;
+    let heard = Arc::new(Heard::open(agent_runtime.place.clone(), rules, event_log.last())?);
     let tasks = rules.iter().cloned().zip(parsed).map(|(rule, selectors)| {
         let (chat, heard) = (chat.clone(), heard.clone());
-        mind.office.runtime.spawn(async move { watch(&chat, &rule, &selectors, &heard).await }).abort_handle()
+        agent_runtime.context.runtime.spawn(async move { watch(&chat, &rule, &selectors, &heard).await }).abort_handle()
     });
     Ok(Alarms(tasks.collect()))
 }
@@ -94,35 +94,39 @@ impl Heard {
 }
 
 async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Heard>) {
-    let mind = chat.mind().clone();
-    let Ok(diary) = mind.office.diaries.of(&mind.agent) else { return };
+    let agent_runtime = chat.agent_runtime().clone();
+    let Ok(event_log) = agent_runtime.context.event_logs.of(&agent_runtime.agent) else { return };
     let mut cursor = heard.cursor(&rule.on);
     loop {
         let armed = Armed {
             selectors: selectors.to_vec(),
             cursor,
-            armed_at_ms: mind.office.clock.now_ms(),
+            armed_at_ms: agent_runtime.context.clock.now_ms(),
             fired: BTreeSet::new(),
             turn: 0,
         };
         let once = !selectors.iter().all(repeats);
-        let Ok((Some(found), body)) = Watching::new(&diary, &mind.office.book, armed, None).next().await else {
+        let Ok((Some(found), body)) = Watching::new(&event_log, &agent_runtime.context.book, armed, None).next().await
+        else {
             return;
         };
-        cursor = found.seq.unwrap_or_else(|| diary.last());
-        if let Standing::Over(what) = standing(&mind.settings().total, &mind.history.total()) {
-            mind.note_budget(json!({"budget": what, "of": "agent", "not_woken_by": rule.on}));
+        cursor = found.seq.unwrap_or_else(|| event_log.last());
+        if let Standing::Over(what) = standing(&agent_runtime.settings().total, &agent_runtime.history.total()) {
+            agent_runtime.note_budget(json!({"budget": what, "of": "agent", "not_woken_by": rule.on}));
             return heard.note(&rule.on, cursor).await;
         }
         let text = format!("{}\n\n{body}", rule.say);
-        let message =
-            Message { source: Source::Wake(rule.on.clone()), text, from: Principal::Agent(mind.agent.clone()) };
+        let message = Message {
+            source: Source::Wake(rule.on.clone()),
+            text,
+            from: Principal::Agent(agent_runtime.agent.clone()),
+        };
         match chat.say(message).wait().await {
             Ok(job) => {
                 heard.note(&rule.on, cursor).await;
                 job.end().await;
             }
-            Err(error) => tracing::warn!(agent = mind.agent, %error, "an agent could not be woken"),
+            Err(error) => tracing::warn!(agent = agent_runtime.agent, %error, "an agent could not be woken"),
         }
         if once {
             return;

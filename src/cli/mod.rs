@@ -1,5 +1,7 @@
 //! Words in, exit code out. One file a command; nothing below knows clap.
 
+#[allow(unsafe_code)] // settings of the C allocator
+mod allocator;
 mod backup;
 mod chat;
 mod check;
@@ -7,8 +9,6 @@ mod completions;
 mod daemon;
 mod doctor;
 mod exec;
-#[allow(unsafe_code)] // settings of the C allocator
-mod frugal;
 mod man;
 pub mod manual;
 mod mount;

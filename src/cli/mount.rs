@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Failure, Outcome, daemon, frugal, log};
-use crate::host::unasked::Unasked;
+use super::{Failure, Outcome, allocator, daemon, log};
+use crate::host::trusted_defaults::TrustedDefaults;
 use crate::host::{Host, Options};
 use crate::spec::{self, ModelKind, Spec};
 use acheron_base::Clock;
@@ -40,14 +40,14 @@ pub struct Mount {
 
 impl Mount {
     pub fn run(self) -> Outcome {
-        frugal::begin();
+        allocator::begin();
         // Nothing is open yet but what the starter left open; what this host starts would inherit it.
         acheron_sandbox::close_others(None);
         let here = std::env::current_dir()?;
         if self.spec.is_none() {
             let hint = "acheron mount DIR --spec mountspec/default.json";
             let before = state(self.state.as_deref(), None, &here)?;
-            Unasked::open(&before)?.mountspec(&here).map_err(|error| Failure::hint(error, hint))?;
+            TrustedDefaults::open(&before)?.mountspec(&here).map_err(|error| Failure::hint(error, hint))?;
         }
         let spec = self.chosen_spec(&here)?;
         let state = settled(state(self.state.as_deref(), Some(&spec), &here)?);
@@ -144,7 +144,7 @@ async fn serve(options: Options, dir: &Path, said: &Mount, followed: Option<&Pat
     acheron_fuse::prepare(dir).inspect_err(|error| daemon::tell(child, Some(error)))?;
     let mut host = Host::start(options).inspect_err(|error| daemon::tell(child, Some(error)))?;
     if let Some(file) = &said.record {
-        host.house.shared.crew.record(file).inspect_err(|error| daemon::tell(child, Some(error)))?;
+        host.state.shared.runtimes.record(file).inspect_err(|error| daemon::tell(child, Some(error)))?;
     }
     let mount = host.mount(dir).inspect_err(|error| daemon::tell(child, Some(error)))?;
     if let Some(file) = followed {
@@ -154,7 +154,7 @@ async fn serve(options: Options, dir: &Path, said: &Mount, followed: Option<&Pat
         true => daemon::tell(true, None),
         false => println!("mounted on {}; Ctrl-C takes it down", dir.display()),
     }
-    frugal::settle();
+    allocator::settle();
     let [interrupt, terminate, hangup] = &mut ends;
     let ended = tokio::select! {
         ended = mount.ended() => ended,

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::next::Next;
 use super::wait::{Armed, Wait};
 use super::watching::{Watching, selectors};
-use super::{Diary, Signal, sources};
-use crate::jobs::Book;
+use super::{EventLog, Signal, sources};
+use crate::jobs::Jobs;
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Asked, Caller, Control, Listing, Obey, Reply, Said, line, live, text};
+use acheron_vfs::{Answer, Asked, Caller, CommandSink, Control, Listing, Reply, Said, line, live, text};
 
 const README: &str = "\
 # events
@@ -37,17 +37,17 @@ const CONTROL: &str = "\
 ";
 
 /// Finds the diary of another agent, if `caller` may tell it something.
-pub type Reach = dyn Fn(&Caller, &str) -> Result<Arc<Diary>> + Send + Sync;
+pub type Reach = dyn Fn(&Caller, &str) -> Result<Arc<EventLog>> + Send + Sync;
 
 /// Whether `caller` may know of what happens at a path.
 pub type May = dyn Fn(&Caller, &str) -> Result<()> + Send + Sync;
 
 /// The `events/` of one agent.
-pub fn directory(diary: &Arc<Diary>, book: &Arc<Book>, reach: Arc<Reach>, may: Arc<May>) -> Listing {
+pub fn directory(event_log: &Arc<EventLog>, book: &Arc<Jobs>, reach: Arc<Reach>, may: Arc<May>) -> Listing {
     let refusal: Arc<Mutex<Option<Error>>> = Arc::default();
-    let (state, last) = (diary.clone(), refusal.clone());
-    let waits = WaitFile { diary: diary.clone(), book: book.clone(), may, refusal: refusal.clone() };
-    let signals = SignalFile { diary: diary.clone(), reach, refusal };
+    let (state, last) = (event_log.clone(), refusal.clone());
+    let waits = WaitFile { event_log: event_log.clone(), book: book.clone(), may, refusal: refusal.clone() };
+    let signals = SignalFile { event_log: event_log.clone(), reach, refusal };
     let control = Listing::default()
         .file("README.md", text(CONTROL))
         .file("wait.json", Control::new(Arc::new(waits)))
@@ -55,29 +55,29 @@ pub fn directory(diary: &Arc<Diary>, book: &Arc<Book>, reach: Arc<Reach>, may: A
     Listing::default()
         .file("README.md", text(README))
         .file("status.json", live(move |_| Ok(line(&status(&state, &last)))))
-        .file("next.json", Next { diary: diary.clone(), book: book.clone() })
-        .file("log.ndjson", diary.shown.clone())
-        .file("log.ndjson.1", diary.shown.older())
-        .dir("sources", sources::directory(diary, book))
+        .file("next.json", Next { event_log: event_log.clone(), book: book.clone() })
+        .file("log.ndjson", event_log.shown.clone())
+        .file("log.ndjson.1", event_log.shown.older())
+        .dir("sources", sources::directory(event_log, book))
         .dir("control", control)
 }
 
-fn status(diary: &Diary, refusal: &Mutex<Option<Error>>) -> Value {
-    let shared = diary.shared();
+fn status(event_log: &EventLog, refusal: &Mutex<Option<Error>>) -> Value {
+    let shared = event_log.shared();
     let error = refusal.lock().clone();
     json!({
         "state": if error.is_some() { "refused" } else { "idle" },
         "configured": shared.wait.is_some(),
         "wait": shared.wait,
         "cursor": shared.cursor,
-        "last_event": diary.last(),
+        "last_event": event_log.last(),
         "error": error,
     })
 }
 
 struct WaitFile {
-    diary: Arc<Diary>,
-    book: Arc<Book>,
+    event_log: Arc<EventLog>,
+    book: Arc<Jobs>,
     may: Arc<May>,
     refusal: Arc<Mutex<Option<Error>>>,
 }
@@ -86,9 +86,9 @@ impl WaitFile {
     fn parse(&self, caller: &Caller, value: Value) -> Result<(Wait, Vec<super::Selector>)> {
         let mut wait: Wait =
             serde_json::from_value(value).map_err(|err| Error::invalid(format!("not a wait: {err}")))?;
-        let selectors = selectors(&self.diary.agent, &self.book, &wait)?;
+        let selectors = selectors(&self.event_log.agent, &self.book, &wait)?;
         // What is meant is decided now: `last` may be another job when somebody reads.
-        wait.paths = selectors.iter().map(|selector| selector.path(&self.diary.agent)).collect();
+        wait.paths = selectors.iter().map(|selector| selector.path(&self.event_log.agent)).collect();
         for path in &wait.paths {
             (self.may)(caller, path)?;
         }
@@ -96,13 +96,13 @@ impl WaitFile {
     }
 }
 
-impl Obey for WaitFile {
+impl CommandSink for WaitFile {
     fn template(&self) -> Bytes {
         line(&json!({ "paths": ["/agents/self/events/sources/user.json"], "timeout_ms": 60000 }))
     }
 
     fn mark(&self) -> u64 {
-        self.diary.last()
+        self.event_log.last()
     }
 
     fn obey(&self, asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
@@ -115,16 +115,16 @@ impl Obey for WaitFile {
         };
         *self.refusal.lock() = None;
         if !asked.how.read {
-            return self.diary.arm(wait).map(|()| Vec::new());
+            return self.event_log.arm(wait).map(|()| Vec::new());
         }
         let armed = Armed {
             selectors,
             cursor: wait.since.unwrap_or(asked.mark),
-            armed_at_ms: self.diary.clock.now_ms(),
+            armed_at_ms: self.event_log.clock.now_ms(),
             fired: BTreeSet::new(),
-            turn: self.diary.turn(),
+            turn: self.event_log.turn(),
         };
-        let watching = Watching::new(&self.diary, &self.book, armed, Some(wait.timeout_ms));
+        let watching = Watching::new(&self.event_log, &self.book, armed, Some(wait.timeout_ms));
         Answer::ok(vec![Arc::new(watching)])
     }
 
@@ -134,12 +134,12 @@ impl Obey for WaitFile {
 }
 
 struct SignalFile {
-    diary: Arc<Diary>,
+    event_log: Arc<EventLog>,
     reach: Arc<Reach>,
     refusal: Arc<Mutex<Option<Error>>>,
 }
 
-impl Obey for SignalFile {
+impl CommandSink for SignalFile {
     fn template(&self) -> Bytes {
         line(&json!({ "event_type": "user", "parameter": "go", "payload": {} }))
     }
@@ -147,18 +147,19 @@ impl Obey for SignalFile {
     fn obey(&self, asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         let checked = commands.into_iter().map(|value| {
             let signal = Signal::parse(value)?;
-            let diary = match &signal.to {
-                Some(other) if *other != self.diary.agent && other != "self" => (self.reach)(&asked.caller, other)?,
-                _ => self.diary.clone(),
+            let event_log = match &signal.to {
+                Some(other) if *other != self.event_log.agent && other != "self" => (self.reach)(&asked.caller, other)?,
+                _ => self.event_log.clone(),
             };
-            Ok((signal, diary))
+            Ok((signal, event_log))
         });
         let checked = match checked.collect::<Result<Vec<_>>>() {
             Ok(checked) => checked,
             Err(error) => return Answer::refuse(error),
         };
         *self.refusal.lock() = None;
-        let sent: Vec<_> = checked.into_iter().map(|(signal, diary)| signal.send(&diary, &asked.caller)).collect();
+        let sent: Vec<_> =
+            checked.into_iter().map(|(signal, event_log)| signal.send(&event_log, &asked.caller)).collect();
         Answer::soon(async move {
             let mut replies: Vec<Arc<dyn Reply>> = Vec::new();
             for signal in sent {

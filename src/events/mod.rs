@@ -1,9 +1,9 @@
 //! What happened: one durable log an agent, and files that wait for it.
 //!
-//! [`Diary`] is the log, [`Selector`] says what somebody waits for, [`wait`] decides (a pure function), [`Watching`] is one
+//! [`EventLog`] is the log, [`Selector`] says what somebody waits for, [`wait`] decides (a pure function), [`Watching`] is one
 //! who waits, [`files`] shows it all.
 
-mod diary;
+mod event_log;
 pub mod files;
 mod next;
 mod selector;
@@ -14,7 +14,7 @@ mod tests;
 pub mod wait;
 mod watching;
 
-pub use diary::{Diaries, Diary};
+pub use event_log::{EventLog, EventLogs};
 pub use selector::{Selector, Voice};
 pub use signal::Signal;
 pub use wait::Wait;

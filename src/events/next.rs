@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Diary;
+use super::EventLog;
 use super::wait::{Armed, Found, not_configured};
 use super::watching::{Watching, armed_selectors};
-use crate::jobs::Book;
+use crate::jobs::Jobs;
 use acheron_base::Result;
 use acheron_vfs::{Answer, Caller, File, Handle, Kind, Open, line, slice};
 
 /// Waits for what was last written to `wait.json`.
 pub struct Next {
-    pub diary: Arc<Diary>,
-    pub book: Arc<Book>,
+    pub event_log: Arc<EventLog>,
+    pub book: Arc<Jobs>,
 }
 
 impl File for Next {
@@ -24,13 +24,13 @@ impl File for Next {
     }
 
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
-        Ok(Box::new(Reader { diary: self.diary.clone(), book: self.book.clone(), pass: Arc::default() }))
+        Ok(Box::new(Reader { event_log: self.event_log.clone(), book: self.book.clone(), pass: Arc::default() }))
     }
 }
 
 struct Reader {
-    diary: Arc<Diary>,
-    book: Arc<Book>,
+    event_log: Arc<EventLog>,
+    book: Arc<Jobs>,
     pass: Arc<Mutex<Pass>>,
 }
 
@@ -43,16 +43,16 @@ struct Pass {
 
 impl Reader {
     fn watching(&self) -> Result<Option<Watching>> {
-        let shared = self.diary.shared();
+        let shared = self.event_log.shared();
         let Some(wait) = shared.wait else { return Ok(None) };
         let armed = Armed {
-            selectors: armed_selectors(&self.diary.agent, &wait)?,
+            selectors: armed_selectors(&self.event_log.agent, &wait)?,
             cursor: shared.cursor.max(shared.passed),
             armed_at_ms: shared.armed_at_ms,
             fired: shared.fired.into_iter().collect(),
-            turn: self.diary.turn(),
+            turn: self.event_log.turn(),
         };
-        Ok(Some(Watching::shared(&self.diary, &self.book, armed, &wait, shared.arming)))
+        Ok(Some(Watching::shared(&self.event_log, &self.book, armed, &wait, shared.arming)))
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::selector::check_parameter;
-use super::{Diary, Selector, Voice};
+use super::{EventLog, Selector, Voice};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller};
 
@@ -38,16 +38,16 @@ impl Signal {
     }
 
     /// Writes the signal down; its number comes when it is safe.
-    pub fn send(self, diary: &Arc<Diary>, caller: &Caller) -> Answer<Bytes> {
-        let path = Selector::Signal(self.event_type, self.parameter.clone()).path(&diary.agent);
+    pub fn send(self, event_log: &Arc<EventLog>, caller: &Caller) -> Answer<Bytes> {
+        let path = Selector::Signal(self.event_type, self.parameter.clone()).path(&event_log.agent);
         let said = json!({
             "event_type": self.event_type,
             "parameter": self.parameter,
             "payload": self.payload,
             "from": caller.principal().to_string(),
         });
-        let agent = diary.agent.clone();
-        diary
+        let agent = event_log.agent.clone();
+        event_log
             .add("signal", &path, said)
             .map(move |seq| acheron_vfs::line(&json!({ "ok": true, "event_id": seq, "to": agent })))
     }

@@ -6,42 +6,42 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::wait::Armed;
-use super::{Diary, Selector, Voice, Watching};
-use crate::jobs::Book;
+use super::{EventLog, Selector, Voice, Watching};
+use crate::jobs::Jobs;
 use acheron_base::Result;
 use acheron_vfs::{Answer, Caller, File, Handle, Kind, Listing, Node, Open, Reply, Virtual, replies};
 
 /// The directory of selectors. Those with a number or a parameter are without end, so they are found but not listed.
-pub fn directory(diary: &Arc<Diary>, book: &Arc<Book>) -> Listing {
+pub fn directory(event_log: &Arc<EventLog>, book: &Arc<Jobs>) -> Listing {
     let mut listing = Listing::default();
     for kind in Voice::ALL {
         listing = listing
-            .file(&format!("{}.json", kind.name()), Source::new(diary, book, Selector::Signal(kind, None)))
-            .dir(kind.name(), below(diary, book, vec![kind.name()]));
+            .file(&format!("{}.json", kind.name()), Source::new(event_log, book, Selector::Signal(kind, None)))
+            .dir(kind.name(), below(event_log, book, vec![kind.name()]));
     }
     let times = ["after", "at"]
         .into_iter()
-        .fold(Listing::default(), |listing, when| listing.dir(when, below(diary, book, vec!["time", when])));
+        .fold(Listing::default(), |listing, when| listing.dir(when, below(event_log, book, vec!["time", when])));
     listing.dir("time", times)
 }
 
-fn below(diary: &Arc<Diary>, book: &Arc<Book>, under: Vec<&'static str>) -> Virtual {
-    let (diary, book) = (diary.clone(), book.clone());
+fn below(event_log: &Arc<EventLog>, book: &Arc<Jobs>, under: Vec<&'static str>) -> Virtual {
+    let (event_log, book) = (event_log.clone(), book.clone());
     Virtual::new(Vec::new, move |name| {
         let names: Vec<&str> = under.iter().copied().chain([name]).collect();
-        Selector::source(&names).ok().map(|selector| Node::file(Source::new(&diary, &book, selector)))
+        Selector::source(&names).ok().map(|selector| Node::file(Source::new(&event_log, &book, selector)))
     })
 }
 
 struct Source {
-    diary: Arc<Diary>,
-    book: Arc<Book>,
+    event_log: Arc<EventLog>,
+    book: Arc<Jobs>,
     selector: Selector,
 }
 
 impl Source {
-    fn new(diary: &Arc<Diary>, book: &Arc<Book>, selector: Selector) -> Self {
-        Source { diary: diary.clone(), book: book.clone(), selector }
+    fn new(event_log: &Arc<EventLog>, book: &Arc<Jobs>, selector: Selector) -> Self {
+        Source { event_log: event_log.clone(), book: book.clone(), selector }
     }
 }
 
@@ -54,12 +54,12 @@ impl File for Source {
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
         let armed = Armed {
             selectors: vec![self.selector.clone()],
-            cursor: self.diary.last(),
-            armed_at_ms: self.diary.clock.now_ms(),
+            cursor: self.event_log.last(),
+            armed_at_ms: self.event_log.clock.now_ms(),
             fired: BTreeSet::new(),
-            turn: self.diary.turn(),
+            turn: self.event_log.turn(),
         };
-        let once: Arc<dyn Reply> = Arc::new(Once(Watching::new(&self.diary, &self.book, armed, None)));
+        let once: Arc<dyn Reply> = Arc::new(Once(Watching::new(&self.event_log, &self.book, armed, None)));
         let answers = replies::Replies::default();
         answers.add(0, [once]);
         Ok(Box::new(Reader(answers)))

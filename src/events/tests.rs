@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::wait::Wait;
-use super::{Diaries, Diary, Selector, Voice};
-use crate::jobs::{Book, Forgetful};
+use super::{EventLog, EventLogs, Selector, Voice};
+use crate::jobs::{Forgetful, Jobs};
 use crate::state::events::Event;
 use acheron_base::Clock;
 use acheron_vfs::{Answer, Caller, File, Handle, Open};
@@ -60,21 +60,21 @@ impl Model {
 }
 
 struct Bench {
-    diary: Arc<Diary>,
-    book: Arc<Book>,
+    event_log: Arc<EventLog>,
+    book: Arc<Jobs>,
 }
 
 impl Bench {
     fn new() -> Bench {
         let clock = Clock::real();
-        let diary = Diaries::new(None, clock.clone()).of("ada").unwrap();
-        Bench { diary, book: Arc::new(Book::new(Arc::new(Forgetful), clock)) }
+        let event_log = EventLogs::new(None, clock.clone()).of("ada").unwrap();
+        Bench { event_log, book: Arc::new(Jobs::new(Arc::new(Forgetful), clock)) }
     }
 
     fn fire(&self, parameter: u8) -> u64 {
         let payload = json!({ "event_type": "user", "parameter": format!("p{parameter}") });
         let path = Selector::Signal(Voice::User, Some(format!("p{parameter}"))).path("ada");
-        let Answer::Now(Ok(seq)) = self.diary.add("signal", &path, payload) else { panic!("there is no disk") };
+        let Answer::Now(Ok(seq)) = self.event_log.add("signal", &path, payload) else { panic!("there is no disk") };
         seq
     }
 
@@ -84,11 +84,11 @@ impl Bench {
             None => "/agents/self/events/sources/user.json".to_owned(),
         };
         let wait = Wait { paths: vec![path], timeout_ms: 600_000, since: None };
-        assert!(matches!(self.diary.arm(wait), Answer::Now(Ok(()))));
+        assert!(matches!(self.event_log.arm(wait), Answer::Now(Ok(()))));
     }
 
     fn open(&self) -> Box<dyn Handle> {
-        let next = super::next::Next { diary: self.diary.clone(), book: self.book.clone() };
+        let next = super::next::Next { event_log: self.event_log.clone(), book: self.book.clone() };
         next.open(&Caller::operator(), Open::READ).unwrap()
     }
 }
@@ -179,8 +179,8 @@ fn long(store: &crate::state::Trial, count: u64, wanted: u64) -> Bench {
     };
     store.write_blocking(fill).unwrap();
     let clock = Clock::real();
-    let diary = Diaries::new(Some((**store).clone()), clock.clone()).of("ada").unwrap();
-    Bench { diary, book: Arc::new(Book::new(Arc::new(Forgetful), clock)) }
+    let event_log = EventLogs::new(Some((**store).clone()), clock.clone()).of("ada").unwrap();
+    Bench { event_log, book: Arc::new(Jobs::new(Arc::new(Forgetful), clock)) }
 }
 
 fn wait(paths: &[&str], since: Option<u64>) -> Wait {
@@ -193,11 +193,11 @@ const P1: &str = "/agents/ada/events/sources/user/p1.json";
 async fn a_reader_far_behind_hears_of_all_in_order_even_if_it_never_waits() {
     let store = crate::state::Trial::new();
     let bench = long(&store, 14_000, 9_000);
-    bench.diary.arm(wait(&[P1], None)).wait().await.unwrap();
+    bench.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
     let read = bench.open().read(0, 4096).wait().await.unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&read).unwrap()["event_id"], 9_000);
 
-    bench.diary.arm(wait(&[P1], Some(0))).wait().await.unwrap();
+    bench.event_log.arm(wait(&[P1], Some(0))).wait().await.unwrap();
     let patient = async {
         loop {
             match at_once(bench.open().read(0, 4096)) {
@@ -214,10 +214,10 @@ async fn a_reader_far_behind_hears_of_all_in_order_even_if_it_never_waits() {
 async fn what_a_reader_of_an_earlier_wait_heard_does_not_count_for_a_new_one() {
     let bench = Bench::new();
     let seqs = [bench.fire(1), bench.fire(1)];
-    bench.diary.arm(wait(&[P1], None)).wait().await.unwrap();
+    bench.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
     let old = bench.open();
     assert_eq!(old.read(0, 1).wait().await.unwrap().len(), 1);
-    bench.diary.arm(wait(&[P1], Some(0))).wait().await.unwrap();
+    bench.event_log.arm(wait(&[P1], Some(0))).wait().await.unwrap();
     old.read(1, 4096).wait().await.unwrap();
     assert_eq!(at_once(bench.open().read(0, 4096)).unwrap()["event_id"], seqs[0]);
     assert_eq!(at_once(bench.open().read(0, 4096)).unwrap()["event_id"], seqs[1]);
@@ -226,7 +226,7 @@ async fn what_a_reader_of_an_earlier_wait_heard_does_not_count_for_a_new_one() {
 #[tokio::test]
 async fn a_wait_for_a_job_that_is_gone_is_over() {
     let bench = Bench::new();
-    bench.diary.arm(wait(&["/agents/ada/jobs/job-1/status.json"], None)).wait().await.unwrap();
+    bench.event_log.arm(wait(&["/agents/ada/jobs/job-1/status.json"], None)).wait().await.unwrap();
     let said = at_once(bench.open().read(0, 4096)).unwrap();
     assert_eq!((&said["job"]["job_id"], &said["job"]["archived"]), (&json!("job-1"), &json!(true)));
 }

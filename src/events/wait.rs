@@ -18,7 +18,7 @@ pub struct Wait {
     /// How long a read waits; 0 only looks.
     #[serde(default = "minute")]
     pub timeout_ms: u64,
-    /// Hear only what came after this event.
+    /// MessageSink only what came after this event.
     #[serde(default)]
     pub since: Option<u64>,
 }

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::wait::{Armed, Found, Look, look, timed_out};
-use super::{Diary, Selector, wait};
-use crate::jobs::{Book, Booked};
+use super::{EventLog, Selector, wait};
+use crate::jobs::{JobEntry, Jobs};
 use acheron_base::Result;
 use acheron_vfs::{Answer, Reply, line};
 
@@ -18,8 +18,8 @@ use acheron_vfs::{Answer, Reply, line};
 pub struct Watching(Arc<Inner>);
 
 struct Inner {
-    diary: Arc<Diary>,
-    book: Arc<Book>,
+    event_log: Arc<EventLog>,
+    book: Arc<Jobs>,
     armed: Mutex<Armed>,
     timeout_ms: Option<u64>,
     /// The arming of `next.json` that it reads for, which all its readers share.
@@ -30,38 +30,44 @@ struct Inner {
 
 impl Watching {
     /// Without a time limit, a read waits until something happens.
-    pub fn new(diary: &Arc<Diary>, book: &Arc<Book>, armed: Armed, timeout_ms: Option<u64>) -> Self {
-        Watching::begin(diary, book, armed, timeout_ms, None)
+    pub fn new(event_log: &Arc<EventLog>, book: &Arc<Jobs>, armed: Armed, timeout_ms: Option<u64>) -> Self {
+        Watching::begin(event_log, book, armed, timeout_ms, None)
     }
 
     /// One of the readers of `next.json`, armed for the `arming`th time with `wait`.
-    pub fn shared(diary: &Arc<Diary>, book: &Arc<Book>, armed: Armed, wait: &wait::Wait, arming: u64) -> Self {
-        Watching::begin(diary, book, armed, Some(wait.timeout_ms), Some(arming))
+    pub fn shared(event_log: &Arc<EventLog>, book: &Arc<Jobs>, armed: Armed, wait: &wait::Wait, arming: u64) -> Self {
+        Watching::begin(event_log, book, armed, Some(wait.timeout_ms), Some(arming))
     }
 
-    fn begin(diary: &Arc<Diary>, book: &Arc<Book>, armed: Armed, timeout_ms: Option<u64>, arming: Option<u64>) -> Self {
-        let (diary, book, armed) = (diary.clone(), book.clone(), Mutex::new(armed));
-        Watching(Arc::new(Inner { diary, book, armed, timeout_ms, arming, told: Mutex::default() }))
+    fn begin(
+        event_log: &Arc<EventLog>,
+        book: &Arc<Jobs>,
+        armed: Armed,
+        timeout_ms: Option<u64>,
+        arming: Option<u64>,
+    ) -> Self {
+        let (event_log, book, armed) = (event_log.clone(), book.clone(), Mutex::new(armed));
+        Watching(Arc::new(Inner { event_log, book, armed, timeout_ms, arming, told: Mutex::default() }))
     }
 
     /// The next thing to hear, and the body that tells it; a timeout has only a body.
     pub async fn next(&self) -> Result<(Option<Found>, Value)> {
         let inner = &self.0;
-        let begun = inner.diary.clock.now_ms();
+        let begun = inner.event_log.clock.now_ms();
         let patience = inner.timeout_ms.map(|ms| tokio::time::Instant::now() + Duration::from_millis(ms));
-        let mut news = inner.diary.listen();
+        let mut news = inner.event_log.listen();
         loop {
             news.borrow_and_update();
             let armed = inner.armed.lock().clone();
-            let events = inner.diary.after(armed.cursor).wait().await?;
-            let now = inner.diary.clock.now_ms();
-            let until = match look(&armed, &inner.diary.agent, &events, |id| inner.ended(id), now) {
+            let events = inner.event_log.after(armed.cursor).wait().await?;
+            let now = inner.event_log.clock.now_ms();
+            let until = match look(&armed, &inner.event_log.agent, &events, |id| inner.ended(id), now) {
                 Look::Found(found) => return Ok((Some(found.clone()), found.body)),
                 Look::Nothing { until_ms } => until_ms,
             };
             if let Some(event) = events.last() {
                 inner.passed(event.seq);
-                if event.seq < inner.diary.last() {
+                if event.seq < inner.event_log.last() {
                     continue; // it was only a page of them
                 }
             }
@@ -83,7 +89,7 @@ impl Watching {
     pub fn heard(&self, found: &Found) {
         self.0.armed.lock().heard(found);
         if let Some(arming) = self.0.arming {
-            self.0.diary.heard(arming, found.seq, found.selector);
+            self.0.event_log.heard(arming, found.seq, found.selector);
         }
     }
 }
@@ -102,17 +108,17 @@ impl Inner {
         let mut armed = self.armed.lock();
         armed.cursor = armed.cursor.max(seq);
         if let Some(arming) = self.arming {
-            self.diary.passed(arming, seq);
+            self.event_log.passed(arming, seq);
         }
     }
 
     /// The status of the job `id`, if it has ended.
     fn ended(&self, id: &str) -> Option<Value> {
-        match self.book.shelf(&self.diary.agent).get(id) {
-            Some(Booked::Here(job)) if job.settled() => Some(job.told()),
-            Some(Booked::Here(_)) => None,
+        match self.book.shelf(&self.event_log.agent).get(id) {
+            Some(JobEntry::Loaded(job)) if job.settled() => Some(job.told()),
+            Some(JobEntry::Loaded(_)) => None,
             // What is away, or was forgotten, is over.
-            Some(Booked::Away) | None => Some(serde_json::json!({ "job_id": id, "archived": true })),
+            Some(JobEntry::Archived) | None => Some(serde_json::json!({ "job_id": id, "archived": true })),
         }
     }
 }
@@ -141,7 +147,7 @@ impl Reply for Watching {
 }
 
 /// The selectors of `wait`, as `agent` means them.
-pub fn selectors(agent: &str, book: &Book, wait: &wait::Wait) -> Result<Vec<Selector>> {
+pub fn selectors(agent: &str, book: &Jobs, wait: &wait::Wait) -> Result<Vec<Selector>> {
     wait.check()?;
     let shelf = book.shelf(agent);
     let job = |word: &str| match word {

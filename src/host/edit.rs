@@ -12,7 +12,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{House, Profile, guarded, programs, projects};
+use super::{HostState, Profile, programs, projects, protected_paths};
 use crate::services::agents;
 use crate::spec::Spec;
 use acheron_base::watch::Following;
@@ -64,38 +64,38 @@ impl Current {
 }
 
 /// Follows the file that the host was mounted from, as long as what it returns is held.
-pub fn follow(house: &Arc<House>, file: &Path) -> Result<Following> {
-    if guarded::written(house, file) {
+pub fn follow(host: &Arc<HostState>, file: &Path) -> Result<Following> {
+    if protected_paths::written(host, file) {
         let said = format!("{} lies in a project that agents may write", file.display());
         let error = Some(format!("edits of the mountspec count at the next mount: {said}"));
-        let edited = Edited { at_ms: house.office.clock.now_ms(), error, ..Edited::default() };
-        *house.current.edited.write() = Some(edited);
+        let edited = Edited { at_ms: host.context.clock.now_ms(), error, ..Edited::default() };
+        *host.current.edited.write() = Some(edited);
         return Err(Error::forbidden(said));
     }
     let mounted = Spec::load(file)?;
-    let (weak, path) = (Arc::downgrade(house), file.to_owned());
+    let (weak, path) = (Arc::downgrade(host), file.to_owned());
     acheron_base::watch::file(file, move || {
-        let Some(house) = weak.upgrade() else { return ControlFlow::Break(()) };
-        let _inside = house.office.runtime.enter(); // who moves in begins to listen there
-        let edited = edit(&house, &mounted, Spec::load(&path));
+        let Some(host) = weak.upgrade() else { return ControlFlow::Break(()) };
+        let _inside = host.context.runtime.enter(); // who moves in begins to listen there
+        let edited = edit(&host, &mounted, Spec::load(&path));
         tracing::info!(?edited, "the mountspec was edited");
         if let Some(error) = &edited.error {
             tracing::warn!(error, "the edited mountspec is not in force");
         }
-        *house.current.edited.write() = Some(edited);
+        *host.current.edited.write() = Some(edited);
         ControlFlow::Continue(())
     })
 }
 
-fn edit(house: &Arc<House>, mounted: &Spec, new: Result<Spec>) -> Edited {
-    let at_ms = house.office.clock.now_ms();
+fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> Edited {
+    let at_ms = host.context.clock.now_ms();
     let failed = |error: Error| Edited { at_ms, error: Some(error.message), ..Edited::default() };
     let new = match new {
         Ok(new) => new,
         Err(error) => return failed(error),
     };
-    let (old, at_next_mount) = (house.current.spec(), other_parts(mounted, &new));
-    if let Err(error) = programs::check(&new, &house.here, [Some(house.state.as_path()), house.mountpoint.as_deref()]) {
+    let (old, at_next_mount) = (host.current.spec(), other_parts(mounted, &new));
+    if let Err(error) = programs::check(&new, &host.here, [Some(host.state.as_path()), host.mountpoint.as_deref()]) {
         return failed(error);
     }
     let changed = Changed {
@@ -113,51 +113,51 @@ fn edit(house: &Arc<House>, mounted: &Spec, new: Result<Spec>) -> Edited {
         default_agent: new.default_agent,
         ..(*old).clone()
     };
-    house.shared.crew.trust(&new);
-    house.current.set(Arc::new(new));
-    let stands = house.residents.get().into_iter().flat_map(|it| it.stands()).chain(house.local.get().cloned());
+    host.shared.runtimes.trust(&new);
+    host.current.set(Arc::new(new));
+    let stands = host.agent_dirs.get().into_iter().flat_map(|it| it.stands()).chain(host.local.get().cloned());
     // All are built before any is seen: what cannot be built changes nothing.
-    let built: Result<Vec<_>> = stands.map(|stand| Ok((stand.build(house)?, stand))).collect();
+    let built: Result<Vec<_>> = stands.map(|stand| Ok((stand.build(host)?, stand))).collect();
     let built = match built {
         Ok(built) => built,
         Err(error) => {
-            house.shared.crew.trust(&old);
-            house.current.set(old);
+            host.shared.runtimes.trust(&old);
+            host.current.set(old);
             return failed(error);
         }
     };
-    if house.mountspec.get().is_some_and(|file| guarded::written(house, file)) {
-        house.shared.crew.trust(&old);
-        house.current.set(old);
+    if host.mountspec.get().is_some_and(|file| protected_paths::written(host, file)) {
+        host.shared.runtimes.trust(&old);
+        host.current.set(old);
         return failed(Error::forbidden("a project that agents may write would hold the mountspec itself"));
     }
     for (services, stand) in built {
-        stand.serve(house, &changed.services, services);
+        stand.serve(host, &changed.services, services);
     }
     // Before anything new is shown, so that nothing is unprotected for a moment; and after, by what was really found.
-    let mut faults: Vec<String> = guarded::keep(house).err().map(|error| error.message).into_iter().collect();
-    faults.extend(projects::show(house, &changed.projects));
-    faults.extend(guarded::keep(house).err().map(|error| error.message));
-    faults.extend(people(house, &changed.agents));
+    let mut faults: Vec<String> = protected_paths::keep(host).err().map(|error| error.message).into_iter().collect();
+    faults.extend(projects::show(host, &changed.projects));
+    faults.extend(protected_paths::keep(host).err().map(|error| error.message));
+    faults.extend(people(host, &changed.agents));
     let error = (!faults.is_empty()).then(|| faults.join("; "));
     Edited { at_ms, changed, at_next_mount, error }
 }
 
 /// Lets those move in who are new in the mountspec, and those out who are gone from it; returns what went wrong.
-fn people(house: &Arc<House>, changed: &BTreeSet<String>) -> Vec<String> {
-    let spec = house.current.spec();
+fn people(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
+    let spec = host.current.spec();
     let outcome = |id: &String| match spec.agents.get(id) {
         Some(entry) => {
-            let known = house.roster.get(id).ok();
+            let known = host.profiles.get(id).ok();
             let profile = Profile::named(&spec, id, entry, known.as_ref());
             let dropped = known.is_some_and(|known| known.over.is_some() && profile.over.is_none());
-            let settled = agents::settle(house, id, profile);
-            if let (true, Ok(diary)) = (dropped, house.office.diaries.of(id)) {
-                diary.changed(&format!("/agents/{id}"), json!({ "what": "update_dropped", "agent": id }));
+            let settled = agents::settle(host, id, profile);
+            if let (true, Ok(event_log)) = (dropped, host.context.event_logs.of(id)) {
+                event_log.changed(&format!("/agents/{id}"), json!({ "what": "update_dropped", "agent": id }));
             }
             settled
         }
-        None => house.office.runtime.block_on(agents::remove(house, id, false)),
+        None => host.context.runtime.block_on(agents::remove(host, id, false)),
     };
     let faults = changed.iter().filter_map(|id| outcome(id).err().map(|error| format!("agents.{id}: {error}")));
     faults.collect()

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::House;
+use super::HostState;
 use crate::policy::Principal;
 use acheron_vfs::{Caller, Listing, live, pretty, text};
 
-pub fn directory(house: &Arc<House>) -> Listing {
-    let (healthy, counted, bound) = (house.clone(), house.clone(), house.clone());
+pub fn directory(host: &Arc<HostState>) -> Listing {
+    let (healthy, counted, bound) = (host.clone(), host.clone(), host.clone());
     Listing::default()
         .file("protocol.json", text(pretty(&protocol())))
         .file("health.json", live(move |caller| Ok(pretty(&health(&healthy, caller)))))
@@ -31,40 +31,40 @@ fn protocol() -> Value {
 }
 
 /// How the host is. What of it is the machine's, or tells of others, is for the operator alone.
-pub fn health(house: &House, caller: &Caller) -> Value {
+pub fn health(host: &HostState, caller: &Caller) -> Value {
     let well = json!({
         "ok": true,
-        "started_at_ms": house.started_at_ms,
-        "uptime_ms": house.office.clock.now_ms().saturating_sub(house.started_at_ms),
+        "started_at_ms": host.started_at_ms,
+        "uptime_ms": host.context.clock.now_ms().saturating_sub(host.started_at_ms),
     });
     if caller.principal() != &Principal::Operator {
         return well;
     }
-    let mount = house.gate.mount();
+    let mount = host.access.mount();
     json!({
         "ok": true,
         "pid": std::process::id(),
-        "started_at_ms": house.started_at_ms,
-        "uptime_ms": house.office.clock.now_ms().saturating_sub(house.started_at_ms),
-        "state": house.state,
+        "started_at_ms": host.started_at_ms,
+        "uptime_ms": host.context.clock.now_ms().saturating_sub(host.started_at_ms),
+        "state": host.state,
         "mountpoint": mount.as_ref().map(|mount| mount.mountpoint().to_owned()),
-        "agents": house.roster.ids(),
-        "mountspec": house.current.edited(),
+        "agents": host.profiles.ids(),
+        "mountspec": host.current.edited(),
     })
 }
 
-fn metrics(house: &House) -> Value {
-    let (mount, tree) = (house.gate.mount(), house.office.tree());
+fn metrics(host: &HostState) -> Value {
+    let (mount, tree) = (host.access.mount(), host.context.tree());
     json!({
-        "refused": house.gate.refused(),
-        "jobs": house.office.book.census(),
-        "commits": house.store.commits(),
+        "refused": host.access.refused(),
+        "jobs": host.context.book.census(),
+        "commits": host.store.commits(),
         "requests": mount.as_ref().map(|mount| mount.traffic()),
         "parked": mount.as_ref().map(|mount| mount.parked()),
         "open_handles": mount.as_ref().map(|mount| mount.open_handles()),
         "inodes": mount.as_ref().map(|mount| mount.inodes()),
         "kept_bytes": tree.as_ref().ok().map(|tree| tree.holdings().total()),
         "over_budget": tree.as_ref().ok().map(|tree| tree.holdings().refused()),
-        "result_bytes": house.office.book.result_bytes(),
+        "result_bytes": host.context.book.result_bytes(),
     })
 }

@@ -1,34 +1,34 @@
 //! Builds the world from a mountspec, keeps it as the mountspec says, and takes it down in the opposite order.
 
-mod agents;
+mod agent_dirs;
+mod agent_profiles;
 #[allow(unsafe_code)] // mount_setattr, which no library offers
 pub mod binds;
-mod census;
+mod caller_identity;
 mod edit;
-mod gate;
-mod guarded;
 pub mod library;
 mod meta;
 mod mirror;
 mod nodes;
 mod pages;
+mod policy_access;
 pub mod programs;
 mod projects;
-mod roster;
-mod stand;
+mod protected_paths;
+mod service_registry;
 pub mod system_paths;
 pub mod tidy;
-pub mod unasked;
+pub mod trusted_defaults;
 mod watch;
 pub mod writable;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use crate::events::Diaries;
-use crate::jobs::{Book, Job, Keep};
+use crate::events::EventLogs;
+use crate::jobs::{Job, JobStore, Jobs};
 use crate::policy::Principal;
-use crate::service::Office;
+use crate::service::ServiceContext;
 use crate::services;
 use crate::spec::Spec;
 use acheron_base::Clock;
@@ -40,11 +40,11 @@ use acheron_store::Store;
 use acheron_vfs::{Listing, Node, Tree};
 use library::Source as Library;
 
-pub use agents::Residents;
-pub use census::Census;
-pub use gate::Doorkeeper;
-pub use roster::{Profile, Roster};
-use stand::Stand;
+pub use agent_dirs::AgentDirs;
+pub use agent_profiles::{AgentProfiles, Profile};
+pub use caller_identity::CallerIdentity;
+pub use policy_access::PolicyAccess;
+use service_registry::ServiceRegistry;
 
 /// What a host is started with.
 pub struct Options {
@@ -60,7 +60,7 @@ pub struct Options {
 
 /// A running host. Dropping it takes it down.
 pub struct Host {
-    pub house: Arc<House>,
+    pub state: Arc<HostState>,
     tree: Tree,
     root: Arc<Listing>,
     mount: Option<Arc<Mount>>,
@@ -68,7 +68,7 @@ pub struct Host {
 }
 
 /// What everything in the host is built from.
-pub struct House {
+pub struct HostState {
     /// The mountspec as it read then; what is opened once goes by it.
     pub mounted_with: Arc<Spec>,
     /// The mountspec as it reads now.
@@ -80,24 +80,24 @@ pub struct House {
     pub mountpoint: Option<PathBuf>,
     pub started_at_ms: u64,
     pub store: Store,
-    pub office: Arc<Office>,
-    pub gate: Arc<Doorkeeper>,
-    pub shared: services::Shared,
-    pub roster: Roster,
+    pub context: Arc<ServiceContext>,
+    pub access: Arc<PolicyAccess>,
+    pub shared: services::SharedServices,
+    pub profiles: AgentProfiles,
     pub library: Library,
-    pub residents: OnceLock<Arc<Residents>>,
+    pub agent_dirs: OnceLock<Arc<AgentDirs>>,
     /// Where the services that all agents share stand.
-    pub local: OnceLock<Stand>,
+    pub local: OnceLock<ServiceRegistry>,
     pub projects: projects::Projects,
     pub system_paths: system_paths::SystemPaths,
     /// Tells its agents' processes from those of other hosts on this machine.
     pub name: String,
 }
 
-impl House {
+impl HostState {
     /// A folder that the mountspec names, made if it is not there; refused where an agent could have put a link on the way.
     pub fn folder(&self, path: &Path) -> Result<ConfinedDir> {
-        guarded::folder(self, path)
+        protected_paths::folder(self, path)
     }
 }
 
@@ -107,18 +107,18 @@ impl Host {
         let Options { spec, here, state, mountpoint, clock } = options;
         programs::check(&spec, &here, [Some(state.as_path()), mountpoint.as_deref()])?;
         let store = crate::state::open(&state)?;
-        let roster = Roster::open(&spec, &state)?;
-        let gate = Arc::new(Doorkeeper::new(roster.policy()?, store.clone(), clock.clone()));
-        let book = Arc::new(Book::new(Arc::new(store.clone()) as Arc<dyn Keep>, clock.clone()));
-        let diaries = Arc::new(Diaries::new(Some(store.clone()), clock.clone()));
-        let unasked = unasked::Unasked::open(&state)?;
+        let profiles = AgentProfiles::open(&spec, &state)?;
+        let access = Arc::new(PolicyAccess::new(profiles.policy()?, store.clone(), clock.clone()));
+        let book = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, clock.clone()));
+        let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
+        let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
         let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
         let started_at_ms = clock.now_ms();
-        let office = Office::new(book, diaries, clock, gate.clone(), tokio::runtime::Handle::current());
-        let shared = services::Shared::open(&spec, &here, unasked.beside(&here, "prompts"), &store)?;
+        let context = ServiceContext::new(book, event_logs, clock, access.clone(), tokio::runtime::Handle::current());
+        let shared = services::SharedServices::open(&spec, &here, unasked.beside(&here, "prompts"), &store)?;
         let mounted_with = Arc::new(spec);
         let current = edit::Current::new(mounted_with.clone());
-        let house = Arc::new(House {
+        let host = Arc::new(HostState {
             mounted_with,
             current,
             mountspec: OnceLock::new(),
@@ -127,32 +127,32 @@ impl Host {
             mountpoint,
             started_at_ms,
             store,
-            office,
-            gate,
+            context,
+            access,
             shared,
-            roster,
+            profiles,
             library,
-            residents: OnceLock::new(),
+            agent_dirs: OnceLock::new(),
             local: OnceLock::new(),
             projects: projects::Projects::default(),
             system_paths: system_paths::SystemPaths::default(),
             name: acheron_sandbox::host(),
         });
         acheron_sandbox::sweep_all();
-        let recovered = recover(&house)?;
-        system_paths::note(&house);
-        let (root, residents) = build(&house)?;
-        guarded::keep(&house)?;
+        let recovered = recover(&host)?;
+        system_paths::note(&host);
+        let (root, agent_dirs) = build(&host)?;
+        protected_paths::keep(&host)?;
         let root = Arc::new(root);
-        let tree = Tree::new(root.clone(), house.gate.clone());
-        house.office.set_tree(tree.clone());
-        _ = house.residents.set(residents.clone()); // there is only one
-        residents.open(&house)?;
+        let tree = Tree::new(root.clone(), host.access.clone());
+        host.context.set_tree(tree.clone());
+        _ = host.agent_dirs.set(agent_dirs.clone()); // there is only one
+        agent_dirs.open(&host)?;
         for job in recovered {
-            resume(&house, job);
+            resume(&host, job);
         }
-        tidy::now_and_then(&house);
-        Ok(Host { house, tree, root, mount: None, following: None })
+        tidy::now_and_then(&host);
+        Ok(Host { state: host, tree, root, mount: None, following: None })
     }
 
     pub fn tree(&self) -> &Tree {
@@ -161,23 +161,23 @@ impl Host {
 
     /// Mounts the tree.
     pub fn mount(&mut self, mountpoint: &Path) -> Result<Arc<Mount>> {
-        census::sees_clearly()?;
-        let census = Arc::new(Census::default());
-        let binds = binds::all(&self.house.current.spec(), &self.house.here);
+        caller_identity::sees_clearly()?;
+        let census = Arc::new(CallerIdentity::default());
+        let binds = binds::all(&self.state.current.spec(), &self.state.here);
         let attach =
             if binds.iter().any(|bound| bound.mirror) { acheron_fuse::mount_mirroring } else { acheron_fuse::mount };
         let mount = attach(self.tree.clone(), census, mountpoint, tokio::runtime::Handle::current())?;
         let mount = Arc::new(mount);
-        self.house.gate.mounted(mount.clone());
+        self.state.access.mounted(mount.clone());
         self.mount = Some(mount.clone());
-        projects::bind(&self.house, &mount, |_| true);
+        projects::bind(&self.state, &mount, |_| true);
         Ok(mount)
     }
 
     /// Does what the mountspec in `file` will say when somebody edits it.
     pub fn follow(&mut self, file: &Path) {
-        _ = self.house.mountspec.set(file.to_owned()); // there is only one
-        match guarded::keep(&self.house).and_then(|()| edit::follow(&self.house, file)) {
+        _ = self.state.mountspec.set(file.to_owned()); // there is only one
+        match protected_paths::keep(&self.state).and_then(|()| edit::follow(&self.state, file)) {
             Ok(following) => self.following = Some(following),
             Err(error) => tracing::warn!(%error, "edits of the mountspec are not noticed"),
         }
@@ -187,7 +187,7 @@ impl Host {
     pub async fn down(mut self) {
         self.end_work();
         // Their mount namespaces hold the mount.
-        self.house.shared.shells.close().await;
+        self.state.shared.shells.close().await;
         if let Some(mount) = self.mount.take()
             && let Err(error) = mount.down().await
         {
@@ -199,12 +199,12 @@ impl Host {
         if let Some(mount) = &self.mount {
             mount.stop_parking();
         }
-        for agent in self.house.office.book.agents() {
-            for job in self.house.office.book.shelf(&agent).alive() {
+        for agent in self.state.context.book.agents() {
+            for job in self.state.context.book.shelf(&agent).alive() {
                 job.leave();
             }
         }
-        self.house.shared.shells.end();
+        self.state.shared.shells.end();
     }
 }
 
@@ -212,59 +212,59 @@ impl Drop for Host {
     fn drop(&mut self) {
         self.end_work();
         drop(self.mount.take());
-        self.house.gate.left();
-        // Desks hold the office and the office holds desks; nodes of the tree hold both.
-        self.house.office.empty();
-        self.house.shared.crew.disband();
-        if let Some(residents) = self.house.residents.get() {
-            residents.clear();
+        self.state.access.left();
+        // Desks hold the office and the office holds instances; nodes of the tree hold both.
+        self.state.context.empty();
+        self.state.shared.runtimes.disband();
+        if let Some(agent_dirs) = self.state.agent_dirs.get() {
+            agent_dirs.clear();
         }
-        if let Some(local) = self.house.local.get() {
+        if let Some(local) = self.state.local.get() {
             local.clear();
         }
-        self.house.projects.clear();
+        self.state.projects.clear();
         self.root.clear();
-        self.house.store.close();
+        self.state.store.close();
     }
 }
 
 /// The root of the tree.
-fn build(house: &Arc<House>) -> Result<(Listing, Arc<Residents>)> {
-    let residents = Residents::new(house);
+fn build(host: &Arc<HostState>) -> Result<(Listing, Arc<AgentDirs>)> {
+    let agent_dirs = AgentDirs::new(host);
     let root = Listing::default()
         .file("README.md", acheron_vfs::text(pages::README))
         .file("AGENTS.md", acheron_vfs::text(pages::AGENTS))
-        .with("agents", Node::Dir(residents.directory()))
-        .dir("global", Listing::default().dir("library", library::directory(house)?))
-        .dir("meta", meta::directory(house))
-        .dir("nodes", Listing::default().dir("local", nodes::directory(house)?))
-        .with("projects", Node::Dir(projects::directory(house)?));
-    Ok((root, residents))
+        .with("agents", Node::Dir(agent_dirs.directory()))
+        .dir("global", Listing::default().dir("library", library::directory(host)?))
+        .dir("meta", meta::directory(host))
+        .dir("nodes", Listing::default().dir("local", nodes::directory(host)?))
+        .with("projects", Node::Dir(projects::directory(host)?));
+    Ok((root, agent_dirs))
 }
 
 /// Puts the jobs of an earlier life into the book; returns those that are to run.
-fn recover(house: &House) -> Result<Vec<Arc<Job>>> {
+fn recover(host: &HostState) -> Result<Vec<Arc<Job>>> {
     use crate::state::jobs as journal;
 
-    let now = house.office.clock.now_ms();
-    let found = house.store.write_blocking(move |tx| journal::recover(tx, now))?;
-    let names = house.store.look(journal::names)?;
+    let now = host.context.clock.now_ms();
+    let found = host.store.write_blocking(move |tx| journal::recover(tx, now))?;
+    let names = host.store.look(journal::names)?;
     for (agent, id, correlation_id) in names {
-        house.office.book.restore_name(&agent, &id, correlation_id.as_deref());
+        host.context.book.restore_name(&agent, &id, correlation_id.as_deref());
     }
     for row in &found.interrupted {
         tracing::warn!(job = row.id, service = row.service, "a job was interrupted by the end of the host");
         let path = format!("/agents/{}/jobs/{}/status.json", row.agent, row.id);
-        house.office.diaries.of(&row.agent)?.note("job", &path, crate::jobs::told(row));
+        host.context.event_logs.of(&row.agent)?.note("job", &path, crate::jobs::told(row));
     }
-    Ok(found.queued.iter().map(|row| house.office.book.restore(Job::from_row(row))).collect())
+    Ok(found.queued.iter().map(|row| host.context.book.restore(Job::from_row(row))).collect())
 }
 
-fn resume(house: &House, job: Arc<Job>) {
+fn resume(host: &HostState, job: Arc<Job>) {
     if job.call.service == crate::agent::chat::SERVICE {
-        return match house.shared.crew.chat(&job.call.agent) {
+        return match host.shared.runtimes.chat(&job.call.agent) {
             Ok(chat) => chat.resume(job),
-            Err(error) => house.office.abandon(job, error),
+            Err(error) => host.context.abandon(job, error),
         };
     }
     let agent = match &job.call.principal {
@@ -272,9 +272,9 @@ fn resume(house: &House, job: Arc<Job>) {
         _ => job.call.agent.clone(),
     };
     // A service of an agent, or one that all share.
-    let seat = |owner: &str| house.office.desk(owner, &job.call.service);
-    match seat(&job.call.agent).or_else(|_| seat(&agent)).or_else(|_| seat(nodes::NODE)) {
-        Ok(desk) => desk.resume(job),
-        Err(error) => house.office.abandon(job, error),
+    let find = |owner: &str| host.context.instance(owner, &job.call.service);
+    match find(&job.call.agent).or_else(|_| find(&agent)).or_else(|_| find(nodes::NODE)) {
+        Ok(instance) => instance.resume(job),
+        Err(error) => host.context.abandon(job, error),
     }
 }

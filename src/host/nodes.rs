@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::House;
-use super::stand::Stand;
+use super::HostState;
+use super::service_registry::ServiceRegistry;
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Listing, Node, Shown, live, pretty, rows, text};
 
-/// Under whose name the shared services have their desks; no agent can be called so.
+/// Under whose name the shared services have their instances; no agent can be called so.
 pub const NODE: &str = "nodes/local";
 
 const README: &str = "\
@@ -18,24 +18,24 @@ const README: &str = "\
 This host. `services/` has what all agents share; `STATUS.json` tells how it is, `CAPS.json` what it can do.
 ";
 
-pub fn directory(house: &Arc<House>) -> Result<Listing> {
-    let (status, list) = (house.clone(), house.clone());
+pub fn directory(host: &Arc<HostState>) -> Result<Listing> {
+    let (status, list) = (host.clone(), host.clone());
     let services = Arc::new(Listing::default().file("SERVICES.json", live(move |_| Ok(rows(&services(&list))))));
-    let stand = Stand::new(NODE, services.clone());
-    for serve in stand.build(house)? {
-        stand.put(house, serve);
+    let stand = ServiceRegistry::new(NODE, services.clone());
+    for serve in stand.build(host)? {
+        stand.put(host, serve);
     }
-    _ = house.local.set(stand); // there is only one
+    _ = host.local.set(stand); // there is only one
     Ok(Listing::default()
         .file("README.md", text(README))
-        .file("CAPS.json", capable(house))
+        .file("CAPS.json", capable(host))
         .file("STATUS.json", live(move |caller| Ok(pretty(&super::meta::health(&status, caller)))))
         .with("services", Node::Dir(services)))
 }
 
 /// What this machine can. Its sandbox is tried out when somebody asks for the first time.
-fn capable(house: &Arc<House>) -> Shown {
-    let (runtime, tried) = (house.office.runtime.clone(), Arc::new(tokio::sync::OnceCell::new()));
+fn capable(host: &Arc<HostState>) -> Shown {
+    let (runtime, tried) = (host.context.runtime.clone(), Arc::new(tokio::sync::OnceCell::new()));
     Shown::fetched(move |_| {
         let tried = tried.clone();
         // Processes are started by the runtime, not by whoever reads.
@@ -63,7 +63,7 @@ fn caps(walls: &Result<acheron_sandbox::Walls>) -> Value {
     })
 }
 
-fn services(house: &House) -> Vec<Value> {
-    let desks = house.office.desks_of(NODE);
-    desks.iter().map(|desk| json!({ "service_id": desk.name(), "service_path": desk.path() })).collect()
+fn services(host: &HostState) -> Vec<Value> {
+    let instances = host.context.instances_of(NODE);
+    instances.iter().map(|instance| json!({ "service_id": instance.name(), "service_path": instance.path() })).collect()
 }

@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::House;
-use super::guarded::place;
+use super::HostState;
+use super::protected_paths::place;
 use crate::contract::Fault;
 use crate::policy::{Action, Policy, Rule, any_agent_reaches};
 use crate::services::external::{ProgramFile, Role, Trust, WITHHELD, program_files};
@@ -55,9 +55,9 @@ pub fn faults<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = &'a P
 }
 
 /// How far a program is trusted, as rules and binds are now.
-pub fn trust(house: &House, service: &Service) -> Result<Trust> {
-    let (spec, here) = (house.current.spec(), &house.here);
-    let more = [Some(house.state.as_path()), house.mountpoint.as_deref()];
+pub fn trust(host: &HostState, service: &Service) -> Result<Trust> {
+    let (spec, here) = (host.current.spec(), &host.here);
+    let more = [Some(host.state.as_path()), host.mountpoint.as_deref()];
     let sources = sources(&spec, here, more.into_iter().flatten());
     let files = program_files(service, here);
     if let Some((_, why)) = files.iter().find_map(|file| refused(service, file, &sources)) {
@@ -66,7 +66,7 @@ pub fn trust(house: &House, service: &Service) -> Result<Trust> {
     let here_written = here.canonicalize().is_ok_and(|here| sources.iter().any(|source| here.starts_with(source)));
     let withheld = match service.unconfined {
         true => None,
-        false => exposed(&files, &written(&spec, here), &house.gate.policy()),
+        false => exposed(&files, &written(&spec, here), &host.access.policy()),
     };
     Ok(Trust { withheld, here_written })
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::House;
+use super::HostState;
 use super::binds::{self, Bound};
-use super::guarded;
 use super::mirror::{Mirror, Over};
+use super::protected_paths;
 use super::watch::{self, Stale, Tell, Watching};
 use crate::policy::{self, Principal};
 use crate::spec::{Bind, Project};
@@ -50,47 +50,47 @@ impl Projects {
     }
 }
 
-pub fn directory(house: &Arc<House>) -> Result<Arc<Listing>> {
-    for (id, project) in &house.current.spec().projects {
-        put_project(house, id, project)?;
+pub fn directory(host: &Arc<HostState>) -> Result<Arc<Listing>> {
+    for (id, project) in &host.current.spec().projects {
+        put_project(host, id, project)?;
     }
-    Ok(house.projects.listing.clone())
+    Ok(host.projects.listing.clone())
 }
 
 /// Shows the projects named as the mountspec reads now; returns what went wrong.
-pub fn show(house: &Arc<House>, changed: &BTreeSet<String>) -> Vec<String> {
+pub fn show(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
     if changed.is_empty() {
         return Vec::new();
     }
-    let (spec, mount) = (house.current.spec(), house.gate.mount());
+    let (spec, mount) = (host.current.spec(), host.access.mount());
     let mut faults = Vec::new();
     for id in changed {
         if let Some(mount) = &mount {
             binds::undo(mount, id);
         }
         match spec.projects.get(id) {
-            Some(project) => faults.extend(put_project(house, id, project).err().map(|error| error.message)),
-            None => _ = house.projects.listing.take(id),
+            Some(project) => faults.extend(put_project(host, id, project).err().map(|error| error.message)),
+            None => _ = host.projects.listing.take(id),
         }
     }
     if let Some(mount) = mount {
-        faults.extend(bind(house, &mount, |bound| bound.project().is_some_and(|id| changed.contains(id))));
+        faults.extend(bind(host, &mount, |bound| bound.project().is_some_and(|id| changed.contains(id))));
     }
     faults
 }
 
-fn put_project(house: &Arc<House>, id: &str, project: &Project) -> Result<()> {
-    let home = Arc::new(one(house, id, project));
+fn put_project(host: &Arc<HostState>, id: &str, project: &Project) -> Result<()> {
+    let home = Arc::new(one(host, id, project));
     // Names that agents have given to other places, beside `fs`.
-    let kept = ConfinedDir::create(house.state.join("projects").join(id))?;
-    house.shared.bindings.settle(&format!("/projects/{id}"), &home, kept)?;
-    house.projects.listing.put(id, Node::Dir(home));
+    let kept = ConfinedDir::create(host.state.join("projects").join(id))?;
+    host.shared.bindings.settle(&format!("/projects/{id}"), &home, kept)?;
+    host.projects.listing.put(id, Node::Dir(home));
     Ok(())
 }
 
 /// Puts the directories themselves over the tree where this process may, and notices changes in all of them.
-pub fn bind(house: &Arc<House>, mount: &Arc<Mount>, which: impl Fn(&Bound) -> bool) -> Vec<String> {
-    let all = places(house);
+pub fn bind(host: &Arc<HostState>, mount: &Arc<Mount>, which: impl Fn(&Bound) -> bool) -> Vec<String> {
+    let all = places(host);
     let mut faults = Vec::new();
     if binds::may_mount() {
         let wanted: Vec<Bound> = all.iter().filter(|bound| which(bound)).cloned().collect();
@@ -99,34 +99,34 @@ pub fn bind(house: &Arc<House>, mount: &Arc<Mount>, which: impl Fn(&Bound) -> bo
             faults.push(error.message);
         }
     }
-    let watching = watch::watch(&all, &house.state, &tell(house), &stale(mount));
-    *house.projects.watching.lock() = Some(watching);
+    let watching = watch::watch(&all, &host.state, &tell(host), &stale(mount));
+    *host.projects.watching.lock() = Some(watching);
     faults
 }
 
 /// Every place that could be opened when it was bound, by the directory that it was then.
-fn places(house: &House) -> Vec<Bound> {
-    let mut all = binds::all(&house.current.spec(), &house.here);
+fn places(host: &HostState) -> Vec<Bound> {
+    let mut all = binds::all(&host.current.spec(), &host.here);
     all.retain_mut(|bound| {
-        let source = bound.project().and_then(|project| house.projects.source(project, &bound.at));
+        let source = bound.project().and_then(|project| host.projects.source(project, &bound.at));
         source.map(|source| bound.source = source.path).is_some()
     });
     all
 }
 
 /// Tells the agents of a project what changed in it.
-fn tell(house: &Arc<House>) -> Tell {
-    let house = Arc::downgrade(house);
+fn tell(host: &Arc<HostState>) -> Tell {
+    let host = Arc::downgrade(host);
     Arc::new(move |project: &str, path: &str, what| {
-        let Some(house) = house.upgrade() else { return };
-        let policy = house.gate.policy();
-        for (id, profile) in house.roster.all() {
+        let Some(host) = host.upgrade() else { return };
+        let policy = host.access.policy();
+        for (id, profile) in host.profiles.all() {
             if profile.spec.projects.iter().any(|own| own == project)
                 // Of what is hidden not even the name is told.
                 && policy::sees(&policy, &Principal::Agent(id.clone()), path)
-                && let Ok(diary) = house.office.diaries.of(&id)
+                && let Ok(event_log) = host.context.event_logs.of(&id)
             {
-                diary.changed(path, what.clone());
+                event_log.changed(path, what.clone());
             }
         }
     })
@@ -144,8 +144,8 @@ fn stale(mount: &Arc<Mount>) -> Stale {
     })
 }
 
-fn one(house: &House, id: &str, project: &Project) -> Listing {
-    let how = if binds::mirrored(project, &house.here) { "mirror" } else { "kernel" };
+fn one(host: &HostState, id: &str, project: &Project) -> Listing {
+    let how = if binds::mirrored(project, &host.here) { "mirror" } else { "kernel" };
     let binds: Vec<_> = project
         .binds
         .iter()
@@ -157,22 +157,22 @@ fn one(house: &House, id: &str, project: &Project) -> Listing {
     Listing::default()
         .file("README.md", text(readme))
         .file("meta.json", text(pretty(&json!({ "project_id": id, "about": project.about, "binds": binds }))))
-        .with("fs", fs(house, id, project))
+        .with("fs", fs(host, id, project))
 }
 
 /// `fs`: the directories themselves. One that cannot be opened is told of and stays empty.
-fn fs(house: &House, id: &str, project: &Project) -> Node {
+fn fs(host: &HostState, id: &str, project: &Project) -> Node {
     let mut base = None;
     let places = Listing::default();
     for (at, bind) in &project.binds {
-        let opened = find(house, bind).and_then(|source| Ok((Mirror::open(&source.path, bind.read_only)?, source)));
+        let opened = find(host, bind).and_then(|source| Ok((Mirror::open(&source.path, bind.read_only)?, source)));
         let mirror = match opened {
             Ok((mirror, source)) => {
-                house.projects.keep(id, at, Some(source));
+                host.projects.keep(id, at, Some(source));
                 mirror
             }
             Err(error) => {
-                house.projects.keep(id, at, None);
+                host.projects.keep(id, at, None);
                 tracing::warn!(%error, "a directory of a project cannot be shown");
                 continue;
             }
@@ -203,16 +203,16 @@ pub fn plain(path: &Path) -> PathBuf {
 }
 
 /// The directory of a bind. What an agent can write does not say which one it is.
-fn find(house: &House, bind: &Bind) -> Result<Source> {
-    let path = plain(&house.here.join(&bind.path));
-    if let Some(at) = &house.mountpoint {
+fn find(host: &HostState, bind: &Bind) -> Result<Source> {
+    let path = plain(&host.here.join(&bind.path));
+    if let Some(at) = &host.mountpoint {
         binds::outside(&path, at)?;
     }
     let source = Source::resolve(&path)?;
-    let spec = house.current.spec();
+    let spec = host.current.spec();
     let written = spec.projects.values().flat_map(|project| project.binds.values()).filter(|bind| !bind.read_only);
-    for other in written.filter_map(|bind| house.here.join(&bind.path).canonicalize().ok()) {
-        if guarded::led_by(&path, &other).is_some_and(|expected| expected != source.path) {
+    for other in written.filter_map(|bind| host.here.join(&bind.path).canonicalize().ok()) {
+        if protected_paths::led_by(&path, &other).is_some_and(|expected| expected != source.path) {
             let (path, other) = (path.display(), other.display());
             return Err(Error::forbidden(format!(
                 "{path}: it leads through a link in {other}, which agents may write"

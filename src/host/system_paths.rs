@@ -6,7 +6,7 @@
 use parking_lot::RwLock;
 use std::path::PathBuf;
 
-use super::{House, guarded};
+use super::{HostState, protected_paths};
 use acheron_base::mountinfo;
 use acheron_base::{Error, Result};
 use acheron_sandbox::SystemView;
@@ -22,33 +22,33 @@ struct Known {
 }
 
 /// Notes the paths as the mountspec reads now.
-pub fn note(house: &House) {
-    let spec = house.current.spec();
-    let mut own: Vec<PathBuf> = guarded::own(house).into_iter().map(|own| own.path).collect();
-    let kept = [&house.mounted_with.recall.store, &house.mounted_with.dm.root];
-    own.extend(kept.into_iter().flatten().filter_map(|kept| house.here.join(kept).canonicalize().ok()));
+pub fn note(host: &HostState) {
+    let spec = host.current.spec();
+    let mut own: Vec<PathBuf> = protected_paths::own(host).into_iter().map(|own| own.path).collect();
+    let kept = [&host.mounted_with.recall.store, &host.mounted_with.dm.root];
+    own.extend(kept.into_iter().flatten().filter_map(|kept| host.here.join(kept).canonicalize().ok()));
     let mut projects = Vec::new();
     for (id, project) in &spec.projects {
         for (at, bind) in &project.binds {
-            projects.extend(house.projects.source(id, at).map(|source| source.path));
+            projects.extend(host.projects.source(id, at).map(|source| source.path));
             // One that could not be opened may be there all the same.
-            projects.extend(house.here.join(&bind.path).canonicalize());
+            projects.extend(host.here.join(&bind.path).canonicalize());
         }
     }
     projects.sort();
     projects.dedup();
-    *house.system_paths.0.write() = Known { own, projects };
+    *host.system_paths.0.write() = Known { own, projects };
 }
 
 /// The host's own paths, without links.
-pub fn own(house: &House) -> Vec<PathBuf> {
-    house.system_paths.0.read().own.clone()
+pub fn own(host: &HostState) -> Vec<PathBuf> {
+    host.system_paths.0.read().own.clone()
 }
 
 /// What sandboxes show of the system, with what is mounted now.
-pub fn shown(house: &House) -> Result<SystemView> {
-    let named: Vec<PathBuf> = house.current.spec().sandbox.system.iter().map(PathBuf::from).collect();
-    let Known { own, projects } = house.system_paths.0.read().clone();
+pub fn shown(host: &HostState) -> Result<SystemView> {
+    let named: Vec<PathBuf> = host.current.spec().sandbox.system.iter().map(PathBuf::from).collect();
+    let Known { own, projects } = host.system_paths.0.read().clone();
     for path in &named {
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
         if own.iter().any(|own| real.starts_with(own)) {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::House;
+use super::HostState;
 use crate::state::{self, Forgotten, Retain};
 use acheron_base::blocking;
 use acheron_base::{Code, Result};
@@ -15,16 +15,16 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 const EVENTS_A_JOB: u64 = 10;
 
 /// Begins the tidying, which ends with the house.
-pub fn now_and_then(house: &Arc<House>) {
-    let house: Weak<House> = Arc::downgrade(house);
+pub fn now_and_then(host: &Arc<HostState>) {
+    let host: Weak<HostState> = Arc::downgrade(host);
     tokio::spawn(async move {
         let mut time = tokio::time::interval(NOW_AND_THEN);
         loop {
             time.tick().await;
-            let Some(house) = house.upgrade() else { return };
-            match tidy(&house).await {
+            let Some(host) = host.upgrade() else { return };
+            match tidy(&host).await {
                 Ok(_) => (),
-                Err(error) if error.code == Code::Unavailable => return, // the store was closed: the house goes down
+                Err(error) if error.code == Code::Unavailable => return, // the store was closed: the host goes down
                 Err(error) => tracing::warn!(%error, "what is over could not be forgotten"),
             }
         }
@@ -32,21 +32,21 @@ pub fn now_and_then(house: &Arc<House>) {
 }
 
 /// Forgets once: in the database first, then what the tree shows of it.
-pub async fn tidy(house: &House) -> Result<Forgotten> {
-    let retention = house.current.spec().retention;
+pub async fn tidy(host: &HostState) -> Result<Forgotten> {
+    let retention = host.current.spec().retention;
     let keep = Retain {
         jobs: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
         events: retention.jobs.saturating_mul(EVENTS_A_JOB),
         audit: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
-        before_ms: house.office.clock.now_ms().saturating_sub(retention.days.saturating_mul(DAY_MS)),
+        before_ms: host.context.clock.now_ms().saturating_sub(retention.days.saturating_mul(DAY_MS)),
     };
-    let gone = state::tidy(&house.store, keep).await?;
-    for agent in house.office.book.agents() {
-        house.office.book.shelf(&agent).forget(&gone.jobs);
+    let gone = state::tidy(&host.store, keep).await?;
+    for agent in host.context.book.agents() {
+        host.context.book.shelf(&agent).forget(&gone.jobs);
     }
-    for agent in house.roster.ids() {
-        let Ok(chat) = house.shared.crew.chat(&agent) else { continue };
-        blocking(move || chat.mind().tidy(keep.before_ms)).await?;
+    for agent in host.profiles.ids() {
+        let Ok(chat) = host.shared.runtimes.chat(&agent) else { continue };
+        blocking(move || chat.agent_runtime().tidy(keep.before_ms)).await?;
     }
     Ok(gone)
 }

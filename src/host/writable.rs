@@ -4,7 +4,7 @@
 //! the host runs. The tree asks the same two at every operation (the gate and the mirror's bind), a sandbox is built from
 //! them.
 
-use super::House;
+use super::HostState;
 use crate::policy::bounds::bounds;
 use crate::policy::{self, Action, Policy, Principal};
 use crate::spec::{Bind, Project, Spec};
@@ -31,10 +31,10 @@ pub fn writable_by(spec: &Spec, policy: &Policy, principal: &Principal, path: &s
     if decision.allowed { Ok(()) } else { Err(Error::forbidden(decision.reason)) }
 }
 
-impl House {
+impl HostState {
     /// The directory of a project that an agent may change as a whole, hidden names and all.
     pub fn writable_project(&self, agent: &str, id: &str) -> Result<Source> {
-        let (spec, policy, own) = (self.current.spec(), self.gate.policy(), self.roster.get(agent)?.spec.projects);
+        let (spec, policy, own) = (self.current.spec(), self.access.policy(), self.profiles.get(agent)?.spec.projects);
         let project = spec.projects.get(id).filter(|_| own.iter().any(|one| one == id));
         let project = project.ok_or_else(|| Error::not_found(format!("this agent works in no project `{id}`")))?;
         if project.binds.len() > 1 {

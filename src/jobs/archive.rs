@@ -6,12 +6,12 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::files::{Answered, plain, request};
-use super::{Keep, Row, Status};
+use super::{JobStore, Row, Status};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Listing, Shown, line};
 
 /// The directory of the job `id`, which `keep` knows.
-pub fn directory(keep: &Arc<dyn Keep>, id: &str) -> Listing {
+pub fn directory(keep: &Arc<dyn JobStore>, id: &str) -> Listing {
     let file = |show: fn(&Row) -> Bytes| {
         let (keep, id) = (keep.clone(), id.to_owned());
         Shown::fetched(move |_| keep.fetch(&id).and(move |row| Ok(show(&row.ok_or_else(gone)?))))

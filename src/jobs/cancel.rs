@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Job, Keep};
+use super::{Job, JobStore};
 use crate::contract::Effect;
 use acheron_base::Result;
 use acheron_vfs::{Answer, Caller, File, Handle, Kind, Open, slice};
@@ -15,7 +15,7 @@ const TEMPLATE: &[u8] = b"write anything here to cancel this job\n";
 #[derive(Clone)]
 pub struct Cancel {
     pub job: Arc<Job>,
-    pub keep: Arc<dyn Keep>,
+    pub keep: Arc<dyn JobStore>,
 }
 
 impl File for Cancel {

@@ -8,9 +8,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::archive;
-use super::book::Shelf;
 use super::cancel::Cancel;
-use super::{Book, Booked, Job, Keep, Now, Outcome, Status};
+use super::list::AgentJobs;
+use super::{Job, JobEntry, JobStore, Jobs, Now, Outcome, Status};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller, Link, Listing, Node, Virtual, line, live, text, waiting};
 
@@ -37,9 +37,9 @@ const JOB: &str = "\
 const CONTROL: &str = "- `cancel`: write anything to stop this job.\n";
 
 /// The `jobs/` of one agent.
-pub fn directory(book: &Arc<Book>, agent: &str) -> Virtual {
+pub fn directory(book: &Arc<Jobs>, agent: &str) -> Virtual {
     let shelf = book.shelf(agent);
-    let (names, bell) = (shelf.clone(), shelf.bell.clone());
+    let (names, notifier) = (shelf.clone(), shelf.notifier.clone());
     let keep = book.keep().clone();
     let readme = Node::file(text(README));
     let by = Node::dir(by(shelf.clone()));
@@ -54,21 +54,21 @@ pub fn directory(book: &Arc<Book>, agent: &str) -> Virtual {
         "by" => Some(by.clone()),
         "last" => shelf.last().is_some().then(|| last.clone()),
         id => match shelf.get(id)? {
-            Booked::Here(job) => Some(Node::dir(job_directory(&job, &keep))),
-            Booked::Away => Some(Node::dir(archive::directory(&keep, id))),
+            JobEntry::Loaded(job) => Some(Node::dir(job_directory(&job, &keep))),
+            JobEntry::Archived => Some(Node::dir(archive::directory(&keep, id))),
         },
     })
-    .ringing(bell)
+    .notifying(notifier)
     .modified_at(move || match here.last() {
         Some(id) => match here.get(&id) {
-            Some(Booked::Here(job)) => time(job.created_at_ms),
+            Some(JobEntry::Loaded(job)) => time(job.created_at_ms),
             _ => *acheron_vfs::STARTED,
         },
         None => *acheron_vfs::STARTED,
     })
 }
 
-fn by(shelf: Arc<Shelf>) -> Virtual {
+fn by(shelf: Arc<AgentJobs>) -> Virtual {
     let names = shelf.clone();
     Virtual::new(
         move || names.correlations().into_iter().filter(|name| is_name(name)).collect(),
@@ -89,7 +89,7 @@ impl Link for To {
     }
 }
 
-struct Last(Arc<Shelf>);
+struct Last(Arc<AgentJobs>);
 
 impl Link for Last {
     fn target(&self, _caller: &Caller) -> Result<String> {
@@ -97,7 +97,7 @@ impl Link for Last {
     }
 }
 
-fn job_directory(job: &Arc<Job>, keep: &Arc<dyn Keep>) -> Listing {
+fn job_directory(job: &Arc<Job>, keep: &Arc<dyn JobStore>) -> Listing {
     let at = |job: &Arc<Job>| {
         let job = job.clone();
         move || time(job.now().updated_at_ms)

@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::{Book, Job, Now, State, ending, row};
+use super::{Job, Jobs, Now, State, ending, row};
 use crate::contract::Effect;
 use acheron_base::{Error, Result};
 use acheron_store::Change;
@@ -82,7 +82,7 @@ impl End {
 /// Carries `task` out as `job` to its end, whatever happens. `tell` makes the end safe, shows it and tells of it; nobody is
 /// told of what is left to the host's next life.
 pub async fn run<W: FnOnce() -> Work>(
-    book: &Book,
+    book: &Jobs,
     room: &Room,
     job: Arc<Job>,
     task: Task<W>,
@@ -103,11 +103,11 @@ pub async fn run<W: FnOnce() -> Work>(
 }
 
 /// Ends a job that nobody can run any more.
-pub async fn abandon(book: &Book, job: Arc<Job>, error: Error, tell: impl FnOnce(End) -> Answer<()>) {
+pub async fn abandon(book: &Jobs, job: Arc<Job>, error: Error, tell: impl FnOnce(End) -> Answer<()>) {
     settle(book, &job, Err(error), tell).await;
 }
 
-async fn begin<W: FnOnce() -> Work>(book: &Book, job: &Arc<Job>, task: Task<W>) -> Result<Value> {
+async fn begin<W: FnOnce() -> Work>(book: &Jobs, job: &Arc<Job>, task: Task<W>) -> Result<Value> {
     let Task { work, deadline } = task;
     let now = book.clock().now_ms();
     job.update(|it| {
@@ -144,7 +144,7 @@ fn broken(panic: &(dyn Any + Send)) -> Error {
     Error::internal(format!("the service broke down: {said}"))
 }
 
-async fn settle(book: &Book, job: &Arc<Job>, outcome: Result<Value>, tell: impl FnOnce(End) -> Answer<()>) {
+async fn settle(book: &Jobs, job: &Arc<Job>, outcome: Result<Value>, tell: impl FnOnce(End) -> Answer<()>) {
     let at_ms = book.clock().now_ms();
     let ended = |outcome: Result<Value>| Now {
         state: ending(&outcome),
@@ -203,7 +203,7 @@ mod tests {
     /// Ends one job as the host that goes down does; says what its journal has of it.
     async fn left(idempotent: bool, running: bool) -> String {
         let store = Trial::new();
-        let book = Arc::new(Book::new(Arc::new((*store).clone()), Clock::real()));
+        let book = Arc::new(Jobs::new(Arc::new((*store).clone()), Clock::real()));
         let (jobs, safe) = book.accept(vec![call(idempotent)], false).unwrap();
         safe.wait().await.unwrap();
         let (job, room) = (jobs[0].clone(), Arc::new(Room::new(usize::from(running), 1)));

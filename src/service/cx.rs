@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Office;
-use crate::events::Diary;
+use super::ServiceContext;
+use crate::events::EventLog;
 use crate::jobs::Job;
 use acheron_base::Clock;
 use acheron_base::Result;
@@ -22,7 +22,7 @@ pub struct Cx {
     /// How long the call may take.
     pub deadline: Duration,
     pub clock: Clock,
-    pub office: Arc<Office>,
+    pub context: Arc<ServiceContext>,
 }
 
 impl Cx {
@@ -54,11 +54,11 @@ impl Cx {
     }
 
     pub fn tree(&self) -> Result<Tree> {
-        self.office.tree()
+        self.context.tree()
     }
 
     /// The events of the agent whose service is called.
-    pub fn diary(&self) -> Result<Arc<Diary>> {
-        self.office.diaries.of(&self.agent)
+    pub fn event_log(&self) -> Result<Arc<EventLog>> {
+        self.context.event_logs.of(&self.agent)
     }
 }

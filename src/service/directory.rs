@@ -5,23 +5,25 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::Desk;
-use super::desk::Last;
+use super::ServiceInstance;
+use super::instance::Last;
 use crate::contract::{Call, Contract};
 use crate::jobs::Job;
 use crate::jobs::files::{self, Answered};
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Asked, Caller, Control, Listing, Obey, Once, Reply, line, live, pretty, text, waiting};
+use acheron_vfs::{
+    Answer, Asked, Caller, CommandSink, Control, Listing, Once, Reply, line, live, pretty, text, waiting,
+};
 
 /// Builds the directory of one service.
-pub fn directory(desk: &Arc<Desk>) -> Listing {
-    let (status, permissions, result) = (desk.clone(), desk.clone(), desk.clone());
-    let mut listing = pages(desk.contract())
+pub fn directory(instance: &Arc<ServiceInstance>) -> Listing {
+    let (status, permissions, result) = (instance.clone(), instance.clone(), instance.clone());
+    let mut listing = pages(instance.contract())
         .file("PERMISSIONS.json", live(move |caller| Ok(pretty(&permissions.permissions(caller)))))
         .file("status.json", live(move |caller| Ok(line(&status.status(caller)))))
         .file("result.json", waiting(move |caller| last_result(&result, caller)))
-        .dir("control", control(desk));
-    for (name, node) in desk.serve().files() {
+        .dir("control", control(instance));
+    for (name, node) in instance.serve().files() {
         listing = listing.with(&name, node);
     }
     listing
@@ -41,21 +43,21 @@ fn pages(contract: &Contract) -> Listing {
         .file("OPS.json", text(pages.ops.clone()))
 }
 
-fn control(desk: &Arc<Desk>) -> Listing {
-    let contract = desk.contract();
-    let invoke = Control::new(Arc::new(Invoke(desk.clone())));
+fn control(instance: &Arc<ServiceInstance>) -> Listing {
+    let contract = instance.contract();
+    let invoke = Control::new(Arc::new(Invoke(instance.clone())));
     let mut listing =
         Listing::default().file("README.md", text(contract.pages().control.clone())).file("invoke.json", invoke);
     for operation in &contract.operations {
-        let control = Control::new(Arc::new(One { desk: desk.clone(), op: operation.name.clone() }));
+        let control = Control::new(Arc::new(One { instance: instance.clone(), op: operation.name.clone() }));
         listing = listing.file(&format!("{}.json", operation.name), control);
     }
     listing
 }
 
 /// `result.json`: waits while the last call runs.
-fn last_result(desk: &Desk, caller: &Caller) -> Answer<Bytes> {
-    match desk.last(caller) {
+fn last_result(instance: &ServiceInstance, caller: &Caller) -> Answer<Bytes> {
+    match instance.last(caller) {
         None => refusal(None, &Error::not_found("nothing was called yet")),
         Some(Last::Refused { operation, error, .. }) => refusal(operation.as_deref(), &error),
         Some(Last::Job(job)) => answer(&job),
@@ -71,9 +73,9 @@ fn refusal(operation: Option<&str>, error: &Error) -> Answer<Bytes> {
 }
 
 /// `control/invoke.json`.
-struct Invoke(Arc<Desk>);
+struct Invoke(Arc<ServiceInstance>);
 
-impl Obey for Invoke {
+impl CommandSink for Invoke {
     fn template(&self) -> Bytes {
         line(&self.0.contract().envelope_template())
     }
@@ -89,32 +91,33 @@ impl Obey for Invoke {
 
 /// `control/<op>.json`.
 struct One {
-    desk: Arc<Desk>,
+    instance: Arc<ServiceInstance>,
     op: String,
 }
 
-impl Obey for One {
+impl CommandSink for One {
     fn template(&self) -> Bytes {
-        let contract = self.desk.contract();
+        let contract = self.instance.contract();
         let template = contract.operation(&self.op).map(|operation| contract.template(operation));
         line(&template.unwrap_or_default())
     }
 
     fn obey(&self, asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
-        let calls = commands.into_iter().map(|value| self.desk.contract().arguments(&self.op, value));
-        begin(&self.desk, asked, calls.collect())
+        let calls = commands.into_iter().map(|value| self.instance.contract().arguments(&self.op, value));
+        begin(&self.instance, asked, calls.collect())
     }
 
     fn refused(&self, asked: &Asked, error: &Error) {
-        self.desk.refused(&asked.caller, Some(self.op.clone()), error);
+        self.instance.refused(&asked.caller, Some(self.op.clone()), error);
     }
 }
 
-fn begin(desk: &Arc<Desk>, asked: &Asked, calls: Result<Vec<Call>>) -> Answer<Vec<Arc<dyn Reply>>> {
+fn begin(instance: &Arc<ServiceInstance>, asked: &Asked, calls: Result<Vec<Call>>) -> Answer<Vec<Arc<dyn Reply>>> {
     let calls = match calls {
         Ok(calls) => calls,
         Err(error) => return Answer::refuse(error),
     };
-    desk.begin(&asked.caller, calls)
+    instance
+        .begin(&asked.caller, calls)
         .map(|jobs| jobs.into_iter().map(|job| Arc::new(Once(move || answer(&job))) as Arc<dyn Reply>).collect())
 }

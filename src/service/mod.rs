@@ -2,10 +2,10 @@
 //!
 //! The rest of its directory is made here, the same for every service, from the types it names.
 
+mod context;
 mod cx;
-mod desk;
 mod directory;
-mod office;
+mod instance;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -26,10 +26,10 @@ use crate::contract::{Call, Contract, Operation};
 use acheron_base::{Error, Result};
 use acheron_vfs::Node;
 
+pub use context::{ServiceAccess, ServiceContext};
 pub use cx::Cx;
-pub use desk::Desk;
 pub use directory::{directory, silent};
-pub use office::{Office, Warden};
+pub use instance::ServiceInstance;
 
 /// What an author writes.
 #[async_trait]

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::trial::Anyone;
 use super::*;
 use crate::contract::Effect;
-use crate::events::Diaries;
-use crate::jobs::{self, Book, Forgetful};
+use crate::events::EventLogs;
+use crate::jobs::{self, Forgetful, Jobs};
 use acheron_base::Clock;
 use acheron_vfs::{AccessControl, Caller, Listing, Node, Open, Tree};
 
@@ -82,21 +82,23 @@ impl AccessControl for Careful {
     }
 }
 
-impl Warden for Careful {
+impl ServiceAccess for Careful {
     fn permissions(&self, _caller: &Caller, _path: &str, operations: &[(String, Effect)]) -> Value {
         json!(operations.len())
     }
 }
 
-fn tree() -> (Tree, Arc<Office>) {
+fn tree() -> (Tree, Arc<ServiceContext>) {
     let clock = Clock::real();
-    let book = Arc::new(Book::new(Arc::new(Forgetful), clock.clone()));
-    let diaries = Arc::new(Diaries::new(None, clock.clone()));
-    let office = Office::new(book.clone(), diaries, clock, Arc::new(Careful), tokio::runtime::Handle::current());
-    let desk = Desk::of(&office, "ada", typed(Bench).unwrap());
-    let root =
-        Listing::default().dir("bench", directory(&desk)).with("jobs", Node::dir(jobs::files::directory(&book, "ada")));
-    (Tree::new(Arc::new(root), Arc::new(Anyone)), office)
+    let book = Arc::new(Jobs::new(Arc::new(Forgetful), clock.clone()));
+    let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
+    let context =
+        ServiceContext::new(book.clone(), event_logs, clock, Arc::new(Careful), tokio::runtime::Handle::current());
+    let instance = ServiceInstance::of(&context, "ada", typed(Bench).unwrap());
+    let root = Listing::default()
+        .dir("bench", directory(&instance))
+        .with("jobs", Node::dir(jobs::files::directory(&book, "ada")));
+    (Tree::new(Arc::new(root), Arc::new(Anyone)), context)
 }
 
 async fn read(tree: &Tree, path: &str) -> String {
@@ -158,7 +160,7 @@ async fn a_call_is_answered_where_it_was_asked_and_in_the_directory() {
 
 #[tokio::test]
 async fn the_writer_hears_every_refusal_and_nothing_runs() {
-    let (tree, office) = tree();
+    let (tree, context) = tree();
     let mut said = String::new();
     for (file, text) in [
         ("invoke", r#"{"op":"fly"}"#),
@@ -174,7 +176,7 @@ async fn the_writer_hears_every_refusal_and_nothing_runs() {
     said += &read(&tree, "bench/status.json").await;
     said += &write(&tree, "bench/control/echo.json", r#"{"text":"#).await;
     said += &read(&tree, "bench/result.json").await;
-    assert_eq!(office.book.shelf("ada").ids(), Vec::<String>::new());
+    assert_eq!(context.book.shelf("ada").ids(), Vec::<String>::new());
     check(
         &said,
         expect![[r#"
@@ -193,14 +195,14 @@ async fn the_writer_hears_every_refusal_and_nothing_runs() {
 
 #[tokio::test]
 async fn a_cancelled_job_ends_and_its_waiters_hear_it() {
-    let (tree, office) = tree();
+    let (tree, context) = tree();
     let mut said = write(&tree, "bench/control/hang.json", r#"{"_meta":{"correlation_id":"h"}}"#).await;
     said += &write(&tree, "bench/control/hang.json", r#"{"_meta":{"correlation_id":"h"}}"#).await;
     let (waiter, waiting) =
         (tree.clone(), tree.open_path(&Caller::operator(), "jobs/by/h/status.json", Open::READ).unwrap());
     assert!(matches!(waiting.readable().looked_at(), acheron_vfs::Answer::Later(_)));
     let heard = tokio::spawn(async move { read(&waiter, "jobs/by/h/result.txt").await });
-    while office.book.shelf("ada").alive()[0].now().state != jobs::State::Running {
+    while context.book.shelf("ada").alive()[0].now().state != jobs::State::Running {
         tokio::task::yield_now().await;
     }
     said += &write(&tree, "jobs/by/h/control/cancel", "\n").await;
@@ -219,12 +221,12 @@ async fn a_cancelled_job_ends_and_its_waiters_hear_it() {
 #[tokio::test]
 async fn a_panic_is_a_failed_job() {
     let clock = Clock::real();
-    let book = Arc::new(Book::new(Arc::new(Forgetful), clock.clone()));
-    let diaries = Arc::new(Diaries::new(None, clock.clone()));
-    let office = Office::new(book, diaries, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
-    let desk = Desk::of(&office, "ada", typed(Bench).unwrap());
-    office.seat("ada", &desk);
-    let job = office.call(&Caller::operator(), "ada", "bench", "break", json!({})).await.unwrap();
+    let book = Arc::new(Jobs::new(Arc::new(Forgetful), clock.clone()));
+    let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
+    let context = ServiceContext::new(book, event_logs, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
+    let instance = ServiceInstance::of(&context, "ada", typed(Bench).unwrap());
+    context.register("ada", &instance);
+    let job = context.call(&Caller::operator(), "ada", "bench", "break", json!({})).await.unwrap();
     let now = job.end().await;
     assert_eq!(now.state, jobs::State::Failed);
     assert_eq!(job.status(&job.now()).error.unwrap().message, "the service broke down: on purpose");
@@ -233,12 +235,13 @@ async fn a_panic_is_a_failed_job() {
 #[tokio::test]
 async fn what_was_accepted_runs_although_its_caller_is_gone() {
     let (store, clock) = (crate::state::Trial::new(), Clock::real());
-    let book = Arc::new(Book::new(Arc::new((*store).clone()), clock.clone()));
-    let diaries = Arc::new(Diaries::new(Some((*store).clone()), clock.clone()));
-    let office = Office::new(book.clone(), diaries, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
-    let desk = Desk::of(&office, "ada", typed(Bench).unwrap());
-    let call = desk.contract().envelope(json!({"op": "hang", "arguments": {}})).unwrap();
-    drop(desk.begin(&Caller::operator(), vec![call]));
+    let book = Arc::new(Jobs::new(Arc::new((*store).clone()), clock.clone()));
+    let event_logs = Arc::new(EventLogs::new(Some((*store).clone()), clock.clone()));
+    let context =
+        ServiceContext::new(book.clone(), event_logs, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
+    let instance = ServiceInstance::of(&context, "ada", typed(Bench).unwrap());
+    let call = instance.contract().envelope(json!({"op": "hang", "arguments": {}})).unwrap();
+    drop(instance.begin(&Caller::operator(), vec![call]));
     let jobs = book.shelf("ada").alive();
     let begun = async {
         while jobs[0].now().state != jobs::State::Running {
@@ -283,8 +286,8 @@ impl Service for Confidant {
 /// The journal has only that it was called: what was said was never written down.
 #[tokio::test]
 async fn a_private_call_that_was_left_queued_is_interrupted_and_never_run_without_its_words() {
-    let (_, office) = tree();
-    let desk = Desk::of(&office, "ada", typed(Confidant).unwrap());
+    let (_, context) = tree();
+    let instance = ServiceInstance::of(&context, "ada", typed(Confidant).unwrap());
     let call = jobs::Call {
         agent: "ada".into(),
         service: "confidant".into(),
@@ -296,8 +299,8 @@ async fn a_private_call_that_was_left_queued_is_interrupted_and_never_run_withou
         principal: crate::policy::Principal::Operator,
         arguments: json!({"withheld": true}),
     };
-    let job = office.book.restore(jobs::Job::new("job-1".into(), call, 1));
-    desk.resume(job.clone());
+    let job = context.book.restore(jobs::Job::new("job-1".into(), call, 1));
+    instance.resume(job.clone());
     let ended = job.end().await;
     assert_eq!(ended.state, jobs::State::Interrupted);
     let said = ended.outcome.unwrap().as_ref().as_ref().unwrap_err().to_string();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Warden;
+use super::ServiceAccess;
 use crate::contract::Effect;
 use acheron_base::Result;
 use acheron_vfs::{AccessControl, Caller};
@@ -19,7 +19,7 @@ impl AccessControl for Anyone {
     }
 }
 
-impl Warden for Anyone {
+impl ServiceAccess for Anyone {
     fn permissions(&self, _caller: &Caller, _path: &str, operations: &[(String, Effect)]) -> Value {
         json!(operations.len())
     }

@@ -12,12 +12,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::World;
+use super::AgentEnv;
 use crate::agent::budget::Spent;
-use crate::agent::crew::check_alarms;
-use crate::agent::mind::Settings;
+use crate::agent::runtime::Settings;
+use crate::agent::runtimes::check_alarms;
 use crate::contract::Operation;
-use crate::host::{House, Profile};
+use crate::host::{HostState, Profile};
 use crate::policy::{Action, Principal, Rule, authorize};
 use crate::service::{Cx, Service};
 use crate::spec::{Budget, Limits, ModelChange, Wake, agent_faults, is_id};
@@ -28,12 +28,12 @@ use acheron_base::{Error, Result};
 const ENDING: Duration = Duration::from_secs(30);
 
 pub struct Agents {
-    house: Weak<House>,
+    host: Weak<HostState>,
 }
 
 impl Agents {
-    pub fn of(world: &World) -> Agents {
-        Agents { house: Arc::downgrade(&world.house) }
+    pub fn of(world: &AgentEnv) -> Agents {
+        Agents { host: Arc::downgrade(&world.host) }
     }
 }
 
@@ -170,8 +170,8 @@ impl Service for Agents {
     }
 
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
-        let house = self.house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
-        let desk = Visit { house: &house, cx };
+        let host = self.host.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
+        let desk = Visit { host: &host, cx };
         let one = |shown: Shown| Ok(Output::One(Box::new(shown)));
         match command {
             Command::List {} => desk.list(),
@@ -182,7 +182,7 @@ impl Service for Agents {
             Command::Resume { agent_id } => one(desk.pause(&agent_id, false)?),
             Command::Stop { agent_id } => {
                 desk.may("stop", &agent_id)?;
-                house.shared.crew.chat(&agent_id)?.stop();
+                host.shared.runtimes.chat(&agent_id)?.stop();
                 one(desk.shown(&agent_id)?)
             }
             Command::Delete { agent_id, purge } => desk.delete(&agent_id, purge).await,
@@ -192,14 +192,14 @@ impl Service for Agents {
 
 /// One call.
 struct Visit<'a> {
-    house: &'a Arc<House>,
+    host: &'a Arc<HostState>,
     cx: &'a Cx,
 }
 
 impl Visit<'_> {
     fn may(&self, op: &str, agent: &str) -> Result<()> {
         let path = format!("/agents/{agent}/agents/control/{op}.json");
-        let decision = authorize(&self.house.gate.policy(), self.cx.caller.principal(), Action::Invoke, &path);
+        let decision = authorize(&self.host.access.policy(), self.cx.caller.principal(), Action::Invoke, &path);
         match decision.allowed {
             true => Ok(()),
             false => Err(Error::forbidden(format!("{op} of {agent}: {}", decision.reason))),
@@ -221,13 +221,13 @@ impl Visit<'_> {
     }
 
     fn list(&self) -> Result<Output> {
-        let ids = self.house.roster.ids().into_iter().filter(|id| self.sees(id));
+        let ids = self.host.profiles.ids().into_iter().filter(|id| self.sees(id));
         let agents: Vec<_> = ids.map(|id| self.shown(&id)).collect::<Result<_>>()?;
         Ok(Output::List { count: agents.len(), agents })
     }
 
     fn sees(&self, id: &str) -> bool {
-        crate::policy::sees(&self.house.gate.policy(), self.cx.caller.principal(), &format!("/agents/{id}"))
+        crate::policy::sees(&self.host.access.policy(), self.cx.caller.principal(), &format!("/agents/{id}"))
     }
 
     /// One whom the caller may not know of is as absent as one who is not.
@@ -239,9 +239,9 @@ impl Visit<'_> {
     }
 
     fn shown(&self, id: &str) -> Result<Shown> {
-        let profile = self.house.roster.get(id)?;
-        let chat = self.house.shared.crew.chat(id)?;
-        let settings = chat.mind().settings();
+        let profile = self.host.profiles.get(id)?;
+        let chat = self.host.shared.runtimes.chat(id)?;
+        let settings = chat.agent_runtime().settings();
         let state = match chat.current() {
             Some(_) => "running",
             None if settings.paused => "paused",
@@ -251,7 +251,7 @@ impl Visit<'_> {
             agent_id: id.to_owned(),
             name: if profile.name.is_empty() { id.to_owned() } else { profile.name },
             about: profile.spec.about,
-            is_default: id == self.house.current.spec().default_agent(),
+            is_default: id == self.host.current.spec().default_agent(),
             created: profile.created,
             parent: profile.parent,
             state: state.to_owned(),
@@ -271,92 +271,92 @@ impl Visit<'_> {
             )));
         }
         self.may("create", id)?;
-        if self.house.roster.has(id) {
+        if self.host.profiles.has(id) {
             return Err(Error::already_exists(format!("there is an agent `{id}` already")));
         }
         self.may_widen(&change)?;
         let mut profile = Profile { name: id.to_owned(), created: true, ..Profile::default() };
         change.apply(&mut profile);
-        admit(self.house, id, profile)?;
+        admit(self.host, id, profile)?;
         self.shown(id)
     }
 
     fn update(&self, id: &str, change: Change) -> Result<Shown> {
         self.may("update", id)?;
         self.may_widen(&change)?;
-        let mut profile = self.house.roster.get(id)?;
+        let mut profile = self.host.profiles.get(id)?;
         change.apply(&mut profile);
         if !profile.created {
-            profile.over = self.house.current.spec().agents.get(id).cloned().map(Box::new);
+            profile.over = self.host.current.spec().agents.get(id).cloned().map(Box::new);
         }
-        settle(self.house, id, profile)?;
+        settle(self.host, id, profile)?;
         self.shown(id)
     }
 
     fn pause(&self, id: &str, paused: bool) -> Result<Shown> {
         self.may(if paused { "pause" } else { "resume" }, id)?;
-        let profile = self.house.roster.get(id)?;
-        self.house.roster.put(id, Profile { paused, ..profile })?;
-        self.house.shared.crew.chat(id)?.pause(paused);
+        let profile = self.host.profiles.get(id)?;
+        self.host.profiles.put(id, Profile { paused, ..profile })?;
+        self.host.shared.runtimes.chat(id)?.pause(paused);
         self.shown(id)
     }
 
     async fn delete(&self, id: &str, purge: bool) -> Result<Output> {
         self.may("delete", id)?;
-        if !self.house.roster.get(id)?.created {
+        if !self.host.profiles.get(id)?.created {
             return Err(Error::forbidden(format!("{id} stands in the mountspec; take it out there")));
         }
         if id == self.cx.agent {
             return Err(Error::forbidden("an agent cannot delete itself while this call of its own is under way"));
         }
-        remove(self.house, id, purge).await?;
+        remove(self.host, id, purge).await?;
         Ok(Output::Deleted { agent_id: id.to_owned(), deleted: true, purged: purge })
     }
 }
 
 /// Checks a profile, writes it down and lets the agent move in; if that fails, nothing has happened.
-pub(super) fn admit(house: &Arc<House>, id: &str, profile: Profile) -> Result<()> {
-    sound(house, id, &profile)?;
-    house.roster.put(id, profile)?;
-    house.gate.follow(house.roster.policy()?);
-    let Some(residents) = house.residents.get() else { return Err(Error::unavailable("the host is not ready")) };
-    residents.move_in(house, id)
+pub(super) fn admit(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
+    sound(host, id, &profile)?;
+    host.profiles.put(id, profile)?;
+    host.access.follow(host.profiles.policy()?);
+    let Some(agent_dirs) = host.agent_dirs.get() else { return Err(Error::unavailable("the host is not ready")) };
+    agent_dirs.move_in(host, id)
 }
 
 /// Lets an agent live by a profile, at once and without an end to what it is doing. One who was not there moves in.
-pub fn settle(house: &Arc<House>, id: &str, profile: Profile) -> Result<()> {
-    let Ok(before) = house.roster.get(id) else { return admit(house, id, profile) };
-    let mut settings = sound(house, id, &profile)?;
-    let model = |profile: &Profile| house.mounted_with.model_of(&profile.spec);
-    let crew = &house.shared.crew;
+pub fn settle(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
+    let Ok(before) = host.profiles.get(id) else { return admit(host, id, profile) };
+    let mut settings = sound(host, id, &profile)?;
+    let model = |profile: &Profile| host.mounted_with.model_of(&profile.spec);
+    let runtimes = &host.shared.runtimes;
     if model(&before) == model(&profile) {
         // The same model goes on: a script is not begun anew.
-        settings.model = crew.chat(id)?.mind().settings().model;
+        settings.model = runtimes.chat(id)?.agent_runtime().settings().model;
     }
-    house.roster.put(id, profile.clone())?;
-    house.gate.follow(house.roster.policy()?);
-    crew.change(id, settings)?;
+    host.profiles.put(id, profile.clone())?;
+    host.access.follow(host.profiles.policy()?);
+    runtimes.change(id, settings)?;
     if before.spec.wake != profile.spec.wake || before.spec.budget != profile.spec.budget {
-        crew.set_alarms(id, &profile.spec.wake)?;
+        runtimes.set_alarms(id, &profile.spec.wake)?;
     }
     Ok(())
 }
 
 /// What a profile comes to, if it could stand in the mountspec.
-fn sound(house: &House, id: &str, profile: &Profile) -> Result<Settings> {
-    let faults = agent_faults(&house.current.spec(), id, &profile.spec);
+fn sound(host: &HostState, id: &str, profile: &Profile) -> Result<Settings> {
+    let faults = agent_faults(&host.current.spec(), id, &profile.spec);
     if !faults.is_empty() {
         return Err(Error::invalid(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
     }
-    check_alarms(&house.office.book, id, &profile.spec.wake)?;
-    Ok(Settings { paused: profile.paused, ..super::chat::settings(house, id, &profile.spec)? })
+    check_alarms(&host.context.book, id, &profile.spec.wake)?;
+    Ok(Settings { paused: profile.paused, ..super::chat::settings(host, id, &profile.spec)? })
 }
 
 /// Takes an agent away: ends what it does, waits for that, and forgets it. With `purge` nothing is left of it.
-pub async fn remove(house: &Arc<House>, id: &str, purge: bool) -> Result<()> {
-    let Some(residents) = house.residents.get() else { return Err(Error::unavailable("the host is not ready")) };
-    let (chat, jobs) = (house.shared.crew.chat(id).ok(), house.office.book.shelf(id).alive());
-    residents.move_out(house, id);
+pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> {
+    let Some(agent_dirs) = host.agent_dirs.get() else { return Err(Error::unavailable("the host is not ready")) };
+    let (chat, jobs) = (host.shared.runtimes.chat(id).ok(), host.context.book.shelf(id).alive());
+    agent_dirs.move_out(host, id);
     jobs.iter().for_each(|job| job.cancel.cancel());
     let over = async {
         for job in &jobs {
@@ -370,14 +370,14 @@ pub async fn remove(house: &Arc<House>, id: &str, purge: bool) -> Result<()> {
     if tokio::time::timeout(ENDING, over).await.is_err() {
         return Err(Error::busy(format!("{id} does not come to its end: try again")));
     }
-    let (house, id) = (house.clone(), id.to_owned());
+    let (host, id) = (host.clone(), id.to_owned());
     blocking(move || {
-        house.roster.remove(&id, purge)?;
-        house.gate.follow(house.roster.policy()?);
-        house.office.diaries.forget(&id);
-        house.office.book.forget(&id);
+        host.profiles.remove(&id, purge)?;
+        host.access.follow(host.profiles.policy()?);
+        host.context.event_logs.forget(&id);
+        host.context.book.forget(&id);
         let agent = id.clone();
-        if purge { crate::state::purge(&house.store, &id, move |tx| super::purge(tx, &agent)) } else { Ok(()) }
+        if purge { crate::state::purge(&host.store, &id, move |tx| super::purge(tx, &agent)) } else { Ok(()) }
     })
     .await
 }

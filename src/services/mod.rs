@@ -1,6 +1,6 @@
 //! The services of the house, one file or folder each: a pure core first, the service last.
 //!
-//! A new one is a module here and a line in [`all`]. What a service needs of the host comes with its agent's [`World`];
+//! A new one is a module here and a line in [`all`]. What a service needs of the host comes with its agent's [`AgentEnv`];
 //! only the files of this folder that let agents in or wire programs up ([`agents`], [`sub_brains`], [`hands`]) name the
 //! host, and no folder below does.
 
@@ -8,8 +8,6 @@ pub mod agents;
 pub mod chat;
 pub mod dm;
 pub mod external;
-pub mod hands;
-mod kept;
 pub mod memory;
 pub mod mounts;
 mod own_model;
@@ -18,12 +16,14 @@ pub mod prompts;
 pub mod recall;
 #[cfg(test)]
 mod row_tests;
+mod sandbox_rules;
 pub mod search_code;
 mod shared;
 pub mod sub_brains;
 pub mod symbols;
 pub mod terminal;
 pub mod web_search;
+pub mod wiring;
 mod world;
 
 use std::sync::Arc;
@@ -35,18 +35,18 @@ use acheron_vfs::Node;
 
 pub use own_model::OwnModel;
 use search_code::SearchCode;
-pub use shared::Shared;
-pub use world::World;
+pub use shared::SharedServices;
+pub use world::AgentEnv;
 
 /// Every service of one agent, a line each, and then those that the mountspec configures.
-pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
+pub fn all(world: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {
     let mut all = vec![
         typed(SearchCode::of(world))?, //
         memory::served(world)?,
         prompts::served(world)?,
         recall::served(world)?,
-        hands::terminal(world)?,
-        hands::mounts(world)?,
+        wiring::terminal(world)?,
+        wiring::mounts(world)?,
         symbols::open::served(world)?,
         phases::open::served(world)?,
         typed(agents::Agents::of(world))?,
@@ -63,9 +63,9 @@ pub fn all(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
 }
 
 /// The services of one agent that are what `services` in the mountspec says.
-pub fn configured(world: &World) -> Result<Vec<Arc<dyn Serve>>> {
-    let mut all = hands::programs(&world.house, crate::spec::Scope::Agent)?;
-    all.push(hands::web_search(world)?);
+pub fn configured(world: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {
+    let mut all = wiring::programs(&world.host, crate::spec::Scope::Agent)?;
+    all.push(wiring::web_search(world)?);
     Ok(all)
 }
 
@@ -76,9 +76,9 @@ pub fn purge(tx: &Tx<'_>, agent: &str) -> Result<()> {
 }
 
 /// What stands in an agent's directory without being a service, a line each.
-pub fn rooms(world: &World) -> Result<Vec<(String, Node)>> {
+pub fn rooms(world: &AgentEnv) -> Result<Vec<(String, Node)>> {
     let chat = chat::open(world)?;
-    let thoughts = chat.mind().thoughts.directory();
+    let thoughts = chat.agent_runtime().thoughts.directory();
     Ok(vec![
         ("chat".to_owned(), Node::dir(chat.directory())), //
         ("thoughts".to_owned(), Node::dir(thoughts)),

@@ -5,10 +5,10 @@ use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 
-use super::World;
+use super::AgentEnv;
 use crate::agent::budget::{Spent, Standing, standing};
 use crate::agent::chat::Chat;
-use crate::host::House;
+use crate::host::HostState;
 use crate::model::{Ask, Model, Piece, Prices, Said};
 use crate::spec::{self, ModelChange, ModelKind};
 use acheron_base::blocking;
@@ -22,24 +22,24 @@ pub struct OwnModel {
 }
 
 impl OwnModel {
-    pub fn of(world: &World) -> OwnModel {
+    pub fn of(world: &AgentEnv) -> OwnModel {
         OwnModel::other(world, ModelChange::default())
     }
 
-    pub fn other(world: &World, otherwise: ModelChange) -> OwnModel {
-        let payer = Payer { house: Arc::downgrade(&world.house), agent: world.agent.clone() };
+    pub fn other(world: &AgentEnv, otherwise: ModelChange) -> OwnModel {
+        let payer = Payer { host: Arc::downgrade(&world.host), agent: world.agent.clone() };
         OwnModel { payer, otherwise, opened: Mutex::default() }
     }
 
     /// What is said of it now.
     pub fn described(&self) -> Result<spec::Model> {
-        let house = self.payer.house()?;
-        Ok(self.otherwise.over(&house.mounted_with.model_of(&house.roster.get(&self.payer.agent)?.spec)))
+        let host = self.payer.host()?;
+        Ok(self.otherwise.over(&host.mounted_with.model_of(&host.profiles.get(&self.payer.agent)?.spec)))
     }
 
     /// What one turn of the agent may use up now.
     pub fn limits(&self) -> Result<spec::Limits> {
-        Ok(self.payer.house()?.roster.get(&self.payer.agent)?.spec.limits)
+        Ok(self.payer.host()?.profiles.get(&self.payer.agent)?.spec.limits)
     }
 
     /// Whether it is the guide, which only shows the tree around.
@@ -50,12 +50,12 @@ impl OwnModel {
 
     /// Whoever answers now: opened when first asked, then kept until another is named. `None` is an external one.
     pub fn open(&self) -> Result<Option<Arc<dyn Model>>> {
-        let (house, model) = (self.payer.house()?, self.described()?);
+        let (host, model) = (self.payer.host()?, self.described()?);
         let mut opened = self.opened.lock();
         if let Some((_, known)) = opened.as_ref().filter(|(known, _)| *known == model) {
             return Ok(Some(known.clone()));
         }
-        let settings = house.shared.crew.settings(&self.payer.agent, &model, &self.limits()?)?;
+        let settings = host.shared.runtimes.settings(&self.payer.agent, &model, &self.limits()?)?;
         let Some(found) = settings.model else { return Ok(None) };
         let paid: Arc<dyn Model> = Arc::new(Paid { model: found, prices: settings.prices, payer: self.payer.clone() });
         *opened = Some((model, paid.clone()));
@@ -66,17 +66,17 @@ impl OwnModel {
 /// The agent in whose name a service asks.
 #[derive(Clone)]
 struct Payer {
-    house: Weak<House>,
+    host: Weak<HostState>,
     agent: String,
 }
 
 impl Payer {
-    fn house(&self) -> Result<Arc<House>> {
-        self.house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))
+    fn host(&self) -> Result<Arc<HostState>> {
+        self.host.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))
     }
 
     fn chat(&self) -> Result<Chat> {
-        self.house()?.shared.crew.chat(&self.agent)
+        self.host()?.shared.runtimes.chat(&self.agent)
     }
 }
 
@@ -95,15 +95,15 @@ impl Model for Paid {
 
     async fn answer(&self, ask: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
         let chat = self.payer.chat()?;
-        let mind = chat.mind();
-        if let Standing::Over(what) = standing(&mind.settings().total, &chat.spent()) {
+        let agent_runtime = chat.agent_runtime();
+        if let Standing::Over(what) = standing(&agent_runtime.settings().total, &chat.spent()) {
             return Err(Error::budget_exceeded(format!("{} has used up its {what}", self.payer.agent)));
         }
-        let (clock, begun) = (&mind.office.clock, mind.office.clock.now_ms());
+        let (clock, begun) = (&agent_runtime.context.clock, agent_runtime.context.clock.now_ms());
         let said = self.model.answer(ask, watch).await?;
         let ms = clock.now_ms().saturating_sub(begun);
         let spent = Spent { rounds: 1, usage: said.usage, ms, money: self.prices.cost(said.usage) };
-        let history = mind.history.clone();
+        let history = agent_runtime.history.clone();
         blocking(move || history.charge(&spent)).await?;
         Ok(said)
     }

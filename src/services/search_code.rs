@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use crate::services::World;
+use crate::services::AgentEnv;
 use acheron_base::Result;
 use acheron_base::blocking;
 use scope::Rights;
@@ -38,11 +38,11 @@ impl SearchCode {
     }
 
     /// Searches what the mountspec binds.
-    pub fn of(world: &World) -> Self {
-        let house = world.house.clone();
+    pub fn of(world: &AgentEnv) -> Self {
+        let host = world.host.clone();
         SearchCode::new(Arc::new(move |agent| {
-            let projects = house.roster.get(agent).map(|profile| profile.spec.projects).unwrap_or_default();
-            scope::bound(&house.current.spec(), &projects, &|id, at| house.projects.source(id, at))
+            let projects = host.profiles.get(agent).map(|profile| profile.spec.projects).unwrap_or_default();
+            scope::bound(&host.current.spec(), &projects, &|id, at| host.projects.source(id, at))
         }))
     }
 }
@@ -109,10 +109,10 @@ impl Service for SearchCode {
             let watch = Watch {
                 stopped: &|| stop.load(Ordering::Relaxed) || cx.is_cancelled(),
                 rights: Rights {
-                    may_read: &|path| cx.office.warden.check(&cx.caller, acheron_vfs::Access::Read, path).is_ok(),
+                    may_read: &|path| cx.context.access.check(&cx.caller, acheron_vfs::Access::Read, path).is_ok(),
                     sees: &|path, dir| match dir {
-                        true => cx.office.warden.sees(&cx.caller, path),
-                        false => cx.office.warden.sees_file(&cx.caller, path),
+                        true => cx.context.access.sees(&cx.caller, path),
+                        false => cx.context.access.sees_file(&cx.caller, path),
                     },
                 },
                 progress: &|files, matches| cx.progress(json!({"files_searched": files, "matches": matches})),

@@ -10,14 +10,14 @@ use super::recall::Wikis;
 use super::symbols;
 use super::symbols::shelf::Shelf;
 use super::terminal::Shells;
-use crate::agent::crew::Crew;
+use crate::agent::runtimes::AgentRuntimes;
 use crate::spec::Spec;
 use acheron_base::Result;
 use acheron_base::watch::Following;
 use acheron_store::Store;
 
-pub struct Shared {
-    pub crew: Arc<Crew>,
+pub struct SharedServices {
+    pub runtimes: Arc<AgentRuntimes>,
     pub prompts: Arc<Library>,
     pub symbols: Arc<Shelf>,
     /// Reloads the prompts as long as it is held.
@@ -29,9 +29,9 @@ pub struct Shared {
     pub wikis: Arc<Wikis>,
 }
 
-impl Shared {
+impl SharedServices {
     /// `beside` are the prompts that lie beside the host, for a mountspec that names none.
-    pub fn open(spec: &Spec, here: &Path, beside: Option<PathBuf>, store: &Store) -> Result<Shared> {
+    pub fn open(spec: &Spec, here: &Path, beside: Option<PathBuf>, store: &Store) -> Result<SharedServices> {
         let folder = spec.prompts.as_deref().map(|folder| here.join(folder));
         let folder = folder.or_else(|| beside.filter(|folder| folder.is_dir()));
         let prompts = Arc::new(Library::open(folder.as_deref()));
@@ -39,10 +39,10 @@ impl Shared {
             tracing::warn!(%error, "edits of prompts are not noticed");
             None
         });
-        let crew = Arc::new(Crew::new(here, Box::new(|name| std::env::var(name).ok())));
-        crew.trust(spec);
+        let runtimes = Arc::new(AgentRuntimes::new(here, Box::new(|name| std::env::var(name).ok())));
+        runtimes.trust(spec);
         let symbols = symbols::open::open(&spec.symbols, store)?;
         let (bindings, shells, wikis) = (Arc::default(), Arc::default(), Arc::default());
-        Ok(Shared { crew, prompts, symbols, _watch: watch, bindings, shells, wikis })
+        Ok(SharedServices { runtimes, prompts, symbols, _watch: watch, bindings, shells, wikis })
     }
 }

@@ -14,13 +14,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{World, agents};
+use super::{AgentEnv, agents};
 use crate::agent::budget::{Limits as Budget, Spent};
 use crate::agent::chat::Message;
-use crate::agent::crew::limits_of;
+use crate::agent::runtimes::limits_of;
 use crate::agent::transcript::Source;
 use crate::contract::Operation;
-use crate::host::{House, Profile};
+use crate::host::{HostState, Profile};
 use crate::jobs::Job;
 use crate::model::Usage;
 use crate::policy::{Principal, Rule};
@@ -39,7 +39,7 @@ const DEPTH: u32 = 3;
 pub struct SubBrains {
     agent: String,
     place: ConfinedDir,
-    house: Weak<House>,
+    host: Weak<HostState>,
     brains: Mutex<BTreeMap<String, Brain>>,
     /// Held while a helper is let in, so that no two take the last room or the same money.
     door: tokio::sync::Mutex<()>,
@@ -118,15 +118,15 @@ pub struct Ended {
 }
 
 impl SubBrains {
-    pub fn of(world: &World) -> Result<SubBrains> {
+    pub fn of(world: &AgentEnv) -> Result<SubBrains> {
         let place = ConfinedDir::create(&world.home)?;
         let brains = match place.read(FILE) {
             Err(error) if error.code == Code::NotFound => BTreeMap::new(),
             bytes => serde_json::from_slice(&bytes?).map_err(|error| Error::invalid(format!("{FILE}: {error}")))?,
         };
-        let house = Arc::downgrade(&world.house);
+        let host = Arc::downgrade(&world.host);
         let (brains, door) = (Mutex::new(brains), tokio::sync::Mutex::default());
-        Ok(SubBrains { agent: world.agent.clone(), place, house, brains, door })
+        Ok(SubBrains { agent: world.agent.clone(), place, host, brains, door })
     }
 
     fn brains(&self) -> BTreeMap<String, Brain> {
@@ -169,23 +169,23 @@ impl SubBrains {
     }
 
     async fn spawn(&self, cx: &Cx, name: &str, task: String, budget: Option<Limits>) -> Result<Output> {
-        let house = self.house.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
+        let host = self.host.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
         let brain = self.brains().get(name).cloned();
         let brain =
             brain.ok_or_else(|| Error::not_found(format!("there is no sub-brain `{name}`; upsert it first")))?;
-        let parent = house.roster.get(&self.agent)?;
+        let parent = host.profiles.get(&self.agent)?;
         if parent.depth >= DEPTH {
             return Err(Error::budget_exceeded(format!("{DEPTH} sub-brains deep is the most")));
         }
         let door = self.door.lock().await;
-        make_room(&house, &self.agent).await?;
+        make_room(&host, &self.agent).await?;
         let id = name_of(&self.agent, name, cx.job_id());
-        let left = house.shared.crew.chat(&self.agent)?.left(&promised(&house, &self.agent));
+        let left = host.shared.runtimes.chat(&self.agent)?.left(&promised(&host, &self.agent));
         let profile = child(&self.agent, &parent, &brain, budget, &left)?;
-        agents::admit(&house, &id, profile)?;
+        agents::admit(&host, &id, profile)?;
         cx.log(&format!("{id} has begun"));
         cx.progress(json!({"agent_id": id}));
-        let chat = house.shared.crew.chat(&id)?;
+        let chat = host.shared.runtimes.chat(&id)?;
         let from = Principal::Agent(self.agent.clone());
         let job = chat.say(Message { source: Source::Task(self.agent.clone()), text: task, from }).wait().await?;
         drop(door);
@@ -193,8 +193,8 @@ impl SubBrains {
         let turn = Ending(job.clone());
         let now = job.end().await;
         drop(turn);
-        if let Ok(parent) = house.shared.crew.chat(&self.agent) {
-            let (history, spent) = (parent.mind().history.clone(), chat.spent());
+        if let Ok(parent) = host.shared.runtimes.chat(&self.agent) {
+            let (history, spent) = (parent.agent_runtime().history.clone(), chat.spent());
             blocking(move || history.charge(&spent)).await?;
         }
         match now.outcome.as_deref() {
@@ -220,8 +220,8 @@ impl Drop for Ending {
 }
 
 /// Takes away helpers that have ended, if there are too many; refuses if all are at work.
-async fn make_room(house: &Arc<House>, parent: &str) -> Result<()> {
-    let all = house.roster.all();
+async fn make_room(host: &Arc<HostState>, parent: &str) -> Result<()> {
+    let all = host.profiles.all();
     let children: Vec<&String> =
         all.iter().filter(|(_, child)| child.parent.as_deref() == Some(parent)).map(|(id, _)| id).collect();
     let mut over = (children.len() + 1).saturating_sub(CHILDREN);
@@ -229,10 +229,10 @@ async fn make_room(house: &Arc<House>, parent: &str) -> Result<()> {
         if over == 0 {
             break;
         }
-        let idle = house.shared.crew.chat(id).is_ok_and(|chat| chat.idle());
+        let idle = host.shared.runtimes.chat(id).is_ok_and(|chat| chat.idle());
         let childless = !all.values().any(|other| other.parent.as_ref() == Some(id));
         if idle && childless {
-            agents::remove(house, id, true).await?;
+            agents::remove(host, id, true).await?;
             over -= 1;
         }
     }
@@ -243,10 +243,10 @@ async fn make_room(house: &Arc<House>, parent: &str) -> Result<()> {
 }
 
 /// What the helpers at work may still use up of their parent's budget.
-fn promised(house: &House, parent: &str) -> Spent {
+fn promised(host: &HostState, parent: &str) -> Spent {
     let mut promised = Spent::default();
-    for (id, child) in house.roster.all().iter().filter(|(_, child)| child.parent.as_deref() == Some(parent)) {
-        if house.shared.crew.chat(id).is_ok_and(|chat| !chat.idle()) {
+    for (id, child) in host.profiles.all().iter().filter(|(_, child)| child.parent.as_deref() == Some(parent)) {
+        if host.shared.runtimes.chat(id).is_ok_and(|chat| !chat.idle()) {
             let Limits { rounds, tokens, seconds, money } = child.spec.limits;
             let usage = Usage { input: tokens, output: 0 };
             let ms = seconds.saturating_mul(1000);
@@ -326,7 +326,7 @@ impl Service for SubBrains {
             Command::List {} => {
                 let sub_brains: Vec<_> =
                     self.brains().into_iter().map(|(brain, kept)| Listed { brain, kept }).collect();
-                let all = self.house.upgrade().map(|house| house.roster.all()).unwrap_or_default();
+                let all = self.host.upgrade().map(|host| host.profiles.all()).unwrap_or_default();
                 let mine = all.into_iter().filter(|(_, child)| child.parent.as_ref() == Some(&self.agent));
                 let children = mine.map(|(id, _)| id).collect();
                 Ok(Output::List { count: sub_brains.len(), sub_brains, children })

@@ -3,25 +3,25 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::events::Diary;
-use crate::host::House;
+use crate::events::EventLog;
+use crate::host::HostState;
 use crate::spec::Agent;
 use acheron_base::Result;
 
 /// One agent's view of the house: capability by argument.
-pub struct World {
+pub struct AgentEnv {
     pub agent: String,
     pub spec: Agent,
     /// Where the agent's own files are kept; there when somebody makes it.
     pub home: PathBuf,
-    pub diary: Arc<Diary>,
-    pub house: Arc<House>,
+    pub event_log: Arc<EventLog>,
+    pub host: Arc<HostState>,
 }
 
-impl World {
-    pub fn new(house: &Arc<House>, agent: &str, diary: Arc<Diary>) -> Result<World> {
-        let spec = house.roster.get(agent)?.spec;
-        let home = house.state.join("agents").join(agent);
-        Ok(World { agent: agent.to_owned(), spec, home, diary, house: house.clone() })
+impl AgentEnv {
+    pub fn new(host: &Arc<HostState>, agent: &str, event_log: Arc<EventLog>) -> Result<AgentEnv> {
+        let spec = host.profiles.get(agent)?.spec;
+        let home = host.state.join("agents").join(agent);
+        Ok(AgentEnv { agent: agent.to_owned(), spec, home, event_log, host: host.clone() })
     }
 }

@@ -13,7 +13,7 @@ use acheron::services::memory::Memory;
 use acheron::services::symbols::symbol::Symbol;
 use acheron_base::{Error, Result};
 use acheron_sandbox::Ended;
-use acheron_vfs::{Answer, Asked, Caller, Control, File as _, Handle, Obey, Open, Reply};
+use acheron_vfs::{Answer, Asked, Caller, CommandSink, Control, File as _, Handle, Open, Reply};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -33,7 +33,7 @@ struct Noting {
     calls: Mutex<Vec<Call>>,
 }
 
-impl Obey for Noting {
+impl CommandSink for Noting {
     fn template(&self) -> Bytes {
         Bytes::new()
     }

@@ -3,7 +3,7 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// Calls an operation of the service in the working directory, on a handle of its own.
 const INVOKE: &str = r#"
@@ -23,11 +23,11 @@ fn wait_for(when: &str, name: &str) -> Value {
 }
 
 /// A house whose agents all answer from one script, each from its beginning.
-fn house(agents: &Value, lines: &[Value]) -> House {
+fn house(agents: &Value, lines: &[Value]) -> TestHost {
     let spec = json!({"layout": "acheron-1", "default_agent": "charon", "agents": agents,
         "model": {"kind": "script", "name": "script.ndjson"}});
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    House::prepared(&spec.to_string(), |here| {
+    TestHost::prepared(&spec.to_string(), |here| {
         std::fs::write(here.join("script.ndjson"), text).unwrap();
         let other = reply(".", "I am another now").to_string();
         std::fs::write(here.join("other.ndjson"), other).unwrap();

@@ -3,12 +3,12 @@
 use acheron::policy::PrincipalCaller;
 use expect_test::expect;
 
-use crate::hands::WRITABLE;
-use crate::house::House;
+use crate::terminal::WRITABLE;
+use crate::test_host::TestHost;
 
 #[test]
 fn a_project_is_the_directory_itself() {
-    let house = House::of(WRITABLE);
+    let house = TestHost::of(WRITABLE);
     std::os::unix::fs::symlink("/etc/hostname", house.here().join("out")).unwrap();
     house.check(
         r#"
@@ -41,7 +41,7 @@ fn a_project_is_the_directory_itself() {
 
 #[test]
 fn the_hosts_own_file_tools_see_the_project_too() {
-    let house = House::of(WRITABLE);
+    let house = TestHost::of(WRITABLE);
     let read = house.inside(async |host| {
         let caller = acheron_vfs::Caller::agent("charon");
         let handle = host.tree().open_path(&caller, "/projects/p/fs/notes.txt", acheron_vfs::Open::READ).unwrap();
@@ -52,7 +52,7 @@ fn the_hosts_own_file_tools_see_the_project_too() {
 
 #[test]
 fn a_name_of_ones_own_leads_elsewhere() {
-    let mut house = House::of(WRITABLE);
+    let mut house = TestHost::of(WRITABLE);
     house.check(
         r#"
         cd agents/charon/mounts
@@ -100,7 +100,7 @@ fn a_name_of_ones_own_leads_elsewhere() {
 fn a_change_from_outside_is_an_event() {
     for mirror in [false, true] {
         let spec = WRITABLE.replacen(r#""read_only": false"#, &format!(r#""read_only": false, "mirror": {mirror}"#), 1);
-        let house = House::of(&spec);
+        let house = TestHost::of(&spec);
         let here = house.here();
         house.check(
             &format!(
@@ -133,7 +133,7 @@ fn a_change_from_outside_is_an_event() {
 #[test]
 fn a_project_has_names_that_lead_elsewhere() {
     let spec = WRITABLE.replacen(r#""projects": ["p"]"#, r#""projects": ["p", "other"]"#, 1);
-    let mut house = House::of(&spec);
+    let mut house = TestHost::of(&spec);
     house.check(
         r#"
         cd agents/charon/mounts
@@ -206,7 +206,7 @@ fn a_project_has_names_that_lead_elsewhere() {
 fn a_bind_over_a_name_that_is_not_there_is_there_for_programs_too() {
     let spec = r#"{ "layout": "acheron-1", "agents": { "a": { "projects": ["p"] } },
         "projects": { "p": { "binds": { "/": { "path": "." }, "/library": { "path": "../ns/../shelf" } } } } }"#;
-    let house = House::prepared(spec, |here| {
+    let house = TestHost::prepared(spec, |here| {
         std::fs::create_dir(here.join("../shelf")).unwrap();
         std::fs::write(here.join("../shelf/book"), "a book\n").unwrap();
     });

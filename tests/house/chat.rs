@@ -3,14 +3,14 @@
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// A mountspec whose one agent answers from `script.ndjson`, beside the files of the project.
-fn scripted(lines: &[Value]) -> House {
+fn scripted(lines: &[Value]) -> TestHost {
     let spec = json!({"layout": "acheron-1", "model": {"kind": "script", "name": "script.ndjson"},
         "agents": {"charon": {"projects": ["here"]}}, "projects": {"here": {"binds": {"/": {"path": "."}}}}});
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    House::prepared(&spec.to_string(), |here| std::fs::write(here.join("script.ndjson"), text).unwrap())
+    TestHost::prepared(&spec.to_string(), |here| std::fs::write(here.join("script.ndjson"), text).unwrap())
 }
 
 fn call(name: &str, arguments: Value) -> Value {
@@ -23,7 +23,7 @@ fn reply(text: &str) -> Value {
 
 #[test]
 fn the_guide_answers_without_a_key() {
-    House::new().check(
+    TestHost::new().check(
         r#"
         cd agents/self/chat
         echo hi > control/input; head -1 latest.txt
@@ -91,7 +91,7 @@ fn messages_queue_and_a_refusal_has_its_sentence() {
 #[test]
 fn an_outside_program_serves_the_turns_of_an_external_agent() {
     let spec = json!({"layout": "acheron-1", "model": {"kind": "external"}, "agents": {"charon": {}}});
-    House::of(&spec.to_string()).check(
+    TestHost::of(&spec.to_string()).check(
         r#"
         cd agents/self
         exec 3<>events/control/wait.json
@@ -113,7 +113,7 @@ fn an_outside_program_serves_the_turns_of_an_external_agent() {
 
 #[test]
 fn an_agent_is_a_directory_as_soon_as_it_was_created() {
-    let mut house = House::new();
+    let mut house = TestHost::new();
     house.check(
         r#"
         cd agents/self/agents
@@ -176,7 +176,7 @@ fn turns_that_are_over_for_long_are_forgotten_and_one_that_runs_is_not() {
         file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1)).unwrap();
     }
     // as it is done now and then
-    house.inside(async |host| acheron::host::tidy::tidy(&host.house).await).unwrap();
+    house.inside(async |host| acheron::host::tidy::tidy(&host.state).await).unwrap();
     assert_eq!(kept().len(), 1);
     house.check(
         r#"cd agents/self; echo '{"event_type":"user","parameter":"go"}' > events/control/signal.json; cat chat/latest.txt"#,
@@ -186,7 +186,7 @@ fn turns_that_are_over_for_long_are_forgotten_and_one_that_runs_is_not() {
 
 #[test]
 fn the_guide_runs_a_harmless_command_and_its_thoughts_can_be_followed() {
-    House::new().check(
+    TestHost::new().check(
         r#"
         cd agents/self
         ls jobs | grep -c job

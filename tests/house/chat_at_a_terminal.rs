@@ -11,7 +11,7 @@ use rustix::pty::OpenptFlags;
 use serde_json::{Value, json};
 
 use crate::common::{GUARD, until};
-use crate::house::House;
+use crate::test_host::TestHost;
 
 const LEFT: &str = "\x1b[D";
 const UP: &str = "\x1b[A";
@@ -95,7 +95,7 @@ impl Drop for Terminal {
     }
 }
 
-fn scripted() -> House {
+fn scripted() -> TestHost {
     let say = |text: &str| json!({"tool_calls": [{"name": "file_write", "arguments": {"path": "agents/self/chat/control/reply", "content": text}}]});
     let list = json!({"tool_calls": [{"name": "file_list", "arguments": {"path": "agents/self/thoughts"}}]});
     let wait = json!({"tool_calls": [{"name": "file_read", "arguments": {"path": "agents/self/events/sources/user/never.json"}}]});
@@ -107,10 +107,10 @@ fn scripted() -> House {
     let spec =
         json!({"layout": "acheron-1", "model": {"kind": "script", "name": "script.ndjson"}, "agents": {"charon": {}}});
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    House::prepared(&spec.to_string(), |here| std::fs::write(here.join("script.ndjson"), text).unwrap())
+    TestHost::prepared(&spec.to_string(), |here| std::fs::write(here.join("script.ndjson"), text).unwrap())
 }
 
-fn inputs(house: &House) -> Vec<String> {
+fn inputs(house: &TestHost) -> Vec<String> {
     let history = std::fs::read_to_string(house.root().join("agents/self/chat/history.ndjson")).unwrap();
     let entries = history.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     entries.map(|entry| entry["input"].as_str().unwrap().to_owned()).collect()

@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
 use crate::common::{GUARD, until};
-use crate::house::steady;
+use crate::test_host::steady;
 
 /// A directory to type in. Whatever was mounted in it is taken down at the end.
 struct Desk {

@@ -3,28 +3,28 @@
 use serde_json::Value;
 
 use crate::common::session;
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// The default house, and one whose services are programs, in an agent's directory and under `/nodes/local/services`.
-fn houses() -> [House; 2] {
+fn houses() -> [TestHost; 2] {
     let programs = include_str!("../../mountspec/examples/programs.json");
-    let house = House::prepared(programs, crate::hands::examples);
+    let house = TestHost::prepared(programs, crate::terminal::examples);
     assert!(services(&house).iter().any(|it| it["service_path"] == "/nodes/local/services/almanac"));
-    [House::new(), house]
+    [TestHost::new(), house]
 }
 
 /// The services of the default agent, as SERVICES.json lists them.
-fn services(house: &House) -> Vec<Value> {
+fn services(house: &TestHost) -> Vec<Value> {
     let text = std::fs::read(house.root().join("agents/self/services/SERVICES.json")).unwrap();
     serde_json::from_slice(&text).unwrap()
 }
 
-fn read(house: &House, path: &str) -> String {
+fn read(house: &TestHost, path: &str) -> String {
     let path = house.root().join(path.trim_start_matches('/'));
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn json(house: &House, path: &str) -> Value {
+fn json(house: &TestHost, path: &str) -> Value {
     serde_json::from_str(&read(house, path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
@@ -37,7 +37,7 @@ fn every_service_has_the_same_names() {
     }
 }
 
-fn same_names(house: &House, all: Vec<Value>) {
+fn same_names(house: &TestHost, all: Vec<Value>) {
     for service in all {
         for key in ["node_id", "service_id", "service_path", "invoke_path", "has_invoke", "scope"] {
             assert!(service.get(key).is_some(), "{service} has no {key}");
@@ -65,7 +65,7 @@ fn every_schema_is_json_schema_2020_12_and_holds_for_the_examples() {
     houses().iter().for_each(schemas_hold);
 }
 
-fn schemas_hold(house: &House) {
+fn schemas_hold(house: &TestHost) {
     for service in services(house) {
         let path = service["service_path"].as_str().unwrap();
         let schema = json(house, &format!("{path}/SCHEMA.json"));
@@ -84,7 +84,7 @@ fn every_example_of_every_readme_works_when_pasted() {
     houses().iter().for_each(examples_work);
 }
 
-fn examples_work(house: &House) {
+fn examples_work(house: &TestHost) {
     let mut ran = 0;
     for service in services(house) {
         let path = service["service_path"].as_str().unwrap();
@@ -102,7 +102,7 @@ fn examples_work(house: &House) {
 /// A page that is not so is written anew with `UPDATE_EXPECT=1`.
 #[test]
 fn the_library_has_the_readme_of_every_service() {
-    let house = House::new();
+    let house = TestHost::new();
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("global-library/services");
     let update = std::env::var_os("UPDATE_EXPECT").is_some_and(|value| value == "1");
     let mut names = std::collections::BTreeSet::new();

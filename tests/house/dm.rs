@@ -5,7 +5,7 @@ use std::path::Path;
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// What every session here begins with: a campaign with the dice of seed 7.
 const BEGIN: &str = r#"
@@ -22,13 +22,13 @@ fn session(rest: &str) -> String {
 
 #[test]
 fn a_move_is_a_write_and_its_outcome_a_read() {
-    House::new().check(
+    TestHost::new().check(
         &session(
             r#"
             ls
             echo '[LOOK]{around}' > input
             grep -A1 Scene output
-            echo 'open the gate' > input
+            echo 'open the access' > input
             cat output
             jq -c .turn state.json
             cat indicators.json | jq -c .
@@ -58,7 +58,7 @@ fn a_move_is_a_write_and_its_outcome_a_read() {
             Day 1, 08:10, Lantern Quay. It smells of tar and cold iron. Jun Tallow is here. Three ways lead on.
             [Error] the input must begin with a header at the start of the line; perhaps [ACT]
             Headers: [ACT] [LOOK] [ASK] [FIGHT] [CAST] [MANAGE] [OOC]
-            Example: [ACT]{open the gate}
+            Example: [ACT]{open the access}
             1
             {"Debt":1,"Grace":3,"Heat":0,"Rumor":0}
             true
@@ -82,7 +82,7 @@ fn inputs(script: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn the_committed_script_resolves_every_quest_through_the_mount() {
-    House::new().check(
+    TestHost::new().check(
         &session(&whole_script()),
         expect![[r#"
             @dark_lamp done
@@ -120,7 +120,7 @@ fn misbehaving() -> String {
 fn a_narrator_that_misbehaves_throughout_leaves_every_file_lawful() {
     let mut spec: Value = serde_json::from_str(acheron::spec::DEFAULT).unwrap();
     spec["dm"] = json!({"narrator": {"kind": "script", "name": "narrator.ndjson"}});
-    let house = House::prepared(&spec.to_string(), |here| {
+    let house = TestHost::prepared(&spec.to_string(), |here| {
         std::fs::write(here.join("narrator.ndjson"), misbehaving()).unwrap();
     });
     let rest = r#"
@@ -167,7 +167,7 @@ fn a_narrator_that_misbehaves_throughout_leaves_every_file_lawful() {
 fn a_game_is_played_in_a_folder_of_ones_own() {
     let mut spec: Value = serde_json::from_str(acheron::spec::DEFAULT).unwrap();
     spec["dm"] = json!({"root": "games"});
-    let house = House::of(&spec.to_string());
+    let house = TestHost::of(&spec.to_string());
     house.check(
         &session("echo '[LOOK]{around}' > input; jq -c .turn state.json"),
         expect![[r#"
@@ -189,7 +189,7 @@ fn the_game_in_the_readme_is_what_a_player_sees() {
     let commands = block.lines().filter_map(|line| line.strip_prefix("$ "));
     let script: String =
         commands.map(|line| format!("printf '%s\\n' '$ {}'\n{line}\n", line.replace('\'', r"'\''"))).collect();
-    let house = House::new();
+    let house = TestHost::new();
     let said = house.says(&format!("exec 2>&1\n{script}"));
     let said = regex::Regex::new("bash: line [0-9]+: ").unwrap().replace_all(&said, "bash: ").into_owned();
     if std::env::var_os("UPDATE_EXPECT").is_some() {

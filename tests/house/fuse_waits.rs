@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use acheron_base::Error;
-use acheron_vfs::{Answer, Bell, Caller, Item, Keep, Node, STARTED, Stat};
+use acheron_vfs::{Answer, Caller, ChangeNotifier, Item, Node, STARTED, Stat, VersionStore};
 use bytes::Bytes;
 use expect_test::expect;
 use nix::sys::signal::{Signal, kill};
@@ -340,17 +340,17 @@ fn a_name_that_waits_for_a_disk_keeps_nobody_else() {
 
 /// An item whose bytes come when the test says so.
 struct Slow {
-    bell: Bell,
+    notifier: ChangeNotifier,
     there: watch::Sender<bool>,
 }
 
-impl Keep for Slow {
+impl VersionStore for Slow {
     fn stat(&self) -> Stat {
         Stat { size: 4096, modified: *STARTED }
     }
 
-    fn bell(&self) -> Option<&Bell> {
-        Some(&self.bell)
+    fn notifier(&self) -> Option<&ChangeNotifier> {
+        Some(&self.notifier)
     }
 
     fn latest(&self) -> Answer<Bytes> {
@@ -370,7 +370,7 @@ impl Keep for Slow {
 #[test]
 fn a_mapped_item_that_changes_while_it_is_read_does_not_wedge_the_mount() {
     let shop = Workshop::open();
-    let slow = Arc::new(Slow { bell: Bell::default(), there: watch::Sender::new(false) });
+    let slow = Arc::new(Slow { notifier: ChangeNotifier::default(), there: watch::Sender::new(false) });
     shop.knobs.root.put("slow_item", Node::file(Item::new(slow.clone())));
     let script = "import mmap, os
 fd = os.open('slow_item', os.O_RDONLY)
@@ -379,7 +379,7 @@ print(mmap.mmap(fd, 4096, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)[:3])";
     python.args(["-c", script]).current_dir(shop.root()).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = python.spawn().unwrap();
     until("its page is asked for", || shop.mount.parked() == 1);
-    slow.bell.bytes();
+    slow.notifier.bytes();
     slow.there.send_replace(true);
     until("it was read", || child.try_wait().unwrap().is_some());
     assert_eq!(child.wait_with_output().unwrap().stdout, b"b'xxx'\n");

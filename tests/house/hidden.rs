@@ -14,7 +14,7 @@ use acheron::agent::tools::{Tool, perform};
 use acheron_vfs::Caller;
 use serde_json::{Value, json};
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// Names that are there and hidden, each with one that is as hidden and not there. The last ones are hidden by a rule that
 /// denies reading alone.
@@ -43,8 +43,8 @@ fn spec(through_mount: bool) -> String {
     .to_string()
 }
 
-fn house(through_mount: bool) -> House {
-    House::prepared(&spec(through_mount), |here| {
+fn house(through_mount: bool) -> TestHost {
+    TestHost::prepared(&spec(through_mount), |here| {
         std::fs::create_dir(here.parent().unwrap().join("extra")).unwrap();
         for dir in ["secret", "unread", "fixed", "mine"] {
             std::fs::create_dir_all(here.join(dir).join("dir")).unwrap();
@@ -89,7 +89,7 @@ fn without_names(said: &str) -> String {
 }
 
 /// What the agent's own tool answers in a turn.
-fn tool(house: &House, name: &str, path: &str, more: &Value) -> String {
+fn tool(house: &TestHost, name: &str, path: &str, more: &Value) -> String {
     let mut arguments = json!({"path": format!("/projects/p/fs/{path}")}).as_object().unwrap().clone();
     arguments.extend(more.as_object().unwrap().clone());
     let tool = Tool::read(name, arguments).ok().unwrap();
@@ -204,7 +204,7 @@ for path in sys.argv[1:]:
 "#;
 
 /// What every verb says to a program of the agent about each path.
-fn tried(house: &House, paths: &[&str]) -> BTreeMap<(String, String), String> {
+fn tried(house: &TestHost, paths: &[&str]) -> BTreeMap<(String, String), String> {
     std::fs::write(house.here().join("mine/verbs.py"), VERBS).unwrap();
     let said = house.says(&format!(
         "{} exec --root . --agent charon -- python3 mine/verbs.py {}",

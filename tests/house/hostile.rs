@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// Every file below `dir` that can be written, links not followed.
 fn writable(dir: &Path, found: &mut Vec<PathBuf>) {
@@ -35,7 +35,7 @@ fn payload() -> impl Strategy<Value = Vec<u8>> {
 
 #[test]
 fn any_bytes_to_any_control_file_are_taken_or_refused() {
-    let house = House::new();
+    let house = TestHost::new();
     let mut files = Vec::new();
     writable(&house.root(), &mut files);
     assert!(files.len() > 40, "only {} files take commands", files.len());
@@ -55,7 +55,7 @@ fn any_bytes_to_any_control_file_are_taken_or_refused() {
 
 #[test]
 fn a_slow_writer_holds_nobody_up() {
-    let house = House::new();
+    let house = TestHost::new();
     let mut controls = Vec::new();
     writable(&house.root().join("agents/self/"), &mut controls);
     controls.retain(|path| path.ends_with("control/invoke.json"));
@@ -80,7 +80,7 @@ fn a_slow_writer_holds_nobody_up() {
 
 #[test]
 fn ten_thousand_open_handles_are_only_handles() {
-    let house = House::new();
+    let house = TestHost::new();
     let page = house.root().join("README.md");
     let (_, most) = nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).unwrap();
     let many = usize::try_from(most.min(10_500)).unwrap().saturating_sub(500);

@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use crate::common::until;
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// Runs a command in the terminal of charon.
 const RUN: &str = r#"run() { jq -cn --arg c "$1" '{command: $c}' > agents/charon/terminal/control/exec.json
@@ -12,7 +12,7 @@ const RUN: &str = r#"run() { jq -cn --arg c "$1" '{command: $c}' > agents/charon
 
 #[test]
 fn an_agent_gives_no_model_and_no_wake_and_knows_only_whom_it_sees() {
-    let house = House::of(
+    let house = TestHost::of(
         r#"{ "layout": "acheron-1", "agents": { "charon": { "projects": ["p"] , "permissions": [
                 { "allow": ["invoke"], "path": "/agents/styx/agents/control/update.json" },
                 { "allow": ["read"], "path": "/nodes/**" }] }, "styx": {} , "ada": {} },
@@ -40,7 +40,7 @@ fn an_agent_gives_no_model_and_no_wake_and_knows_only_whom_it_sees() {
 
 #[test]
 fn rules_for_a_project_hold_in_its_terminal() {
-    let house = House::prepared(
+    let house = TestHost::prepared(
         r#"{ "layout": "acheron-1", "agents": { "charon": { "projects": ["p"], "permissions": [
                 { "deny": ["read", "write"], "path": "/projects/p/fs/secret/**" },
                 { "deny": ["write"], "path": "/projects/p/fs/fixed/**" }] } },
@@ -60,7 +60,7 @@ fn rules_for_a_project_hold_in_its_terminal() {
 
 #[test]
 fn the_calls_of_an_agent_share_what_it_may_use() {
-    let house = House::of(
+    let house = TestHost::of(
         r#"{ "layout": "acheron-1", "agents": { "charon": {}, "styx": {} },
              "sandbox": { "limits": { "processes": 90 }, "agent_limits": { "processes": 120 } } }"#,
     );

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::session;
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// The blocks of a page that are marked so.
 fn blocks<'a>(text: &'a str, mark: &str) -> Vec<&'a str> {
@@ -11,7 +11,7 @@ fn blocks<'a>(text: &'a str, mark: &str) -> Vec<&'a str> {
 }
 
 #[track_caller]
-fn runs(house: &House, name: &str, text: &str) {
+fn runs(house: &TestHost, name: &str, text: &str) {
     let program = Path::new(env!("CARGO_BIN_EXE_acheron")).parent().unwrap().display();
     for block in blocks(text, "sh") {
         let said = session(&house.root(), &format!("PATH='{program}':$PATH\n{block}"));
@@ -38,13 +38,13 @@ fn topics() -> Vec<(String, String)> {
 
 #[test]
 fn every_block_of_the_readme_runs() {
-    runs(&House::new(), "README.md", &std::fs::read_to_string(top().join("README.md")).unwrap());
+    runs(&TestHost::new(), "README.md", &std::fs::read_to_string(top().join("README.md")).unwrap());
 }
 
 /// What is typed stands after a `$`; all that comes out stands below it.
 #[test]
 fn every_session_of_the_readme_goes_as_it_says() {
-    let house = House::new();
+    let house = TestHost::new();
     let text = std::fs::read_to_string(top().join("README.md")).unwrap();
     let sessions = blocks(&text, "console");
     assert!(sessions.len() >= 4);
@@ -74,7 +74,7 @@ fn the_trust_beacon_is_written_with_the_same_code_points_everywhere() {
 #[test]
 fn every_block_of_every_topic_runs() {
     for (name, text) in topics() {
-        runs(&House::new(), &name, &text);
+        runs(&TestHost::new(), &name, &text);
     }
 }
 
@@ -91,7 +91,7 @@ fn a_topic_fits_into_a_small_context_and_the_index_names_it() {
 
 #[test]
 fn the_tree_serves_the_library() {
-    let house = House::new();
+    let house = TestHost::new();
     let served = house.root().join("global/library/topics");
     for (name, text) in topics() {
         assert_eq!(std::fs::read_to_string(served.join(&name)).unwrap(), text, "{name}");
@@ -102,7 +102,7 @@ fn the_tree_serves_the_library() {
 fn an_edit_reaches_who_has_the_page_open() {
     use std::io::{Read, Seek};
 
-    let house = House::prepared(acheron::spec::DEFAULT, |here| {
+    let house = TestHost::prepared(acheron::spec::DEFAULT, |here| {
         std::fs::create_dir_all(here.join("global-library/topics")).unwrap();
         std::fs::write(here.join("global-library/Index.md"), "first\n").unwrap();
     });

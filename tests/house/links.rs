@@ -7,7 +7,7 @@ use expect_test::expect;
 use serde_json::json;
 
 use crate::common::until;
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// `open` may be read, `secret` may not.
 const RULES: &str = r#"{ "layout": "acheron-1", "agents": { "charon": { "projects": ["p"], "permissions": [
@@ -37,7 +37,7 @@ fn project(here: &Path) {
 
 #[test]
 fn a_search_follows_no_link_past_a_rule() {
-    let house = House::prepared(RULES, project);
+    let house = TestHost::prepared(RULES, project);
     // What the agent may write, and the hidden list of what is ignored must not name.
     std::fs::write(house.here().join("swordfish"), "a canary\n").unwrap();
     // As the agent: the operator may see everything.
@@ -78,7 +78,7 @@ fn a_search_follows_no_link_past_a_rule() {
 fn a_search_does_not_print_what_another_agent_was_told() {
     let spec = r#"{ "layout": "acheron-1", "agents": { "charon": { "projects": ["all"] }, "styx": {} },
         "projects": { "all": { "binds": { "/": { "path": "..", "read_only": false } } } } }"#;
-    let house = House::prepared(spec, |here| {
+    let house = TestHost::prepared(spec, |here| {
         symlink("../state", here.join("door")).unwrap();
         symlink("../state/agents/styx", here.join("room")).unwrap();
     });
@@ -103,7 +103,7 @@ fn a_folder_of_the_host_that_became_a_link_is_refused() {
     let spec = json!({"layout": "acheron-1", "agents": {"charon": {"projects": ["p"]}},
         "projects": {"p": {"binds": {"/": {"path": ".", "read_only": false}}}},
         "recall": {"store": "notes/wiki"}, "dm": {"root": "games"}});
-    let mut house = House::prepared(&spec.to_string(), |here| {
+    let mut house = TestHost::prepared(&spec.to_string(), |here| {
         let outside = here.parent().unwrap().join("outside");
         std::fs::create_dir_all(outside.join("wiki/semantic")).unwrap();
         std::fs::write(outside.join("wiki/semantic/Key.md"), "swordfish\n").unwrap();
@@ -147,7 +147,7 @@ fn a_folder_of_the_host_that_became_a_link_is_refused() {
 
 #[test]
 fn events_do_not_name_what_the_reader_may_not_see() {
-    let house = House::prepared(RULES, project);
+    let house = TestHost::prepared(RULES, project);
     std::fs::write(house.here().join("secret/new"), "x").unwrap();
     std::fs::write(house.here().join("open/new"), "x").unwrap();
     let log = house.root().join("agents/charon/events/log.ndjson");

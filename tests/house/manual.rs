@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 fn acheron(words: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_acheron")).args(words).output().unwrap();
@@ -49,7 +49,7 @@ fn the_pages_name_every_command_and_every_service() {
 
 #[test]
 fn every_file_of_the_manual_is_in_the_tree() {
-    let house = House::new();
+    let house = TestHost::new();
     // A job, by name, is there when the names that stand for one are looked for.
     house.says(r#"echo '{"op":"search","arguments":{"query":"x"},"correlation_id":"mine"}' > agents/self/search_code/control/invoke.json; cat agents/self/search_code/result.json"#);
     for (path, _) in acheron::cli::manual::FILES {

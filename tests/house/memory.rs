@@ -2,11 +2,11 @@
 
 use expect_test::expect;
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 #[test]
 fn remember_change_look_at_the_old_version_search_restart_still_there() {
-    let mut house = House::new();
+    let mut house = TestHost::new();
     house.check(
         r#"
         cd agents/self/memory
@@ -59,7 +59,7 @@ fn remember_change_look_at_the_old_version_search_restart_still_there() {
 
 #[test]
 fn a_directory_is_a_note() {
-    House::new().check(
+    TestHost::new().check(
         r#"
         cd agents/self/memory/items
         mkdir idea
@@ -91,7 +91,7 @@ fn a_directory_is_a_note() {
 
 #[test]
 fn every_refusal_has_its_number_and_its_sentence() {
-    House::new().check(
+    TestHost::new().check(
         r#"
         cd agents/self/memory
         echo '{"kind":"law","name":"law","content":"x","write_protected":true,"unevictable":true}' > control/create.json
@@ -142,7 +142,7 @@ fn every_refusal_has_its_number_and_its_sentence() {
 #[test]
 fn a_reader_waits_for_a_change_and_hears_what_left() {
     let spec = r#"{"agents":{"charon":{}},"memory":{"active_tokens":16}}"#;
-    House::of(spec).check(
+    TestHost::of(spec).check(
         r#"
         cd agents/self
         echo '{"paths":["/agents/self/memory/items"]}' > events/control/wait.json
@@ -168,7 +168,7 @@ fn a_reader_waits_for_a_change_and_hears_what_left() {
 
 #[test]
 fn words_without_spaces_are_found() {
-    House::new().check(
+    TestHost::new().check(
         r#"
         cd agents/self/memory
         mkdir items/a items/b

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value, json};
 
 use crate::common::session;
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// Reads, lists and writes, and counts what it had to read.
 struct Follower {
@@ -57,7 +57,7 @@ fn crowded() -> String {
 
 #[test]
 fn agents_md_alone_is_enough_to_find_a_service_call_it_wait_and_reply() {
-    let house = House::of(&crowded());
+    let house = TestHost::of(&crowded());
     let me = Follower { root: house.root(), bytes: Cell::new(0) };
     let steps = steps(&me.cat("AGENTS.md"));
     let [find, call, wait, anything, answer] = &steps[..] else { panic!("{steps:?}") };
@@ -94,7 +94,7 @@ fn agents_md_alone_is_enough_to_find_a_service_call_it_wait_and_reply() {
 
 #[test]
 fn a_line_of_services_json_is_a_service() {
-    let house = House::new();
+    let house = TestHost::new();
     let text = std::fs::read_to_string(house.root().join("agents/self/services/SERVICES.json")).unwrap();
     let line = text.lines().find(|line| line.contains(r#""service_id":"search_code""#)).unwrap();
     let entry: Value = serde_json::from_str(line.trim_end_matches(',')).unwrap();

@@ -8,7 +8,7 @@ use acheron::spec::Spec;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// A page, and the directory from which its short names are meant.
 struct Page {
@@ -22,8 +22,8 @@ fn top() -> &'static Path {
 }
 
 /// A tree in which there is one of everything.
-fn lived_in() -> House {
-    let house = House::prepared(acheron::spec::DEFAULT, |here| std::fs::create_dir(here.join("src")).unwrap());
+fn lived_in() -> TestHost {
+    let house = TestHost::prepared(acheron::spec::DEFAULT, |here| std::fs::create_dir(here.join("src")).unwrap());
     let said = house.says(
         r#"
         cd agents/self/
@@ -45,7 +45,7 @@ fn lived_in() -> House {
 }
 
 /// Every page that somebody is told to read.
-fn pages(house: &House) -> Vec<Page> {
+fn pages(house: &TestHost) -> Vec<Page> {
     let root = house.root();
     let me = root.join("agents/self");
     let served = |path: &str| Page {
@@ -188,7 +188,7 @@ fn fragment(code: &str) -> Option<Result<Value, String>> {
 }
 
 /// Everything that says what an object may hold: of each schema only its properties, since a fragment has few of them.
-fn schemas(house: &House) -> Vec<jsonschema::Validator> {
+fn schemas(house: &TestHost) -> Vec<jsonschema::Validator> {
     let root = house.root().join("agents/self");
     let services: Vec<Value> =
         serde_json::from_slice(&std::fs::read(root.join("services/SERVICES.json")).unwrap()).unwrap();
@@ -225,7 +225,7 @@ const ANSWERS: [&[&str]; 7] = [
 ];
 
 /// What has no schema is tried: on `wait.json`, on `signal.json`, and as a part of a catalogue.
-fn heard(house: &House, value: &Map<String, Value>) -> bool {
+fn heard(house: &TestHost, value: &Map<String, Value>) -> bool {
     let me = house.root().join("agents/self");
     let with = |mut whole: Value| {
         whole.as_object_mut().unwrap().extend(value.clone());

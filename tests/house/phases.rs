@@ -2,11 +2,11 @@
 
 use expect_test::expect;
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 #[test]
 fn a_query_goes_through_its_phases_and_leaves_a_trace() {
-    House::new().check(
+    TestHost::new().check(
         r#"
         cd agents/self/phases
         jq -r '.sets[] | select(.set == "recursive") | .phases[].phase_id' phases.json
@@ -53,7 +53,7 @@ fn a_query_goes_through_its_phases_and_leaves_a_trace() {
 
 #[test]
 fn a_run_has_the_window_of_the_model_that_the_agent_has_now() {
-    House::new().check(
+    TestHost::new().check(
         r#"
         run() { exec 3<>control/run.json; echo '{"query":"trust","session_id":"s"}' >&3; jq -c '.error.message // .result.stop_reason' <&3; exec 3>&-; }
         cd agents/self/phases
@@ -75,7 +75,7 @@ fn a_run_has_the_window_of_the_model_that_the_agent_has_now() {
 
 #[test]
 fn a_symbol_is_found_changed_and_taken_back() {
-    House::new().check(
+    TestHost::new().check(
         r#"
         cd agents/self/symbols
         jq -r .name items/ACH-Trust-Repair-005.json

@@ -4,7 +4,7 @@
 use expect_test::expect;
 
 use crate::common::{python, session};
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// The same directory three times: bound by the kernel, mirrored, and mirrored to be read only.
 const SPEC: &str = r#"{
@@ -37,7 +37,7 @@ pub const TABLE: &str = include_str!("posix_table.py");
 
 #[test]
 fn native_bound_and_mirrored_behave_the_same() {
-    let house = House::prepared(SPEC, |here| {
+    let house = TestHost::prepared(SPEC, |here| {
         for name in ["native", "bound", "mirrored"] {
             std::fs::create_dir(here.join(name)).unwrap();
         }
@@ -58,7 +58,7 @@ fn native_bound_and_mirrored_behave_the_same() {
 
 #[test]
 fn a_read_only_bind_is_erofs_in_both_forms() {
-    let house = House::of(SPEC);
+    let house = TestHost::of(SPEC);
     let table = format!(
         r#"{ATTEMPT}
 for what, act in [
@@ -91,7 +91,7 @@ for what, act in [
 
 #[test]
 fn what_is_changed_outside_is_never_seen_as_it_was() {
-    let house = House::of(SPEC);
+    let house = TestHost::of(SPEC);
     let (here, mirrored) = (house.here(), house.root().join("projects/mirrored/fs"));
     let script = format!(
         r#"{ATTEMPT}
@@ -121,9 +121,9 @@ print("never")
 #[test]
 fn a_mirrored_file_is_read_once_and_then_kept_by_the_kernel() {
     // There before the mount: the notice of a new file would let the kernel drop what it has once more.
-    let house = House::prepared(SPEC, |here| std::fs::write(here.join("big"), vec![7; 1 << 20]).unwrap());
+    let house = TestHost::prepared(SPEC, |here| std::fs::write(here.join("big"), vec![7; 1 << 20]).unwrap());
     let file = house.root().join("projects/mirrored/fs/big");
-    let reads = || house.inside(async |host| host.house.gate.mount().unwrap().traffic()["read"]);
+    let reads = || house.inside(async |host| host.state.access.mount().unwrap().traffic()["read"]);
     std::fs::read(&file).unwrap();
     let before = reads();
     for _ in 0..5 {
@@ -137,7 +137,7 @@ fn a_mirrored_file_is_read_once_and_then_kept_by_the_kernel() {
 /// Who has a file mapped asks nobody: the kernel has to be told.
 #[test]
 fn a_mapped_file_follows_its_changes() {
-    let house = House::of(SPEC);
+    let house = TestHost::of(SPEC);
     std::fs::write(house.here().join("mapped"), "before\n").unwrap();
     let script = r#"
 import mmap, time
@@ -162,7 +162,7 @@ with open("mapped", "r+b") as f, mmap.mmap(f.fileno(), 7, prot=mmap.PROT_READ) a
 /// What a root handle is for: nothing that is done through the mirror lands elsewhere, whatever is moved meanwhile.
 #[test]
 fn a_directory_swapped_for_a_link_leads_nowhere() {
-    let house = House::prepared(SPEC, |here| {
+    let house = TestHost::prepared(SPEC, |here| {
         std::fs::create_dir_all(here.join("dir")).unwrap();
         std::fs::create_dir(here.parent().unwrap().join("outside")).unwrap();
     });
@@ -182,7 +182,7 @@ fn the_mount_itself_is_never_shown_in_the_mount() {
     let spec = r#"{ "layout": "acheron-1", "agents": { "charon": { "projects": ["above", "below"] } },
         "projects": { "above": { "binds": { "/": { "path": "..", "mirror": true } } },
                       "below": { "binds": { "/": { "path": "../ns", "mirror": true }, "/sub": { "path": "." } } } } }"#;
-    House::of(spec).check(
+    TestHost::of(spec).check(
         r#"
         ls projects/above/fs
         ls -A projects/above/fs/ns | wc -l
@@ -213,7 +213,7 @@ fn a_bind_stands_over_the_names_of_another() {
     let spec = r#"{ "layout": "acheron-1", "agents": { "charon": { "projects": ["p"] } },
         "projects": { "p": { "binds": { "/": { "path": ".", "read_only": false, "mirror": true },
                                         "/docs": { "path": "../docs" }, "/new": { "path": "../docs" } } } } }"#;
-    let house = House::prepared(spec, |here| {
+    let house = TestHost::prepared(spec, |here| {
         std::fs::create_dir(here.join("docs")).unwrap();
         std::fs::write(here.join("docs/hidden"), "").unwrap();
         std::fs::create_dir(here.parent().unwrap().join("docs")).unwrap();
@@ -250,7 +250,7 @@ fn a_bind_stands_over_the_names_of_another() {
 
 #[test]
 fn a_large_directory_is_listed_by_pages() {
-    let house = House::prepared(SPEC, |here| {
+    let house = TestHost::prepared(SPEC, |here| {
         std::fs::create_dir(here.join("many")).unwrap();
         for n in 0..4_000 {
             std::fs::File::create(here.join(format!("many/{n}"))).unwrap();
@@ -262,14 +262,14 @@ fn a_large_directory_is_listed_by_pages() {
     };
     assert_eq!(names(&many), names(&house.here().join("many")));
     assert_eq!(std::fs::read_dir(&many).unwrap().count(), 4_000, "none twice");
-    let known = house.inside(async |host| host.house.gate.mount().unwrap().inodes());
+    let known = house.inside(async |host| host.state.access.mount().unwrap().inodes());
     assert!(known < 3_500, "listing names is not looking at each: {known}");
 }
 
 /// fuser cannot count back so far; the mount must not end of it.
 #[test]
 fn the_earliest_of_all_times_ends_nothing() {
-    let house = House::of(SPEC);
+    let house = TestHost::of(SPEC);
     let script = format!(
         r#"{ATTEMPT}
 def far(path):
@@ -293,7 +293,7 @@ attempt("the mount lives", lambda: os.path.exists("README.md") and "yes")
 /// As on any disk that cannot: programs then make a file with a name.
 #[test]
 fn a_file_without_a_name_is_made_where_the_kernel_binds_and_refused_in_a_mirror() {
-    let house = House::of(SPEC);
+    let house = TestHost::of(SPEC);
     let script = format!("{ATTEMPT}\nattempt('unnamed', lambda: os.close(os.open('.', os.O_TMPFILE | os.O_RDWR)))");
     let said = |project: &str| python(&house.root().join(format!("projects/{project}/fs")), &script);
     assert_eq!((said("bound").as_str(), said("mirrored").as_str()), ("unnamed done\n", "unnamed ENOTSUP\n"));

@@ -9,7 +9,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::common::{session, until};
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// A program, made executable.
 fn program(path: &Path, text: &str) {
@@ -157,8 +157,8 @@ const GO: &str =
     "echo '{}' > agents/self/svc/control/go.json; jq -c '.result // .error.message' agents/self/svc/result.json";
 
 /// What became of the last edit.
-fn edited(house: &House, spec: &Value) -> String {
-    let looked = |house: &House| {
+fn edited(house: &TestHost, spec: &Value) -> String {
+    let looked = |house: &TestHost| {
         let health: Value = serde_json::from_slice(&fs::read(house.root().join("meta/health.json")).unwrap()).unwrap();
         health["mountspec"]["at_ms"].clone()
     };
@@ -171,7 +171,7 @@ fn edited(house: &House, spec: &Value) -> String {
 #[test]
 fn an_edit_cannot_give_an_unconfined_program_to_agents() {
     let safe = spec(runs(&["work/tools/svc.sh"], true), &[("w", "work", true)]);
-    let house = House::prepared(&safe.to_string(), programs);
+    let house = TestHost::prepared(&safe.to_string(), programs);
     assert_eq!(house.says(GO), "\"the operator's, key secret\"\n");
     // A second project makes it writable; a bind loses its read_only; a service becomes unconfined.
     let second = spec(runs(&["work/tools/svc.sh"], true), &[("w", "work", true), ("x", "work/tools", false)]);
@@ -210,7 +210,7 @@ fn agents_cannot_change_a_confined_program_in_their_project() {
         spec["projects"]["w"]["binds"]["/"]["mirror"] = mirror.into();
         spec["services"]["two"] = runs(&["work/venv/bin/python"], false);
         spec["services"]["three"] = runs(&["safe/twice.sh"], false);
-        let house = House::prepared(&spec.to_string(), |here| {
+        let house = TestHost::prepared(&spec.to_string(), |here| {
             programs(here);
             fs::create_dir(here.join("work/venv/lib")).unwrap();
             fs::write(here.join("work/venv/pyvenv.cfg"), "").unwrap();
@@ -250,7 +250,7 @@ fn a_program_that_agents_could_change_has_neither_variables_nor_network() {
         (&["work/tools/svc.sh"], &[("w", "work", false)], "secret"),
         (&["work/top.sh"], &[("w", "work", true)], "secret"),
     ] {
-        let house = House::prepared(&spec(runs(command, false), projects).to_string(), |here| {
+        let house = TestHost::prepared(&spec(runs(command, false), projects).to_string(), |here| {
             programs(here);
             program(&here.join("top.sh"), TELLS);
         });
@@ -264,7 +264,7 @@ fn a_program_that_agents_could_change_has_neither_variables_nor_network() {
 fn rules_that_keep_every_agent_from_writing_leave_a_program_its_variables() {
     let mut spec = spec(runs(&["work/top.sh"], false), &[("w", "work", false)]);
     spec["agents"]["charon"]["permissions"] = json!([{"deny": ["write"], "path": "/projects/w/**"}]);
-    let house = House::prepared(&spec.to_string(), programs);
+    let house = TestHost::prepared(&spec.to_string(), programs);
     assert_eq!(house.says(GO), "\"the operator's, key secret\"\n");
     // Another agent, who may write it, moves in.
     spec["agents"]["styx"] = json!({"projects": ["w"]});
@@ -276,7 +276,7 @@ fn rules_that_keep_every_agent_from_writing_leave_a_program_its_variables() {
 #[test]
 fn a_project_that_comes_later_does_not_give_a_confined_program_away() {
     let house =
-        House::prepared(&spec(runs(&["work/tools/svc.sh"], false), &[("w", "safe", true)]).to_string(), programs);
+        TestHost::prepared(&spec(runs(&["work/tools/svc.sh"], false), &[("w", "safe", true)]).to_string(), programs);
     assert_eq!(edited(&house, &spec(runs(&["work/tools/svc.sh"], false), &[("w", "work", false)])), "null\n");
     let said = house.says(
         r#"echo '{"command":"cp top.sh tools/svc.sh || touch tools/json.py"}' > agents/charon/terminal/control/exec.json
@@ -288,7 +288,7 @@ fn a_project_that_comes_later_does_not_give_a_confined_program_away() {
 
 #[test]
 fn an_unconfined_program_that_came_to_agents_after_the_mount_is_not_run() {
-    let house = House::prepared(&spec(runs(&["safe/svc.sh"], true), &[("w", "work", false)]).to_string(), programs);
+    let house = TestHost::prepared(&spec(runs(&["safe/svc.sh"], true), &[("w", "work", false)]).to_string(), programs);
     assert_eq!(house.says(GO), "\"the operator's, key secret\"\n");
     fs::remove_file(house.here().join("safe/svc.sh")).unwrap();
     symlink("../work/top.sh", house.here().join("safe/svc.sh")).unwrap();

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 const SPEC: &str = r#"{
   "layout": "acheron-1", "default_agent": "charon", "prompts": "prompts",
@@ -10,8 +10,8 @@ const SPEC: &str = r#"{
   "projects": {"here": {"binds": {"/": {"path": "work", "read_only": false}}}}
 }"#;
 
-fn ferry() -> House {
-    House::prepared(SPEC, |here| {
+fn ferry() -> TestHost {
+    TestHost::prepared(SPEC, |here| {
         std::fs::create_dir(here.join("work")).unwrap();
         std::fs::write(here.join("work/notes.txt"), "a note\n").unwrap();
         let folder = here.join("prompts/ferry/crossing");

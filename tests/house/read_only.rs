@@ -14,7 +14,7 @@ use acheron::host::Host;
 use acheron_vfs::Caller;
 use serde_json::{Map, Value, json};
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// `here` is bound read-only, `kept` is denied by a rule, `mine` may be written: there it is seen that the same calls do
 /// change something where they may.
@@ -37,7 +37,7 @@ const PROJECTS: [&str; 3] = ["here", "kept", "mine"];
 const LARGEST: usize = 64;
 
 /// Everything of a project that can be changed: its files, and the names that stand beside them in the tree.
-fn state(house: &House, project: &str) -> BTreeMap<PathBuf, String> {
+fn state(house: &TestHost, project: &str) -> BTreeMap<PathBuf, String> {
     fn walk(dir: &Path, all: &mut BTreeMap<PathBuf, String>) {
         for entry in fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
@@ -56,12 +56,12 @@ fn state(house: &House, project: &str) -> BTreeMap<PathBuf, String> {
     all
 }
 
-fn folder(house: &House, project: &str) -> PathBuf {
+fn folder(house: &TestHost, project: &str) -> PathBuf {
     if project == "here" { house.here() } else { house.here().with_file_name(project) }
 }
 
 /// Words that lead into projects, and those that earlier answers gave for an argument of this name.
-fn words(house: &House, name: &str, known: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
+fn words(house: &TestHost, name: &str, known: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
     let known = known.get(name).filter(|_| !["kind", "project"].contains(&name));
     let mut all: Vec<String> = known.into_iter().flatten().cloned().collect();
     for id in PROJECTS {
@@ -162,8 +162,8 @@ fn learn(answer: &Value, known: &mut BTreeMap<String, BTreeSet<String>>) {
 
 /// Calls it as the agent, and waits for the end; a call that takes long is given up.
 async fn call(host: &Host, service: &str, op: &str, arguments: Value) -> Option<Value> {
-    let office = &host.house.office;
-    let job = office.call(&Caller::agent("charon"), "charon", service, op, arguments).await.ok()?;
+    let context = &host.state.context;
+    let job = context.call(&Caller::agent("charon"), "charon", service, op, arguments).await.ok()?;
     match tokio::time::timeout(Duration::from_secs(10), job.end()).await {
         Ok(now) => now.outcome.and_then(|outcome| outcome.as_ref().clone().ok()),
         Err(_) => {
@@ -176,7 +176,7 @@ async fn call(host: &Host, service: &str, op: &str, arguments: Value) -> Option<
 
 #[test]
 fn no_operation_of_any_service_changes_a_project_that_the_agent_may_only_read() {
-    let house = House::prepared(SPEC, |here| {
+    let house = TestHost::prepared(SPEC, |here| {
         for name in ["kept", "mine"] {
             let folder = here.with_file_name(name);
             fs::create_dir(&folder).unwrap();
@@ -184,7 +184,7 @@ fn no_operation_of_any_service_changes_a_project_that_the_agent_may_only_read() 
         }
     });
     let contracts = house.inside(async |host| {
-        let desks = host.house.office.desks_of("charon").into_iter();
+        let desks = host.state.context.instances_of("charon").into_iter();
         // Who lives here is changed last.
         let (last, mut all): (Vec<_>, Vec<_>) =
             desks.map(|desk| (desk.name().to_owned(), desk.contract().clone())).partition(|(name, _)| name == "agents");
@@ -229,7 +229,8 @@ fn no_operation_of_any_service_changes_a_project_that_the_agent_may_only_read() 
 
 #[test]
 fn rights_that_went_are_gone_for_what_is_open_too() {
-    let house = House::of(&SPEC.replace(r#""path": ".""#, r#""path": ".", "read_only": false"#).replace("../", "./"));
+    let house =
+        TestHost::of(&SPEC.replace(r#""path": ".""#, r#""path": ".", "read_only": false"#).replace("../", "./"));
     let open = r#"
         cd agents/self/prompts
         say() { echo "$2" > control/$1.json; jq -c '.ok, .error.message // empty' result.json; }

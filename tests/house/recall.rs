@@ -2,13 +2,13 @@
 
 use expect_test::expect;
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// A host whose model says these lines, over a wiki of three pages.
-fn house(lines: &[&str]) -> House {
+fn house(lines: &[&str]) -> TestHost {
     let script: String = lines.iter().map(|line| format!("{}\n", serde_json::json!(line))).collect();
     let spec = r#"{"agents":{"charon":{}},"model":{"kind":"script","name":"script.ndjson"},"recall":{"store":"wiki"}}"#;
-    House::prepared(spec, |here| {
+    TestHost::prepared(spec, |here| {
         std::fs::write(here.join("script.ndjson"), script).unwrap();
         std::fs::create_dir_all(here.join("wiki/semantic")).unwrap();
         let put = |path: &str, text: &str| std::fs::write(here.join("wiki").join(path), text).unwrap();

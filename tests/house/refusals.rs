@@ -4,7 +4,7 @@ use acheron::policy::PrincipalCaller;
 use std::collections::BTreeSet;
 
 use acheron::contract::Operation;
-use acheron::service::{Cx, Desk, Service, typed};
+use acheron::service::{Cx, Service, ServiceInstance, typed};
 use acheron_base::{Code, Result};
 use acheron_vfs::Caller;
 use async_trait::async_trait;
@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 const SPEC: &str = r#"{
     "layout": "acheron-1", "default_agent": "charon",
@@ -139,11 +139,11 @@ impl Service for Fragile {
 }
 
 /// Calls a service with a bug; gives the job.
-fn broken_down(house: &House) -> String {
+fn broken_down(house: &TestHost) -> String {
     house.inside(async |host| {
-        let office = &host.house.office;
-        office.seat("charon", &Desk::of(office, "charon", typed(Fragile).unwrap()));
-        let job = office.call(&Caller::operator(), "charon", "fragile", "break", json!({})).await.unwrap();
+        let context = &host.state.context;
+        context.register("charon", &ServiceInstance::of(context, "charon", typed(Fragile).unwrap()));
+        let job = context.call(&Caller::operator(), "charon", "fragile", "break", json!({})).await.unwrap();
         job.end().await;
         job.id.clone()
     })
@@ -171,7 +171,7 @@ fn every_refusal_says_what_and_why() {
     let provoked = PROVOKED.iter().map(|(code, _)| code.name());
     assert_eq!(provoked.collect::<BTreeSet<_>>(), known, "a code is not provoked");
 
-    let house = House::prepared(SPEC, |here| {
+    let house = TestHost::prepared(SPEC, |here| {
         std::fs::write(here.join("mute.ndjson"), "{\"when\":\"never\",\"answer\":{\"text\":\"no\"}}\n").unwrap();
         Tiny::mount(&here.join("tiny"));
     });

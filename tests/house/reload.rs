@@ -4,7 +4,7 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::common::until;
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// A mountspec with these services.
 fn spec(services: Value) -> String {
@@ -23,13 +23,13 @@ fn hangs() -> Value {
 }
 
 /// Waits until the host has looked at its edited mountspec.
-fn looked(house: &House) {
+fn looked(house: &TestHost) {
     until("the edit is noticed", || house.says("jq -c .mountspec meta/health.json") != "null\n");
 }
 
 #[test]
 fn services_come_change_and_go_with_an_edit() {
-    let house = House::of(&spec(json!({"old": says("one", "agent"), "gone": says("two", "agent")})));
+    let house = TestHost::of(&spec(json!({"old": says("one", "agent"), "gone": says("two", "agent")})));
     let call = |path: &str| format!("exec 3<>{path}/control/say.json; echo '{{}}' >&3; jq -r .result <&3");
     assert_eq!(house.says(&call("agents/self/old")), "one\n");
     house.says("echo '{\"paths\":[\"/agents/self/services/SERVICES.json\"]}' > agents/self/events/control/wait.json");
@@ -68,7 +68,7 @@ fn services_come_change_and_go_with_an_edit() {
 
 #[test]
 fn who_waits_for_a_service_that_is_removed_gets_an_error() {
-    let house = House::of(&spec(json!({"slow": hangs()})));
+    let house = TestHost::of(&spec(json!({"slow": hangs()})));
     house.says("echo '{}' > agents/self/slow/control/hang.json");
     std::thread::scope(|scope| {
         let last = scope.spawn(|| house.says("jq -c '[.ok, .error]' agents/self/slow/result.json"));
@@ -97,7 +97,7 @@ fn a_call_under_way_ends_as_it_began_when_its_service_changes() {
         spec["agents"]["charon"]["projects"] = json!(["here"]);
         spec.to_string()
     };
-    let house = House::of(&with("before"));
+    let house = TestHost::of(&with("before"));
     house.says("echo '{}' > agents/self/slow/control/wait.json");
     house.edit(&with("after"));
     until("the change is there", || house.says("grep -c after agents/self/slow/README.md") == "1\n");
@@ -108,7 +108,7 @@ fn a_call_under_way_ends_as_it_began_when_its_service_changes() {
 
 #[test]
 fn a_faulty_edit_changes_nothing_and_is_told() {
-    let house = House::of(&spec(json!({"old": says("one", "agent")})));
+    let house = TestHost::of(&spec(json!({"old": says("one", "agent")})));
     house.edit("{\"layout\": \"acheron-1\", \"agents\": {\"charon\": {}}, \"services\": {\"old\": {\"comand\": []}}}");
     looked(&house);
     house.check("ls -d agents/self/old; jq -r .mountspec.error meta/health.json | tail -n +2", expect![[r#"
@@ -120,7 +120,7 @@ fn a_faulty_edit_changes_nothing_and_is_told() {
 
 #[test]
 fn agents_and_projects_come_and_go_with_an_edit() {
-    let mut house = House::of(&spec(json!({})));
+    let mut house = TestHost::of(&spec(json!({})));
     let with = |agents: Value, projects: Value| {
         let mut spec: Value = serde_json::from_str(&spec(json!({}))).unwrap();
         spec["agents"] = agents;
@@ -182,7 +182,7 @@ fn agents_and_projects_come_and_go_with_an_edit() {
 
 #[test]
 fn what_only_counts_at_the_next_mount_is_named() {
-    let house = House::of(&spec(json!({})));
+    let house = TestHost::of(&spec(json!({})));
     let mut other: Value = serde_json::from_str(&spec(json!({}))).unwrap();
     other["memory"] = json!({"active_tokens": 3});
     house.edit(&other.to_string());
@@ -202,7 +202,7 @@ fn what_is_changed_of_an_agent_holds_until_its_entry_in_the_mountspec_is_edited(
         spec["agents"] = json!({"charon": {"about": about}});
         spec.to_string()
     };
-    let mut house = House::of(&with("a ferryman"));
+    let mut house = TestHost::of(&with("a ferryman"));
     let shown = "exec 3<>agents/self/agents/control/get.json; echo '{\"agent_id\":\"charon\"}' >&3
         jq -c '.result | [.about, .limits.rounds]' <&3";
     let update = r#"{"agent_id":"charon","about":"a helmsman","limits":{"rounds":7}}"#;

@@ -2,11 +2,11 @@
 
 use expect_test::expect;
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 #[test]
 fn a_search_answers_where_it_was_asked_and_in_the_directory() {
-    House::new().check(
+    TestHost::new().check(
         r#"
         cd agents/self/search_code
         echo '{"op":"search","arguments":{"query":"fn main"}}' > control/invoke.json; cat result.json | jq .ok
@@ -43,7 +43,7 @@ fn a_search_answers_where_it_was_asked_and_in_the_directory() {
 fn the_mount_inside_the_project_is_not_searched() {
     // The project is the directory in which the mount itself lies; README.md of the tree would match.
     let spec = r#"{"projects": {"here": {"binds": {"/": {"path": ".."}}}}}"#;
-    House::of(spec).check(
+    TestHost::of(spec).check(
         r#"
         cd agents/self/search_code
         echo '{"query":"TODO: everything"}' > control/search.json; jq -c '.result | [.matches[].path, .skipped]' result.json
@@ -58,7 +58,7 @@ fn the_mount_inside_the_project_is_not_searched() {
 
 #[test]
 fn what_git_ignores_and_what_leads_out_is_left_alone() {
-    let house = House::prepared(acheron::spec::DEFAULT, |here| {
+    let house = TestHost::prepared(acheron::spec::DEFAULT, |here| {
         std::fs::write(here.join(".gitignore"), "*.log\n").unwrap();
         std::fs::write(here.join("a.log"), "needle\n").unwrap();
         std::fs::write(here.join("b.txt"), "a needle\n").unwrap();

@@ -2,11 +2,11 @@
 
 use expect_test::expect;
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 #[test]
 fn the_tree_lists_without_an_error() {
-    House::new().check(
+    TestHost::new().check(
         r#"
         ls
         ls agents agents/self/ meta
@@ -59,7 +59,7 @@ fn the_tree_lists_without_an_error() {
 
 #[test]
 fn a_signal_wakes_the_one_who_waits() {
-    House::new().check(
+    TestHost::new().check(
         r#"
         cd agents/self/events
         cat next.json
@@ -85,7 +85,7 @@ fn a_signal_wakes_the_one_who_waits() {
 
 #[test]
 fn what_the_tree_does_not_allow_is_not_permitted() {
-    House::new().check(
+    TestHost::new().check(
         r#"
         touch agents/self/x
         mkdir agents/self/x
@@ -115,7 +115,7 @@ fn what_the_tree_does_not_allow_is_not_permitted() {
 /// The session of the issue.
 #[test]
 fn a_search_a_refusal_and_a_job_of_ones_own() {
-    House::new().check(
+    TestHost::new().check(
         r#"
         echo '{"query":"fn main"}' > agents/self/search_code/control/search.json
         jq -c '.result.matches[0]' agents/self/search_code/result.json

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use expect_test::expect;
 
-use crate::house::House;
+use crate::test_host::TestHost;
 
 /// A server that answers by what is searched for. It ends with the test.
 fn server() -> String {
@@ -72,7 +72,7 @@ fn the_web_is_searched_by_the_server_of_the_mountspec() {
         r#"{{"layout":"acheron-1","agents":{{"a":{{}}}},"services":{{"web_search":{{"backend":"searxng","url":"{}"}}}}}}"#,
         server()
     );
-    House::of(&spec).check(
+    TestHost::of(&spec).check(
         r#"
         cd agents/a/web_search
         search() { echo "$1" > control/search.json; jq -c 'if .ok then .result else [.error.code, .error.message] end' result.json; }
@@ -117,7 +117,7 @@ fn a_server_that_never_answers_is_not_waited_for() {
             "services":{{"web_search":{{"backend":"searxng","url":"{}","timeout_ms":200}}}}}}"#,
         server()
     );
-    House::of(&spec).check(
+    TestHost::of(&spec).check(
         r#"
         cd agents/a/web_search
         echo '{"query":"hang"}' > control/search.json
@@ -131,7 +131,7 @@ fn a_server_that_never_answers_is_not_waited_for() {
 
 #[test]
 fn without_a_server_it_is_off_and_says_how_to_switch_it_on() {
-    House::new().check(
+    TestHost::new().check(
         r#"
         jq -c '.[] | select(.service_id == "web_search") | [.has_invoke, .invoke_path]' agents/self/services/SERVICES.json
         grep -c searxng agents/self/web_search/README.md

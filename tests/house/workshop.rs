@@ -11,8 +11,9 @@ use acheron::policy::{Principal, identity};
 use acheron_base::{Error, Result};
 use acheron_fuse::{Identify, Mount};
 use acheron_vfs::{
-    AccessControl, Answer, Asked, Bell, Caller, Control, Dir, Handle, Hear, Item, Keep, Link, Listing, Log, Node, Obey,
-    Once, Open, Page, Reply, Said, Speech, Stat, Tree, Virtual, line, live, text, waiting,
+    AccessControl, Answer, Asked, Caller, ChangeNotifier, CommandSink, Control, Dir, Handle, Item, Link, Listing, Log,
+    MessageFile, MessageSink, Node, Once, Open, Page, Reply, Said, Stat, Tree, VersionStore, Virtual, line, live, text,
+    waiting,
 };
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -106,7 +107,7 @@ fn tree() -> (Tree, Arc<Knobs>) {
         refused: Mutex::default(),
         item: Arc::new(Shelf {
             bytes: Mutex::new(("old words\n".into(), SystemTime::UNIX_EPOCH)),
-            bell: Bell::default(),
+            notifier: ChangeNotifier::default(),
         }),
         names: Mutex::new(vec!["one".to_owned(), "two".to_owned()]),
         replies: AtomicU64::new(0),
@@ -142,7 +143,7 @@ fn tree() -> (Tree, Arc<Knobs>) {
 
     let control = Listing::default()
         .file("echo.json", Control::new(Arc::new(Echo(knobs.clone()))))
-        .file("say", Speech::new(Arc::new(Ears(knobs.clone()))));
+        .file("say", MessageFile::new(Arc::new(Ears(knobs.clone()))));
     for (name, node) in [
         ("text.md", Node::file(knobs.page.clone())),
         ("live.txt", Node::file(snapshot)),
@@ -184,7 +185,7 @@ impl Link for Who {
 /// are about `waiting.json`, `slow` is not answered at the first look, and `fly` is unknown.
 struct Echo(Arc<Knobs>);
 
-impl Obey for Echo {
+impl CommandSink for Echo {
     fn template(&self) -> Bytes {
         Bytes::from_static(b"{\"op\": \"echo\"}\n")
     }
@@ -235,7 +236,7 @@ impl Echo {
 
 struct Ears(Arc<Knobs>);
 
-impl Hear for Ears {
+impl MessageSink for Ears {
     fn template(&self) -> Bytes {
         Bytes::from_static(b"say something\n")
     }
@@ -254,17 +255,17 @@ impl Hear for Ears {
 /// Keeps the latest version alone.
 pub struct Shelf {
     pub bytes: Mutex<(Bytes, SystemTime)>,
-    bell: Bell,
+    notifier: ChangeNotifier,
 }
 
-impl Keep for Shelf {
+impl VersionStore for Shelf {
     fn stat(&self) -> Stat {
         let bytes = self.bytes.lock();
         Stat { size: bytes.0.len() as u64, modified: bytes.1 }
     }
 
-    fn bell(&self) -> Option<&Bell> {
-        Some(&self.bell)
+    fn notifier(&self) -> Option<&ChangeNotifier> {
+        Some(&self.notifier)
     }
 
     fn latest(&self) -> Answer<Bytes> {
@@ -273,7 +274,7 @@ impl Keep for Shelf {
 
     fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         *self.bytes.lock() = (bytes, SystemTime::now());
-        self.bell.bytes();
+        self.notifier.bytes();
         Answer::soon(async {
             tokio::task::yield_now().await;
             Ok(())
@@ -311,8 +312,8 @@ impl Dir for Box_ {
         self.0.list()
     }
 
-    fn bell(&self) -> Option<&Bell> {
-        self.0.bell()
+    fn notifier(&self) -> Option<&ChangeNotifier> {
+        self.0.notifier()
     }
 
     fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
@@ -331,7 +332,7 @@ impl Dir for Box_ {
     }
 
     fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
-        let shelf = Shelf { bytes: Mutex::new((Bytes::new(), SystemTime::now())), bell: Bell::default() };
+        let shelf = Shelf { bytes: Mutex::new((Bytes::new(), SystemTime::now())), notifier: ChangeNotifier::default() };
         let node = Node::file(Item::new(Arc::new(shelf)));
         self.0.put(name, node.clone());
         let Node::File(file) = &node else { unreachable!() };

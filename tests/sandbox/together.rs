@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use acheron_base::Code;
-use acheron_sandbox::{Plan, Running, Shared, Streams, Together, look, start};
+use acheron_sandbox::{Plan, Running, SharedLimits, Streams, Together, look, start};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::{block, program, python, run, shell};
@@ -24,7 +24,7 @@ fn of(host: &str, agent: &str, mut plan: Plan) -> Plan {
     plan.agent = agent.to_owned();
     plan.limits.processes = 60;
     let limits = Together { processes: 100, memory_bytes: 256 << 20, ..Together::default() };
-    plan.together = Some(Shared { host: host.to_owned(), limits });
+    plan.together = Some(SharedLimits { host: host.to_owned(), limits });
     plan
 }
 

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 const CALM: Duration = Duration::from_millis(50);
 const AT_MOST: Duration = Duration::from_millis(500);
 
-/// News comes as long as this is held.
+/// ChangeKind comes as long as this is held.
 pub struct Following {
     _watcher: RecommendedWatcher,
 }

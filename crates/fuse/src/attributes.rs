@@ -58,7 +58,7 @@ pub fn attributes(ino: u64, node: &Node, owner: Owner) -> FileAttr {
 
 /// How long a name of this directory is believed.
 pub fn name_lasts(dir: &dyn Dir) -> Duration {
-    match dir.bell() {
+    match dir.notifier() {
         Some(_) => LONG,
         None => Duration::ZERO,
     }
@@ -68,11 +68,11 @@ pub fn name_lasts(dir: &dyn Dir) -> Duration {
 pub fn attributes_last(node: &Node) -> Duration {
     match node {
         Node::Link(_) => LONG,
-        Node::Dir(dir) => dir.bell().map_or(Duration::ZERO, |_| WHILE),
+        Node::Dir(dir) => dir.notifier().map_or(Duration::ZERO, |_| WHILE),
         Node::File(file) => match file.kind() {
-            Kind::Text | Kind::Item => file.bell().map_or(Duration::ZERO, |_| WHILE),
+            Kind::Text | Kind::Item => file.notifier().map_or(Duration::ZERO, |_| WHILE),
             Kind::Log => Duration::ZERO,
-            Kind::Live | Kind::Waiting | Kind::Control | Kind::Speech => MOMENT,
+            Kind::Live | Kind::Waiting | Kind::Control | Kind::Message => MOMENT,
         },
     }
 }
@@ -80,19 +80,19 @@ pub fn attributes_last(node: &Node) -> Duration {
 /// How the kernel treats an open file. `keep`: it may show again what it has read before.
 pub fn file_flags(file: &dyn File, how: Open, keep: bool) -> FopenFlags {
     match file.kind() {
-        Kind::Text if keep && file.bell().is_some() => FopenFlags::FOPEN_KEEP_CACHE | FopenFlags::FOPEN_NOFLUSH,
+        Kind::Text if keep && file.notifier().is_some() => FopenFlags::FOPEN_KEEP_CACHE | FopenFlags::FOPEN_NOFLUSH,
         Kind::Text => FopenFlags::FOPEN_NOFLUSH,
         Kind::Live | Kind::Waiting | Kind::Log | Kind::Control => {
             FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH
         }
         // What is written here takes effect when it is closed.
-        Kind::Speech | Kind::Item if how.write => FopenFlags::FOPEN_DIRECT_IO,
-        Kind::Speech | Kind::Item => FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH,
+        Kind::Message | Kind::Item if how.write => FopenFlags::FOPEN_DIRECT_IO,
+        Kind::Message | Kind::Item => FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH,
     }
 }
 
 pub fn directory_flags(dir: &dyn Dir) -> FopenFlags {
-    match dir.bell() {
+    match dir.notifier() {
         Some(_) => FopenFlags::FOPEN_CACHE_DIR | FopenFlags::FOPEN_KEEP_CACHE,
         None => FopenFlags::empty(),
     }

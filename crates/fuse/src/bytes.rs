@@ -9,13 +9,13 @@ use fuser::{
 
 use super::attributes;
 use super::handles::Opened;
-use super::parking::Tell;
-use super::served::{Changed, How, Served, Settled, Watched, Written, errno};
+use super::parking::Responder;
+use super::server::{Changed, How, Server, Settled, Watched, Written, errno};
 use super::watch::Watch;
 use acheron_base::{Code, Error, Result};
 use acheron_vfs::{Answer, Handle, Kind, Node, Open, not_permitted};
 
-impl Served {
+impl Server {
     pub fn open(&self, req: &Request, ino: u64, flags: i32, reply: ReplyOpen) {
         let how = attributes::how(flags);
         let opened = self.inodes.get(ino).and_then(|known| {
@@ -45,8 +45,8 @@ impl Served {
         // Straight back where the page may be kept or mapped: a notice may be waiting for this very page.
         let straight = matches!(opened.kind, Kind::Text | Kind::Item | Kind::Log);
         match straight {
-            true => self.heed(req, how, answer, opened, reply),
-            false => self.heed(req, how, answer, opened, Settled(reply, self.notices.clone())),
+            true => self.answer_and_poll(req, how, answer, opened, reply),
+            false => self.answer_and_poll(req, how, answer, opened, Settled(reply, self.notices.clone())),
         }
     }
 
@@ -57,7 +57,13 @@ impl Served {
         };
         let how = How { patient: flags & libc::O_NONBLOCK == 0, begun: true };
         let answer = opened.handle.write(offset, data);
-        self.heed(req, how, answer, opened, Settled(Written(reply, data.len() as u32), self.notices.clone()));
+        self.answer_and_poll(
+            req,
+            how,
+            answer,
+            opened,
+            Settled(Written(reply, data.len() as u32), self.notices.clone()),
+        );
     }
 
     pub fn flush(&self, req: &Request, fh: u64, reply: ReplyEmpty) {
@@ -81,15 +87,15 @@ impl Served {
 
     fn done(&self, req: &Request, answer: Answer<()>, opened: Arc<Opened>, reply: ReplyEmpty) {
         let how = How { patient: true, begun: true };
-        self.heed(req, how, answer, opened, Settled(reply, self.notices.clone()));
+        self.answer_and_poll(req, how, answer, opened, Settled(reply, self.notices.clone()));
     }
 
     /// Answers, and lets whoever polls this handle know.
-    fn heed<T, R>(&self, req: &Request, how: How, answer: Answer<T>, opened: Arc<Opened>, reply: R)
+    fn answer_and_poll<T, R>(&self, req: &Request, how: How, answer: Answer<T>, opened: Arc<Opened>, reply: R)
     where
         T: Send + 'static,
-        R: Tell<T>,
-        Watched<R>: Tell<T>,
+        R: Responder<T>,
+        Watched<R>: Responder<T>,
     {
         match opened.watch.get() {
             None => self.answer(req, how, answer, reply),

@@ -15,16 +15,16 @@ use fuser::{
     ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
-use super::mirrored::{Real, Wish, is_real};
-use super::served::Served;
+use super::passthrough::{Passthrough, Wish, is_real};
+use super::server::Server;
 use super::traffic::Asked;
 
-pub struct Face(pub Arc<Served>);
+pub struct FuseAdapter(pub Arc<Server>);
 
-impl Face {
+impl FuseAdapter {
     /// Who answers for a file of this machine; nobody for one of the tree.
-    fn real(&self, ino: INodeNo) -> Option<Real> {
-        is_real(ino.0).then(|| Real(self.0.clone()))
+    fn real(&self, ino: INodeNo) -> Option<Passthrough> {
+        is_real(ino.0).then(|| Passthrough(self.0.clone()))
     }
 }
 
@@ -38,7 +38,7 @@ const WANTED: [InitFlags; 5] = [
     InitFlags::FUSE_READDIRPLUS_AUTO,
 ];
 
-impl Filesystem for Face {
+impl Filesystem for FuseAdapter {
     fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> io::Result<()> {
         for wanted in WANTED {
             // An older kernel lacks some; all of them are about speed.
@@ -87,7 +87,7 @@ impl Filesystem for Face {
             _ if is_real(ino.0) => {
                 let by = fh.map(|fh| fh.0);
                 let wish = Wish { mode, uid, gid, size, accessed: atime, modified: mtime, by };
-                Real(self.0.clone()).setattr(req.into(), ino.0, wish, reply);
+                Passthrough(self.0.clone()).setattr(req.into(), ino.0, wish, reply);
             }
             _ if mode.is_some() || uid.is_some() || gid.is_some() => reply.error(Errno::EPERM),
             Some(size) => self.0.truncate(req, ino.0, fh.map(|fh| fh.0), size, reply),

@@ -8,10 +8,10 @@ use std::sync::{Arc, Weak};
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 
-use super::mirrored::REAL;
 use super::notices::{Notice, Notices};
+use super::passthrough::REAL;
 use acheron_base::{Code, Error, Result};
-use acheron_vfs::{Bell, Listener, News, Node};
+use acheron_vfs::{ChangeKind, ChangeNotifier, Listener, Node};
 
 pub const ROOT: u64 = 1;
 
@@ -101,12 +101,12 @@ impl Inodes {
                 None
             }
         };
-        if before.is_some_and(|before| same_bell(before.bell(), node.bell())) {
+        if before.is_some_and(|before| same_bell(before.notifier(), node.notifier())) {
             return;
         }
-        let ear = node.bell().map(|bell| {
+        let ear = node.notifier().map(|notifier| {
             let ear: Arc<dyn Listener> = Arc::new(Ear { number, path, inodes: self.me.clone() });
-            bell.listen(&ear);
+            notifier.listen(&ear);
             ear
         });
         let deaf = self.table.get_mut(&number).map(|mut inode| std::mem::replace(&mut inode.ear, ear));
@@ -142,10 +142,10 @@ struct Ear {
 }
 
 impl Listener for Ear {
-    fn heard(&self, news: &News) {
+    fn heard(&self, news: &ChangeKind) {
         let Some(inodes) = self.inodes.upgrade() else { return };
         inodes.notices.post(Notice::Inode(self.number));
-        if let News::Name(name) = news {
+        if let ChangeKind::Name(name) = news {
             let path = join(&self.path, name);
             for shape in SHAPES {
                 inodes.notices.post(Notice::Inode(hash(&path, shape) & !REAL));
@@ -192,7 +192,7 @@ fn same(one: &Node, other: &Node) -> bool {
     }
 }
 
-fn same_bell(one: Option<&Bell>, other: Option<&Bell>) -> bool {
+fn same_bell(one: Option<&ChangeNotifier>, other: Option<&ChangeNotifier>) -> bool {
     match (one, other) {
         (None, None) => true,
         (Some(one), Some(other)) => std::ptr::eq(one, other),

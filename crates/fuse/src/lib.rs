@@ -11,12 +11,12 @@ mod filesystem;
 mod handles;
 mod inodes;
 mod interrupt;
-mod mirrored;
 mod mountpoint;
 mod names;
 mod notices;
 mod parking;
-mod served;
+mod passthrough;
+mod server;
 mod traffic;
 mod turns;
 mod watch;
@@ -36,9 +36,9 @@ use acheron_base::{Error, Result};
 use acheron_vfs::{Caller, Tree};
 
 use attributes::Owner;
-use filesystem::Face;
-use mirrored::Real;
-use served::Served;
+use filesystem::FuseAdapter;
+use passthrough::Passthrough;
+use server::Server;
 
 pub use mountpoint::{Mounted, ours, prepare};
 
@@ -52,7 +52,7 @@ const LEAVING: Duration = Duration::from_secs(2);
 
 /// A tree that is mounted.
 pub struct Mount {
-    served: Arc<Served>,
+    served: Arc<Server>,
     name: String,
     mountpoint: PathBuf,
     ended: channel::Receiver<Option<String>>,
@@ -74,7 +74,7 @@ fn begin(tree: Tree, who: Arc<dyn Identify>, mountpoint: &Path, runtime: Runtime
     let mountpoint = prepare(mountpoint)?;
     let name = format!("acheron-{:016x}", rand::random::<u64>());
     let owner = Owner { uid: nix::unistd::getuid().as_raw(), gid: nix::unistd::getgid().as_raw() };
-    let served = Arc::new(Served::new(tree, who, owner, runtime, mirroring));
+    let served = Arc::new(Server::new(tree, who, owner, runtime, mirroring));
 
     let device = attach::attach(&name, &mountpoint)?;
     let (say_ended, ended) = channel::channel(None);
@@ -96,12 +96,12 @@ pub fn take_away(mount: &Mounted) -> Result<()> {
 }
 
 /// Greets the kernel and begins to answer it.
-fn serve(served: Arc<Served>, device: std::os::fd::OwnedFd, say: channel::Sender<Option<String>>) -> Result<()> {
+fn serve(served: Arc<Server>, device: std::os::fd::OwnedFd, say: channel::Sender<Option<String>>) -> Result<()> {
     let mut config = Config::default();
     config.acl = SessionACL::Owner;
     config.n_threads = Some(1);
     let registered = interrupt::register(device.as_raw_fd(), served.parking.clone());
-    let session = Session::from_fd(Face(served.clone()), device, config.acl, config.clone())
+    let session = Session::from_fd(FuseAdapter(served.clone()), device, config.acl, config.clone())
         .map_err(|error| Error::unavailable(format!("the kernel does not speak FUSE with us: {error}")))?;
     if !registered.in_force() {
         return Err(Error::internal(
@@ -172,12 +172,12 @@ impl Mount {
 
     /// A file of this machine was changed from outside; whoever has it mapped must read it anew.
     pub fn changed(&self, file: &Path) {
-        Real(self.served.clone()).changed(file);
+        Passthrough(self.served.clone()).changed(file);
     }
 
     /// So much was changed below a directory of this machine that nobody counted.
     pub fn all_changed(&self, directory: &Path) {
-        Real(self.served.clone()).all_changed(directory);
+        Passthrough(self.served.clone()).all_changed(directory);
     }
 
     /// Waits until the session is over, by [`down`](Self::down) or because somebody else unmounted it.

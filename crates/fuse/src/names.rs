@@ -12,8 +12,8 @@ use fuser::{
 use super::attributes;
 use super::handles::Listed;
 use super::inodes::join;
-use super::parking::Tell;
-use super::served::{How, Served, errno};
+use super::parking::Responder;
+use super::server::{How, Server, errno};
 use acheron_base::{Code, Error, Result};
 use acheron_vfs::{Answer, Caller, Dir, Node};
 
@@ -34,7 +34,7 @@ struct Place<'a> {
     path: String,
 }
 
-impl Served {
+impl Server {
     fn directory(&self, ino: u64) -> Result<(Arc<str>, Arc<dyn Dir>)> {
         let known = self.inodes.get(ino)?;
         match known.node {
@@ -199,12 +199,12 @@ impl Served {
 /// The entry of a directory that was made.
 struct Made {
     reply: ReplyEntry,
-    served: Arc<Served>,
+    served: Arc<Server>,
     dir: Arc<dyn Dir>,
     path: String,
 }
 
-impl Tell<Node> for Made {
+impl Responder<Node> for Made {
     fn tell(self, outcome: Result<Node>) {
         match outcome {
             Ok(node) => self.served.tell_entry(&*self.dir, &self.path, &node, self.reply),

@@ -15,7 +15,7 @@ use acheron_base::{Code, Error, Result};
 use acheron_vfs::Later;
 
 /// Gives the answer to whoever asked.
-pub trait Tell<T>: Send + 'static {
+pub trait Responder<T>: Send + 'static {
     fn tell(self, outcome: Result<T>);
 }
 
@@ -31,12 +31,12 @@ pub enum Wait {
 }
 
 pub struct Parking {
-    desk: Mutex<Desk>,
+    desk: Mutex<ParkedReply>,
     turns: Arc<Turns>,
 }
 
 #[derive(Default)]
-struct Desk {
+struct ParkedReply {
     parked: HashMap<u64, Arc<dyn Parked>>,
     /// Interrupts that came before their request was parked; or just after it was answered, so they must be bounded.
     early: BTreeSet<u64>,
@@ -56,7 +56,7 @@ impl Parking {
         Arc::new(Parking { desk: Mutex::default(), turns })
     }
 
-    fn desk(&self) -> MutexGuard<'_, Desk> {
+    fn desk(&self) -> MutexGuard<'_, ParkedReply> {
         self.desk.lock()
     }
 
@@ -64,7 +64,7 @@ impl Parking {
     pub fn park<T, R>(self: &Arc<Self>, unique: u64, wait: Wait, future: Later<T>, reply: R)
     where
         T: Send + 'static,
-        R: Tell<T>,
+        R: Responder<T>,
     {
         let held = Mutex::new(Some((future, reply)));
         let waiter = Arc::new(Waiter { unique, wait, parking: self.clone(), woken: AtomicBool::new(false), held });
@@ -139,13 +139,13 @@ struct Waiter<T, R> {
     held: Mutex<Option<(Later<T>, R)>>,
 }
 
-impl<T: Send + 'static, R: Tell<T>> Waiter<T, R> {
+impl<T: Send + 'static, R: Responder<T>> Waiter<T, R> {
     fn held(&self) -> MutexGuard<'_, Option<(Later<T>, R)>> {
         self.held.lock()
     }
 }
 
-impl<T: Send + 'static, R: Tell<T>> Turn for Waiter<T, R> {
+impl<T: Send + 'static, R: Responder<T>> Turn for Waiter<T, R> {
     fn take_turn(self: Arc<Self>) {
         self.woken.store(false, Ordering::SeqCst);
         let waker = Waker::from(self.clone());
@@ -166,7 +166,7 @@ impl<T: Send + 'static, R: Tell<T>> Turn for Waiter<T, R> {
     }
 }
 
-impl<T: Send + 'static, R: Tell<T>> Wake for Waiter<T, R> {
+impl<T: Send + 'static, R: Responder<T>> Wake for Waiter<T, R> {
     fn wake(self: Arc<Self>) {
         if !self.woken.swap(true, Ordering::SeqCst) {
             self.parking.turns.wake(self.clone());
@@ -174,7 +174,7 @@ impl<T: Send + 'static, R: Tell<T>> Wake for Waiter<T, R> {
     }
 }
 
-impl<T: Send + 'static, R: Tell<T>> Parked for Waiter<T, R> {
+impl<T: Send + 'static, R: Responder<T>> Parked for Waiter<T, R> {
     fn wait(&self) -> Wait {
         self.wait
     }
@@ -198,7 +198,7 @@ mod tests {
 
     struct Heard(mpsc::UnboundedSender<Result<u32>>);
 
-    impl Tell<u32> for Heard {
+    impl Responder<u32> for Heard {
         fn tell(self, outcome: Result<u32>) {
             self.0.send(outcome).unwrap();
         }

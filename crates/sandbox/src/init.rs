@@ -16,11 +16,11 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 use rustix::event::{PollFd, PollFlags, poll};
 
+use super::confinement::{Builder, COUNTED};
 use super::groups::{Controller, Groups};
 use super::plan::{Plan, Terminal};
-use super::talk::{Ended, Word};
-use super::walls::{Builder, COUNTED};
-use super::{descriptors, fence, filter, limits, namespaces, root};
+use super::protocol::{Ended, Word};
+use super::{descriptors, filter, landlock_rules, limits, namespaces, root};
 use acheron_base::{Error, Result};
 
 /// Becomes a sandbox. `args` are the words after [`super::WORD`]: the number of the descriptor to the host, and the
@@ -256,7 +256,7 @@ fn become_program(
     nix::sys::prctl::set_no_new_privs().map_err(errno)?;
     walls.add("privileges", drop_capabilities().map(|()| "no new ones, no capabilities".to_owned()))?;
     let open_network = !plan.network && !walls.walls.stands("network");
-    walls.add("landlock", fence::apply(plan, open_network))?;
+    walls.add("landlock", landlock_rules::apply(plan, open_network))?;
     execute_plan(host, plan, walls)
 }
 

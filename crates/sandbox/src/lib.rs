@@ -7,36 +7,36 @@
 
 mod ancestry;
 mod cgroup;
+mod confinement;
 mod covers;
 mod descriptors;
-mod family;
-mod fence;
 mod filter;
 mod groups;
 mod guards;
 mod init;
+mod landlock_rules;
 mod limits;
 mod namespaces;
 mod plan;
+mod processes;
+mod protocol;
 mod root;
 mod running;
-mod seats;
+mod slots;
 mod system;
-mod talk;
-mod walls;
 
 pub use ancestry::{Process, Whose, look, whose};
+pub use confinement::{Wall, Walls};
 pub use descriptors::close_others;
-pub use family::{Member, end, family, since};
 pub use groups::{host, sweep_all};
 pub use guards::{Guard, Show};
 pub use init::init_main;
 pub use limits::{Limits, Together};
-pub use plan::{Bind, Link, PATH, Plan, Shared, Terminal};
+pub use plan::{Bind, Link, PATH, Plan, SharedLimits, Terminal};
+pub use processes::{Member, end, family, since};
+pub use protocol::Ended;
 pub use running::{Running, Streams, probe, program, start, use_program};
 pub use system::{SystemView, check_system, places};
-pub use talk::Ended;
-pub use walls::{Wall, Walls};
 
 /// The first word by which this program is told to be a sandbox's init.
 pub const WORD: &str = "__sandbox";

@@ -4,7 +4,7 @@ use std::fs;
 
 use nix::sched::{CloneFlags, unshare};
 
-use super::walls::Builder;
+use super::confinement::Builder;
 use acheron_base::{Error, Result};
 
 /// Enters a user namespace in which only our own user and group exist, under the same numbers: the kernel compares

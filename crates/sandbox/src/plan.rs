@@ -36,7 +36,7 @@ pub struct Plan {
     pub terminal: Terminal,
     pub limits: Limits,
     /// What it shares with the agent's other sandboxes; nothing if it stands alone.
-    pub together: Option<Shared>,
+    pub together: Option<SharedLimits>,
     /// Run even where a wall cannot be built. Someone must have said so in the mountspec.
     pub unconfined: bool,
     /// Only see to it that the program ends with all that it started: no walls. For programs of the operator's.
@@ -45,7 +45,7 @@ pub struct Plan {
 
 /// The limits that hold for all sandboxes of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Shared {
+pub struct SharedLimits {
     /// Which host's agent it is: another may have one of the same name. Made by [`host`](super::host).
     pub host: String,
     pub limits: Together,

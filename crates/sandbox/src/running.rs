@@ -12,11 +12,11 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
+use super::confinement::Walls;
 use super::limits::Together;
-use super::plan::{Plan, Shared, Terminal};
-use super::seats::{self, Seat};
-use super::talk::{Ended, Word};
-use super::walls::Walls;
+use super::plan::{Plan, SharedLimits, Terminal};
+use super::protocol::{Ended, Word};
+use super::slots::{self, Seat};
 use acheron_base::{Error, Result};
 
 /// How long a sandbox may take to stand, on the slowest machine.
@@ -67,7 +67,7 @@ pub async fn start(program: &Path, plan: &Plan, streams: Streams) -> Result<Runn
     let seat = match &plan.together {
         Some(shared) => {
             let held = async { Ok(probe(program).await?.hold_together()) };
-            Some(seats::take(&shared.host, &plan.agent, shared.limits.sandboxes, held).await?)
+            Some(slots::take(&shared.host, &plan.agent, shared.limits.sandboxes, held).await?)
         }
         None => None,
     };
@@ -195,7 +195,7 @@ impl Running {
 pub async fn probe(program: &Path) -> Result<Walls> {
     let mut plan = Plan::new("doctor", ["true"]);
     plan.unconfined = true;
-    plan.together = Some(Shared { host: super::host(), limits: Together::default() });
+    plan.together = Some(SharedLimits { host: super::host(), limits: Together::default() });
     let mut running = launch(program, &plan, Streams::Piped).await?;
     running.wait().await?;
     Ok(running.walls)

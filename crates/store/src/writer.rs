@@ -145,7 +145,7 @@ impl Writer {
     pub(super) fn start(conn: Connection) -> Result<Writer> {
         let (queue, queued) = mpsc::channel();
         let counts = Arc::<Counts>::default();
-        let desk = Desk { conn, queued, counts: counts.clone() };
+        let desk = Queue { conn, queued, counts: counts.clone() };
         let thread = thread::Builder::new().name("store".into()).spawn(move || desk.serve())?;
         Ok(Writer { queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)), counts })
     }
@@ -186,13 +186,13 @@ impl Writer {
 }
 
 /// The thread's side.
-struct Desk {
+struct Queue {
     conn: Connection,
     queued: mpsc::Receiver<Box<dyn Change>>,
     counts: Arc<Counts>,
 }
 
-impl Desk {
+impl Queue {
     fn serve(&self) {
         while let Ok(first) = self.queued.recv() {
             let group = self.gather(first);

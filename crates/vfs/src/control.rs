@@ -17,12 +17,12 @@ pub const LIMIT: usize = 1 << 20;
 pub struct Asked {
     pub caller: Caller,
     pub how: Open,
-    /// What [`Obey::mark`] said when the file was opened.
+    /// What [`CommandSink::mark`] said when the file was opened.
     pub mark: u64,
 }
 
 /// Takes commands.
-pub trait Obey: Send + Sync + 'static {
+pub trait CommandSink: Send + Sync + 'static {
     /// What a fresh reader sees: a payload to fill in.
     fn template(&self) -> Bytes;
 
@@ -43,10 +43,10 @@ pub trait Obey: Send + Sync + 'static {
 ///
 /// A command is taken by the `write(2)` that completes it, so that a malformed one is the writer's own error, which
 /// `echo` can report. An error at `close(2)` is lost: a shell closes by `dup2`.
-pub struct Control(Arc<dyn Obey>);
+pub struct Control(Arc<dyn CommandSink>);
 
 impl Control {
-    pub fn new(obey: Arc<dyn Obey>) -> Self {
+    pub fn new(obey: Arc<dyn CommandSink>) -> Self {
         Control(obey)
     }
 }
@@ -64,7 +64,7 @@ impl File for Control {
 }
 
 struct Conversation {
-    obey: Arc<dyn Obey>,
+    obey: Arc<dyn CommandSink>,
     asked: Arc<Asked>,
     inbox: Mutex<Inbox>,
     replies: Replies,

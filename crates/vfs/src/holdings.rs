@@ -190,7 +190,7 @@ impl Handle for Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{File, Item, Keep, Open, Stat, live};
+    use crate::{File, Item, Open, Stat, VersionStore, live};
 
     fn open(all: &Arc<Holdings>, who: &str, size: usize) -> Box<dyn Handle> {
         let file = live(move |_| Ok(vec![b'x'; size].into()));
@@ -220,7 +220,7 @@ mod tests {
 
     struct Never;
 
-    impl Keep for Never {
+    impl VersionStore for Never {
         fn stat(&self) -> Stat {
             Stat { size: 0, modified: *super::super::STARTED }
         }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Answer, Bell, Caller, File, Handle, Kind, Open, Stat, slice};
+use super::{Answer, Caller, ChangeNotifier, File, Handle, Kind, Open, Stat, slice};
 use acheron_base::{Error, Result};
 
 /// Keeps versions.
-pub trait Keep: Send + Sync + 'static {
+pub trait VersionStore: Send + Sync + 'static {
     fn stat(&self) -> Stat;
 
-    fn bell(&self) -> Option<&Bell> {
+    fn notifier(&self) -> Option<&ChangeNotifier> {
         None
     }
 
@@ -33,10 +33,10 @@ pub trait Keep: Send + Sync + 'static {
 }
 
 /// A file of versions. Reading shows the latest; writing makes one more, which is safe when `close` or `fsync` returns.
-pub struct Item(Arc<dyn Keep>);
+pub struct Item(Arc<dyn VersionStore>);
 
 impl Item {
-    pub fn new(keep: Arc<dyn Keep>) -> Self {
+    pub fn new(keep: Arc<dyn VersionStore>) -> Self {
         Item(keep)
     }
 }
@@ -50,8 +50,8 @@ impl File for Item {
         self.0.stat()
     }
 
-    fn bell(&self) -> Option<&Bell> {
-        self.0.bell()
+    fn notifier(&self) -> Option<&ChangeNotifier> {
+        self.0.notifier()
     }
 
     fn open(&self, caller: &Caller, how: Open) -> Result<Box<dyn Handle>> {
@@ -60,7 +60,7 @@ impl File for Item {
         }
         let draft = match (how.write, how.truncate) {
             (false, _) => Draft::None,
-            (true, true) => Draft::Cut { flushed: false },
+            (true, true) => Draft::Truncated { flushed: false },
             (true, false) => Draft::Opened(Mutex::new(Some(self.0.latest()))),
         };
         let (keep, caller) = (self.0.clone(), caller.clone());
@@ -75,7 +75,7 @@ impl File for Item {
 }
 
 struct Version {
-    keep: Arc<dyn Keep>,
+    keep: Arc<dyn VersionStore>,
     caller: Caller,
     append: bool,
     draft: Arc<Mutex<Draft>>,
@@ -89,7 +89,7 @@ enum Draft {
     /// What stood there at the opening, not looked at yet.
     Opened(Mutex<Option<Answer<Bytes>>>),
     /// Emptied by the opening, and nothing written yet. A shell flushes once before it writes: that is no version.
-    Cut {
+    Truncated {
         flushed: bool,
     },
     /// The same as a version that is kept.
@@ -115,7 +115,7 @@ impl Version {
         let begun = match &mut *draft {
             Draft::None => return Answer::refuse(Error::forbidden("the file was not opened for writing")),
             Draft::Spoilt(error) => return Answer::refuse(error.clone()),
-            Draft::Cut { .. } => {
+            Draft::Truncated { .. } => {
                 let (next, outcome) = Draft::changed(Vec::new(), change);
                 *draft = next;
                 return Answer::Now(outcome);
@@ -148,7 +148,7 @@ impl Version {
         let mut draft = self.draft.lock();
         let bytes = match &mut *draft {
             Draft::Changed(bytes) => std::mem::take(bytes),
-            Draft::Cut { .. } => Vec::new(),
+            Draft::Truncated { .. } => Vec::new(),
             Draft::Spoilt(error) => return Answer::refuse(error.clone()),
             Draft::None | Draft::Opened(_) | Draft::Same(_) => return Answer::ok(()),
         };
@@ -172,7 +172,7 @@ impl Handle for Version {
             Draft::Same(bytes) | Draft::Changed(bytes) => {
                 return Answer::ok(slice(&Bytes::copy_from_slice(bytes), offset, size));
             }
-            Draft::Cut { .. } => return Answer::ok(Bytes::new()),
+            Draft::Truncated { .. } => return Answer::ok(Bytes::new()),
             Draft::Spoilt(error) => return Answer::refuse(error.clone()),
             Draft::None | Draft::Opened(_) => (),
         }
@@ -223,7 +223,7 @@ impl Handle for Version {
         if !by_opener {
             return Answer::ok(());
         }
-        if let Draft::Cut { flushed: flushed @ false } = &mut *self.draft.lock() {
+        if let Draft::Truncated { flushed: flushed @ false } = &mut *self.draft.lock() {
             *flushed = true;
             return Answer::ok(());
         }
@@ -237,7 +237,7 @@ impl Handle for Version {
     fn keeps(&self) -> usize {
         let draft = match &*self.draft.lock() {
             Draft::Same(bytes) | Draft::Changed(bytes) => bytes.len(),
-            Draft::None | Draft::Opened(_) | Draft::Cut { .. } | Draft::Spoilt(_) => 0,
+            Draft::None | Draft::Opened(_) | Draft::Truncated { .. } | Draft::Spoilt(_) => 0,
         };
         draft + self.seen.lock().as_ref().map_or(0, Bytes::len)
     }
@@ -270,7 +270,7 @@ mod tests {
     #[derive(Default)]
     struct Kept(Mutex<Vec<Bytes>>, AtomicBool);
 
-    impl Keep for Kept {
+    impl VersionStore for Kept {
         fn stat(&self) -> Stat {
             Stat { size: 0, modified: *super::super::STARTED }
         }

@@ -5,7 +5,6 @@
 //! removed, which may have to reach a disk first.
 
 mod answer;
-mod bell;
 mod caller;
 mod control;
 mod holdings;
@@ -13,9 +12,10 @@ mod item;
 mod json;
 mod listing;
 mod log;
+mod message;
+mod notifier;
 pub mod replies;
 mod shown;
-mod speech;
 mod text;
 mod tree;
 mod virtual_dir;
@@ -29,17 +29,17 @@ use acheron_base::host_dir::HostDir;
 use acheron_base::{Code, Error, Result};
 
 pub use answer::{Answer, Later, at_once};
-pub use bell::{Bell, Listener, News};
 pub use caller::{Access, Caller, Identity, Open};
-pub use control::{Asked, Control, Obey};
+pub use control::{Asked, CommandSink, Control};
 pub use holdings::Holdings;
-pub use item::{Item, Keep};
+pub use item::{Item, VersionStore};
 pub use json::{line, pretty, rows};
 pub use listing::{Listing, Smallest};
 pub use log::Log;
+pub use message::{MessageFile, MessageSink};
+pub use notifier::{ChangeKind, ChangeNotifier, Listener};
 pub use replies::{Once, Reply, Said};
 pub use shown::{Shown, live, waiting};
-pub use speech::{Hear, Speech};
 pub use text::{Page, text};
 pub use tree::{AccessControl, Entry, Standing, Tree, normal};
 pub use virtual_dir::Virtual;
@@ -66,10 +66,10 @@ impl Node {
     }
 
     /// Who rings when what is behind the name has changed, if anybody does.
-    pub fn bell(&self) -> Option<&Bell> {
+    pub fn notifier(&self) -> Option<&ChangeNotifier> {
         match self {
-            Node::Dir(dir) => dir.bell(),
-            Node::File(file) => file.bell(),
+            Node::Dir(dir) => dir.notifier(),
+            Node::File(file) => file.notifier(),
             Node::Link(_) => None,
         }
     }
@@ -96,9 +96,9 @@ pub trait Dir: Send + Sync {
         *STARTED
     }
 
-    /// Rings with [`News::Name`] whenever a name goes or comes to mean something else. Names of a directory without a
+    /// Rings with [`ChangeKind::Name`] whenever a name goes or comes to mean something else. Names of a directory without a
     /// bell are asked for again each time.
-    fn bell(&self) -> Option<&Bell> {
+    fn notifier(&self) -> Option<&ChangeNotifier> {
         None
     }
 
@@ -151,7 +151,7 @@ pub enum Kind {
     /// Takes commands, each by the write that completes it.
     Control,
     /// Takes text, as one message, when its writer flushes.
-    Speech,
+    Message,
     /// Takes a new version when its writer flushes.
     Item,
 }
@@ -176,12 +176,12 @@ pub trait File: Send + Sync {
     fn mode(&self) -> u16 {
         match self.kind() {
             Kind::Text | Kind::Live | Kind::Waiting | Kind::Log => 0o444,
-            Kind::Control | Kind::Speech | Kind::Item => 0o644,
+            Kind::Control | Kind::Message | Kind::Item => 0o644,
         }
     }
 
-    /// Rings with [`News::Bytes`] when the bytes or the length have changed.
-    fn bell(&self) -> Option<&Bell> {
+    /// Rings with [`ChangeKind::Bytes`] when the bytes or the length have changed.
+    fn notifier(&self) -> Option<&ChangeNotifier> {
         None
     }
 

@@ -5,12 +5,12 @@ use std::borrow::Borrow;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::SystemTime;
 
-use super::{Bell, Dir, File, Link, Node, STARTED};
+use super::{ChangeNotifier, Dir, File, Link, Node, STARTED};
 
 /// Names put there by hand, listed in order. They may come and go while the tree is served.
 pub struct Listing {
     entries: RwLock<Entries>,
-    bell: Bell,
+    notifier: ChangeNotifier,
 }
 
 struct Entries {
@@ -20,7 +20,10 @@ struct Entries {
 
 impl Default for Listing {
     fn default() -> Self {
-        Listing { entries: RwLock::new(Entries { nodes: BTreeMap::new(), modified: *STARTED }), bell: Bell::default() }
+        Listing {
+            entries: RwLock::new(Entries { nodes: BTreeMap::new(), modified: *STARTED }),
+            notifier: ChangeNotifier::default(),
+        }
     }
 }
 
@@ -50,7 +53,7 @@ impl Listing {
         entries.nodes.insert(name.to_owned(), node);
         entries.modified = SystemTime::now();
         drop(entries);
-        self.bell.name(name);
+        self.notifier.name(name);
     }
 
     /// Takes `name` away while the tree is served; says whether it was there.
@@ -59,7 +62,7 @@ impl Listing {
         let there = entries.nodes.remove(name).is_some();
         entries.modified = SystemTime::now();
         drop(entries);
-        self.bell.name(name);
+        self.notifier.name(name);
         there
     }
 
@@ -67,7 +70,7 @@ impl Listing {
     pub fn clear(&self) {
         let gone = std::mem::take(&mut self.entries.write().nodes);
         for name in gone.keys() {
-            self.bell.name(name);
+            self.notifier.name(name);
         }
     }
 
@@ -90,8 +93,8 @@ impl Dir for Listing {
         self.entries.read().modified
     }
 
-    fn bell(&self) -> Option<&Bell> {
-        Some(&self.bell)
+    fn notifier(&self) -> Option<&ChangeNotifier> {
+        Some(&self.notifier)
     }
 }
 

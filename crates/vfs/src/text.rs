@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 
-use super::{Answer, Bell, Caller, File, Handle, Kind, Open, STARTED, Stat, slice};
+use super::{Answer, Caller, ChangeNotifier, File, Handle, Kind, Open, STARTED, Stat, slice};
 use acheron_base::Result;
 
 /// A file of fixed text.
@@ -21,7 +21,7 @@ pub struct Page(Arc<Paper>);
 
 struct Paper {
     now: RwLock<Arc<Version>>,
-    bell: Bell,
+    notifier: ChangeNotifier,
 }
 
 struct Version {
@@ -32,13 +32,13 @@ struct Version {
 impl Page {
     pub fn new(bytes: impl Into<Bytes>, modified: SystemTime) -> Self {
         let version = Version { bytes: bytes.into(), modified };
-        Page(Arc::new(Paper { now: RwLock::new(Arc::new(version)), bell: Bell::default() }))
+        Page(Arc::new(Paper { now: RwLock::new(Arc::new(version)), notifier: ChangeNotifier::default() }))
     }
 
     pub fn set(&self, bytes: impl Into<Bytes>, modified: SystemTime) {
         let version = Version { bytes: bytes.into(), modified };
         *self.0.now.write() = Arc::new(version);
-        self.0.bell.bytes();
+        self.0.notifier.bytes();
     }
 
     pub fn bytes(&self) -> Bytes {
@@ -60,8 +60,8 @@ impl File for Page {
         Stat { size: version.bytes.len() as u64, modified: version.modified }
     }
 
-    fn bell(&self) -> Option<&Bell> {
-        Some(&self.0.bell)
+    fn notifier(&self) -> Option<&ChangeNotifier> {
+        Some(&self.0.notifier)
     }
 
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {

@@ -34,7 +34,7 @@ pub trait AccessControl: Send + Sync {
 #[derive(Clone)]
 pub struct Tree {
     root: Arc<dyn Dir>,
-    gate: Arc<dyn AccessControl>,
+    access: Arc<dyn AccessControl>,
     holdings: Arc<Holdings>,
 }
 
@@ -56,8 +56,8 @@ pub struct Standing {
 const LINKS: usize = 16;
 
 impl Tree {
-    pub fn new(root: Arc<dyn Dir>, gate: Arc<dyn AccessControl>) -> Self {
-        Tree { root, gate, holdings: Arc::default() }
+    pub fn new(root: Arc<dyn Dir>, access: Arc<dyn AccessControl>) -> Self {
+        Tree { root, access, holdings: Arc::default() }
     }
 
     pub fn root(&self) -> Arc<dyn Dir> {
@@ -83,30 +83,30 @@ impl Tree {
             if mode & 0o400 == 0 {
                 return Err(Error::forbidden(format!("`{path}` cannot be read")));
             }
-            self.gate.check(caller, Access::Read, path)?;
+            self.access.check(caller, Access::Read, path)?;
         }
         if how.write {
             if mode & 0o200 == 0 {
                 return Err(Error::forbidden(format!("`{path}` cannot be written")));
             }
-            self.gate.check(caller, writing(kind), path)?;
+            self.access.check(caller, writing(kind), path)?;
         }
         Ok(())
     }
 
     /// Whether `caller` may write the file at `path`.
     pub fn may_write(&self, caller: &Caller, file: &dyn File, path: &str) -> Result<()> {
-        self.gate.check(caller, writing(file.kind()), path)
+        self.access.check(caller, writing(file.kind()), path)
     }
 
     /// Whether `caller` may do that at `path`.
     pub fn may(&self, caller: &Caller, action: Access, path: &str) -> Result<()> {
-        self.gate.check(caller, action, path)
+        self.access.check(caller, action, path)
     }
 
     /// Whether what stands at `path` may be moved: not away from rules for what lies in it.
     pub fn may_move(&self, caller: &Caller, path: &str) -> Result<()> {
-        match self.gate.divided(caller, path) {
+        match self.access.divided(caller, path) {
             true => Err(Error::forbidden(format!("{path} holds something that a rule denies, and stays where it is"))),
             false => Ok(()),
         }
@@ -114,30 +114,30 @@ impl Tree {
 
     /// Whether `path` is there at all for `caller`: a directory, or what it may be.
     pub fn sees(&self, caller: &Caller, path: &str) -> bool {
-        self.gate.sees(caller, path)
+        self.access.sees(caller, path)
     }
 
     /// Whether a file or a link at `path` is there at all for `caller`.
     pub fn sees_file(&self, caller: &Caller, path: &str) -> bool {
-        self.gate.sees_file(caller, path)
+        self.access.sees_file(caller, path)
     }
 
     /// Whether nothing at all is hidden from `caller`.
     pub fn sees_all(&self, caller: &Caller) -> bool {
-        self.gate.sees_all(caller)
+        self.access.sees_all(caller)
     }
 
     fn shows(&self, caller: &Caller, path: &str, node: &Node) -> bool {
         match node {
-            Node::Dir(_) => self.gate.sees(caller, path),
-            _ => self.gate.sees_file(caller, path),
+            Node::Dir(_) => self.access.sees(caller, path),
+            _ => self.access.sees_file(caller, path),
         }
     }
 
     /// Whether `caller` may make, change or remove what is called `path`, which stands there or not. Asked before anything
     /// is looked for: a name that is hidden is refused as one that is not there.
     pub fn may_change(&self, caller: &Caller, path: &str) -> Result<()> {
-        self.gate.check(caller, Access::Write, path)
+        self.access.check(caller, Access::Write, path)
     }
 
     /// Follows `path`, through links, to its node; returns the path where that really stands.
@@ -247,7 +247,7 @@ impl Tree {
 /// What writing a file of this kind is.
 fn writing(kind: Kind) -> Access {
     match kind {
-        Kind::Control | Kind::Speech => Access::Invoke,
+        Kind::Control | Kind::Message => Access::Invoke,
         _ => Access::Write,
     }
 }

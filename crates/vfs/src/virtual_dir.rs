@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::{Bell, Dir, Node, STARTED};
+use super::{ChangeNotifier, Dir, Node, STARTED};
 
 type Find = dyn Fn(&str) -> Option<Node> + Send + Sync;
 type Names = dyn Fn() -> Vec<String> + Send + Sync;
@@ -14,7 +14,7 @@ type Names = dyn Fn() -> Vec<String> + Send + Sync;
 pub struct Virtual {
     find: Box<Find>,
     names: Box<Names>,
-    bell: Option<Arc<Bell>>,
+    notifier: Option<Arc<ChangeNotifier>>,
     modified: Box<dyn Fn() -> SystemTime + Send + Sync>,
 }
 
@@ -23,12 +23,12 @@ impl Virtual {
         names: impl Fn() -> Vec<String> + Send + Sync + 'static,
         find: impl Fn(&str) -> Option<Node> + Send + Sync + 'static,
     ) -> Self {
-        Virtual { find: Box::new(find), names: Box::new(names), bell: None, modified: Box::new(|| *STARTED) }
+        Virtual { find: Box::new(find), names: Box::new(names), notifier: None, modified: Box::new(|| *STARTED) }
     }
 
     /// Whoever changes the names rings this bell.
-    pub fn ringing(mut self, bell: Arc<Bell>) -> Self {
-        self.bell = Some(bell);
+    pub fn notifying(mut self, notifier: Arc<ChangeNotifier>) -> Self {
+        self.notifier = Some(notifier);
         self
     }
 
@@ -53,7 +53,7 @@ impl Dir for Virtual {
         (self.modified)()
     }
 
-    fn bell(&self) -> Option<&Bell> {
-        self.bell.as_deref()
+    fn notifier(&self) -> Option<&ChangeNotifier> {
+        self.notifier.as_deref()
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::tests::{World, call, reply, thinking};
 use super::*;
 use crate::agent::budget::Limits;
-use crate::agent::mind::Settings;
+use crate::agent::runtime::Settings;
 use crate::agent::wake;
 use crate::model::{Ask, Model, Piece, Said};
 use crate::spec::Wake;
@@ -57,7 +57,7 @@ async fn a_soft_limit_is_an_event_and_a_hard_one_ends_the_turn() {
     assert_eq!(events.len(), 1, "told once, although it held for two rounds");
     assert_eq!((&events[0]["budget"], &events[0]["of"]), (&json!("rounds"), &json!("turn")));
     assert_eq!((&events[0]["limits"]["rounds"], &events[0]["spent"]["rounds"]), (&json!(5), &json!(4)));
-    let last = world.chat.mind().history.last().unwrap();
+    let last = world.chat.agent_runtime().history.last().unwrap();
     assert_eq!(last.error.unwrap().code, acheron_base::Code::BudgetExceeded);
 }
 
@@ -79,7 +79,7 @@ async fn what_an_agent_may_use_up_bounds_all_its_turns_together() {
     drop(world);
     let world = World::new(dir.path(), Settings { total: rounds(5), ..thinking(&lines[5..]) });
     assert_eq!(world.say("d").await, over);
-    world.chat.mind().change(|settings| settings.total = rounds(6));
+    world.chat.agent_runtime().change(|settings| settings.total = rounds(6));
     assert_eq!(world.say("e").await, "three\n");
 }
 
@@ -132,7 +132,7 @@ async fn a_turn_that_was_cut_off_has_cost_what_it_cost() {
     assert_eq!(world.chat.spent().rounds, 2, "the turn under way counts");
     job.cancel.cancel();
     world.chat.rest().await;
-    let last = world.chat.mind().history.last().unwrap();
+    let last = world.chat.agent_runtime().history.last().unwrap();
     assert_eq!((last.spent.rounds, last.total.rounds, world.chat.spent().rounds), (2, 2, 2));
 }
 
@@ -143,14 +143,14 @@ async fn an_agent_that_has_nothing_left_is_not_woken() {
     let rules = [Wake { on: "/agents/self/events/sources/user/go.json".into(), say: "look".into() }];
     let _alarms = wake::set(&world.chat, &rules).unwrap();
     signal(&world, "go").await;
-    while world.chat.mind().history.last().is_none() || !world.chat.idle() {
+    while world.chat.agent_runtime().history.last().is_none() || !world.chat.idle() {
         tokio::task::yield_now().await;
     }
     signal(&world, "go").await;
     while !world.read("events/log.ndjson").await.contains("not_woken_by") {
         tokio::task::yield_now().await;
     }
-    let last = world.chat.mind().history.last().unwrap();
+    let last = world.chat.agent_runtime().history.last().unwrap();
     assert_eq!((last.seq, last.reply.as_deref()), (1, Some("awake")));
 }
 
@@ -159,7 +159,10 @@ async fn a_change_is_for_the_next_turn() {
     let dir = tempfile::tempdir().unwrap();
     let world = World::new(dir.path(), thinking(&[wait_for("go"), list(), reply("as it was")]));
     let job = parked(&world).await;
-    world.chat.mind().change(|settings| *settings = Settings { limits: rounds(1), ..thinking(&[reply("changed")]) });
+    world
+        .chat
+        .agent_runtime()
+        .change(|settings| *settings = Settings { limits: rounds(1), ..thinking(&[reply("changed")]) });
     signal(&world, "go").await;
     assert_eq!(world.read(&format!("jobs/{}/result.txt", job.id)).await, "as it was\n");
     assert_eq!(world.say("again").await, "changed\n");

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::tests::{World, call, reply, thinking, write};
 use super::*;
 use crate::agent::budget::Limits;
-use crate::agent::mind::Settings;
 use crate::agent::protocol::parse;
+use crate::agent::runtime::Settings;
 use crate::agent::transcript::Record;
 use crate::jobs::Job;
 use crate::model::{Prices, Said};
@@ -18,7 +18,7 @@ use acheron_vfs::Open;
 /// The turn `job-1` as an earlier life of the host left it: with the intent of a call, and no outcome.
 fn intended(world: &World, line: &str) -> Arc<Job> {
     let answer = serde_json::from_str::<Value>(line).unwrap()["answer"].to_string();
-    let mut transcript = world.chat.mind().transcript("job-1").unwrap();
+    let mut transcript = world.chat.agent_runtime().transcript("job-1").unwrap();
     let (limits, prices) = (Limits::default(), Prices::default());
     let (job_id, source, input) = ("job-1".to_owned(), Source::Chat, "go".to_owned());
     transcript
@@ -44,7 +44,7 @@ fn left(world: &World) -> Arc<Job> {
         principal: Principal::Operator,
         arguments: json!({"source": "chat", "input": "go"}),
     };
-    world.office.book.restore(Job::new("job-1".into(), call, 1))
+    world.context.book.restore(Job::new("job-1".into(), call, 1))
 }
 
 /// What came of each call, by the transcripts, whose names are in the order of time.
@@ -84,11 +84,11 @@ async fn a_reply_from_outside_is_kept_before_it_is_acknowledged_and_outlives_the
     for settings in [Settings::default(), thinking(&[])] {
         let dir = tempfile::tempdir().unwrap();
         let world = World::new(dir.path(), settings);
-        world.chat.mind().keep_reply("job-1", "four").unwrap();
+        world.chat.agent_runtime().keep_reply("job-1", "four").unwrap();
         world.chat.resume(left(&world));
         assert_eq!(world.read("chat/latest.txt").await, "four\n");
         assert_eq!(world.read("chat/history.ndjson").await.lines().count(), 1);
-        assert_eq!(world.chat.mind().kept_reply("job-1").unwrap(), None, "the transcript has it now");
+        assert_eq!(world.chat.agent_runtime().kept_reply("job-1").unwrap(), None, "the transcript has it now");
     }
 }
 

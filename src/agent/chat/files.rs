@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Chat;
-use super::speech::{Input, Progress, ReplyFile};
-use acheron_vfs::{Listing, Speech, line, live, text, waiting};
+use super::messages::{Input, Progress, ReplyFile};
+use acheron_vfs::{Listing, MessageFile, line, live, text, waiting};
 
 const README: &str = "\
 # chat
@@ -35,10 +35,10 @@ impl Chat {
         let (status, latest) = (self.clone(), self.clone());
         let control = Listing::default()
             .file("README.md", text(CONTROL))
-            .file("input", Speech::new(Arc::new(Input(self.clone()))))
-            .file("reply", Speech::new(Arc::new(ReplyFile(self.clone()))))
-            .file("progress", Speech::new(Arc::new(Progress(self.clone()))));
-        let log = self.0.mind.history.log();
+            .file("input", MessageFile::new(Arc::new(Input(self.clone()))))
+            .file("reply", MessageFile::new(Arc::new(ReplyFile(self.clone()))))
+            .file("progress", MessageFile::new(Arc::new(Progress(self.clone()))));
+        let log = self.0.agent_runtime.history.log();
         Listing::default()
             .file("README.md", text(README))
             .file("status.json", live(move |_| Ok(line(&status.status()))))

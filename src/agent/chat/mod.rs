@@ -7,7 +7,7 @@ mod budget_tests;
 #[cfg(test)]
 mod cut_off_tests;
 mod files;
-mod speech;
+mod messages;
 #[cfg(test)]
 mod tests;
 
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
 use super::budget::{Limits, Spent};
-use super::mind::Mind;
+use super::runtime::AgentRuntime;
 use super::transcript::Source;
 use super::turn::{self, Current};
 use crate::contract::Effect;
@@ -41,7 +41,7 @@ const DEADLINE: Duration = Duration::from_secs(24 * 3600);
 pub struct Chat(Arc<Inner>);
 
 struct Inner {
-    mind: Arc<Mind>,
+    agent_runtime: Arc<AgentRuntime>,
     room: Arc<Room>,
     queue: Mutex<Queue>,
     /// How many turns are queued or running. Whoever waits for the last word waits for none.
@@ -88,15 +88,15 @@ pub struct Message {
 
 impl Chat {
     /// `room` is shared by all agents.
-    pub fn new(mind: Arc<Mind>, room: Arc<Room>) -> Self {
+    pub fn new(agent_runtime: Arc<AgentRuntime>, room: Arc<Room>) -> Self {
         let (queue, busy, paused) =
-            (Mutex::default(), watch::Sender::new(0), watch::Sender::new(mind.settings().paused));
+            (Mutex::default(), watch::Sender::new(0), watch::Sender::new(agent_runtime.settings().paused));
         let (current, refusal) = (Mutex::default(), Mutex::default());
-        Chat(Arc::new(Inner { mind, room, queue, busy, paused, current, refusal }))
+        Chat(Arc::new(Inner { agent_runtime, room, queue, busy, paused, current, refusal }))
     }
 
-    pub fn mind(&self) -> &Arc<Mind> {
-        &self.0.mind
+    pub fn agent_runtime(&self) -> &Arc<AgentRuntime> {
+        &self.0.agent_runtime
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -115,7 +115,9 @@ impl Chat {
     /// Whether there is room for another turn.
     pub fn check_room(&self) -> Result<()> {
         match self.queue().jobs.len() {
-            n if n >= QUEUE => Err(Error::busy(format!("{n} messages wait for {} already", self.0.mind.agent))),
+            n if n >= QUEUE => {
+                Err(Error::busy(format!("{n} messages wait for {} already", self.0.agent_runtime.agent)))
+            }
             _ => Ok(()),
         }
     }
@@ -145,7 +147,7 @@ impl Chat {
     fn accept(&self, message: &Message) -> Result<(Arc<Job>, Answer<()>)> {
         self.check_room()?;
         let call = jobs::Call {
-            agent: self.0.mind.agent.clone(),
+            agent: self.0.agent_runtime.agent.clone(),
             service: SERVICE.to_owned(),
             operation: "turn".to_owned(),
             effect: Effect::Execute,
@@ -156,7 +158,7 @@ impl Chat {
             arguments: json!({"source": message.source, "input": message.text}),
         };
         self.0.room.enter(1)?;
-        let accepted = self.0.mind.office.book.accept(vec![call], false);
+        let accepted = self.0.agent_runtime.context.book.accept(vec![call], false);
         let (mut jobs, safe) = accepted.inspect_err(|_| self.0.room.leave(1))?;
         let job = jobs.pop().ok_or_else(|| Error::internal("a turn without a job"))?;
         Ok((job, safe))
@@ -179,7 +181,7 @@ impl Chat {
         };
         let place = Place::take(self, &job.id);
         let (chat, turn) = (self.clone(), job.clone());
-        self.0.mind.office.runtime.spawn(async move {
+        self.0.agent_runtime.context.runtime.spawn(async move {
             let fresh = safe.is_some();
             let accepted = match safe {
                 Some(safe) => safe.wait().await,
@@ -191,7 +193,7 @@ impl Chat {
                 _ = tell.send(accepted); // the writer may be gone
                 chat.take_turn(&turn, seq, before).await;
             } else {
-                chat.0.mind.office.book.retract(std::slice::from_ref(&turn));
+                chat.0.agent_runtime.context.book.retract(std::slice::from_ref(&turn));
                 chat.0.room.leave(1);
                 _ = tell.send(accepted);
             }
@@ -205,14 +207,14 @@ impl Chat {
 
     /// Makes an input an event; returns its number.
     async fn announce(&self, job: &Job, fresh: bool) -> u64 {
-        let Ok(diary) = self.0.mind.office.diaries.of(&self.0.mind.agent) else { return 0 };
+        let Ok(event_log) = self.0.agent_runtime.context.event_logs.of(&self.0.agent_runtime.agent) else { return 0 };
         if !fresh {
-            return diary.last();
+            return event_log.last();
         }
-        let path = format!("/agents/{}/chat/control/input", self.0.mind.agent);
+        let path = format!("/agents/{}/chat/control/input", self.0.agent_runtime.agent);
         let mut payload = job.call.arguments.clone();
         payload["job_id"] = job.id.as_str().into();
-        diary.add("chat", &path, payload).wait().await.unwrap_or_default()
+        event_log.add("chat", &path, payload).wait().await.unwrap_or_default()
     }
 
     /// Waits for its place in the queue and carries the turn out. One that is cancelled before need not wait.
@@ -230,37 +232,37 @@ impl Chat {
             () = place => (),
             () = job.cancel.cancelled() => (),
         }
-        let (office, early) = (self.0.mind.office.clone(), job.cancel.is_cancelled());
+        let (context, early) = (self.0.agent_runtime.context.clone(), job.cancel.is_cancelled());
         let current = Arc::new(Current {
             job: job.clone(),
             source: serde_json::from_value(job.call.arguments["source"].clone()).unwrap_or(Source::Chat),
             input: job.call.arguments["input"].as_str().unwrap_or_default().to_owned(),
-            settings: self.0.mind.settings(),
+            settings: self.0.agent_runtime.settings(),
             spent: Mutex::default(),
             reply: watch::Sender::new(None),
             kept: AtomicBool::new(false),
             progress: watch::Sender::new(None),
         });
         let work = {
-            let (chat, mind, current) = (self.clone(), self.0.mind.clone(), current.clone());
+            let (chat, agent_runtime, current) = (self.clone(), self.0.agent_runtime.clone(), current.clone());
             move || -> jobs::Work {
                 if early {
                     let error = current.job.stopped("the turn was cancelled before it began");
                     return Box::pin(async { Err(error) });
                 }
                 chat.set_current(Some(current.clone()));
-                if let Ok(diary) = mind.office.diaries.of(&mind.agent) {
-                    diary.turn_began(seq);
+                if let Ok(event_log) = agent_runtime.context.event_logs.of(&agent_runtime.agent) {
+                    event_log.turn_began(seq);
                 }
-                Box::pin(turn::run(mind, current))
+                Box::pin(turn::run(agent_runtime, current))
             }
         };
         let task = jobs::Task { work, deadline: DEADLINE };
-        jobs::run(&office.book, &self.0.room, job.clone(), task, |end| office.ended(end)).await;
+        jobs::run(&context.book, &self.0.room, job.clone(), task, |end| context.ended(end)).await;
         if self.current().is_some_and(|current| current.job.id == job.id) {
             self.set_current(None);
         }
-        self.0.mind.thoughts.rest();
+        self.0.agent_runtime.thoughts.rest();
         if job.left() {
             return; // to be carried on, so it is no history yet
         }
@@ -271,8 +273,8 @@ impl Chat {
             Some(Err(error)) => (None, Some(error.clone())),
             None => (None, None),
         };
-        let spent = turn::spent(&self.0.mind, &job.id).await;
-        if let Err(error) = turn::remember(&self.0.mind, &current, reply, error, spent).await {
+        let spent = turn::spent(&self.0.agent_runtime, &job.id).await;
+        if let Err(error) = turn::remember(&self.0.agent_runtime, &current, reply, error, spent).await {
             tracing::error!(job = job.id, %error, "the history of a chat could not be written");
         }
         // Only then is it the turn of the next, although this one may have been cancelled long before its time.
@@ -283,7 +285,7 @@ impl Chat {
 
     /// What all turns have used, the one under way included.
     pub fn spent(&self) -> Spent {
-        let history = &self.0.mind.history;
+        let history = &self.0.agent_runtime.history;
         // One that is over is in the history before it is let go.
         let current = self.current().filter(|current| !history.has(&current.job.id));
         history.total().plus(&current.map(|current| current.spent()).unwrap_or_default())
@@ -291,13 +293,13 @@ impl Chat {
 
     /// What a turn could use that began now: as much as a turn may, and as the agent has left beside what it has promised.
     pub fn left(&self, promised: &Spent) -> Limits {
-        let settings = self.0.mind.settings();
+        let settings = self.0.agent_runtime.settings();
         settings.limits.and(&settings.total.less(&self.spent().plus(promised)))
     }
 
     /// Turns that have not begun stay in the queue, or go on.
     pub fn pause(&self, paused: bool) {
-        self.0.mind.change(|settings| settings.paused = paused);
+        self.0.agent_runtime.change(|settings| settings.paused = paused);
         self.0.paused.send_replace(paused);
     }
 
@@ -310,7 +312,7 @@ impl Chat {
 
     /// The last word, when nothing is queued or running any more.
     fn last_word(&self, caller: &Caller) -> Answer<bytes::Bytes> {
-        let word = |chat: &Chat| match chat.0.mind.history.last() {
+        let word = |chat: &Chat| match chat.0.agent_runtime.history.last() {
             None => bytes::Bytes::new(),
             Some(entry) => {
                 let text = entry.reply.or(entry.error.map(|error| error.message)).unwrap_or_default();
@@ -320,7 +322,7 @@ impl Chat {
         if self.idle() {
             return Answer::ok(word(self));
         }
-        if let Err(error) = caller.may_await_turns(&self.0.mind.agent) {
+        if let Err(error) = caller.may_await_turns(&self.0.agent_runtime.agent) {
             return Answer::refuse(error);
         }
         let chat = self.clone();
@@ -331,11 +333,11 @@ impl Chat {
     }
 
     fn status(&self) -> Value {
-        let (mind, jobs) = (&self.0.mind, self.queue().jobs.clone());
-        let settings = mind.settings();
+        let (agent_runtime, jobs) = (&self.0.agent_runtime, self.queue().jobs.clone());
+        let settings = agent_runtime.settings();
         let refusal = self.0.refusal.lock().clone();
         let current = self.current();
-        let last = mind.history.last();
+        let last = agent_runtime.history.last();
         let state = match (&current, jobs.len(), &refusal) {
             (Some(_), _, _) => "running",
             (None, 1.., _) => "queued",

@@ -12,15 +12,15 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::agent::budget::Limits;
-use crate::agent::mind::Settings;
+use crate::agent::runtime::Settings;
 use crate::agent::wake;
 use crate::contract::Operation;
-use crate::events::{self, Diaries};
-use crate::jobs::{Book, Forgetful};
+use crate::events::{self, EventLogs};
+use crate::jobs::{Forgetful, Jobs};
 use crate::model::script::Script;
 use crate::model::{Model, Prices};
 use crate::service::trial::Anyone;
-use crate::service::{Cx, Desk, Office, Service, directory, typed};
+use crate::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
 use crate::spec::Wake;
 use acheron_base::Clock;
 use acheron_base::ConfinedDir;
@@ -72,7 +72,7 @@ impl Service for Counter {
 pub(super) struct World {
     pub tree: Tree,
     pub chat: Chat,
-    pub office: Arc<Office>,
+    pub context: Arc<ServiceContext>,
     counter: Counter,
 }
 
@@ -82,26 +82,26 @@ impl World {
     }
 
     pub fn at(dir: &std::path::Path, settings: Settings, clock: Clock) -> World {
-        let book = Arc::new(Book::new(Arc::new(Forgetful), clock.clone()));
-        let diaries = Arc::new(Diaries::new(None, clock.clone()));
+        let book = Arc::new(Jobs::new(Arc::new(Forgetful), clock.clone()));
+        let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
         let runtime = tokio::runtime::Handle::current();
-        let office = Office::new(book.clone(), diaries.clone(), clock, Arc::new(Anyone), runtime);
+        let context = ServiceContext::new(book.clone(), event_logs.clone(), clock, Arc::new(Anyone), runtime);
         let place = Arc::new(ConfinedDir::open(dir).unwrap());
         let (core, remember) = (
             Arc::new(|id: &str| format!("You are {id}.")),
-            Arc::new(|| -> super::super::mind::Remembering { Box::pin(async { Vec::new() }) }),
+            Arc::new(|| -> super::super::runtime::Remembering { Box::pin(async { Vec::new() }) }),
         );
-        let mind = Mind::open("ada", office.clone(), place, core, remember, settings).unwrap();
-        let chat = Chat::new(Arc::new(mind), Arc::new(Room::new(64, 64)));
+        let agent_runtime = AgentRuntime::open("ada", context.clone(), place, core, remember, settings).unwrap();
+        let chat = Chat::new(Arc::new(agent_runtime), Arc::new(Room::new(64, 64)));
         let counter = Counter::default();
-        let desk = Desk::of(&office, "ada", typed(counter.clone()).unwrap());
-        let diary = diaries.of("ada").unwrap();
+        let desk = ServiceInstance::of(&context, "ada", typed(counter.clone()).unwrap());
+        let event_log = event_logs.of("ada").unwrap();
         let reach = Arc::new(|_: &Caller, _: &str| Err(Error::forbidden("nobody else is here")));
         let ada = Listing::default()
             .dir("chat", chat.directory())
-            .dir("thoughts", chat.mind().thoughts.directory())
+            .dir("thoughts", chat.agent_runtime().thoughts.directory())
             .dir("counter", directory(&desk))
-            .dir("events", events::files::directory(&diary, &book, reach, Arc::new(|_: &Caller, _: &str| Ok(()))))
+            .dir("events", events::files::directory(&event_log, &book, reach, Arc::new(|_: &Caller, _: &str| Ok(()))))
             .with("jobs", Node::dir(jobs::files::directory(&book, "ada")));
         struct This;
         impl acheron_vfs::Link for This {
@@ -111,8 +111,8 @@ impl World {
         }
         let agents = Listing::default().dir("ada", ada).link("self", This);
         let tree = Tree::new(Arc::new(Listing::default().dir("agents", agents)), Arc::new(Anyone));
-        office.set_tree(tree.clone());
-        World { tree, chat, office, counter }
+        context.set_tree(tree.clone());
+        World { tree, chat, context, counter }
     }
 
     pub async fn read(&self, path: &str) -> String {
@@ -339,11 +339,11 @@ async fn what_happens_wakes_an_agent() {
     for wanted in ["awake", "awake again"] {
         let signal = r#"{"event_type":"user","parameter":"go"}"#;
         world.write(&Caller::operator(), "events/control/signal.json", signal).await;
-        while world.chat.mind().history.last().is_none_or(|entry| entry.reply.as_deref() != Some(wanted)) {
+        while world.chat.agent_runtime().history.last().is_none_or(|entry| entry.reply.as_deref() != Some(wanted)) {
             tokio::task::yield_now().await;
         }
     }
-    let last = world.chat.mind().history.last().unwrap();
+    let last = world.chat.agent_runtime().history.last().unwrap();
     assert!(matches!(last.source, Source::Wake(_)) && last.input.starts_with("look"));
     assert!(wake::set(&world.chat, &[Wake { on: "/nowhere/\0".into(), say: String::new() }]).is_err());
 }
@@ -373,7 +373,7 @@ fn a_turn_goes_on_after_a_crash_and_nothing_is_done_twice() {
     // The signal that was waited for never came; the model is asked nothing again, the read is made again.
     life().block_on(async {
         let world = World::new(dir.path(), thinking(&lines));
-        let again = world.office.book.restore(Job::new(job.id.clone(), job.call.clone(), 1));
+        let again = world.context.book.restore(Job::new(job.id.clone(), job.call.clone(), 1));
         world.chat.resume(again.clone());
         while again.now().progress.is_none_or(|progress| progress["waiting"] != true) {
             tokio::task::yield_now().await;
@@ -382,6 +382,6 @@ fn a_turn_goes_on_after_a_crash_and_nothing_is_done_twice() {
         world.write(&Caller::operator(), "events/control/signal.json", signal).await;
         assert_eq!(world.read("chat/latest.txt").await, "went on\n");
         assert_eq!(world.counter.count.load(Ordering::SeqCst), 0, "not done again");
-        assert_eq!(world.chat.mind().history.last().unwrap().spent.rounds, 3);
+        assert_eq!(world.chat.agent_runtime().history.last().unwrap().spent.rounds, 3);
     });
 }

@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use super::House;
+use super::HostState;
 use crate::contract::Contract;
-use crate::service::{Warden, silent};
+use crate::service::{ServiceAccess, silent};
 use acheron_base::Result;
 use acheron_base::watch::Following;
 use acheron_vfs::{Dir, Listing, Node, Page as TextPage};
@@ -20,14 +20,14 @@ pub use source::{Page, Source, embedded};
 pub const ABOUT: &str = "What there is to know about this tree: an index, topics, and a page for each service.";
 
 /// The library as a directory. It is listed as a service that takes no calls.
-pub fn directory(house: &Arc<House>) -> Result<impl Dir + use<>> {
+pub fn directory(host: &Arc<HostState>) -> Result<impl Dir + use<>> {
     let contract = Contract::plain("library", ABOUT, Vec::new())?;
-    let gate = house.gate.clone();
-    let listing = silent(&contract, move |caller| gate.permissions(caller, "/global/library", &[]));
+    let access = host.access.clone();
+    let listing = silent(&contract, move |caller| access.permissions(caller, "/global/library", &[]));
     let dirs = Mutex::new(BTreeMap::from([(String::new(), Arc::new(listing))]));
     let shelf = Arc::new(Shelf { dirs, pages: Mutex::default(), following: Mutex::default() });
-    shelf.show(&house.library)?;
-    if let Source::Folder(folder) = &house.library {
+    shelf.show(&host.library)?;
+    if let Source::Folder(folder) = &host.library {
         shelf.follow(folder.clone())?;
     }
     Ok(Shown { root: shelf.dir(""), _shelf: shelf })
@@ -56,8 +56,8 @@ impl Dir for Shown {
         self.root.list()
     }
 
-    fn bell(&self) -> Option<&acheron_vfs::Bell> {
-        self.root.bell()
+    fn notifier(&self) -> Option<&acheron_vfs::ChangeNotifier> {
+        self.root.notifier()
     }
 }
 

@@ -59,7 +59,7 @@ pub fn route(world: &Cartridge, header: Header) -> Vec<String> {
 
 pub fn fetch(found: &Move, refs: &[String], here: &str, quests: &[String], world: &Cartridge) -> Fetched {
     let mut out = Fetched::default();
-    if matches!(found.intent, Intent::Mind | Intent::Ooc) {
+    if matches!(found.intent, Intent::AgentRuntime | Intent::Ooc) {
         return out;
     }
     let routed = route(world, found.header);
@@ -174,8 +174,8 @@ mod tests {
         assert_eq!(ask.opened, ["l.md", "n.md", "q.md"], "rows 49 and 52: never a hidden file; place, person, quest");
         assert_eq!(ask.snippets.len(), 4, "row 50");
         assert!(ask.snippets.iter().all(|own| own.text.chars().count() <= 80), "row 50");
-        let mind = fetch(&moved("[ACT]{inner: doubt}"), &[], "@here", &[], &world);
-        assert!(mind.opened.is_empty(), "row 12: no retrieval");
+        let agent_runtime = fetch(&moved("[ACT]{inner: doubt}"), &[], "@here", &[], &world);
+        assert!(agent_runtime.opened.is_empty(), "row 12: no retrieval");
     }
 
     #[test]

@@ -2,11 +2,11 @@
 
 use acheron_base::{Error, Result};
 
-use super::book::{Book, Memory, Pen};
 use super::evict::{self, Held};
 use super::path::Target;
 use super::rows::{self, Head};
 use super::snippet::headline;
+use super::tx::{Book, Memory, MemoryTx};
 
 /// A memory that has left the active set, and the line that stands in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Book<'_> {
     }
 }
 
-impl Pen<'_> {
+impl MemoryTx<'_> {
     /// The memory that is meant. The latest version becomes active; an old one is only looked at.
     pub fn load(&self, target: &Target) -> Result<Memory> {
         let mut memory = self.book().find(target)?;

@@ -5,10 +5,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::active::Left;
-use super::book::Memory;
 use super::path::Target;
 use super::rows::{Head, Version};
 use super::search::Hit;
+use super::tx::Memory;
 
 /// A memory that was made or changed.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

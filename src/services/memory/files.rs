@@ -5,28 +5,30 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 
-use super::book::New;
 use super::content::LIMIT;
-use super::desk::Desk;
 use super::path::{self, Target};
 use super::shelf::Slot;
+use super::store::MemoryStore;
+use super::tx::New;
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Bell, Caller, Dir, Item, Keep, Listing, Node, Shown, Stat, Virtual, pretty};
+use acheron_vfs::{
+    Answer, Caller, ChangeNotifier, Dir, Item, Listing, Node, Shown, Stat, VersionStore, Virtual, pretty,
+};
 
 /// The names that memory has beside those of every service.
-pub fn files(desk: &Arc<Desk>) -> Vec<(String, Node)> {
+pub fn files(memory: &Arc<MemoryStore>) -> Vec<(String, Node)> {
     let active = {
-        let desk = desk.clone();
+        let memory = memory.clone();
         Shown::fetched(move |_| {
-            let desk = desk.clone();
-            Answer::soon(async move { Ok(pretty(&desk.active().await?)) })
+            let memory = memory.clone();
+            Answer::soon(async move { Ok(pretty(&memory.active().await?)) })
         })
     };
-    vec![("active.json".into(), Node::file(active)), ("items".into(), Node::dir(Items(desk.clone())))]
+    vec![("active.json".into(), Node::file(active)), ("items".into(), Node::dir(Items(memory.clone())))]
 }
 
 /// The directory of memories. Making one there remembers an empty note, removing one deletes it.
-struct Items(Arc<Desk>);
+struct Items(Arc<MemoryStore>);
 
 impl Dir for Items {
     fn lookup(&self, name: &str) -> Option<Node> {
@@ -42,18 +44,18 @@ impl Dir for Items {
         self.0.shelf.changed()
     }
 
-    fn bell(&self) -> Option<&Bell> {
-        Some(&self.0.shelf.bell)
+    fn notifier(&self) -> Option<&ChangeNotifier> {
+        Some(&self.0.shelf.notifier)
     }
 
     fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
         if let Err(error) = path::check(name) {
             return Answer::refuse(error);
         }
-        let (made, desk, name) = (self.0.create(New::note(name)), self.0.clone(), name.to_owned());
+        let (made, memory, name) = (self.0.create(New::note(name)), self.0.clone(), name.to_owned());
         Answer::soon(async move {
             made.await?;
-            let node = Items(desk).lookup(&name);
+            let node = Items(memory).lookup(&name);
             node.ok_or_else(|| Error::not_found(format!("the memory {name} was deleted at once")))
         })
     }
@@ -63,24 +65,24 @@ impl Dir for Items {
     }
 }
 
-fn item(desk: &Arc<Desk>, slot: Arc<Slot>) -> Node {
+fn item(memory: &Arc<MemoryStore>, slot: Arc<Slot>) -> Node {
     let meta = {
-        let (desk, slot) = (desk.clone(), slot.clone());
+        let (memory, slot) = (memory.clone(), slot.clone());
         let modified = slot.clone();
         let shown = move |_: &Caller| {
-            let (desk, name) = (desk.clone(), slot.name.clone());
-            Answer::soon(async move { Ok(pretty(&desk.meta(name).await?)) })
+            let (memory, name) = (memory.clone(), slot.name.clone());
+            Answer::soon(async move { Ok(pretty(&memory.meta(name).await?)) })
         };
         Shown::fetched(shown).modified_at(move || modified.modified())
     };
-    let content = Item::new(Arc::new(Latest { desk: desk.clone(), slot: slot.clone() }));
+    let content = Item::new(Arc::new(Latest { memory: memory.clone(), slot: slot.clone() }));
     let listing = Listing::default().file("content", content).file("meta.json", meta);
-    Node::dir(listing.dir("versions", versions(desk, slot)))
+    Node::dir(listing.dir("versions", versions(memory, slot)))
 }
 
 /// One file a version. A deletion is an empty one.
-fn versions(desk: &Arc<Desk>, slot: Arc<Slot>) -> Virtual {
-    let (desk, bell, modified) = (desk.clone(), slot.versions.clone(), slot.clone());
+fn versions(memory: &Arc<MemoryStore>, slot: Arc<Slot>) -> Virtual {
+    let (memory, notifier, modified) = (memory.clone(), slot.versions.clone(), slot.clone());
     let latest = {
         let slot = slot.clone();
         move || slot.now().version
@@ -92,35 +94,35 @@ fn versions(desk: &Arc<Desk>, slot: Arc<Slot>) -> Virtual {
     let find = move |name: &str| {
         let version: u64 = name.parse().ok()?;
         let there = version.to_string() == name && (1..=latest()).contains(&version);
-        let (desk, name) = (desk.clone(), slot.name.clone());
+        let (memory, name) = (memory.clone(), slot.name.clone());
         there.then(|| {
             Node::file(Shown::fetched(move |_| {
-                let (desk, name) = (desk.clone(), name.clone());
-                Answer::soon(async move { desk.content(name, version).await })
+                let (memory, name) = (memory.clone(), name.clone());
+                Answer::soon(async move { memory.content(name, version).await })
             }))
         })
     };
-    Virtual::new(names, find).ringing(bell).modified_at(move || modified.modified())
+    Virtual::new(names, find).notifying(notifier).modified_at(move || modified.modified())
 }
 
 /// `content`: the latest version, and the place where the next one is written.
 struct Latest {
-    desk: Arc<Desk>,
+    memory: Arc<MemoryStore>,
     slot: Arc<Slot>,
 }
 
-impl Keep for Latest {
+impl VersionStore for Latest {
     fn stat(&self) -> Stat {
         Stat { size: self.slot.now().bytes, modified: self.slot.modified() }
     }
 
-    fn bell(&self) -> Option<&Bell> {
+    fn notifier(&self) -> Option<&ChangeNotifier> {
         Some(&self.slot.content)
     }
 
     fn latest(&self) -> Answer<Bytes> {
-        let (desk, now) = (self.desk.clone(), self.slot.now());
-        Answer::soon(async move { desk.content(now.name, now.version).await })
+        let (memory, now) = (self.memory.clone(), self.slot.now());
+        Answer::soon(async move { memory.content(now.name, now.version).await })
     }
 
     fn may(&self, _caller: &Caller) -> Result<()> {
@@ -131,7 +133,7 @@ impl Keep for Latest {
     }
 
     fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
-        Answer::soon(self.desk.write(self.slot.name.clone(), bytes))
+        Answer::soon(self.memory.write(self.slot.name.clone(), bytes))
     }
 
     fn limit(&self) -> usize {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::desk::Summarize;
+use super::store::Summarize;
 use crate::model::{Ask, Message, Model};
 use acheron_base::tokens;
 use acheron_base::{Error, Result};

@@ -3,9 +3,9 @@
 use acheron_base::{Error, Result};
 use acheron_store::{OptionalExtension, params};
 
-use super::book::{Book, Memory};
 use super::rows;
 use super::snippet::snippet;
+use super::tx::{Book, Memory};
 use super::words::{self, Query};
 
 /// The longest question, in characters.

@@ -1,4 +1,4 @@
-//! The service: commands in, answers out. Everything else is at the desk.
+//! The service: commands in, answers out. Everything else is at the memory.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use super::answers::{Deleted, Evicted, Found, Loaded, Summarized, Versions, Written};
-use super::book::New;
 use super::content::{Change, Content};
-use super::desk::{Desk, Summarize};
 use super::files::files;
 use super::path::Target;
 use super::search::Search;
+use super::store::{MemoryStore, Summarize};
+use super::tx::New;
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
 use acheron_base::{Error, Result};
@@ -25,14 +25,14 @@ const SOME: usize = 25;
 
 /// The memory of one agent.
 pub struct Memory {
-    desk: Arc<Desk>,
+    memory: Arc<MemoryStore>,
     model: Option<Arc<dyn Summarize>>,
 }
 
 impl Memory {
     /// `model` sums up when the caller does not.
-    pub fn new(desk: Arc<Desk>, model: Option<Arc<dyn Summarize>>) -> Memory {
-        Memory { desk, model }
+    pub fn new(memory: Arc<MemoryStore>, model: Option<Arc<dyn Summarize>>) -> Memory {
+        Memory { memory, model }
     }
 }
 
@@ -183,43 +183,43 @@ impl Service for Memory {
     }
 
     fn files(&self) -> Vec<(String, Node)> {
-        files(&self.desk)
+        files(&self.memory)
     }
 
     async fn invoke(&self, _cx: &Cx, command: Command) -> Result<Output> {
-        let desk = &self.desk;
-        let target = |path: &str| desk.target(path);
+        let memory = &self.memory;
+        let target = |path: &str| memory.target(path);
         Ok(match command {
             Command::Create { kind, content, name, tags, write_protected, unevictable } => {
                 let content = Content::given(content)?;
                 let new = New { name, kind, tags, sources: Vec::new(), content, write_protected, unevictable };
-                Output::Written(desk.create(new).await?)
+                Output::Written(memory.create(new).await?)
             }
-            Command::Load { memory_path } => Output::Loaded(Box::new(desk.load(target(&memory_path)?).await?)),
+            Command::Load { memory_path } => Output::Loaded(Box::new(memory.load(target(&memory_path)?).await?)),
             Command::Mutate { memory_path, content, patch, append, if_version } => {
                 let change = one_of(content, patch, append)?;
-                Output::Written(desk.mutate(target(&memory_path)?, if_version, change).await?)
+                Output::Written(memory.mutate(target(&memory_path)?, if_version, change).await?)
             }
             Command::Evict { memory_path, summary } => {
-                Output::Evicted(desk.evict(target(&memory_path)?, summary).await?)
+                Output::Evicted(memory.evict(target(&memory_path)?, summary).await?)
             }
-            Command::Pin { memory_path } => Output::Written(desk.pin(target(&memory_path)?, true).await?),
-            Command::Unpin { memory_path } => Output::Written(desk.pin(target(&memory_path)?, false).await?),
+            Command::Pin { memory_path } => Output::Written(memory.pin(target(&memory_path)?, true).await?),
+            Command::Unpin { memory_path } => Output::Written(memory.pin(target(&memory_path)?, false).await?),
             Command::Versions { memory_path, limit } => {
-                Output::Versions(desk.versions(target(&memory_path)?, bounded(limit)?).await?)
+                Output::Versions(memory.versions(target(&memory_path)?, bounded(limit)?).await?)
             }
-            Command::Delete { memory_path } => Output::Deleted(desk.delete(target(&memory_path)?).await?),
+            Command::Delete { memory_path } => Output::Deleted(memory.delete(target(&memory_path)?).await?),
             Command::Restore { memory_path, version } => {
-                Output::Written(desk.restore(target(&memory_path)?, version).await?)
+                Output::Written(memory.restore(target(&memory_path)?, version).await?)
             }
             Command::Search { query, kind, tags, since_ms, history, limit, cursor } => {
                 let limit = bounded(limit)?;
-                Output::Found(desk.search(Search { query, kind, tags, since_ms, history, limit, cursor }).await?)
+                Output::Found(memory.search(Search { query, kind, tags, since_ms, history, limit, cursor }).await?)
             }
             Command::Summarize { memory_paths, into, text } => {
                 let targets = memory_paths.iter().map(|path| target(path)).collect::<Result<Vec<Target>>>()?;
                 let into = into.as_deref().map(target).transpose()?;
-                Output::Summarized(desk.summarize(targets, into, text, self.model.clone()).await?)
+                Output::Summarized(memory.summarize(targets, into, text, self.model.clone()).await?)
             }
         })
     }

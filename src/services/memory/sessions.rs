@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::{Desk, Memory, Summarize};
-use crate::events::Diaries;
-use crate::jobs::Book;
+use super::{Memory, MemoryStore, Summarize};
+use crate::events::EventLogs;
+use crate::jobs::Jobs;
 use crate::service::trial::Anyone;
-use crate::service::{self, Office, directory, typed};
+use crate::service::{self, ServiceContext, directory, typed};
 use crate::state::Trial;
 use acheron_base::Clock;
 use acheron_base::Result;
@@ -30,7 +30,7 @@ impl Summarize for Echo {
 struct Home {
     store: Trial,
     tree: Tree,
-    diaries: Arc<Diaries>,
+    event_logs: Arc<EventLogs>,
     clock: Clock,
 }
 
@@ -40,20 +40,21 @@ impl Home {
     }
 
     fn on(store: Trial, clock: Clock, budget: u64) -> Home {
-        let book = Arc::new(Book::new(Arc::new(store.clone()), clock.clone()));
-        let diaries = Arc::new(Diaries::new(Some(store.clone()), clock.clone()));
+        let book = Arc::new(Jobs::new(Arc::new(store.clone()), clock.clone()));
+        let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
         let runtime = tokio::runtime::Handle::current();
-        let office = Office::new(book, diaries.clone(), clock.clone(), Arc::new(Anyone), runtime);
-        let desk = Desk::open(store.clone(), diaries.of("charon").unwrap(), clock.clone(), budget).unwrap();
-        let serve = typed(Memory::new(desk, Some(Arc::new(Echo)))).unwrap();
-        let root = Listing::default().dir("memory", directory(&service::Desk::of(&office, "charon", serve)));
-        Home { store, tree: Tree::new(Arc::new(root), Arc::new(Anyone)), diaries, clock }
+        let context = ServiceContext::new(book, event_logs.clone(), clock.clone(), Arc::new(Anyone), runtime);
+        let memory = MemoryStore::open(store.clone(), event_logs.of("charon").unwrap(), clock.clone(), budget).unwrap();
+        let serve = typed(Memory::new(memory, Some(Arc::new(Echo)))).unwrap();
+        let root =
+            Listing::default().dir("memory", directory(&service::ServiceInstance::of(&context, "charon", serve)));
+        Home { store, tree: Tree::new(Arc::new(root), Arc::new(Anyone)), event_logs, clock }
     }
 
     /// The host ends and starts again.
     fn again(self, budget: u64) -> Home {
-        let Home { store, tree, diaries, clock } = self;
-        drop((tree, diaries));
+        let Home { store, tree, event_logs, clock } = self;
+        drop((tree, event_logs));
         Home::on(store.again(), clock, budget)
     }
 
@@ -299,8 +300,8 @@ async fn above_the_budget_the_oldest_leave_and_an_event_says_so() {
             .map(|it| it["memory_path"].as_str().unwrap().replace("/agents/self/memory/items/", ""))
             .collect()
     };
-    let diary = home.diaries.of("charon").unwrap();
-    let events = diary.after(0).wait().await.unwrap();
+    let event_log = home.event_logs.of("charon").unwrap();
+    let events = event_log.after(0).wait().await.unwrap();
     let evicted: Vec<_> = events.iter().filter(|event| event.payload["memory"] == "evicted").collect();
     let mut said = format!("active {:?} {}\n", names(&active["items"]), active["tokens"]);
     said += &format!("left {:?} {}\n", names(&active["left"]), active["left"][0]["tombstone"]);

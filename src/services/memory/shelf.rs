@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::rows::Entry;
-use acheron_vfs::{Bell, STARTED};
+use acheron_vfs::{ChangeNotifier, STARTED};
 
 /// The memories of one agent that are not deleted.
 pub struct Shelf {
     slots: RwLock<BTreeMap<String, Arc<Slot>>>,
     changed: RwLock<SystemTime>,
     /// Rings when a memory comes or goes.
-    pub bell: Arc<Bell>,
+    pub notifier: Arc<ChangeNotifier>,
 }
 
 /// One memory; the same one from its making to its deletion.
@@ -21,15 +21,15 @@ pub struct Slot {
     pub name: String,
     entry: RwLock<Entry>,
     /// Rings when there is a new version.
-    pub content: Bell,
+    pub content: ChangeNotifier,
     /// Rings with the name of each new version.
-    pub versions: Arc<Bell>,
+    pub versions: Arc<ChangeNotifier>,
 }
 
 impl Slot {
     fn new(entry: Entry) -> Arc<Slot> {
         let name = entry.name.clone();
-        Arc::new(Slot { name, entry: RwLock::new(entry), content: Bell::default(), versions: Arc::default() })
+        Arc::new(Slot { name, entry: RwLock::new(entry), content: ChangeNotifier::default(), versions: Arc::default() })
     }
 
     pub fn now(&self) -> Entry {
@@ -45,7 +45,7 @@ impl Shelf {
     pub fn new(entries: Vec<Entry>) -> Shelf {
         let there = entries.into_iter().filter(|entry| !entry.deleted);
         let slots = there.map(|entry| (entry.name.clone(), Slot::new(entry))).collect();
-        Shelf { slots: RwLock::new(slots), changed: RwLock::new(*STARTED), bell: Arc::default() }
+        Shelf { slots: RwLock::new(slots), changed: RwLock::new(*STARTED), notifier: Arc::default() }
     }
 
     pub fn get(&self, name: &str) -> Option<Arc<Slot>> {
@@ -82,7 +82,7 @@ impl Shelf {
         }
         drop(slots);
         *self.changed.write() = SystemTime::now();
-        self.bell.name(&name);
+        self.notifier.name(&name);
     }
 }
 

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::book::{Book, Memory, New, Pen};
 use super::content::{Change, Content};
 use super::path::Target;
 use super::rows;
 use super::search::Search;
+use super::tx::{Book, Memory, MemoryTx, New};
 use crate::state::Trial;
 use acheron_base::{Code, Result};
 
@@ -14,16 +14,19 @@ fn target(path: &str) -> Target {
     Target::read(path, "charon").unwrap()
 }
 
-fn write<T: Send + 'static>(store: &Trial, work: impl FnOnce(&Pen<'_>) -> Result<T> + Send + 'static) -> Result<T> {
+fn write<T: Send + 'static>(
+    store: &Trial,
+    work: impl FnOnce(&MemoryTx<'_>) -> Result<T> + Send + 'static,
+) -> Result<T> {
     write_as(store, "charon", work)
 }
 
 fn write_as<T: Send + 'static>(
     store: &Trial,
     agent: &'static str,
-    work: impl FnOnce(&Pen<'_>) -> Result<T> + Send + 'static,
+    work: impl FnOnce(&MemoryTx<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    store.write_blocking(move |tx| work(&Pen::take(tx, agent, 1000)?))
+    store.write_blocking(move |tx| work(&MemoryTx::take(tx, agent, 1000)?))
 }
 
 fn read<T>(store: &Trial, work: impl FnOnce(&Book<'_>) -> Result<T>) -> Result<T> {

@@ -15,7 +15,7 @@ use crate::service::{Serve, typed};
 use crate::services::prompts::Library;
 use crate::services::symbols::catalogue;
 use crate::services::symbols::shelf::Shelf;
-use crate::services::{OwnModel, World};
+use crate::services::{AgentEnv, OwnModel};
 use crate::spec::ModelKind;
 use acheron_base::Clock;
 use acheron_base::Result;
@@ -38,8 +38,8 @@ pub struct Parts {
 }
 
 /// The service for one agent of the house. Without a model that can be asked, the guide answers.
-pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
-    let (house, own) = (&world.house, Arc::new(OwnModel::of(world)));
+pub fn served(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
+    let (host, own) = (&world.host, Arc::new(OwnModel::of(world)));
     let asked = own.clone();
     let speaker = Arc::new(Spoken::new(move || match asked.described()?.kind {
         // A script holds the turns of a chat; phases that took its lines would spoil it.
@@ -51,11 +51,11 @@ pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
         Ok(Room { prompt: beside_answer(window), run })
     };
     let parts = Parts {
-        library: house.shared.prompts.clone(),
-        shelf: house.shared.symbols.clone(),
+        library: host.shared.prompts.clone(),
+        shelf: host.shared.symbols.clone(),
         speaker,
-        store: house.store.clone(),
-        clock: house.office.clock.clone(),
+        store: host.store.clone(),
+        clock: host.context.clock.clone(),
         room: Box::new(room),
     };
     typed(open(&world.home, &world.agent, parts)?)

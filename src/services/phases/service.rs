@@ -172,11 +172,11 @@ impl Phases {
         // Checked before there is a record of it: a refused order leaves no run behind.
         self.engine.check(&order)?;
         let id = cx.job_id().replacen("job-", "run-", 1);
-        let (diary, job) = (cx.diary()?, cx.job.clone());
+        let (event_log, job) = (cx.event_log()?, cx.job.clone());
         let path = format!("/agents/{}/phases/runs/{id}/status.json", cx.agent);
         let tell = move |what: &str, fields: Value| {
             job.log.line(&format!("{what} {fields}"));
-            diary.changed(&path, json!({"what": what, "about": fields}));
+            event_log.changed(&path, json!({"what": what, "about": fields}));
         };
         let run = Run::new(&id, &order.session_id, &order.set, self.engine.clock.clone(), Box::new(tell));
         self.runs.add(&run);
@@ -223,7 +223,7 @@ struct Jobs {
 impl Dispatch for Jobs {
     async fn dispatch(&self, service: &str, operation: &str, arguments: &Value) -> Result<String> {
         let (caller, agent) = (Caller::agent(&self.cx.agent), &self.cx.agent);
-        let job = self.cx.office.call(&caller, agent, service, operation, arguments.clone()).await?;
+        let job = self.cx.context.call(&caller, agent, service, operation, arguments.clone()).await?;
         Ok(job.id.clone())
     }
 }

@@ -10,11 +10,11 @@ use super::open::{Parts, open};
 use super::run::Room;
 use super::speaker::{Guide, Question, Speaker};
 use crate::contract::Effect;
-use crate::events::Diaries;
-use crate::jobs::{self, Book, Forgetful};
+use crate::events::EventLogs;
+use crate::jobs::{self, Forgetful, Jobs};
 use crate::policy::Principal;
 use crate::service::trial::Anyone;
-use crate::service::{Desk, Office, Warden, directory, typed};
+use crate::service::{ServiceAccess, ServiceContext, ServiceInstance, directory, typed};
 use crate::services::prompts::Library;
 use crate::services::symbols::open::open as open_symbols;
 use crate::services::symbols::service::Symbols;
@@ -60,33 +60,33 @@ impl AccessControl for OperatorOnly {
     }
 }
 
-impl Warden for OperatorOnly {
+impl ServiceAccess for OperatorOnly {
     fn permissions(&self, _caller: &Caller, _path: &str, _operations: &[(String, Effect)]) -> Value {
         Value::Null
     }
 }
 
-struct House {
+struct TestHost {
     tree: Tree,
     dir: TempDir,
-    _office: Arc<Office>,
+    _office: Arc<ServiceContext>,
 }
 
-impl House {
-    fn new(speaker: Arc<dyn Speaker>) -> House {
-        House::at(tempfile::tempdir().unwrap(), speaker)
+impl TestHost {
+    fn new(speaker: Arc<dyn Speaker>) -> TestHost {
+        TestHost::at(tempfile::tempdir().unwrap(), speaker)
     }
 
-    fn at(dir: TempDir, speaker: Arc<dyn Speaker>) -> House {
-        House::kept_by(dir, speaker, Arc::new(Anyone))
+    fn at(dir: TempDir, speaker: Arc<dyn Speaker>) -> TestHost {
+        TestHost::kept_by(dir, speaker, Arc::new(Anyone))
     }
 
-    fn kept_by(dir: TempDir, speaker: Arc<dyn Speaker>, warden: Arc<dyn Warden>) -> House {
+    fn kept_by(dir: TempDir, speaker: Arc<dyn Speaker>, access: Arc<dyn ServiceAccess>) -> TestHost {
         let clock = Clock::real();
-        let book = Arc::new(Book::new(Arc::new(Forgetful), clock.clone()));
-        let diaries = Arc::new(Diaries::new(None, clock.clone()));
+        let book = Arc::new(Jobs::new(Arc::new(Forgetful), clock.clone()));
+        let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
         let runtime = tokio::runtime::Handle::current();
-        let office = Office::new(book.clone(), diaries, clock.clone(), warden, runtime);
+        let context = ServiceContext::new(book.clone(), event_logs, clock.clone(), access, runtime);
         let store = crate::state::open(&dir.path().join("state")).unwrap();
         let shelf = open_symbols(&spec::Symbols::default(), &store).unwrap();
         let library = Arc::new(Library::built_in());
@@ -95,11 +95,11 @@ impl House {
         let phases = open(&dir.path().join("home"), "ada", parts).unwrap();
         let mut root = Listing::default().with("jobs", Node::dir(jobs::files::directory(&book, "ada")));
         for serve in [typed(phases).unwrap(), typed(Symbols::new(shelf)).unwrap()] {
-            let desk = Desk::of(&office, "ada", serve);
-            office.seat("ada", &desk);
-            root = root.dir(desk.name(), directory(&desk));
+            let instance = ServiceInstance::of(&context, "ada", serve);
+            context.register("ada", &instance);
+            root = root.dir(instance.name(), directory(&instance));
         }
-        House { tree: Tree::new(Arc::new(root), Arc::new(Anyone)), dir, _office: office }
+        TestHost { tree: Tree::new(Arc::new(root), Arc::new(Anyone)), dir, _office: context }
     }
 
     async fn read(&self, path: &str) -> String {
@@ -128,48 +128,48 @@ impl House {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_leaves_its_files() {
-    let house = House::new(Arc::new(Guide));
-    let result = house.call("phases", "run", json!({"query": "mend trust", "session_id": "first"})).await;
+    let host = TestHost::new(Arc::new(Guide));
+    let result = host.call("phases", "run", json!({"query": "mend trust", "session_id": "first"})).await;
     assert_eq!((&result["ok"], &result["result"]["stop_reason"]), (&json!(true), &json!("complete")), "{result}");
     let id = result["result"]["run_id"].as_str().unwrap().to_owned();
-    assert_eq!(house.names("phases/runs"), std::slice::from_ref(&id));
+    assert_eq!(host.names("phases/runs"), std::slice::from_ref(&id));
     let dir = format!("phases/runs/{id}");
     assert_eq!(
-        house.names(&dir),
+        host.names(&dir),
         ["commands.ndjson", "context.md", "reply.txt", "status.json", "symbols.json", "trace.ndjson"]
     );
-    assert_eq!(house.read(&format!("{dir}/reply.txt")).await, result["result"]["reply"].as_str().unwrap());
-    assert_eq!(house.json(&format!("{dir}/status.json")).await["state"], "done");
-    assert_eq!(house.json(&format!("{dir}/symbols.json")).await, result["result"]["symbols_used"]);
-    let commands = house.read(&format!("{dir}/commands.ndjson")).await;
+    assert_eq!(host.read(&format!("{dir}/reply.txt")).await, result["result"]["reply"].as_str().unwrap());
+    assert_eq!(host.json(&format!("{dir}/status.json")).await["state"], "done");
+    assert_eq!(host.json(&format!("{dir}/symbols.json")).await, result["result"]["symbols_used"]);
+    let commands = host.read(&format!("{dir}/commands.ndjson")).await;
     assert_eq!(commands.lines().count(), result["result"]["commands"].as_array().unwrap().len());
-    assert!(house.read(&format!("{dir}/context.md")).await.contains("CURRENT_QUERY: mend trust"));
-    assert!(house.read(&format!("{dir}/trace.ndjson")).await.contains("\"stop_reason\":\"complete\""));
-    let history = house.read("phases/sessions/first/history.ndjson").await;
+    assert!(host.read(&format!("{dir}/context.md")).await.contains("CURRENT_QUERY: mend trust"));
+    assert!(host.read(&format!("{dir}/trace.ndjson")).await.contains("\"stop_reason\":\"complete\""));
+    let history = host.read("phases/sessions/first/history.ndjson").await;
     assert!(history.starts_with("{\"role\":\"query\",\"content\":\"mend trust\""), "{history}");
     let job = result["job_id"].as_str().unwrap();
-    let log = house.read(&format!("jobs/{job}/log.txt")).await;
+    let log = host.read(&format!("jobs/{job}/log.txt")).await;
     assert!(log.contains("phase ") && !log.contains("mend trust"), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_files_of_a_run_are_there_after_a_restart_and_nothing_is_in_clear_on_the_disk() {
-    let house = House::new(Arc::new(Guide));
+    let host = TestHost::new(Arc::new(Guide));
     let words = "unusual zanzibar words";
-    let result = house.call("phases", "run", json!({"query": words, "session_id": "first"})).await;
+    let result = host.call("phases", "run", json!({"query": words, "session_id": "first"})).await;
     let id = result["result"]["run_id"].as_str().unwrap().to_owned();
-    let sealed = house.dir.path().join(format!("home/phases/runs/{id}.sealed"));
+    let sealed = host.dir.path().join(format!("home/phases/runs/{id}.sealed"));
     let guard = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while !sealed.exists() && std::time::Instant::now() < guard {
         tokio::time::sleep(std::time::Duration::from_millis(5)).await;
     }
     let text = std::fs::read_to_string(&sealed).unwrap();
     assert!(!text.contains("zanzibar"));
-    let history = std::fs::read_to_string(house.dir.path().join("home/phases/first.sealed")).unwrap();
+    let history = std::fs::read_to_string(host.dir.path().join("home/phases/first.sealed")).unwrap();
     assert!(!history.contains("zanzibar"));
-    let House { tree, dir, _office: office } = house;
-    office.empty();
-    drop((tree, office));
+    let TestHost { tree, dir, _office: context } = host;
+    context.empty();
+    drop((tree, context));
     let mut again = None;
     while again.is_none() {
         // The old house lets its database go when its last task has ended.
@@ -182,92 +182,92 @@ async fn the_files_of_a_run_are_there_after_a_restart_and_nothing_is_in_clear_on
         }
     }
     drop(again);
-    let house = House::at(dir, Arc::new(Guide));
-    assert!(house.read(&format!("phases/runs/{id}/reply.txt")).await.contains("scripted guide"));
-    assert!(house.read("phases/sessions/first/history.ndjson").await.contains(words));
+    let host = TestHost::at(dir, Arc::new(Guide));
+    assert!(host.read(&format!("phases/runs/{id}/reply.txt")).await.contains("scripted guide"));
+    assert!(host.read("phases/sessions/first/history.ndjson").await.contains(words));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancelled_run_says_so_and_its_reader_is_let_go() {
-    let house = House::new(Arc::new(Silent));
+    let host = TestHost::new(Arc::new(Silent));
     let order = json!({"op": "run", "arguments": {"query": "q", "session_id": "s"}, "correlation_id": "mine"});
-    house.tree.write(&Caller::operator(), "phases/control/invoke.json", order.to_string().as_bytes()).await.unwrap();
+    host.tree.write(&Caller::operator(), "phases/control/invoke.json", order.to_string().as_bytes()).await.unwrap();
     let guard = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while house.names("phases/runs").is_empty() && std::time::Instant::now() < guard {
+    while host.names("phases/runs").is_empty() && std::time::Instant::now() < guard {
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
     }
-    let id = house.names("phases/runs")[0].clone();
-    house.tree.write(&Caller::operator(), "jobs/by/mine/control/cancel", b"x").await.unwrap();
-    assert_eq!(house.read(&format!("phases/runs/{id}/reply.txt")).await, "");
-    let status = house.json(&format!("phases/runs/{id}/status.json")).await;
+    let id = host.names("phases/runs")[0].clone();
+    host.tree.write(&Caller::operator(), "jobs/by/mine/control/cancel", b"x").await.unwrap();
+    assert_eq!(host.read(&format!("phases/runs/{id}/reply.txt")).await, "");
+    let status = host.json(&format!("phases/runs/{id}/status.json")).await;
     assert_eq!((&status["state"], &status["stop_reason"]), (&json!("failed"), &json!("cancelled")));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn phases_are_listed_and_described() {
-    let house = House::new(Arc::new(Guide));
-    let sets = house.json("phases/phases.json").await;
+    let host = TestHost::new(Arc::new(Guide));
+    let sets = host.json("phases/phases.json").await;
     assert_eq!(sets["sets"][0]["phases"][3]["phase_id"], "validate_symbols");
-    let described = house.call("phases", "describe", json!({"phase": "Build-Narrative"})).await;
+    let described = host.call("phases", "describe", json!({"phase": "Build-Narrative"})).await;
     assert_eq!(
         (&described["result"]["phase_id"], &described["result"]["beacon"]),
         (&json!("build_output"), &json!(true))
     );
     assert_eq!(described["result"]["commands"].as_array().unwrap().len(), 10);
-    let none = house.call("phases", "describe", json!({"phase": "nowhere"})).await;
+    let none = host.call("phases", "describe", json!({"phase": "nowhere"})).await;
     assert_eq!(none["error"]["code"], "not_found");
-    let bad = house.call("phases", "run", json!({"query": "q", "session_id": "../evil"})).await;
+    let bad = host.call("phases", "run", json!({"query": "q", "session_id": "../evil"})).await;
     assert_eq!(bad["error"]["code"], "invalid_payload");
-    assert!(house.names("phases/runs").is_empty(), "a refused order leaves no run behind");
-    assert_eq!(house.call("phases", "rotate_key", json!({})).await["ok"], true);
-    let readme = house.read("phases/README.md").await;
+    assert!(host.names("phases/runs").is_empty(), "a refused order leaves no run behind");
+    assert_eq!(host.call("phases", "rotate_key", json!({})).await["ok"], true);
+    let readme = host.read("phases/README.md").await;
     assert!(readme.contains("[ΣTR-⟐⇌🜔⇌⟐]"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn symbols_are_files_and_operations() {
-    let house = House::new(Arc::new(Guide));
-    assert!(house.names("symbols/items").len() >= 30);
-    assert!(house.names("symbols/kits").contains(&"Repair Kit.json".to_owned()));
-    assert!(house.names("symbols/agents").contains(&"ACH-P001.json".to_owned()));
-    assert!(house.json("symbols/domains.json").await.as_array().unwrap().contains(&json!("governance")));
-    let item = house.json("symbols/items/ACH-Trust-Repair-005.json").await;
+    let host = TestHost::new(Arc::new(Guide));
+    assert!(host.names("symbols/items").len() >= 30);
+    assert!(host.names("symbols/kits").contains(&"Repair Kit.json".to_owned()));
+    assert!(host.names("symbols/agents").contains(&"ACH-P001.json".to_owned()));
+    assert!(host.json("symbols/domains.json").await.as_array().unwrap().contains(&json!("governance")));
+    let item = host.json("symbols/items/ACH-Trust-Repair-005.json").await;
     assert_eq!((&item["name"], &item["version"]), (&json!("Trust Repair"), &json!(1)));
     let body = json!({"id": "mine-one-001", "name": "Zeppelin landing"});
-    assert_eq!(house.call("symbols", "put", json!({"body": body})).await["result"]["version"], 1);
+    assert_eq!(host.call("symbols", "put", json!({"body": body})).await["result"]["version"], 1);
     let update = json!({"body": {"id": "mine-one-001", "macro": "land"}, "reason": "clearer"});
-    assert_eq!(house.call("symbols", "update", update).await["result"]["version"], 2);
-    assert_eq!(house.json("symbols/items/mine-one-001.json").await["macro"], "land");
-    let found = house.call("symbols", "search", json!({"query": "zeppelins land"})).await;
+    assert_eq!(host.call("symbols", "update", update).await["result"]["version"], 2);
+    assert_eq!(host.json("symbols/items/mine-one-001.json").await["macro"], "land");
+    let found = host.call("symbols", "search", json!({"query": "zeppelins land"})).await;
     assert_eq!(found["result"]["hits"][0]["id"], "mine-one-001");
-    let ledger = house.call("symbols", "ledger", json!({"id": "mine-one-001"})).await;
+    let ledger = host.call("symbols", "ledger", json!({"id": "mine-one-001"})).await;
     assert_eq!(ledger["result"]["changes"][1]["reason"], "clearer");
     assert_eq!(ledger["result"]["changes"][1]["by"]["who"], "operator");
-    house.call("symbols", "delete", json!({"id": "mine-one-001"})).await;
-    assert!(house.read("symbols/items/mine-one-001.json").await.starts_with("! not_found"));
-    assert_eq!(house.call("symbols", "undo", json!({"id": "mine-one-001"})).await["result"]["body"]["macro"], "land");
-    let missing = house.call("symbols", "get", json!({"ids": ["missing"]})).await;
+    host.call("symbols", "delete", json!({"id": "mine-one-001"})).await;
+    assert!(host.read("symbols/items/mine-one-001.json").await.starts_with("! not_found"));
+    assert_eq!(host.call("symbols", "undo", json!({"id": "mine-one-001"})).await["result"]["body"]["macro"], "land");
+    let missing = host.call("symbols", "get", json!({"ids": ["missing"]})).await;
     assert_eq!(missing["error"]["message"], "there is no symbol missing");
-    let many = house.call("symbols", "list", json!({"limit": 51})).await;
+    let many = host.call("symbols", "list", json!({"limit": 51})).await;
     assert_eq!(many["error"]["message"], "limit is 51, over 50");
     let bulk = json!({"catalogue": {"symbols": [{"id": "bulk-one-001"}, {"id": "mine-one-001", "macro": "no"}]}});
-    assert_eq!(house.call("symbols", "import", bulk).await["result"], json!({"stored": 1, "kept": 1}));
-    let walked = house.call("symbols", "walk", json!({"ids": ["ACH-Trust-Repair-005"]})).await;
+    assert_eq!(host.call("symbols", "import", bulk).await["result"], json!({"stored": 1, "kept": 1}));
+    let walked = host.call("symbols", "walk", json!({"ids": ["ACH-Trust-Repair-005"]})).await;
     assert_eq!(walked["result"]["symbols"].as_array().unwrap().len(), 3);
-    let kit = house.call("symbols", "kit", json!({"id": "Repair Kit"})).await;
+    let kit = host.call("symbols", "kit", json!({"id": "Repair Kit"})).await;
     assert_eq!(kit["result"]["agents"][0]["id"], "ACH-P002");
-    let out = house.call("symbols", "export", json!({})).await;
+    let out = host.call("symbols", "export", json!({})).await;
     assert_eq!(out["result"]["agents.json"]["personas"][0]["id"], "ACH-P001");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_model_has_done_is_done_with_the_agents_rights_whoever_asked() {
     let mut said = Vec::new();
-    for warden in [Arc::new(Anyone) as Arc<dyn Warden>, Arc::new(OperatorOnly)] {
-        let house = House::kept_by(tempfile::tempdir().unwrap(), Arc::new(Dispatcher), warden);
-        let result = house.call("phases", "run", json!({"query": "q", "session_id": "s"})).await;
+    for access in [Arc::new(Anyone) as Arc<dyn ServiceAccess>, Arc::new(OperatorOnly)] {
+        let host = TestHost::kept_by(tempfile::tempdir().unwrap(), Arc::new(Dispatcher), access);
+        let result = host.call("phases", "run", json!({"query": "q", "session_id": "s"})).await;
         let id = result["result"]["run_id"].as_str().unwrap().to_owned();
-        let commands = house.read(&format!("phases/runs/{id}/commands.ndjson")).await;
+        let commands = host.read(&format!("phases/runs/{id}/commands.ndjson")).await;
         let first: Value = serde_json::from_str(commands.lines().next().unwrap()).unwrap();
         assert_eq!(first["payload"]["task"], "symbols.list", "{commands}");
         said.push(first["result"].to_string());

@@ -57,7 +57,7 @@ fn answer(question: &Question) -> String {
 fn last(question: &Question) -> String {
     let shown: Vec<&str> = question.symbols.iter().take(5).map(String::as_str).collect();
     let narrative = format!(
-        "I am a scripted guide, not a language model: I looked up what this house knows about your words. The symbols \
+        "I am a scripted guide, not a language model: I looked up what this host knows about your words. The symbols \
          that the last prompt showed first: {}.",
         shown.join(", ")
     );

@@ -12,7 +12,7 @@ use super::openings::Openings;
 use super::{Fault, PromptTemplate};
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Caller, Item, Keep, Listing, Node, STARTED, Stat, Virtual, live, pretty};
+use acheron_vfs::{Answer, Caller, Item, Listing, Node, STARTED, Stat, VersionStore, Virtual, live, pretty};
 
 pub fn files(openings: &Arc<Openings>) -> Vec<(String, Node)> {
     let library = openings.library.clone();
@@ -235,7 +235,7 @@ impl Field {
     }
 }
 
-impl Keep for Field {
+impl VersionStore for Field {
     fn stat(&self) -> Stat {
         let modified: SystemTime = *STARTED;
         Stat { size: self.now().len() as u64, modified }

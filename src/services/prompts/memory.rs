@@ -10,22 +10,22 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::resources::Resource;
-use crate::service::Office;
+use crate::service::ServiceContext;
 use acheron_base::{Code, Error, Result};
 use acheron_vfs::Caller;
 
 pub struct MemoryState {
-    office: Arc<Office>,
+    context: Arc<ServiceContext>,
     agent: String,
 }
 
 impl MemoryState {
-    pub fn new(office: Arc<Office>, agent: &str) -> MemoryState {
-        MemoryState { office, agent: agent.to_owned() }
+    pub fn new(context: Arc<ServiceContext>, agent: &str) -> MemoryState {
+        MemoryState { context, agent: agent.to_owned() }
     }
 
     async fn versions(&self) -> Result<BTreeMap<String, u64>> {
-        let (tree, caller) = (self.office.tree()?, Caller::agent(&self.agent));
+        let (tree, caller) = (self.context.tree()?, Caller::agent(&self.agent));
         let items = match tree.list(&caller, &format!("/agents/{}/memory/items", self.agent)) {
             Err(error) if error.code == Code::NotFound => Vec::new(),
             items => items?,
@@ -42,7 +42,7 @@ impl MemoryState {
 
     async fn call(&self, op: &str, arguments: Value) -> Result<()> {
         let caller = Caller::agent(&self.agent);
-        let job = self.office.call(&caller, &self.agent, "memory", op, arguments).await?;
+        let job = self.context.call(&caller, &self.agent, "memory", op, arguments).await?;
         match job.end().await.outcome.as_deref() {
             Some(Err(error)) => Err(error.clone()),
             _ => Ok(()),
@@ -68,7 +68,7 @@ fn read(snapshot: &Value) -> Result<BTreeMap<String, u64>> {
 
 impl Resource for MemoryState {
     fn snapshot(&self) -> Result<Option<Value>> {
-        let versions = self.office.runtime.block_on(self.versions())?;
+        let versions = self.context.runtime.block_on(self.versions())?;
         Ok(Some(json!(versions)))
     }
 
@@ -77,6 +77,6 @@ impl Resource for MemoryState {
     }
 
     fn restore(&self, snapshot: &Value) -> Result<()> {
-        self.office.runtime.block_on(self.back(read(snapshot)?))
+        self.context.runtime.block_on(self.back(read(snapshot)?))
     }
 }

@@ -22,7 +22,7 @@ use super::{Library, files};
 use crate::contract::Operation;
 use crate::model::Model;
 use crate::policy::Principal;
-use crate::service::{Cx, Office, Service};
+use crate::service::{Cx, Service, ServiceContext};
 use acheron_base::ConfinedDir;
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
@@ -41,7 +41,7 @@ pub struct Setting {
     /// The agent's own: what is open, and copies for rollback.
     pub home: std::path::PathBuf,
     pub agent: String,
-    pub office: Arc<Office>,
+    pub context: Arc<ServiceContext>,
     pub projects: Projects,
     pub models: Option<Choose>,
 }
@@ -57,10 +57,10 @@ impl Prompts {
         let copies = setting.home.join("copies");
         ConfinedDir::create(&copies)?;
         let mut kinds = Kinds::new();
-        let (office, agent) = (setting.office.clone(), setting.agent.clone());
+        let (context, agent) = (setting.context.clone(), setting.agent.clone());
         kinds.insert(
             MEMORY.to_owned(),
-            Arc::new(move |_: &Need| Ok(Arc::new(MemoryState::new(office.clone(), &agent)) as _)),
+            Arc::new(move |_: &Need| Ok(Arc::new(MemoryState::new(context.clone(), &agent)) as _)),
         );
         let projects = setting.projects.clone();
         kinds.insert(

@@ -14,12 +14,12 @@ use super::overrides::Store;
 use super::service::{Prompts, Setting};
 use super::{Library, files};
 use crate::contract::Operation;
-use crate::events::Diaries;
-use crate::jobs::{Book, Forgetful};
+use crate::events::EventLogs;
+use crate::jobs::{Forgetful, Jobs};
 use crate::model::Model;
 use crate::model::script::Script;
 use crate::service::trial::Anyone;
-use crate::service::{Cx, Desk, Office, Service, directory, typed};
+use crate::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
 use acheron_base::Clock;
 use acheron_base::ConfinedDir;
 use acheron_base::{Error, Result};
@@ -63,9 +63,9 @@ impl Service for Pen {
     }
 }
 
-struct House {
+struct TestHost {
     tree: Tree,
-    office: Arc<Office>,
+    context: Arc<ServiceContext>,
     folder: tempfile::TempDir,
 }
 
@@ -76,7 +76,7 @@ fn put(folder: &Path, name: &str, text: &str) {
 }
 
 const WRITE: &str = r#"{
-  "ns": "desk", "key": "write",
+  "ns": "instance", "key": "write",
   "params": {"Task": {"type": "object", "required": ["what"], "properties": {"what": {"type": "string"}}}},
   "resources": {"state": {"kind": "session", "initial": {"mood": "calm"}}},
   "sections": [
@@ -89,23 +89,23 @@ const WRITE: &str = r#"{
   "output": {"name": "Done", "schema": {"type": "object", "required": ["pages"], "properties": {"pages": {"type": "integer"}}}}
 }"#;
 
-impl House {
-    fn new(script: &str) -> House {
+impl TestHost {
+    fn new(script: &str) -> TestHost {
         let folder = tempfile::tempdir().unwrap();
-        put(folder.path(), "prompts/desk/write/prompt.json", WRITE);
-        put(folder.path(), "prompts/desk/write/task.md", "Write $what.");
-        put(folder.path(), "prompts/desk/write/how.md", "With care.");
-        put(folder.path(), "prompts/desk/write/how.short.md", "In short.");
-        put(folder.path(), "prompts/desk/write/mood.md", "Go wild.");
+        put(folder.path(), "prompts/instance/write/prompt.json", WRITE);
+        put(folder.path(), "prompts/instance/write/task.md", "Write $what.");
+        put(folder.path(), "prompts/instance/write/how.md", "With care.");
+        put(folder.path(), "prompts/instance/write/how.short.md", "In short.");
+        put(folder.path(), "prompts/instance/write/mood.md", "Go wild.");
         put(folder.path(), "here/note.txt", "as it was");
-        House::at(folder, script)
+        TestHost::at(folder, script)
     }
 
-    fn at(folder: tempfile::TempDir, script: &str) -> House {
+    fn at(folder: tempfile::TempDir, script: &str) -> TestHost {
         let clock = Clock::real();
-        let book = Arc::new(Book::new(Arc::new(Forgetful), clock.clone()));
-        let diaries = Arc::new(Diaries::new(None, clock.clone()));
-        let office = Office::new(book, diaries, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
+        let book = Arc::new(Jobs::new(Arc::new(Forgetful), clock.clone()));
+        let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
+        let context = ServiceContext::new(book, event_logs, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
         let model: Arc<dyn Model> = Arc::new(Script::read("s", script).unwrap());
         let here = folder.path().join("here");
         let project = here.clone();
@@ -114,7 +114,7 @@ impl House {
             overrides: Arc::new(Store::new(ConfinedDir::create(folder.path().join("overrides")).unwrap())),
             home: folder.path().join("home"),
             agent: "ada".to_owned(),
-            office: office.clone(),
+            context: context.clone(),
             projects: Arc::new(move |name| match name {
                 "here" => ConfinedDir::open(&project),
                 name => Err(Error::not_found(format!("there is no project `{name}`"))),
@@ -124,13 +124,13 @@ impl House {
         .unwrap();
         let mut home = Listing::default();
         for serve in [typed(prompts).unwrap(), typed(Pen(here)).unwrap()] {
-            let desk = Desk::of(&office, "ada", serve);
-            office.seat("ada", &desk);
-            home = home.with(desk.name(), Node::dir(directory(&desk)));
+            let instance = ServiceInstance::of(&context, "ada", serve);
+            context.register("ada", &instance);
+            home = home.with(instance.name(), Node::dir(directory(&instance)));
         }
         let tree = Tree::new(Arc::new(home), Arc::new(Anyone));
-        office.set_tree(tree.clone());
-        House { tree, office, folder }
+        context.set_tree(tree.clone());
+        TestHost { tree, context, folder }
     }
 
     async fn cat(&self, path: &str) -> String {
@@ -148,12 +148,12 @@ impl House {
     }
 
     async fn call(&self, op: &str, arguments: Value) -> Result<Value> {
-        let job = self.office.call(&Caller::operator(), "ada", "prompts", op, arguments).await?;
+        let job = self.context.call(&Caller::operator(), "ada", "prompts", op, arguments).await?;
         job.end().await.outcome.as_deref().unwrap().clone()
     }
 
     async fn open(&self) {
-        let asked = json!({"prompt": "desk/write", "id": "w", "params": {"Task": {"what": "a poem"}}});
+        let asked = json!({"prompt": "instance/write", "id": "w", "params": {"Task": {"what": "a poem"}}});
         self.call("open", asked).await.unwrap();
     }
 
@@ -164,29 +164,29 @@ impl House {
 
 #[tokio::test]
 async fn a_prompt_is_opened_filled_in_read_answered_and_understood_by_files_alone() {
-    let house = House::new("");
-    let opened = house.call("open", json!({"prompt": "desk/write"})).await.unwrap();
+    let host = TestHost::new("");
+    let opened = host.call("open", json!({"prompt": "instance/write"})).await.unwrap();
     assert_eq!(opened, json!({"open_id": "p1", "path": "/agents/ada/prompts/open/p1"}));
-    let mut said = house.cat("open/p1/text").await;
-    said += &house.write("open/p1/params/Task.json", r#"{"what": 3}"#).await;
-    said += &house.write("open/p1/params/Task.json", r#"{"what": "a poem"}"#).await;
-    said += &house.cat("open/p1/text").await;
+    let mut said = host.cat("open/p1/text").await;
+    said += &host.write("open/p1/params/Task.json", r#"{"what": 3}"#).await;
+    said += &host.write("open/p1/params/Task.json", r#"{"what": "a poem"}"#).await;
+    said += &host.cat("open/p1/text").await;
     said += "--- how\n";
-    said += &house.cat("open/p1/sections/how/full").await;
-    said += &house.cat("open/p1/sections/how/visibility").await;
-    said += &house.write("open/p1/sections/how/visibility", "loud").await;
-    said += &house.write("open/p1/sections/how/visibility", "full\n").await;
-    said += &house.write("open/p1/sections/task/visibility", "summary\n").await;
-    said += &house.write("open/p1/session.json", r#"{"mood": "wild"}"#).await;
+    said += &host.cat("open/p1/sections/how/full").await;
+    said += &host.cat("open/p1/sections/how/visibility").await;
+    said += &host.write("open/p1/sections/how/visibility", "loud").await;
+    said += &host.write("open/p1/sections/how/visibility", "full\n").await;
+    said += &host.write("open/p1/sections/task/visibility", "summary\n").await;
+    said += &host.write("open/p1/session.json", r#"{"mood": "wild"}"#).await;
     said += "--- again\n";
-    said += &house.cat("open/p1/text").await;
+    said += &host.cat("open/p1/text").await;
     said += "--- reply\n";
-    said += &house.cat("open/p1/output.json").await;
-    said += &house.write("open/p1/reply", "```json\n{\"pages\": 1.5}\n```").await;
-    said += &house.cat("open/p1/output.json").await;
-    said += &house.cat("open/p1/error.json").await;
-    said += &house.write("open/p1/reply", "```json\n{\"pages\": 2}\n```").await;
-    said += &house.cat("open/p1/output.json").await;
+    said += &host.cat("open/p1/output.json").await;
+    said += &host.write("open/p1/reply", "```json\n{\"pages\": 1.5}\n```").await;
+    said += &host.cat("open/p1/output.json").await;
+    said += &host.cat("open/p1/error.json").await;
+    said += &host.write("open/p1/reply", "```json\n{\"pages\": 2}\n```").await;
+    said += &host.cat("open/p1/output.json").await;
     expect![[r#"
         ! invalid_payload: missing parameters for section (section task, params Task, placeholder what)
         ! invalid_payload: params do not fit: what: expected string, not integer (params Task, placeholder what)
@@ -267,82 +267,75 @@ async fn a_prompt_is_opened_filled_in_read_answered_and_understood_by_files_alon
 
 #[tokio::test]
 async fn an_open_prompt_outlives_the_host_and_is_gone_when_it_is_closed() {
-    let house = House::new("");
-    house.open().await;
-    house.write("open/w/sections/how/visibility", "full").await;
-    house.write("open/w/reply", "{\"pages\": 7}").await;
-    let before = house.cat("open/w/text").await;
-    let house = House::at(house.folder, "");
-    assert_eq!(house.cat("open/w/text").await, before);
-    assert_eq!(house.cat("open/w/output.json").await, "{\n  \"pages\": 7\n}\n");
-    let again = house.call("open", json!({"prompt": "desk/write", "id": "w"})).await.unwrap_err();
+    let host = TestHost::new("");
+    host.open().await;
+    host.write("open/w/sections/how/visibility", "full").await;
+    host.write("open/w/reply", "{\"pages\": 7}").await;
+    let before = host.cat("open/w/text").await;
+    let host = TestHost::at(host.folder, "");
+    assert_eq!(host.cat("open/w/text").await, before);
+    assert_eq!(host.cat("open/w/output.json").await, "{\n  \"pages\": 7\n}\n");
+    let again = host.call("open", json!({"prompt": "instance/write", "id": "w"})).await.unwrap_err();
     assert_eq!(again.message, "a prompt is open as `w` already");
-    house.call("close", json!({"open_id": "w"})).await.unwrap();
-    assert!(house.cat("open/w/text").await.starts_with("! not_found"));
-    assert_eq!(house.call("close", json!({"open_id": "w"})).await.unwrap_err().message, "no prompt is open as `w`");
-    let house = House::at(house.folder, "");
-    assert_eq!(house.call("list", json!({})).await.unwrap()["open"], json!([]));
+    host.call("close", json!({"open_id": "w"})).await.unwrap();
+    assert!(host.cat("open/w/text").await.starts_with("! not_found"));
+    assert_eq!(host.call("close", json!({"open_id": "w"})).await.unwrap_err().message, "no prompt is open as `w`");
+    let host = TestHost::at(host.folder, "");
+    assert_eq!(host.call("list", json!({})).await.unwrap()["open"], json!([]));
 }
 
 #[tokio::test]
 async fn a_tool_that_fails_leaves_files_and_session_as_they_were() {
-    let house = House::new("");
-    house.open().await;
+    let host = TestHost::new("");
+    host.open().await;
     let tool = |ends: &str| json!({"open_id": "w", "tool": "pen.write", "arguments": {"text": ends, "ends": ends}});
-    let hidden = house.call("call_tool", tool("well")).await.unwrap_err();
+    let hidden = host.call("call_tool", tool("well")).await.unwrap_err();
     assert!(hidden.message.starts_with("this prompt does not offer `pen.write` now; it offers: "), "{hidden}");
-    house.call("expand", json!({"open_id": "w", "section_keys": ["files"]})).await.unwrap();
+    host.call("expand", json!({"open_id": "w", "section_keys": ["files"]})).await.unwrap();
     let wrong = json!({"open_id": "w", "tool": "pen.write", "arguments": {"text": "x"}});
-    assert!(house.call("call_tool", wrong).await.is_err());
-    assert_eq!(house.note(), "as it was");
-    let badly = house.call("call_tool", tool("badly")).await.unwrap();
-    assert_eq!(
-        (&badly["ok"], &badly["rolled_back"], house.note().as_str()),
-        (&json!(false), &json!(true), "as it was")
-    );
-    let broke = house.call("call_tool", tool("in pieces")).await.unwrap_err();
+    assert!(host.call("call_tool", wrong).await.is_err());
+    assert_eq!(host.note(), "as it was");
+    let badly = host.call("call_tool", tool("badly")).await.unwrap();
+    assert_eq!((&badly["ok"], &badly["rolled_back"], host.note().as_str()), (&json!(false), &json!(true), "as it was"));
+    let broke = host.call("call_tool", tool("in pieces")).await.unwrap_err();
     assert_eq!(broke.message, "pen.write: the pen broke; all resources are as they were");
-    assert_eq!(house.note(), "as it was");
-    let well = house.call("call_tool", tool("well")).await.unwrap();
-    assert_eq!((&well["ok"], house.note().as_str()), (&json!(true), "well"));
-    assert_eq!(
-        std::fs::read_dir(house.folder.path().join("home/copies")).unwrap().count(),
-        0,
-        "no copy is left behind"
-    );
+    assert_eq!(host.note(), "as it was");
+    let well = host.call("call_tool", tool("well")).await.unwrap();
+    assert_eq!((&well["ok"], host.note().as_str()), (&json!(true), "well"));
+    assert_eq!(std::fs::read_dir(host.folder.path().join("home/copies")).unwrap().count(), 0, "no copy is left behind");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancelled_tool_is_taken_back_before_the_next_one_begins() {
-    let house = House::new("");
-    house.open().await;
-    house.call("expand", json!({"open_id": "w", "section_keys": ["files"]})).await.unwrap();
+    let host = TestHost::new("");
+    host.open().await;
+    host.call("expand", json!({"open_id": "w", "section_keys": ["files"]})).await.unwrap();
     let tool = |ends: &str| json!({"open_id": "w", "tool": "pen.write", "arguments": {"text": ends, "ends": ends}});
-    let job = house.office.call(&Caller::operator(), "ada", "prompts", "call_tool", tool("not at all")).await.unwrap();
-    while house.note() != "not at all" {
+    let job = host.context.call(&Caller::operator(), "ada", "prompts", "call_tool", tool("not at all")).await.unwrap();
+    while host.note() != "not at all" {
         tokio::task::yield_now().await;
     }
     job.cancel.cancel();
     job.end().await;
-    let next = house.call("call_tool", tool("badly")).await.unwrap();
-    assert_eq!((&next["rolled_back"], house.note().as_str()), (&json!(true), "as it was"));
+    let next = host.call("call_tool", tool("badly")).await.unwrap();
+    assert_eq!((&next["rolled_back"], host.note().as_str()), (&json!(true), "as it was"));
 }
 
 #[tokio::test]
 async fn a_snapshot_is_taken_and_gone_back_to() {
-    let house = House::new("");
-    house.open().await;
-    let snapshot = house.call("snapshot", json!({"open_id": "w", "tag": "before"})).await.unwrap();
+    let host = TestHost::new("");
+    host.open().await;
+    let snapshot = host.call("snapshot", json!({"open_id": "w", "tag": "before"})).await.unwrap();
     assert_eq!(snapshot["made"], json!(["state", "filesystem"]));
-    put(house.folder.path(), "here/note.txt", "other");
-    house.write("open/w/session.json", r#"{"mood": "wild"}"#).await;
-    let restored = house.call("restore", json!({"open_id": "w", "snapshot": "before"})).await.unwrap();
+    put(host.folder.path(), "here/note.txt", "other");
+    host.write("open/w/session.json", r#"{"mood": "wild"}"#).await;
+    let restored = host.call("restore", json!({"open_id": "w", "snapshot": "before"})).await.unwrap();
     assert_eq!(restored["resources"], json!(["filesystem", "state"]));
     assert_eq!(
-        (house.note().as_str(), house.cat("open/w/session.json").await.as_str()),
+        (host.note().as_str(), host.cat("open/w/session.json").await.as_str()),
         ("as it was", "{\n  \"mood\": \"calm\"\n}\n")
     );
-    let none = house.call("restore", json!({"open_id": "w", "snapshot": "after"})).await.unwrap_err();
+    let none = host.call("restore", json!({"open_id": "w", "snapshot": "after"})).await.unwrap_err();
     assert_eq!(none.message, "there is no snapshot `after` of this prompt");
 }
 
@@ -359,58 +352,58 @@ async fn a_model_is_asked_until_it_answers() {
         call("pen.write", json!({"text": "a poem", "ends": "well"})),
         json!("<think>done?</think>\nYes.\n```json\n{\"pages\": \"3\"}\n```"),
     ];
-    let house = House::new(&script.map(|line| line.to_string()).join("\n"));
-    house.open().await;
-    let evaluated = house.call("evaluate", json!({"open_id": "w"})).await.unwrap();
+    let host = TestHost::new(&script.map(|line| line.to_string()).join("\n"));
+    host.open().await;
+    let evaluated = host.call("evaluate", json!({"open_id": "w"})).await.unwrap();
     assert_eq!(evaluated["output"], json!({"pages": 3}));
     assert_eq!(evaluated["opened"], json!(["files"]));
     assert_eq!(evaluated["rounds"], 6);
     assert_eq!(evaluated["amended"], json!(["pages"]));
-    assert_eq!(house.note(), "a poem");
-    assert_eq!(house.cat("open/w/output.json").await, "{\n  \"pages\": 3\n}\n");
+    assert_eq!(host.note(), "a poem");
+    assert_eq!(host.cat("open/w/output.json").await, "{\n  \"pages\": 3\n}\n");
 }
 
 #[tokio::test]
 async fn an_answer_without_output_fails_and_is_kept() {
-    let house = House::new("\"I would rather not.\"");
-    house.open().await;
-    let refused = house.call("evaluate", json!({"open_id": "w"})).await.unwrap_err();
+    let host = TestHost::new("\"I would rather not.\"");
+    host.open().await;
+    let refused = host.call("evaluate", json!({"open_id": "w"})).await.unwrap_err();
     assert_eq!(refused.message, "the reply has no Done: no JSON object or array found in the reply");
-    assert_eq!(house.cat("open/w/reply").await, "I would rather not.");
+    assert_eq!(host.cat("open/w/reply").await, "I would rather not.");
 }
 
 #[tokio::test]
 async fn overrides_are_stored_seen_and_taken_away_by_calls() {
-    let house = House::new("");
-    let render = || house.call("render", json!({"prompt": "desk/write", "params": {"Task": {"what": "it"}}}));
+    let host = TestHost::new("");
+    let render = || host.call("render", json!({"prompt": "instance/write", "params": {"Task": {"what": "it"}}}));
     let change = json!({"target": "section", "path": "task", "body": "Please write $what."});
-    house.call("override_store", json!({"prompt": "desk/write", "change": change})).await.unwrap();
+    host.call("override_store", json!({"prompt": "instance/write", "change": change})).await.unwrap();
     let rendered = render().await.unwrap();
     assert!(rendered["text"].as_str().unwrap().contains("Please write it."));
     assert!(rendered["deadline"].as_u64().is_some());
-    let listed = house.call("override_list", json!({})).await.unwrap();
-    assert_eq!((&listed[0]["prompt"], &listed[0]["sections"]), (&json!("desk/write"), &json!(1)));
-    put(house.folder.path(), "prompts/desk/write/task.md", "Write $what now.");
-    house.call("reload", json!({})).await.unwrap();
-    let resolved = house.call("override_resolve", json!({"prompt": "desk/write"})).await.unwrap();
+    let listed = host.call("override_list", json!({})).await.unwrap();
+    assert_eq!((&listed[0]["prompt"], &listed[0]["sections"]), (&json!("instance/write"), &json!(1)));
+    put(host.folder.path(), "prompts/instance/write/task.md", "Write $what now.");
+    host.call("reload", json!({})).await.unwrap();
+    let resolved = host.call("override_resolve", json!({"prompt": "instance/write"})).await.unwrap();
     assert_eq!((&resolved["sections"], &resolved["stale"][0]["target"]), (&json!([]), &json!("task")));
     assert!(render().await.unwrap()["text"].as_str().unwrap().contains("Write it now."));
-    let deleted = || house.call("override_delete", json!({"prompt": "desk/write"}));
+    let deleted = || host.call("override_delete", json!({"prompt": "instance/write"}));
     assert_eq!(deleted().await.unwrap(), json!({"deleted": true}));
     assert_eq!(deleted().await.unwrap(), json!({"deleted": false}));
-    let seeded = house.call("override_seed", json!({"prompt": "desk/write", "tag": "v1"})).await.unwrap();
-    house.call("override_upsert", json!({"prompt": "desk/write", "file": seeded})).await.unwrap();
+    let seeded = host.call("override_seed", json!({"prompt": "instance/write", "tag": "v1"})).await.unwrap();
+    host.call("override_upsert", json!({"prompt": "instance/write", "file": seeded})).await.unwrap();
 }
 
 #[tokio::test]
 async fn what_there_is_can_be_looked_at() {
-    let house = House::new("");
-    let entries = house.tree.list(&Caller::operator(), "prompts/templates/desk/write").unwrap();
+    let host = TestHost::new("");
+    let entries = host.tree.list(&Caller::operator(), "prompts/templates/instance/write").unwrap();
     let names: Vec<String> =
         entries.into_iter().map(|entry| entry.path.rsplit('/').next().unwrap().to_owned()).collect();
     assert_eq!(names, ["README.md", "descriptor.json", "schema.json", "sections.json"]);
     expect![[r#"
-        # desk/write
+        # instance/write
 
         Sections:
 
@@ -425,18 +418,18 @@ async fn what_there_is_can_be_looked_at() {
 
         The answer is `Done`; `schema.json` has the types.
 
-        Open it: `echo '{"prompt": "desk/write"}' > ../../../control/open.json`
+        Open it: `echo '{"prompt": "instance/write"}' > ../../../control/open.json`
     "#]]
-    .assert_eq(&house.cat("templates/desk/write/README.md").await);
-    assert!(house.cat("templates/desk/write/sections.json").await.contains("\"path\": \"files\""));
-    assert_eq!(house.cat("faults.json").await, "[]\n");
-    put(house.folder.path(), "prompts/desk/write/how.md", "$broken");
-    house.call("reload", json!({})).await.unwrap();
-    assert!(house.cat("faults.json").await.contains("\"line\": 1"));
-    let parsed = house.call("parse", json!({"prompt": "desk/write", "reply": "{\"pages\": 1}"})).await.unwrap();
+    .assert_eq(&host.cat("templates/instance/write/README.md").await);
+    assert!(host.cat("templates/instance/write/sections.json").await.contains("\"path\": \"files\""));
+    assert_eq!(host.cat("faults.json").await, "[]\n");
+    put(host.folder.path(), "prompts/instance/write/how.md", "$broken");
+    host.call("reload", json!({})).await.unwrap();
+    assert!(host.cat("faults.json").await.contains("\"line\": 1"));
+    let parsed = host.call("parse", json!({"prompt": "instance/write", "reply": "{\"pages\": 1}"})).await.unwrap();
     assert_eq!(parsed, json!({"value": {"pages": 1}, "from": "message"}));
     // Row 86.
-    let undeclared = house.call("parse", json!({"prompt": "evaluate/protocol", "reply": "{}"})).await.unwrap_err();
+    let undeclared = host.call("parse", json!({"prompt": "evaluate/protocol", "reply": "{}"})).await.unwrap_err();
     assert_eq!(undeclared.message, "this prompt does not declare structured output");
 }
 
@@ -449,16 +442,16 @@ fn what_a_prompt_wants_to_say_about_itself_is_said() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_writes_no_words_into_the_prompts_of_others() {
-    let house = House::new("");
+    let host = TestHost::new("");
     for (op, arguments) in [
         (
             "override_store",
-            json!({"prompt": "desk/write", "change": {"target": "section", "path": "x", "body": "mine"}}),
+            json!({"prompt": "instance/write", "change": {"target": "section", "path": "x", "body": "mine"}}),
         ),
-        ("override_seed", json!({"prompt": "desk/write", "tag": "draft"})),
-        ("override_delete", json!({"prompt": "desk/write", "tag": "latest"})),
+        ("override_seed", json!({"prompt": "instance/write", "tag": "draft"})),
+        ("override_delete", json!({"prompt": "instance/write", "tag": "latest"})),
     ] {
-        let job = house.office.call(&Caller::agent("ada"), "ada", "prompts", op, arguments).await.unwrap();
+        let job = host.context.call(&Caller::agent("ada"), "ada", "prompts", op, arguments).await.unwrap();
         let error = job.end().await.outcome.as_deref().unwrap().clone().unwrap_err();
         assert!(error.message.contains("only the operator writes them"), "{op}: {error}");
     }

@@ -85,8 +85,8 @@ pub(super) async fn call(
         })
         .await?
     };
-    let mut running = Running { held: Some((transaction, turn)), runtime: cx.office.runtime.clone() };
-    let job = cx.office.call(caller, &cx.agent, service, operation, arguments).await?;
+    let mut running = Running { held: Some((transaction, turn)), runtime: cx.context.runtime.clone() };
+    let job = cx.context.call(caller, &cx.agent, service, operation, arguments).await?;
     let end = job.end().await;
     let outcome = end.outcome.as_deref().cloned().unwrap_or_else(|| Err(Error::interrupted("the call has no end")));
     let failed = match &outcome {

@@ -5,45 +5,46 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use super::desk::Desk;
 use super::page::{Class, ROOT};
+use super::state::RecallState;
 use super::talk_files::conversations;
 use super::wiki::PAGE;
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
 use acheron_vfs::{
-    Answer, Caller, Dir, File as _, Handle, Item, Keep, Link, Listing, Node, Open, STARTED, Shown, Stat, Virtual,
+    Answer, Caller, Dir, File as _, Handle, Item, Link, Listing, Node, Open, STARTED, Shown, Stat, VersionStore,
+    Virtual,
 };
 
 /// How many pages `by/recent` has.
 const RECENT: usize = 100;
 
 /// The names that recall has beside those of every service.
-pub fn files(desk: &Arc<Desk>) -> Vec<(String, Node)> {
-    let view = |view: View| Node::dir(Pages { desk: desk.clone(), view, dir: String::new() });
+pub fn files(recall: &Arc<RecallState>) -> Vec<(String, Node)> {
+    let view = |view: View| Node::dir(Pages { recall: recall.clone(), view, dir: String::new() });
     let by = Listing::default()
         .with("backlinks", view(View::Backlinks))
         .with("orphans", view(View::Orphans))
         .with("broken", view(View::Broken))
-        .dir("recent", recent(desk));
+        .dir("recent", recent(recall));
     vec![
-        ("index.md".into(), page(desk, ROOT)),
+        ("index.md".into(), page(recall, ROOT)),
         ("nodes".into(), view(View::Nodes)),
         ("by".into(), Node::dir(by)),
-        ("conversations".into(), conversations(desk)),
-        ("prompt.md".into(), Node::file(fetched(desk, |desk| Ok((desk.prompt()? + "\n").into())))),
+        ("conversations".into(), conversations(recall)),
+        ("prompt.md".into(), Node::file(fetched(recall, |recall| Ok((recall.prompt()? + "\n").into())))),
     ]
 }
 
 /// A file that is made of what is on the disk.
 pub(super) fn fetched(
-    desk: &Arc<Desk>,
-    make: impl Fn(&Desk) -> Result<Bytes> + Clone + Send + Sync + 'static,
+    recall: &Arc<RecallState>,
+    make: impl Fn(&RecallState) -> Result<Bytes> + Clone + Send + Sync + 'static,
 ) -> Shown {
-    let desk = desk.clone();
+    let recall = recall.clone();
     Shown::fetched(move |_| {
-        let (desk, make) = (desk.clone(), make.clone());
-        Answer::soon(blocking(move || make(&desk)))
+        let (recall, make) = (recall.clone(), make.clone());
+        Answer::soon(blocking(move || make(&recall)))
     })
 }
 
@@ -65,7 +66,7 @@ enum View {
 
 /// A directory of the wiki, or one that mirrors it.
 struct Pages {
-    desk: Arc<Desk>,
+    recall: Arc<RecallState>,
     view: View,
     dir: String,
 }
@@ -76,12 +77,12 @@ impl Pages {
     }
 
     fn child(&self, path: String) -> Node {
-        Node::dir(Pages { desk: self.desk.clone(), view: self.view, dir: path })
+        Node::dir(Pages { recall: self.recall.clone(), view: self.view, dir: path })
     }
 
     /// Names of directories and of pages. A wiki that cannot be opened has none; the operations tell why.
     fn names(&self) -> (Vec<String>, Vec<String>) {
-        let Ok(wiki) = self.desk.wiki() else { return Default::default() };
+        let Ok(wiki) = self.recall.wiki() else { return Default::default() };
         let of = |paths: Vec<&str>| {
             let inside = self.path("");
             let below = paths.into_iter().filter_map(|path| path.strip_prefix(&inside));
@@ -109,17 +110,17 @@ impl Pages {
 
     fn leaf(&self, path: String) -> Node {
         match self.view {
-            View::Nodes => page(&self.desk, &path),
-            View::Backlinks => Node::file(fetched(&self.desk, move |desk| {
-                let index = desk.wiki()?.index();
+            View::Nodes => page(&self.recall, &path),
+            View::Backlinks => Node::file(fetched(&self.recall, move |recall| {
+                let index = recall.wiki()?.index();
                 Ok(index.page(&path).map(|page| lines(index.backlinks(page))).unwrap_or_default())
             })),
             View::Orphans => {
                 let up = "../".repeat(path.matches('/').count() + 2);
                 Node::link(To(format!("{up}nodes/{path}")))
             }
-            View::Broken => Node::file(fetched(&self.desk, move |desk| {
-                let report = desk.wiki()?.report();
+            View::Broken => Node::file(fetched(&self.recall, move |recall| {
+                let report = recall.wiki()?.report();
                 let mine = report.broken.iter().filter(|it| it.page == path);
                 Ok(lines(
                     mine.map(|it| format!("{}: [[{}]] {}", it.link.line, it.link.link, it.link.code.unwrap_or(""))),
@@ -137,7 +138,7 @@ impl Dir for Pages {
     fn lookup(&self, name: &str) -> Option<Node> {
         let path = self.path(name);
         if matches!(self.view, View::Nodes | View::Backlinks) {
-            let wiki = self.desk.wiki().ok()?;
+            let wiki = self.recall.wiki().ok()?;
             let index = wiki.index();
             if Class::of(&format!("{path}/x.md")).excluded() {
                 return None;
@@ -179,7 +180,7 @@ impl Dir for Pages {
         let path = self.path(name);
         // Asked now, because who closes a file hears no reason.
         super::wiki::check(&path)?;
-        let item = Item::new(Arc::new(Kept { desk: self.desk.clone(), path }));
+        let item = Item::new(Arc::new(Kept { recall: self.recall.clone(), path }));
         let handle = item.open(caller, Open { truncate: true, ..how })?;
         Ok((Node::file(item), handle))
     }
@@ -194,7 +195,7 @@ impl Pages {
     /// The wiki, if this is the directory where it is changed.
     fn own(&self, refusal: &str) -> Result<&Arc<super::Wiki>> {
         match self.view {
-            View::Nodes => self.desk.wiki(),
+            View::Nodes => self.recall.wiki(),
             _ => Err(acheron_vfs::not_permitted(format!("{refusal}: that is done in nodes/"))),
         }
     }
@@ -220,16 +221,16 @@ impl Link for To {
 }
 
 /// The pages that changed last, the newest first.
-fn recent(desk: &Arc<Desk>) -> Virtual {
-    let named = |desk: &Desk| -> Vec<(String, String)> {
-        let Ok(wiki) = desk.wiki() else { return Vec::new() };
+fn recent(recall: &Arc<RecallState>) -> Virtual {
+    let named = |recall: &RecallState| -> Vec<(String, String)> {
+        let Ok(wiki) = recall.wiki() else { return Vec::new() };
         let index = wiki.index();
         let mut pages: Vec<_> = index.pages().filter(|page| page.class == Class::Node).collect();
         pages.sort_by(|a, b| b.modified_ms.cmp(&a.modified_ms).then_with(|| a.path.cmp(&b.path)));
         let named = pages.iter().take(RECENT).enumerate();
         named.map(|(number, page)| (format!("{:03}-{}.md", number + 1, page.title()), page.path.to_string())).collect()
     };
-    let (listed, found) = (desk.clone(), desk.clone());
+    let (listed, found) = (recall.clone(), recall.clone());
     Virtual::new(
         move || named(&listed).into_iter().map(|(name, _)| name).collect(),
         move |name| {
@@ -239,25 +240,25 @@ fn recent(desk: &Arc<Desk>) -> Virtual {
     )
 }
 
-fn page(desk: &Arc<Desk>, path: &str) -> Node {
-    Node::file(Item::new(Arc::new(Kept { desk: desk.clone(), path: path.to_owned() })))
+fn page(recall: &Arc<RecallState>, path: &str) -> Node {
+    Node::file(Item::new(Arc::new(Kept { recall: recall.clone(), path: path.to_owned() })))
 }
 
 /// One page, read and written whole.
 struct Kept {
-    desk: Arc<Desk>,
+    recall: Arc<RecallState>,
     path: String,
 }
 
-impl Keep for Kept {
+impl VersionStore for Kept {
     fn stat(&self) -> Stat {
-        let known = self.desk.wiki().and_then(|wiki| wiki.stat(&self.path));
+        let known = self.recall.wiki().and_then(|wiki| wiki.stat(&self.path));
         known.map_or(Stat { size: 0, modified: *STARTED }, |(size, ms)| Stat { size, modified: time(ms) })
     }
 
     fn latest(&self) -> Answer<Bytes> {
-        let (desk, path) = (self.desk.clone(), self.path.clone());
-        Answer::soon(blocking(move || Ok(desk.wiki()?.bytes(&path)?.into())))
+        let (recall, path) = (self.recall.clone(), self.path.clone());
+        Answer::soon(blocking(move || Ok(recall.wiki()?.bytes(&path)?.into())))
     }
 
     fn may(&self, _caller: &Caller) -> Result<()> {
@@ -265,8 +266,8 @@ impl Keep for Kept {
     }
 
     fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
-        let (desk, path) = (self.desk.clone(), self.path.clone());
-        Answer::soon(blocking(move || desk.wiki()?.write(&path, &bytes)))
+        let (recall, path) = (self.recall.clone(), self.path.clone());
+        Answer::soon(blocking(move || recall.wiki()?.write(&path, &bytes)))
     }
 
     fn limit(&self) -> usize {

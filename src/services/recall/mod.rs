@@ -3,12 +3,11 @@
 //! `code`, `tag`, `page`, `links`, `words` read texts; `index`, `resolve`, `graph`, `search` know a wiki without a disk;
 //! `block` and `turn` are the loop, `message` the names of a conversation, `window` what of it a model is told. All that
 //! is pure. `wiki` is the folder, `watch` keeps it current, `talks` are the conversations, `archive` puts them away,
-//! `speak` is the model, `desk` brings them together, and `service` and `files` show it.
+//! `speak` is the model, `recall` brings them together, and `service` and `files` show it.
 
 mod archive;
 pub mod block;
 pub mod code;
-mod desk;
 mod files;
 mod graph;
 mod index;
@@ -23,6 +22,7 @@ mod service;
 #[cfg(test)]
 mod session_tests;
 mod speak;
+mod state;
 pub mod tag;
 mod talk_files;
 mod talks;
@@ -37,17 +37,17 @@ use std::sync::Arc;
 use crate::service::{Serve, typed};
 use acheron_base::Result;
 
-use super::World;
+use super::AgentEnv;
 
-pub use desk::Desk;
 pub use index::{Index, Page};
 pub use resolve::Access;
 pub use service::Recall;
 pub use speak::Speak;
+pub use state::RecallState;
 pub use watch::Wikis;
 pub use wiki::Wiki;
 
 /// The recall of one agent, ready to be served.
-pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
-    typed(Recall::new(Arc::new(Desk::of(world))))
+pub fn served(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
+    typed(Recall::new(Arc::new(RecallState::of(world))))
 }

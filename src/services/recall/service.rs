@@ -1,4 +1,4 @@
-//! The service: commands in, answers out. Everything else is at the desk.
+//! The service: commands in, answers out. Everything else is at the recall.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::archive::{Archived, archive};
-use super::desk::{Desk, Turned};
 use super::files::files;
 use super::graph::{Broken, Finding, Linked};
 use super::index::Page;
@@ -17,6 +16,7 @@ use super::message::Role;
 use super::page::{Class, body};
 use super::resolve::{Access, Miss};
 use super::search::{Hit, snippet};
+use super::state::{RecallState, Turned};
 use super::turn::Looked;
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
@@ -27,11 +27,11 @@ use acheron_vfs::Node;
 /// A turn may take as long as its own limit, and a little.
 const TURN: Duration = Duration::from_secs(660);
 
-pub struct Recall(Arc<Desk>);
+pub struct Recall(Arc<RecallState>);
 
 impl Recall {
-    pub fn new(desk: Arc<Desk>) -> Recall {
-        Recall(desk)
+    pub fn new(recall: Arc<RecallState>) -> Recall {
+        Recall(recall)
     }
 }
 
@@ -239,56 +239,56 @@ impl Service for Recall {
     }
 
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
-        let desk = self.0.clone();
+        let recall = self.0.clone();
         match command {
             Command::Turn { conversation, message } => {
-                let turned = desk.turn(conversation, message, |line| cx.log(line)).await?;
+                let turned = recall.turn(conversation, message, |line| cx.log(line)).await?;
                 Ok(Output::Turned(Box::new(turned)))
             }
             Command::Gen { conversation, write } => {
-                let (held, preparing) = (conversation.clone(), desk.clone());
+                let (held, preparing) = (conversation.clone(), recall.clone());
                 let held = blocking(move || {
                     let held = preparing.talks()?.hold(&held)?;
                     preparing.prepare(&held)?;
                     Ok(held)
                 });
                 let held = held.await?;
-                let text = desk.generate(&conversation).await?;
+                let text = recall.generate(&conversation).await?;
                 let said = blocking(move || {
                     let filename = write.then(|| held.add(Role::Assistant, &text)).transpose()?;
                     Ok(Said { text, filename })
                 });
                 Ok(Output::Said(said.await?))
             }
-            command => blocking(move || obey(&desk, command)).await,
+            command => blocking(move || obey(&recall, command)).await,
         }
     }
 }
 
 /// What needs no model.
-fn obey(desk: &Desk, command: Command) -> Result<Output> {
-    let page = |name: &str| found(name, desk.wiki()?.find(name, Access::Nodes)).map(|found| found.page);
+fn obey(recall: &RecallState, command: Command) -> Result<Output> {
+    let page = |name: &str| found(name, recall.wiki()?.find(name, Access::Nodes)).map(|found| found.page);
     Ok(match command {
         Command::New { conversation } => {
-            let id = desk.talks()?.begin(conversation.as_deref())?;
-            desk.prepare(&desk.talks()?.hold(&id)?)?;
+            let id = recall.talks()?.begin(conversation.as_deref())?;
+            recall.prepare(&recall.talks()?.hold(&id)?)?;
             Output::Begun(Begun { conversation: id })
         }
         Command::Add { conversation, role, text } => {
-            let filename = Some(desk.talks()?.hold(&conversation)?.add(role, &text)?);
+            let filename = Some(recall.talks()?.hold(&conversation)?.add(role, &text)?);
             Output::Said(Said { text, filename })
         }
-        Command::Archive { conversation } => Output::Archived(archive(desk.talks()?, desk.wiki()?, &conversation)?),
-        Command::Read { name, raw } => match desk.wiki()?.look(&name, access(raw)) {
+        Command::Archive { conversation } => Output::Archived(archive(recall.talks()?, recall.wiki()?, &conversation)?),
+        Command::Read { name, raw } => match recall.wiki()?.look(&name, access(raw)) {
             Looked::Page { path, title, part, text } => Output::Shown(Shown { path, title, text, heading: part }),
             Looked::Missed(miss) => return found(&name, Err(miss)),
         },
         Command::Write { path, text } => {
-            desk.wiki()?.write(&path, text.as_bytes())?;
+            recall.wiki()?.write(&path, text.as_bytes())?;
             Output::Written(Written { path })
         }
         Command::Search { query, limit, raw } => {
-            let wiki = desk.wiki()?;
+            let wiki = recall.wiki()?;
             let mut hits = wiki.index().search(&query, access(raw), limit.clamp(1, 200) as usize);
             for hit in &mut hits {
                 hit.snippet = wiki.text(&hit.path).map(|text| snippet(body(&text), &query)).unwrap_or_default();
@@ -297,22 +297,22 @@ fn obey(desk: &Desk, command: Command) -> Result<Output> {
         }
         Command::Links { name } => {
             let page = page(&name)?;
-            Output::Leads(Leads { path: page.path.to_string(), links: desk.wiki()?.index().links_of(&page) })
+            Output::Leads(Leads { path: page.path.to_string(), links: recall.wiki()?.index().links_of(&page) })
         }
         Command::Backlinks { name } => {
             let page = page(&name)?;
-            Output::Pages(Pages { pages: desk.wiki()?.index().backlinks(&page) })
+            Output::Pages(Pages { pages: recall.wiki()?.index().backlinks(&page) })
         }
-        Command::Orphans {} => Output::Pages(Pages { pages: desk.wiki()?.report().orphans.clone() }),
-        Command::Broken {} => Output::Astray(Astray { broken: desk.wiki()?.report().broken.clone() }),
+        Command::Orphans {} => Output::Pages(Pages { pages: recall.wiki()?.report().orphans.clone() }),
+        Command::Broken {} => Output::Astray(Astray { broken: recall.wiki()?.report().broken.clone() }),
         Command::Tokens { name: Some(name) } => Output::Sizes(sizes([&*page(&name)?])),
         Command::Tokens { name: None } => {
-            let index = desk.wiki()?.index();
+            let index = recall.wiki()?.index();
             let mine = index.pages().filter(|page| matches!(page.class, Class::Index | Class::Node));
             Output::Sizes(sizes(mine.map(|page| &**page)))
         }
         Command::Check {} => {
-            let index = desk.wiki()?.index();
+            let index = recall.wiki()?.index();
             let findings = index.check();
             let ok = findings.iter().all(|finding| finding.severity != "error");
             Output::Checked(Checked { ok, nodes: index.nodes(), findings })

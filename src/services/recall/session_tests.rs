@@ -7,10 +7,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::archive::archive;
-use super::desk::{Desk, Turned};
 use super::message::Role;
 use super::resolve::{Access, Miss};
 use super::speak::Speak;
+use super::state::{RecallState, Turned};
 use super::turn::Looked;
 use super::watch::Wikis;
 use super::wiki::Wiki;
@@ -37,7 +37,7 @@ impl Speak for Scripted {
 
 struct Scene {
     dir: tempfile::TempDir,
-    desk: Arc<Desk>,
+    recall: Arc<RecallState>,
     model: Arc<Scripted>,
 }
 
@@ -57,20 +57,20 @@ impl Scene {
         let model = Arc::new(Scripted { lines: lines.to_vec(), asked: Mutex::default() });
         let (store, home) = (dir.path().join("store"), dir.path().join("home"));
         let (wikis, prompts) = (Arc::new(Wikis::default()), Arc::new(Library::built_in()));
-        let desk = Arc::new(Desk::new("charon", store, home, wikis, prompts, model.clone(), Clock::at(1000)));
-        Scene { dir, desk, model }
+        let recall = Arc::new(RecallState::new("charon", store, home, wikis, prompts, model.clone(), Clock::at(1000)));
+        Scene { dir, recall, model }
     }
 
     async fn turn(&self, conversation: Option<&str>, message: &str) -> Turned {
-        self.desk.turn(conversation.map(str::to_owned), message.to_owned(), |_| ()).await.unwrap()
+        self.recall.turn(conversation.map(str::to_owned), message.to_owned(), |_| ()).await.unwrap()
     }
 
     fn roles(&self, id: &str) -> Vec<Role> {
-        self.desk.talks().unwrap().messages(id).unwrap().iter().map(|name| name.role).collect()
+        self.recall.talks().unwrap().messages(id).unwrap().iter().map(|name| name.role).collect()
     }
 
     fn look(&self, name: &str) -> Looked {
-        self.desk.wiki().unwrap().look(name, Access::Nodes)
+        self.recall.wiki().unwrap().look(name, Access::Nodes)
     }
 }
 
@@ -84,7 +84,7 @@ async fn a_model_recalls_a_page_and_answers() {
     let scene = Scene::new(&["Let me see. <recall>river</recall>", "It is wide and dark."], &PAGES);
     let turned = scene.turn(None, "How is the river?\n").await;
     assert_eq!((turned.outcome.text.as_str(), turned.outcome.end), ("It is wide and dark.", "done"));
-    let said = scene.desk.talks().unwrap().said(&turned.conversation).unwrap();
+    let said = scene.recall.talks().unwrap().said(&turned.conversation).unwrap();
     let told: Vec<_> = said[1..].iter().map(|(role, text)| (role.name(), text.as_str())).collect();
     assert_eq!(
         told,
@@ -95,14 +95,14 @@ async fn a_model_recalls_a_page_and_answers() {
             ("assistant", "It is wide and dark."),
         ]
     );
-    let messages = scene.desk.talks().unwrap().messages(&turned.conversation).unwrap();
+    let messages = scene.recall.talks().unwrap().messages(&turned.conversation).unwrap();
     assert_eq!(messages.last().unwrap().file, turned.filename);
 }
 
 #[tokio::test]
 async fn the_prompt_comes_once_and_first_and_is_never_expanded_again() {
     let scene = Scene::new(&["so"], &PAGES);
-    let prompt = scene.desk.prompt().unwrap(); // 2, 4
+    let prompt = scene.recall.prompt().unwrap(); // 2, 4
     assert!(prompt.contains("<recall>Title</recall>") && !prompt.contains("created:"), "{prompt}");
     assert!(prompt.ends_with("Start at [[River]]. {{IF_INCLUDE_RECALL}} __MEMORY_ROOT__"), "{prompt}");
     put(scene.dir.path(), "home/conversations/old/7-user.md", "hi");
@@ -118,11 +118,11 @@ async fn the_prompt_comes_once_and_first_and_is_never_expanded_again() {
 #[test]
 fn a_wiki_with_nothing_but_an_index_says_nothing_of_recalling() {
     let scene = Scene::new(&[], &[("index.md", "Nothing yet."), ("meta/prompt.md", ""), ("sleep/1/job.md", "")]);
-    let prompt = scene.desk.prompt().unwrap(); // 1
+    let prompt = scene.recall.prompt().unwrap(); // 1
     assert!(!prompt.contains("<recall>") && !prompt.contains("\n\n\n"), "{prompt}");
     let fresh = Scene::new(&[], &[]);
-    assert!(fresh.desk.prompt().unwrap().contains("# Index"));
-    let names = fresh.desk.wiki().unwrap().index().names("").0;
+    assert!(fresh.recall.prompt().unwrap().contains("# Index"));
+    let names = fresh.recall.wiki().unwrap().index().names("").0;
     assert_eq!(names, ["episodic", "episodic-raw", "meta", "semantic", "sleep"]);
 }
 
@@ -147,7 +147,7 @@ async fn a_model_that_never_stops_is_stopped() {
 #[tokio::test]
 async fn what_changes_on_disk_is_what_is_recalled() {
     let scene = Scene::new(&["<recall>River</recall>", "so"], &PAGES);
-    scene.desk.wiki().unwrap();
+    scene.recall.wiki().unwrap();
     let path = scene.dir.path().join("store/semantic/River.md");
     std::fs::write(&path, "narrow now").unwrap(); // 27
     let turned = scene.turn(None, "go").await;
@@ -186,7 +186,7 @@ fn nothing_outside_is_read() {
     ] {
         assert_eq!(code(name), wanted, "{name}");
     }
-    let wiki = scene.desk.wiki().unwrap();
+    let wiki = scene.recall.wiki().unwrap();
     for path in
         ["../x.md", "a/../../x.md", "/x.md", "semantic/Out.md", "up/x.md", "sleep/x.md", "x.txt", ".x.md", "a|b.md"]
     {
@@ -204,7 +204,7 @@ async fn what_is_archived_is_what_was_said_byte_for_byte() {
     let scene = Scene::new(&["<recall>River</recall>", "so"], &PAGES);
     put(scene.dir.path(), "home/conversations/old/1794787200000000007-user.md", "\u{feff}hi \r\n\n");
     scene.turn(Some("old"), "and the river?").await;
-    let (talks, wiki) = (scene.desk.talks().unwrap(), scene.desk.wiki().unwrap());
+    let (talks, wiki) = (scene.recall.talks().unwrap(), scene.recall.wiki().unwrap());
     let archived = archive(talks, wiki, "old").unwrap(); // 44
     assert_eq!(archived.path, "episodic-raw/2026-11-16/old");
     assert_eq!((archived.messages, archived.added), (6, 6));
@@ -233,8 +233,8 @@ async fn a_long_conversation_is_cut_to_the_window_and_says_so_when_it_cannot_be(
     for at in 1..9 {
         put(scene.dir.path(), &format!("home/conversations/long/{at}-user.md"), &format!("{at} {long}"));
     }
-    let desk = Arc::get_mut(&mut scene.desk).unwrap();
-    desk.window = Box::new(|| 2000);
+    let recall = Arc::get_mut(&mut scene.recall).unwrap();
+    recall.window = Box::new(|| 2000);
     scene.turn(Some("long"), "and the river?").await;
     let asked = scene.model.asked.lock().clone();
     let heads =
@@ -242,21 +242,21 @@ async fn a_long_conversation_is_cut_to_the_window_and_says_so_when_it_cannot_be(
     assert_eq!(asked[0][0].0, Role::System);
     assert_eq!(heads(&asked[0]), ["6 wor", "7 wor", "8 wor", "and t"]);
     assert_eq!(heads(&asked[1]), ["6 wor", "7 wor", "8 wor", "and t", "<reca", "<memo"]);
-    let desk = Arc::get_mut(&mut scene.desk).unwrap();
-    desk.window = Box::new(|| 64);
-    let refused = scene.desk.turn(Some("long".to_owned()), long, |_| ()).await.unwrap_err();
+    let recall = Arc::get_mut(&mut scene.recall).unwrap();
+    recall.window = Box::new(|| 64);
+    let refused = scene.recall.turn(Some("long".to_owned()), long, |_| ()).await.unwrap_err();
     assert_eq!(refused.code, Code::BudgetExceeded);
 }
 
 #[tokio::test]
 async fn a_turn_that_fails_leaves_the_conversation_free() {
     let scene = Scene::new(&[], &PAGES);
-    let id = scene.desk.talks().unwrap().begin(Some("a")).unwrap();
-    let failed = scene.desk.turn(Some(id.clone()), "go".to_owned(), |_| ()).await;
+    let id = scene.recall.talks().unwrap().begin(Some("a")).unwrap();
+    let failed = scene.recall.turn(Some(id.clone()), "go".to_owned(), |_| ()).await;
     assert_eq!(failed.unwrap_err().code, Code::ProviderError);
-    assert!(scene.desk.running(&id).is_none());
-    scene.desk.talks().unwrap().hold(&id).unwrap();
-    let empty = scene.desk.turn(Some(id), " \n".to_owned(), |_| ()).await;
+    assert!(scene.recall.running(&id).is_none());
+    scene.recall.talks().unwrap().hold(&id).unwrap();
+    let empty = scene.recall.turn(Some(id), " \n".to_owned(), |_| ()).await;
     assert_eq!(empty.unwrap_err().code, Code::InvalidPayload);
 }
 

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::desk::Desk;
 use super::files::{fetched, no_such, time};
 use super::message::{Name, Role};
+use super::state::RecallState;
 use super::tag::shown;
 use super::talks::MESSAGE;
 use super::window::fitted;
@@ -17,16 +17,16 @@ use crate::policy::Principal;
 use acheron_base::blocking;
 use acheron_base::{Error, Result, quoted};
 use acheron_vfs::{
-    Answer, Caller, Dir, File as _, Handle, Hear, Item, Keep, Listing, Node, Once, Open, Reply, STARTED, Speech, Stat,
-    pretty, waiting,
+    Answer, Caller, Dir, File as _, Handle, Item, Listing, MessageFile, MessageSink, Node, Once, Open, Reply, STARTED,
+    Stat, VersionStore, pretty, waiting,
 };
 
 /// The directory of conversations. Making one there begins it.
-pub(super) fn conversations(desk: &Arc<Desk>) -> Node {
-    Node::dir(All(desk.clone()))
+pub(super) fn conversations(recall: &Arc<RecallState>) -> Node {
+    Node::dir(All(recall.clone()))
 }
 
-struct All(Arc<Desk>);
+struct All(Arc<RecallState>);
 
 impl Dir for All {
     fn lookup(&self, name: &str) -> Option<Node> {
@@ -39,19 +39,19 @@ impl Dir for All {
     }
 
     fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
-        let (desk, name) = (self.0.clone(), name.to_owned());
+        let (recall, name) = (self.0.clone(), name.to_owned());
         Answer::soon(blocking(move || {
-            let id = desk.talks()?.begin(Some(&name))?;
-            Ok(one(&desk, &id))
+            let id = recall.talks()?.begin(Some(&name))?;
+            Ok(one(&recall, &id))
         }))
     }
 }
 
-fn one(desk: &Arc<Desk>, id: &str) -> Node {
-    let (told, last, id) = (id.to_owned(), desk.clone(), id.to_owned());
-    let status = fetched(desk, move |desk| Ok(pretty(&status(desk, &told)?)));
-    let input = Speech::new(Arc::new(Input { desk: desk.clone(), id: id.clone() }));
-    let messages = Messages { desk: desk.clone(), id: id.clone() };
+fn one(recall: &Arc<RecallState>, id: &str) -> Node {
+    let (told, last, id) = (id.to_owned(), recall.clone(), id.to_owned());
+    let status = fetched(recall, move |recall| Ok(pretty(&status(recall, &told)?)));
+    let input = MessageFile::new(Arc::new(Input { recall: recall.clone(), id: id.clone() }));
+    let messages = Messages { recall: recall.clone(), id: id.clone() };
     let listing = Listing::default()
         .dir("messages", messages)
         .dir("control", Listing::default().file("input", input))
@@ -60,14 +60,14 @@ fn one(desk: &Arc<Desk>, id: &str) -> Node {
     Node::dir(listing)
 }
 
-fn status(desk: &Desk, id: &str) -> Result<Value> {
-    let messages = desk.talks()?.messages(id)?;
-    let running = desk.running(id).is_some() || desk.asked.get(id).is_some_and(|job| !job.settled());
+fn status(recall: &RecallState, id: &str) -> Result<Value> {
+    let messages = recall.talks()?.messages(id)?;
+    let running = recall.running(id).is_some() || recall.asked.get(id).is_some_and(|job| !job.settled());
     let state = if running { "running" } else { "idle" };
-    let job = desk.asked.get(id).map(|job| job.id.clone());
+    let job = recall.asked.get(id).map(|job| job.id.clone());
     // What a model would be told now; a conversation that cannot be told at all says so when it is gone on with.
-    let window = (desk.window)();
-    let told = fitted(desk.talks()?.said(id)?, window).ok();
+    let window = (recall.window)();
+    let told = fitted(recall.talks()?.said(id)?, window).ok();
     let (tokens, left_out) = (told.as_ref().map(|told| told.tokens), told.as_ref().map(|told| told.left_out));
     Ok(json!({"conversation": id, "state": state, "messages": messages.len(), "job_id": job,
         "last": messages.last().map(|name| &name.file),
@@ -75,10 +75,10 @@ fn status(desk: &Desk, id: &str) -> Result<Value> {
 }
 
 /// The last answer, when no turn is under way any more.
-fn latest(desk: &Arc<Desk>, id: &str) -> Answer<Bytes> {
-    let (desk, id) = (desk.clone(), id.to_owned());
-    let asked = desk.asked.get(&id).map(|job| job.clone());
-    let running = desk.running(&id);
+fn latest(recall: &Arc<RecallState>, id: &str) -> Answer<Bytes> {
+    let (recall, id) = (recall.clone(), id.to_owned());
+    let asked = recall.asked.get(&id).map(|job| job.clone());
+    let running = recall.running(&id);
     let quiet = running.is_none() && asked.as_ref().is_none_or(|job| job.settled());
     let said = async move {
         if let Some(job) = &asked {
@@ -90,13 +90,13 @@ fn latest(desk: &Arc<Desk>, id: &str) -> Answer<Bytes> {
         if let Some(mut running) = running {
             _ = running.changed().await; // an error says that the turn is over
         }
-        blocking(move || last_answer(&desk, &id)).await
+        blocking(move || last_answer(&recall, &id)).await
     };
     if quiet { Answer::soon(said) } else { Answer::later(said) }
 }
 
-fn last_answer(desk: &Desk, id: &str) -> Result<Bytes> {
-    let talks = desk.talks()?;
+fn last_answer(recall: &RecallState, id: &str) -> Result<Bytes> {
+    let talks = recall.talks()?;
     let Some(name) = talks.messages(id)?.into_iter().rfind(|name| name.role == Role::Assistant) else {
         return Ok(Bytes::new());
     };
@@ -106,11 +106,11 @@ fn last_answer(desk: &Desk, id: &str) -> Result<Bytes> {
 
 /// `control/input`: each message is a turn, and so a job.
 struct Input {
-    desk: Arc<Desk>,
+    recall: Arc<RecallState>,
     id: String,
 }
 
-impl Hear for Input {
+impl MessageSink for Input {
     fn template(&self) -> Bytes {
         Bytes::from_static(b"write a message here; read the answer on the same handle or in ../latest.txt\n")
     }
@@ -119,54 +119,54 @@ impl Hear for Input {
         if caller.principal() == &Principal::Nobody {
             return Err(Error::forbidden("the process that asks is gone or unknown"));
         }
-        match self.desk.running(&self.id) {
+        match self.recall.running(&self.id) {
             Some(_) => Err(Error::busy(format!("a turn of the conversation {} is under way", self.id))),
             None => Ok(()),
         }
     }
 
     fn hear(&self, caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
-        let Some(office) = self.desk.office.upgrade() else {
+        let Some(context) = self.recall.context.upgrade() else {
             return Answer::refuse(Error::unavailable("the host is going down"));
         };
-        let (desk, id, caller) = (self.desk.clone(), self.id.clone(), caller.clone());
+        let (recall, id, caller) = (self.recall.clone(), self.id.clone(), caller.clone());
         Answer::soon(async move {
             let arguments = json!({"conversation": id, "message": message});
-            let job = office.call(&caller, &desk.agent, "recall", "turn", arguments).await?;
-            desk.asked.insert(id.clone(), job);
-            Ok(Arc::new(Once(move || latest(&desk, &id))) as Arc<dyn Reply>)
+            let job = context.call(&caller, &recall.agent, "recall", "turn", arguments).await?;
+            recall.asked.insert(id.clone(), job);
+            Ok(Arc::new(Once(move || latest(&recall, &id))) as Arc<dyn Reply>)
         })
     }
 }
 
 /// The messages of one conversation, as files that people may write too.
 struct Messages {
-    desk: Arc<Desk>,
+    recall: Arc<RecallState>,
     id: String,
 }
 
 impl Messages {
     fn item(&self, file: &str) -> Item {
-        Item::new(Arc::new(Kept { desk: self.desk.clone(), id: self.id.clone(), file: file.to_owned() }))
+        Item::new(Arc::new(Kept { recall: self.recall.clone(), id: self.id.clone(), file: file.to_owned() }))
     }
 }
 
 impl Dir for Messages {
     fn lookup(&self, name: &str) -> Option<Node> {
         Name::parse(name)?;
-        self.desk.talks().ok()?.stat(&self.id, name).ok()?;
+        self.recall.talks().ok()?.stat(&self.id, name).ok()?;
         Some(Node::file(self.item(name)))
     }
 
     fn list(&self) -> Vec<(String, Node)> {
-        let names = self.desk.talks().and_then(|talks| talks.messages(&self.id)).unwrap_or_default();
+        let names = self.recall.talks().and_then(|talks| talks.messages(&self.id)).unwrap_or_default();
         let mut all: Vec<_> = names.into_iter().map(|it| (it.file.clone(), Node::file(self.item(&it.file)))).collect();
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
     }
 
     fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
-        if !self.desk.talks()?.has(&self.id) {
+        if !self.recall.talks()?.has(&self.id) {
             return Err(no_such(&self.id));
         }
         if Name::parse(name).is_none() {
@@ -178,31 +178,31 @@ impl Dir for Messages {
     }
 
     fn remove(&self, _caller: &Caller, name: &str) -> Answer<()> {
-        let (desk, id, name) = (self.desk.clone(), self.id.clone(), name.to_owned());
-        Answer::soon(blocking(move || desk.talks()?.remove(&id, &name)))
+        let (recall, id, name) = (self.recall.clone(), self.id.clone(), name.to_owned());
+        Answer::soon(blocking(move || recall.talks()?.remove(&id, &name)))
     }
 }
 
 struct Kept {
-    desk: Arc<Desk>,
+    recall: Arc<RecallState>,
     id: String,
     file: String,
 }
 
-impl Keep for Kept {
+impl VersionStore for Kept {
     fn stat(&self) -> Stat {
-        let known = self.desk.talks().and_then(|talks| talks.stat(&self.id, &self.file));
+        let known = self.recall.talks().and_then(|talks| talks.stat(&self.id, &self.file));
         known.map_or(Stat { size: 0, modified: *STARTED }, |(size, ms)| Stat { size, modified: time(ms) })
     }
 
     fn latest(&self) -> Answer<Bytes> {
-        let (desk, id, file) = (self.desk.clone(), self.id.clone(), self.file.clone());
-        Answer::soon(blocking(move || Ok(desk.talks()?.read(&id, &file)?.into())))
+        let (recall, id, file) = (self.recall.clone(), self.id.clone(), self.file.clone());
+        Answer::soon(blocking(move || Ok(recall.talks()?.read(&id, &file)?.into())))
     }
 
     fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
-        let (desk, id, file) = (self.desk.clone(), self.id.clone(), self.file.clone());
-        Answer::soon(blocking(move || desk.talks()?.put(&id, &file, &bytes)))
+        let (recall, id, file) = (self.recall.clone(), self.id.clone(), self.file.clone());
+        Answer::soon(blocking(move || recall.talks()?.put(&id, &file, &bytes)))
     }
 
     fn limit(&self) -> usize {

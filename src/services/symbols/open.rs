@@ -8,14 +8,14 @@ use super::service::{Symbols, ready};
 use super::shelf::Shelf;
 use super::sqlite::Sqlite;
 use crate::service::{Serve, typed};
-use crate::services::World;
+use crate::services::AgentEnv;
 use crate::spec::{self, SymbolsBackend};
 use acheron_base::{Error, Result};
 use acheron_store::Store;
 
 /// The service for one agent of the house; all agents share one shelf.
-pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
-    typed(Symbols::new(world.house.shared.symbols.clone()))
+pub fn served(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
+    typed(Symbols::new(world.host.shared.symbols.clone()))
 }
 
 /// Opens the backend of the spec. Our own database has its catalogue when this returns; a Redis that does not answer

@@ -34,7 +34,7 @@ pub struct Symbol {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub triad: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gate: Vec<String>,
+    pub access: Vec<String>,
     #[serde(default, skip_serializing_if = "Facets::is_empty")]
     pub facets: Facets,
     /// Ids of symbols that this one leads to; `links` is accepted too.
@@ -76,7 +76,7 @@ pub struct Facets {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub commit: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub gate: Vec<String>,
+    pub access: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub substrate: Vec<String>,
     #[serde(default, skip_serializing_if = "String::is_empty")]

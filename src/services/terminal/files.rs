@@ -7,13 +7,13 @@ use serde_json::json;
 
 use super::session::Session;
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Caller, Hear, Listing, Node, Reply, Said, Speech, line, live};
+use acheron_vfs::{Answer, Caller, Listing, MessageFile, MessageSink, Node, Reply, Said, line, live};
 
 /// The directory of one session.
 pub fn directory(session: &Arc<Session>) -> Node {
     let status = session.clone();
     let listing = Listing::default()
-        .file("input", Speech::new(Arc::new(Keys(session.clone()))))
+        .file("input", MessageFile::new(Arc::new(Keys(session.clone()))))
         .file("output", session.output.clone())
         .file("output.1", session.output.older())
         .file("status.json", live(move |_| Ok(line(&status.facts()))));
@@ -23,7 +23,7 @@ pub fn directory(session: &Arc<Session>) -> Node {
 /// What is written is typed.
 struct Keys(Arc<Session>);
 
-impl Hear for Keys {
+impl MessageSink for Keys {
     fn template(&self) -> Bytes {
         Bytes::from_static(b"# what is written here is typed into the terminal; read output beside this file\n")
     }

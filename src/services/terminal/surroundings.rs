@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use acheron_base::host_dir::Id;
-use acheron_sandbox::{Bind, Guard, Limits, Link, Plan, Shared, SystemView};
+use acheron_sandbox::{Bind, Guard, Limits, Link, Plan, SharedLimits, SystemView};
 
 /// An agent's share of the host, from which every plan is made.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,7 @@ pub struct Surroundings {
     pub unconfined: bool,
     pub limits: Limits,
     /// What it shares with the agent's other programs.
-    pub together: Option<Shared>,
+    pub together: Option<SharedLimits>,
 }
 
 /// A directory of the host, in a project of the agent's.

@@ -77,8 +77,8 @@ pub struct Play<'a> {
 /// Plays the move to its end: what it does, what a narrator adds, what it sets off.
 pub fn run(play: &mut Play<'_>) -> Result<()> {
     let moved = play.state.clone();
-    if play.found.intent == Intent::Mind {
-        mind(play)?;
+    if play.found.intent == Intent::AgentRuntime {
+        agent_runtime(play)?;
     } else if quest::advance(play)? {
         // What a quest waits for cannot be judged away.
     } else if let Some(why) = &play.judged.impossible {
@@ -199,7 +199,7 @@ impl Play<'_> {
 }
 
 /// An inner voice: a thought of the character's own past, from the cartridge's table where it has one.
-fn mind(play: &mut Play<'_>) -> Result<()> {
+fn agent_runtime(play: &mut Play<'_>) -> Result<()> {
     let voice = play.found.voice.clone().unwrap_or_default();
     let table = play.world.tables.iter().find(|table| table.name == "Inner");
     let thought = table.map(|table| {

@@ -15,7 +15,7 @@ use super::super::{boot, continuity, engine, json as panels, pack, session, tool
 use super::Table;
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Caller, Hear, Listing, Node, Once, Reply, Shown, Speech, text, waiting};
+use acheron_vfs::{Answer, Caller, Listing, MessageFile, MessageSink, Node, Once, Reply, Shown, text, waiting};
 
 pub(super) fn files(table: &Arc<Table>) -> Vec<(String, Node)> {
     for id in table.hall().campaigns().unwrap_or_default() {
@@ -123,7 +123,7 @@ pub(super) fn map(save: &Save, world: &Cartridge) -> Result<String> {
 
 pub(super) fn campaign(table: &Arc<Table>, id: &str) -> Node {
     let mut here = Listing::default()
-        .file("input", Speech::new(Arc::new(Input { table: Arc::downgrade(table), id: id.to_owned() })))
+        .file("input", MessageFile::new(Arc::new(Input { table: Arc::downgrade(table), id: id.to_owned() })))
         .file("output", output(table, id));
     for (name, make) in MADE {
         let (table, id) = (Arc::downgrade(table), id.to_owned());
@@ -174,7 +174,7 @@ struct Input {
     id: String,
 }
 
-impl Hear for Input {
+impl MessageSink for Input {
     fn template(&self) -> Bytes {
         Bytes::from_static(b"[LOOK]{around}\n")
     }

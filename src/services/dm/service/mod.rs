@@ -13,33 +13,33 @@ use std::sync::Arc;
 use super::narrator::{ByModel, Narrator};
 use super::store::Hall;
 use crate::service::{Serve, typed};
-use crate::services::{OwnModel, World};
+use crate::services::{AgentEnv, OwnModel};
 use crate::spec::ModelKind;
 use acheron_base::ConfinedDir;
 use acheron_base::Result;
 
 /// The game master of one agent: its own campaigns, or those of the folder that the spec names.
-pub fn served(world: &World) -> Result<Arc<dyn Serve>> {
-    let house = &world.house;
-    let root = match &house.mounted_with.dm.root {
-        Some(root) => house.folder(Path::new(root))?,
+pub fn served(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
+    let host = &world.host;
+    let root = match &host.mounted_with.dm.root {
+        Some(root) => host.folder(Path::new(root))?,
         None => ConfinedDir::create(world.home.join("dm"))?,
     };
     let hall = Hall::open(root);
-    typed(Dm::new(Table::new(hall, narrator(world), house.office.clock.clone())))
+    typed(Dm::new(Table::new(hall, narrator(world), host.context.clock.clone())))
 }
 
 /// The narrator that the mountspec names. Without one, the agent's own model if it can tell a story: a script or a
 /// recording of the chat knows nothing of the game, and the kernel narrates.
-fn narrator(world: &World) -> Arc<dyn Narrator> {
-    let named = world.house.mounted_with.dm.narrator.clone();
+fn narrator(world: &AgentEnv) -> Arc<dyn Narrator> {
+    let named = world.host.mounted_with.dm.narrator.clone();
     let (any, own) = (named.is_some(), OwnModel::other(world, named.unwrap_or_default()));
     let open = move || match own.described()?.kind {
         ModelKind::Openai | ModelKind::Anthropic => own.open(),
         _ if any => own.open(),
         _ => Ok(None),
     };
-    Arc::new(ByModel::new(open, world.house.shared.prompts.clone()))
+    Arc::new(ByModel::new(open, world.host.shared.prompts.clone()))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::super::{Prompt, PromptTemplate};
 use super::*;
 use acheron_base::ConfinedDir;
 
-fn house(body: &str) -> Arc<PromptTemplate> {
+fn host(body: &str) -> Arc<PromptTemplate> {
     let params = json!({"type": "object", "required": ["q"], "properties": {
         "q": {"type": "string", "description": "What to find."}, "deep": {"type": "boolean"}}});
     let example = json!({"description": "One", "input": {"q": "x"}, "output": "y"});
@@ -56,7 +56,7 @@ fn with(template: &Arc<PromptTemplate>, store: &Store) -> Prompt {
 
 #[test]
 fn row_94_what_is_stored_resolves_and_is_gone_after_it_was_deleted() {
-    let (template, kept) = (house("Body $v"), kept());
+    let (template, kept) = (host("Body $v"), kept());
     kept.store.store(&template, "latest", &body("New $v")).unwrap();
     kept.store.store(&template, "latest", &change(json!({"target": "section", "path": "a.b", "body": "bb"}))).unwrap();
     let file: Value =
@@ -74,7 +74,7 @@ fn row_94_what_is_stored_resolves_and_is_gone_after_it_was_deleted() {
 
 #[test]
 fn rows_95_96_a_seed_holds_the_words_as_they_are_and_is_not_made_twice() {
-    let (template, kept) = (house("  Body $v\n"), kept());
+    let (template, kept) = (host("  Body $v\n"), kept());
     let seed = kept.store.seed(&template, "v1").unwrap();
     assert_eq!(seed.sections.keys().collect::<Vec<_>>(), ["a", "a/b"]);
     assert_eq!(seed.sections["a"].body, "Body $v");
@@ -96,9 +96,9 @@ fn rows_95_96_a_seed_holds_the_words_as_they_are_and_is_not_made_twice() {
 
 #[test]
 fn row_97_what_was_written_for_another_text_does_not_apply_and_is_listed() {
-    let (old, kept) = (house("Body $v"), kept());
+    let (old, kept) = (host("Body $v"), kept());
     kept.store.store(&old, "latest", &body("New $v")).unwrap();
-    let new = house("Other body $v");
+    let new = host("Other body $v");
     let resolved = kept.store.resolve(&new, "latest").unwrap();
     assert!(resolved.overrides.is_empty());
     assert_eq!(resolved.stale.len(), 1);
@@ -110,12 +110,12 @@ fn row_97_what_was_written_for_another_text_does_not_apply_and_is_listed() {
     kept.store.store(&new, "latest", &change(json!({"target": "section", "path": "a/b", "body": "bb"}))).unwrap();
     assert_eq!(kept.store.resolve(&new, "latest").unwrap().stale.len(), 1);
     // Indentation is not a change.
-    assert_eq!(kept.store.resolve(&house("\n    Body $v\n"), "latest").unwrap().stale, []);
+    assert_eq!(kept.store.resolve(&host("\n    Body $v\n"), "latest").unwrap().stale, []);
 }
 
 #[test]
 fn row_99_a_malformed_file_is_an_error_that_names_it() {
-    let (template, kept) = (house("Body $v"), kept());
+    let (template, kept) = (host("Body $v"), kept());
     let seed = serde_json::to_value(kept.store.seed(&template, "latest").unwrap()).unwrap();
     let rows: &[(&str, Value)] = &[
         ("/sections", json!([])),
@@ -157,7 +157,7 @@ fn row_99_a_malformed_file_is_an_error_that_names_it() {
 
 #[test]
 fn rows_100_101_104_a_write_has_to_fit_the_prompt_as_it_is() {
-    let (template, kept) = (house("Body $v"), kept());
+    let (template, kept) = (host("Body $v"), kept());
     let rows = [
         (
             json!({"target": "section", "path": "zz", "body": "x"}),
@@ -241,7 +241,7 @@ fn rows_100_101_104_a_write_has_to_fit_the_prompt_as_it_is() {
 
 #[test]
 fn row_102_all_five_targets_are_seen_when_the_prompt_is_rendered() {
-    let (template, kept) = (house("Body $v"), kept());
+    let (template, kept) = (host("Body $v"), kept());
     let put = |value: Value| kept.store.store(&template, "latest", &change(value)).map(drop).unwrap();
     put(json!({"target": "section", "path": "a", "body": "Other $v", "summary": "brief $v"}));
     put(
@@ -269,7 +269,7 @@ fn row_102_all_five_targets_are_seen_when_the_prompt_is_rendered() {
 
 #[test]
 fn row_105_many_writers_leave_a_whole_file() {
-    let (template, kept) = (house("Body $v"), kept());
+    let (template, kept) = (host("Body $v"), kept());
     std::thread::scope(|scope| {
         for writer in 0..4 {
             let (template, store) = (&template, &kept.store);
@@ -292,7 +292,7 @@ fn row_105_many_writers_leave_a_whole_file() {
 #[test]
 fn row_106_the_descriptor_holds_what_may_be_overridden_and_the_hash_is_the_formula() {
     use super::super::descriptor::{contract_hash, json_hash, text_hash};
-    let template = house("Body $v");
+    let template = host("Body $v");
     let descriptor = template.descriptor();
     let paths: Vec<&str> = descriptor.sections.iter().map(|mark| mark.path.as_str()).collect();
     assert_eq!(paths, ["a", "a/b"]);
@@ -309,7 +309,7 @@ fn row_106_the_descriptor_holds_what_may_be_overridden_and_the_hash_is_the_formu
 
 #[test]
 fn row_107_inspection_lists_what_is_there() {
-    let (template, kept) = (house("Body $v"), kept());
+    let (template, kept) = (host("Body $v"), kept());
     assert_eq!(kept.store.inspect().unwrap(), []);
     kept.store.seed(&template, "v1").unwrap();
     std::fs::create_dir_all(kept.folder.path().join("t/t/dir.json")).unwrap();
@@ -323,7 +323,7 @@ fn row_107_inspection_lists_what_is_there() {
 proptest::proptest! {
     #[test]
     fn an_override_never_applies_to_changed_text(old in "[a-z \n]{1,20}", new in "[a-z \n]{1,20}") {
-        let (was, is) = (house(&old), house(&new));
+        let (was, is) = (host(&old), host(&new));
         let mut file = OverrideFile::new("t", "t", "latest");
         body("override").put(&was, &mut file).unwrap();
         let resolved = resolve(&is, &file).unwrap();

@@ -12,19 +12,19 @@ use crate::services::prompts::tests::read;
 use acheron_base::ConfinedDir;
 use acheron_base::Error;
 
-type Diary = Arc<Mutex<Vec<String>>>;
+type EventLog = Arc<Mutex<Vec<String>>>;
 
 /// A number that says what happens to it.
 struct Thing {
     name: String,
-    diary: Diary,
+    event_log: EventLog,
     number: Mutex<i64>,
     fails: &'static str,
 }
 
 impl Thing {
     fn say(&self, what: &str) -> Result<()> {
-        self.diary.lock().push(format!("{what} {}", self.name));
+        self.event_log.lock().push(format!("{what} {}", self.name));
         match self.fails.contains(what) {
             true => Err(Error::failed(format!("{what} went wrong"))),
             false => Ok(()),
@@ -58,11 +58,11 @@ impl Resource for Thing {
 fn thing(
     name: &'static str,
     scope: Scope,
-    diary: &Diary,
+    event_log: &EventLog,
     fails: &'static str,
     needs: &'static [&'static str],
 ) -> Binding {
-    let diary = diary.clone();
+    let event_log = event_log.clone();
     Binding::new(name, scope, move |resolver| {
         for need in needs {
             resolver.get(need)?;
@@ -70,7 +70,7 @@ fn thing(
         if fails.contains("make") {
             return Err(Error::failed("make went wrong"));
         }
-        Ok(Arc::new(Thing { name: name.to_owned(), diary: diary.clone(), number: Mutex::new(0), fails }))
+        Ok(Arc::new(Thing { name: name.to_owned(), event_log: event_log.clone(), number: Mutex::new(0), fails }))
     })
 }
 
@@ -89,19 +89,19 @@ fn opened(bindings: Vec<Binding>) -> Arc<Resources> {
     resources
 }
 
-fn told(diary: &Diary) -> String {
-    std::mem::take(&mut *diary.lock()).join(", ")
+fn told(event_log: &EventLog) -> String {
+    std::mem::take(&mut *event_log.lock()).join(", ")
 }
 
 #[test]
 fn row_114_each_scope_lives_as_long_as_it_says() {
-    let diary = Diary::default();
+    let event_log = EventLog::default();
     let resources = opened(vec![
-        thing("one", Scope::Singleton, &diary, "", &[]),
-        thing("call", Scope::ToolCall, &diary, "", &["one"]),
-        thing("each", Scope::Prototype, &diary, "", &[]),
+        thing("one", Scope::Singleton, &event_log, "", &[]),
+        thing("call", Scope::ToolCall, &event_log, "", &["one"]),
+        thing("each", Scope::Prototype, &event_log, "", &[]),
     ]);
-    assert_eq!(told(&diary), "", "nothing is made before it is asked for");
+    assert_eq!(told(&event_log), "", "nothing is made before it is asked for");
     assert!(resources.get("call").is_err(), "no call is under way");
     resources.enter_call().unwrap();
     let outer = resources.get("call").unwrap();
@@ -111,26 +111,26 @@ fn row_114_each_scope_lives_as_long_as_it_says() {
     resources.enter_call().unwrap();
     assert!(!Arc::ptr_eq(&outer, &resources.get("call").unwrap()));
     assert!(Arc::ptr_eq(&one, &resources.get("one").unwrap()));
-    assert_eq!(told(&diary), "ready one, ready call, ready each, ready each, ready call");
+    assert_eq!(told(&event_log), "ready one, ready call, ready each, ready each, ready call");
     resources.leave_call();
     assert!(Arc::ptr_eq(&outer, &resources.get("call").unwrap()));
     resources.leave_call();
-    assert_eq!(told(&diary), "close call, close call");
+    assert_eq!(told(&event_log), "close call, close call");
     assert_eq!(resources.exit().len(), 0);
-    assert_eq!(told(&diary), "close one");
+    assert_eq!(told(&event_log), "close one");
 }
 
 #[test]
 fn row_115_what_cannot_be_made_says_why() {
-    let diary = Diary::default();
+    let event_log = EventLog::default();
     let resources = opened(vec![
-        thing("a", Scope::Singleton, &diary, "", &["b"]),
-        thing("b", Scope::Singleton, &diary, "", &["c"]),
-        thing("c", Scope::Singleton, &diary, "", &["a"]),
-        thing("self", Scope::Singleton, &diary, "", &["self"]),
-        thing("broken", Scope::Singleton, &diary, "make", &[]),
-        thing("needs", Scope::Singleton, &diary, "", &["broken"]),
-        thing("unready", Scope::Singleton, &diary, "ready close", &[]),
+        thing("a", Scope::Singleton, &event_log, "", &["b"]),
+        thing("b", Scope::Singleton, &event_log, "", &["c"]),
+        thing("c", Scope::Singleton, &event_log, "", &["a"]),
+        thing("self", Scope::Singleton, &event_log, "", &["self"]),
+        thing("broken", Scope::Singleton, &event_log, "make", &[]),
+        thing("needs", Scope::Singleton, &event_log, "", &["broken"]),
+        thing("unready", Scope::Singleton, &event_log, "ready close", &[]),
     ]);
     let rows = [
         ("nothing", "resources: no binding for `nothing`"),
@@ -143,46 +143,46 @@ fn row_115_what_cannot_be_made_says_why() {
     for (name, expected) in rows {
         assert_eq!(resources.get(name).err().unwrap().message, expected);
     }
-    assert_eq!(told(&diary), "ready unready, close unready");
+    assert_eq!(told(&event_log), "ready unready, close unready");
 }
 
 #[test]
 fn rows_116_122_closing_goes_backwards_and_a_failed_opening_closes_what_was_made() {
-    let diary = Diary::default();
+    let event_log = EventLog::default();
     let three = |last: &'static str| {
         vec![
-            thing("a", Scope::Singleton, &diary, "", &[]).eager(),
-            thing("b", Scope::Singleton, &diary, "close", &[]).eager(),
-            thing("c", Scope::Singleton, &diary, last, &[]).eager(),
+            thing("a", Scope::Singleton, &event_log, "", &[]).eager(),
+            thing("b", Scope::Singleton, &event_log, "close", &[]).eager(),
+            thing("c", Scope::Singleton, &event_log, last, &[]).eager(),
         ]
     };
     let resources = opened(three(""));
-    assert_eq!(told(&diary), "ready a, ready b, ready c");
+    assert_eq!(told(&event_log), "ready a, ready b, ready c");
     assert_eq!(resources.enter().unwrap_err().message, "resources: resources are entered already");
     assert_eq!(resources.exit().len(), 1, "one would not close, the others did");
-    assert_eq!(told(&diary), "close c, close b, close a");
+    assert_eq!(told(&event_log), "close c, close b, close a");
     assert_eq!(resources.exit().len(), 0, "closing twice is nothing");
     assert!(resources.get("a").err().unwrap().message.contains("outside of their prompt"));
     let failing = Resources::new(Registry::of(three("make")).unwrap());
     assert!(failing.enter().is_err());
-    assert_eq!(told(&diary), "ready a, ready b, close b, close a");
+    assert_eq!(told(&event_log), "ready a, ready b, close b, close a");
     drop(opened(three("")));
-    assert_eq!(told(&diary), "ready a, ready b, ready c, close c, close b, close a");
+    assert_eq!(told(&event_log), "ready a, ready b, ready c, close c, close b, close a");
 }
 
 #[test]
 fn row_117_registries_merge_and_stay_what_they_were() {
-    let diary = Diary::default();
-    let one = |name| Registry::of([thing(name, Scope::Singleton, &diary, "", &[])]).unwrap();
+    let event_log = EventLog::default();
+    let one = |name| Registry::of([thing(name, Scope::Singleton, &event_log, "", &[])]).unwrap();
     let (a, b) = (one("a"), one("b"));
     let both = a.merged(&b).unwrap();
     assert_eq!(both.names().collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(a.names().count(), 1);
     assert!(both.merged(&b).is_err());
     assert_eq!(both.conflicts(&b), ["b"]);
-    let eager = Registry::of([thing("b", Scope::Singleton, &diary, "", &[]).eager()]).unwrap();
+    let eager = Registry::of([thing("b", Scope::Singleton, &event_log, "", &[]).eager()]).unwrap();
     assert!(both.under(&eager).binding("b").unwrap().eager);
-    let twice = [thing("a", Scope::Singleton, &diary, "", &[]), thing("a", Scope::Singleton, &diary, "", &[])];
+    let twice = [thing("a", Scope::Singleton, &event_log, "", &[]), thing("a", Scope::Singleton, &event_log, "", &[])];
     assert!(Registry::of(twice).is_err());
     let template = read(
         json!({"resources": {"x": {"kind": "session"}, "y": {"kind": "session"}}, "sections": [
@@ -199,10 +199,10 @@ fn row_117_registries_merge_and_stay_what_they_were() {
 
 #[test]
 fn row_119_a_transaction_goes_back_unless_it_is_committed() {
-    let diary = Diary::default();
+    let event_log = EventLog::default();
     let resources = opened(vec![
-        thing("n", Scope::Singleton, &diary, "", &[]).eager(),
-        thing("late", Scope::Singleton, &diary, "", &[]),
+        thing("n", Scope::Singleton, &event_log, "", &[]).eager(),
+        thing("late", Scope::Singleton, &event_log, "", &[]),
     ]);
     let value = || number(&resources.get("n").unwrap());
     let transaction = resources.begin("1", 0, Some("t"), "x.y").unwrap();
@@ -222,19 +222,19 @@ fn row_119_a_transaction_goes_back_unless_it_is_committed() {
         kept.commit().unwrap();
     }
     assert_eq!(value(), 4);
-    told(&diary);
+    told(&event_log);
     drop(transaction);
     assert_eq!(value(), 1, "the outer one takes the inner ones along");
-    assert_eq!(told(&diary), "close late", "what was made inside is gone");
+    assert_eq!(told(&event_log), "close late", "what was made inside is gone");
     assert_eq!(number(&resources.get("late").unwrap()), 0);
 }
 
 #[test]
 fn row_120_a_restore_is_all_or_nothing_and_a_snapshot_is_json() {
-    let diary = Diary::default();
+    let event_log = EventLog::default();
     let resources = opened(vec![
-        thing("a", Scope::Singleton, &diary, "", &[]).eager(),
-        thing("z", Scope::Singleton, &diary, "restore", &[]).eager(),
+        thing("a", Scope::Singleton, &event_log, "", &[]).eager(),
+        thing("z", Scope::Singleton, &event_log, "restore", &[]).eager(),
     ]);
     let snapshot = resources.snapshot("s1", 7, Some("before"), None).unwrap();
     let written = serde_json::to_string(&snapshot).unwrap();
@@ -260,8 +260,8 @@ fn row_120_a_restore_is_all_or_nothing_and_a_snapshot_is_json() {
 
 #[test]
 fn row_121_a_tool_in_two_calls_goes_back_if_it_failed() {
-    let diary = Diary::default();
-    let resources = opened(vec![thing("n", Scope::Singleton, &diary, "", &[]).eager()]);
+    let event_log = EventLog::default();
+    let resources = opened(vec![thing("n", Scope::Singleton, &event_log, "", &[]).eager()]);
     let (pending, value) = (Pending::default(), || number(&resources.get("n").unwrap()));
     for (id, success, expected) in [("1", true, (false, 9)), ("2", false, (true, 9))] {
         pending.begin(&resources, id, 0, "x.y").unwrap();

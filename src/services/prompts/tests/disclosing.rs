@@ -5,7 +5,7 @@ use super::*;
 use crate::services::prompts::manifest::Visibility;
 
 /// `guide` without tools, `lab` whose tool lies in a child, `deep` in full inside a summary; keys with dots.
-fn house() -> Prompt {
+fn host() -> Prompt {
     let tool = |name: &str| json!([{"name": name, "description": "D."}]);
     prompt(
         json!({"params": {"P": text_field("v")}, "sections": [
@@ -35,7 +35,7 @@ fn keys(keys: &[&str]) -> Vec<String> {
 
 #[test]
 fn rows_61_65_to_70_what_is_in_short_hides_what_is_below_and_says_how_to_see_it() {
-    let prompt = house();
+    let prompt = host();
     expect![[r#"
         ## 1. Guide
 
@@ -59,7 +59,7 @@ fn rows_61_65_to_70_what_is_in_short_hides_what_is_below_and_says_how_to_see_it(
 
 #[test]
 fn row_62_a_summary_that_is_not_there_cannot_be_chosen() {
-    let mut prompt = house();
+    let mut prompt = host();
     let refused = prompt.set_visibility("open", Visibility::Summary).unwrap_err();
     assert_eq!(
         refused.to_string(),
@@ -69,17 +69,17 @@ fn row_62_a_summary_that_is_not_there_cannot_be_chosen() {
 
 #[test]
 fn row_64_the_session_is_stronger_than_the_section_both_ways() {
-    let mut prompt = house();
+    let mut prompt = host();
     prompt.set_visibility("guide", Visibility::Full).unwrap();
     assert!(shown(&prompt).contains("Long x"));
     prompt.set_visibility("guide", Visibility::Summary).unwrap();
     assert!(shown(&prompt).contains("Short x"));
-    assert_eq!(house().session.visibility.len(), 0);
+    assert_eq!(host().session.visibility.len(), 0);
 }
 
 #[test]
 fn rows_71_74_opening_is_all_or_nothing_and_says_what_it_takes() {
-    let mut prompt = house();
+    let mut prompt = host();
     let rows = [
         (keys(&[]), "at least one section key must be provided"),
         (keys(&["guide", "nowhere"]), "section `nowhere` does not exist in this prompt"),
@@ -99,7 +99,7 @@ fn rows_71_74_opening_is_all_or_nothing_and_says_what_it_takes() {
 
 #[test]
 fn row_72_reading_shows_the_section_as_it_would_be_shown_and_changes_nothing() {
-    let prompt = house();
+    let prompt = host();
     expect![[r#"
         ## 1. Guide
 
@@ -125,7 +125,7 @@ fn row_72_reading_shows_the_section_as_it_would_be_shown_and_changes_nothing() {
     assert_eq!(prompt.read_section("nope").unwrap_err().message, "section `nope` does not exist in this prompt");
     assert_eq!(prompt.read_section("open").unwrap_err().message, "section `open` is not summarized");
     assert_eq!(prompt.read_section("lab.tools").unwrap().lines().next(), Some("## 2. Lab"));
-    assert_eq!(tools(&prompt), tools(&house()));
+    assert_eq!(tools(&prompt), tools(&host()));
 }
 
 #[test]

@@ -1,0 +1,162 @@
+//! The three files that are spoken to: `input` by others, `reply` and `progress` by the agent.
+
+use crate::policy::PrincipalCaller;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+
+use super::{Chat, Message};
+use crate::agent::transcript::Source;
+use crate::agent::turn::{Current, on_disk};
+use crate::jobs::files;
+use crate::policy::Principal;
+use acheron_base::{Error, Result};
+use acheron_vfs::{Answer, Caller, MessageSink, Once, Reply, Said};
+
+impl Chat {
+    fn note_refusal<T>(&self, result: Result<T>) -> Result<T> {
+        let refusal = result.as_ref().err().cloned();
+        *self.0.refusal.lock() = refusal;
+        result
+    }
+
+    /// The turn to which this caller may reply.
+    fn turn_of(&self, caller: &Caller, what: &str) -> Result<Arc<Current>> {
+        let agent = &self.0.agent_runtime.agent;
+        let current = self.current();
+        // A turn that began with nobody to think for it is served from outside, whatever has been changed since.
+        let external = match &current {
+            Some(current) => current.settings.model.is_none(),
+            None => self.0.agent_runtime.settings().model.is_none(),
+        };
+        match caller.principal() {
+            Principal::Agent(id) if id == agent => (),
+            Principal::Operator if external => (),
+            _ => {
+                let said = format!("only {agent} itself writes {what}; speak to it by control/input");
+                return Err(Error::forbidden(said));
+            }
+        }
+        current.ok_or_else(|| Error::conflict(format!("{agent} has no turn under way to which this could belong")))
+    }
+}
+
+/// `control/input`.
+pub(super) struct Input(pub Chat);
+
+impl MessageSink for Input {
+    /// During a turn, what began it; else what to write.
+    fn template(&self) -> Bytes {
+        match self.0.current() {
+            Some(current) => format!("{}\n", current.input).into(),
+            None => {
+                Bytes::from_static(b"write a message here; read the reply on the same handle or in ../latest.txt\n")
+            }
+        }
+    }
+
+    fn may(&self, caller: &Caller) -> Result<()> {
+        let agent = &self.0.0.agent_runtime.agent;
+        let may = match caller.principal() {
+            Principal::Agent(id) if id == agent => {
+                Err(Error::forbidden("input is for others to speak to you; your answer goes to control/reply"))
+            }
+            _ => self.0.check_room(),
+        };
+        self.0.note_refusal(may)
+    }
+
+    fn hear(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
+        let from = caller.principal().clone();
+        let chat = self.0.clone();
+        self.0.say(Message { source: Source::Chat, text, from }).map(move |job| {
+            drop(chat.note_refusal(Ok(())));
+            let answer =
+                move || files::at_end(&job, |_, now| now.outcome.as_ref().map(files::plain).unwrap_or_default());
+            Arc::new(Once(answer)) as Arc<dyn Reply>
+        })
+    }
+}
+
+/// `control/reply`.
+pub(super) struct ReplyFile(pub Chat);
+
+impl MessageSink for ReplyFile {
+    fn template(&self) -> Bytes {
+        Bytes::from_static(b"the agent writes its reply here, which ends its turn\n")
+    }
+
+    fn may(&self, caller: &Caller) -> Result<()> {
+        let turn = self.0.turn_of(caller, "its reply");
+        self.0.note_refusal(turn.map(drop))
+    }
+
+    /// The turn's own tools have written their intent down already; anybody else's reply is kept before it is taken.
+    fn hear(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
+        let current = match self.0.turn_of(caller, "its reply") {
+            Ok(current) => current,
+            Err(error) => return Answer::refuse(error),
+        };
+        if caller.in_turn() {
+            return Answer::Now(replied(&current, text));
+        }
+        if current.kept.swap(true, Ordering::SeqCst) {
+            return Answer::refuse(Error::conflict(TAKEN));
+        }
+        let agent_runtime = self.0.0.agent_runtime.clone();
+        Answer::soon(async move {
+            let (id, words) = (current.job.id.clone(), text.clone());
+            let kept = on_disk(move || agent_runtime.keep_reply(&id, &words)).await;
+            kept.inspect_err(|_| current.kept.store(false, Ordering::SeqCst))?;
+            replied(&current, text)
+        })
+    }
+}
+
+const TAKEN: &str = "the turn has its reply already";
+
+/// Gives a turn its reply, if it has none.
+fn replied(current: &Current, text: String) -> Result<Arc<dyn Reply>> {
+    let first = current.reply.send_if_modified(|reply| {
+        let first = reply.is_none();
+        reply.get_or_insert(text);
+        first
+    });
+    match first {
+        true => Ok(Arc::new(Said(Bytes::from_static(b"replied\n")))),
+        false => Err(Error::conflict(TAKEN)),
+    }
+}
+
+/// `control/progress`.
+pub(super) struct Progress(pub Chat);
+
+impl MessageSink for Progress {
+    /// What the agent said last on the way.
+    fn template(&self) -> Bytes {
+        match self.0.current().and_then(|current| current.progress.borrow().clone()) {
+            Some(text) => format!("{}\n", text.trim_end_matches('\n')).into(),
+            None => Bytes::from_static(b"the agent writes here what it has to say before its turn ends\n"),
+        }
+    }
+
+    fn may(&self, caller: &Caller) -> Result<()> {
+        let turn = self.0.turn_of(caller, "its progress");
+        self.0.note_refusal(turn.map(drop))
+    }
+
+    fn hear(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
+        let said = self.0.turn_of(caller, "its progress").map(|current| {
+            current.job.log.line(&format!("says: {}", text.trim_end()));
+            current.job.update(|job| {
+                if let Some(progress) = &mut job.progress {
+                    progress["said"] = text.as_str().into();
+                }
+            });
+            current.progress.send_replace(Some(text));
+            Arc::new(Said(Bytes::from_static(b"said\n"))) as Arc<dyn Reply>
+        });
+        Answer::Now(said)
+    }
+}

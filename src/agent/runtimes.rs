@@ -1,0 +1,199 @@
+//! All agents of the host that can be spoken to: their chats, their models, what wakes them.
+
+use crate::policy::PrincipalCaller;
+use parking_lot::RwLock;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dashmap::DashMap;
+
+use super::budget::Limits;
+use super::chat::Chat;
+use super::runtime::{AgentRuntime, Core, Remember, Remembering, Settings};
+use super::wake::{self, Alarms};
+use crate::jobs::{Jobs, Room};
+use crate::model::kind::Kind;
+use crate::model::replay::Recording;
+use crate::service::ServiceContext;
+use crate::spec;
+use acheron_base::ConfinedDir;
+use acheron_base::{Error, Result};
+use acheron_http::{Http, Patience};
+use acheron_vfs::Caller;
+
+/// Turns of all agents at once, and turns that wait; one that waits for the world costs no thread.
+const RUNNING: usize = 4096;
+const WAITING: usize = 16_384;
+
+type Env = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+pub struct AgentRuntimes {
+    /// Where scripts and recordings are.
+    here: PathBuf,
+    env: Box<Env>,
+    /// The servers that the mountspec names; no other gets a key of the environment's.
+    servers: RwLock<BTreeSet<String>>,
+    http: Arc<Http>,
+    room: Arc<Room>,
+    recording: Arc<Recording>,
+    members: DashMap<String, Member>,
+}
+
+struct Member {
+    chat: Chat,
+    /// Ring as long as they are held.
+    _alarms: Option<Alarms>,
+}
+
+impl AgentRuntimes {
+    /// `env` looks a variable up; keys come from nowhere else.
+    pub fn new(here: &Path, env: Box<Env>) -> Self {
+        let (http, room) = (Arc::new(Http::new(Patience::default())), Arc::new(Room::new(RUNNING, WAITING)));
+        let (servers, recording) = (RwLock::default(), Arc::default());
+        AgentRuntimes { here: here.to_owned(), env, servers, http, room, recording, members: DashMap::new() }
+    }
+
+    /// Lets the servers of a mountspec have the keys of the environment.
+    pub fn trust(&self, spec: &spec::Spec) {
+        let own = spec.agents.values().map(|agent| &agent.model.base_url);
+        let narrator = spec.dm.narrator.iter().map(|model| &model.base_url);
+        let named = own.chain(narrator).chain([&spec.model.base_url]).flatten().cloned();
+        *self.servers.write() = named.collect();
+    }
+
+    /// A variable of the environment, for a server that may have it: the provider's own, or one of the mountspec's.
+    fn key(&self, name: &str, server: Option<&str>) -> Option<String> {
+        let servers = self.servers.read();
+        let known = server.is_none_or(|url| servers.iter().any(|known| known == url));
+        (self.env)(name).filter(|_| known)
+    }
+
+    /// Writes every answer of every model down from now on.
+    pub fn record(&self, file: &Path) -> Result<()> {
+        self.recording.begin(file)
+    }
+
+    /// What the mountspec says of an agent, as its mind needs it. Opens the model.
+    pub fn settings(&self, agent: &str, model: &spec::Model, limits: &spec::Limits) -> Result<Settings> {
+        let word = serde_json::to_value(model.kind).unwrap_or_default();
+        let kind = Kind::read(word.as_str().unwrap_or_default(), model.name.as_deref(), model.base_url.as_deref())?;
+        // The jitter of retries need not be secret, only different from agent to agent.
+        let seed = agent.bytes().fold(0u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
+        let env = |name: &str| self.key(name, model.base_url.as_deref());
+        let opened = kind.open(agent, &self.here, &self.http, &env, seed)?;
+        let (limits, prices) = (limits_of(limits), model.prices);
+        limits.check(Some(&prices))?;
+        Ok(Settings {
+            model: opened.map(|model| self.recording.of(agent, model)),
+            limits,
+            prices,
+            window: model.context_tokens.into(),
+            ..Settings::default()
+        })
+    }
+
+    /// Lets an agent in; its state is in `home`.
+    pub fn join(
+        &self,
+        context: &Arc<ServiceContext>,
+        agent: &str,
+        home: &Path,
+        core: Arc<Core>,
+        settings: Settings,
+    ) -> Result<Chat> {
+        let place = Arc::new(ConfinedDir::create(home)?);
+        let agent_runtime =
+            AgentRuntime::open(agent, context.clone(), place, core, active_memory(context, agent), settings)?;
+        let chat = Chat::new(Arc::new(agent_runtime), self.room.clone());
+        self.members.insert(agent.to_owned(), Member { chat: chat.clone(), _alarms: None });
+        Ok(chat)
+    }
+
+    /// Changes what an agent thinks with and what it may use up. A turn under way goes on as it began.
+    pub fn change(&self, agent: &str, settings: Settings) -> Result<()> {
+        self.chat(agent)?.agent_runtime().change(|now| *now = settings);
+        Ok(())
+    }
+
+    /// Replaces what wakes an agent.
+    pub fn set_alarms(&self, agent: &str, rules: &[spec::Wake]) -> Result<()> {
+        let chat = self.chat(agent)?;
+        let alarms = wake::set(&chat, rules)?;
+        if let Some(mut member) = self.members.get_mut(agent) {
+            member._alarms = Some(alarms);
+        }
+        Ok(())
+    }
+
+    pub fn chat(&self, agent: &str) -> Result<Chat> {
+        let found = self.members.get(agent).map(|member| member.chat.clone());
+        found.ok_or_else(|| Error::not_found(format!("there is no agent `{agent}`")))
+    }
+
+    /// Ends an agent's turns and forgets it.
+    pub fn leave(&self, agent: &str) {
+        if let Some((_, member)) = self.members.remove(agent) {
+            member.chat.stop();
+        }
+    }
+
+    /// Forgets everybody; the chats hold the office, and the office the tree.
+    pub fn disband(&self) {
+        self.members.clear();
+    }
+}
+
+/// Whether what wakes an agent could be set to work.
+pub fn check_alarms(book: &Jobs, agent: &str, rules: &[spec::Wake]) -> Result<()> {
+    wake::parsed(book, agent, rules).map(drop)
+}
+
+pub fn limits_of(limits: &spec::Limits) -> Limits {
+    let spec::Limits { rounds, tokens, seconds, money } = *limits;
+    Limits { rounds: Some(rounds.into()), tokens: Some(tokens), seconds: Some(seconds), money }
+}
+
+pub fn budget_of(budget: &spec::Budget) -> Limits {
+    let spec::Budget { rounds, tokens, seconds, money } = *budget;
+    Limits { rounds, tokens, seconds, money }
+}
+
+/// Reads `memory/active.json` as the agent itself would; the most recently used comes first.
+fn active_memory(context: &Arc<ServiceContext>, agent: &str) -> Arc<Remember> {
+    let (context, agent) = (Arc::downgrade(context), agent.to_owned());
+    Arc::new(move || -> Remembering {
+        let (context, agent) = (context.clone(), agent.clone());
+        Box::pin(async move {
+            let Some(tree) = context.upgrade().and_then(|context| context.tree().ok()) else { return Vec::new() };
+            let path = format!("/agents/{agent}/memory/active.json");
+            let Ok(bytes) = tree.read(&Caller::agent(&agent), &path).await else { return Vec::new() };
+            let active: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            let items = active["items"].as_array().into_iter().flatten().rev();
+            let shown = items.map(|item| {
+                let text = item["content"].as_str().map_or_else(|| item["content"].to_string(), str::to_owned);
+                (item["memory_path"].as_str().unwrap_or("?").to_owned(), text)
+            });
+            shown.collect()
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_goes_to_no_server_but_those_of_the_mountspec() {
+        let runtimes = AgentRuntimes::new(Path::new("."), Box::new(|_| Some("sk-secret".to_owned())));
+        let given = |url: Option<&str>| runtimes.key("OPENAI_API_KEY", url).is_some();
+        assert!(given(None), "the provider's own");
+        assert!(!given(Some("https://proxy")));
+        let mut known = spec::Spec::default();
+        known.model.base_url = Some("https://proxy".to_owned());
+        runtimes.trust(&known);
+        assert!(given(Some("https://proxy")) && !given(Some("https://proxy.evil")) && !given(Some("https://prox")));
+        runtimes.trust(&spec::Spec::default());
+        assert!(!given(Some("https://proxy")), "an edit takes it back");
+    }
+}

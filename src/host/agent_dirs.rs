@@ -1,0 +1,193 @@
+//! `agents/`: those who live here, and `self`.
+
+use crate::policy::PrincipalCaller;
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use serde_json::{Value, json};
+
+use super::HostState;
+use super::service_registry::ServiceRegistry;
+use crate::events::{self, EventLog};
+use crate::jobs;
+use crate::policy::{Action, Principal};
+use crate::service::{ServiceInstance, directory};
+use crate::services::{self, AgentEnv};
+use acheron_base::ConfinedDir;
+use acheron_base::{Error, Result};
+use acheron_vfs::{Access, AccessControl, Caller, Dir, Link, Listing, Node, live, rows};
+
+const README: &str = "\
+# services
+
+`SERVICES.json` lists what this agent can call. Each service is a directory: read its `README.md`, write a command to
+`control/<op>.json`, read `result.json`.
+";
+
+/// The agents of the host.
+pub struct AgentDirs {
+    listing: Arc<Listing>,
+    homes: Mutex<BTreeMap<String, Arc<Listing>>>,
+}
+
+impl AgentDirs {
+    pub fn new(host: &Arc<HostState>) -> Arc<Self> {
+        let listing = Arc::new(Listing::default().link("self", Own(Arc::downgrade(host))));
+        Arc::new(AgentDirs { listing, homes: Mutex::default() })
+    }
+
+    pub fn directory(self: &Arc<Self>) -> Arc<dyn Dir> {
+        self.listing.clone()
+    }
+
+    /// Lets everybody of the spec move in.
+    pub fn open(self: &Arc<Self>, host: &Arc<HostState>) -> Result<()> {
+        for id in host.profiles.ids() {
+            self.move_in(host, &id)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the directory of an agent away, and ends what it was doing.
+    pub fn move_out(&self, host: &HostState, id: &str) {
+        self.listing.take(id);
+        self.homes().remove(id);
+        host.shared.runtimes.leave(id);
+        host.shared.shells.leave(id);
+        for instance in host.context.instances_of(id) {
+            host.context.unregister(id, instance.name());
+        }
+    }
+
+    /// Lets everybody go, with all that they hold.
+    pub fn clear(&self) {
+        self.listing.clear();
+        self.homes().clear();
+    }
+
+    fn homes(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Listing>>> {
+        self.homes.lock()
+    }
+
+    /// Where services of agents stand.
+    pub fn stands(&self) -> Vec<ServiceRegistry> {
+        self.homes().iter().map(|(id, home)| ServiceRegistry::new(id, home.clone())).collect()
+    }
+
+    /// Makes the directory of an agent.
+    pub fn move_in(self: &Arc<Self>, host: &Arc<HostState>, id: &str) -> Result<()> {
+        let event_log = host.context.event_logs.of(id)?;
+        let world = AgentEnv::new(host, id, event_log.clone())?;
+        let mut home = Listing::default()
+            .dir("jobs", jobs::files::directory(&host.context.book, id))
+            .dir("events", events(host, &event_log))
+            .dir("services", services_directory(host, id));
+        for serve in services::all(&world)? {
+            let instance = ServiceInstance::of(&host.context, id, serve);
+            host.context.register(id, &instance);
+            home = home.dir(instance.name(), directory(&instance));
+        }
+        for (name, node) in services::rooms(&world)? {
+            home = home.with(&name, node);
+        }
+        let home = Arc::new(home);
+        host.shared.bindings.settle(&format!("/agents/{id}"), &home, ConfinedDir::create(&world.home)?)?;
+        self.homes().insert(id.to_owned(), home.clone());
+        self.listing.put(id, Node::Dir(home));
+        // What cannot wake it any more, as a job that is gone, must not keep it out.
+        if let Err(error) = host.shared.runtimes.set_alarms(id, &world.spec.wake) {
+            tracing::warn!(agent = id, %error, "an agent's rules of waking are not at work");
+        }
+        Ok(())
+    }
+}
+
+fn events(host: &Arc<HostState>, event_log: &Arc<EventLog>) -> Listing {
+    let (reach, may) = (host.clone(), host.access.clone());
+    let reach = move |caller: &Caller, agent: &str| {
+        if !reach.profiles.has(agent) {
+            return Err(Error::not_found(format!("there is no agent `{agent}`")));
+        }
+        reach.access.check(caller, Access::Invoke, &format!("/agents/{agent}/events/control/signal.json"))?;
+        reach.context.event_logs.of(agent)
+    };
+    let may = move |caller: &Caller, path: &str| may.check(caller, Access::Read, path);
+    events::files::directory(event_log, &host.context.book, Arc::new(reach), Arc::new(may))
+}
+
+/// `services/`: what there is to call.
+fn services_directory(host: &Arc<HostState>, agent: &str) -> Listing {
+    let (listed, told, agent) = (host.clone(), host.clone(), agent.to_owned());
+    let page = agent.clone();
+    Listing::default()
+        .file("README.md", live(move |caller| Ok(readme(&services_of(&told, &page, caller)).into())))
+        .file("SERVICES.json", live(move |caller| Ok(rows(&services_of(&listed, &agent, caller)))))
+}
+
+/// The services for people: a line each.
+fn readme(services: &[Value]) -> String {
+    let lines = services.iter().map(|service| {
+        let word = |key: &str| service[key].as_str().unwrap_or_default();
+        format!("- `{}`: {}\n", word("service_id"), word("about"))
+    });
+    format!("{README}\n{}", lines.collect::<String>())
+}
+
+/// Everything that `agent` can call, as `reader` would write its paths.
+pub fn services_of(host: &HostState, agent: &str, reader: &Caller) -> Vec<Value> {
+    let own = matches!(reader.principal(), Principal::Agent(id) if id == agent);
+    let shown = |path: &str| match path.strip_prefix(&format!("/agents/{agent}/")) {
+        Some(rest) if own => format!("/agents/self/{rest}"),
+        _ => path.to_owned(),
+    };
+    let entry = |instance: &ServiceInstance, scope: &str| {
+        let (contract, path) = (instance.contract(), shown(instance.path()));
+        let has_invoke = !contract.operations.is_empty();
+        json!({
+            "node_id": "local",
+            "service_id": contract.name,
+            "service_path": path,
+            "invoke_path": has_invoke.then(|| format!("{path}/control/invoke.json")),
+            "has_invoke": has_invoke,
+            "scope": scope,
+            "about": contract.about.lines().next().unwrap_or_default(),
+            "version": contract.version,
+        })
+    };
+    let mut all: Vec<Value> =
+        host.context.instances_of(agent).iter().map(|instance| entry(instance, "agent_namespace")).collect();
+    let shared = host.context.instances_of(super::nodes::NODE);
+    let may = |instance: &ServiceInstance| {
+        let agent = Principal::Agent(agent.to_owned());
+        crate::policy::authorize(&host.access.policy(), &agent, Action::Read, instance.path()).allowed
+    };
+    all.extend(shared.iter().filter(|instance| may(instance)).map(|instance| entry(instance, "node")));
+    all.push(json!({
+        "node_id": "local",
+        "service_id": "library",
+        "service_path": "/global/library",
+        "invoke_path": null,
+        "has_invoke": false,
+        "scope": "global_namespace",
+        "about": super::library::ABOUT,
+        "version": env!("CARGO_PKG_VERSION"),
+    }));
+    all
+}
+
+/// `self`: each caller's own directory, and the default agent's for the operator.
+struct Own(Weak<HostState>);
+
+impl Link for Own {
+    fn target(&self, caller: &Caller) -> Result<String> {
+        match caller.principal() {
+            Principal::Agent(id) => Ok(id.clone()),
+            Principal::Operator => {
+                let host = self.0.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
+                Ok(host.current.spec().default_agent().to_owned())
+            }
+            Principal::Nobody => Err(Error::forbidden("the process that asks is gone or unknown")),
+        }
+    }
+}

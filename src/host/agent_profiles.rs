@@ -1,0 +1,198 @@
+//! Who lives here: those of the mountspec, and those who were created while the host ran.
+//!
+//! Who was created is kept as `profile.json` in the agent's own state, and is there again after a restart. So is what was
+//! changed of one whom the mountspec names, until somebody edits that entry of the mountspec.
+
+use parking_lot::RwLock;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::{Action, Policy, Rule};
+use crate::spec::{self, Spec};
+use acheron_base::ConfinedDir;
+use acheron_base::{Code, Error, Result};
+
+/// One who lives here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Profile {
+    pub name: String,
+    #[serde(flatten)]
+    pub spec: spec::Agent,
+    /// Was created while the host ran; the mountspec does not know it.
+    pub created: bool,
+    /// The agent whose sub-brain it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// How many parents stand above it.
+    pub depth: u32,
+    pub paused: bool,
+    /// What the mountspec said of it when it was changed here: the change holds as long as it says the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub over: Option<Box<spec::Agent>>,
+}
+
+impl Profile {
+    /// One whom the mountspec names. What was changed here holds over the entry for which it was made; whoever edits the
+    /// entry has the last word.
+    pub fn named(spec: &Spec, id: &str, entry: &spec::Agent, known: Option<&Profile>) -> Profile {
+        let fresh = Profile { name: id.to_owned(), spec: entry.clone(), ..Profile::default() };
+        let Some(known) = known else { return fresh };
+        let dropped = match &known.over {
+            None => None,
+            Some(over) if **over != *entry => Some("its entry in the mountspec was edited".to_owned()),
+            Some(_) => spec::agent_faults(spec, id, &known.spec).first().map(ToString::to_string),
+        };
+        match dropped {
+            None if known.over.is_some() => return known.clone(),
+            None => (),
+            Some(why) => tracing::warn!(agent = id, why, "what agents.update had changed of an agent is dropped"),
+        }
+        Profile { paused: known.paused, ..fresh }
+    }
+}
+
+pub struct AgentProfiles {
+    place: ConfinedDir,
+    all: RwLock<BTreeMap<String, Profile>>,
+    /// Rules that hold for everybody and that no rule of their own takes back.
+    common: RwLock<Vec<Rule>>,
+}
+
+impl AgentProfiles {
+    pub fn open(spec: &Spec, state: &Path) -> Result<AgentProfiles> {
+        let place = ConfinedDir::create(state.join("agents"))?;
+        let mut all = BTreeMap::new();
+        for entry in place.list("")? {
+            let file = format!("{}/profile.json", entry.name);
+            match place.read(&file) {
+                Err(error) if matches!(error.code, Code::NotFound | Code::Os(_)) => (),
+                bytes => {
+                    let profile = serde_json::from_slice(&bytes?)
+                        .map_err(|error| Error::invalid(format!("agents/{file} is not readable: {error}")))?;
+                    all.insert(entry.name, profile);
+                }
+            }
+        }
+        // Of those whom the mountspec named once, only what they were told to do is kept.
+        all.retain(|id, profile: &mut Profile| profile.created || spec.agents.contains_key(id));
+        let profiles = AgentProfiles { place, all: RwLock::default(), common: RwLock::default() };
+        for (id, entry) in &spec.agents {
+            let known = all.remove(id);
+            let profile = Profile::named(spec, id, entry, known.as_ref());
+            // What was dropped must not come back when the entry is edited back.
+            if known.is_some_and(|known| known.over.is_some() && profile.over.is_none()) {
+                profiles.put(id, profile.clone())?;
+            }
+            all.insert(id.clone(), profile);
+        }
+        *profiles.all.write() = all;
+        Ok(profiles)
+    }
+
+    pub fn get(&self, id: &str) -> Result<Profile> {
+        let found = self.all.read().get(id).cloned();
+        found.ok_or_else(|| Error::not_found(format!("there is no agent `{id}`")))
+    }
+
+    pub fn has(&self, id: &str) -> bool {
+        self.get(id).is_ok()
+    }
+
+    pub fn all(&self) -> BTreeMap<String, Profile> {
+        self.all.read().clone()
+    }
+
+    pub fn ids(&self) -> Vec<String> {
+        self.all().into_keys().collect()
+    }
+
+    /// Writes a profile down; it is safe when this returns.
+    pub fn put(&self, id: &str, profile: Profile) -> Result<()> {
+        let json = serde_json::to_vec_pretty(&profile).map_err(|error| Error::internal(error.to_string()))?;
+        self.place.write(&format!("{id}/profile.json"), &json)?;
+        self.all.write().insert(id.to_owned(), profile);
+        Ok(())
+    }
+
+    /// Forgets an agent; with `purge` everything it left behind goes too.
+    pub fn remove(&self, id: &str, purge: bool) -> Result<()> {
+        match purge {
+            true => self.place.remove_dir_all(id)?,
+            false => match self.place.remove(&format!("{id}/profile.json")) {
+                Err(error) if error.code == Code::NotFound => (), // the mountspec had named it
+                removed => removed?,
+            },
+        }
+        self.all.write().remove(id);
+        Ok(())
+    }
+
+    /// Holds for everybody from the next policy on.
+    pub fn bind_all(&self, rules: Vec<Rule>) {
+        *self.common.write() = rules;
+    }
+
+    /// What everybody may do. A parent may look at its sub-brains.
+    pub fn policy(&self) -> Result<Policy> {
+        let all = self.all();
+        let common = self.common.read().clone();
+        let mut policy = Policy::default();
+        for (id, profile) in &all {
+            let children = all.iter().filter(|(_, child)| child.parent.as_deref() == Some(id));
+            let mut rules: Vec<Rule> =
+                children.map(|(child, _)| Rule::allow(&[Action::Read], format!("/agents/{child}/**"))).collect();
+            rules.extend(profile.spec.permissions.iter().cloned());
+            rules.extend(common.iter().cloned());
+            policy = policy.agent(id, &profile.spec.projects, &rules).map_err(Error::invalid)?;
+        }
+        Ok(policy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(about: &str) -> Spec {
+        let entry = serde_json::json!({ "about": about });
+        Spec::check(&serde_json::json!({ "agents": { "ada": entry } }).to_string()).unwrap()
+    }
+
+    /// What is said of ada at a start with that entry in the mountspec.
+    fn starts(state: &Path, entry: &str) -> String {
+        let ada = AgentProfiles::open(&spec(entry), state).unwrap().get("ada").unwrap();
+        format!("{} {}{}", ada.name, ada.spec.about, if ada.paused { " paused" } else { "" })
+    }
+
+    #[test]
+    fn a_change_holds_over_the_entry_for_which_it_was_made_and_over_no_other() {
+        let state = tempfile::tempdir().unwrap();
+        let profiles = AgentProfiles::open(&spec("old"), state.path()).unwrap();
+        let mut ada = profiles.get("ada").unwrap();
+        ada.over = Some(Box::new(ada.spec.clone()));
+        (ada.spec.about, ada.name, ada.paused) = ("new".into(), "Ada".into(), true);
+        profiles.put("ada", ada).unwrap();
+        for (entry, wanted) in [
+            ("old", "Ada new paused"),
+            ("old", "Ada new paused"),
+            ("edited", "ada edited paused"),
+            ("old", "ada old paused"), // edited back: what was dropped stays so
+        ] {
+            assert_eq!(starts(state.path(), entry), wanted);
+        }
+    }
+
+    #[test]
+    fn a_change_that_does_not_fit_the_mountspec_any_more_is_dropped() {
+        let state = tempfile::tempdir().unwrap();
+        let profiles = AgentProfiles::open(&spec("old"), state.path()).unwrap();
+        let mut ada = profiles.get("ada").unwrap();
+        ada.over = Some(Box::new(ada.spec.clone()));
+        ada.spec.projects = vec!["a project that is gone".into()];
+        profiles.put("ada", ada).unwrap();
+        assert_eq!(starts(state.path(), "old"), "ada old");
+    }
+}

@@ -1,0 +1,182 @@
+//! Who a process is.
+//!
+//! Finding out means reading `/proc` up to the first process, many times what opening a file costs. So it is done once
+//! in the life of a thread: a descriptor of the thread itself tells whether its number still means the same one. What
+//! was found stays right as long, for nobody's ancestors change in a way that would give it more rights.
+
+use parking_lot::{Mutex, MutexGuard};
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::policy::{Principal, identity};
+use acheron_base::{Error, Result};
+use acheron_fuse::Identify;
+use acheron_sandbox::{Whose, look, whose};
+use acheron_vfs::{Caller, Identity};
+
+/// As many are remembered; each costs a descriptor.
+const KNOWN: usize = 64;
+
+/// `PIDFD_THREAD`, since Linux 6.9; before, only the first thread of a process is remembered.
+const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL.bits());
+
+/// Tells agents from the operator by the sandbox that a process descends from.
+#[derive(Default)]
+pub struct CallerIdentity {
+    known: Mutex<HashMap<u32, Known>>,
+}
+
+/// A thread that was seen before.
+struct Known {
+    /// Readable when the thread has ended.
+    ended: OwnedFd,
+    pid: u32,
+    identity: Identity,
+}
+
+impl Known {
+    fn lives(&self) -> bool {
+        let mut asked = [PollFd::new(&self.ended, PollFlags::IN)];
+        poll(&mut asked, Some(&Timespec::default())) == Ok(0)
+    }
+}
+
+impl Identify for CallerIdentity {
+    fn caller(&self, uid: u32, gid: u32, tid: u32) -> Caller {
+        if let Some((pid, identity)) = self.recognised(tid) {
+            return Caller { uid, gid, pid, identity };
+        }
+        // Before anything is read: if the number changes hands meanwhile, this one has ended.
+        let ended = descriptor(tid);
+        match identify(tid) {
+            Some((pid, principal)) => {
+                let identity = identity(principal);
+                if let Some(ended) = ended {
+                    self.remember(tid, Known { ended, pid, identity: identity.clone() });
+                }
+                Caller { uid, gid, pid, identity }
+            }
+            None => Caller { uid, gid, pid: 0, identity: identity(Principal::Nobody) },
+        }
+    }
+}
+
+/// Whether `/proc` tells of the same processes as the kernel does in its requests; of others, it would tell lies.
+pub fn sees_clearly() -> Result<()> {
+    let own = std::fs::read_link("/proc/self").ok();
+    if own.as_deref().and_then(|link| link.to_str()?.parse().ok()) == Some(std::process::id()) {
+        return Ok(());
+    }
+    Err(Error::unavailable(
+        "/proc belongs to another pid namespace, so nobody could be told from anybody: mount one of this namespace, as \
+         `unshare --pid --fork --mount-proc` does",
+    ))
+}
+
+impl CallerIdentity {
+    fn known(&self) -> MutexGuard<'_, HashMap<u32, Known>> {
+        self.known.lock()
+    }
+
+    fn recognised(&self, tid: u32) -> Option<(u32, Identity)> {
+        let known = self.known();
+        known.get(&tid).filter(|it| it.lives()).map(|it| (it.pid, it.identity.clone()))
+    }
+
+    fn remember(&self, tid: u32, new: Known) {
+        let mut known = self.known();
+        known.retain(|_, it| it.lives());
+        if known.len() >= KNOWN {
+            known.clear();
+        }
+        known.insert(tid, new);
+    }
+}
+
+fn descriptor(tid: u32) -> Option<OwnedFd> {
+    let thread = Pid::from_raw(i32::try_from(tid).ok()?)?;
+    pidfd_open(thread, THREAD).or_else(|_| pidfd_open(thread, PidfdFlags::empty())).ok()
+}
+
+/// The process of a thread, and whose it is; nothing for one that is gone or hides.
+fn identify(tid: u32) -> Option<(u32, Principal)> {
+    let principal = match whose(i32::try_from(tid).ok()?, look) {
+        Whose::Own => Principal::Operator,
+        Whose::Agent(id) => Principal::Agent(id),
+        Whose::Nobody => return None,
+    };
+    Some((process_of(tid)?, principal))
+}
+
+/// The process that the thread `tid` belongs to, while it is there.
+fn process_of(tid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command};
+
+    use super::*;
+    use crate::policy::PrincipalCaller;
+
+    fn me() -> u32 {
+        nix::unistd::gettid().as_raw() as u32
+    }
+
+    fn sleeper() -> Child {
+        Command::new("sleep").arg("3600").spawn().unwrap()
+    }
+
+    fn end(mut child: Child) {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_that_is_gone_is_nobody_even_if_it_was_known() {
+        let census = CallerIdentity::default();
+        assert_eq!(census.caller(0, 0, 0).principal(), &Principal::Nobody);
+        let child = sleeper();
+        let pid = child.id();
+        assert_eq!(census.caller(0, 0, pid).principal(), &Principal::Operator);
+        assert_eq!(census.known().len(), 1);
+        end(child);
+        assert_eq!(census.caller(0, 0, pid).principal(), &Principal::Nobody);
+    }
+
+    #[test]
+    fn a_thread_leads_to_its_process_the_first_time_and_later() {
+        let census = CallerIdentity::default();
+        let caller = || census.caller(0, 0, me());
+        let (first, later) = std::thread::scope(|scope| scope.spawn(|| (caller(), caller())).join().unwrap());
+        assert_eq!((first.pid, first.principal()), (std::process::id(), &Principal::Operator));
+        assert_eq!(first, later);
+    }
+
+    #[test]
+    fn a_number_that_changed_hands_is_looked_at_anew() {
+        let census = CallerIdentity::default();
+        let child = sleeper();
+        let ended = descriptor(child.id()).unwrap();
+        let known = Known { ended, pid: child.id(), identity: identity(Principal::Agent("styx".into())) };
+        census.remember(me(), known);
+        assert_eq!(census.caller(0, 0, me()).principal(), &Principal::Agent("styx".into()));
+        end(child);
+        assert_eq!(census.caller(0, 0, me()).principal(), &Principal::Operator);
+    }
+
+    #[test]
+    fn not_everybody_is_remembered() {
+        let census = CallerIdentity::default();
+        for number in 0..3 * KNOWN as u32 {
+            let ended = descriptor(me()).unwrap();
+            census.remember(1_000_000 + number, Known { ended, pid: 1, identity: identity(Principal::Operator) });
+        }
+        assert!(census.known().len() <= KNOWN);
+    }
+}

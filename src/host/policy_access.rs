@@ -1,0 +1,106 @@
+//! The door: asks the policy, counts and writes down what was refused.
+
+use crate::policy::PrincipalCaller;
+use parking_lot::{Mutex, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use serde_json::Value;
+
+use crate::contract::Effect;
+use crate::policy::{self, Action, Policy};
+use crate::service::ServiceAccess;
+use crate::state::audit;
+use acheron_base::Clock;
+use acheron_base::{Error, Result};
+use acheron_fuse::Mount;
+use acheron_store::Store;
+use acheron_vfs::{Access, AccessControl, Caller};
+
+pub struct PolicyAccess {
+    policy: RwLock<Arc<Policy>>,
+    store: Store,
+    clock: Clock,
+    refused: AtomicU64,
+    mount: Mutex<Weak<Mount>>,
+}
+
+impl PolicyAccess {
+    pub fn new(policy: Policy, store: Store, clock: Clock) -> Self {
+        let refused = AtomicU64::new(0);
+        PolicyAccess { policy: RwLock::new(Arc::new(policy)), store, clock, refused, mount: Mutex::default() }
+    }
+
+    pub fn policy(&self) -> Arc<Policy> {
+        self.policy.read().clone()
+    }
+
+    /// Decides by `policy` from now on.
+    pub fn follow(&self, policy: Policy) {
+        *self.policy.write() = Arc::new(policy);
+    }
+
+    /// How many were refused.
+    pub fn refused(&self) -> u64 {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    pub fn mounted(&self, mount: Arc<Mount>) {
+        *self.mount.lock() = Arc::downgrade(&mount);
+    }
+
+    pub fn left(&self) {
+        *self.mount.lock() = Weak::new();
+    }
+
+    /// The mount, while there is one.
+    pub fn mount(&self) -> Option<Arc<Mount>> {
+        self.mount.lock().upgrade()
+    }
+}
+
+impl AccessControl for PolicyAccess {
+    fn check(&self, caller: &Caller, access: Access, path: &str) -> Result<()> {
+        let action = Action::from(access);
+        let decision = policy::authorize(&self.policy(), caller.principal(), action, path);
+        if decision.allowed {
+            return Ok(());
+        }
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(principal = %caller.principal(), pid = caller.pid, action = action.name(), path, "refused");
+        let entry = audit::Entry {
+            at_ms: self.clock.now_ms(),
+            principal: caller.principal().to_string(),
+            pid: caller.pid,
+            action: action.name().to_owned(),
+            path: path.to_owned(),
+            allowed: false,
+            reason: decision.reason.clone(),
+        };
+        drop(self.store.write(move |tx| audit::insert(tx, &entry)));
+        Err(Error::forbidden(decision.reason))
+    }
+
+    fn sees_all(&self, caller: &Caller) -> bool {
+        caller.principal() == &policy::Principal::Operator
+    }
+
+    fn sees(&self, caller: &Caller, path: &str) -> bool {
+        policy::sees(&self.policy(), caller.principal(), path)
+    }
+
+    fn sees_file(&self, caller: &Caller, path: &str) -> bool {
+        policy::sees_file(&self.policy(), caller.principal(), path)
+    }
+
+    fn divided(&self, caller: &Caller, path: &str) -> bool {
+        policy::bounds::divided(&self.policy(), caller.principal(), path)
+    }
+}
+
+impl ServiceAccess for PolicyAccess {
+    fn permissions(&self, caller: &Caller, path: &str, operations: &[(String, Effect)]) -> Value {
+        let operations = operations.iter().map(|(name, effect)| (name.as_str(), effect.name()));
+        policy::permissions(&self.policy(), caller.principal(), path, operations)
+    }
+}

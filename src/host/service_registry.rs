@@ -1,0 +1,90 @@
+//! A directory in which services stand: an agent's own, or the node's.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::HostState;
+use super::nodes::NODE;
+use crate::service::{Serve, ServiceInstance, directory};
+use crate::services::{self, AgentEnv};
+use crate::spec::Scope;
+use acheron_base::Result;
+use acheron_vfs::{Listing, Node};
+
+#[derive(Clone)]
+pub struct ServiceRegistry {
+    /// An agent, or the node.
+    owner: String,
+    listing: Arc<Listing>,
+}
+
+impl ServiceRegistry {
+    pub fn new(owner: &str, listing: Arc<Listing>) -> Self {
+        ServiceRegistry { owner: owner.to_owned(), listing }
+    }
+
+    /// Lets go of everything that stands here.
+    pub fn clear(&self) {
+        self.listing.clear();
+    }
+
+    fn is_node(&self) -> bool {
+        self.owner == NODE
+    }
+
+    /// The services of the mountspec that belong here, as it reads now.
+    pub fn build(&self, host: &Arc<HostState>) -> Result<Vec<Arc<dyn Serve>>> {
+        match self.is_node() {
+            true => services::wiring::programs(host, Scope::Node),
+            false => services::configured(&AgentEnv::new(host, &self.owner, host.context.event_logs.of(&self.owner)?)?),
+        }
+    }
+
+    /// Puts a service here.
+    pub fn put(&self, host: &Arc<HostState>, serve: Arc<dyn Serve>) {
+        let instance = match self.is_node() {
+            true => {
+                let path = format!("/{NODE}/services/{}", serve.contract().name);
+                ServiceInstance::shared(&host.context, host.mounted_with.default_agent(), path, serve)
+            }
+            false => ServiceInstance::of(&host.context, &self.owner, serve),
+        };
+        host.context.register(&self.owner, &instance);
+        self.listing.put(instance.name(), Node::dir(directory(&instance)));
+    }
+
+    /// Of the services named in `changed`, puts those here that are among `services`, and takes the others away.
+    pub fn serve(&self, host: &Arc<HostState>, changed: &BTreeSet<String>, services: Vec<Arc<dyn Serve>>) {
+        let mut came = Vec::new();
+        for serve in services.into_iter().filter(|serve| changed.contains(&serve.contract().name)) {
+            came.push(serve.contract().name.clone());
+            self.put(host, serve);
+        }
+        let gone =
+            changed.iter().filter(|name| !came.contains(name) && host.context.instance(&self.owner, name).is_ok());
+        let gone: Vec<&String> = gone.collect();
+        for name in &gone {
+            self.listing.take(name);
+            host.context.unregister(&self.owner, name);
+        }
+        for (name, what) in
+            came.iter().map(|name| (name, "changed")).chain(gone.into_iter().map(|name| (name, "removed")))
+        {
+            self.tell(host, name, what);
+        }
+    }
+
+    /// An event for everybody who can call what is here.
+    fn tell(&self, host: &HostState, name: &str, what: &str) {
+        let ids = if self.is_node() { host.profiles.ids() } else { vec![self.owner.clone()] };
+        for event_log in
+            ids.iter().filter_map(|id| host.context.event_logs.of(id).ok().map(|event_log| (id, event_log)))
+        {
+            let (id, event_log) = event_log;
+            event_log
+                .changed(&format!("/agents/{id}/services/SERVICES.json"), json!({ "what": what, "service": name }));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Where jobs are kept so that they outlive the host.
+
+use serde_json::Value;
+
+use super::{Job, Now};
+use crate::state::jobs as journal;
+use acheron_base::{Error, Result};
+use acheron_store::{Change, Store, Tx};
+use acheron_vfs::{Answer, Later};
+
+pub use crate::state::jobs::Job as Row;
+
+/// All of a job that is worth keeping.
+pub fn row(job: &Job, now: &Now) -> Row {
+    let outcome = now.outcome.as_deref();
+    Row {
+        id: job.id.clone(),
+        agent: job.call.agent.clone(),
+        service: job.call.service.clone(),
+        operation: job.call.operation.clone(),
+        effect: job.call.effect.name().to_owned(),
+        idempotent: job.call.idempotent,
+        state: now.state,
+        correlation_id: job.call.correlation_id.clone(),
+        principal: job.call.principal.to_string(),
+        request: if job.call.private { withheld() } else { job.call.arguments.clone() },
+        result: outcome.and_then(|outcome| kept(job, outcome)),
+        error: outcome.and_then(|outcome| outcome.as_ref().err().cloned()),
+        created_at_ms: job.created_at_ms,
+        started_at_ms: now.started_at_ms,
+        updated_at_ms: now.updated_at_ms,
+        attempt: now.attempt,
+    }
+}
+
+/// What of the outcome may be kept as the result.
+fn kept(job: &Job, outcome: &Result<Value>) -> Option<Value> {
+    match outcome {
+        Ok(_) if job.call.private => Some(withheld()),
+        Ok(result) => Some(result.clone()),
+        Err(_) => None,
+    }
+}
+
+/// What stands in the journal instead of private words.
+fn withheld() -> Value {
+    serde_json::json!({ "withheld": true })
+}
+
+/// Keeps the jobs whose effects matter.
+pub trait JobStore: Send + Sync {
+    /// Notes new jobs, all or none; they are safe when the answer is there.
+    fn accept(&self, rows: Vec<Row>) -> Answer<()>;
+
+    /// Notes that a job begins; safe when the future is done. Only then may it begin: a job that is found queued after a
+    /// crash is run, and what has run already must not run again.
+    fn begun(&self, id: &str, at_ms: u64) -> Later<()>;
+
+    /// Notes that a job was told to stop; safe when the future is done.
+    fn stopped(&self, id: &str, error: Error) -> Later<()>;
+
+    /// What is to be written when a job has ended: together with the news of it, so that neither is kept without the
+    /// other. Nothing, if nothing is kept.
+    fn settling(&self, row: Row) -> Option<Change>;
+
+    /// An ended job that is no longer in memory.
+    fn fetch(&self, id: &str) -> Answer<Option<Row>>;
+}
+
+/// Keeps nothing: for tests, and for hosts that need not remember.
+pub struct Forgetful;
+
+impl JobStore for Forgetful {
+    fn accept(&self, _rows: Vec<Row>) -> Answer<()> {
+        Answer::ok(())
+    }
+
+    fn begun(&self, _id: &str, _at_ms: u64) -> Later<()> {
+        Box::pin(async { Result::Ok(()) })
+    }
+
+    fn stopped(&self, _id: &str, _error: Error) -> Later<()> {
+        Box::pin(async { Result::Ok(()) })
+    }
+
+    fn settling(&self, _row: Row) -> Option<Change> {
+        None
+    }
+
+    fn fetch(&self, _id: &str) -> Answer<Option<Row>> {
+        Answer::ok(None)
+    }
+}
+
+/// The journal in the database.
+impl JobStore for Store {
+    fn accept(&self, rows: Vec<Row>) -> Answer<()> {
+        let accept = move |tx: &Tx<'_>| rows.iter().try_for_each(|row| journal::insert(tx, row));
+        Answer::soon(self.write(accept))
+    }
+
+    fn begun(&self, id: &str, at_ms: u64) -> Later<()> {
+        let id = id.to_owned();
+        let begun = self.write(move |tx| journal::begin(tx, &id, at_ms));
+        Box::pin(async { begun.await.map(|_| ()) })
+    }
+
+    fn stopped(&self, id: &str, error: Error) -> Later<()> {
+        let id = id.to_owned();
+        Box::pin(self.write(move |tx| journal::stop(tx, &id, &error)))
+    }
+
+    fn settling(&self, row: Row) -> Option<Change> {
+        Some(Box::new(move |tx| {
+            journal::settle(tx, &row.id, row.state, row.result.as_ref(), row.error.as_ref(), row.updated_at_ms)
+                .map(drop)
+        }))
+    }
+
+    fn fetch(&self, id: &str) -> Answer<Option<Row>> {
+        let (store, id) = (self.clone(), id.to_owned());
+        Answer::soon(async move { store.read(move |conn| journal::get(conn, &id)).await })
+    }
+}

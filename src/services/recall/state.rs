@@ -1,0 +1,264 @@
+//! One agent's recall at work: its wiki, its conversations, its model, brought together turn by turn.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use dashmap::DashMap;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::watch;
+
+use super::message::Role;
+use super::resolve::Access;
+use super::speak::{ByModel, Speak};
+use super::talks::{Held, Talks};
+use super::turn::{Action, Limits, Outcome, Turn};
+use super::watch::Wikis;
+use super::wiki::Wiki;
+use super::window::{answer, fitted};
+use crate::jobs::Job;
+use crate::service::ServiceContext;
+use crate::services::prompts::Library;
+use crate::services::{AgentEnv, OwnModel};
+use acheron_base::Clock;
+use acheron_base::ConfinedDir;
+use acheron_base::blocking;
+use acheron_base::{Error, Result};
+
+/// How much of the entry page is put into the prompt.
+const ROOT_BYTES: usize = 32 << 10;
+/// The window of a model of which nothing is known.
+const WINDOW: u32 = 32_768;
+
+type OpenFolder = Box<dyn Fn(&Path) -> Result<ConfinedDir> + Send + Sync>;
+
+pub struct RecallState {
+    pub agent: String,
+    pub context: Weak<ServiceContext>,
+    pub clock: Clock,
+    wikis: Arc<Wikis>,
+    folder: PathBuf,
+    /// Opens the folder, made if it is not there.
+    open: OpenFolder,
+    wiki: OnceLock<Arc<Wiki>>,
+    home: PathBuf,
+    talks: OnceLock<Arc<Talks>>,
+    prompts: Arc<Library>,
+    speak: Arc<dyn Speak>,
+    /// How many tokens the model takes, its answer among them: as it is now.
+    pub window: Box<dyn Fn() -> u32 + Send + Sync>,
+    limits: Limits,
+    /// Conversations with a turn under way; the sender goes when the turn ends.
+    running: DashMap<String, watch::Receiver<()>>,
+    /// The last turn that was begun by a conversation's `control/input`.
+    pub asked: DashMap<String, Arc<Job>>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Turned {
+    pub conversation: String,
+    /// The message with the answer.
+    pub filename: String,
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+impl RecallState {
+    pub fn of(world: &AgentEnv) -> RecallState {
+        let host = &world.host;
+        let own = Arc::new(OwnModel::of(world));
+        let described = own.clone();
+        let window = move || described.described().map_or(WINDOW, |model| model.context_tokens);
+        let longest = {
+            let window = window.clone();
+            move || answer(window())
+        };
+        let speak: Arc<dyn Speak> = Arc::new(ByModel::new(longest, move || match own.is_guide()? {
+            true => Ok(None),
+            false => match own.open()? {
+                Some(model) => Ok(Some(model)),
+                None => Err(Error::unavailable("the agent has no model of its own")),
+            },
+        }));
+        let home = world.home.join("recall");
+        let folder =
+            host.mounted_with.recall.store.as_deref().map_or_else(|| home.join("store"), |store| host.here.join(store));
+        let shared = &host.shared;
+        let context = Arc::downgrade(&host.context);
+        let mut recall = RecallState::new(
+            &world.agent,
+            folder,
+            home,
+            shared.wikis.clone(),
+            shared.prompts.clone(),
+            speak,
+            host.context.clock.clone(),
+        );
+        recall.context = context;
+        if host.mounted_with.recall.store.is_some() {
+            let host = Arc::downgrade(host);
+            recall.open = Box::new(move |folder| {
+                let host = host.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
+                host.folder(folder)
+            });
+        }
+        recall.window = Box::new(window);
+        recall
+    }
+
+    pub fn new(
+        agent: &str,
+        folder: PathBuf,
+        home: PathBuf,
+        wikis: Arc<Wikis>,
+        prompts: Arc<Library>,
+        speak: Arc<dyn Speak>,
+        clock: Clock,
+    ) -> RecallState {
+        RecallState {
+            agent: agent.to_owned(),
+            context: Weak::new(),
+            clock,
+            wikis,
+            folder,
+            open: Box::new(|folder| ConfinedDir::create(folder)),
+            wiki: OnceLock::new(),
+            home,
+            talks: OnceLock::new(),
+            prompts,
+            speak,
+            window: Box::new(|| WINDOW),
+            limits: Limits::default(),
+            running: DashMap::new(),
+            asked: DashMap::new(),
+        }
+    }
+
+    /// The wiki, opened when it is first needed: an agent that never recalls costs nothing.
+    pub fn wiki(&self) -> Result<&Arc<Wiki>> {
+        match self.wiki.get() {
+            Some(wiki) => Ok(wiki),
+            None => {
+                let opened = self.wikis.open((self.open)(&self.folder)?)?;
+                Ok(self.wiki.get_or_init(|| opened))
+            }
+        }
+    }
+
+    pub fn talks(&self) -> Result<&Arc<Talks>> {
+        match self.talks.get() {
+            Some(talks) => Ok(talks),
+            None => {
+                let place = ConfinedDir::create(self.home.join("conversations"))?;
+                Ok(self.talks.get_or_init(|| Arc::new(Talks::new(place, self.clock.clone()))))
+            }
+        }
+    }
+
+    /// The runtime prompt, as a conversation that begins now gets it.
+    pub fn prompt(&self) -> Result<String> {
+        let wiki = self.wiki()?;
+        let mut root = wiki.root();
+        if root.len() > ROOT_BYTES {
+            let end = (0..=ROOT_BYTES).rev().find(|at| root.is_char_boundary(*at)).unwrap_or(0);
+            root.truncate(end);
+            root.push_str("\n[the index goes on]");
+        }
+        let include = wiki.index().has_memory();
+        self.prompts.text("runtime", "default", &json!({ "include_recall": include, "memory_root": root }))
+    }
+
+    /// Whether a turn of a conversation is under way, and when it is over.
+    pub fn running(&self, id: &str) -> Option<watch::Receiver<()>> {
+        self.running.get(id).map(|running| running.clone())
+    }
+
+    /// Makes sure that a conversation begins with the prompt.
+    pub fn prepare(&self, held: &Held) -> Result<()> {
+        held.open_with(|| self.prompt())
+    }
+
+    /// One answer to a conversation as it stands.
+    pub async fn generate(self: &Arc<Self>, id: &str) -> Result<String> {
+        let (recall, id) = (self.clone(), id.to_owned());
+        let said = blocking(move || recall.talks()?.said(&id)).await?;
+        self.speak.speak(&fitted(said, (self.window)())?.said).await
+    }
+
+    /// A message and all that follows from it. `tell` hears what is recalled.
+    pub async fn turn(
+        self: &Arc<Self>,
+        conversation: Option<String>,
+        message: String,
+        tell: impl Fn(&str) + Send + Sync,
+    ) -> Result<Turned> {
+        if message.trim().is_empty() {
+            return Err(Error::invalid("the message is empty"));
+        }
+        let recall = self.clone();
+        let held = blocking(move || {
+            let talks = recall.talks()?;
+            let id = conversation.map_or_else(|| talks.begin(None), Ok)?;
+            let held = talks.hold(&id)?;
+            recall.prepare(&held)?;
+            held.add(Role::User, message.trim_end_matches('\n'))?;
+            Ok(Arc::new(held))
+        })
+        .await?;
+        let _running = Running::begin(self, &held.id);
+        let mut turn = Turn::new(self.limits, self.clock.now_ms());
+        let mut filename = String::new();
+        loop {
+            let left = Duration::from_millis(turn.left_ms(self.clock.now_ms()));
+            let Ok(said) = tokio::time::timeout(left, self.generate(&held.id)).await else {
+                return Ok(Turned { conversation: held.id.clone(), filename, outcome: turn.give_up() });
+            };
+            let (recall, held_too, said) = (self.clone(), held.clone(), said?);
+            let (back, file, actions) = blocking(move || {
+                let file = held_too.add(Role::Assistant, &said)?;
+                let wiki = recall.wiki()?;
+                let actions = turn.step(&said, recall.clock.now_ms(), &mut |name| wiki.look(name, Access::Nodes));
+                for action in &actions {
+                    if let Action::Add(text) = action {
+                        held_too.add(Role::User, text)?;
+                    }
+                }
+                Ok((turn, file, actions))
+            })
+            .await?;
+            (turn, filename) = (back, file);
+            for action in actions {
+                match action {
+                    Action::Add(text) => tell(text.lines().next().unwrap_or_default()),
+                    Action::Generate => {}
+                    Action::Finish(outcome) => {
+                        return Ok(Turned { conversation: held.id.clone(), filename, outcome });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Shows a conversation as running until it is dropped.
+struct Running<'a> {
+    recall: &'a RecallState,
+    id: String,
+    _over: watch::Sender<()>,
+}
+
+impl<'a> Running<'a> {
+    fn begin(recall: &'a RecallState, id: &str) -> Running<'a> {
+        let (over, running) = watch::channel(());
+        recall.running.insert(id.to_owned(), running);
+        Running { recall, id: id.to_owned(), _over: over }
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.recall.running.remove(&self.id);
+    }
+}

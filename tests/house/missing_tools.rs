@@ -1,0 +1,117 @@
+//! Machines that lack something: what `doctor` says there, what is refused, and what works nevertheless.
+
+use expect_test::expect;
+
+use crate::common::session;
+use crate::posix::{ATTEMPT, TABLE};
+use crate::test_host::steady;
+
+const ACHERON: &str = env!("CARGO_BIN_EXE_acheron");
+
+/// A session on a machine whose kernel makes no user namespaces: in one, the last that may be made.
+fn without_namespaces(spec: &str, script: &str) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("spec.json"), spec).unwrap();
+    std::fs::write(dir.path().join("script"), script).unwrap();
+    let inner = format!(
+        r#"
+        unshare -U -r -m bash -c '
+            echo 0 > /proc/sys/user/max_user_namespaces
+            trap "{ACHERON} unmount ns > /dev/null 2>&1" EXIT
+            mkdir ns
+            {ACHERON} mount ns --spec spec.json --state state --daemon > /dev/null || exit
+            . ./script
+        '
+        "#
+    );
+    steady(&session(dir.path(), &inner), dir.path())
+}
+
+const PLAIN: &str = r#"{ "layout": "acheron-1", "agents": { "a": {} } }"#;
+const KNOWINGLY: &str = r#"{ "layout": "acheron-1", "agents": { "a": {} }, "sandbox": { "allow_unconfined": true } }"#;
+
+/// Runs a command as the agent, and looks at what the node says of itself.
+const RUN: &str = r#"
+    jq -c "[.sandbox.complete, (.sandbox.walls[] | select(.stands | not) | .name)]" ns/nodes/local/CAPS.json
+    echo "{\"command\":\"echo ran\"}" > ns/agents/a/terminal/control/exec.json
+    jq -c ".result.stdout // [.error.code, (.error.message | split(\":\")[:2])]" ns/agents/a/terminal/result.json
+"#;
+
+#[test]
+fn where_a_wall_is_missing_programs_are_refused_unless_the_mountspec_allows_it() {
+    expect![[r#"
+        [false,"user"]
+        ["unavailable",["the sandbox cannot be built on this machine"," user"]]
+    "#]]
+    .assert_eq(&without_namespaces(PLAIN, RUN));
+    expect![[r#"
+        [false,"user"]
+        "ran\n"
+    "#]]
+    .assert_eq(&without_namespaces(KNOWINGLY, RUN));
+}
+
+#[test]
+fn doctor_says_which_part_of_the_kernel_is_missing_and_what_to_do() {
+    let said = without_namespaces(PLAIN, &format!("{ACHERON} doctor --state state | grep -A1 BAD"));
+    expect![[r#"
+        BAD   user namespaces: are switched off: no sandbox can be built
+              to mend: as root: sysctl -w user.max_user_namespaces=15000
+        BAD   sandbox: cannot be built here: user (the kernel refuses a namespace (CloneFlags(CLONE_NEWUSER)): No space left on device; try `sysctl user.max_user_namespaces=10000`)
+              to mend: programs of agents are refused; "sandbox": {"allow_unconfined": true} in the mountspec runs them without
+    "#]]
+    .assert_eq(&said);
+}
+
+/// Everything as a user without any right: the helper mounts, the projects are mirrored, the sandbox has its own namespaces.
+#[test]
+fn a_user_without_rights_has_the_same_tree() {
+    const NOBODY: u32 = 65534;
+    let dir = tempfile::tempdir().unwrap();
+    let spec = r#"{ "layout": "acheron-1", "agents": { "a": { "projects": ["p"] } },
+                    "projects": { "p": { "binds": { "/": { "path": ".", "read_only": false } } } },
+                    "sandbox": { "agent_limits": { "sandboxes": 2 } } }"#;
+    let script = r#"
+        exec 2>&1
+        mkdir ns native mirrored
+        ./acheron mount ns --spec spec.json --state state --daemon > /dev/null || exit
+        jq -r '.binds[].shown_by' ns/projects/p/meta.json
+        (cd native; python3 ../table.py) > native.txt
+        (cd ns/projects/p/fs/mirrored; python3 ../../../../../table.py) > mirrored.txt
+        diff native.txt mirrored.txt && grep -c EACCES native.txt
+        echo '{"command":"id -u; cat spec.json > copy; ls /agents"}' > ns/agents/a/terminal/control/exec.json
+        jq -c '.result.stdout // .error' ns/agents/a/terminal/result.json
+        cmp copy spec.json && ls -A ns/projects/p/fs/ns | wc -l
+        for n in 1 2 3; do
+            echo '{}' > ns/agents/a/terminal/control/create.json
+            jq -r '.result.session_id // .error.message' ns/agents/a/terminal/result.json
+        done
+        ./acheron doctor --state state | grep -A1 binds
+        ./acheron unmount ns > /dev/null
+        grep -c "$PWD/ns" /proc/self/mountinfo
+    "#;
+    let table = format!("{ATTEMPT}{TABLE}");
+    for (name, text) in [("spec.json", spec), ("script", script), ("table.py", &table)] {
+        std::fs::write(dir.path().join(name), text).unwrap();
+    }
+    std::fs::copy(ACHERON, dir.path().join("acheron")).unwrap();
+    std::os::unix::fs::chown(dir.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+    // A device of its own: not every machine lets users open the one that is there.
+    let outer = format!(
+        "unshare -m bash -c 'mknod -m 666 device c 10 229 && mount --bind device /dev/fuse &&
+         exec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups bash ./script'"
+    );
+    expect![[r#"
+        mirror
+        7
+        "65534\na\nself\n"
+        0
+        term-1
+        term-2
+        2 programs of this agent run at once already, and this machine has no control groups to hold more of them together; wait for one to end or close a session
+        weak  binds: projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN
+              to mend: run acheron as root where that speed matters
+        0
+    "#]]
+    .assert_eq(&session(dir.path(), &outer));
+}
