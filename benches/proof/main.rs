@@ -1,4 +1,4 @@
-//! `scripts/bench`: what the house costs, as ratios to what the ground costs. README has the table and how to repeat it.
+//! `scripts/bench`: what the house costs, as ratios to what the ground costs. `docs/benchmarks.md` has the table.
 
 mod agents;
 mod bare;

@@ -8,7 +8,7 @@ use clap::{Args, CommandFactory};
 use super::{Cli, Outcome, manual};
 use crate::host::library;
 
-const README: &str = include_str!("../../README.md");
+const BUGS: &str = include_str!("../../docs/bugs.md");
 
 /// Writes the manual pages: the commands in section 1, the tree in section 4.
 #[derive(Args)]
@@ -24,7 +24,7 @@ impl Man {
             Some(dir) => {
                 std::fs::create_dir_all(&dir)?;
                 clap_mangen::generate_to(Cli::command(), &dir)?;
-                let tree = manual::page(&library::embedded(), README, env!("CARGO_PKG_VERSION"));
+                let tree = manual::page(&library::embedded(), BUGS, env!("CARGO_PKG_VERSION"));
                 std::fs::write(dir.join("acheron.4"), tree)?;
             }
         }

@@ -1,7 +1,7 @@
 //! `acheron(4)`: the tree as a manual page, in the tradition of file servers.
 //!
-//! Made from what the program is: the pages of its services, its error codes, and the BUGS of the README. Knows no
-//! mount and no command line.
+//! Made from what the program is: the pages of its services, its error codes, and `docs/bugs.md`. Knows no mount and
+//! no command line.
 
 use std::fmt::Write;
 
@@ -60,8 +60,8 @@ const SERVICE: [(&str, &str); 9] = [
     ("control/invoke.json", "Takes any operation as op, arguments and correlation_id."),
 ];
 
-/// The page, from the library of the program and the text of its README.
-pub fn page(library: &[Page], readme: &str, version: &str) -> String {
+/// The page, from the library of the program and the text of `docs/bugs.md`.
+pub fn page(library: &[Page], known_bugs: &str, version: &str) -> String {
     let mut out = format!(".TH ACHERON 4 \"\" \"acheron {}\" \"File servers\"\n", plain(version));
     section(&mut out, "NAME", "acheron \\- an agent host that you can ls\n");
     section(&mut out, "SYNOPSIS", ".B acheron mount\n.I DIR\n");
@@ -81,7 +81,7 @@ pub fn page(library: &[Page], readme: &str, version: &str) -> String {
     section(&mut out, "ERRORS", "What a failed call has as error.code, and what a refused write(2) fails with:\n");
     tagged(&mut out, Code::ALL.iter().map(|code| (code.name(), meaning(*code))));
     section(&mut out, "BUGS", "");
-    for bug in bugs(readme) {
+    for bug in bugs(known_bugs) {
         _ = write!(out, ".IP \\(bu 2\n{}\n", plain(&bug));
     }
     section(&mut out, "SEE ALSO", ".BR acheron (1),\n.BR mount.fuse3 (8)\n");
@@ -118,11 +118,9 @@ fn first_paragraph(text: &str) -> &str {
     text.split("\n\n").map(str::trim).find(|it| !it.is_empty() && !it.starts_with('#')).unwrap_or_default()
 }
 
-/// The list under `## BUGS`, its lines joined.
-fn bugs(readme: &str) -> Vec<String> {
-    let list = readme.split("\n## BUGS\n").nth(1).unwrap_or_default().split("\n## ").next().unwrap_or_default();
-    let bugs = list.split("\n- ").map(|bug| bug.split_whitespace().collect::<Vec<_>>().join(" "));
-    bugs.filter(|bug| !bug.is_empty()).collect()
+/// The entries of the list on a page, each as one line.
+fn bugs(page: &str) -> Vec<String> {
+    page.split("\n- ").skip(1).map(|bug| bug.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
 fn section(out: &mut String, name: &str, text: &str) {
@@ -156,7 +154,7 @@ mod tests {
             Page { path: "Index.md".to_owned(), text: "# no".to_owned() },
             Page { path: "services/oar.md".to_owned(), text: text.to_owned() },
         ];
-        let page = page(&library, "# x\n\n## BUGS\n\n- One\n  of them.\n- `.two`\n", "1");
+        let page = page(&library, "# Bugs\n\nKnown ones.\n\n- One\n  of them.\n- `.two`\n", "1");
         assert!(
             page.contains(".SS oar\nMoves.\n\nThe boat.\n.TP\n.B control/pull.json\nPulls once\nand hard.\n.SH ERRORS"),
             "{page}"

@@ -83,3 +83,23 @@ pub fn sources() -> Vec<(PathBuf, String)> {
     }
     found
 }
+
+/// Every page of documentation in the repository, by its path from the top: those at the top and those under `docs/`.
+pub fn documents() -> Vec<(String, String)> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut open = vec![top.join("docs")];
+    let mut found: Vec<PathBuf> = std::fs::read_dir(top).unwrap().map(|entry| entry.unwrap().path()).collect();
+    while let Some(dir) = open.pop() {
+        let (dirs, files): (Vec<_>, Vec<_>) =
+            std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).partition(|path| path.is_dir());
+        open.extend(dirs);
+        found.extend(files);
+    }
+    found.retain(|path| path.extension().is_some_and(|it| it == "md"));
+    found.sort();
+    let page = |path: &PathBuf| {
+        let name = path.strip_prefix(top).unwrap().display().to_string();
+        (name, std::fs::read_to_string(path).unwrap())
+    };
+    found.iter().map(page).collect()
+}

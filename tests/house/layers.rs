@@ -20,7 +20,7 @@ const NAMED_IN: [(&str, &[&str]); 5] = [
 const AGAINST_THE_ORDER: [&str; 6] = [
     "src/services/agents.rs",
     "src/services/chat.rs",
-    "src/services/hands.rs",
+    "src/services/wiring.rs",
     "src/services/own_model.rs",
     "src/services/sub_brains.rs",
     "src/services/world.rs",
@@ -77,6 +77,21 @@ fn a_module_uses_only_what_stands_before_it() {
     }
     wrong.retain(|it| !AGAINST_THE_ORDER.iter().any(|known| it.starts_with(known)));
     assert_eq!(wrong, Vec::<String>::new(), "the order is {order:?}");
+}
+
+/// The list in `src/services/mod.rs` is the only place that knows them all.
+#[test]
+fn no_file_outside_the_services_knows_many_of_them() {
+    let services = Regex::new(r"(?m)^(?:pub )?mod (\w+);").unwrap();
+    let services: Vec<String> =
+        services.captures_iter(include_str!("../../src/services/mod.rs")).map(|found| found[1].to_owned()).collect();
+    assert!(services.len() > 10, "{services:?}");
+    let used = Regex::new(r"\bservices::(\w+)").unwrap();
+    for (file, code) in all().into_iter().filter(|(file, _)| !file.starts_with("src/services")) {
+        let known = used.captures_iter(&code).map(|found| found[1].to_owned());
+        let known: std::collections::BTreeSet<String> = known.filter(|name| services.contains(name)).collect();
+        assert!(known.len() <= 2, "{} knows {known:?}", file.display());
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
-//! The library and the README say what is true: every shell block in them runs.
+//! The library and the documentation are true: every shell block in them runs, every session prints what it shows.
 
 use std::path::Path;
 
-use crate::common::session;
+use crate::common::{documents, session};
 use crate::test_host::TestHost;
 
 /// The blocks of a page that are marked so.
@@ -37,33 +37,49 @@ fn topics() -> Vec<(String, String)> {
 }
 
 #[test]
-fn every_block_of_the_readme_runs() {
-    runs(&TestHost::new(), "README.md", &std::fs::read_to_string(top().join("README.md")).unwrap());
+fn every_block_of_the_documentation_runs() {
+    let mut known = 0;
+    for (name, text) in documents() {
+        let count = blocks(&text, "sh").len();
+        if count > 0 {
+            runs(&TestHost::new(), &name, &text);
+        }
+        known += count;
+    }
+    assert!(known >= 7, "only {known} blocks were found");
 }
 
-/// What is typed stands after a `$`; all that comes out stands below it.
+/// Typed lines begin with `$`; all output stands below them. The sessions of one page share one mount.
 #[test]
-fn every_session_of_the_readme_goes_as_it_says() {
-    let house = TestHost::new();
-    let text = std::fs::read_to_string(top().join("README.md")).unwrap();
-    let sessions = blocks(&text, "console");
-    assert!(sessions.len() >= 4);
+fn every_session_of_the_documentation_goes_as_it_says() {
     let line = regex::Regex::new(r"bash: line \d+: ").unwrap();
-    for session in sessions {
-        let (typed, told): (Vec<&str>, Vec<&str>) =
-            session.lines().filter(|line| !line.is_empty()).partition(|line| line.starts_with("$ "));
-        let script: Vec<&str> = typed.iter().map(|line| &line[2..]).collect();
-        let said = house.says(&format!("exec 2>&1\n{}\nwait", script.join("\n")));
-        let said = line.replace_all(&said, "bash: ");
-        let said: Vec<&str> = said.lines().filter(|line| !line.is_empty()).collect();
-        assert_eq!(said.join("\n"), told.join("\n"), "{session}");
+    let mut known = 0;
+    for (name, text) in documents() {
+        let sessions = blocks(&text, "console");
+        if sessions.is_empty() {
+            continue;
+        }
+        known += sessions.len();
+        let house = TestHost::new();
+        for session in sessions {
+            let (typed, told): (Vec<&str>, Vec<&str>) =
+                session.lines().filter(|line| !line.is_empty()).partition(|line| line.starts_with("$ "));
+            let script: Vec<&str> = typed.iter().map(|line| &line[2..]).collect();
+            let said = house.says(&format!("exec 2>&1\n{}\nwait", script.join("\n")));
+            let said = line.replace_all(&said, "bash: ");
+            let said: Vec<&str> = said.lines().filter(|line| !line.is_empty()).collect();
+            assert_eq!(said.join("\n"), told.join("\n"), "{name}: {session}");
+        }
     }
+    assert!(known >= 5, "only {known} sessions were found");
 }
 
 #[test]
 fn the_trust_beacon_is_written_with_the_same_code_points_everywhere() {
     let beacon = "[\u{3a3}TR-\u{27d0}\u{21cc}\u{1f714}\u{21cc}\u{27d0}]";
-    for page in ["README.md", "global-library/topics/phases-and-symbols.md", "global-library/services/phases.md"] {
+    for page in
+        ["docs/tour/phases.md", "global-library/topics/phases-and-symbols.md", "global-library/services/phases.md"]
+    {
         let text = std::fs::read_to_string(top().join(page)).unwrap();
         let said = text.split("rust beacon: ").nth(1).unwrap_or_else(|| panic!("{page} has no beacon"));
         let said = said.lines().next().unwrap_or_default().trim_matches('`');

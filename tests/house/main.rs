@@ -10,6 +10,8 @@ mod cli;
 mod common;
 mod contracts;
 mod dm;
+mod documents;
+mod example_service;
 mod fuse_files;
 mod fuse_mounts;
 mod fuse_polls;

@@ -1,4 +1,5 @@
-//! What the pages name is there, and what JSON they show somebody takes or gives: README, library, contracts, AGENTS.md.
+//! Every path that a page names exists, and every JSON that it shows is accepted or produced: documentation, library,
+//! contracts, AGENTS.md.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use acheron::spec::Spec;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
+use crate::common::documents;
 use crate::test_host::TestHost;
 
 /// A page, and the directory from which its short names are meant.
@@ -53,16 +55,10 @@ fn pages(house: &TestHost) -> Vec<Page> {
         text: std::fs::read_to_string(root.join(path)).unwrap(),
         dir: root.join(path).parent().unwrap().to_owned(),
     };
-    let mut all = vec![
-        Page {
-            name: "README.md".to_owned(),
-            text: std::fs::read_to_string(top().join("README.md")).unwrap(),
-            dir: root.clone(),
-        },
-        served("README.md"),
-        served("AGENTS.md"),
-        served("global/library/Index.md"),
-    ];
+    // Short names in the documentation are meant from the root of the tree, or from the top of the repository.
+    let mut all: Vec<Page> =
+        documents().into_iter().map(|(name, text)| Page { name, text, dir: root.clone() }).collect();
+    all.extend(["README.md", "AGENTS.md", "global/library/Index.md"].map(served));
     let names = |dir: &Path| {
         let mut names: Vec<_> =
             std::fs::read_dir(dir).unwrap().map(|it| it.unwrap().file_name().into_string().unwrap()).collect();

@@ -112,7 +112,7 @@ fn what_the_tree_does_not_allow_is_not_permitted() {
     );
 }
 
-/// The session of the issue.
+/// The first session that anybody sees: a call, a refusal with its reason, and a job by its correlation id.
 #[test]
 fn a_search_a_refusal_and_a_job_of_ones_own() {
     TestHost::new().check(

@@ -137,7 +137,7 @@ pub trait Link: Send + Sync {
     fn target(&self, caller: &Caller) -> Result<String>;
 }
 
-/// How a file behaves; DESIGN §3 has the table. Decides what the kernel may keep of it.
+/// How a file behaves. Decides what the kernel may keep of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Bytes that change only with a ring of the bell; the kernel keeps them.

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_45_to_53_routes_and_caps() {
+    fn rows_45_to_52_routes_and_caps() {
         let world = world();
         assert_eq!(route(&world, Header::Look), ["a.md", "b.md"], "row 45");
         let plain = fetch(&moved("[ACT]{walk}"), &[], "@here", &[], &world);

@@ -206,7 +206,7 @@ mod tests {
             ["0001", "0002", "0003"].iter().all(|turn| digest.contains(turn)) && !digest.contains("0004"),
             "row 111"
         );
-        assert!(digest.contains("Heat 2 -> 3") && !digest.contains("State:"), "row 113: changes are kept");
+        assert!(digest.contains("Heat 2 -> 3") && !digest.contains("State:"), "changes are kept");
         assert_eq!((snapshot(&text), compressed(&text)), (kept, digest), "row 112");
     }
 

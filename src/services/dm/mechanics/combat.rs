@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn row_73_the_tables_have_the_numbers_of_the_page() {
+    fn the_tables_have_the_numbers_of_the_page() {
         let rules = &engine::rules().unwrap().combat;
         for (weapon, die) in
             [("fist", 3), ("dagger", 4), ("handaxe", 6), ("longsword", 8), ("rock", 2), ("crossbow", 8)]

@@ -95,8 +95,8 @@ fn rows_131_to_135_initialisation_is_whole_or_nothing() {
 fn rows_31_to_34_and_115_a_load_restates_and_shows_the_guide_once() {
     let mut game = Game::new();
     let first = game.act(&Act::Load).unwrap();
-    assert!(first.contains("[Guide]") && first.contains("Load Summary"), "rows 31 and 33");
-    assert_eq!(game.json("HOT_PACK.json")["context"]["guide_shown"], 1, "row 33");
+    assert!(first.contains("[Guide]") && first.contains("Load Summary"), "row 31");
+    assert_eq!(game.json("HOT_PACK.json")["context"]["guide_shown"], 1, "the guide was shown once");
     let before = game.files.clone();
     let second = game.act(&Act::Load).unwrap();
     assert!(second.starts_with("Load Summary"), "row 34: {second}");
@@ -133,10 +133,7 @@ fn rows_42_44_71_105_110_to_114_and_122_what_a_turn_leaves() {
     let letters: String = hud.lines().skip(2).filter_map(|line| line.chars().next()).collect();
     assert_eq!(letters, "LNIQF", "row 44");
     let entries = game.json(".kernel/hud.json");
-    assert!(
-        entries.as_array().unwrap().iter().all(|entry| entry["id"].as_str().unwrap().contains('_')),
-        "row 43: stable ids"
-    );
+    assert!(entries.as_array().unwrap().iter().all(|entry| entry["id"].as_str().unwrap().contains('_')), "stable ids");
     let risky = &outputs[3];
     assert!(risky.contains("risk mid · DC 13 · d20("), "row 71: {risky}");
     let rolls = session::field(session::turns(&game.files[&game.session()]).remove(4), "Rolls").unwrap().to_owned();

@@ -1,4 +1,4 @@
-//! The table of behaviours of `reference/prompts.md` §12; `rows` tells which test shows which of them.
+//! The behaviours of `../behaviours.md`; `rows` checks that each has its test.
 
 mod construction;
 mod disclosing;
