@@ -173,5 +173,4 @@ pub fn cost(ask: &Ask) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "context_tests.rs"]
 mod tests;

@@ -312,5 +312,4 @@ impl<'de> Deserialize<'de> for Calls {
 }
 
 #[cfg(test)]
-#[path = "protocol_tests.rs"]
 mod tests;

@@ -173,5 +173,4 @@ pub fn reply(tool: &Tool) -> Option<&str> {
 }
 
 #[cfg(test)]
-#[path = "step_tests.rs"]
 mod tests;

@@ -6,8 +6,6 @@
 pub mod anthropic;
 pub mod kind;
 pub mod openai;
-#[cfg(test)]
-mod provider_tests;
 pub mod remote;
 pub mod replay;
 pub mod script;

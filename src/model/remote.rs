@@ -2,6 +2,9 @@
 //!
 //! A provider says how a question is put and how its events are read ([`Dialect`]); everything else is here, once.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;

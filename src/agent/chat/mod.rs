@@ -2,10 +2,6 @@
 //!
 //! [`Chat`] keeps the queue, [`turn`](super::turn) carries one out, [`files`] shows it all.
 
-#[cfg(test)]
-mod budget_tests;
-#[cfg(test)]
-mod cut_off_tests;
 mod files;
 mod messages;
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::tests::{World, call, reply, thinking, write};
-use super::*;
+use super::super::*;
+use super::{World, call, reply, thinking, write};
 use crate::agent::budget::Limits;
 use crate::agent::protocol::parse;
 use crate::agent::runtime::Settings;

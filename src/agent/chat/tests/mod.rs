@@ -1,5 +1,8 @@
 //! Conversations without a mount: what is written to the files of an agent, and what is read.
 
+mod budget;
+mod cut_off;
+
 use crate::policy::PrincipalCaller;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -4,8 +4,8 @@ use crate::policy::PrincipalCaller;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::tests::{World, call, reply, thinking};
-use super::*;
+use super::super::*;
+use super::{World, call, reply, thinking};
 use crate::agent::budget::Limits;
 use crate::agent::runtime::Settings;
 use crate::agent::wake;

@@ -8,10 +8,10 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::anthropic::Messages;
-use super::openai::ChatCompletions;
-use super::remote::{Dialect, Remote, Server};
-use super::{Ask, Message, Model, Piece, Said, Usage};
+use super::{Dialect, Remote, Server};
+use crate::model::anthropic::Messages;
+use crate::model::openai::ChatCompletions;
+use crate::model::{Ask, Message, Model, Piece, Said, Usage};
 use acheron_base::{Code, Error, Result};
 use acheron_http::{Http, Patience, Secret};
 
