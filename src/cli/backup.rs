@@ -7,12 +7,12 @@ use clap::Args;
 
 use super::{Outcome, mount, root};
 
-/// Copies the state into one file, while it is in use or not.
+/// Copy the state into one file, whether or not a daemon is using it.
 #[derive(Args)]
 pub struct Backup {
-    /// The file to make; what was there is replaced once the copy is whole
+    /// File to write; an existing file is replaced when the copy is complete
     file: PathBuf,
-    /// Whose state to copy; that of the one mount there is, or $XDG_STATE_HOME/acheron if absent
+    /// State directory [default: that of the only mount, else $XDG_STATE_HOME/acheron]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 }

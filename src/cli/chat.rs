@@ -16,16 +16,16 @@ use self::follow::{Dim, Follow};
 use super::{Outcome, root};
 use acheron_base::{Error, Result};
 
-/// Speaks with an agent. /help tells what can be typed besides words; Ctrl-C cancels the turn, Ctrl-D leaves.
+/// Chat with an agent; /help lists the commands, Ctrl-C cancels the turn, Ctrl-D exits.
 #[derive(Args)]
 pub struct Chat {
-    /// The mount; not needed if there is one
+    /// Mount point [default: the only mount]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Which agent
+    /// Agent to talk to
     #[arg(long, value_name = "ID", default_value = "self")]
     agent: String,
-    /// Say this, print the reply alone, and leave
+    /// Send one message, print only the reply and exit
     #[arg(short, long = "message", value_name = "TEXT")]
     message: Option<String>,
 }

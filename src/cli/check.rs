@@ -10,7 +10,7 @@ use crate::contract::Fault;
 use crate::host::programs;
 use crate::spec::{self, Spec};
 
-/// Checks a mountspec and names every fault with its path.
+/// Check a mountspec and report every fault with its path.
 #[derive(Args)]
 pub struct Check {
     /// The mountspec
@@ -30,7 +30,7 @@ impl Check {
                     print!("{}", told(&name, &faults));
                     return Ok(ExitCode::FAILURE);
                 }
-                println!("{name}: sound; {}", summary(&spec));
+                println!("{name}: ok: {}", summary(&spec));
                 for note in programs::notes(&spec, &here) {
                     println!("{name}: note: {note}");
                 }
@@ -50,7 +50,7 @@ fn summary(spec: &Spec) -> String {
     format!("{agents}, {projects}, {}", count(spec.services.len(), "service"))
 }
 
-/// One line a fault, as compilers write them: the file, the path in it, what is wrong.
+/// One line per fault, as compilers write them: the file, the path in it, what is wrong.
 fn told(name: &str, faults: &[Fault]) -> String {
     faults.iter().map(|fault| format!("{name}: {fault}\n")).collect()
 }

@@ -6,7 +6,7 @@ use clap::{Args, CommandFactory};
 
 use super::{Cli, Outcome};
 
-/// Prints what a shell needs to complete the words of this program.
+/// Print the completion script for a shell.
 ///
 /// For bash: acheron completions bash > ~/.local/share/bash-completion/completions/acheron
 #[derive(Args)]

@@ -9,15 +9,15 @@ use super::{Failure, Outcome, root};
 use acheron_base::Error;
 use acheron_sandbox::{Plan, Streams, Terminal};
 
-/// Runs a program in an agent's sandbox, as that agent.
+/// Run a program in an agent's sandbox, as that agent.
 ///
-/// Inside, the namespace is at the root: /agents/self, /projects, /global. This is how an agent that you already have moves in.
+/// Inside, the namespace is at the root: /agents/self, /projects, /global. Use it to run an agent program that you already have.
 #[derive(Args)]
 pub struct Exec {
-    /// The mount; the one there is unless told
+    /// Mount point [default: the only mount]
     #[arg(long)]
     root: Option<PathBuf>,
-    /// Whose sandbox
+    /// Agent whose sandbox to use
     #[arg(long)]
     agent: String,
     /// The program and its arguments

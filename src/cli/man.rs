@@ -10,10 +10,10 @@ use crate::host::library;
 
 const BUGS: &str = include_str!("../../docs/bugs.md");
 
-/// Writes the manual pages: the commands in section 1, the tree in section 4.
+/// Write the manual pages: commands in section 1, the tree in section 4.
 #[derive(Args)]
 pub struct Man {
-    /// Where to; acheron(1) goes to standard output if absent: `acheron man | man -l -`
+    /// Directory to write to [default: print acheron(1) to standard output, as in `acheron man | man -l -`]
     dir: Option<PathBuf>,
 }
 

@@ -39,7 +39,7 @@ To begin:
   cat ~/ns/README.md
   acheron unmount ~/ns
 
-ACHERON_LOG sets what is logged (error, warn, info, debug). NO_COLOR is honoured.";
+ACHERON_LOG sets the log level (error, warn, info, debug). NO_COLOR is honoured.";
 
 #[derive(Subcommand)]
 enum Command {

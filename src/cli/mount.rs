@@ -13,24 +13,24 @@ use crate::spec::{self, ModelKind, Spec};
 use acheron_base::Clock;
 use acheron_base::{Error, Result};
 
-/// Mounts a namespace; Ctrl-C takes it down again.
+/// Mount a namespace; Ctrl-C unmounts it.
 #[derive(Args)]
 pub struct Mount {
     /// An empty directory
     pub dir: PathBuf,
-    /// The mountspec; ./mountspec/default.json, or else the one in the program
+    /// Mountspec [default: ./mountspec/default.json, else the built-in one]
     #[arg(long, value_name = "FILE")]
     pub spec: Option<PathBuf>,
-    /// Where state is kept; $XDG_STATE_HOME/acheron if absent
+    /// State directory [default: $XDG_STATE_HOME/acheron]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external
+    /// Model: script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external
     #[arg(long, value_name = "KIND[:NAME]")]
     pub model: Option<String>,
-    /// Write every answer of every model down, for replay:FILE
+    /// Record every answer of every model to FILE, for --model replay:FILE
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Return when the mount answers, and leave it running
+    /// Return when the mount is ready and keep it running in the background
     #[arg(long)]
     pub daemon: bool,
     /// The daemon itself: tells on standard output when it is ready
@@ -78,7 +78,7 @@ impl Mount {
             spec.model.kind = known.map_err(|_| {
                 Failure::hint(
                     Error::invalid(format!("there is no kind of model `{kind}`")),
-                    "script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external",
+                    "Model: script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external",
                 )
             })?;
             spec.model.name = name.map(str::to_owned);

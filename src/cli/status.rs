@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::{Outcome, daemon, pasted, root};
 use acheron_fuse::ours;
 
-/// Shows what is mounted where, since when, by which process.
+/// List mounts: where, since when, by which process.
 #[derive(Args)]
 pub struct Status {
-    /// One JSON object a mount
+    /// Print one JSON object per mount
     #[arg(long)]
     json: bool,
 }

@@ -12,10 +12,10 @@ use super::{Outcome, root};
 use crate::agent::tools::{self, Misuse, Outside};
 use acheron_base::Error;
 
-/// Performs file_read, file_write and file_list for an outside agent: one JSON call a line in, one result a line out.
+/// Run file_read, file_write and file_list for an external agent: one JSON call per input line, one result per output line.
 #[derive(Args)]
 pub struct Tool {
-    /// The mount; not needed if there is one
+    /// Mount point [default: the only mount]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
 }

@@ -11,9 +11,10 @@ use nix::unistd::Pid;
 use super::{Outcome, root};
 use acheron_fuse::ours;
 
-/// Takes a mount down cleanly; whoever waits in it gets an error.
+/// Unmount a namespace; waiting reads end with an error.
 #[derive(Args)]
 pub struct Unmount {
+    /// Mount point
     pub dir: PathBuf,
 }
 

@@ -244,7 +244,7 @@ fn a_spec_is_checked_with_every_fault_named() {
             bad.json: unknown key `defualt_agent`; did you mean default_agent?
             bad.json: agents.a.limits.rounds: must be at least 1, not 0
             bad.json: agents.a.projects[0]: there is no project `p`; projects are here
-            good.json: sound; 1 agent, 1 project, 0 services
+            good.json: ok: 1 agent, 1 project, 0 services
             = 1
             ! error: nowhere.json: No such file or directory (os error 2)
         "#]],
@@ -303,14 +303,14 @@ fn the_doctor_ends_with_whether_it_can_work_and_has_a_fix_for_each_lack() {
         "#,
         expect![[r#"
             BAD   database: DIR/broken is damaged (1): the database is damaged
-                  to mend: stop acheron, keep a copy of the directory, and put a backup (acheron backup FILE) in its place
+                  fix: stop acheron, keep a copy of the directory, and put a backup (acheron backup FILE) in its place
             1
             BAD   mountspec: bad.json cannot be mounted:
               unknown key `agnets`; did you mean agents?
-                  to mend: acheron check FILE names every fault with its place
+                  fix: acheron check FILE names every fault with its place
             1
             BAD   symbols: are in redis at 127.0.0.1:1: redis at 127.0.0.1:1 does not answer
-                  to mend: start that server, mend symbols.url in the mountspec, or take "backend": "sqlite"
+                  fix: start that server, mend symbols.url in the mountspec, or take "backend": "sqlite"
             1
             = 0
         "#]],

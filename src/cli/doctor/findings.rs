@@ -1,4 +1,4 @@
-//! What this machine lacks, and how to mend it: facts in, findings out.
+//! Judges what was found on this machine: facts in, findings with their fixes out.
 //!
 //! The judgement is pure; `facts` gathers the facts.
 

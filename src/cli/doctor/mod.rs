@@ -11,16 +11,16 @@ use clap::Args;
 use super::{Outcome, mount};
 use findings::{Finding, Health};
 
-/// Says what this machine lacks and how to mend it.
+/// Check this machine and suggest fixes.
 #[derive(Args)]
 pub struct Doctor {
-    /// Whose database to look at; $XDG_STATE_HOME/acheron if absent
+    /// State directory whose database to check [default: $XDG_STATE_HOME/acheron]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Whose services to look at; ./mountspec/default.json, or else the one in the program
+    /// Mountspec whose services to check [default: ./mountspec/default.json, else the built-in one]
     #[arg(long, value_name = "FILE")]
     spec: Option<PathBuf>,
-    /// One JSON object a finding
+    /// Print one JSON object per finding
     #[arg(long)]
     json: bool,
 }
@@ -49,7 +49,7 @@ fn told(finding: &Finding) -> String {
         Health::Weak => "weak",
         Health::Bad => "BAD",
     };
-    let fix = finding.fix.as_ref().map_or(String::new(), |fix| format!("      to mend: {fix}\n"));
+    let fix = finding.fix.as_ref().map_or(String::new(), |fix| format!("      fix: {fix}\n"));
     format!("{health:<5} {}: {}\n{fix}", finding.what, finding.said)
 }
 
@@ -61,7 +61,7 @@ mod tests {
     fn a_finding_is_a_line_and_its_fix_another() {
         let finding =
             Finding { what: "x", health: Health::Bad, said: "is gone".to_owned(), fix: Some("bring it".to_owned()) };
-        assert_eq!(told(&finding), "BAD   x: is gone\n      to mend: bring it\n");
+        assert_eq!(told(&finding), "BAD   x: is gone\n      fix: bring it\n");
         assert_eq!(told(&Finding { health: Health::Ok, fix: None, ..finding }), "ok    x: is gone\n");
     }
 }
