@@ -152,7 +152,7 @@ pub fn check_parameter(parameter: &str) -> Result<()> {
         "" => "is empty",
         "." | ".." => "cannot be . or ..",
         it if it.len() > PARAMETER => "is too long",
-        it if it.contains(['/', '\0']) || it.chars().any(char::is_control) => "holds a slash or a control character",
+        it if it.contains(['/', '\0']) || it.chars().any(char::is_control) => "contains a slash or a control character",
         _ => return Ok(()),
     };
     Err(Error::invalid(format!("the parameter {fault}; it becomes the name of a file")))
