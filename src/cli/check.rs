@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Outcome;
-use crate::contract::Fault;
+use crate::contract::ValueFault;
 use crate::host::programs;
 use crate::spec::{self, Spec};
 
@@ -51,7 +51,7 @@ fn summary(spec: &Spec) -> String {
 }
 
 /// One line per fault, as compilers write them: the file, the path in it, what is wrong.
-fn told(name: &str, faults: &[Fault]) -> String {
+fn told(name: &str, faults: &[ValueFault]) -> String {
     faults.iter().map(|fault| format!("{name}: {fault}\n")).collect()
 }
 

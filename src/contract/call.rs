@@ -4,13 +4,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::Contract;
-use super::check::{self, Fault};
+use super::check::{self, ValueFault};
 use super::nearest::hint;
 use acheron_base::{Error, Result, quoted};
 
 /// One command, checked against its contract.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Call {
+pub struct ServiceCall {
     pub op: String,
     pub arguments: Value,
     /// A name for the job, chosen by the caller.
@@ -19,7 +19,7 @@ pub struct Call {
 
 impl Contract {
     /// Parses the content of `control/invoke.json`: `{"op", "arguments"?, "correlation_id"?}`.
-    pub fn envelope(&self, value: Value) -> Result<Call> {
+    pub fn envelope(&self, value: Value) -> Result<ServiceCall> {
         let mut object = object(value)?;
         let op = match object.remove("op") {
             Some(Value::String(op)) => op,
@@ -45,7 +45,7 @@ impl Contract {
     }
 
     /// Parses the content of `control/<op>.json`: the arguments, with an optional `_meta` key.
-    pub fn arguments(&self, op: &str, value: Value) -> Result<Call> {
+    pub fn arguments(&self, op: &str, value: Value) -> Result<ServiceCall> {
         let mut object = object(value)?;
         let correlation_id = match object.remove("_meta") {
             None => None,
@@ -63,7 +63,7 @@ impl Contract {
     }
 
     /// Converts a call to the service's own command type.
-    pub fn command<C: DeserializeOwned>(&self, call: &Call) -> Result<C> {
+    pub fn command<C: DeserializeOwned>(&self, call: &ServiceCall) -> Result<C> {
         let bare = self.operation(&call.op)?.bare;
         let whole = match bare {
             true => json!({"op": call.op}),
@@ -72,14 +72,14 @@ impl Contract {
         serde_json::from_value(whole).map_err(|err| Error::invalid(format!("{}: {err}", call.op)))
     }
 
-    fn call(&self, op: String, arguments: Value, correlation_id: Option<Value>) -> Result<Call> {
+    fn call(&self, op: String, arguments: Value, correlation_id: Option<Value>) -> Result<ServiceCall> {
         self.check(&op, &arguments)?;
         let correlation_id = match correlation_id {
             None | Some(Value::Null) => None,
             Some(Value::String(id)) => Some(correlation(id)?),
             Some(_) => return Err(Error::invalid("correlation_id must be a string")),
         };
-        Ok(Call { op, arguments, correlation_id })
+        Ok(ServiceCall { op, arguments, correlation_id })
     }
 }
 
@@ -100,7 +100,7 @@ fn object(value: Value) -> Result<Map<String, Value>> {
         Value::Object(object) => Ok(object),
         other => {
             let fault = check::faults(&json!({"type": "object"}), &Value::Null, &other);
-            Err(Error::invalid(format!("a command {}", fault.first().map_or("", |Fault { message, .. }| message))))
+            Err(Error::invalid(format!("a command {}", fault.first().map_or("", |ValueFault { message, .. }| message))))
         }
     }
 }

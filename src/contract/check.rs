@@ -20,12 +20,12 @@ const MAX_FAULTS: usize = 100;
 
 /// A fault and its location: `agents.charon.limits.rounds`, `paths[2]`; an empty path is the value itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ValueFault {
     pub path: String,
     pub message: String,
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for ValueFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.path.as_str() {
             "" => f.write_str(&self.message),
@@ -35,19 +35,19 @@ impl std::fmt::Display for Fault {
 }
 
 /// All faults of `value` under `schema`; `$ref`s are resolved in `root`.
-pub fn faults(schema: &Value, root: &Value, value: &Value) -> Vec<Fault> {
-    let mut check = Check { root, left: MAX_VISITS };
+pub fn faults(schema: &Value, root: &Value, value: &Value) -> Vec<ValueFault> {
+    let mut check = SchemaCheck { root, left: MAX_VISITS };
     let mut faults = Vec::new();
     check.value(schema, value, "", 0, &mut faults);
     if check.left == 0 {
-        faults.push(Fault { path: String::new(), message: "too complex to check".to_owned() });
+        faults.push(ValueFault { path: String::new(), message: "too complex to check".to_owned() });
     }
     faults
 }
 
 /// The first three faults as one sentence.
-pub fn sentence(faults: &[Fault]) -> Option<String> {
-    let first: Vec<_> = faults.iter().take(3).map(Fault::to_string).collect();
+pub fn sentence(faults: &[ValueFault]) -> Option<String> {
+    let first: Vec<_> = faults.iter().take(3).map(ValueFault::to_string).collect();
     let more = match faults.len() {
         0 => return None,
         count @ 4.. => format!("; and {} more", count - 3),
@@ -56,13 +56,13 @@ pub fn sentence(faults: &[Fault]) -> Option<String> {
     Some(first.join("; ") + &more)
 }
 
-struct Check<'a> {
+struct SchemaCheck<'a> {
     root: &'a Value,
     left: usize,
 }
 
-impl<'a> Check<'a> {
-    fn value(&mut self, schema: &'a Value, value: &Value, path: &str, depth: usize, faults: &mut Vec<Fault>) {
+impl<'a> SchemaCheck<'a> {
+    fn value(&mut self, schema: &'a Value, value: &Value, path: &str, depth: usize, faults: &mut Vec<ValueFault>) {
         self.left = self.left.saturating_sub(1);
         if self.left == 0 || faults.len() >= MAX_FAULTS {
             return;
@@ -116,7 +116,7 @@ impl<'a> Check<'a> {
         object: &Map<String, Value>,
         path: &str,
         depth: usize,
-        faults: &mut Vec<Fault>,
+        faults: &mut Vec<ValueFault>,
     ) {
         let properties = schema.get("properties").and_then(Value::as_object);
         let patterns = schema.get("patternProperties").and_then(Value::as_object);
@@ -181,8 +181,8 @@ impl<'a> Check<'a> {
     }
 }
 
-fn fault(faults: &mut Vec<Fault>, path: &str, message: impl Into<String>) {
-    faults.push(Fault { path: path.to_owned(), message: message.into() });
+fn fault(faults: &mut Vec<ValueFault>, path: &str, message: impl Into<String>) {
+    faults.push(ValueFault { path: path.to_owned(), message: message.into() });
 }
 
 /// The path of a key; a key that is not a plain word is quoted.

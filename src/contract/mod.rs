@@ -20,9 +20,9 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-pub use call::Call;
-pub use check::Fault;
-pub use pages::Pages;
+pub use call::ServiceCall;
+pub use check::ValueFault;
+pub use pages::ContractPages;
 
 use acheron_base::{Error, Result, quoted};
 
@@ -171,7 +171,7 @@ pub struct Contract {
     /// SCHEMA.json, the document that `$ref`s point into.
     document: Value,
     /// The pages of the service's directory, rendered at the first request.
-    pages: OnceLock<Pages>,
+    pages: OnceLock<ContractPages>,
 }
 
 impl Contract {

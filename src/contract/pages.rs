@@ -7,7 +7,7 @@ use super::{Contract, Effect, Operation};
 
 /// The rendered pages of a service's directory, the same for every agent.
 #[derive(Clone, Debug)]
-pub struct Pages {
+pub struct ContractPages {
     pub readme: Bytes,
     pub schema: Bytes,
     pub caps: Bytes,
@@ -16,9 +16,9 @@ pub struct Pages {
 }
 
 impl Contract {
-    pub fn pages(&self) -> &Pages {
+    pub fn pages(&self) -> &ContractPages {
         let pretty = |value: &Value| Bytes::from(format!("{value:#}\n"));
-        self.pages.get_or_init(|| Pages {
+        self.pages.get_or_init(|| ContractPages {
             readme: self.readme().into(),
             schema: pretty(self.schema()),
             caps: pretty(&self.caps()),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::HostState;
 use super::protected_paths::place;
-use crate::contract::Fault;
+use crate::contract::ValueFault;
 use crate::policy::{Action, Policy, Rule, any_agent_reaches};
 use crate::services::external::{ProgramFile, Role, Trust, WITHHELD, program_files};
 use crate::spec::{Service, Spec};
@@ -37,7 +37,7 @@ pub fn check<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = Option
 }
 
 /// Every program of a mountspec that agents could replace, with the reason.
-pub fn faults<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = &'a Path>) -> Vec<Fault> {
+pub fn faults<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = &'a Path>) -> Vec<ValueFault> {
     let sources = sources(spec, here, more);
     let mut faults = Vec::new();
     for (name, service) in spec.services.iter().filter(|(_, service)| !service.command.is_empty()) {
@@ -47,7 +47,7 @@ pub fn faults<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = &'a P
         let mut told = BTreeSet::new();
         for (at, message) in files.iter().filter_map(|file| refused(service, file, &sources)).chain(again) {
             if told.insert(at.to_owned()) {
-                faults.push(Fault { path: format!("services.{name}.{at}"), message });
+                faults.push(ValueFault { path: format!("services.{name}.{at}"), message });
             }
         }
     }

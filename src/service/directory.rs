@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::ServiceInstance;
 use super::instance::Last;
-use crate::contract::{Call, Contract};
+use crate::contract::{Contract, ServiceCall};
 use crate::jobs::Job;
 use crate::jobs::files::{self, Answered};
 use acheron_base::{Error, Result};
@@ -112,7 +112,11 @@ impl CommandSink for One {
     }
 }
 
-fn begin(instance: &Arc<ServiceInstance>, asked: &Asked, calls: Result<Vec<Call>>) -> Answer<Vec<Arc<dyn Reply>>> {
+fn begin(
+    instance: &Arc<ServiceInstance>,
+    asked: &Asked,
+    calls: Result<Vec<ServiceCall>>,
+) -> Answer<Vec<Arc<dyn Reply>>> {
     let calls = match calls {
         Ok(calls) => calls,
         Err(error) => return Answer::refuse(error),

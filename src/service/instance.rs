@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Cx, Serve, ServiceContext};
-use crate::contract::{Call, Contract, Effect};
+use crate::contract::{Contract, Effect, ServiceCall};
 use crate::jobs::{self, Job, Room};
 use crate::policy::Principal;
 use acheron_base::{Error, Result};
@@ -136,7 +136,7 @@ impl ServiceInstance {
     }
 
     /// Begins all of `calls`, or none. They are safe, if their effects matter, when the answer is there.
-    pub fn begin(self: &Arc<Self>, caller: &Caller, calls: Vec<Call>) -> Answer<Vec<Arc<Job>>> {
+    pub fn begin(self: &Arc<Self>, caller: &Caller, calls: Vec<ServiceCall>) -> Answer<Vec<Arc<Job>>> {
         match self.accept(caller, &calls) {
             Err(error) => Answer::refuse(error),
             Ok((jobs, safe)) => {
@@ -156,7 +156,7 @@ impl ServiceInstance {
         }
     }
 
-    fn accept(&self, caller: &Caller, calls: &[Call]) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
+    fn accept(&self, caller: &Caller, calls: &[ServiceCall]) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
         if self.closed.load(Ordering::SeqCst) {
             let name = self.name();
             return Err(Error::unavailable(format!("the service {name} was changed or removed; open it again")));
@@ -189,7 +189,7 @@ impl ServiceInstance {
         self: &Arc<Self>,
         caller: &Caller,
         jobs: Vec<Arc<Job>>,
-        calls: Vec<Call>,
+        calls: Vec<ServiceCall>,
         safe: Result<()>,
     ) -> Result<Vec<Arc<Job>>> {
         if let Err(error) = safe {
@@ -211,7 +211,7 @@ impl ServiceInstance {
             let said = "the host stopped before this call began, and its private words were not kept; call again";
             return self.context.abandon(job, Error::interrupted(said));
         }
-        let call = Call {
+        let call = ServiceCall {
             op: job.call.operation.clone(),
             arguments: job.call.arguments.clone(),
             correlation_id: job.call.correlation_id.clone(),
@@ -222,7 +222,7 @@ impl ServiceInstance {
         self.run(caller, job, call);
     }
 
-    fn run(self: &Arc<Self>, caller: Caller, job: Arc<Job>, call: Call) {
+    fn run(self: &Arc<Self>, caller: Caller, job: Arc<Job>, call: ServiceCall) {
         let quick = self.contract().operation(&call.op).is_ok_and(|operation| operation.quick);
         let mut running = Box::pin(self.clone().carry_out(caller, job, call));
         // Most that is quick is over at the first look. If not, the task looks again, so nobody need be told of this one.
@@ -232,7 +232,7 @@ impl ServiceInstance {
         self.context.runtime.spawn(running);
     }
 
-    async fn carry_out(self: Arc<Self>, caller: Caller, job: Arc<Job>, call: Call) {
+    async fn carry_out(self: Arc<Self>, caller: Caller, job: Arc<Job>, call: ServiceCall) {
         let context = &self.context;
         let operation = self.contract().operation(&call.op);
         let deadline = operation.map_or(job.call.effect.deadline(), |operation| operation.deadline);

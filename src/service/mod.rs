@@ -22,7 +22,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::contract::{Call, Contract, Operation};
+use crate::contract::{Contract, Operation, ServiceCall};
 use acheron_base::{Error, Result};
 use acheron_vfs::Node;
 
@@ -73,7 +73,7 @@ pub trait Serve: Send + Sync + 'static {
     }
 
     /// Obeys one call that was checked against the contract.
-    async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value>;
+    async fn invoke(&self, cx: &Cx, call: &ServiceCall) -> Result<Value>;
 }
 
 /// A service, ready to be served.
@@ -113,7 +113,7 @@ impl<S: Service> Serve for Typed<S> {
         self.service.files()
     }
 
-    async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {
+    async fn invoke(&self, cx: &Cx, call: &ServiceCall) -> Result<Value> {
         let command = self.contract.command(call)?;
         let output = self.service.invoke(cx, command).await?;
         serde_json::to_value(output).map_err(|err| Error::internal(format!("the result is not JSON: {err}")))

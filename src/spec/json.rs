@@ -6,10 +6,10 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::contract::check::{Fault, join};
+use crate::contract::check::{ValueFault, join};
 
 /// The value, and a fault for every repeated key; only text that is no JSON has no value.
-pub(super) fn parse(text: &str) -> Result<(Value, Vec<Fault>), Vec<Fault>> {
+pub(super) fn parse(text: &str) -> Result<(Value, Vec<ValueFault>), Vec<ValueFault>> {
     let faults = RefCell::new(Vec::new());
     let mut reader = serde_json::Deserializer::from_str(text.trim_start_matches('\u{feff}'));
     let value = Careful { path: String::new(), faults: &faults }.deserialize(&mut reader).and_then(|value| {
@@ -18,13 +18,13 @@ pub(super) fn parse(text: &str) -> Result<(Value, Vec<Fault>), Vec<Fault>> {
     });
     match value {
         Ok(value) => Ok((value, faults.into_inner())),
-        Err(err) => Err(vec![Fault { path: String::new(), message: format!("not JSON: {err}") }]),
+        Err(err) => Err(vec![ValueFault { path: String::new(), message: format!("not JSON: {err}") }]),
     }
 }
 
 struct Careful<'a> {
     path: String,
-    faults: &'a RefCell<Vec<Fault>>,
+    faults: &'a RefCell<Vec<ValueFault>>,
 }
 
 impl Careful<'_> {
@@ -86,7 +86,7 @@ impl<'de> Visitor<'de> for Careful<'_> {
             let path = join(&self.path, &key);
             if all.contains_key(&key) {
                 let mut faults = self.faults.try_borrow_mut().map_err(A::Error::custom)?;
-                faults.push(Fault { path: path.clone(), message: "stands twice".to_owned() });
+                faults.push(ValueFault { path: path.clone(), message: "stands twice".to_owned() });
             }
             let value = entries.next_value_seed(self.below(path))?;
             all.insert(key, value);

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-pub use crate::contract::Fault;
+pub use crate::contract::ValueFault;
 use crate::contract::{check, schema};
 use acheron_base::{Error, Result};
 pub use sense::{HOUSE, agent_faults, contract_of, is_id};
@@ -38,7 +38,7 @@ impl Spec {
     }
 
     /// The spec in `text`, or everything that is wrong with it.
-    pub fn check(text: &str) -> Result<Spec, Vec<Fault>> {
+    pub fn check(text: &str) -> Result<Spec, Vec<ValueFault>> {
         let (value, mut faults) = json::parse(text)?;
         // The same each time, and costly to make.
         static SCHEMA: LazyLock<Value> = LazyLock::new(Spec::schema);
@@ -48,7 +48,7 @@ impl Spec {
                 faults.extend(sense::faults(&spec));
                 if faults.is_empty() { Ok(spec) } else { Err(faults) }
             }
-            Err(err) if faults.is_empty() => Err(vec![Fault { path: String::new(), message: err.to_string() }]),
+            Err(err) if faults.is_empty() => Err(vec![ValueFault { path: String::new(), message: err.to_string() }]),
             Err(_) => Err(faults),
         }
     }

@@ -1,7 +1,7 @@
 //! What a schema cannot say: names that must exist, things that need one another.
 
 use super::{Agent, LAYOUT, Model, ModelKind, Service, Spec, SymbolsBackend};
-use crate::contract::check::{Fault, join};
+use crate::contract::check::{ValueFault, join};
 use crate::contract::nearest::hint;
 use crate::contract::{self, Contract};
 use crate::events::Selector;
@@ -26,7 +26,7 @@ pub const HOUSE: [&str; 12] = [
 /// What else stands in an agent's directory or in `global`.
 const TAKEN: [&str; 7] = ["chat", "events", "jobs", "library", "services", "status.json", "thoughts"];
 
-pub(super) fn faults(spec: &Spec) -> Vec<Fault> {
+pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
     let mut faults = Faults::default();
     if spec.layout != LAYOUT {
         faults.add("layout", format!("{} is not known; this program knows {LAYOUT}", quoted(&spec.layout)));
@@ -87,7 +87,7 @@ pub(super) fn faults(spec: &Spec) -> Vec<Fault> {
 }
 
 /// What is wrong with one agent, for those who are let in while the host runs.
-pub fn agent_faults(spec: &Spec, id: &str, agent: &Agent) -> Vec<Fault> {
+pub fn agent_faults(spec: &Spec, id: &str, agent: &Agent) -> Vec<ValueFault> {
     let mut faults = Faults::default();
     faults.agent(id, id, agent, spec);
     faults.0
@@ -122,11 +122,11 @@ pub fn is_id(id: &str) -> bool {
 }
 
 #[derive(Default)]
-struct Faults(Vec<Fault>);
+struct Faults(Vec<ValueFault>);
 
 impl Faults {
     fn add(&mut self, path: &str, message: impl Into<String>) {
-        self.0.push(Fault { path: path.to_owned(), message: message.into() });
+        self.0.push(ValueFault { path: path.to_owned(), message: message.into() });
     }
 
     fn id(&mut self, path: &str, id: &str) {

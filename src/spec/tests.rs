@@ -6,7 +6,7 @@ use super::*;
 fn said(text: &str) -> Vec<String> {
     match Spec::check(text) {
         Ok(_) => vec![],
-        Err(faults) => faults.iter().map(Fault::to_string).collect(),
+        Err(faults) => faults.iter().map(ValueFault::to_string).collect(),
     }
 }
 

@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::super::nearest::hint;
 use super::limits::{kinds, name_of};
-use super::{Check, Fault, fault, join};
+use super::{SchemaCheck, ValueFault, fault, join};
 use acheron_base::quoted;
 
-impl<'a> Check<'a> {
+impl<'a> SchemaCheck<'a> {
     pub(super) fn forms(
         &mut self,
         forms: &'a [Value],
@@ -15,9 +15,9 @@ impl<'a> Check<'a> {
         value: &Value,
         path: &str,
         depth: usize,
-        faults: &mut Vec<Fault>,
+        faults: &mut Vec<ValueFault>,
     ) {
-        let mut refusals: Vec<(&'a Value, Vec<Fault>)> = Vec::new();
+        let mut refusals: Vec<(&'a Value, Vec<ValueFault>)> = Vec::new();
         let mut fitting = 0;
         for form in forms {
             let mut found = Vec::new();

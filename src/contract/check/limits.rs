@@ -8,7 +8,7 @@ use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 use super::forms::not_among;
-use super::{Fault, fault};
+use super::{ValueFault, fault};
 
 /// The type of a value as a phrase.
 pub(super) fn name_of(value: &Value) -> &'static str {
@@ -43,7 +43,7 @@ fn type_phrase(word: &str) -> &'static str {
     }
 }
 
-pub(super) fn kind(schema: &Map<String, Value>, value: &Value, path: &str, faults: &mut Vec<Fault>) {
+pub(super) fn kind(schema: &Map<String, Value>, value: &Value, path: &str, faults: &mut Vec<ValueFault>) {
     let words: Vec<&str> = match schema.get("type") {
         Some(Value::String(one)) => vec![one],
         Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
@@ -65,7 +65,7 @@ pub(super) fn kind(schema: &Map<String, Value>, value: &Value, path: &str, fault
     fault(faults, path, format!("must be {}, not {given}", wanted.join(" or ")));
 }
 
-pub(super) fn bounds(schema: &Map<String, Value>, value: &Value, path: &str, faults: &mut Vec<Fault>) {
+pub(super) fn bounds(schema: &Map<String, Value>, value: &Value, path: &str, faults: &mut Vec<ValueFault>) {
     if let Some(only) = schema.get("const").filter(|only| *only != value) {
         fault(faults, path, format!("must be {only}"));
     }

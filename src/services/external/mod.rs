@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 pub use self::files::{ProgramFile, Role, program_files};
 use self::stderr::{Line, Lines};
 use super::terminal::{Run, Surroundings, Watch};
-use crate::contract::{Call, Contract};
+use crate::contract::{Contract, ServiceCall};
 use crate::service::{Cx, Serve};
 use crate::spec;
 use acheron_base::host_dir::Source;
@@ -206,7 +206,7 @@ impl Serve for Program {
         &self.contract
     }
 
-    async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {
+    async fn invoke(&self, cx: &Cx, call: &ServiceCall) -> Result<Value> {
         let operation = self.contract.operation(&call.op)?;
         let _place = self.room.acquire().await.map_err(|_| Error::unavailable("the service was removed"))?;
         let plan = self.plan(cx, &call.op)?;
