@@ -1,10 +1,11 @@
-//! What the rules say of whole subtrees, for walls that are built once and cannot ask at every file.
+//! Access to whole subtrees, for sandbox rules that are built once and cannot ask at every file. Used by `host` and
+//! `services`; uses only the rules of this module.
 
 use std::collections::BTreeSet;
 
 use super::{Action, Policy, Principal, Rule, authorize, names};
 
-/// From here on down, until another bound.
+/// The access to a path and everything below it, up to the next bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bound {
     pub path: String,
@@ -12,8 +13,8 @@ pub struct Bound {
     pub write: bool,
 }
 
-/// What an agent may do at `top`, and where below it the rules say otherwise; what lies deeper last. Where nothing is
-/// denied there is only `top`. An error is the path of a rule that means more places than one.
+/// The access of an agent at `top`, and each path below it where the rules differ; deeper paths come last. If nothing
+/// is denied, the result is `top` alone. The error is the path of a rule that matches more than one place.
 pub fn bounds(policy: &Policy, agent: &str, top: &str) -> Result<Vec<Bound>, String> {
     let (rules, above) = (policy.agents.get(agent).map(Vec::as_slice).unwrap_or_default(), names(top, agent));
     let above = above.unwrap_or_default();
@@ -23,7 +24,7 @@ pub fn bounds(policy: &Policy, agent: &str, top: &str) -> Result<Vec<Bound>, Str
         let speaks = |actions: &[Action]| actions.iter().any(|action| *action != Action::Invoke);
         let somewhere = pattern.leads_through(&above) && !pattern.covers(&above);
         denied |= speaks(&rule.deny) && (somewhere || pattern.covers(&above));
-        // What is allowed before anything is denied changes nothing.
+        // An allow rule has no effect before the first deny rule.
         if !somewhere || !denied || !(speaks(&rule.deny) || speaks(&rule.allow)) {
             continue;
         }
@@ -39,7 +40,7 @@ pub fn bounds(policy: &Policy, agent: &str, top: &str) -> Result<Vec<Bound>, Str
     Ok(paths.into_iter().map(bound).collect())
 }
 
-/// Whether a rule denies something below `path`: who moved that away would take it from under the rule.
+/// Whether a rule denies something below `path`: moving `path` would take that out of reach of the rule.
 pub fn divided(policy: &Policy, principal: &Principal, path: &str) -> bool {
     let Principal::Agent(id) = principal else { return false };
     let (Some(rules), Some(names)) = (policy.agents.get(id), names(path, id)) else { return true };

@@ -1,6 +1,6 @@
-//! Patterns of paths: `*` for a part of one name, `**` for any number of names, `/agents/self` for who asks.
+//! Path patterns: `*` matches part of one name, `**` any number of names, `/agents/self` the agent of the rule.
 
-/// A pattern, name by name.
+/// A pattern, split into names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     parts: Vec<Part>,
@@ -10,7 +10,7 @@ pub struct Pattern {
 enum Part {
     /// `**`
     Any,
-    /// A name with stars in it, or without.
+    /// A name, with or without `*`.
     Name(String),
 }
 
@@ -20,14 +20,14 @@ impl Pattern {
             return Err("must begin with /".to_owned());
         };
         if text.len() > 4096 || text.contains('\0') {
-            return Err("is no path".to_owned());
+            return Err("is not a path".to_owned());
         }
         let mut parts = Vec::new();
         for name in rest.strip_suffix('/').unwrap_or(rest).split('/') {
             match name {
                 "" if rest.is_empty() => {}
                 "" => return Err("has a doubled slash".to_owned()),
-                "." | ".." => return Err(format!("cannot hold {name}")),
+                "." | ".." => return Err(format!("cannot contain {name}")),
                 "**" if parts.last() == Some(&Part::Any) => {}
                 "**" => parts.push(Part::Any),
                 name if name.contains("**") => {
@@ -39,7 +39,7 @@ impl Pattern {
         Ok(Pattern { parts })
     }
 
-    /// The same with `/agents/self` as that agent.
+    /// Replaces `/agents/self` by the agent `id`.
     pub fn owned_by(mut self, id: &str) -> Pattern {
         if let [Part::Name(agents), Part::Name(own), ..] = &mut self.parts[..]
             && agents == "agents"
@@ -64,7 +64,7 @@ impl Pattern {
         self.parts.last() == Some(&Part::Any) && self.after(names)[self.parts.len() - 1]
     }
 
-    /// The names that the pattern adds below `names`, if it means one place and what lies in it. `None` means many.
+    /// The names that the pattern adds below `names`, if it matches one subtree only; `None` if it matches several.
     pub fn place_below(&self, names: &[&str]) -> Option<Vec<&str>> {
         let after = self.after(names);
         let mut reached = (0..self.parts.len()).filter(|position| after[*position]);
@@ -78,7 +78,7 @@ impl Pattern {
         plain.collect()
     }
 
-    /// Which positions of the pattern can be reached by these names: one pass, whatever the number of `**`.
+    /// The positions of the pattern that these names can reach, in one pass for any number of `**`.
     fn after(&self, names: &[&str]) -> Vec<bool> {
         let mut at = vec![false; self.parts.len() + 1];
         at[0] = true;
@@ -97,7 +97,7 @@ impl Pattern {
         at
     }
 
-    /// `**` may stand for nothing.
+    /// `**` may match zero names.
     fn skip(&self, at: &mut [bool]) {
         for position in 0..self.parts.len() {
             if at[position] && self.parts[position] == Part::Any {
@@ -107,7 +107,7 @@ impl Pattern {
     }
 }
 
-/// Whether one name matches a pattern with stars; linear but for the last star that is tried again.
+/// Matches one name against a pattern with `*`. Linear, apart from retries of the last star.
 fn star(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut p, mut n, mut again) = (0, 0, None);
@@ -169,7 +169,7 @@ mod tests {
             ("", "must begin with /"),
             ("agents/self", "must begin with /"),
             ("/a//b", "has a doubled slash"),
-            ("/a/../b", "cannot hold .."),
+            ("/a/../b", "cannot contain .."),
             ("/a/b**", "** must stand alone between slashes, not in b**"),
         ];
         for (text, fault) in table {

@@ -1,10 +1,10 @@
-//! Who was refused what, and when.
+//! The audit table: access decisions, with principal, action and time.
 
 use acheron_base::Result;
 use acheron_store::{Connection, Row, Tx, params};
 use serde::Serialize;
 
-/// One decision worth keeping.
+/// One access decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
     pub at_ms: u64,
@@ -33,8 +33,8 @@ pub fn newest(conn: &Connection, limit: usize) -> Result<Vec<Entry>> {
     Ok(select.query_map([limit], read)?.collect::<Result<_, _>>()?)
 }
 
-/// Forgets at most `batch` entries: those from before `before_ms`, and those beyond the newest `keep`.
-/// Returns how many; call again until there are none.
+/// Deletes at most `batch` entries: those older than `before_ms`, and those beyond the newest `keep`. Returns the
+/// number; call again until it is 0.
 pub fn prune(tx: &Tx<'_>, keep: usize, before_ms: u64, batch: usize) -> Result<usize> {
     let mut delete = tx.prepare_cached(
         "DELETE FROM audit WHERE id IN ( \

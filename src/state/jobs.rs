@@ -1,11 +1,11 @@
-//! The journal of jobs: what was asked for, and what became of it.
+//! The jobs table (the journal): each call with its request and outcome.
 
 use acheron_base::{Error, Result};
 use acheron_store::{Connection, OptionalExtension, Row, Tx, json, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Where a job stands. What is settled never changes again.
+/// The state of a job. A settled state never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -15,7 +15,7 @@ pub enum State {
     Failed,
     Cancelled,
     TimedOut,
-    /// It was running when the host died.
+    /// The job was running when the host stopped.
     Interrupted,
 }
 
@@ -52,7 +52,7 @@ impl State {
     }
 }
 
-/// One line of the journal.
+/// One row of the journal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// Sorts by time.
@@ -61,11 +61,11 @@ pub struct Job {
     pub service: String,
     pub operation: String,
     pub effect: String,
-    /// May be run again after it was interrupted.
+    /// The job may run again after it was interrupted.
     pub idempotent: bool,
     pub state: State,
     pub correlation_id: Option<String>,
-    /// Who asked.
+    /// The principal that made the call.
     pub principal: String,
     pub request: Value,
     pub result: Option<Value>,
@@ -79,7 +79,7 @@ pub struct Job {
 const COLUMNS: &str = "id, agent, service, operation, effect, idempotent, state, correlation_id, principal, request, \
                        result, error, created_at_ms, started_at_ms, updated_at_ms, attempt";
 
-/// Puts a new job into the journal as it is.
+/// Inserts a new job.
 pub fn insert(tx: &Tx<'_>, job: &Job) -> Result<()> {
     let mut insert = tx.prepare_cached(
         "INSERT INTO jobs (id, agent, service, operation, effect, idempotent, state, correlation_id, principal, \
@@ -107,7 +107,7 @@ pub fn insert(tx: &Tx<'_>, job: &Job) -> Result<()> {
     Ok(())
 }
 
-/// Marks a queued job as running, one attempt more. False when it is not queued (any more).
+/// Marks a queued job as running and counts the attempt. Returns false if the job is not queued.
 pub fn begin(tx: &Tx<'_>, id: &str, now_ms: u64) -> Result<bool> {
     let mut update = tx.prepare_cached(
         "UPDATE jobs SET state = 'running', started_at_ms = ?2, updated_at_ms = ?2, attempt = attempt + 1 \
@@ -116,7 +116,7 @@ pub fn begin(tx: &Tx<'_>, id: &str, now_ms: u64) -> Result<bool> {
     Ok(update.execute(params![id, now_ms])? == 1)
 }
 
-/// Notes that a job was told to stop: it ends as that, also when the host dies before it has.
+/// Records that a job was told to stop, so that it ends that way even if the host crashes first.
 pub fn stop(tx: &Tx<'_>, id: &str, error: &Error) -> Result<()> {
     let mut update =
         tx.prepare_cached("UPDATE jobs SET error = ?2 WHERE id = ?1 AND state IN ('queued', 'running')")?;
@@ -124,7 +124,7 @@ pub fn stop(tx: &Tx<'_>, id: &str, error: &Error) -> Result<()> {
     Ok(())
 }
 
-/// Says how a job ended. False when it had ended before, or is unknown: the first ending counts.
+/// Records the end of a job. Returns false if the job is unknown or had already ended: the first end counts.
 pub fn settle(
     tx: &Tx<'_>,
     id: &str,
@@ -150,7 +150,7 @@ pub fn get(conn: &Connection, id: &str) -> Result<Option<Job>> {
     select.query_row([id], |row| Ok(read(row))).optional()?.transpose()
 }
 
-/// The newest job that an agent's caller gave this correlation id.
+/// The newest job of an agent with this correlation id.
 pub fn correlated(conn: &Connection, agent: &str, correlation_id: &str) -> Result<Option<Job>> {
     let sql = format!("SELECT {COLUMNS} FROM jobs WHERE agent = ?1 AND correlation_id = ?2 ORDER BY id DESC LIMIT 1");
     let mut select = conn.prepare_cached(&sql)?;
@@ -173,17 +173,17 @@ pub fn names(conn: &Connection) -> Result<Vec<(String, String, Option<String>)>>
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// What the start of a host found unfinished, oldest first.
+/// The unfinished jobs that the host found at its start, oldest first.
 #[derive(Debug, Default, PartialEq)]
 pub struct Recovered {
-    /// Were running and cannot be run again.
+    /// Jobs that were running and cannot run again.
     pub interrupted: Vec<Job>,
-    /// Are to be run: queued before, or running and idempotent. Those with an error are only to be ended.
+    /// Jobs to run: queued before, or running and idempotent. Jobs with an error only have to be ended.
     pub queued: Vec<Job>,
 }
 
-/// At the start: nothing is running, so what the journal says is running was interrupted. What was told to stop is queued
-/// with the reason, to come to its end without being run.
+/// Recovers the journal at the start of the host. Jobs recorded as running were interrupted. Jobs that were told to
+/// stop are queued with the reason, to be ended without running.
 pub fn recover(tx: &Tx<'_>, now_ms: u64) -> Result<Recovered> {
     let error = Error::interrupted("the host stopped while the job was running");
     tx.execute(
@@ -205,8 +205,8 @@ pub fn recover(tx: &Tx<'_>, now_ms: u64) -> Result<Recovered> {
     Ok(found)
 }
 
-/// Forgets at most `batch` ended jobs: those untouched since `before_ms`, and those beyond the newest `keep`.
-/// Returns the ids of the forgotten; call again until there are none.
+/// Deletes at most `batch` ended jobs: those unchanged since `before_ms`, and those beyond the newest `keep`. Returns
+/// their ids; call again until there are none.
 pub fn prune(tx: &Tx<'_>, keep: usize, before_ms: u64, batch: usize) -> Result<Vec<String>> {
     let mut delete = tx.prepare_cached(
         "DELETE FROM jobs WHERE id IN ( \

@@ -25,12 +25,12 @@ pub(crate) use trial::Trial;
 const MIGRATIONS: &[&str] =
     &[include_str!("steps/1-journal.sql"), include_str!("steps/2-memory.sql"), include_str!("steps/3-symbols.sql")];
 
-/// Opens the database of a state directory, as this version of the host knows it.
+/// Opens the database of a state directory and applies missing migrations.
 pub fn open(dir: &Path) -> Result<Store> {
     Store::open(dir, MIGRATIONS)
 }
 
-/// What is wrong with the database of a state directory; `None` when there is none.
+/// Checks the database of a state directory and lists its faults; `None` if there is no database.
 pub fn faults(dir: &Path) -> Result<Option<Vec<String>>> {
     acheron_store::faults(dir, MIGRATIONS.len())
 }

@@ -1,35 +1,35 @@
-//! Forgetting what is over, in the background: a little at a time, so that nobody waits behind it.
+//! Deletes expired records in the background, in small transactions so that other writers do not wait. Used by `host`.
 
 use acheron_base::Result;
 use acheron_store::Store;
 
 use super::{audit, events, jobs};
 
-/// How much is forgotten in one transaction.
+/// Records deleted per table and transaction.
 const BATCH: usize = 256;
 
-/// What is kept: the newest so many, and nothing from before a moment.
+/// Retention limits: the newest records up to a count, and none older than a time.
 #[derive(Clone, Copy, Debug)]
 pub struct Retain {
     /// Ended jobs.
     pub jobs: usize,
     /// Events of one agent.
     pub events: u64,
-    /// Lines of the audit.
+    /// Audit entries.
     pub audit: usize,
     pub before_ms: u64,
 }
 
-/// What was forgotten.
+/// The deleted records.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Forgotten {
-    /// Their ids, for those who show them.
+    /// The ids, so that directories can drop them.
     pub jobs: Vec<String>,
     pub events: usize,
     pub audit: usize,
 }
 
-/// Forgets all that is not to be kept. Changes of others come in between.
+/// Deletes all records beyond the limits. Other writes may run in between.
 pub async fn tidy(store: &Store, keep: Retain) -> Result<Forgotten> {
     let mut gone = Forgotten::default();
     loop {

@@ -1,11 +1,11 @@
-//! A database in a directory of its own, for tests.
+//! A database in a temporary directory, for unit tests.
 
 use std::ops::Deref;
 
 use acheron_store::Store;
 use tempfile::TempDir;
 
-/// The directory goes with it.
+/// A store whose directory is deleted on drop.
 pub(crate) struct Trial {
     store: Store,
     dir: TempDir,
@@ -17,7 +17,7 @@ impl Trial {
         Trial { store: super::open(dir.path()).unwrap(), dir }
     }
 
-    /// As after a restart of the host.
+    /// Closes and reopens the database, as a restart of the host does.
     pub(crate) fn again(self) -> Trial {
         self.store.close();
         Trial { store: super::open(self.dir.path()).unwrap(), dir: self.dir }
