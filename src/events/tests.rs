@@ -167,7 +167,7 @@ async fn all_who_wait_are_woken() {
 }
 
 /// A log of `count` signals on a disk; the `wanted`th is another than the rest.
-fn long(store: &crate::state::Trial, count: u64, wanted: u64) -> Bench {
+fn long(store: &crate::state::TestStore, count: u64, wanted: u64) -> Bench {
     let fill = move |tx: &acheron_store::Tx<'_>| {
         for seq in 1..=count {
             let parameter = if seq == wanted { "p1" } else { "p0" };
@@ -191,7 +191,7 @@ const P1: &str = "/agents/ada/events/sources/user/p1.json";
 
 #[tokio::test]
 async fn a_reader_far_behind_hears_of_all_in_order_even_if_it_never_waits() {
-    let store = crate::state::Trial::new();
+    let store = crate::state::TestStore::new();
     let bench = long(&store, 14_000, 9_000);
     bench.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
     let read = bench.open().read(0, 4096).wait().await.unwrap();

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::jobs::Call;
     use crate::policy::Principal;
-    use crate::state::Trial;
+    use crate::state::TestStore;
     use crate::state::jobs as journal;
     use acheron_base::Clock;
 
@@ -202,7 +202,7 @@ mod tests {
 
     /// Ends one job as the host that goes down does; says what its journal has of it.
     async fn left(idempotent: bool, running: bool) -> String {
-        let store = Trial::new();
+        let store = TestStore::new();
         let book = Arc::new(Jobs::new(Arc::new((*store).clone()), Clock::real()));
         let (jobs, safe) = book.accept(vec![call(idempotent)], false).unwrap();
         safe.wait().await.unwrap();

@@ -7,7 +7,7 @@ use super::{Action, Policy, Principal, Rule, authorize, names};
 
 /// The access to a path and everything below it, up to the next bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bound {
+pub struct SubtreeBound {
     pub path: String,
     pub read: bool,
     pub write: bool,
@@ -15,17 +15,17 @@ pub struct Bound {
 
 /// The access of an agent at `top`, and each path below it where the rules differ; deeper paths come last. If nothing
 /// is denied, the result is `top` alone. The error is the path of a rule that matches more than one place.
-pub fn bounds(policy: &Policy, agent: &str, top: &str) -> Result<Vec<Bound>, String> {
+pub fn bounds(policy: &Policy, agent: &str, top: &str) -> Result<Vec<SubtreeBound>, String> {
     let (rules, above) = (policy.agents.get(agent).map(Vec::as_slice).unwrap_or_default(), names(top, agent));
     let above = above.unwrap_or_default();
     let mut paths = BTreeSet::new();
     let mut denied = false;
     for (rule, pattern) in rules {
-        let speaks = |actions: &[Action]| actions.iter().any(|action| *action != Action::Invoke);
+        let mentions = |actions: &[Action]| actions.iter().any(|action| *action != Action::Invoke);
         let somewhere = pattern.leads_through(&above) && !pattern.covers(&above);
-        denied |= speaks(&rule.deny) && (somewhere || pattern.covers(&above));
+        denied |= mentions(&rule.deny) && (somewhere || pattern.covers(&above));
         // An allow rule has no effect before the first deny rule.
-        if !somewhere || !denied || !(speaks(&rule.deny) || speaks(&rule.allow)) {
+        if !somewhere || !denied || !(mentions(&rule.deny) || mentions(&rule.allow)) {
             continue;
         }
         let below = pattern.place_below(&above).ok_or_else(|| rule.path.clone())?;
@@ -36,7 +36,7 @@ pub fn bounds(policy: &Policy, agent: &str, top: &str) -> Result<Vec<Bound>, Str
     paths.insert(0, top.to_owned());
     let agent = Principal::Agent(agent.to_owned());
     let may = |action, path: &str| authorize(policy, &agent, action, path).allowed;
-    let bound = |path: String| Bound { read: may(Action::Read, &path), write: may(Action::Write, &path), path };
+    let bound = |path: String| SubtreeBound { read: may(Action::Read, &path), write: may(Action::Write, &path), path };
     Ok(paths.into_iter().map(bound).collect())
 }
 
@@ -58,8 +58,9 @@ mod tests {
         match bounds(&policy, "ada", "/projects/p/fs") {
             Err(rule) => format!("not: {rule}"),
             Ok(bounds) => {
-                let mode =
-                    |it: &Bound| format!("{}{}", if it.read { "r" } else { "-" }, if it.write { "w" } else { "-" });
+                let mode = |it: &SubtreeBound| {
+                    format!("{}{}", if it.read { "r" } else { "-" }, if it.write { "w" } else { "-" })
+                };
                 let said = bounds.iter().map(|it| format!("{}={}", it.path.replace("/projects/p/fs", "."), mode(it)));
                 said.collect::<Vec<_>>().join(" ")
             }

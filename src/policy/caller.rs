@@ -11,24 +11,24 @@ use acheron_vfs::{Caller, Identity};
 use super::Principal;
 
 /// The extension of a caller's identity.
-struct Known {
+struct CallerInfo {
     principal: Principal,
     /// The principal is an agent that acts during its own turn, through its three tools.
     in_turn: bool,
 }
 
-static OPERATOR: LazyLock<Identity> = LazyLock::new(|| known(Principal::Operator, false));
+static OPERATOR: LazyLock<Identity> = LazyLock::new(|| with_principal(Principal::Operator, false));
 
 /// The identity of a principal outside a turn.
 pub fn identity(principal: Principal) -> Identity {
     match principal {
         Principal::Operator => OPERATOR.clone(),
-        principal => known(principal, false),
+        principal => with_principal(principal, false),
     }
 }
 
-fn known(principal: Principal, in_turn: bool) -> Identity {
-    Identity::with(principal.to_string(), Known { principal, in_turn })
+fn with_principal(principal: Principal, in_turn: bool) -> Identity {
+    Identity::with(principal.to_string(), CallerInfo { principal, in_turn })
 }
 
 /// The principal of a caller of the tree.
@@ -72,7 +72,7 @@ impl PrincipalCaller for Caller {
     }
 
     fn agent_in_turn(id: &str) -> Self {
-        Caller::inside(known(Principal::Agent(id.to_owned()), true))
+        Caller::inside(with_principal(Principal::Agent(id.to_owned()), true))
     }
 
     fn of(principal: Principal) -> Self {
@@ -80,11 +80,11 @@ impl PrincipalCaller for Caller {
     }
 
     fn principal(&self) -> &Principal {
-        self.identity.extension::<Known>().map_or(&Principal::Nobody, |known| &known.principal)
+        self.identity.extension::<CallerInfo>().map_or(&Principal::Nobody, |info| &info.principal)
     }
 
     fn in_turn(&self) -> bool {
-        self.identity.extension::<Known>().is_some_and(|known| known.in_turn)
+        self.identity.extension::<CallerInfo>().is_some_and(|info| info.in_turn)
     }
 }
 

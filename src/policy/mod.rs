@@ -111,7 +111,7 @@ pub struct Policy {
 
 /// The result of a check, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
+pub struct PolicyDecision {
     pub allowed: bool,
     pub reason: String,
 }
@@ -149,19 +149,21 @@ pub fn default_rules(projects: &[String]) -> Vec<Rule> {
 ///
 /// A path that may not be read may not be changed either, even if a rule allows writing: it is hidden, and writing
 /// would reveal it.
-pub fn authorize(policy: &Policy, principal: &Principal, action: Action, path: &str) -> Decision {
-    let decision = ruled(policy, principal, action, path);
+pub fn authorize(policy: &Policy, principal: &Principal, action: Action, path: &str) -> PolicyDecision {
+    let decision = decide(policy, principal, action, path);
     match action {
-        Action::Write if decision.allowed => ruled(policy, principal, Action::Read, path),
+        Action::Write if decision.allowed => decide(policy, principal, Action::Read, path),
         _ => decision,
     }
 }
 
 /// The decision of the rules about one action alone.
-fn ruled(policy: &Policy, principal: &Principal, action: Action, path: &str) -> Decision {
-    let no = |reason: String| Decision { allowed: false, reason };
+fn decide(policy: &Policy, principal: &Principal, action: Action, path: &str) -> PolicyDecision {
+    let no = |reason: String| PolicyDecision { allowed: false, reason };
     let id = match principal {
-        Principal::Operator => return Decision { allowed: true, reason: "the operator may do everything".to_owned() },
+        Principal::Operator => {
+            return PolicyDecision { allowed: true, reason: "the operator may do everything".to_owned() };
+        }
         Principal::Nobody => return no("the calling process has exited or is unknown".to_owned()),
         Principal::Agent(id) => id,
     };
@@ -171,14 +173,14 @@ fn ruled(policy: &Policy, principal: &Principal, action: Action, path: &str) -> 
     let Some(names) = names(path, id) else {
         return no("a path must not contain NUL".to_owned());
     };
-    let speaks = |rule: &Rule| rule.allow.contains(&action) || rule.deny.contains(&action);
-    let last = rules.iter().rev().find(|(rule, pattern)| speaks(rule) && pattern.matches(&names));
+    let mentions = |rule: &Rule| rule.allow.contains(&action) || rule.deny.contains(&action);
+    let last = rules.iter().rev().find(|(rule, pattern)| mentions(rule) && pattern.matches(&names));
     match last {
         Some((rule, _)) if rule.deny.contains(&action) => {
             no(format!("a rule denies {} on {}", action.name(), rule.path))
         }
         Some((rule, _)) => {
-            Decision { allowed: true, reason: format!("a rule allows {} on {}", action.name(), rule.path) }
+            PolicyDecision { allowed: true, reason: format!("a rule allows {} on {}", action.name(), rule.path) }
         }
         None => no(format!("no rule allows agent {id} to {} /{}", action.name(), names.join("/"))),
     }
@@ -196,7 +198,7 @@ pub fn any_agent_reaches(policy: &Policy, action: Action, path: &str) -> bool {
 
 /// Whether a principal may perform an action at a path or below it.
 fn reaches(policy: &Policy, principal: &Principal, action: Action, path: &str) -> bool {
-    if ruled(policy, principal, action, path).allowed {
+    if decide(policy, principal, action, path).allowed {
         return true;
     }
     let Principal::Agent(id) = principal else { return false };
@@ -216,7 +218,7 @@ fn reaches(policy: &Policy, principal: &Principal, action: Action, path: &str) -
 /// Whether a file or link is visible to a principal: it may read the file or write commands to it. Directories lead to
 /// other paths and use [`sees`].
 pub fn sees_file(policy: &Policy, principal: &Principal, path: &str) -> bool {
-    let may = |action| ruled(policy, principal, action, path).allowed;
+    let may = |action| decide(policy, principal, action, path).allowed;
     may(Action::Read) || may(Action::Invoke)
 }
 
@@ -227,7 +229,7 @@ pub fn permissions<'a>(
     path: &str,
     operations: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Value {
-    let shown = |decision: Decision| json!({"allowed": decision.allowed, "reason": decision.reason});
+    let shown = |decision: PolicyDecision| json!({"allowed": decision.allowed, "reason": decision.reason});
     let mut all = serde_json::Map::new();
     for (operation, effect) in operations {
         let file = format!("{path}/control/{operation}.json");

@@ -3,11 +3,11 @@
 /// A pattern, split into names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    parts: Vec<Part>,
+    parts: Vec<PatternPart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum PatternPart {
     /// `**`
     Any,
     /// A name, with or without `*`.
@@ -28,12 +28,12 @@ impl Pattern {
                 "" if rest.is_empty() => {}
                 "" => return Err("has a doubled slash".to_owned()),
                 "." | ".." => return Err(format!("cannot contain {name}")),
-                "**" if parts.last() == Some(&Part::Any) => {}
-                "**" => parts.push(Part::Any),
+                "**" if parts.last() == Some(&PatternPart::Any) => {}
+                "**" => parts.push(PatternPart::Any),
                 name if name.contains("**") => {
                     return Err(format!("** must stand alone between slashes, not in {name}"));
                 }
-                name => parts.push(Part::Name(name.to_owned())),
+                name => parts.push(PatternPart::Name(name.to_owned())),
             }
         }
         Ok(Pattern { parts })
@@ -41,7 +41,7 @@ impl Pattern {
 
     /// Replaces `/agents/self` by the agent `id`.
     pub fn owned_by(mut self, id: &str) -> Pattern {
-        if let [Part::Name(agents), Part::Name(own), ..] = &mut self.parts[..]
+        if let [PatternPart::Name(agents), PatternPart::Name(own), ..] = &mut self.parts[..]
             && agents == "agents"
             && own == "self"
         {
@@ -61,7 +61,7 @@ impl Pattern {
 
     /// Whether everything at and below `names` matches.
     pub fn covers(&self, names: &[&str]) -> bool {
-        self.parts.last() == Some(&Part::Any) && self.after(names)[self.parts.len() - 1]
+        self.parts.last() == Some(&PatternPart::Any) && self.after(names)[self.parts.len() - 1]
     }
 
     /// The names that the pattern adds below `names`, if it matches one subtree only; `None` if it matches several.
@@ -70,9 +70,9 @@ impl Pattern {
         let mut reached = (0..self.parts.len()).filter(|position| after[*position]);
         let (Some(position), None) = (reached.next(), reached.next()) else { return None };
         let rest = &self.parts[position..];
-        let rest = rest.strip_suffix(&[Part::Any]).unwrap_or(rest);
+        let rest = rest.strip_suffix(&[PatternPart::Any]).unwrap_or(rest);
         let plain = rest.iter().map(|part| match part {
-            Part::Name(name) if !name.contains('*') => Some(name.as_str()),
+            PatternPart::Name(name) if !name.contains('*') => Some(name.as_str()),
             _ => None,
         });
         plain.collect()
@@ -87,8 +87,8 @@ impl Pattern {
             let mut next = vec![false; at.len()];
             for (position, part) in self.parts.iter().enumerate().filter(|(position, _)| at[*position]) {
                 match part {
-                    Part::Any => next[position] = true,
-                    Part::Name(pattern) => next[position + 1] |= star(pattern, name),
+                    PatternPart::Any => next[position] = true,
+                    PatternPart::Name(pattern) => next[position + 1] |= star(pattern, name),
                 }
             }
             self.skip(&mut next);
@@ -100,7 +100,7 @@ impl Pattern {
     /// `**` may match zero names.
     fn skip(&self, at: &mut [bool]) {
         for position in 0..self.parts.len() {
-            if at[position] && self.parts[position] == Part::Any {
+            if at[position] && self.parts[position] == PatternPart::Any {
                 at[position + 1] = true;
             }
         }

@@ -234,7 +234,7 @@ async fn a_panic_is_a_failed_job() {
 
 #[tokio::test]
 async fn what_was_accepted_runs_although_its_caller_is_gone() {
-    let (store, clock) = (crate::state::Trial::new(), Clock::real());
+    let (store, clock) = (crate::state::TestStore::new(), Clock::real());
     let book = Arc::new(Jobs::new(Arc::new((*store).clone()), clock.clone()));
     let event_logs = Arc::new(EventLogs::new(Some((*store).clone()), clock.clone()));
     let context =

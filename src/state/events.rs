@@ -123,9 +123,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::state::Trial;
+    use crate::state::TestStore;
 
-    fn happened(store: &Trial, agent: &'static str, at_ms: u64) -> u64 {
+    fn happened(store: &TestStore, agent: &'static str, at_ms: u64) -> u64 {
         let (kind, path, payload) = ("signal".into(), "/x".into(), json!({"at": at_ms}));
         store
             .write_blocking(move |tx| {
@@ -136,13 +136,13 @@ mod tests {
             .unwrap()
     }
 
-    fn seqs(store: &Trial, agent: &str, after: u64) -> Vec<u64> {
+    fn seqs(store: &TestStore, agent: &str, after: u64) -> Vec<u64> {
         store.look(|conn| since(conn, agent, after, 100)).unwrap().iter().map(|event| event.seq).collect()
     }
 
     #[test]
     fn each_agent_counts_for_itself() {
-        let store = Trial::new();
+        let store = TestStore::new();
         assert_eq!([happened(&store, "a", 1), happened(&store, "a", 1), happened(&store, "b", 1)], [1, 2, 1]);
         assert_eq!((seqs(&store, "a", 0), seqs(&store, "a", 1), seqs(&store, "b", 0)), (vec![1, 2], vec![2], vec![1]));
         assert_eq!(seqs(&store, "a", u64::MAX), Vec::<u64>::new());
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn numbers_are_not_given_again_after_retention_took_all() {
-        let store = Trial::new();
+        let store = TestStore::new();
         happened(&store, "a", 1);
         happened(&store, "a", 2);
         assert_eq!(store.write_blocking(|tx| prune(tx, 0, 0, 10)).unwrap(), 2);
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn retention_goes_by_age_and_by_count_in_batches() {
-        let store = Trial::new();
+        let store = TestStore::new();
         for at in 1..=10 {
             happened(&store, "a", at);
             happened(&store, "b", at);
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_cursor_stays_when_the_wait_changes_and_never_goes_back() {
-        let store = Trial::new();
+        let store = TestStore::new();
         assert_eq!(store.look(|conn| cursor(conn, "a")).unwrap(), Cursor::default());
         let seen = store.write_blocking(|tx| {
             arm(tx, "a", &json!({"paths": ["/x"]}), Some(4), 50)?;

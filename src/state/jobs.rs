@@ -246,7 +246,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::state::Trial;
+    use crate::state::TestStore;
 
     fn job(id: &str) -> Job {
         Job {
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_job_is_read_as_it_was_written() {
-        let store = Trial::new();
+        let store = TestStore::new();
         let ended = Job {
             state: State::Failed,
             result: Some(json!("text")),
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_first_ending_counts() {
-        let store = Trial::new();
+        let store = TestStore::new();
         let seen = store.write_blocking(|tx| {
             insert(tx, &job("a"))?;
             let said = json!({"n": 1});
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn what_was_running_is_interrupted_unless_it_may_run_again() {
-        let store = Trial::new();
+        let store = TestStore::new();
         let found = store.write_blocking(|tx| {
             for (id, idempotent) in [("a", false), ("b", true), ("c", false), ("d", false)] {
                 insert(tx, &Job { idempotent, ..job(id) })?;
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn what_was_told_to_stop_is_found_with_the_reason_whatever_it_was_doing() {
-        let store = Trial::new();
+        let store = TestStore::new();
         let found = store.write_blocking(|tx| {
             for id in ["a", "b", "c"] {
                 insert(tx, &job(id))?;
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn retention_keeps_the_young_the_newest_and_the_unfinished() {
-        let store = Trial::new();
+        let store = TestStore::new();
         let fill = |tx: &Tx<'_>| {
             for n in 0..10u64 {
                 let state = if n == 3 { State::Running } else { State::Done };

@@ -7,9 +7,9 @@ pub mod audit;
 pub mod events;
 pub mod jobs;
 mod purge;
-mod tidy;
+mod retention;
 #[cfg(test)]
-mod trial;
+mod test_store;
 
 use std::path::Path;
 
@@ -17,9 +17,9 @@ use acheron_base::Result;
 use acheron_store::Store;
 
 pub use purge::purge;
-pub use tidy::{Forgotten, Retain, tidy};
+pub use retention::{Pruned, RetentionLimits, prune};
 #[cfg(test)]
-pub(crate) use trial::Trial;
+pub(crate) use test_store::TestStore;
 
 /// A migration that was released is never changed; a new one is appended.
 const MIGRATIONS: &[&str] =

@@ -12,7 +12,7 @@ use crate::events::EventLogs;
 use crate::jobs::Jobs;
 use crate::service::trial::Anyone;
 use crate::service::{self, ServiceContext, directory, typed};
-use crate::state::Trial;
+use crate::state::TestStore;
 use acheron_base::Clock;
 use acheron_base::Result;
 use acheron_vfs::{Answer, Caller, Listing, Node, Open, Tree};
@@ -28,7 +28,7 @@ impl Summarize for Echo {
 
 /// One agent's memory in a tree.
 struct Home {
-    store: Trial,
+    store: TestStore,
     tree: Tree,
     event_logs: Arc<EventLogs>,
     clock: Clock,
@@ -36,10 +36,10 @@ struct Home {
 
 impl Home {
     fn new(budget: u64) -> Home {
-        Home::on(Trial::new(), Clock::at(1000), budget)
+        Home::on(TestStore::new(), Clock::at(1000), budget)
     }
 
-    fn on(store: Trial, clock: Clock, budget: u64) -> Home {
+    fn on(store: TestStore, clock: Clock, budget: u64) -> Home {
         let book = Arc::new(Jobs::new(Arc::new(store.clone()), clock.clone()));
         let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
         let runtime = tokio::runtime::Handle::current();

@@ -8,9 +8,9 @@ use super::{audit, events, jobs};
 /// Records deleted per table and transaction.
 const BATCH: usize = 256;
 
-/// Retention limits: the newest records up to a count, and none older than a time.
+/// RetentionLimits limits: the newest records up to a count, and none older than a time.
 #[derive(Clone, Copy, Debug)]
-pub struct Retain {
+pub struct RetentionLimits {
     /// Ended jobs.
     pub jobs: usize,
     /// Events of one agent.
@@ -22,7 +22,7 @@ pub struct Retain {
 
 /// The deleted records.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Forgotten {
+pub struct Pruned {
     /// The ids, so that directories can drop them.
     pub jobs: Vec<String>,
     pub events: usize,
@@ -30,8 +30,8 @@ pub struct Forgotten {
 }
 
 /// Deletes all records beyond the limits. Other writes may run in between.
-pub async fn tidy(store: &Store, keep: Retain) -> Result<Forgotten> {
-    let mut gone = Forgotten::default();
+pub async fn prune(store: &Store, keep: RetentionLimits) -> Result<Pruned> {
+    let mut gone = Pruned::default();
     loop {
         let (jobs, events, audit) = store
             .write(move |tx| {
@@ -56,11 +56,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::state::Trial;
+    use crate::state::TestStore;
 
     #[tokio::test]
     async fn everything_beyond_what_is_kept_goes() {
-        let store = Trial::new();
+        let store = TestStore::new();
         let fill = store.write(|tx| {
             for at_ms in 0..600u64 {
                 let (kind, path, payload) = ("signal".to_owned(), "/x".to_owned(), json!(null));
@@ -70,11 +70,11 @@ mod tests {
         });
         fill.await.unwrap();
         let before = store.commits();
-        let keep = Retain { jobs: 10, events: 50, audit: 10, before_ms: 0 };
-        let gone = tidy(&store, keep).await.unwrap();
-        assert_eq!(gone, Forgotten { events: 550, ..Forgotten::default() });
+        let keep = RetentionLimits { jobs: 10, events: 50, audit: 10, before_ms: 0 };
+        let gone = prune(&store, keep).await.unwrap();
+        assert_eq!(gone, Pruned { events: 550, ..Pruned::default() });
         assert_eq!(store.commits() - before, 4, "in batches");
-        assert_eq!(tidy(&store, Retain { before_ms: 590, ..keep }).await.unwrap().events, 40);
+        assert_eq!(prune(&store, RetentionLimits { before_ms: 590, ..keep }).await.unwrap().events, 40);
         assert_eq!(store.look(|conn| events::last(conn, "a")).unwrap(), 600);
     }
 }

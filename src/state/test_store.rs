@@ -6,25 +6,25 @@ use acheron_store::Store;
 use tempfile::TempDir;
 
 /// A store whose directory is deleted on drop.
-pub(crate) struct Trial {
+pub(crate) struct TestStore {
     store: Store,
     dir: TempDir,
 }
 
-impl Trial {
-    pub(crate) fn new() -> Trial {
+impl TestStore {
+    pub(crate) fn new() -> TestStore {
         let dir = tempfile::tempdir().unwrap();
-        Trial { store: super::open(dir.path()).unwrap(), dir }
+        TestStore { store: super::open(dir.path()).unwrap(), dir }
     }
 
     /// Closes and reopens the database, as a restart of the host does.
-    pub(crate) fn again(self) -> Trial {
+    pub(crate) fn again(self) -> TestStore {
         self.store.close();
-        Trial { store: super::open(self.dir.path()).unwrap(), dir: self.dir }
+        TestStore { store: super::open(self.dir.path()).unwrap(), dir: self.dir }
     }
 }
 
-impl Deref for Trial {
+impl Deref for TestStore {
     type Target = Store;
 
     fn deref(&self) -> &Store {
