@@ -1,4 +1,4 @@
-//! A job that ended long ago: its files are fetched when somebody reads them.
+//! The directory of an archived job, whose files are fetched from the store when they are read.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::{JobStore, Row, Status};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Listing, Shown, line};
 
-/// The directory of the job `id`, which `keep` knows.
+/// The directory of the job `id`, read from `store`.
 pub fn directory(keep: &Arc<dyn JobStore>, id: &str) -> Listing {
     let file = |show: fn(&Row) -> Bytes| {
         let (keep, id) = (keep.clone(), id.to_owned());
@@ -44,7 +44,7 @@ fn status(row: &Row) -> Status<'_> {
     }
 }
 
-/// The status of a job as the journal has it, as JSON.
+/// The status of a journaled job as JSON.
 pub fn told(row: &Row) -> Value {
     serde_json::to_value(status(row)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! `jobs/`: a directory for each job, and names that lead to the right one.
+//! `jobs/`: one directory per job, with links by age and by correlation id.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -19,19 +19,19 @@ const README: &str = "\
 
 Every call of a service is a job with a directory of its own here, newest last.
 
-- `last` leads to the newest job, `by/<correlation_id>` to the one that was called so.
+- `last` links to the newest job, `by/<correlation_id>` to the job with that correlation id.
 - `<job>/status.json`, `result.txt` and `result.json` wait until the job has ended; reading them again answers at once.
-- `<job>/progress.json` tells how far it is, without waiting. `log.txt` grows while it runs: `tail -f` works.
-- `echo > <job>/control/cancel` stops it.
+- `<job>/progress.json` shows the progress without waiting. `log.txt` grows while the job runs: `tail -f` works.
+- `echo > <job>/control/cancel` stops the job.
 
-Jobs of effect `read` are gone after a restart; the others stay, by age and count.
+Jobs of effect `read` are lost at a restart; the others are kept up to a limit of age and count.
 ";
 
 const JOB: &str = "\
 # One job
 
 `status.json`, `result.txt` and `result.json` wait until the job has ended. `progress.json` does not wait.
-`log.txt` grows while it runs. `request.json` is what was asked. Write anything to `control/cancel` to stop it.
+`log.txt` grows while the job runs. `request.json` is the call. Write anything to `control/cancel` to stop it.
 ";
 
 const CONTROL: &str = "- `cancel`: write anything to stop this job.\n";
@@ -76,7 +76,7 @@ fn by(shelf: Arc<AgentJobs>) -> Virtual {
     )
 }
 
-/// What the kernel can show as one name.
+/// Whether the kernel can show a word as one file name.
 fn is_name(word: &str) -> bool {
     !word.is_empty() && word.len() <= 255 && !word.contains(['/', '\0']) && word != "." && word != ".."
 }
@@ -117,7 +117,7 @@ fn job_directory(job: &Arc<Job>, keep: &Arc<dyn JobStore>) -> Listing {
         .dir("control", Listing::default().file("README.md", text(CONTROL)).file("cancel", cancel))
 }
 
-/// What was asked, in the form in which it could be asked again.
+/// The request, in the form in which it can be made again.
 pub fn request(service: &str, operation: &str, arguments: &Value) -> Bytes {
     line(&json!({ "service": service, "op": operation, "arguments": arguments }))
 }
@@ -131,7 +131,7 @@ fn ended(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> acheron_vfs::Shown {
     })
 }
 
-/// `show` of the job once it has ended; at once if it has.
+/// The output of `show` once the job has ended; immediately if it has.
 pub fn at_end(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> Answer<Bytes> {
     if job.settled() {
         return Answer::ok(show(job, &job.now()));
@@ -143,7 +143,7 @@ pub fn at_end(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> Answer<Bytes> {
     })
 }
 
-/// What `progress.json` shows: the status, and how far it is.
+/// `progress.json`: the status and the reported progress.
 fn progress_of(job: &Job) -> Bytes {
     #[derive(Serialize)]
     struct Progress<'a> {
@@ -158,7 +158,7 @@ fn result_text(now: &Now) -> Bytes {
     now.outcome.as_ref().map_or_else(Bytes::new, plain)
 }
 
-/// A result for people: text as it is, anything else as JSON; of a failure, its sentence.
+/// A result for people: text unchanged, anything else as JSON; for a failure, its message.
 pub fn plain(outcome: &Outcome) -> Bytes {
     match outcome.as_ref() {
         Ok(Value::String(text)) if text.ends_with('\n') => Bytes::copy_from_slice(text.as_bytes()),
@@ -168,7 +168,7 @@ pub fn plain(outcome: &Outcome) -> Bytes {
     }
 }
 
-/// What `result.json` shows, of a job and of a service.
+/// `result.json` of a job or of a service.
 #[derive(Serialize)]
 pub struct Answered<'a> {
     pub ok: bool,

@@ -1,4 +1,4 @@
-//! One job: what was asked, how far it is, how it ended.
+//! One job: its call, its state and its outcome.
 
 use crate::policy::PrincipalCaller;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,13 +15,13 @@ pub use crate::state::jobs::State;
 use acheron_base::{Code, Error, Result};
 use acheron_vfs::{Caller, Log};
 
-/// How much of a job's log is kept.
+/// The size of a job's log in bytes.
 const LOG: usize = 2 << 20;
 
-/// The name under which the turns of an agent stand in the journal.
+/// The service name of an agent's turns in the journal.
 pub const TURNS: &str = "chat";
 
-/// What was asked, by whom.
+/// A call: operation, arguments and principal.
 #[derive(Clone, Debug)]
 pub struct Call {
     pub agent: String,
@@ -29,14 +29,14 @@ pub struct Call {
     pub operation: String,
     pub effect: Effect,
     pub idempotent: bool,
-    /// Its words stay out of the journal.
+    /// Arguments and results stay out of the journal.
     pub private: bool,
     pub correlation_id: Option<String>,
     pub principal: Principal,
     pub arguments: Value,
 }
 
-/// How a call that ended with `outcome` ended.
+/// The final state of a call with this outcome.
 pub fn ending(outcome: &Result<Value>) -> State {
     match outcome.as_ref().map_err(|error| error.code) {
         Ok(_) => State::Done,
@@ -49,20 +49,20 @@ pub fn ending(outcome: &Result<Value>) -> State {
 
 pub type Outcome = Arc<Result<Value>>;
 
-/// What changes while a job lives.
+/// The part of a job that changes while it exists.
 #[derive(Clone, Debug)]
 pub struct Now {
     pub state: State,
     pub started_at_ms: Option<u64>,
     pub updated_at_ms: u64,
     pub attempt: u32,
-    /// What the service says about how far it is.
+    /// The progress that the service reported last.
     pub progress: Option<Value>,
-    /// There when the state is settled.
+    /// Set once the state is settled.
     pub outcome: Option<Outcome>,
 }
 
-/// What `status.json` shows.
+/// `status.json`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Status<'a> {
     pub job_id: &'a str,
@@ -83,13 +83,13 @@ pub struct Job {
     pub call: Call,
     pub created_at_ms: u64,
     pub log: Log,
-    /// The journal has it as running since it was accepted, because there was room for it at once.
+    /// The journal records the job as running since it was accepted, because a slot was free.
     pub at_once: bool,
-    /// Cancelled by whoever writes to `control/cancel`.
+    /// Cancelled by a write to `control/cancel`.
     pub cancel: CancellationToken,
-    /// Why it was stopped, if not by whom it belongs to.
+    /// The reason for stopping, unless the caller cancelled the job.
     why: OnceLock<Error>,
-    /// The host goes down, and its next life can run this job.
+    /// The host is shutting down and runs this job again after the next start.
     leaving: AtomicBool,
     now: watch::Sender<Now>,
 }
@@ -111,32 +111,33 @@ impl Job {
         }
     }
 
-    /// Ends it with this reason.
+    /// Ends the job with this reason.
     pub fn stop(&self, why: Error) {
         _ = self.why.set(why); // the first reason counts
         self.cancel.cancel();
     }
 
-    /// The host goes down. What has not begun, or may be done twice, is left to its next life; anything else ends here.
+    /// Stops the job because the host shuts down. A job that has not started, or is idempotent, runs again after the
+    /// next start; any other ends now.
     pub fn leave(&self) {
         if self.cancel.is_cancelled() {
             return; // its end was decided before
         }
         let again = self.call.idempotent || self.now.borrow().state == State::Queued;
         self.leaving.store(again, Ordering::SeqCst);
-        self.stop(Error::interrupted("the host was taken down"));
+        self.stop(Error::interrupted("the host was shut down"));
     }
 
     pub fn is_leaving(&self) -> bool {
         self.leaving.load(Ordering::SeqCst)
     }
 
-    /// Whether it has ended for this life of the host only: its journal does not know of that end.
+    /// Whether the job was stopped in this process only: the journal does not record an end.
     pub fn left(&self) -> bool {
         self.is_leaving() && self.now.borrow().state == State::Interrupted
     }
 
-    /// What a job that was stopped ends with: the reason, or else that it was cancelled.
+    /// The error of a stopped job: its reason, or else that it was cancelled.
     pub fn stopped(&self, otherwise: &str) -> Error {
         self.why.get().cloned().unwrap_or_else(|| Error::cancelled(otherwise))
     }
@@ -145,7 +146,7 @@ impl Job {
         Job { at_once, ..self }
     }
 
-    /// A job of an earlier life of the host, as its journal has it.
+    /// A job from an earlier run of the host, restored from the journal.
     pub fn from_row(row: &crate::state::jobs::Job) -> Self {
         let effect = match row.effect.as_str() {
             "write" => Effect::Write,
@@ -170,11 +171,11 @@ impl Job {
         job
     }
 
-    /// Lets go of a result that takes too much memory; what is journaled is fetched from there by who looks for it.
+    /// Drops a result that takes too much memory; a journaled result can still be read from the store.
     pub fn empty(&self) {
         let said = match self.call.effect {
             Effect::Read => {
-                "the result is no longer kept: newer ones of this agent take too much memory; call again".to_owned()
+                "the result is no longer kept, because newer results of this agent need the memory; call again".to_owned()
             }
             Effect::Write | Effect::Execute => format!("the result is no longer in memory; jobs/{} has it", self.id),
         };
@@ -191,12 +192,12 @@ impl Job {
         self.now.borrow().state.settled()
     }
 
-    /// Changes what is shown and wakes whoever waits for it.
+    /// Changes the snapshot and wakes its waiters.
     pub fn update(&self, change: impl FnOnce(&mut Now)) {
         self.now.send_modify(change);
     }
 
-    /// Whether `caller` may wait for its end.
+    /// Whether `caller` may wait for the end of the job.
     pub fn may_be_awaited(&self, caller: &Caller) -> Result<()> {
         match self.call.service == TURNS && !self.settled() {
             true => caller.may_await_turns(&self.call.agent),
@@ -204,7 +205,7 @@ impl Job {
         }
     }
 
-    /// The job as it is once it has settled.
+    /// Waits until the job has settled.
     pub async fn end(&self) -> Now {
         let mut now = self.now.subscribe();
         // The sender lives as long as this job, so waiting cannot fail.
@@ -212,7 +213,7 @@ impl Job {
         settled.unwrap_or_else(|_| self.now())
     }
 
-    /// What `show` makes of the job as it is at this moment, which lasts as long as that takes.
+    /// Calls `show` with the current snapshot, which is locked for the duration.
     pub fn look<T>(&self, show: impl FnOnce(&Now) -> T) -> T {
         show(&self.now.borrow())
     }
@@ -233,7 +234,7 @@ impl Job {
         }
     }
 
-    /// The status at this moment as JSON.
+    /// The current status as JSON.
     pub fn told(&self) -> Value {
         self.look(|now| serde_json::to_value(self.status(now))).unwrap_or_default()
     }

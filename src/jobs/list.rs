@@ -1,4 +1,4 @@
-//! Every job there is, by agent, in the order in which they came.
+//! All jobs by agent, in order of creation.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -11,7 +11,7 @@ use acheron_base::Clock;
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, ChangeNotifier};
 
-/// Ended jobs whose results stay in memory, an agent. Older ones are fetched when somebody looks.
+/// Ended jobs per agent whose results stay in memory. Older results are fetched from the store.
 const FRESH: usize = 256;
 
 /// All jobs of the host.
@@ -25,26 +25,26 @@ pub struct Jobs {
 #[derive(Default)]
 pub struct AgentJobs {
     state: Mutex<AgentJobsInner>,
-    /// Rings when a job's directory comes, changes or goes.
+    /// Notifies when the directory of a job appears, changes or disappears.
     pub notifier: Arc<ChangeNotifier>,
 }
 
 #[derive(Default)]
 struct AgentJobsInner {
-    /// Ids are in order of time.
+    /// By id; ids sort by time.
     all: BTreeMap<String, JobEntry>,
-    /// Those that are in memory, oldest first; few, however many there are.
+    /// The jobs in memory, oldest first; their number is bounded.
     here: VecDeque<Arc<Job>>,
     by: BTreeMap<String, String>,
-    /// Those whose results take much memory.
+    /// Jobs whose results take much memory.
     heavy: Heavy,
 }
 
-/// A job as the book holds it.
+/// A job in memory, or the name of one in the store.
 #[derive(Clone)]
 pub enum JobEntry {
     Loaded(Arc<Job>),
-    /// Ended long ago: only its name is in memory.
+    /// Ended long ago: only the id is in memory.
     Archived,
 }
 
@@ -66,12 +66,13 @@ impl Jobs {
         shelves.entry(agent.to_owned()).or_default().clone()
     }
 
-    /// Forgets an agent and its jobs.
+    /// Drops an agent and its jobs.
     pub fn forget(&self, agent: &str) {
         self.shelves.lock().remove(agent);
     }
 
-    /// Books all of `calls`, or none; `at_once` if there is room for them to begin. They are in the tree, and safe if their effects matter, when the answer is there.
+    /// Accepts all of `calls` or none; with `at_once` they start immediately. The jobs are in the tree on return; those
+    /// with effects are durable when the answer resolves.
     pub fn accept(&self, calls: Vec<Call>, at_once: bool) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
         let now = self.clock.now_ms();
         let job = |call| Arc::new(Job::new(new_id(), call, now).at_once(at_once));
@@ -94,31 +95,31 @@ impl Jobs {
         Ok((jobs, safe))
     }
 
-    /// Takes jobs back that could not be made safe.
+    /// Removes jobs that could not be made durable.
     pub fn retract(&self, jobs: &[Arc<Job>]) {
         for job in jobs {
             self.shelf(&job.call.agent).remove(&job.id);
         }
     }
 
-    /// Puts a job of an earlier life of the host where it stood.
+    /// Restores a job of an earlier run of the host.
     pub fn restore(&self, job: Job) -> Arc<Job> {
         let job = Arc::new(job);
         self.shelf(&job.call.agent).put(&job.id, job.call.correlation_id.as_deref(), JobEntry::Loaded(job.clone()));
         job
     }
 
-    /// Puts the name of a job that ended in an earlier life.
+    /// Restores the id of a job that ended in an earlier run.
     pub fn restore_name(&self, agent: &str, id: &str, correlation_id: Option<&str>) {
         self.shelf(agent).put(id, correlation_id, JobEntry::Archived);
     }
 
-    /// A job has ended: what it holds is counted, and the oldest that hold too much let go of it.
+    /// Counts the size of an ended job and unloads the oldest large ones.
     pub fn ended(&self, job: &Job) {
         self.shelf(&job.call.agent).weigh(job);
     }
 
-    /// How many bytes the results of ended jobs take, as far as they are worth counting.
+    /// The memory that results of ended jobs take, in bytes; small results are not counted.
     pub fn result_bytes(&self) -> usize {
         let shelves: Vec<_> = self.shelves.lock().values().cloned().collect();
         shelves.iter().map(|shelf| shelf.jobs().heavy.total()).sum()
@@ -128,7 +129,7 @@ impl Jobs {
         self.shelves.lock().keys().cloned().collect()
     }
 
-    /// How many jobs there are in each state, and how many ended long ago.
+    /// The number of jobs per state, and of archived jobs.
     pub fn census(&self) -> BTreeMap<&'static str, usize> {
         let shelves: Vec<_> = self.shelves.lock().values().cloned().collect();
         let mut count = BTreeMap::new();
@@ -169,7 +170,7 @@ impl AgentJobs {
         jobs.put(&job.id, JobEntry::Loaded(job.clone()));
         let gone = jobs.send_away();
         drop(jobs);
-        // A listing that the kernel keeps would go without it for as long as it believes the time of the directory.
+        // Without this, the kernel would serve its cached listing until the directory's modification time changes.
         self.notifier.name(&job.id);
         if first {
             self.notifier.name("last");
@@ -191,7 +192,7 @@ impl AgentJobs {
         let gone: Vec<Arc<Job>> = gone.collect();
         drop(jobs);
         for job in gone {
-            // Whoever has it open holds it still.
+            // A file that is still open keeps the job, but not its result.
             job.empty();
             self.notifier.name(&job.id);
         }
@@ -241,7 +242,7 @@ impl AgentJobs {
         self.jobs().here.iter().filter(|job| !job.settled()).cloned().collect()
     }
 
-    /// Forgets those of `ids` that stand here.
+    /// Drops those of `ids` that belong to this agent.
     pub fn forget(&self, ids: &[String]) {
         let mut jobs = self.jobs();
         let AgentJobsInner { all, here, by, heavy } = &mut *jobs;
@@ -267,7 +268,7 @@ impl AgentJobsInner {
         self.all.insert(id.to_owned(), booked);
     }
 
-    /// Strikes a job out, with its other name.
+    /// Removes a job and its correlation id.
     fn strike(&mut self, job: &Job) {
         self.heavy.forget(&job.id);
         self.all.remove(&job.id);
@@ -278,12 +279,13 @@ impl AgentJobsInner {
         }
     }
 
-    /// Lets go of what ended long ago and can be fetched; what was never kept is forgotten whole. Returns the ids of both.
+    /// Archives ended jobs beyond the limit; jobs that only read are not journaled and are removed. Returns the ids of
+    /// both.
     fn send_away(&mut self) -> Vec<String> {
         let mut over = self.here.len().saturating_sub(FRESH);
         let (mut gone, mut at) = (Vec::new(), 0);
         while over > 0 {
-            // Almost always the first: it came first, and has ended.
+            // Almost always the first: it is the oldest and has ended.
             match self.here.get(at).map(|job| job.settled()) {
                 None => break,
                 Some(false) => at += 1,
@@ -296,7 +298,7 @@ impl AgentJobsInner {
         gone
     }
 
-    /// Lets go of one of those in memory, which has ended, and hands it out.
+    /// Unloads an ended job and returns it.
     fn let_go(&mut self, at: usize) -> Option<Arc<Job>> {
         let job = self.here.remove(at)?;
         self.heavy.forget(&job.id);
@@ -308,7 +310,7 @@ impl AgentJobsInner {
     }
 }
 
-/// A new job as the journal has it: one that begins at once is running, which saves a second note of it.
+/// The journal row of a new job. A job that starts at once is inserted as running, which saves a second write.
 fn accepted(job: &Job) -> Row {
     match job.at_once {
         true => {
@@ -318,7 +320,7 @@ fn accepted(job: &Job) -> Row {
     }
 }
 
-/// Sortable by time, and not to be guessed.
+/// Sorts by time and cannot be guessed.
 fn new_id() -> String {
     format!("job-{}", uuid::Uuid::now_v7())
 }
@@ -357,7 +359,7 @@ mod tests {
         }
     }
 
-    /// A book with so many ended jobs.
+    /// A list with `count` ended jobs.
     fn book(effect: Effect, count: usize) -> (Jobs, Vec<Arc<Job>>) {
         let book = Jobs::new(Arc::new(Forgetful), Clock::real());
         let jobs = (0..count).map(|number| {
@@ -394,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn results_that_are_too_much_together_are_let_go_even_by_who_holds_their_jobs() {
+    fn results_that_are_too_large_together_are_dropped_even_from_jobs_still_held() {
         let (book, jobs) = book(Effect::Read, 8);
         for job in &jobs {
             job.update(|now| now.outcome = Some(Arc::new(Ok(Value::String("x".repeat(16 << 20))))));
@@ -424,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_lists_jobs_hears_of_those_that_come_and_those_that_are_sent_away() {
+    fn listeners_learn_of_new_jobs_and_of_archived_ones() {
         let (book, ear) = (Jobs::new(Arc::new(Forgetful), Clock::real()), Arc::new(Ear::default()));
         book.shelf("ada").notifier.listen(&(ear.clone() as Arc<dyn Listener>));
         let mut ids = Vec::new();

@@ -1,7 +1,8 @@
-//! Calls that were accepted: each is a job with a directory of its own.
+//! Accepted calls: each is a job with a directory of its own.
 //!
-//! [`Jobs`] knows every job, [`run`](runner) runs one, [`JobStore`] makes it last, [`files`] shows it. Knows no service: what a
-//! job does comes in as a future.
+//! [`Jobs`] holds every job, [`run`](runner) runs one, [`JobStore`] makes it durable, [`files`] shows it. Used by
+//! `service`, `events`, `agent` and `host`. Uses `contract`, `policy` and `state`; it knows no service: the work of a
+//! job comes in as a future.
 
 mod archive;
 mod cancel;

@@ -1,4 +1,4 @@
-//! Runs one job: waits for room, keeps its deadline, stops it for real.
+//! Runs one job: waits for a free slot, enforces the deadline, cancels the work.
 
 use std::any::Any;
 use std::future::Future;
@@ -18,10 +18,10 @@ use acheron_base::{Error, Result};
 use acheron_store::Change;
 use acheron_vfs::Answer;
 
-/// What a job does.
+/// The work of a job.
 pub type Work = Pin<Box<dyn Future<Output = Result<Value>> + Send>>;
 
-/// How many calls may be under way, and how many may wait.
+/// Limits the number of running and waiting calls.
 pub struct Room {
     seats: Semaphore,
     inside: AtomicUsize,
@@ -33,12 +33,12 @@ impl Room {
         Room { seats: Semaphore::new(running), inside: AtomicUsize::new(0), limit: running + waiting }
     }
 
-    /// Whether none of `calls` that come now need wait for its turn.
+    /// Whether `calls` new calls can start without waiting.
     pub fn is_free(&self, calls: usize) -> bool {
         self.seats.available_permits() >= calls
     }
 
-    /// Lets `calls` in, or none of them.
+    /// Admits all of `calls` or none.
     pub fn enter(&self, calls: usize) -> Result<()> {
         let fits = |inside: usize| (inside + calls <= self.limit).then_some(inside + calls);
         match self.inside.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fits) {
@@ -47,7 +47,7 @@ impl Room {
         }
     }
 
-    /// Lets a call in that was accepted before, however many there are.
+    /// Admits a call that was accepted earlier, even beyond the limit.
     pub fn enter_again(&self) {
         self.inside.fetch_add(1, Ordering::SeqCst);
     }
@@ -57,30 +57,30 @@ impl Room {
     }
 }
 
-/// What is done as a job, and how long that may take.
+/// The work of a job and its time limit.
 pub struct Task<W> {
     pub work: W,
     pub deadline: Duration,
 }
 
-/// The end of a job, which nobody sees before it is safe.
+/// The end of a job, which is not visible before it is durable.
 pub struct End {
     pub job: Arc<Job>,
-    /// What the job is from then on.
+    /// The final snapshot of the job.
     pub now: Now,
-    /// What the journal is told, together with the news.
+    /// The change of the journal, written together with the event.
     pub change: Option<Change>,
 }
 
 impl End {
-    /// From here on everybody sees it.
+    /// Makes the end visible.
     pub fn show(job: &Job, now: Now) {
         job.update(|it| *it = now);
     }
 }
 
-/// Carries `task` out as `job` to its end, whatever happens. `tell` makes the end safe, shows it and tells of it; nobody is
-/// told of what is left to the host's next life.
+/// Runs `task` as `job` to its end. `publish` makes the end durable, shows it and emits the event; it is not called for
+/// a job that runs again after the next start of the host.
 pub async fn run<W: FnOnce() -> Work>(
     book: &Jobs,
     room: &Room,
@@ -102,7 +102,7 @@ pub async fn run<W: FnOnce() -> Work>(
     room.leave(1);
 }
 
-/// Ends a job that nobody can run any more.
+/// Ends a job that can no longer run.
 pub async fn abandon(book: &Jobs, job: Arc<Job>, error: Error, tell: impl FnOnce(End) -> Answer<()>) {
     settle(book, &job, Err(error), tell).await;
 }
@@ -119,8 +119,8 @@ async fn begin<W: FnOnce() -> Work>(book: &Jobs, job: &Arc<Job>, task: Task<W>) 
     if job.call.effect != Effect::Read && !job.at_once {
         book.keep().begun(&job.id, now).await?;
     }
-    // A service that panics fails its call and nothing else. The work comes first: most is done at the first look, and
-    // then neither a timer nor anybody else has to be woken.
+    // A panicking service fails only its own call. The work is polled first: most calls finish at the first poll and
+    // need no timer and no wakeup.
     let mut work = Box::pin(AssertUnwindSafe(async { work().await }).catch_unwind());
     let error = tokio::select! {
         biased;
@@ -130,7 +130,7 @@ async fn begin<W: FnOnce() -> Work>(book: &Jobs, job: &Arc<Job>, task: Task<W>) 
             Error::timeout(format!("the call took longer than its {} ms", deadline.as_millis()))
         }
     };
-    // Dropping the work is what ends its processes and requests; only then is the job over.
+    // Dropping the work ends its processes and requests; only then has the job ended.
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(work))) {
         tracing::error!("{}", broken(panic.as_ref()));
     }
@@ -141,7 +141,7 @@ fn broken(panic: &(dyn Any + Send)) -> Error {
     let said = panic.downcast_ref::<&str>().map(|it| (*it).to_owned());
     let said = said.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
     tracing::error!(said, "a service panicked");
-    Error::internal(format!("the service broke down: {said}"))
+    Error::internal(format!("the service panicked: {said}"))
 }
 
 async fn settle(book: &Jobs, job: &Arc<Job>, outcome: Result<Value>, tell: impl FnOnce(End) -> Answer<()>) {
@@ -154,15 +154,15 @@ async fn settle(book: &Jobs, job: &Arc<Job>, outcome: Result<Value>, tell: impl 
     };
     let now = ended(outcome);
     if job.is_leaving() && now.state == State::Interrupted {
-        return End::show(job, now); // for this life of the host only
+        return End::show(job, now); // the journal keeps it for the next start
     }
     let change = match job.call.effect {
         Effect::Read => None,
         Effect::Write | Effect::Execute => book.keep().settling(row(job, &now)),
     };
     if let Err(error) = tell(End { job: job.clone(), now, change }).wait().await {
-        tracing::error!(job = job.id, %error, "the end of a job could not be kept");
-        End::show(job, ended(Err(Error::new(error.code, format!("the result could not be kept: {error}")))));
+        tracing::error!(job = job.id, %error, "the end of a job could not be stored");
+        End::show(job, ended(Err(Error::new(error.code, format!("the result could not be stored: {error}")))));
     }
     book.ended(job);
 }
@@ -200,7 +200,7 @@ mod tests {
         assert!(room.enter(1).is_ok(), "what was let in again was counted");
     }
 
-    /// Ends one job as the host that goes down does; says what its journal has of it.
+    /// Shuts down a host with one job and returns the journal's record of that job.
     async fn left(idempotent: bool, running: bool) -> String {
         let store = TestStore::new();
         let book = Arc::new(Jobs::new(Arc::new((*store).clone()), Clock::real()));
@@ -235,9 +235,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_host_that_goes_down_leaves_what_its_next_life_can_run() {
+    async fn a_host_that_shuts_down_leaves_jobs_that_its_next_start_can_run() {
         assert_eq!(left(false, false).await, "queued told=false ");
         assert_eq!(left(true, true).await, "running told=false ");
-        assert_eq!(left(false, true).await, "interrupted told=true the host was taken down");
+        assert_eq!(left(false, true).await, "interrupted told=true the host was shut down");
     }
 }

@@ -1,4 +1,4 @@
-//! Where jobs are kept so that they outlive the host.
+//! Durable storage of jobs: the trait, and its implementation by the database.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use acheron_vfs::{Answer, Later};
 
 pub use crate::state::jobs::Job as Row;
 
-/// All of a job that is worth keeping.
+/// The journal row of a job.
 pub fn row(job: &Job, now: &Now) -> Row {
     let outcome = now.outcome.as_deref();
     Row {
@@ -33,7 +33,7 @@ pub fn row(job: &Job, now: &Now) -> Row {
     }
 }
 
-/// What of the outcome may be kept as the result.
+/// The part of the outcome that is stored as the result.
 fn kept(job: &Job, outcome: &Result<Value>) -> Option<Value> {
     match outcome {
         Ok(_) if job.call.private => Some(withheld()),
@@ -42,32 +42,32 @@ fn kept(job: &Job, outcome: &Result<Value>) -> Option<Value> {
     }
 }
 
-/// What stands in the journal instead of private words.
+/// Replaces private arguments and results in the journal.
 fn withheld() -> Value {
     serde_json::json!({ "withheld": true })
 }
 
-/// Keeps the jobs whose effects matter.
+/// Stores the jobs that have effects.
 pub trait JobStore: Send + Sync {
-    /// Notes new jobs, all or none; they are safe when the answer is there.
+    /// Inserts new jobs, all or none; they are durable when the answer resolves.
     fn accept(&self, rows: Vec<Row>) -> Answer<()>;
 
-    /// Notes that a job begins; safe when the future is done. Only then may it begin: a job that is found queued after a
-    /// crash is run, and what has run already must not run again.
+    /// Records that a job starts; durable when the future resolves. The job may start only then: a job that is found
+    /// queued after a crash runs, and one that has run must not run again.
     fn begun(&self, id: &str, at_ms: u64) -> Later<()>;
 
-    /// Notes that a job was told to stop; safe when the future is done.
+    /// Records that a job was told to stop; durable when the future resolves.
     fn stopped(&self, id: &str, error: Error) -> Later<()>;
 
-    /// What is to be written when a job has ended: together with the news of it, so that neither is kept without the
-    /// other. Nothing, if nothing is kept.
+    /// The database change that records the end of a job. It is written together with the event about it, so that
+    /// neither is stored without the other. `None` if nothing is stored.
     fn settling(&self, row: Row) -> Option<Change>;
 
-    /// An ended job that is no longer in memory.
+    /// Reads an ended job that is no longer in memory.
     fn fetch(&self, id: &str) -> Answer<Option<Row>>;
 }
 
-/// Keeps nothing: for tests, and for hosts that need not remember.
+/// Stores nothing: for tests and for hosts without a state directory.
 pub struct Forgetful;
 
 impl JobStore for Forgetful {

@@ -1,4 +1,4 @@
-//! How much memory ended jobs take, so that results that nobody fetches do not fill it.
+//! Counts the memory that results of ended jobs take, so that results that are never read do not fill it.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::Job;
 
-/// What the ended jobs of an agent hold together at most; the newest one stays whatever it holds.
+/// The most memory for the ended jobs of one agent; the newest job stays, whatever its size.
 const MOST: usize = 64 << 20;
-/// Less is not worth counting: as many jobs as stay in memory hold little of it together.
+/// Smaller jobs are not counted: all jobs in memory together hold little of them.
 const LIGHT: usize = 16 << 10;
 
-/// The jobs of an agent that hold much, the oldest first.
+/// The jobs of an agent that hold much memory, oldest first.
 #[derive(Default)]
 pub struct Heavy {
     by: BTreeMap<String, usize>,
@@ -23,7 +23,7 @@ impl Heavy {
         self.total
     }
 
-    /// Notes what a job holds; returns those that must let go of it.
+    /// Records the size of a job; returns the jobs that must be unloaded.
     pub fn note(&mut self, id: &str, bytes: usize) -> Vec<String> {
         self.forget(id);
         if bytes < LIGHT {
@@ -45,7 +45,7 @@ impl Heavy {
     }
 }
 
-/// About what a job holds.
+/// The approximate size of a job in memory.
 pub fn of(job: &Job) -> usize {
     let outcome = job.now().outcome;
     let result = outcome.as_ref().and_then(|outcome| outcome.as_ref().as_ref().ok()).map_or(0, value);

@@ -229,7 +229,7 @@ async fn a_panic_is_a_failed_job() {
     let job = context.call(&Caller::operator(), "ada", "bench", "break", json!({})).await.unwrap();
     let now = job.end().await;
     assert_eq!(now.state, jobs::State::Failed);
-    assert_eq!(job.status(&job.now()).error.unwrap().message, "the service broke down: on purpose");
+    assert_eq!(job.status(&job.now()).error.unwrap().message, "the service panicked: on purpose");
 }
 
 #[tokio::test]
