@@ -172,7 +172,7 @@ impl AgentRuntime {
 
     /// Forgets turns that are over: transcripts beyond the newest, and all from before a moment.
     pub fn tidy(&self, before_ms: u64) -> Result<()> {
-        let alive = self.context.book.shelf(&self.agent).alive();
+        let alive = self.context.jobs.of(&self.agent).unfinished();
         let turns = self.turns()?;
         let many = turns.len().saturating_sub(KEPT);
         for (number, turn) in turns.iter().enumerate() {

@@ -12,7 +12,7 @@ use super::budget::Limits;
 use super::chat::Chat;
 use super::runtime::{AgentRuntime, Core, Remember, Remembering, Settings};
 use super::wake::{self, Alarms};
-use crate::jobs::{Jobs, Room};
+use crate::jobs::{CallQueue, Jobs};
 use crate::model::kind::Kind;
 use crate::model::replay::Recording;
 use crate::service::ServiceContext;
@@ -35,7 +35,7 @@ pub struct AgentRuntimes {
     /// The servers that the mountspec names; no other gets a key of the environment's.
     servers: RwLock<BTreeSet<String>>,
     http: Arc<Http>,
-    room: Arc<Room>,
+    call_queue: Arc<CallQueue>,
     recording: Arc<Recording>,
     members: DashMap<String, Member>,
 }
@@ -49,9 +49,9 @@ struct Member {
 impl AgentRuntimes {
     /// `env` looks a variable up; keys come from nowhere else.
     pub fn new(here: &Path, env: Box<Env>) -> Self {
-        let (http, room) = (Arc::new(Http::new(Patience::default())), Arc::new(Room::new(RUNNING, WAITING)));
+        let (http, call_queue) = (Arc::new(Http::new(Patience::default())), Arc::new(CallQueue::new(RUNNING, WAITING)));
         let (servers, recording) = (RwLock::default(), Arc::default());
-        AgentRuntimes { here: here.to_owned(), env, servers, http, room, recording, members: DashMap::new() }
+        AgentRuntimes { here: here.to_owned(), env, servers, http, call_queue, recording, members: DashMap::new() }
     }
 
     /// Lets the servers of a mountspec have the keys of the environment.
@@ -105,7 +105,7 @@ impl AgentRuntimes {
         let place = Arc::new(ConfinedDir::create(home)?);
         let agent_runtime =
             AgentRuntime::open(agent, context.clone(), place, core, active_memory(context, agent), settings)?;
-        let chat = Chat::new(Arc::new(agent_runtime), self.room.clone());
+        let chat = Chat::new(Arc::new(agent_runtime), self.call_queue.clone());
         self.members.insert(agent.to_owned(), Member { chat: chat.clone(), _alarms: None });
         Ok(chat)
     }
@@ -145,8 +145,8 @@ impl AgentRuntimes {
 }
 
 /// Whether what wakes an agent could be set to work.
-pub fn check_alarms(book: &Jobs, agent: &str, rules: &[spec::Wake]) -> Result<()> {
-    wake::parsed(book, agent, rules).map(drop)
+pub fn check_alarms(jobs: &Jobs, agent: &str, rules: &[spec::Wake]) -> Result<()> {
+    wake::parsed(jobs, agent, rules).map(drop)
 }
 
 pub fn limits_of(limits: &spec::Limits) -> Limits {

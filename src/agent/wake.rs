@@ -34,9 +34,9 @@ impl Drop for Alarms {
 }
 
 /// What the rules of `agent` wait for, if all of them could be set to work.
-pub fn parsed(book: &Jobs, agent: &str, rules: &[Wake]) -> Result<Vec<Vec<Selector>>> {
+pub fn parsed(jobs: &Jobs, agent: &str, rules: &[Wake]) -> Result<Vec<Vec<Selector>>> {
     let wait = |rule: &Wake| Wait { paths: vec![rule.on.clone()], timeout_ms: 0, since: None };
-    rules.iter().map(|rule| crate::events::selectors(agent, book, &wait(rule))).collect()
+    rules.iter().map(|rule| crate::events::selectors(agent, jobs, &wait(rule))).collect()
 }
 
 /// Sets the rules of an agent to work. All are checked before any is. A rule that was at work before goes on where it
@@ -44,7 +44,7 @@ pub fn parsed(book: &Jobs, agent: &str, rules: &[Wake]) -> Result<Vec<Vec<Select
 pub fn set(chat: &Chat, rules: &[Wake]) -> Result<Alarms> {
     let agent_runtime = chat.agent_runtime();
     let event_log = agent_runtime.context.event_logs.of(&agent_runtime.agent)?;
-    let parsed = parsed(&agent_runtime.context.book, &agent_runtime.agent, rules)?;
+    let parsed = parsed(&agent_runtime.context.jobs, &agent_runtime.agent, rules)?;
     let heard = Arc::new(Heard::open(agent_runtime.place.clone(), rules, event_log.last())?);
     let tasks = rules.iter().cloned().zip(parsed).map(|(rule, selectors)| {
         let (chat, heard) = (chat.clone(), heard.clone());
@@ -106,7 +106,7 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Hea
             turn: 0,
         };
         let once = !selectors.iter().all(repeats);
-        let Ok((Some(found), body)) = Watching::new(&event_log, &agent_runtime.context.book, armed, None).next().await
+        let Ok((Some(found), body)) = Watching::new(&event_log, &agent_runtime.context.jobs, armed, None).next().await
         else {
             return;
         };

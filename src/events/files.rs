@@ -43,10 +43,10 @@ pub type Reach = dyn Fn(&Caller, &str) -> Result<Arc<EventLog>> + Send + Sync;
 pub type May = dyn Fn(&Caller, &str) -> Result<()> + Send + Sync;
 
 /// The `events/` of one agent.
-pub fn directory(event_log: &Arc<EventLog>, book: &Arc<Jobs>, reach: Arc<Reach>, may: Arc<May>) -> Listing {
+pub fn directory(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, reach: Arc<Reach>, may: Arc<May>) -> Listing {
     let refusal: Arc<Mutex<Option<Error>>> = Arc::default();
     let (state, last) = (event_log.clone(), refusal.clone());
-    let waits = WaitFile { event_log: event_log.clone(), book: book.clone(), may, refusal: refusal.clone() };
+    let waits = WaitFile { event_log: event_log.clone(), jobs: jobs.clone(), may, refusal: refusal.clone() };
     let signals = SignalFile { event_log: event_log.clone(), reach, refusal };
     let control = Listing::default()
         .file("README.md", text(CONTROL))
@@ -55,10 +55,10 @@ pub fn directory(event_log: &Arc<EventLog>, book: &Arc<Jobs>, reach: Arc<Reach>,
     Listing::default()
         .file("README.md", text(README))
         .file("status.json", live(move |_| Ok(line(&status(&state, &last)))))
-        .file("next.json", Next { event_log: event_log.clone(), book: book.clone() })
+        .file("next.json", Next { event_log: event_log.clone(), jobs: jobs.clone() })
         .file("log.ndjson", event_log.shown.clone())
         .file("log.ndjson.1", event_log.shown.older())
-        .dir("sources", sources::directory(event_log, book))
+        .dir("sources", sources::directory(event_log, jobs))
         .dir("control", control)
 }
 
@@ -77,7 +77,7 @@ fn status(event_log: &EventLog, refusal: &Mutex<Option<Error>>) -> Value {
 
 struct WaitFile {
     event_log: Arc<EventLog>,
-    book: Arc<Jobs>,
+    jobs: Arc<Jobs>,
     may: Arc<May>,
     refusal: Arc<Mutex<Option<Error>>>,
 }
@@ -86,7 +86,7 @@ impl WaitFile {
     fn parse(&self, caller: &Caller, value: Value) -> Result<(Wait, Vec<super::Selector>)> {
         let mut wait: Wait =
             serde_json::from_value(value).map_err(|err| Error::invalid(format!("not a wait: {err}")))?;
-        let selectors = selectors(&self.event_log.agent, &self.book, &wait)?;
+        let selectors = selectors(&self.event_log.agent, &self.jobs, &wait)?;
         // What is meant is decided now: `last` may be another job when somebody reads.
         wait.paths = selectors.iter().map(|selector| selector.path(&self.event_log.agent)).collect();
         for path in &wait.paths {
@@ -124,7 +124,7 @@ impl CommandSink for WaitFile {
             fired: BTreeSet::new(),
             turn: self.event_log.turn(),
         };
-        let watching = Watching::new(&self.event_log, &self.book, armed, Some(wait.timeout_ms));
+        let watching = Watching::new(&self.event_log, &self.jobs, armed, Some(wait.timeout_ms));
         Answer::ok(vec![Arc::new(watching)])
     }
 

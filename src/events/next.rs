@@ -15,7 +15,7 @@ use acheron_vfs::{Answer, Caller, File, Handle, Kind, Open, line, slice};
 /// Waits for what was last written to `wait.json`.
 pub struct Next {
     pub event_log: Arc<EventLog>,
-    pub book: Arc<Jobs>,
+    pub jobs: Arc<Jobs>,
 }
 
 impl File for Next {
@@ -24,13 +24,13 @@ impl File for Next {
     }
 
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
-        Ok(Box::new(Reader { event_log: self.event_log.clone(), book: self.book.clone(), pass: Arc::default() }))
+        Ok(Box::new(Reader { event_log: self.event_log.clone(), jobs: self.jobs.clone(), pass: Arc::default() }))
     }
 }
 
 struct Reader {
     event_log: Arc<EventLog>,
-    book: Arc<Jobs>,
+    jobs: Arc<Jobs>,
     pass: Arc<Mutex<Pass>>,
 }
 
@@ -52,7 +52,7 @@ impl Reader {
             fired: shared.fired.into_iter().collect(),
             turn: self.event_log.turn(),
         };
-        Ok(Some(Watching::shared(&self.event_log, &self.book, armed, &wait, shared.arming)))
+        Ok(Some(Watching::shared(&self.event_log, &self.jobs, armed, &wait, shared.arming)))
     }
 }
 

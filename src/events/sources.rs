@@ -12,36 +12,36 @@ use acheron_base::Result;
 use acheron_vfs::{Answer, Caller, File, Handle, Kind, Listing, Node, Open, Reply, Virtual, replies};
 
 /// The directory of selectors. Those with a number or a parameter are without end, so they are found but not listed.
-pub fn directory(event_log: &Arc<EventLog>, book: &Arc<Jobs>) -> Listing {
+pub fn directory(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>) -> Listing {
     let mut listing = Listing::default();
     for kind in Voice::ALL {
         listing = listing
-            .file(&format!("{}.json", kind.name()), Source::new(event_log, book, Selector::Signal(kind, None)))
-            .dir(kind.name(), below(event_log, book, vec![kind.name()]));
+            .file(&format!("{}.json", kind.name()), Source::new(event_log, jobs, Selector::Signal(kind, None)))
+            .dir(kind.name(), below(event_log, jobs, vec![kind.name()]));
     }
     let times = ["after", "at"]
         .into_iter()
-        .fold(Listing::default(), |listing, when| listing.dir(when, below(event_log, book, vec!["time", when])));
+        .fold(Listing::default(), |listing, when| listing.dir(when, below(event_log, jobs, vec!["time", when])));
     listing.dir("time", times)
 }
 
-fn below(event_log: &Arc<EventLog>, book: &Arc<Jobs>, under: Vec<&'static str>) -> Virtual {
-    let (event_log, book) = (event_log.clone(), book.clone());
+fn below(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, under: Vec<&'static str>) -> Virtual {
+    let (event_log, jobs) = (event_log.clone(), jobs.clone());
     Virtual::new(Vec::new, move |name| {
         let names: Vec<&str> = under.iter().copied().chain([name]).collect();
-        Selector::source(&names).ok().map(|selector| Node::file(Source::new(&event_log, &book, selector)))
+        Selector::source(&names).ok().map(|selector| Node::file(Source::new(&event_log, &jobs, selector)))
     })
 }
 
 struct Source {
     event_log: Arc<EventLog>,
-    book: Arc<Jobs>,
+    jobs: Arc<Jobs>,
     selector: Selector,
 }
 
 impl Source {
-    fn new(event_log: &Arc<EventLog>, book: &Arc<Jobs>, selector: Selector) -> Self {
-        Source { event_log: event_log.clone(), book: book.clone(), selector }
+    fn new(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, selector: Selector) -> Self {
+        Source { event_log: event_log.clone(), jobs: jobs.clone(), selector }
     }
 }
 
@@ -59,7 +59,7 @@ impl File for Source {
             fired: BTreeSet::new(),
             turn: self.event_log.turn(),
         };
-        let once: Arc<dyn Reply> = Arc::new(Once(Watching::new(&self.event_log, &self.book, armed, None)));
+        let once: Arc<dyn Reply> = Arc::new(Once(Watching::new(&self.event_log, &self.jobs, armed, None)));
         let answers = replies::Replies::default();
         answers.add(0, [once]);
         Ok(Box::new(Reader(answers)))

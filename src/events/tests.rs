@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::wait::Wait;
 use super::{EventLog, EventLogs, Selector, Voice};
-use crate::jobs::{Forgetful, Jobs};
+use crate::jobs::{Jobs, NoJobStore};
 use crate::state::events::Event;
 use acheron_base::Clock;
 use acheron_vfs::{Answer, Caller, File, Handle, Open};
@@ -61,14 +61,14 @@ impl Model {
 
 struct Bench {
     event_log: Arc<EventLog>,
-    book: Arc<Jobs>,
+    jobs: Arc<Jobs>,
 }
 
 impl Bench {
     fn new() -> Bench {
         let clock = Clock::real();
         let event_log = EventLogs::new(None, clock.clone()).of("ada").unwrap();
-        Bench { event_log, book: Arc::new(Jobs::new(Arc::new(Forgetful), clock)) }
+        Bench { event_log, jobs: Arc::new(Jobs::new(Arc::new(NoJobStore), clock)) }
     }
 
     fn fire(&self, parameter: u8) -> u64 {
@@ -88,7 +88,7 @@ impl Bench {
     }
 
     fn open(&self) -> Box<dyn Handle> {
-        let next = super::next::Next { event_log: self.event_log.clone(), book: self.book.clone() };
+        let next = super::next::Next { event_log: self.event_log.clone(), jobs: self.jobs.clone() };
         next.open(&Caller::operator(), Open::READ).unwrap()
     }
 }
@@ -180,7 +180,7 @@ fn long(store: &crate::state::TestStore, count: u64, wanted: u64) -> Bench {
     store.write_blocking(fill).unwrap();
     let clock = Clock::real();
     let event_log = EventLogs::new(Some((**store).clone()), clock.clone()).of("ada").unwrap();
-    Bench { event_log, book: Arc::new(Jobs::new(Arc::new(Forgetful), clock)) }
+    Bench { event_log, jobs: Arc::new(Jobs::new(Arc::new(NoJobStore), clock)) }
 }
 
 fn wait(paths: &[&str], since: Option<u64>) -> Wait {

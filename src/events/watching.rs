@@ -19,7 +19,7 @@ pub struct Watching(Arc<Inner>);
 
 struct Inner {
     event_log: Arc<EventLog>,
-    book: Arc<Jobs>,
+    jobs: Arc<Jobs>,
     armed: Mutex<Armed>,
     timeout_ms: Option<u64>,
     /// The arming of `next.json` that it reads for, which all its readers share.
@@ -30,24 +30,24 @@ struct Inner {
 
 impl Watching {
     /// Without a time limit, a read waits until something happens.
-    pub fn new(event_log: &Arc<EventLog>, book: &Arc<Jobs>, armed: Armed, timeout_ms: Option<u64>) -> Self {
-        Watching::begin(event_log, book, armed, timeout_ms, None)
+    pub fn new(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, armed: Armed, timeout_ms: Option<u64>) -> Self {
+        Watching::begin(event_log, jobs, armed, timeout_ms, None)
     }
 
     /// One of the readers of `next.json`, armed for the `arming`th time with `wait`.
-    pub fn shared(event_log: &Arc<EventLog>, book: &Arc<Jobs>, armed: Armed, wait: &wait::Wait, arming: u64) -> Self {
-        Watching::begin(event_log, book, armed, Some(wait.timeout_ms), Some(arming))
+    pub fn shared(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, armed: Armed, wait: &wait::Wait, arming: u64) -> Self {
+        Watching::begin(event_log, jobs, armed, Some(wait.timeout_ms), Some(arming))
     }
 
     fn begin(
         event_log: &Arc<EventLog>,
-        book: &Arc<Jobs>,
+        jobs: &Arc<Jobs>,
         armed: Armed,
         timeout_ms: Option<u64>,
         arming: Option<u64>,
     ) -> Self {
-        let (event_log, book, armed) = (event_log.clone(), book.clone(), Mutex::new(armed));
-        Watching(Arc::new(Inner { event_log, book, armed, timeout_ms, arming, told: Mutex::default() }))
+        let (event_log, jobs, armed) = (event_log.clone(), jobs.clone(), Mutex::new(armed));
+        Watching(Arc::new(Inner { event_log, jobs, armed, timeout_ms, arming, told: Mutex::default() }))
     }
 
     /// The next thing to hear, and the body that tells it; a timeout has only a body.
@@ -114,8 +114,8 @@ impl Inner {
 
     /// The status of the job `id`, if it has ended.
     fn ended(&self, id: &str) -> Option<Value> {
-        match self.book.shelf(&self.event_log.agent).get(id) {
-            Some(JobEntry::Loaded(job)) if job.settled() => Some(job.told()),
+        match self.jobs.of(&self.event_log.agent).get(id) {
+            Some(JobEntry::Loaded(job)) if job.settled() => Some(job.status_json()),
             Some(JobEntry::Loaded(_)) => None,
             // What is away, or was forgotten, is over.
             Some(JobEntry::Archived) | None => Some(serde_json::json!({ "job_id": id, "archived": true })),
@@ -147,12 +147,12 @@ impl Reply for Watching {
 }
 
 /// The selectors of `wait`, as `agent` means them.
-pub fn selectors(agent: &str, book: &Jobs, wait: &wait::Wait) -> Result<Vec<Selector>> {
+pub fn selectors(agent: &str, jobs: &Jobs, wait: &wait::Wait) -> Result<Vec<Selector>> {
     wait.check()?;
-    let shelf = book.shelf(agent);
+    let agent_jobs = jobs.of(agent);
     let job = |word: &str| match word {
-        "last" => shelf.last(),
-        word => shelf.by(word).or_else(|| shelf.get(word).map(|_| word.to_owned())),
+        "last" => agent_jobs.last(),
+        word => agent_jobs.by_correlation_id(word).or_else(|| agent_jobs.get(word).map(|_| word.to_owned())),
     };
     wait.paths.iter().map(|path| Selector::parse(path, agent, job)).collect()
 }

@@ -41,8 +41,8 @@ pub async fn tidy(host: &HostState) -> Result<Pruned> {
         before_ms: host.context.clock.now_ms().saturating_sub(retention.days.saturating_mul(DAY_MS)),
     };
     let gone = state::prune(&host.store, keep).await?;
-    for agent in host.context.book.agents() {
-        host.context.book.shelf(&agent).forget(&gone.jobs);
+    for agent in host.context.jobs.agents() {
+        host.context.jobs.of(&agent).forget(&gone.jobs);
     }
     for agent in host.profiles.ids() {
         let Ok(chat) = host.shared.runtimes.chat(&agent) else { continue };

@@ -15,7 +15,7 @@ const TEMPLATE: &[u8] = b"write anything here to cancel this job\n";
 #[derive(Clone)]
 pub struct Cancel {
     pub job: Arc<Job>,
-    pub keep: Arc<dyn JobStore>,
+    pub store: Arc<dyn JobStore>,
 }
 
 impl File for Cancel {
@@ -41,7 +41,7 @@ impl Handle for Cancel {
         if job.call.effect == Effect::Read || job.settled() {
             return Answer::ok(());
         }
-        let noted = self.keep.stopped(&job.id, job.stopped("the call was cancelled"));
+        let noted = self.store.stopped(&job.id, job.stopped("the call was cancelled"));
         Answer::soon(async move {
             match noted.await {
                 Err(error) if !job.settled() => Err(error),

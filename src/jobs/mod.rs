@@ -9,12 +9,12 @@ mod cancel;
 pub mod files;
 mod job;
 mod list;
+mod result_sizes;
 mod runner;
 mod store;
-mod weight;
 
-pub use archive::told;
-pub use job::{Call, Job, Now, Outcome, State, Status, TURNS, ending};
+pub use archive::status_json;
+pub use job::{Job, JobCall, JobOutcome, JobSnapshot, JobState, JobStatus, TURN_SERVICE, final_state};
 pub use list::{AgentJobs, JobEntry, Jobs};
-pub use runner::{End, Room, Task, Work, abandon, run};
-pub use store::{Forgetful, JobStore, Row, row};
+pub use runner::{CallQueue, JobEnd, JobWork, Task, abandon, run};
+pub use store::{JobRow, JobStore, NoJobStore, row};

@@ -2,18 +2,18 @@
 
 use serde_json::Value;
 
-use super::{Job, Now};
+use super::{Job, JobSnapshot};
 use crate::state::jobs as journal;
 use acheron_base::{Error, Result};
 use acheron_store::{Change, Store, Tx};
 use acheron_vfs::{Answer, Later};
 
-pub use crate::state::jobs::Job as Row;
+pub use crate::state::jobs::JobRow;
 
 /// The journal row of a job.
-pub fn row(job: &Job, now: &Now) -> Row {
+pub fn row(job: &Job, now: &JobSnapshot) -> JobRow {
     let outcome = now.outcome.as_deref();
-    Row {
+    JobRow {
         id: job.id.clone(),
         agent: job.call.agent.clone(),
         service: job.call.service.clone(),
@@ -50,7 +50,7 @@ fn withheld() -> Value {
 /// Stores the jobs that have effects.
 pub trait JobStore: Send + Sync {
     /// Inserts new jobs, all or none; they are durable when the answer resolves.
-    fn accept(&self, rows: Vec<Row>) -> Answer<()>;
+    fn accept(&self, rows: Vec<JobRow>) -> Answer<()>;
 
     /// Records that a job starts; durable when the future resolves. The job may start only then: a job that is found
     /// queued after a crash runs, and one that has run must not run again.
@@ -61,17 +61,17 @@ pub trait JobStore: Send + Sync {
 
     /// The database change that records the end of a job. It is written together with the event about it, so that
     /// neither is stored without the other. `None` if nothing is stored.
-    fn settling(&self, row: Row) -> Option<Change>;
+    fn settling(&self, row: JobRow) -> Option<Change>;
 
     /// Reads an ended job that is no longer in memory.
-    fn fetch(&self, id: &str) -> Answer<Option<Row>>;
+    fn fetch(&self, id: &str) -> Answer<Option<JobRow>>;
 }
 
 /// Stores nothing: for tests and for hosts without a state directory.
-pub struct Forgetful;
+pub struct NoJobStore;
 
-impl JobStore for Forgetful {
-    fn accept(&self, _rows: Vec<Row>) -> Answer<()> {
+impl JobStore for NoJobStore {
+    fn accept(&self, _rows: Vec<JobRow>) -> Answer<()> {
         Answer::ok(())
     }
 
@@ -83,18 +83,18 @@ impl JobStore for Forgetful {
         Box::pin(async { Result::Ok(()) })
     }
 
-    fn settling(&self, _row: Row) -> Option<Change> {
+    fn settling(&self, _row: JobRow) -> Option<Change> {
         None
     }
 
-    fn fetch(&self, _id: &str) -> Answer<Option<Row>> {
+    fn fetch(&self, _id: &str) -> Answer<Option<JobRow>> {
         Answer::ok(None)
     }
 }
 
 /// The journal in the database.
 impl JobStore for Store {
-    fn accept(&self, rows: Vec<Row>) -> Answer<()> {
+    fn accept(&self, rows: Vec<JobRow>) -> Answer<()> {
         let accept = move |tx: &Tx<'_>| rows.iter().try_for_each(|row| journal::insert(tx, row));
         Answer::soon(self.write(accept))
     }
@@ -110,14 +110,14 @@ impl JobStore for Store {
         Box::pin(self.write(move |tx| journal::stop(tx, &id, &error)))
     }
 
-    fn settling(&self, row: Row) -> Option<Change> {
+    fn settling(&self, row: JobRow) -> Option<Change> {
         Some(Box::new(move |tx| {
             journal::settle(tx, &row.id, row.state, row.result.as_ref(), row.error.as_ref(), row.updated_at_ms)
                 .map(drop)
         }))
     }
 
-    fn fetch(&self, id: &str) -> Answer<Option<Row>> {
+    fn fetch(&self, id: &str) -> Answer<Option<JobRow>> {
         let (store, id) = (self.clone(), id.to_owned());
         Answer::soon(async move { store.read(move |conn| journal::get(conn, &id)).await })
     }

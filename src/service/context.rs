@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::ServiceInstance;
 use crate::contract::Effect;
 use crate::events::EventLogs;
-use crate::jobs::{self, End, Job, Jobs, State};
+use crate::jobs::{self, Job, JobEnd, JobState, Jobs};
 use acheron_base::Clock;
 use acheron_base::{Error, Result};
 use acheron_vfs::{AccessControl, Answer, Caller, Tree};
@@ -20,7 +20,7 @@ pub trait ServiceAccess: AccessControl {
 }
 
 pub struct ServiceContext {
-    pub book: Arc<Jobs>,
+    pub jobs: Arc<Jobs>,
     pub event_logs: Arc<EventLogs>,
     pub clock: Clock,
     pub access: Arc<dyn ServiceAccess>,
@@ -33,14 +33,14 @@ pub struct ServiceContext {
 
 impl ServiceContext {
     pub fn new(
-        book: Arc<Jobs>,
+        jobs: Arc<Jobs>,
         event_logs: Arc<EventLogs>,
         clock: Clock,
         access: Arc<dyn ServiceAccess>,
         runtime: tokio::runtime::Handle,
     ) -> Arc<Self> {
         Arc::new(ServiceContext {
-            book,
+            jobs,
             event_logs,
             clock,
             access,
@@ -93,26 +93,26 @@ impl ServiceContext {
 
     /// Makes the end of a job safe, shows it and tells of it. What was only read is not worth writing down, but may be
     /// waited for.
-    pub fn ended(&self, end: End) -> Answer<()> {
-        let End { job, now, change } = end;
+    pub fn ended(&self, end: JobEnd) -> Answer<()> {
+        let JobEnd { job, now, change } = end;
         let event_log = match self.event_logs.of(&job.call.agent) {
             Ok(event_log) => event_log,
             Err(error) => return Answer::refuse(error),
         };
-        if (job.call.effect, now.state) == (Effect::Read, State::Done) {
-            End::show(&job, now);
+        if (job.call.effect, now.state) == (Effect::Read, JobState::Done) {
+            JobEnd::show(&job, now);
             event_log.wake();
             return Answer::ok(());
         }
         let path = format!("/agents/{}/jobs/{}/status.json", job.call.agent, job.id);
         let status = serde_json::to_value(job.status(&now)).unwrap_or_default();
-        event_log.add_with("job", &path, status, change, move || End::show(&job, now)).map(drop)
+        event_log.add_with("job", &path, status, change, move || JobEnd::show(&job, now)).map(drop)
     }
 
     /// Ends a job that nobody can run any more.
     pub fn abandon(self: &Arc<Self>, job: Arc<Job>, error: Error) {
         let context = self.clone();
-        self.runtime.spawn(async move { jobs::abandon(&context.book, job, error, |end| context.ended(end)).await });
+        self.runtime.spawn(async move { jobs::abandon(&context.jobs, job, error, |end| context.ended(end)).await });
     }
 
     /// Calls a service from inside, with the rights of `caller`, as a write to its control file would.

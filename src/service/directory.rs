@@ -9,7 +9,7 @@ use super::ServiceInstance;
 use super::instance::Last;
 use crate::contract::{Contract, ServiceCall};
 use crate::jobs::Job;
-use crate::jobs::files::{self, Answered};
+use crate::jobs::files::{self, ResultPage};
 use acheron_base::{Error, Result};
 use acheron_vfs::{
     Answer, Asked, Caller, CommandSink, Control, Listing, Once, Reply, line, live, pretty, text, waiting,
@@ -69,7 +69,7 @@ fn answer(job: &Arc<Job>) -> Answer<Bytes> {
 }
 
 fn refusal(operation: Option<&str>, error: &Error) -> Answer<Bytes> {
-    Answer::ok(line(&Answered { ok: false, operation, job_id: None, result: None, error: Some(error) }))
+    Answer::ok(line(&ResultPage { ok: false, operation, job_id: None, result: None, error: Some(error) }))
 }
 
 /// `control/invoke.json`.

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{Cx, Serve, ServiceContext};
 use crate::contract::{Contract, Effect, ServiceCall};
-use crate::jobs::{self, Job, Room};
+use crate::jobs::{self, CallQueue, Job};
 use crate::policy::Principal;
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller};
@@ -30,7 +30,7 @@ pub struct ServiceInstance {
     default_agent: String,
     /// Where its directory stands.
     path: String,
-    room: Arc<Room>,
+    call_queue: Arc<CallQueue>,
     last: Mutex<HashMap<String, Last>>,
     closed: AtomicBool,
 }
@@ -77,14 +77,14 @@ impl ServiceInstance {
         serve: Arc<dyn Serve>,
     ) -> Arc<ServiceInstance> {
         let (context, default_agent) = (context.clone(), default_agent.to_owned());
-        let (room, last) = (Arc::new(Room::new(RUNNING, WAITING)), Mutex::default());
+        let (call_queue, last) = (Arc::new(CallQueue::new(RUNNING, WAITING)), Mutex::default());
         Arc::new(ServiceInstance {
             context,
             serve,
             owner,
             default_agent,
             path,
-            room,
+            call_queue,
             last,
             closed: AtomicBool::new(false),
         })
@@ -124,8 +124,8 @@ impl ServiceInstance {
     /// No more calls; those under way end with the reason. The service was taken out of the tree.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        for agent in self.context.book.agents() {
-            for job in self.context.book.shelf(&agent).alive() {
+        for agent in self.context.jobs.agents() {
+            for job in self.context.jobs.of(&agent).unfinished() {
                 let mine =
                     job.call.service == self.name() && (self.owner.is_none() || self.owner.as_ref() == Some(&agent));
                 if mine {
@@ -169,7 +169,7 @@ impl ServiceInstance {
                 acheron_vfs::Access::Invoke,
                 &format!("{}/{}", self.path, operation.control_path()),
             )?;
-            booked.push(jobs::Call {
+            booked.push(jobs::JobCall {
                 agent: self.agent_for(caller),
                 service: self.name().to_owned(),
                 operation: call.op.clone(),
@@ -181,8 +181,11 @@ impl ServiceInstance {
                 arguments: call.arguments.clone(),
             });
         }
-        self.room.enter(calls.len())?;
-        self.context.book.accept(booked, self.room.is_free(calls.len())).inspect_err(|_| self.room.leave(calls.len()))
+        self.call_queue.admit(calls.len())?;
+        self.context
+            .jobs
+            .accept(booked, self.call_queue.is_free(calls.len()))
+            .inspect_err(|_| self.call_queue.release(calls.len()))
     }
 
     fn start(
@@ -193,8 +196,8 @@ impl ServiceInstance {
         safe: Result<()>,
     ) -> Result<Vec<Arc<Job>>> {
         if let Err(error) = safe {
-            self.context.book.retract(&jobs);
-            self.room.leave(jobs.len());
+            self.context.jobs.retract(&jobs);
+            self.call_queue.release(jobs.len());
             return Err(error);
         }
         for (job, call) in jobs.iter().zip(calls) {
@@ -216,7 +219,7 @@ impl ServiceInstance {
             arguments: job.call.arguments.clone(),
             correlation_id: job.call.correlation_id.clone(),
         };
-        self.room.enter_again();
+        self.call_queue.readmit();
         let caller = Caller::of(job.call.principal.clone());
         self.note(&job.call.agent, Last::Job(job.clone()));
         self.run(caller, job, call);
@@ -245,9 +248,9 @@ impl ServiceInstance {
             context: context.clone(),
         };
         let serve = self.serve.clone();
-        let work = move || -> jobs::Work { Box::pin(async move { serve.invoke(&cx, &call).await }) };
+        let work = move || -> jobs::JobWork { Box::pin(async move { serve.invoke(&cx, &call).await }) };
         let task = jobs::Task { work, deadline };
-        jobs::run(&context.book, &self.room, job, task, |end| context.ended(end)).await;
+        jobs::run(&context.jobs, &self.call_queue, job, task, |end| context.ended(end)).await;
     }
 
     /// Notes the last call of an agent.

@@ -348,14 +348,14 @@ fn sound(host: &HostState, id: &str, profile: &Profile) -> Result<Settings> {
     if !faults.is_empty() {
         return Err(Error::invalid(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
     }
-    check_alarms(&host.context.book, id, &profile.spec.wake)?;
+    check_alarms(&host.context.jobs, id, &profile.spec.wake)?;
     Ok(Settings { paused: profile.paused, ..super::chat::settings(host, id, &profile.spec)? })
 }
 
 /// Takes an agent away: ends what it does, waits for that, and forgets it. With `purge` nothing is left of it.
 pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> {
     let Some(agent_dirs) = host.agent_dirs.get() else { return Err(Error::unavailable("the host is not ready")) };
-    let (chat, jobs) = (host.shared.runtimes.chat(id).ok(), host.context.book.shelf(id).alive());
+    let (chat, jobs) = (host.shared.runtimes.chat(id).ok(), host.context.jobs.of(id).unfinished());
     agent_dirs.move_out(host, id);
     jobs.iter().for_each(|job| job.cancel.cancel());
     let over = async {
@@ -375,7 +375,7 @@ pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> 
         host.profiles.remove(&id, purge)?;
         host.access.follow(host.profiles.policy()?);
         host.context.event_logs.forget(&id);
-        host.context.book.forget(&id);
+        host.context.jobs.forget(&id);
         let agent = id.clone();
         if purge { crate::state::purge(&host.store, &id, move |tx| super::purge(tx, &agent)) } else { Ok(()) }
     })

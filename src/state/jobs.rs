@@ -8,7 +8,7 @@ use serde_json::Value;
 /// The state of a job. A settled state never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum JobState {
     Queued,
     Running,
     Done,
@@ -19,42 +19,42 @@ pub enum State {
     Interrupted,
 }
 
-impl State {
-    const ALL: [State; 7] = [
-        State::Queued,
-        State::Running,
-        State::Done,
-        State::Failed,
-        State::Cancelled,
-        State::TimedOut,
-        State::Interrupted,
+impl JobState {
+    const ALL: [JobState; 7] = [
+        JobState::Queued,
+        JobState::Running,
+        JobState::Done,
+        JobState::Failed,
+        JobState::Cancelled,
+        JobState::TimedOut,
+        JobState::Interrupted,
     ];
 
     pub fn name(self) -> &'static str {
         match self {
-            State::Queued => "queued",
-            State::Running => "running",
-            State::Done => "done",
-            State::Failed => "failed",
-            State::Cancelled => "cancelled",
-            State::TimedOut => "timed_out",
-            State::Interrupted => "interrupted",
+            JobState::Queued => "queued",
+            JobState::Running => "running",
+            JobState::Done => "done",
+            JobState::Failed => "failed",
+            JobState::Cancelled => "cancelled",
+            JobState::TimedOut => "timed_out",
+            JobState::Interrupted => "interrupted",
         }
     }
 
     pub fn settled(self) -> bool {
-        !matches!(self, State::Queued | State::Running)
+        !matches!(self, JobState::Queued | JobState::Running)
     }
 
-    fn named(name: &str) -> Result<State> {
-        let found = State::ALL.into_iter().find(|state| state.name() == name);
+    fn named(name: &str) -> Result<JobState> {
+        let found = JobState::ALL.into_iter().find(|state| state.name() == name);
         found.ok_or_else(|| Error::internal(format!("the journal has a job in the unknown state `{name}`")))
     }
 }
 
 /// One row of the journal.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Job {
+pub struct JobRow {
     /// Sorts by time.
     pub id: String,
     pub agent: String,
@@ -63,7 +63,7 @@ pub struct Job {
     pub effect: String,
     /// The job may run again after it was interrupted.
     pub idempotent: bool,
-    pub state: State,
+    pub state: JobState,
     pub correlation_id: Option<String>,
     /// The principal that made the call.
     pub principal: String,
@@ -80,7 +80,7 @@ const COLUMNS: &str = "id, agent, service, operation, effect, idempotent, state,
                        result, error, created_at_ms, started_at_ms, updated_at_ms, attempt";
 
 /// Inserts a new job.
-pub fn insert(tx: &Tx<'_>, job: &Job) -> Result<()> {
+pub fn insert(tx: &Tx<'_>, job: &JobRow) -> Result<()> {
     let mut insert = tx.prepare_cached(
         "INSERT INTO jobs (id, agent, service, operation, effect, idempotent, state, correlation_id, principal, \
          request, result, error, created_at_ms, started_at_ms, updated_at_ms, attempt) \
@@ -128,7 +128,7 @@ pub fn stop(tx: &Tx<'_>, id: &str, error: &Error) -> Result<()> {
 pub fn settle(
     tx: &Tx<'_>,
     id: &str,
-    state: State,
+    state: JobState,
     result: Option<&Value>,
     error: Option<&Error>,
     now_ms: u64,
@@ -145,20 +145,20 @@ pub fn settle(
     Ok(changed == 1)
 }
 
-pub fn get(conn: &Connection, id: &str) -> Result<Option<Job>> {
+pub fn get(conn: &Connection, id: &str) -> Result<Option<JobRow>> {
     let mut select = conn.prepare_cached(&format!("SELECT {COLUMNS} FROM jobs WHERE id = ?1"))?;
     select.query_row([id], |row| Ok(read(row))).optional()?.transpose()
 }
 
 /// The newest job of an agent with this correlation id.
-pub fn correlated(conn: &Connection, agent: &str, correlation_id: &str) -> Result<Option<Job>> {
+pub fn correlated(conn: &Connection, agent: &str, correlation_id: &str) -> Result<Option<JobRow>> {
     let sql = format!("SELECT {COLUMNS} FROM jobs WHERE agent = ?1 AND correlation_id = ?2 ORDER BY id DESC LIMIT 1");
     let mut select = conn.prepare_cached(&sql)?;
     select.query_row([agent, correlation_id], |row| Ok(read(row))).optional()?.transpose()
 }
 
 /// Every job that has not ended, oldest first.
-pub fn unsettled(conn: &Connection) -> Result<Vec<Job>> {
+pub fn unsettled(conn: &Connection) -> Result<Vec<JobRow>> {
     let sql = format!("SELECT {COLUMNS} FROM jobs WHERE state IN ('queued', 'running') ORDER BY id");
     let mut select = conn.prepare_cached(&sql)?;
     select.query_map([], |row| Ok(read(row)))?.map(|row| row?).collect()
@@ -177,9 +177,9 @@ pub fn names(conn: &Connection) -> Result<Vec<(String, String, Option<String>)>>
 #[derive(Debug, Default, PartialEq)]
 pub struct Recovered {
     /// Jobs that were running and cannot run again.
-    pub interrupted: Vec<Job>,
+    pub interrupted: Vec<JobRow>,
     /// Jobs to run: queued before, or running and idempotent. Jobs with an error only have to be ended.
-    pub queued: Vec<Job>,
+    pub queued: Vec<JobRow>,
 }
 
 /// Recovers the journal at the start of the host. Jobs recorded as running were interrupted. Jobs that were told to
@@ -190,12 +190,12 @@ pub fn recover(tx: &Tx<'_>, now_ms: u64) -> Result<Recovered> {
         "UPDATE jobs SET state = 'queued', updated_at_ms = ?1 WHERE state = 'running' AND (idempotent OR error IS NOT NULL)",
         [now_ms],
     )?;
-    let lost = unsettled(tx)?.into_iter().filter(|job| job.state == State::Running);
+    let lost = unsettled(tx)?.into_iter().filter(|job| job.state == JobState::Running);
     let mut found = Recovered::default();
     for job in lost {
-        settle(tx, &job.id, State::Interrupted, None, Some(&error), now_ms)?;
-        found.interrupted.push(Job {
-            state: State::Interrupted,
+        settle(tx, &job.id, JobState::Interrupted, None, Some(&error), now_ms)?;
+        found.interrupted.push(JobRow {
+            state: JobState::Interrupted,
             error: Some(error.clone()),
             updated_at_ms: now_ms,
             ..job
@@ -220,15 +220,15 @@ pub fn prune(tx: &Tx<'_>, keep: usize, before_ms: u64, batch: usize) -> Result<V
     Ok(gone)
 }
 
-fn read(row: &Row<'_>) -> Result<Job> {
-    Ok(Job {
+fn read(row: &Row<'_>) -> Result<JobRow> {
+    Ok(JobRow {
         id: row.get(0)?,
         agent: row.get(1)?,
         service: row.get(2)?,
         operation: row.get(3)?,
         effect: row.get(4)?,
         idempotent: row.get(5)?,
-        state: State::named(&row.get::<_, String>(6)?)?,
+        state: JobState::named(&row.get::<_, String>(6)?)?,
         correlation_id: row.get(7)?,
         principal: row.get(8)?,
         request: json::read(&row.get::<_, String>(9)?)?,
@@ -248,15 +248,15 @@ mod tests {
     use super::*;
     use crate::state::TestStore;
 
-    fn job(id: &str) -> Job {
-        Job {
+    fn job(id: &str) -> JobRow {
+        JobRow {
             id: id.into(),
             agent: "charon".into(),
             service: "memory".into(),
             operation: "create".into(),
             effect: "write".into(),
             idempotent: false,
-            state: State::Queued,
+            state: JobState::Queued,
             correlation_id: Some(format!("c-{id}")),
             principal: "operator".into(),
             request: json!({"kind": "note", "content": null}),
@@ -272,8 +272,8 @@ mod tests {
     #[test]
     fn a_job_is_read_as_it_was_written() {
         let store = TestStore::new();
-        let ended = Job {
-            state: State::Failed,
+        let ended = JobRow {
+            state: JobState::Failed,
             result: Some(json!("text")),
             error: Some(Error::conflict("stale")),
             started_at_ms: Some(11),
@@ -294,15 +294,15 @@ mod tests {
             insert(tx, &job("a"))?;
             let said = json!({"n": 1});
             let mut seen = vec![begin(tx, "a", 20)?, begin(tx, "a", 21)?];
-            seen.push(settle(tx, "a", State::Done, Some(&said), None, 30)?);
-            seen.push(settle(tx, "a", State::Cancelled, None, None, 31)?);
-            seen.push(settle(tx, "nobody", State::Done, None, None, 31)?);
-            assert!(settle(tx, "a", State::Running, None, None, 32).is_err());
+            seen.push(settle(tx, "a", JobState::Done, Some(&said), None, 30)?);
+            seen.push(settle(tx, "a", JobState::Cancelled, None, None, 31)?);
+            seen.push(settle(tx, "nobody", JobState::Done, None, None, 31)?);
+            assert!(settle(tx, "a", JobState::Running, None, None, 32).is_err());
             Ok(seen)
         });
         assert_eq!(seen.unwrap(), [true, false, true, false, false]);
         let job = store.look(|conn| get(conn, "a")).unwrap().unwrap();
-        assert_eq!((job.state, job.attempt, job.started_at_ms, job.updated_at_ms), (State::Done, 1, Some(20), 30));
+        assert_eq!((job.state, job.attempt, job.started_at_ms, job.updated_at_ms), (JobState::Done, 1, Some(20), 30));
         assert_eq!(job.result, Some(json!({"n": 1})));
     }
 
@@ -311,16 +311,16 @@ mod tests {
         let store = TestStore::new();
         let found = store.write_blocking(|tx| {
             for (id, idempotent) in [("a", false), ("b", true), ("c", false), ("d", false)] {
-                insert(tx, &Job { idempotent, ..job(id) })?;
+                insert(tx, &JobRow { idempotent, ..job(id) })?;
             }
             for id in ["a", "b", "d"] {
                 begin(tx, id, 20)?;
             }
-            settle(tx, "d", State::Done, None, None, 25)?;
+            settle(tx, "d", JobState::Done, None, None, 25)?;
             recover(tx, 30)
         });
         let found = found.unwrap();
-        let ids = |jobs: &[Job]| jobs.iter().map(|job| job.id.clone()).collect::<Vec<_>>().join(" ");
+        let ids = |jobs: &[JobRow]| jobs.iter().map(|job| job.id.clone()).collect::<Vec<_>>().join(" ");
         assert_eq!((ids(&found.interrupted), ids(&found.queued)), ("a".into(), "b c".into()));
         let after = store.look(|conn| get(conn, "a")).unwrap().unwrap();
         assert_eq!(after, found.interrupted[0]);
@@ -335,7 +335,7 @@ mod tests {
                 insert(tx, &job(id))?;
             }
             begin(tx, "b", 20)?;
-            settle(tx, "c", State::Done, None, None, 25)?;
+            settle(tx, "c", JobState::Done, None, None, 25)?;
             for id in ["a", "b", "c"] {
                 stop(tx, id, &Error::cancelled("enough"))?;
             }
@@ -352,8 +352,8 @@ mod tests {
         let store = TestStore::new();
         let fill = |tx: &Tx<'_>| {
             for n in 0..10u64 {
-                let state = if n == 3 { State::Running } else { State::Done };
-                insert(tx, &Job { state, updated_at_ms: n, ..job(&format!("j{n}")) })?;
+                let state = if n == 3 { JobState::Running } else { JobState::Done };
+                insert(tx, &JobRow { state, updated_at_ms: n, ..job(&format!("j{n}")) })?;
             }
             Ok(())
         };
@@ -372,9 +372,9 @@ mod tests {
 
     #[test]
     fn a_state_has_the_same_name_in_json_and_in_the_journal() {
-        for state in State::ALL {
+        for state in JobState::ALL {
             assert_eq!(serde_json::to_value(state).unwrap(), json!(state.name()));
-            assert_eq!(State::named(state.name()).unwrap(), state);
+            assert_eq!(JobState::named(state.name()).unwrap(), state);
         }
     }
 }

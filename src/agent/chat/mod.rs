@@ -21,13 +21,13 @@ use super::runtime::AgentRuntime;
 use super::transcript::Source;
 use super::turn::{self, Current};
 use crate::contract::Effect;
-use crate::jobs::{self, Job, Room};
+use crate::jobs::{self, CallQueue, Job};
 use crate::policy::Principal;
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller};
 
 /// The name under which turns stand in the journal.
-pub const SERVICE: &str = jobs::TURNS;
+pub const SERVICE: &str = jobs::TURN_SERVICE;
 /// Turns that may wait for one agent.
 const QUEUE: usize = 64;
 /// A turn may wait for the world, but not for ever.
@@ -38,7 +38,7 @@ pub struct Chat(Arc<Inner>);
 
 struct Inner {
     agent_runtime: Arc<AgentRuntime>,
-    room: Arc<Room>,
+    call_queue: Arc<CallQueue>,
     queue: Mutex<Queue>,
     /// How many turns are queued or running. Whoever waits for the last word waits for none.
     busy: watch::Sender<usize>,
@@ -83,12 +83,12 @@ pub struct Message {
 }
 
 impl Chat {
-    /// `room` is shared by all agents.
-    pub fn new(agent_runtime: Arc<AgentRuntime>, room: Arc<Room>) -> Self {
+    /// `call_queue` is shared by all agents.
+    pub fn new(agent_runtime: Arc<AgentRuntime>, call_queue: Arc<CallQueue>) -> Self {
         let (queue, busy, paused) =
             (Mutex::default(), watch::Sender::new(0), watch::Sender::new(agent_runtime.settings().paused));
         let (current, refusal) = (Mutex::default(), Mutex::default());
-        Chat(Arc::new(Inner { agent_runtime, room, queue, busy, paused, current, refusal }))
+        Chat(Arc::new(Inner { agent_runtime, call_queue, queue, busy, paused, current, refusal }))
     }
 
     pub fn agent_runtime(&self) -> &Arc<AgentRuntime> {
@@ -142,7 +142,7 @@ impl Chat {
 
     fn accept(&self, message: &Message) -> Result<(Arc<Job>, Answer<()>)> {
         self.check_room()?;
-        let call = jobs::Call {
+        let call = jobs::JobCall {
             agent: self.0.agent_runtime.agent.clone(),
             service: SERVICE.to_owned(),
             operation: "turn".to_owned(),
@@ -153,16 +153,16 @@ impl Chat {
             principal: message.from.clone(),
             arguments: json!({"source": message.source, "input": message.text}),
         };
-        self.0.room.enter(1)?;
-        let accepted = self.0.agent_runtime.context.book.accept(vec![call], false);
-        let (mut jobs, safe) = accepted.inspect_err(|_| self.0.room.leave(1))?;
+        self.0.call_queue.admit(1)?;
+        let accepted = self.0.agent_runtime.context.jobs.accept(vec![call], false);
+        let (mut jobs, safe) = accepted.inspect_err(|_| self.0.call_queue.release(1))?;
         let job = jobs.pop().ok_or_else(|| Error::internal("a turn without a job"))?;
         Ok((job, safe))
     }
 
     /// Carries on with a turn that an earlier life of the host left.
     pub fn resume(&self, job: Arc<Job>) {
-        self.0.room.enter_again();
+        self.0.call_queue.readmit();
         drop(self.enqueue(job, None));
     }
 
@@ -189,8 +189,8 @@ impl Chat {
                 _ = tell.send(accepted); // the writer may be gone
                 chat.take_turn(&turn, seq, before).await;
             } else {
-                chat.0.agent_runtime.context.book.retract(std::slice::from_ref(&turn));
-                chat.0.room.leave(1);
+                chat.0.agent_runtime.context.jobs.retract(std::slice::from_ref(&turn));
+                chat.0.call_queue.release(1);
                 _ = tell.send(accepted);
             }
             drop((place, done));
@@ -241,7 +241,7 @@ impl Chat {
         });
         let work = {
             let (chat, agent_runtime, current) = (self.clone(), self.0.agent_runtime.clone(), current.clone());
-            move || -> jobs::Work {
+            move || -> jobs::JobWork {
                 if early {
                     let error = current.job.stopped("the turn was cancelled before it began");
                     return Box::pin(async { Err(error) });
@@ -254,12 +254,12 @@ impl Chat {
             }
         };
         let task = jobs::Task { work, deadline: DEADLINE };
-        jobs::run(&context.book, &self.0.room, job.clone(), task, |end| context.ended(end)).await;
+        jobs::run(&context.jobs, &self.0.call_queue, job.clone(), task, |end| context.ended(end)).await;
         if self.current().is_some_and(|current| current.job.id == job.id) {
             self.set_current(None);
         }
         self.0.agent_runtime.thoughts.rest();
-        if job.left() {
+        if job.was_deferred() {
             return; // to be carried on, so it is no history yet
         }
         // One that was cut off could not write itself down.

@@ -11,7 +11,7 @@ use super::run::Room;
 use super::speaker::{Guide, Question, Speaker};
 use crate::contract::Effect;
 use crate::events::EventLogs;
-use crate::jobs::{self, Forgetful, Jobs};
+use crate::jobs::{self, Jobs, NoJobStore};
 use crate::policy::Principal;
 use crate::service::trial::Anyone;
 use crate::service::{ServiceAccess, ServiceContext, ServiceInstance, directory, typed};
@@ -83,17 +83,17 @@ impl TestHost {
 
     fn kept_by(dir: TempDir, speaker: Arc<dyn Speaker>, access: Arc<dyn ServiceAccess>) -> TestHost {
         let clock = Clock::real();
-        let book = Arc::new(Jobs::new(Arc::new(Forgetful), clock.clone()));
+        let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), clock.clone()));
         let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
         let runtime = tokio::runtime::Handle::current();
-        let context = ServiceContext::new(book.clone(), event_logs, clock.clone(), access, runtime);
+        let context = ServiceContext::new(jobs.clone(), event_logs, clock.clone(), access, runtime);
         let store = crate::state::open(&dir.path().join("state")).unwrap();
         let shelf = open_symbols(&spec::Symbols::default(), &store).unwrap();
         let library = Arc::new(Library::built_in());
         let room = Box::new(|| Ok(Room { prompt: 8192, run: 100_000 }));
         let parts = Parts { library, shelf: shelf.clone(), speaker, store, clock, room };
         let phases = open(&dir.path().join("home"), "ada", parts).unwrap();
-        let mut root = Listing::default().with("jobs", Node::dir(jobs::files::directory(&book, "ada")));
+        let mut root = Listing::default().with("jobs", Node::dir(jobs::files::directory(&jobs, "ada")));
         for serve in [typed(phases).unwrap(), typed(Symbols::new(shelf)).unwrap()] {
             let instance = ServiceInstance::of(&context, "ada", serve);
             context.register("ada", &instance);

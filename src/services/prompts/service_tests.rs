@@ -15,7 +15,7 @@ use super::service::{Prompts, Setting};
 use super::{Library, files};
 use crate::contract::Operation;
 use crate::events::EventLogs;
-use crate::jobs::{Forgetful, Jobs};
+use crate::jobs::{Jobs, NoJobStore};
 use crate::model::Model;
 use crate::model::script::Script;
 use crate::service::trial::Anyone;
@@ -103,9 +103,9 @@ impl TestHost {
 
     fn at(folder: tempfile::TempDir, script: &str) -> TestHost {
         let clock = Clock::real();
-        let book = Arc::new(Jobs::new(Arc::new(Forgetful), clock.clone()));
+        let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), clock.clone()));
         let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
-        let context = ServiceContext::new(book, event_logs, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
+        let context = ServiceContext::new(jobs, event_logs, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
         let model: Arc<dyn Model> = Arc::new(Script::read("s", script).unwrap());
         let here = folder.path().join("here");
         let project = here.clone();

@@ -33,7 +33,7 @@ fn intended(world: &World, line: &str) -> Arc<Job> {
 
 /// The job of that turn.
 fn left(world: &World) -> Arc<Job> {
-    let call = jobs::Call {
+    let call = jobs::JobCall {
         agent: "ada".into(),
         service: SERVICE.into(),
         operation: "turn".into(),
@@ -44,7 +44,7 @@ fn left(world: &World) -> Arc<Job> {
         principal: Principal::Operator,
         arguments: json!({"source": "chat", "input": "go"}),
     };
-    world.context.book.restore(Job::new("job-1".into(), call, 1))
+    world.context.jobs.restore(Job::new("job-1".into(), call, 1))
 }
 
 /// What came of each call, by the transcripts, whose names are in the order of time.
