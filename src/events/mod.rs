@@ -1,7 +1,8 @@
-//! What happened: one durable log an agent, and files that wait for it.
+//! Events: one durable log per agent, and files that wait for events.
 //!
-//! [`EventLog`] is the log, [`Selector`] says what somebody waits for, [`wait`] decides (a pure function), [`Watching`] is one
-//! who waits, [`files`] shows it all.
+//! [`EventLog`] is the log, [`Selector`] names something to wait for, [`wait`] decides (a pure function), [`Watching`]
+//! is one waiter, [`files`] is the directory. Used by `service`, `agent`, `services` and `host`. Uses `policy`, `state`
+//! and `jobs`.
 
 mod event_log;
 pub mod files;

@@ -12,7 +12,7 @@ use crate::jobs::Jobs;
 use acheron_base::Result;
 use acheron_vfs::{Answer, Caller, File, Handle, Kind, Open, line, slice};
 
-/// Waits for what was last written to `wait.json`.
+/// Waits for the paths that were last written to `wait.json`.
 pub struct Next {
     pub event_log: Arc<EventLog>,
     pub jobs: Arc<Jobs>,
@@ -37,7 +37,7 @@ struct Reader {
 #[derive(Default)]
 struct Pass {
     bytes: Option<Bytes>,
-    /// To be acknowledged when the last byte was handed out.
+    /// Acknowledged when the last byte has been read.
     found: Option<(Watching, Found)>,
 }
 

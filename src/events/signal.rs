@@ -1,4 +1,4 @@
-//! `signal.json`: telling an agent something.
+//! `signal.json`: sends a signal to an agent.
 
 use crate::policy::PrincipalCaller;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::{EventLog, Selector, Voice};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller};
 
-/// What is written to `signal.json`.
+/// The content of `signal.json`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Signal {
@@ -22,7 +22,7 @@ pub struct Signal {
     pub parameter: Option<String>,
     #[serde(default)]
     pub payload: Value,
-    /// The agent to be told; the one whose file it is if absent.
+    /// The recipient; by default the agent that owns the file.
     #[serde(default)]
     pub to: Option<String>,
 }
@@ -37,7 +37,7 @@ impl Signal {
         Ok(signal)
     }
 
-    /// Writes the signal down; its number comes when it is safe.
+    /// Appends the signal to the log; the answer is its number, once it is durable.
     pub fn send(self, event_log: &Arc<EventLog>, caller: &Caller) -> Answer<Bytes> {
         let path = Selector::Signal(self.event_type, self.parameter.clone()).path(&event_log.agent);
         let said = json!({

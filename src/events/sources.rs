@@ -1,4 +1,4 @@
-//! `sources/`: a file for everything that can be waited for; reading one waits.
+//! `sources/`: one file for each thing that can be waited for; a read waits.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::jobs::Jobs;
 use acheron_base::Result;
 use acheron_vfs::{Answer, Caller, File, Handle, Kind, Listing, Node, Open, Reply, Virtual, replies};
 
-/// The directory of selectors. Those with a number or a parameter are without end, so they are found but not listed.
+/// The directory of selectors. Names with a number or a parameter are unlimited: they can be opened but are not listed.
 pub fn directory(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>) -> Listing {
     let mut listing = Listing::default();
     for kind in Voice::ALL {
@@ -50,7 +50,7 @@ impl File for Source {
         Kind::Waiting
     }
 
-    /// Armed when it is opened: what happens between the opening and the reading is heard.
+    /// Armed on open, so that events between the open and the read are not lost.
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
         let armed = Armed {
             selectors: vec![self.selector.clone()],
@@ -66,7 +66,7 @@ impl File for Source {
     }
 }
 
-/// A timer fires once; then the file is at its end.
+/// A timer fires once; after that, the file is at its end.
 struct Once(Watching);
 
 impl Reply for Once {

@@ -1,5 +1,5 @@
-//! Waits against a model: whatever is armed, fired, read and killed in whatever order, nothing is lost and nothing comes
-//! twice after it was read to its end.
+//! Waits against a model: in any order of arming, firing, reading and killing, no event is lost and none is delivered
+//! again after it was read to its end.
 
 use crate::policy::PrincipalCaller;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use crate::state::events::Event;
 use acheron_base::Clock;
 use acheron_vfs::{Answer, Caller, File, Handle, Open};
 
-/// What a test does, one after the other.
+/// One step of a test.
 #[derive(Clone, Debug)]
 enum Act {
     /// Sends the signal of that parameter.
@@ -42,7 +42,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(act, 1..40)
 }
 
-/// What should come: the log, and how far the shared reader has come in it.
+/// The expected behaviour: the log, and the position of the shared reader.
 #[derive(Default)]
 struct Model {
     log: Vec<(u64, u8)>,
@@ -51,7 +51,7 @@ struct Model {
 }
 
 impl Model {
-    /// The event that a reader is to hear next.
+    /// The event that a reader gets next.
     fn next(&self) -> Option<u64> {
         let wanted = self.armed?;
         let hears = |(seq, parameter): &&(u64, u8)| *seq > self.cursor && wanted.is_none_or(|it| it == *parameter);
@@ -93,7 +93,7 @@ impl Bench {
     }
 }
 
-/// What a read says if it need not wait.
+/// The result of a read that does not have to wait.
 fn at_once(answer: Answer<Bytes>) -> Option<Value> {
     match answer.looked_at() {
         Answer::Now(bytes) => Some(serde_json::from_slice(&bytes.unwrap()).unwrap()),
@@ -134,8 +134,8 @@ proptest! {
                         prop_assert!(matches!(first, Answer::Now(Ok(_))));
                     }
                 }
-                // Looking at it parks it; dropping it is what a signal does. Whether it was ready is not asked: then it
-                // would have been read.
+                // Polling parks the read; dropping it is what a signal does. A read that was ready would have been
+                // read.
                 Act::Kill => {
                     if model.next().is_none() {
                         drop(bench.open().read(0, 4096).looked_at());
@@ -146,12 +146,12 @@ proptest! {
     }
 }
 
-/// Several readers park; every one of them hears the signal.
+/// Several readers are parked; the signal wakes all of them.
 #[tokio::test]
 async fn all_who_wait_are_woken() {
     let bench = Bench::new();
     bench.arm(None);
-    // Looking at a read once parks it.
+    // Polling a read once parks it.
     let parked = (0..100).map(|_| match bench.open().read(0, 4096).looked_at() {
         Answer::Later(reader) => reader,
         _ => panic!("nothing has happened yet"),
@@ -166,7 +166,7 @@ async fn all_who_wait_are_woken() {
     assert_eq!(heard, BTreeSet::from([Some(seq)]));
 }
 
-/// A log of `count` signals on a disk; the `wanted`th is another than the rest.
+/// A stored log of `count` signals; only the `wanted`th has another parameter.
 fn long(store: &crate::state::TestStore, count: u64, wanted: u64) -> Bench {
     let fill = move |tx: &acheron_store::Tx<'_>| {
         for seq in 1..=count {

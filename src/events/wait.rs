@@ -1,4 +1,4 @@
-//! Whether somebody who waits has something to hear. Pure: time, jobs and events come in as data.
+//! Decides whether a wait is satisfied. Pure: time, jobs and events are arguments.
 
 use std::collections::BTreeSet;
 
@@ -9,21 +9,21 @@ use serde_json::{Value, json};
 use super::{Event, Selector};
 use acheron_base::{Error, Result};
 
-/// What is written to `wait.json`.
+/// The content of `wait.json`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wait {
-    /// What to wait for; the first to happen is the answer.
+    /// The paths to wait for; the first event at any of them is the answer.
     pub paths: Vec<String>,
-    /// How long a read waits; 0 only looks.
+    /// The time that a read waits; 0 returns at once.
     #[serde(default = "minute")]
     pub timeout_ms: u64,
-    /// MessageSink only what came after this event.
+    /// Consider only events after this one.
     #[serde(default)]
     pub since: Option<u64>,
 }
 
-/// More selectors than this in one wait are a mistake.
+/// The most selectors of one wait.
 const PATHS: usize = 256;
 
 fn minute() -> u64 {
@@ -40,24 +40,24 @@ impl Wait {
     }
 }
 
-/// A wait that was armed, and what of it was heard.
+/// An armed wait and its progress.
 #[derive(Clone, Debug)]
 pub struct Armed {
     pub selectors: Vec<Selector>,
     pub cursor: u64,
     pub armed_at_ms: u64,
-    /// Jobs and timers, by their place among the selectors, that have fired: once per arming.
+    /// The indexes of jobs and timers that have fired; each fires once per arming.
     pub fired: BTreeSet<usize>,
-    /// Messages up to this event began the turn of whoever waits.
+    /// The event that started the waiting agent's turn; only messages after it match.
     pub turn: u64,
 }
 
-/// What is to be heard.
+/// A match of a wait.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// Which of the selectors.
+    /// The index of the selector.
     pub selector: usize,
-    /// The event, if it is one of the log.
+    /// The number of the event; `None` for a job or a timer.
     pub seq: Option<u64>,
     pub body: Value,
 }
@@ -65,15 +65,15 @@ pub struct Found {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Look {
     Found(Found),
-    /// Nothing yet; a timer fires at that moment.
+    /// Nothing yet; the next timer fires at that time.
     Nothing {
         until_ms: Option<u64>,
     },
 }
 
-/// Looks for the first thing to be heard: jobs that have ended, timers, then the log in its order.
+/// Finds the first match: ended jobs and timers, then the log in its order.
 ///
-/// `job` tells of a job that has ended, and nothing of one that has not.
+/// `job` returns the status of a job that has ended, and `None` for any other.
 pub fn look<'a>(
     armed: &Armed,
     agent: &str,
@@ -157,7 +157,7 @@ fn found(
 }
 
 impl Armed {
-    /// Notes that `found` was read to its end.
+    /// Records that `found` was read to its end.
     pub fn heard(&mut self, found: &Found) {
         match found.seq {
             Some(seq) => self.cursor = self.cursor.max(seq),
@@ -166,12 +166,12 @@ impl Armed {
     }
 }
 
-/// What a reader is told whose time is over.
+/// The body of an answer after a timeout.
 pub fn timed_out(waited_ms: u64) -> Value {
     json!({ "configured": true, "waiting": true, "timeout": true, "waited_ms": waited_ms })
 }
 
-/// What a reader of `next.json` is told before anything was written to `wait.json`.
+/// The body of `next.json` before the first write to `wait.json`.
 pub fn not_configured() -> Value {
     json!({ "configured": false, "waiting": false, "error": "wait_not_configured" })
 }

@@ -1,4 +1,4 @@
-//! One who waits: looks, and sleeps until there is something to look at.
+//! One waiter: checks for a match and sleeps until there may be one.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::jobs::{JobEntry, Jobs};
 use acheron_base::Result;
 use acheron_vfs::{Answer, Reply, line};
 
-/// A wait with a cursor of its own.
+/// A wait with its own cursor.
 #[derive(Clone)]
 pub struct Watching(Arc<Inner>);
 
@@ -22,9 +22,9 @@ struct Inner {
     jobs: Arc<Jobs>,
     armed: Mutex<Armed>,
     timeout_ms: Option<u64>,
-    /// The arming of `next.json` that it reads for, which all its readers share.
+    /// The arming of `next.json` that this waiter serves; its readers share it.
     arming: Option<u64>,
-    /// What the last answer told; it is heard when its reader comes to its end.
+    /// The match of the last answer; acknowledged when its reader has read it to the end.
     told: Mutex<Option<Found>>,
 }
 
@@ -34,7 +34,7 @@ impl Watching {
         Watching::begin(event_log, jobs, armed, timeout_ms, None)
     }
 
-    /// One of the readers of `next.json`, armed for the `arming`th time with `wait`.
+    /// A reader of `next.json`, for the given arming of `wait`.
     pub fn shared(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, armed: Armed, wait: &wait::Wait, arming: u64) -> Self {
         Watching::begin(event_log, jobs, armed, Some(wait.timeout_ms), Some(arming))
     }
@@ -50,7 +50,7 @@ impl Watching {
         Watching(Arc::new(Inner { event_log, jobs, armed, timeout_ms, arming, told: Mutex::default() }))
     }
 
-    /// The next thing to hear, and the body that tells it; a timeout has only a body.
+    /// The next match and its body; a timeout has only a body.
     pub async fn next(&self) -> Result<(Option<Found>, Value)> {
         let inner = &self.0;
         let begun = inner.event_log.clock.now_ms();
@@ -94,7 +94,7 @@ impl Watching {
     }
 }
 
-/// A time too far away for the clock is never.
+/// Sleeps forever without a time.
 async fn sleep_until(at: Option<tokio::time::Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
@@ -103,7 +103,7 @@ async fn sleep_until(at: Option<tokio::time::Instant>) {
 }
 
 impl Inner {
-    /// Nothing was to be heard up to the event `seq`; it need not be looked at again.
+    /// Nothing up to the event `seq` matched; skip these events from now on.
     fn passed(&self, seq: u64) {
         let mut armed = self.armed.lock();
         armed.cursor = armed.cursor.max(seq);
@@ -117,13 +117,13 @@ impl Inner {
         match self.jobs.of(&self.event_log.agent).get(id) {
             Some(JobEntry::Loaded(job)) if job.settled() => Some(job.status_json()),
             Some(JobEntry::Loaded(_)) => None,
-            // What is away, or was forgotten, is over.
+            // An archived or forgotten job has ended.
             Some(JobEntry::Archived) | None => Some(serde_json::json!({ "job_id": id, "archived": true })),
         }
     }
 }
 
-/// On a handle: one event an answer, again and again.
+/// Each read of the handle returns the next event.
 impl Reply for Watching {
     fn read(&self) -> Answer<Bytes> {
         let watching = self.clone();
@@ -146,7 +146,7 @@ impl Reply for Watching {
     }
 }
 
-/// The selectors of `wait`, as `agent` means them.
+/// The selectors of `wait` for `agent`.
 pub fn selectors(agent: &str, jobs: &Jobs, wait: &wait::Wait) -> Result<Vec<Selector>> {
     wait.check()?;
     let agent_jobs = jobs.of(agent);
@@ -157,7 +157,7 @@ pub fn selectors(agent: &str, jobs: &Jobs, wait: &wait::Wait) -> Result<Vec<Sele
     wait.paths.iter().map(|path| Selector::parse(path, agent, job)).collect()
 }
 
-/// The selectors of a wait that was armed. A job that is gone by now is over, and no fault.
+/// The selectors of an armed wait. A job that no longer exists has ended; that is not an error.
 pub fn armed_selectors(agent: &str, wait: &wait::Wait) -> Result<Vec<Selector>> {
     wait.paths.iter().map(|path| Selector::parse(path, agent, |id| Some(id.to_owned()))).collect()
 }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::trial::Anyone;
+use super::test_access::AllowAll;
 use super::*;
 use crate::contract::Effect;
 use crate::events::EventLogs;
@@ -18,7 +18,7 @@ use crate::jobs::{self, Jobs, NoJobStore};
 use acheron_base::Clock;
 use acheron_vfs::{AccessControl, Caller, Listing, Node, Open, Tree};
 
-struct Bench;
+struct TestService;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
@@ -40,7 +40,7 @@ struct Output {
 }
 
 #[async_trait]
-impl Service for Bench {
+impl Service for TestService {
     const NAME: &'static str = "bench";
     const ABOUT: &'static str = "For tests.";
     type Command = Command;
@@ -67,9 +67,9 @@ impl Service for Bench {
 }
 
 /// Forbids to break.
-struct Careful;
+struct NoBreak;
 
-impl AccessControl for Careful {
+impl AccessControl for NoBreak {
     fn check(&self, _caller: &Caller, _action: acheron_vfs::Access, path: &str) -> Result<()> {
         match path.contains("break") {
             true => Err(Error::forbidden("breaking is forbidden")),
@@ -82,7 +82,7 @@ impl AccessControl for Careful {
     }
 }
 
-impl ServiceAccess for Careful {
+impl ServiceAccess for NoBreak {
     fn permissions(&self, _caller: &Caller, _path: &str, operations: &[(String, Effect)]) -> Value {
         json!(operations.len())
     }
@@ -93,12 +93,12 @@ fn tree() -> (Tree, Arc<ServiceContext>) {
     let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), clock.clone()));
     let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
     let context =
-        ServiceContext::new(jobs.clone(), event_logs, clock, Arc::new(Careful), tokio::runtime::Handle::current());
-    let instance = ServiceInstance::of(&context, "ada", typed(Bench).unwrap());
+        ServiceContext::new(jobs.clone(), event_logs, clock, Arc::new(NoBreak), tokio::runtime::Handle::current());
+    let instance = ServiceInstance::of(&context, "ada", typed(TestService).unwrap());
     let root = Listing::default()
         .dir("bench", directory(&instance))
         .with("jobs", Node::dir(jobs::files::directory(&jobs, "ada")));
-    (Tree::new(Arc::new(root), Arc::new(Anyone)), context)
+    (Tree::new(Arc::new(root), Arc::new(AllowAll)), context)
 }
 
 async fn read(tree: &Tree, path: &str) -> String {
@@ -223,8 +223,8 @@ async fn a_panic_is_a_failed_job() {
     let clock = Clock::real();
     let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), clock.clone()));
     let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
-    let context = ServiceContext::new(jobs, event_logs, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
-    let instance = ServiceInstance::of(&context, "ada", typed(Bench).unwrap());
+    let context = ServiceContext::new(jobs, event_logs, clock, Arc::new(AllowAll), tokio::runtime::Handle::current());
+    let instance = ServiceInstance::of(&context, "ada", typed(TestService).unwrap());
     context.register("ada", &instance);
     let job = context.call(&Caller::operator(), "ada", "bench", "break", json!({})).await.unwrap();
     let now = job.end().await;
@@ -238,8 +238,8 @@ async fn what_was_accepted_runs_although_its_caller_is_gone() {
     let jobs = Arc::new(Jobs::new(Arc::new((*store).clone()), clock.clone()));
     let event_logs = Arc::new(EventLogs::new(Some((*store).clone()), clock.clone()));
     let context =
-        ServiceContext::new(jobs.clone(), event_logs, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
-    let instance = ServiceInstance::of(&context, "ada", typed(Bench).unwrap());
+        ServiceContext::new(jobs.clone(), event_logs, clock, Arc::new(AllowAll), tokio::runtime::Handle::current());
+    let instance = ServiceInstance::of(&context, "ada", typed(TestService).unwrap());
     let call = instance.contract().envelope(json!({"op": "hang", "arguments": {}})).unwrap();
     drop(instance.begin(&Caller::operator(), vec![call]));
     let unfinished = jobs.of("ada").unfinished();
@@ -304,5 +304,5 @@ async fn a_private_call_that_was_left_queued_is_interrupted_and_never_run_withou
     let ended = job.end().await;
     assert_eq!(ended.state, jobs::JobState::Interrupted);
     let said = ended.outcome.unwrap().as_ref().as_ref().unwrap_err().to_string();
-    assert!(said.contains("private words were not kept"), "{said}");
+    assert!(said.contains("private arguments were not stored"), "{said}");
 }

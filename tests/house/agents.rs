@@ -74,7 +74,7 @@ fn a_change_ends_no_turn_and_is_there_in_the_next() {
             "budget_exceeded"
             "ada.budget.money: cannot be kept without model.prices: nothing would ever cost anything"
             "ada.projects[0]: there is no project `nowhere`; projects are here"
-            "ada.wake[0].on: sources/tmie/after/1.json cannot be: nothing lies that deep"
+            "ada.wake[0].on: sources/tmie/after/1.json is not a source: the path is too deep"
             "update: unknown key `colour`; other keys are name, about, model, limits, budget, permissions, projects, wake"
             update: unknown key `colour`; other keys are name, about, model, limits, budget, permissions, projects, wake
             ! environment: line 2: echo: write error: Invalid argument

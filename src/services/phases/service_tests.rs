@@ -13,7 +13,7 @@ use crate::contract::Effect;
 use crate::events::EventLogs;
 use crate::jobs::{self, Jobs, NoJobStore};
 use crate::policy::Principal;
-use crate::service::trial::Anyone;
+use crate::service::test_access::AllowAll;
 use crate::service::{ServiceAccess, ServiceContext, ServiceInstance, directory, typed};
 use crate::services::prompts::Library;
 use crate::services::symbols::open::open as open_symbols;
@@ -78,7 +78,7 @@ impl TestHost {
     }
 
     fn at(dir: TempDir, speaker: Arc<dyn Speaker>) -> TestHost {
-        TestHost::kept_by(dir, speaker, Arc::new(Anyone))
+        TestHost::kept_by(dir, speaker, Arc::new(AllowAll))
     }
 
     fn kept_by(dir: TempDir, speaker: Arc<dyn Speaker>, access: Arc<dyn ServiceAccess>) -> TestHost {
@@ -99,7 +99,7 @@ impl TestHost {
             context.register("ada", &instance);
             root = root.dir(instance.name(), directory(&instance));
         }
-        TestHost { tree: Tree::new(Arc::new(root), Arc::new(Anyone)), dir, _office: context }
+        TestHost { tree: Tree::new(Arc::new(root), Arc::new(AllowAll)), dir, _office: context }
     }
 
     async fn read(&self, path: &str) -> String {
@@ -263,7 +263,7 @@ async fn symbols_are_files_and_operations() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_model_has_done_is_done_with_the_agents_rights_whoever_asked() {
     let mut said = Vec::new();
-    for access in [Arc::new(Anyone) as Arc<dyn ServiceAccess>, Arc::new(OperatorOnly)] {
+    for access in [Arc::new(AllowAll) as Arc<dyn ServiceAccess>, Arc::new(OperatorOnly)] {
         let host = TestHost::kept_by(tempfile::tempdir().unwrap(), Arc::new(Dispatcher), access);
         let result = host.call("phases", "run", json!({"query": "q", "session_id": "s"})).await;
         let id = result["result"]["run_id"].as_str().unwrap().to_owned();

@@ -22,7 +22,7 @@ use crate::events::{self, EventLogs};
 use crate::jobs::{Jobs, NoJobStore};
 use crate::model::script::Script;
 use crate::model::{Model, Prices};
-use crate::service::trial::Anyone;
+use crate::service::test_access::AllowAll;
 use crate::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
 use crate::spec::Wake;
 use acheron_base::Clock;
@@ -88,7 +88,7 @@ impl World {
         let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), clock.clone()));
         let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
         let runtime = tokio::runtime::Handle::current();
-        let context = ServiceContext::new(jobs.clone(), event_logs.clone(), clock, Arc::new(Anyone), runtime);
+        let context = ServiceContext::new(jobs.clone(), event_logs.clone(), clock, Arc::new(AllowAll), runtime);
         let place = Arc::new(ConfinedDir::open(dir).unwrap());
         let (core, remember) = (
             Arc::new(|id: &str| format!("You are {id}.")),
@@ -113,7 +113,7 @@ impl World {
             }
         }
         let agents = Listing::default().dir("ada", ada).link("self", This);
-        let tree = Tree::new(Arc::new(Listing::default().dir("agents", agents)), Arc::new(Anyone));
+        let tree = Tree::new(Arc::new(Listing::default().dir("agents", agents)), Arc::new(AllowAll));
         context.set_tree(tree.clone());
         World { tree, chat, context, counter }
     }
