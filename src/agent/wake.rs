@@ -13,7 +13,7 @@ use super::budget::{Standing, standing};
 use super::chat::{Chat, Message};
 use super::transcript::Source;
 use crate::events::wait::{Armed, Wait};
-use crate::events::{Selector, Watching};
+use crate::events::{Selector, Waiter};
 use crate::jobs::Jobs;
 use crate::policy::Principal;
 use crate::spec::Wake;
@@ -106,7 +106,7 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Hea
             turn: 0,
         };
         let once = !selectors.iter().all(repeats);
-        let Ok((Some(found), body)) = Watching::new(&event_log, &agent_runtime.context.jobs, armed, None).next().await
+        let Ok((Some(found), body)) = Waiter::new(&event_log, &agent_runtime.context.jobs, armed, None).next().await
         else {
             return;
         };

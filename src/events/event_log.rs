@@ -18,9 +18,9 @@ use acheron_store::{Change, Store, Tx};
 use acheron_vfs::{Answer, Log, line};
 
 /// The number of events kept in memory.
-const RECENT: usize = 4096;
+const MAX_RECENT: usize = 4096;
 /// The size of `log.ndjson` in bytes.
-const SHOWN: usize = 4 << 20;
+const LOG_BYTES: usize = 4 << 20;
 
 /// The logs of all agents.
 pub struct EventLogs {
@@ -56,25 +56,25 @@ pub struct EventLog {
     pub clock: Clock,
     pub shown: Log,
     store: Option<Store>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<EventLogState>>,
     /// Changes whenever a waiting reader should look again.
-    news: Arc<watch::Sender<u64>>,
+    changes: Arc<watch::Sender<u64>>,
     /// The event that started the current turn.
     turn: AtomicU64,
 }
 
-struct State {
+struct EventLogState {
     recent: VecDeque<Event>,
     /// The last number assigned, and the last that readers may see: an event is visible only once it is durable.
     given: u64,
     last: u64,
     /// The page read last from the store: a reader that does not wait finds it at the next attempt.
-    older: Option<Arc<Page>>,
-    shared: Shared,
+    older: Option<Arc<EventPage>>,
+    shared: SharedWait,
 }
 
 /// A part of the log that is no longer in memory.
-struct Page {
+struct EventPage {
     /// The page starts after this event.
     after: u64,
     /// The page has all events up to this one, unless it is full.
@@ -82,9 +82,9 @@ struct Page {
     events: Vec<Event>,
 }
 
-impl Page {
+impl EventPage {
     fn is_full(&self) -> bool {
-        self.events.len() >= RECENT
+        self.events.len() >= MAX_RECENT
     }
 
     /// Whether no event is missing between the page and `first`.
@@ -101,12 +101,12 @@ impl Page {
     }
 }
 
-impl State {
+impl EventLogState {
     fn show(&mut self, event: Event, shown: &Log) {
         shown.append(&shown_line(&event));
         self.last = event.seq;
         self.recent.push_back(event);
-        if self.recent.len() > RECENT {
+        if self.recent.len() > MAX_RECENT {
             self.recent.pop_front();
         }
     }
@@ -114,7 +114,7 @@ impl State {
 
 /// The armed wait of `next.json`, shared by all its readers.
 #[derive(Clone, Default)]
-pub struct Shared {
+pub struct SharedWait {
     pub wait: Option<Wait>,
     /// Counts the armings: reads for an earlier arming do not change this one.
     pub arming: u64,
@@ -127,22 +127,22 @@ pub struct Shared {
 
 impl EventLog {
     fn open(agent: &str, store: Option<Store>, clock: Clock) -> Result<EventLog> {
-        let (mut recent, mut last, mut shared) = (Vec::new(), 0, Shared::default());
+        let (mut recent, mut last, mut shared) = (Vec::new(), 0, SharedWait::default());
         if let Some(store) = &store {
             let (tail, end, cursor) = store.look(|conn| {
-                Ok((table::tail(conn, agent, RECENT)?, table::last(conn, agent)?, table::cursor(conn, agent)?))
+                Ok((table::tail(conn, agent, MAX_RECENT)?, table::last(conn, agent)?, table::cursor(conn, agent)?))
             })?;
             (recent, last, shared) = (tail, end, restored(cursor));
         }
-        let shown = Log::new(SHOWN);
+        let shown = Log::new(LOG_BYTES);
         recent.iter().for_each(|event| shown.append(&shown_line(event)));
-        let state = State { recent: recent.into(), given: last, last, older: None, shared };
+        let state = EventLogState { recent: recent.into(), given: last, last, older: None, shared };
         let (agent, state) = (agent.to_owned(), Arc::new(Mutex::new(state)));
-        let news = Arc::new(watch::Sender::new(0));
-        Ok(EventLog { agent, clock, shown, store, state, news, turn: AtomicU64::new(0) })
+        let changes = Arc::new(watch::Sender::new(0));
+        Ok(EventLog { agent, clock, shown, store, state, changes, turn: AtomicU64::new(0) })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, EventLogState> {
         self.state.lock()
     }
 
@@ -162,7 +162,7 @@ impl EventLog {
         seen: impl FnOnce() + Send + 'static,
     ) -> Answer<u64> {
         let at_ms = self.clock.now_ms();
-        let next = |state: &mut State| {
+        let next = |state: &mut EventLogState| {
             state.given += 1;
             Event { seq: state.given, kind: kind.to_owned(), path: path.to_owned(), at_ms, payload }
         };
@@ -180,11 +180,11 @@ impl EventLog {
         let event = next(&mut state);
         let seq = event.seq;
         let (agent, kept) = (self.agent.clone(), event.clone());
-        let (all, shown, news) = (self.state.clone(), self.shown.clone(), self.news.clone());
+        let (all, shown, changes) = (self.state.clone(), self.shown.clone(), self.changes.clone());
         let show = move |(): &()| {
             seen();
             all.lock().show(event, &shown);
-            news.send_modify(|count| *count += 1);
+            changes.send_modify(|count| *count += 1);
         };
         // Queued under the lock, so that events are stored and shown in the order of their numbers.
         let write = move |tx: &Tx<'_>| {
@@ -208,11 +208,11 @@ impl EventLog {
 
     /// Wakes all waiting readers.
     pub fn wake(&self) {
-        self.news.send_modify(|count| *count += 1);
+        self.changes.send_modify(|count| *count += 1);
     }
 
     pub fn listen(&self) -> watch::Receiver<u64> {
-        self.news.subscribe()
+        self.changes.subscribe()
     }
 
     /// The number of the last event.
@@ -234,15 +234,15 @@ impl EventLog {
         drop(state);
         let (agent, state) = (self.agent.clone(), self.state.clone());
         let fetch = move |conn: &acheron_store::Connection| {
-            let events = table::since(conn, &agent, cursor, RECENT)?;
-            let page = Arc::new(Page { after: cursor, until, events });
+            let events = table::since(conn, &agent, cursor, MAX_RECENT)?;
+            let page = Arc::new(EventPage { after: cursor, until, events });
             state.lock().older = Some(page.clone());
             Ok(page)
         };
         Answer::soon(async move { Ok(store.read(fetch).await?.and(first, recent)) })
     }
 
-    pub fn shared(&self) -> Shared {
+    pub fn shared(&self) -> SharedWait {
         self.state().shared.clone()
     }
 
@@ -254,7 +254,7 @@ impl EventLog {
         let written = json!({ "wait": wait, "fired": [] });
         let since = wait.since;
         let arming = state.shared.arming + 1;
-        state.shared = Shared { wait: Some(wait), arming, cursor, passed: 0, armed_at_ms: now, fired: Vec::new() };
+        state.shared = SharedWait { wait: Some(wait), arming, cursor, passed: 0, armed_at_ms: now, fired: Vec::new() };
         let safe = self.store.as_ref().map(|store| {
             let agent = self.agent.clone();
             store.write(move |tx| table::arm(tx, &agent, &written, since, now))
@@ -265,7 +265,7 @@ impl EventLog {
     }
 
     /// Records that a reader of `next.json` has read the event `seq`, or the job or timer at index `fired`.
-    pub fn heard(&self, arming: u64, seq: Option<u64>, fired: usize) {
+    pub fn acknowledge(&self, arming: u64, seq: Option<u64>, fired: usize) {
         let mut state = self.state();
         let shared = &mut state.shared;
         if shared.arming != arming {
@@ -287,7 +287,7 @@ impl EventLog {
     }
 
     /// Records that no event up to `seq` matched.
-    pub fn passed(&self, arming: u64, seq: u64) {
+    pub fn skip_to(&self, arming: u64, seq: u64) {
         let mut state = self.state();
         if state.shared.arming == arming {
             state.shared.passed = state.shared.passed.max(seq);
@@ -304,14 +304,14 @@ impl EventLog {
     }
 }
 
-fn restored(cursor: Cursor) -> Shared {
+fn restored(cursor: Cursor) -> SharedWait {
     let written = cursor.wait.unwrap_or_default();
-    Shared {
+    SharedWait {
         wait: serde_json::from_value(written["wait"].clone()).ok(),
         cursor: cursor.cursor,
         armed_at_ms: cursor.armed_at_ms.unwrap_or_default(),
         fired: serde_json::from_value(written["fired"].clone()).unwrap_or_default(),
-        ..Shared::default()
+        ..SharedWait::default()
     }
 }
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::next::Next;
+use super::next::NextFile;
 use super::wait::{Armed, Wait};
-use super::watching::{Watching, selectors};
+use super::waiter::{Waiter, selectors};
 use super::{EventLog, Signal, sources};
 use crate::jobs::Jobs;
 use acheron_base::{Error, Result};
@@ -37,13 +37,18 @@ const CONTROL: &str = "\
 ";
 
 /// Finds the event log of another agent, if `caller` may send it a signal.
-pub type Reach = dyn Fn(&Caller, &str) -> Result<Arc<EventLog>> + Send + Sync;
+pub type FindEventLog = dyn Fn(&Caller, &str) -> Result<Arc<EventLog>> + Send + Sync;
 
 /// Checks whether `caller` may wait for events at a path.
-pub type May = dyn Fn(&Caller, &str) -> Result<()> + Send + Sync;
+pub type CheckPath = dyn Fn(&Caller, &str) -> Result<()> + Send + Sync;
 
 /// The `events/` of one agent.
-pub fn directory(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, reach: Arc<Reach>, may: Arc<May>) -> Listing {
+pub fn directory(
+    event_log: &Arc<EventLog>,
+    jobs: &Arc<Jobs>,
+    reach: Arc<FindEventLog>,
+    may: Arc<CheckPath>,
+) -> Listing {
     let refusal: Arc<Mutex<Option<Error>>> = Arc::default();
     let (state, last) = (event_log.clone(), refusal.clone());
     let waits = WaitFile { event_log: event_log.clone(), jobs: jobs.clone(), may, refusal: refusal.clone() };
@@ -55,7 +60,7 @@ pub fn directory(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, reach: Arc<Reach>,
     Listing::default()
         .file("README.md", text(README))
         .file("status.json", live(move |_| Ok(line(&status(&state, &last)))))
-        .file("next.json", Next { event_log: event_log.clone(), jobs: jobs.clone() })
+        .file("next.json", NextFile { event_log: event_log.clone(), jobs: jobs.clone() })
         .file("log.ndjson", event_log.shown.clone())
         .file("log.ndjson.1", event_log.shown.older())
         .dir("sources", sources::directory(event_log, jobs))
@@ -78,7 +83,7 @@ fn status(event_log: &EventLog, refusal: &Mutex<Option<Error>>) -> Value {
 struct WaitFile {
     event_log: Arc<EventLog>,
     jobs: Arc<Jobs>,
-    may: Arc<May>,
+    may: Arc<CheckPath>,
     refusal: Arc<Mutex<Option<Error>>>,
 }
 
@@ -124,8 +129,8 @@ impl CommandSink for WaitFile {
             fired: BTreeSet::new(),
             turn: self.event_log.turn(),
         };
-        let watching = Watching::new(&self.event_log, &self.jobs, armed, Some(wait.timeout_ms));
-        Answer::ok(vec![Arc::new(watching)])
+        let waiter = Waiter::new(&self.event_log, &self.jobs, armed, Some(wait.timeout_ms));
+        Answer::ok(vec![Arc::new(waiter)])
     }
 
     fn refused(&self, _asked: &Asked, error: &Error) {
@@ -135,7 +140,7 @@ impl CommandSink for WaitFile {
 
 struct SignalFile {
     event_log: Arc<EventLog>,
-    reach: Arc<Reach>,
+    reach: Arc<FindEventLog>,
     refusal: Arc<Mutex<Option<Error>>>,
 }
 

@@ -8,25 +8,25 @@ use acheron_vfs::normal;
 /// The sender of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Voice {
+pub enum SignalType {
     User,
     Agent,
     Hook,
 }
 
-impl Voice {
-    pub const ALL: [Voice; 3] = [Voice::Agent, Voice::Hook, Voice::User];
+impl SignalType {
+    pub const ALL: [SignalType; 3] = [SignalType::Agent, SignalType::Hook, SignalType::User];
 
     pub fn name(self) -> &'static str {
         match self {
-            Voice::User => "user",
-            Voice::Agent => "agent",
-            Voice::Hook => "hook",
+            SignalType::User => "user",
+            SignalType::Agent => "agent",
+            SignalType::Hook => "hook",
         }
     }
 
-    pub fn named(name: &str) -> Option<Voice> {
-        Voice::ALL.into_iter().find(|kind| kind.name() == name)
+    pub fn named(name: &str) -> Option<SignalType> {
+        SignalType::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -38,7 +38,7 @@ pub enum Selector {
     /// A message to the agent.
     Chat,
     /// A signal, with a given parameter or with any.
-    Signal(Voice, Option<String>),
+    Signal(SignalType, Option<String>),
     /// Milliseconds after the arming.
     After(u64),
     /// A time in Unix milliseconds.
@@ -51,7 +51,7 @@ pub enum Selector {
 const TOP: [&str; 7] = ["agents", "projects", "global", "nodes", "meta", "README.md", "AGENTS.md"];
 
 /// The longest parameter that still gives a valid file name.
-const PARAMETER: usize = 200;
+const MAX_PARAMETER: usize = 200;
 
 impl Selector {
     /// Parses a path of the agent `agent`. `job` finds the job of a correlation id or of `last`.
@@ -86,7 +86,7 @@ impl Selector {
         let refuse = |why: &str| Err(Error::invalid(format!("sources/{} is not a source: {why}", names.join("/"))));
         let bare = |name: &str| name.strip_suffix(".json").map(str::to_owned);
         match names {
-            [kind] => match bare(kind).as_deref().and_then(Voice::named) {
+            [kind] => match bare(kind).as_deref().and_then(SignalType::named) {
                 Some(kind) => Ok(Selector::Signal(kind, None)),
                 None => refuse("it is agent.json, hook.json, user.json, or a file below agent, hook, user or time"),
             },
@@ -96,7 +96,7 @@ impl Selector {
                 _ => refuse("it is a number of milliseconds followed by .json"),
             },
             ["time", ..] => refuse("a time is time/after/<ms>.json or time/at/<unix_ms>.json"),
-            [kind, parameter] => match (Voice::named(kind), bare(parameter)) {
+            [kind, parameter] => match (SignalType::named(kind), bare(parameter)) {
                 (None, _) => refuse("its kind is agent, hook, user or time"),
                 (_, None) => refuse("its file name ends in .json"),
                 (Some(kind), Some(parameter)) => {
@@ -151,7 +151,7 @@ pub fn check_parameter(parameter: &str) -> Result<()> {
     let fault = match parameter {
         "" => "is empty",
         "." | ".." => "cannot be . or ..",
-        it if it.len() > PARAMETER => "is too long",
+        it if it.len() > MAX_PARAMETER => "is too long",
         it if it.contains(['/', '\0']) || it.chars().any(char::is_control) => "contains a slash or a control character",
         _ => return Ok(()),
     };

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::selector::check_parameter;
-use super::{EventLog, Selector, Voice};
+use super::{EventLog, Selector, SignalType};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller};
 
@@ -17,7 +17,7 @@ use acheron_vfs::{Answer, Caller};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Signal {
-    pub event_type: Voice,
+    pub event_type: SignalType,
     #[serde(default)]
     pub parameter: Option<String>,
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! The messages API of Anthropic.
+//! The Anthropic Messages API.
 
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ impl Dialect for Messages {
     }
 }
 
-/// A block of content, or a piece of one.
+/// A content block, or a delta of one.
 fn block(block: &Value, answer: &mut Answer) {
     match block["type"].as_str().unwrap_or_default() {
         "text" | "text_delta" => answer.text(block["text"].as_str().unwrap_or_default()),
@@ -75,7 +75,7 @@ fn block(block: &Value, answer: &mut Answer) {
     }
 }
 
-/// Tokens and the model's name. What was read from or written to a cache was taken in, too.
+/// Token counts and the model's name. Tokens written to or read from a cache count as input.
 fn note(message: &Value, answer: &mut Answer) {
     let usage = &message["usage"];
     if let Some(input) = usage["input_tokens"].as_u64() {

@@ -1,6 +1,6 @@
-//! From a word of the configuration to a model.
+//! Opens the model that the configuration names.
 //!
-//! Keys come from the environment, which is handed in as a function, and from nowhere else.
+//! Keys come only from the environment, which is passed in as a function.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use super::{Model, remote::Dialect};
 use acheron_base::{Error, Result, quoted};
 use acheron_http::Http;
 
-/// The script that answers when nothing is configured.
+/// The script of the default model.
 pub const GUIDE: &str = include_str!("../../prompts/runtime/guide.ndjson");
 
-/// The largest script or recording.
+/// The size limit of a script or recording, in bytes.
 const LARGEST: u64 = 64 << 20;
 
-/// What a model is made from.
+/// The configuration of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A script file, or the guide.
+    /// A script file; without one, the built-in guide.
     Script(Option<String>),
     Replay(String),
     OpenAi {
@@ -34,12 +34,12 @@ pub enum Kind {
         model: String,
         base_url: Option<String>,
     },
-    /// The turn is served by whoever reads the input and writes the reply.
+    /// No model: an external process reads the input and writes the reply.
     External,
 }
 
 impl Kind {
-    /// Reads `kind` and `name` of the configuration, or the two halves of `--model KIND:NAME`.
+    /// Parses `kind` and `name` of the configuration, or the two halves of `--model KIND:NAME`.
     pub fn read(kind: &str, name: Option<&str>, base_url: Option<&str>) -> Result<Kind> {
         let name = name.filter(|name| !name.is_empty()).map(str::to_owned);
         let base_url = base_url.map(str::to_owned);
@@ -52,13 +52,13 @@ impl Kind {
             "external" if name.is_none() => Ok(Kind::External),
             "external" => Err(Error::invalid("model external takes no name")),
             _ => Err(Error::invalid(format!(
-                "no model is of kind {}; there are script, replay, openai, anthropic and external",
+                "unknown model kind {}; kinds are script, replay, openai, anthropic and external",
                 quoted(kind)
             ))),
         }
     }
 
-    /// Opens the model for one agent; `None` is an external one. Files are relative to `base`.
+    /// Opens the model for one agent; `None` for an external one. File names are relative to `base`.
     pub fn open(
         &self,
         agent: &str,
@@ -85,12 +85,12 @@ impl Kind {
     }
 }
 
-/// The text of a script or a recording: a file and nothing else, of a size that can be held.
+/// The text of a script or recording: a regular file up to the size limit.
 fn text(path: &Path) -> std::io::Result<String> {
     use std::io::{Error, ErrorKind, Read as _};
     use std::os::unix::fs::OpenOptionsExt as _;
 
-    // A pipe that stands there must not keep us.
+    // Opening a FIFO must not block.
     let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "it is not a file"));
@@ -118,7 +118,7 @@ mod tests {
             (
                 "oracle",
                 None,
-                Err("no model is of kind `oracle`; there are script, replay, openai, anthropic and external"),
+                Err("unknown model kind `oracle`; kinds are script, replay, openai, anthropic and external"),
             ),
         ] {
             let read = Kind::read(kind, name, None).map_err(|error| error.message);
@@ -131,7 +131,7 @@ mod tests {
         let kind = Kind::read("anthropic", Some("m"), None).unwrap();
         let http = Arc::new(Http::new(Default::default()));
         let error = kind.open("ada", Path::new("."), &http, &|_| None, 0).err().unwrap();
-        assert_eq!(error.message, "ANTHROPIC_API_KEY is not set, which anthropic needs");
+        assert_eq!(error.message, "ANTHROPIC_API_KEY is not set; anthropic needs it");
     }
 
     #[test]

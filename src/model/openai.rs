@@ -1,4 +1,4 @@
-//! Chat completions, as OpenAI and every compatible server (vLLM, llama.cpp, Ollama) speak them.
+//! The chat completions API of OpenAI and compatible servers (vLLM, llama.cpp, Ollama).
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ impl Dialect for ChatCompletions {
             "stream": true,
             "stream_options": {"include_usage": true},
         });
-        // OpenAI renamed the field, and its newer models refuse the old name; compatible servers know only that.
+        // OpenAI renamed the field, and its newer models reject the old name; compatible servers know only the old one.
         let limit = if server.base_url == Self::BASE_URL { "max_completion_tokens" } else { "max_tokens" };
         body[limit] = ask.max_tokens.into();
         let mut request = Request::post(format!("{}/chat/completions", server.base_url), &body);
@@ -43,7 +43,7 @@ impl Dialect for ChatCompletions {
         let choice = &event["choices"][0];
         take(&choice["delta"], answer);
         note(event, answer);
-        // The end of the stream comes later, with the usage in between, and some servers close without `[DONE]`.
+        // The usage follows before the end of the stream, and some servers close without `[DONE]`.
         answer.complete |= choice["finish_reason"].is_string();
         Ok(())
     }
@@ -62,7 +62,7 @@ impl Dialect for ChatCompletions {
     }
 }
 
-/// Text, reasoning and native calls, of a whole message or of a piece.
+/// Text, reasoning and native tool calls of a message or of a delta.
 fn take(message: &Value, answer: &mut Answer) {
     answer.text(message["content"].as_str().unwrap_or_default());
     let reasoning = message["reasoning_content"].as_str().or_else(|| message["reasoning"].as_str());

@@ -1,6 +1,6 @@
-//! What every model behind an HTTP server has in common: where it is, its key, its request, its stream.
+//! Models behind an HTTP server: address, key, request and stream.
 //!
-//! A provider says how a question is put and how its events are read ([`Dialect`]); everything else is here, once.
+//! A provider implements [`Dialect`], which builds requests and parses events; the rest is common to all providers.
 
 #[cfg(test)]
 mod tests;
@@ -16,22 +16,22 @@ use super::{Ask, Message, Model, Piece, Role, Said, Usage, tokens};
 use acheron_base::{Error, Result};
 use acheron_http::{Failure, Flow, Head, Http, Request, Secret, Take, sse};
 
-/// The longest answer that is kept, in bytes on the wire: events carry much besides the text.
+/// The size limit of a response in bytes; events carry much besides the text.
 const LONGEST: u64 = 8 << 20;
 
-/// Where a model is and how it is called.
+/// The address of a model and its credentials.
 #[derive(Clone, Debug)]
 pub struct Server {
     /// The provider's name of the model.
     pub model: String,
-    /// Without a slash at the end.
+    /// Without a trailing slash.
     pub base_url: String,
-    /// From the environment, never from a file. A server on one's own machine may need none.
+    /// From the environment, never from a file. A local server may need none.
     pub key: Option<Secret>,
 }
 
 impl Server {
-    /// Finds the server by the configuration and by the environment, which `env` looks up.
+    /// Determines the server from the configuration and the environment, which `env` looks up.
     pub fn find<D: Dialect>(
         model: Option<&str>,
         base_url: Option<&str>,
@@ -39,19 +39,19 @@ impl Server {
     ) -> Result<Server> {
         let env = |name: &str| env(name).filter(|value| !value.trim().is_empty());
         let Some(model) = model.filter(|model| !model.is_empty()) else {
-            return Err(Error::invalid(format!("which model of {}? give its name", D::NAME)));
+            return Err(Error::invalid(format!("{} needs the name of a model", D::NAME)));
         };
         let given = base_url.map(str::to_owned).or_else(|| env(D::BASE_URL_VARIABLE));
         let key = env(D::KEY_VARIABLE).map(|key| Secret::new(key.trim()));
         if key.is_none() && given.is_none() {
-            return Err(Error::unavailable(format!("{} is not set, which {} needs", D::KEY_VARIABLE, D::NAME)));
+            return Err(Error::unavailable(format!("{} is not set; {} needs it", D::KEY_VARIABLE, D::NAME)));
         }
         let base_url = given.unwrap_or_else(|| D::BASE_URL.to_owned()).trim_end_matches('/').to_owned();
         Ok(Server { model: model.to_owned(), base_url, key })
     }
 }
 
-/// How one provider speaks.
+/// The protocol of a provider.
 pub trait Dialect: Send + Sync + 'static {
     const NAME: &'static str;
     const KEY_VARIABLE: &'static str;
@@ -59,13 +59,13 @@ pub trait Dialect: Send + Sync + 'static {
     const BASE_URL: &'static str;
 
     fn request(server: &Server, ask: &Ask) -> Request;
-    /// Reads one event of the stream.
+    /// Parses one event of the stream.
     fn event(event: &Value, answer: &mut Answer) -> Result<(), Failure>;
-    /// Reads an answer that came whole, from a server that does not stream.
+    /// Parses the body of a server that does not stream.
     fn whole(body: &Value, answer: &mut Answer) -> Result<(), Failure>;
 }
 
-/// An answer as it grows.
+/// An answer under construction.
 #[derive(Debug, Default)]
 pub struct Answer {
     pub text: String,
@@ -74,9 +74,9 @@ pub struct Answer {
     pub input: Option<u64>,
     pub output: Option<u64>,
     pub model: Option<String>,
-    /// The provider has said that this is all, and nothing follows.
+    /// The provider has ended the stream.
     pub finished: bool,
-    /// The text is whole, though something may follow: a stream that ends now was not cut off.
+    /// The text is complete, although more events may follow: a stream that ends now was not cut off.
     pub complete: bool,
     fresh: Vec<Piece>,
 }
@@ -96,11 +96,11 @@ impl Answer {
         }
     }
 
-    /// What a provider reports in the middle of a stream; the busy and the broken may be asked again.
+    /// The failure that a provider reports within a stream; overload and server errors may be retried.
     pub fn trouble(error: &Value) -> Failure {
         let said = acheron_http::complaint(error.to_string().as_bytes());
         let kind = ["type", "code"].into_iter().find_map(|key| error.get(key).and_then(Value::as_str)).unwrap_or("");
-        let error = Error::provider(format!("the model's server broke off: {said}"));
+        let error = Error::provider(format!("the model's server aborted: {said}"));
         let passing = ["overloaded", "rate_limit", "server_error", "api_error", "timeout"];
         if passing.iter().any(|word| kind.contains(word)) { Failure::passing(error) } else { error.into() }
     }
@@ -118,7 +118,7 @@ impl Answer {
     }
 }
 
-/// The messages with neighbours of one role joined, beginning with the user: some servers insist.
+/// Joins adjacent messages of the same role and starts with the user, as some servers require.
 pub fn alternating(messages: &[Message]) -> Vec<Message> {
     let mut joined: Vec<Message> = Vec::new();
     for message in messages {
@@ -136,11 +136,11 @@ pub fn alternating(messages: &[Message]) -> Vec<Message> {
     joined
 }
 
-/// A model behind a server.
+/// A model behind an HTTP server.
 pub struct Remote<D> {
     server: Server,
     http: Arc<Http>,
-    /// Where the jitter of pauses comes from.
+    /// The seed of the jitter between retries.
     seed: u64,
     dialect: std::marker::PhantomData<D>,
 }
@@ -160,7 +160,7 @@ impl<D: Dialect> Model for Remote<D> {
     async fn answer(&self, ask: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
         let request = Request { limit: LONGEST, ..D::request(&self.server, ask) };
         let mut listener = Listener::<D>::new(watch);
-        // The same question draws the same pauses, so that a run can be repeated.
+        // The same request gets the same pauses, so that a run can be repeated.
         let mut dice = StdRng::seed_from_u64(self.seed ^ ask.messages.len() as u64);
         match self.http.fetch(&request, &mut dice, &mut listener).await {
             Ok(()) => Ok(listener.answer.said(ask, &self.server.model)),
@@ -175,11 +175,11 @@ impl<D: Dialect> Model for Remote<D> {
     }
 }
 
-/// Takes the bytes of one answer, as events or as one JSON object.
+/// Reads the response of one request, as events or as one JSON object.
 struct Listener<'a, D> {
     answer: Answer,
     events: sse::Decoder,
-    /// The body so far, of a server that does not stream.
+    /// The body so far, if the server does not stream.
     body: Option<Vec<u8>>,
     begun: bool,
     watch: &'a mut (dyn FnMut(Piece) + Send),
@@ -246,10 +246,10 @@ impl<D: Dialect> Take for Listener<'_, D> {
         if self.answer.finished || self.answer.complete {
             return Ok(());
         }
-        Err(Failure::passing(Error::provider("the model's server cut its answer off in the middle")))
+        Err(Failure::passing(Error::provider("the model's server ended its answer early")))
     }
 }
 
 fn page_of_html(provider: &str) -> Error {
-    Error::provider(format!("a page of HTML came instead of an answer; is the base URL that of a {provider} API?"))
+    Error::provider(format!("the server returned HTML instead of an answer; is the base URL that of a {provider} API?"))
 }

@@ -1,8 +1,8 @@
-//! A run written down, and a run given again.
+//! Records the answers of a run, and replays a recording.
 //!
-//! One line of NDJSON an answer: who asked, a digest of the question, and what was said or how it failed. A replay gives
-//! the lines in order, each agent its own; it does not insist on the question, since ids and times differ between runs,
-//! but the digest shows where two runs part.
+//! A recording has one line of NDJSON per answer: the agent, a digest of the request, and the answer or the error. A
+//! replay returns the lines of each agent in order. It does not check the request, because ids and times differ between
+//! runs; the digest shows where two runs diverge.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -29,25 +29,25 @@ struct Line {
     failed: Option<Error>,
 }
 
-/// The file that a run is written to, once somebody has asked for one.
+/// The file that a run is recorded to, if any.
 #[derive(Debug, Default)]
 pub struct Recording(OnceLock<Mutex<File>>);
 
 impl Recording {
-    /// Begins to write answers down. A file that is there already is refused, not lengthened.
+    /// Starts recording. An existing file is an error; nothing is appended to it.
     pub fn begin(&self, path: &Path) -> Result<()> {
         let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(path);
         let file = file.map_err(|error| {
-            let why = format!("{} cannot be recorded to: {error}", path.display());
+            let why = format!("cannot record to {}: {error}", path.display());
             Error::new(Error::from(error).code, why)
         })?;
         match self.0.set(Mutex::new(file)) {
             Ok(()) => Ok(()),
-            Err(_) => Err(Error::conflict("this run is being recorded already")),
+            Err(_) => Err(Error::conflict("this run is already being recorded")),
         }
     }
 
-    /// The same model, with its answers to this agent written down.
+    /// Wraps a model so that its answers to this agent are recorded.
     pub fn of(self: &Arc<Self>, agent: &str, model: Arc<dyn Model>) -> Arc<dyn Model> {
         Arc::new(Recorded { by: agent.to_owned(), model, recording: self.clone() })
     }
@@ -93,7 +93,7 @@ fn digest(ask: &Ask) -> String {
     Sha256::digest(json).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A recording that answers.
+/// A model that replays a recording.
 #[derive(Debug)]
 pub struct Replay {
     name: String,
@@ -101,7 +101,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// The lines of one agent, or all if none is named.
+    /// Reads the lines of one agent, or all lines if none is named.
     pub fn read(name: &str, text: &str, agent: Option<&str>) -> Result<Replay> {
         let mut lines = VecDeque::new();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {

@@ -1,10 +1,10 @@
-//! A model whose answers are written down beforehand.
+//! A model with prepared answers.
 //!
-//! One line of NDJSON an answer, used in order. A JSON string is the raw text of an answer. An object has `answer` (a
-//! string, or an object that is serialised), and may have `when`, a regular expression on the last message: then the
-//! first line that matches and is unused, or says `"repeat": true`, is taken. What the expression captured stands in
-//! the answer as `$1` or `${name}`; a group whose name ends in `_json` was cut out of a JSON string, and is unescaped.
-//! Empty lines and lines that begin with `#` are for the reader.
+//! A script has one line of NDJSON per answer, used in order. A JSON string is the raw text of an answer. An object has
+//! `answer` (a string, or an object that is serialised) and may have `when`, a regular expression on the last message:
+//! the first line that matches and is unused, or has `"repeat": true`, answers. Captures replace `$1` or `${name}` in
+//! the answer; a capture whose name ends in `_json` comes from a JSON string and is unescaped. Empty lines and lines
+//! that begin with `#` are ignored.
 
 use parking_lot::Mutex;
 
@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::{Ask, Model, Piece, Said, Usage, tokens};
 use acheron_base::{Error, Result};
 
-/// No regular expression of a script may need more than this to hold.
+/// The size limit of a compiled regular expression.
 const EXPRESSION: usize = 1 << 20;
 
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Reads a script; `name` is for sentences.
+    /// Parses a script; `name` appears in error messages.
     pub fn read(name: &str, text: &str) -> Result<Script> {
         let lines = text
             .lines()
@@ -91,7 +91,7 @@ fn read_line(line: &str) -> Result<Line, String> {
     Ok(Line { answer: written.answer, when: when.map_err(|error| error.to_string())?, repeat: written.repeat })
 }
 
-/// The answer with what was captured in its place.
+/// The text of an answer, with captures filled in.
 fn spoken(answer: &Value, captures: Option<&Captures>) -> String {
     match answer {
         Value::String(text) => filled(text, captures),
@@ -140,7 +140,7 @@ fn filled(text: &str, captures: Option<&Captures>) -> String {
     out
 }
 
-/// Takes one layer of JSON escapes off for each `_json` at the end of the name.
+/// Removes one layer of JSON escapes for each `_json` suffix of the name.
 fn unescaped(mut name: &str, text: &str) -> String {
     let mut text = text.to_owned();
     while let Some(shorter) = name.strip_suffix("_json") {
@@ -166,7 +166,7 @@ impl Model for Script {
         Ok(Said { text, usage, model: self.name(), ..Said::default() })
     }
 
-    /// Counts lines as used that gave these answers. One with captures may have given any.
+    /// Marks the lines that gave these answers as used. A line with captures may have given any answer.
     fn resume(&self, said: &[String]) {
         let mut used = self.used.lock();
         for text in said {

@@ -1,4 +1,4 @@
-//! JSON read by hand's standards: a key that stands twice is a fault, not a silent choice of the last one.
+//! Parses JSON strictly: a repeated key is a fault instead of silently replacing the first.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::contract::check::{ValueFault, join};
 
-/// The value, and a fault for every repeated key; only text that is no JSON has no value.
+/// The value, and one fault per repeated key; text that is not JSON has no value.
 pub(super) fn parse(text: &str) -> Result<(Value, Vec<ValueFault>), Vec<ValueFault>> {
     let faults = RefCell::new(Vec::new());
     let mut reader = serde_json::Deserializer::from_str(text.trim_start_matches('\u{feff}'));
@@ -86,7 +86,7 @@ impl<'de> Visitor<'de> for Careful<'_> {
             let path = join(&self.path, &key);
             if all.contains_key(&key) {
                 let mut faults = self.faults.try_borrow_mut().map_err(A::Error::custom)?;
-                faults.push(ValueFault { path: path.clone(), message: "stands twice".to_owned() });
+                faults.push(ValueFault { path: path.clone(), message: "is repeated".to_owned() });
             }
             let value = entries.next_value_seed(self.below(path))?;
             all.insert(key, value);

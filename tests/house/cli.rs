@@ -274,7 +274,7 @@ fn a_recorded_run_is_given_again() {
             (agents/self/memory/items/fact-1)
             = 1
             ! error: the recording run.ndjson is at its end
-            ! error: run.ndjson cannot be recorded to: File exists (os error 17)
+            ! error: cannot record to run.ndjson: File exists (os error 17)
         "#]],
     );
 }

@@ -298,8 +298,18 @@ async fn table<V: Voice>() {
             Err((Code::ProviderError, "it moved to http://elsewhere/")),
             1,
         ),
-        (vec![Deed::Body("text/html", html.clone())], Brief::Nowhere, Err((Code::ProviderError, "a page of HTML")), 1),
-        (vec![Deed::Body("application/json", html)], Brief::Nowhere, Err((Code::ProviderError, "a page of HTML")), 1),
+        (
+            vec![Deed::Body("text/html", html.clone())],
+            Brief::Nowhere,
+            Err((Code::ProviderError, "returned HTML instead")),
+            1,
+        ),
+        (
+            vec![Deed::Body("application/json", html)],
+            Brief::Nowhere,
+            Err((Code::ProviderError, "returned HTML instead")),
+            1,
+        ),
         (
             vec![Deed::Body("application/json", "{\"x".into())],
             Brief::Nowhere,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::wait::{Armed, Found, Look, look, timed_out};
+use super::wait::{Armed, WaitMatch, WaitOutcome, find_match, timed_out};
 use super::{EventLog, Selector, wait};
 use crate::jobs::{JobEntry, Jobs};
 use acheron_base::Result;
@@ -15,9 +15,9 @@ use acheron_vfs::{Answer, Reply, line};
 
 /// A wait with its own cursor.
 #[derive(Clone)]
-pub struct Watching(Arc<Inner>);
+pub struct Waiter(Arc<WaiterInner>);
 
-struct Inner {
+struct WaiterInner {
     event_log: Arc<EventLog>,
     jobs: Arc<Jobs>,
     armed: Mutex<Armed>,
@@ -25,18 +25,18 @@ struct Inner {
     /// The arming of `next.json` that this waiter serves; its readers share it.
     arming: Option<u64>,
     /// The match of the last answer; acknowledged when its reader has read it to the end.
-    told: Mutex<Option<Found>>,
+    last_match: Mutex<Option<WaitMatch>>,
 }
 
-impl Watching {
+impl Waiter {
     /// Without a time limit, a read waits until something happens.
     pub fn new(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, armed: Armed, timeout_ms: Option<u64>) -> Self {
-        Watching::begin(event_log, jobs, armed, timeout_ms, None)
+        Waiter::begin(event_log, jobs, armed, timeout_ms, None)
     }
 
     /// A reader of `next.json`, for the given arming of `wait`.
     pub fn shared(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, armed: Armed, wait: &wait::Wait, arming: u64) -> Self {
-        Watching::begin(event_log, jobs, armed, Some(wait.timeout_ms), Some(arming))
+        Waiter::begin(event_log, jobs, armed, Some(wait.timeout_ms), Some(arming))
     }
 
     fn begin(
@@ -47,49 +47,49 @@ impl Watching {
         arming: Option<u64>,
     ) -> Self {
         let (event_log, jobs, armed) = (event_log.clone(), jobs.clone(), Mutex::new(armed));
-        Watching(Arc::new(Inner { event_log, jobs, armed, timeout_ms, arming, told: Mutex::default() }))
+        Waiter(Arc::new(WaiterInner { event_log, jobs, armed, timeout_ms, arming, last_match: Mutex::default() }))
     }
 
     /// The next match and its body; a timeout has only a body.
-    pub async fn next(&self) -> Result<(Option<Found>, Value)> {
+    pub async fn next(&self) -> Result<(Option<WaitMatch>, Value)> {
         let inner = &self.0;
         let begun = inner.event_log.clock.now_ms();
-        let patience = inner.timeout_ms.map(|ms| tokio::time::Instant::now() + Duration::from_millis(ms));
-        let mut news = inner.event_log.listen();
+        let deadline = inner.timeout_ms.map(|ms| tokio::time::Instant::now() + Duration::from_millis(ms));
+        let mut changes = inner.event_log.listen();
         loop {
-            news.borrow_and_update();
+            changes.borrow_and_update();
             let armed = inner.armed.lock().clone();
             let events = inner.event_log.after(armed.cursor).wait().await?;
             let now = inner.event_log.clock.now_ms();
-            let until = match look(&armed, &inner.event_log.agent, &events, |id| inner.ended(id), now) {
-                Look::Found(found) => return Ok((Some(found.clone()), found.body)),
-                Look::Nothing { until_ms } => until_ms,
+            let until = match find_match(&armed, &inner.event_log.agent, &events, |id| inner.ended(id), now) {
+                WaitOutcome::Match(found) => return Ok((Some(found.clone()), found.body)),
+                WaitOutcome::Pending { until_ms } => until_ms,
             };
             if let Some(event) = events.last() {
-                inner.passed(event.seq);
+                inner.skip_to(event.seq);
                 if event.seq < inner.event_log.last() {
                     continue; // it was only a page of them
                 }
             }
-            let out_of_time = patience.is_some_and(|end| end <= tokio::time::Instant::now());
+            let out_of_time = deadline.is_some_and(|end| end <= tokio::time::Instant::now());
             if out_of_time {
                 return Ok((None, timed_out(now.saturating_sub(begun))));
             }
             let timer =
                 until.map(|at| tokio::time::Instant::now() + Duration::from_millis(at.saturating_sub(now).max(1)));
             tokio::select! {
-                _ = news.changed() => (),
+                _ = changes.changed() => (),
                 () = sleep_until(timer) => (),
-                () = sleep_until(patience) => (),
+                () = sleep_until(deadline) => (),
             }
         }
     }
 
     /// Notes that `found` was read to its end.
-    pub fn heard(&self, found: &Found) {
-        self.0.armed.lock().heard(found);
+    pub fn acknowledge(&self, found: &WaitMatch) {
+        self.0.armed.lock().acknowledge(found);
         if let Some(arming) = self.0.arming {
-            self.0.event_log.heard(arming, found.seq, found.selector);
+            self.0.event_log.acknowledge(arming, found.seq, found.selector);
         }
     }
 }
@@ -102,13 +102,13 @@ async fn sleep_until(at: Option<tokio::time::Instant>) {
     }
 }
 
-impl Inner {
+impl WaiterInner {
     /// Nothing up to the event `seq` matched; skip these events from now on.
-    fn passed(&self, seq: u64) {
+    fn skip_to(&self, seq: u64) {
         let mut armed = self.armed.lock();
         armed.cursor = armed.cursor.max(seq);
         if let Some(arming) = self.arming {
-            self.event_log.passed(arming, seq);
+            self.event_log.skip_to(arming, seq);
         }
     }
 
@@ -124,19 +124,19 @@ impl Inner {
 }
 
 /// Each read of the handle returns the next event.
-impl Reply for Watching {
+impl Reply for Waiter {
     fn read(&self) -> Answer<Bytes> {
-        let watching = self.clone();
+        let waiter = self.clone();
         Answer::later(async move {
-            let (found, body) = watching.next().await?;
-            *watching.0.told.lock() = found;
+            let (found, body) = waiter.next().await?;
+            *waiter.0.last_match.lock() = found;
             Ok(line(&body))
         })
     }
 
     fn finished(&self) -> bool {
-        if let Some(found) = self.0.told.lock().take() {
-            self.heard(&found);
+        if let Some(found) = self.0.last_match.lock().take() {
+            self.acknowledge(&found);
         }
         true
     }
