@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::step;
 use super::transcript::{Record, Source};
-use crate::model::{Ask, Message, tokens};
+use crate::model::{Message, ModelRequest, tokens};
 use acheron_base::{Error, Result};
 
 /// What a message costs beside its text.
@@ -32,7 +32,7 @@ pub struct Parts<'a> {
 }
 
 /// Puts the question together.
-pub fn assemble(parts: &Parts) -> Result<Ask> {
+pub fn assemble(parts: &Parts) -> Result<ModelRequest> {
     let answer = parts.answer.min(parts.window / 4).max(1);
     let room = parts.window.saturating_sub(answer);
     let core = tokens(parts.core) + FRAME;
@@ -56,7 +56,11 @@ pub fn assemble(parts: &Parts) -> Result<Ask> {
     let mut messages = history(parts.history, left);
     messages.push(Message::user(input));
     messages.extend(rounds);
-    Ok(Ask { system: format!("{}{memory}", parts.core), messages, max_tokens: answer.min(u64::from(u32::MAX)) as u32 })
+    Ok(ModelRequest {
+        system: format!("{}{memory}", parts.core),
+        messages,
+        max_tokens: answer.min(u64::from(u32::MAX)) as u32,
+    })
 }
 
 /// The section of active memory, in at most so many tokens.
@@ -87,14 +91,19 @@ fn input(turn: &[Record]) -> String {
 
 /// The rounds of the turn that fit, the newest first to be kept, and how many do not.
 fn rounds(turn: &[Record], left: &mut u64) -> (Vec<Message>, usize) {
-    let said: Vec<usize> =
-        turn.iter().enumerate().filter(|(_, record)| matches!(record, Record::Said { .. })).map(|(at, _)| at).collect();
+    let said: Vec<usize> = turn
+        .iter()
+        .enumerate()
+        .filter(|(_, record)| matches!(record, Record::ModelAnswer { .. }))
+        .map(|(at, _)| at)
+        .collect();
     let mut kept: Vec<[Message; 2]> = Vec::new();
     for (back, at) in said.iter().rev().enumerate() {
-        let Record::Said { said: answer, .. } = &turn[*at] else { continue };
+        let Record::ModelAnswer { said: answer, .. } = &turn[*at] else { continue };
         let end = turn[*at..].iter().position(|record| matches!(record, Record::Outcome { .. })).map(|more| at + more);
         // A round ends with its outcome, or with the fault; the next answer is past it.
-        let end = end.filter(|end| !turn[at + 1..*end].iter().any(|record| matches!(record, Record::Said { .. })));
+        let end =
+            end.filter(|end| !turn[at + 1..*end].iter().any(|record| matches!(record, Record::ModelAnswer { .. })));
         let Some(told) = step::told(&turn[..=end.unwrap_or(*at)]) else { continue };
         let newest = back == 0;
         let room = if newest { *left } else { *left / 2 };
@@ -168,7 +177,7 @@ fn ceil(text: &str, mut at: usize) -> usize {
 }
 
 /// What a question costs by our own estimate.
-pub fn cost(ask: &Ask) -> u64 {
+pub fn cost(ask: &ModelRequest) -> u64 {
     tokens(&ask.system) + FRAME + ask.messages.iter().map(|message| tokens(&message.text) + FRAME).sum::<u64>()
 }
 

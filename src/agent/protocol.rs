@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::strict_json::{Strict, Why};
 use crate::agent::tools::{Misuse, Tool};
-use crate::model::Said;
+use crate::model::ModelAnswer;
 
 /// One call, as the model made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ fn wrong<T>(fault: Fault, why: impl Into<String>) -> Result<T, Wrong> {
 const LONGEST_ID: usize = 128;
 
 /// Reads a whole answer, with what the provider noticed beside the text.
-pub fn read(said: &Said) -> Result<Call, Wrong> {
+pub fn read(said: &ModelAnswer) -> Result<Call, Wrong> {
     if said.native_call {
         return wrong(Fault::NativeCall, "the provider's own function calling was used; write the JSON object as text");
     }

@@ -13,7 +13,7 @@ use super::chat::Chat;
 use super::runtime::{AgentRuntime, Core, Remember, Remembering, Settings};
 use super::wake::{self, Alarms};
 use crate::jobs::{CallQueue, Jobs};
-use crate::model::kind::Kind;
+use crate::model::config::ModelConfig;
 use crate::model::replay::Recording;
 use crate::service::ServiceContext;
 use crate::spec;
@@ -77,7 +77,8 @@ impl AgentRuntimes {
     /// What the mountspec says of an agent, as its mind needs it. Opens the model.
     pub fn settings(&self, agent: &str, model: &spec::Model, limits: &spec::Limits) -> Result<Settings> {
         let word = serde_json::to_value(model.kind).unwrap_or_default();
-        let kind = Kind::read(word.as_str().unwrap_or_default(), model.name.as_deref(), model.base_url.as_deref())?;
+        let kind =
+            ModelConfig::read(word.as_str().unwrap_or_default(), model.name.as_deref(), model.base_url.as_deref())?;
         // The jitter of retries need not be secret, only different from agent to agent.
         let seed = agent.bytes().fold(0u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
         let env = |name: &str| self.key(name, model.base_url.as_deref());

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::protocol;
 use super::transcript::Record;
-use crate::model::{Piece, Said};
+use crate::model::{AnswerPiece, ModelAnswer};
 use acheron_vfs::{Listing, Log, line, live, text};
 
 /// How much of the history its file shows; the same again is in `history.ndjson.1`.
@@ -38,7 +38,7 @@ pub struct Frame {
 }
 
 /// What of an answer is thought: the reasoning, else all of it.
-pub fn thought(said: &Said) -> (&'static str, &str) {
+pub fn thought(said: &ModelAnswer) -> (&'static str, &str) {
     match (&said.thoughts, protocol::thoughts(&said.text).0) {
         (Some(thoughts), _) => ("thinking", thoughts),
         (None, Some(thoughts)) => ("thinking", thoughts),
@@ -94,24 +94,24 @@ impl Thoughts {
     }
 
     /// A piece of the thought under way.
-    pub fn hear(&self, piece: &Piece) {
+    pub fn hear(&self, piece: &AnswerPiece) {
         let mut state = self.state();
         match piece {
-            Piece::Again => (state.latest, state.reasoned) = (String::new(), false),
+            AnswerPiece::Again => (state.latest, state.reasoned) = (String::new(), false),
             // Reasoning that comes apart is the thought; the answer that follows it is not.
-            Piece::Thought(piece) => {
+            AnswerPiece::Thought(piece) => {
                 if !std::mem::replace(&mut state.reasoned, true) {
                     state.latest.clear();
                 }
                 state.grow(piece);
             }
-            Piece::Text(piece) if !state.reasoned => state.grow(piece),
-            Piece::Text(_) => (),
+            AnswerPiece::Text(piece) if !state.reasoned => state.grow(piece),
+            AnswerPiece::Text(_) => (),
         }
     }
 
     /// A round has ended with this answer. Returns the number of the thought.
-    pub fn end(&self, said: &Said, now_ms: u64) -> u64 {
+    pub fn end(&self, said: &ModelAnswer, now_ms: u64) -> u64 {
         let mut state = self.state();
         state.seq += 1;
         let seq = state.seq;
@@ -131,7 +131,7 @@ impl Thoughts {
         for record in records {
             match record {
                 Record::Began { job_id, .. } => state.job_id = Some(job_id.clone()),
-                Record::Said { at_ms, seq, said, .. } => {
+                Record::ModelAnswer { at_ms, seq, said, .. } => {
                     state.round += 1;
                     state.seq = *seq;
                     self.show(&mut state, said, *at_ms);
@@ -141,7 +141,7 @@ impl Thoughts {
         }
     }
 
-    fn show(&self, state: &mut State, said: &Said, ts_ms: u64) {
+    fn show(&self, state: &mut State, said: &ModelAnswer, ts_ms: u64) {
         let (source, content) = thought(said);
         let job_id = state.job_id.clone().unwrap_or_default();
         let frame = Frame { seq: state.seq, ts_ms, job_id, round: state.round, source, content: content.to_owned() };
@@ -184,10 +184,10 @@ mod tests {
 
     #[test]
     fn reasoning_is_the_thought_where_there_is_any() {
-        let said = |text: &str, thoughts: Option<&str>| Said {
+        let said = |text: &str, thoughts: Option<&str>| ModelAnswer {
             text: text.to_owned(),
             thoughts: thoughts.map(str::to_owned),
-            ..Said::default()
+            ..ModelAnswer::default()
         };
         assert_eq!(thought(&said("{}", Some("hm"))), ("thinking", "hm"));
         assert_eq!(thought(&said("<think> hm </think>{}", None)), ("thinking", "hm"));
@@ -198,13 +198,13 @@ mod tests {
     fn a_thought_is_seen_while_it_grows_and_kept_when_it_ends() {
         let thoughts = Thoughts::default();
         thoughts.begin("job-1", 1, 5);
-        thoughts.hear(&Piece::Thought("a".into()));
-        thoughts.hear(&Piece::Again);
-        thoughts.hear(&Piece::Text("x".into()));
-        thoughts.hear(&Piece::Thought("h".into()));
-        thoughts.hear(&Piece::Text("{}".into()));
+        thoughts.hear(&AnswerPiece::Thought("a".into()));
+        thoughts.hear(&AnswerPiece::Again);
+        thoughts.hear(&AnswerPiece::Text("x".into()));
+        thoughts.hear(&AnswerPiece::Thought("h".into()));
+        thoughts.hear(&AnswerPiece::Text("{}".into()));
         assert_eq!(thoughts.state().latest, "h");
-        let said = Said { thoughts: Some("hm".into()), ..Said::default() };
+        let said = ModelAnswer { thoughts: Some("hm".into()), ..ModelAnswer::default() };
         assert_eq!(thoughts.end(&said, 7), 1);
         let (_, lines) = thoughts.0.log.from(0, 1000);
         assert_eq!(

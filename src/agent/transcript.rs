@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::budget::Limits;
 use super::protocol::Call;
-use crate::model::{Prices, Said};
+use crate::model::{ModelAnswer, Prices};
 use acheron_base::ConfinedDir;
 use acheron_base::{Error, Result};
 
@@ -38,11 +38,11 @@ pub enum Record {
         prices: Prices,
     },
     /// The model answered, after so many milliseconds; `seq` is the number of the thought.
-    Said {
+    ModelAnswer {
         at_ms: u64,
         ms: u64,
         seq: u64,
-        said: Said,
+        said: ModelAnswer,
     },
     /// This is going to be done, and must not be done twice.
     Intent {

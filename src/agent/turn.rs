@@ -21,7 +21,7 @@ use super::step::{self, Next};
 use super::transcript::{End, Record, Source, Transcript};
 use crate::agent::tools::{failure, perform};
 use crate::jobs::Job;
-use crate::model::{Ask, Model};
+use crate::model::{Model, ModelRequest};
 use acheron_base::Clock;
 use acheron_base::blocking;
 use acheron_base::{Code, Error, Result};
@@ -145,7 +145,7 @@ impl<'a> Turn<'a> {
         } else {
             turn.current.job.log.line("the turn goes on where the host had stopped");
             let said = turn.records().iter().filter_map(|record| match record {
-                Record::Said { said, .. } => Some(said.text.clone()),
+                Record::ModelAnswer { said, .. } => Some(said.text.clone()),
                 _ => None,
             });
             if let Some(model) = &turn.current.settings.model {
@@ -195,7 +195,7 @@ impl<'a> Turn<'a> {
                     let result = failure(&Error::interrupted(said));
                     self.outcome(result, 0, 0).await?;
                 }
-                Next::Ask => match self.ask(&*model).await? {
+                Next::ModelRequest => match self.ask(&*model).await? {
                     Ok(Some(call)) => self.act(call).await?,
                     Ok(None) => (),
                     Err(end) => return Ok(end),
@@ -234,7 +234,7 @@ impl<'a> Turn<'a> {
         // The thought first: whoever has read the line of a round finds what was thought in it.
         let seq = agent_runtime.thoughts.end(&said, at_ms);
         self.log_round(round, &call);
-        let mut records = vec![Record::Said { at_ms, ms: at_ms.saturating_sub(begun), seq, said }];
+        let mut records = vec![Record::ModelAnswer { at_ms, ms: at_ms.saturating_sub(begun), seq, said }];
         if let Ok(call) = &call
             && call.tool.acts()
         {
@@ -244,7 +244,7 @@ impl<'a> Turn<'a> {
         Ok(Ok(call.ok()))
     }
 
-    async fn question(&self) -> Result<Ask> {
+    async fn question(&self) -> Result<ModelRequest> {
         let settings = &self.current.settings;
         let memory = (self.agent_runtime.remember)().await;
         assemble(&Parts {

@@ -4,7 +4,7 @@
 //! not kept. Used by `agent`, `services` and `host`. Uses `acheron-http`; it knows no tree, no tools and no turns.
 
 pub mod anthropic;
-pub mod kind;
+pub mod config;
 pub mod openai;
 pub mod remote;
 pub mod replay;
@@ -22,7 +22,7 @@ pub trait Model: Send + Sync {
     fn name(&self) -> String;
 
     /// Answers once. `watch` receives the answer while it is generated. Dropping the future cancels the request.
-    async fn answer(&self, ask: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said>;
+    async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer>;
 
     /// The answers of an interrupted turn that continues after a restart. Only scripts and recordings use them.
     fn resume(&self, _said: &[String]) {}
@@ -30,7 +30,7 @@ pub trait Model: Send + Sync {
 
 /// A request to a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ask {
+pub struct ModelRequest {
     /// The system prompt.
     pub system: String,
     /// The conversation, oldest first.
@@ -39,7 +39,7 @@ pub struct Ask {
     pub max_tokens: u32,
 }
 
-impl Ask {
+impl ModelRequest {
     /// The text of the last message, empty if there is none.
     pub fn last(&self) -> &str {
         self.messages.last().map_or("", |message| &message.text)
@@ -48,30 +48,30 @@ impl Ask {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    pub role: Role,
+    pub role: MessageRole,
     pub text: String,
 }
 
 impl Message {
     pub fn user(text: impl Into<String>) -> Self {
-        Message { role: Role::User, text: text.into() }
+        Message { role: MessageRole::User, text: text.into() }
     }
 
     pub fn assistant(text: impl Into<String>) -> Self {
-        Message { role: Role::Assistant, text: text.into() }
+        Message { role: MessageRole::Assistant, text: text.into() }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum MessageRole {
     User,
     Assistant,
 }
 
 /// A part of an answer that is being generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum AnswerPiece {
     Text(String),
     Thought(String),
     /// The connection was lost: the pieces so far are void.
@@ -80,7 +80,7 @@ pub enum Piece {
 
 /// A complete answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct ModelAnswer {
     pub text: String,
     /// The model's reasoning, if the provider returns it separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]

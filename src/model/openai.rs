@@ -2,24 +2,24 @@
 
 use serde_json::{Value, json};
 
-use super::remote::{Answer, Dialect, Remote, Server, alternating};
-use super::{Ask, Role};
+use super::remote::{ModelServer, PartialAnswer, ProviderProtocol, RemoteModel, alternating};
+use super::{MessageRole, ModelRequest};
 use acheron_http::{Failure, Request};
 
-pub type OpenAi = Remote<ChatCompletions>;
+pub type OpenAi = RemoteModel<ChatCompletions>;
 
 pub struct ChatCompletions;
 
-impl Dialect for ChatCompletions {
+impl ProviderProtocol for ChatCompletions {
     const NAME: &'static str = "openai";
     const KEY_VARIABLE: &'static str = "OPENAI_API_KEY";
     const BASE_URL_VARIABLE: &'static str = "OPENAI_BASE_URL";
     const BASE_URL: &'static str = "https://api.openai.com/v1";
 
-    fn request(server: &Server, ask: &Ask) -> Request {
+    fn request(server: &ModelServer, ask: &ModelRequest) -> Request {
         let mut messages = vec![json!({"role": "system", "content": ask.system})];
         messages.extend(alternating(&ask.messages).iter().map(|message| {
-            let role = if message.role == Role::User { "user" } else { "assistant" };
+            let role = if message.role == MessageRole::User { "user" } else { "assistant" };
             json!({"role": role, "content": message.text})
         }));
         let mut body = json!({
@@ -36,9 +36,9 @@ impl Dialect for ChatCompletions {
         request
     }
 
-    fn event(event: &Value, answer: &mut Answer) -> Result<(), Failure> {
+    fn event(event: &Value, answer: &mut PartialAnswer) -> Result<(), Failure> {
         if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
-            return Err(Answer::trouble(error));
+            return Err(PartialAnswer::trouble(error));
         }
         let choice = &event["choices"][0];
         take(&choice["delta"], answer);
@@ -48,9 +48,9 @@ impl Dialect for ChatCompletions {
         Ok(())
     }
 
-    fn whole(body: &Value, answer: &mut Answer) -> Result<(), Failure> {
+    fn whole(body: &Value, answer: &mut PartialAnswer) -> Result<(), Failure> {
         if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
-            return Err(Answer::trouble(error));
+            return Err(PartialAnswer::trouble(error));
         }
         let message = &body["choices"][0]["message"];
         if !message.is_object() {
@@ -63,7 +63,7 @@ impl Dialect for ChatCompletions {
 }
 
 /// Text, reasoning and native tool calls of a message or of a delta.
-fn take(message: &Value, answer: &mut Answer) {
+fn take(message: &Value, answer: &mut PartialAnswer) {
     answer.text(message["content"].as_str().unwrap_or_default());
     let reasoning = message["reasoning_content"].as_str().or_else(|| message["reasoning"].as_str());
     answer.thought(reasoning.unwrap_or_default());
@@ -73,7 +73,7 @@ fn take(message: &Value, answer: &mut Answer) {
     });
 }
 
-fn note(body: &Value, answer: &mut Answer) {
+fn note(body: &Value, answer: &mut PartialAnswer) {
     let usage = &body["usage"];
     answer.input = usage["prompt_tokens"].as_u64().or(answer.input);
     answer.output = usage["completion_tokens"].as_u64().or(answer.output);

@@ -16,15 +16,15 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Ask, Model, Piece, Said};
+use super::{AnswerPiece, Model, ModelAnswer, ModelRequest};
 use acheron_base::{Error, Result};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Line {
+struct RecordedAnswer {
     by: String,
     asked: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    said: Option<Said>,
+    said: Option<ModelAnswer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failed: Option<Error>,
 }
@@ -49,10 +49,10 @@ impl Recording {
 
     /// Wraps a model so that its answers to this agent are recorded.
     pub fn of(self: &Arc<Self>, agent: &str, model: Arc<dyn Model>) -> Arc<dyn Model> {
-        Arc::new(Recorded { by: agent.to_owned(), model, recording: self.clone() })
+        Arc::new(RecordingModel { by: agent.to_owned(), model, recording: self.clone() })
     }
 
-    fn write(&self, line: &Line) -> Result<()> {
+    fn write(&self, line: &RecordedAnswer) -> Result<()> {
         let Some(file) = self.0.get() else { return Ok(()) };
         let mut text = serde_json::to_string(line).map_err(|error| Error::internal(error.to_string()))?;
         text.push('\n');
@@ -61,25 +61,25 @@ impl Recording {
     }
 }
 
-struct Recorded {
+struct RecordingModel {
     by: String,
     model: Arc<dyn Model>,
     recording: Arc<Recording>,
 }
 
 #[async_trait]
-impl Model for Recorded {
+impl Model for RecordingModel {
     fn name(&self) -> String {
         self.model.name()
     }
 
-    async fn answer(&self, ask: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+    async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
         let answer = self.model.answer(ask, watch).await;
         let (said, failed) = match &answer {
             Ok(said) => (Some(said.clone()), None),
             Err(error) => (None, Some(error.clone())),
         };
-        self.recording.write(&Line { by: self.by.clone(), asked: digest(ask), said, failed })?;
+        self.recording.write(&RecordedAnswer { by: self.by.clone(), asked: digest(ask), said, failed })?;
         answer
     }
 
@@ -88,7 +88,7 @@ impl Model for Recorded {
     }
 }
 
-fn digest(ask: &Ask) -> String {
+fn digest(ask: &ModelRequest) -> String {
     let json = serde_json::to_vec(ask).unwrap_or_default();
     Sha256::digest(json).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -97,7 +97,7 @@ fn digest(ask: &Ask) -> String {
 #[derive(Debug)]
 pub struct Replay {
     name: String,
-    lines: Mutex<VecDeque<Line>>,
+    lines: Mutex<VecDeque<RecordedAnswer>>,
 }
 
 impl Replay {
@@ -105,7 +105,7 @@ impl Replay {
     pub fn read(name: &str, text: &str, agent: Option<&str>) -> Result<Replay> {
         let mut lines = VecDeque::new();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let line: Line = serde_json::from_str(line)
+            let line: RecordedAnswer = serde_json::from_str(line)
                 .map_err(|error| Error::invalid(format!("{name}, line {}: {error}", number + 1)))?;
             if agent.is_none_or(|agent| agent == line.by) {
                 lines.push_back(line);
@@ -121,17 +121,17 @@ impl Model for Replay {
         format!("replay:{}", self.name)
     }
 
-    async fn answer(&self, _: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+    async fn answer(&self, _: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
         let line = self.lines.lock().pop_front();
         match line {
-            Some(Line { said: Some(said), .. }) => {
+            Some(RecordedAnswer { said: Some(said), .. }) => {
                 if let Some(thoughts) = &said.thoughts {
-                    watch(Piece::Thought(thoughts.clone()));
+                    watch(AnswerPiece::Thought(thoughts.clone()));
                 }
-                watch(Piece::Text(said.text.clone()));
+                watch(AnswerPiece::Text(said.text.clone()));
                 Ok(said)
             }
-            Some(Line { failed: Some(error), .. }) => Err(error),
+            Some(RecordedAnswer { failed: Some(error), .. }) => Err(error),
             Some(_) => Err(Error::provider(format!("the recording {} has a line without an answer", self.name))),
             None => Err(Error::provider(format!("the recording {} is at its end", self.name))),
         }
@@ -160,7 +160,7 @@ mod tests {
         recording.begin(&path).unwrap();
         let script: Arc<dyn Model> = Arc::new(Script::read("s", "\"one\"\n\"two\"").unwrap());
         let (ada, bob) = (recording.of("ada", script.clone()), recording.of("bob", script));
-        let ask = Ask { system: "be".into(), ..Ask::default() };
+        let ask = ModelRequest { system: "be".into(), ..ModelRequest::default() };
         let mut first = Vec::new();
         for model in [&ada, &bob, &ada] {
             first.push(model.answer(&ask, &mut |_| ()).await);

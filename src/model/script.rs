@@ -13,14 +13,14 @@ use regex::{Captures, Regex};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Ask, Model, Piece, Said, Usage, tokens};
+use super::{AnswerPiece, Model, ModelAnswer, ModelRequest, Usage, tokens};
 use acheron_base::{Error, Result};
 
 /// The size limit of a compiled regular expression.
-const EXPRESSION: usize = 1 << 20;
+const MAX_REGEX_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
-struct Line {
+struct ScriptLine {
     answer: Value,
     when: Option<Regex>,
     repeat: bool,
@@ -28,7 +28,7 @@ struct Line {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ScriptEntry {
     answer: Value,
     when: Option<String>,
     #[serde(default)]
@@ -38,7 +38,7 @@ struct Written {
 #[derive(Debug)]
 pub struct Script {
     name: String,
-    lines: Vec<Line>,
+    lines: Vec<ScriptLine>,
     used: Mutex<Vec<bool>>,
 }
 
@@ -72,27 +72,27 @@ impl Script {
                 },
             };
             *used = true;
-            return Some(spoken(&line.answer, captures.as_ref()));
+            return Some(answer_text(&line.answer, captures.as_ref()));
         }
         None
     }
 }
 
-fn read_line(line: &str) -> Result<Line, String> {
+fn read_line(line: &str) -> Result<ScriptLine, String> {
     let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
     if value.is_string() {
-        return Ok(Line { answer: value, when: None, repeat: false });
+        return Ok(ScriptLine { answer: value, when: None, repeat: false });
     }
-    let written: Written = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    let written: ScriptEntry = serde_json::from_value(value).map_err(|error| error.to_string())?;
     if !written.answer.is_string() && !written.answer.is_object() {
         return Err("answer is a string or an object".to_owned());
     }
-    let when = written.when.map(|when| regex::RegexBuilder::new(&when).size_limit(EXPRESSION).build()).transpose();
-    Ok(Line { answer: written.answer, when: when.map_err(|error| error.to_string())?, repeat: written.repeat })
+    let when = written.when.map(|when| regex::RegexBuilder::new(&when).size_limit(MAX_REGEX_BYTES).build()).transpose();
+    Ok(ScriptLine { answer: written.answer, when: when.map_err(|error| error.to_string())?, repeat: written.repeat })
 }
 
 /// The text of an answer, with captures filled in.
-fn spoken(answer: &Value, captures: Option<&Captures>) -> String {
+fn answer_text(answer: &Value, captures: Option<&Captures>) -> String {
     match answer {
         Value::String(text) => filled(text, captures),
         other => filled_in(other, captures).to_string(),
@@ -156,22 +156,23 @@ impl Model for Script {
         format!("script:{}", self.name)
     }
 
-    async fn answer(&self, ask: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+    async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
         let Some(text) = self.next(ask.last()) else {
             return Err(Error::provider(format!("the script {} has no answer left for this message", self.name)));
         };
-        watch(Piece::Text(text.clone()));
+        watch(AnswerPiece::Text(text.clone()));
         let asked = tokens(&ask.system) + ask.messages.iter().map(|message| tokens(&message.text)).sum::<u64>();
         let usage = Usage { input: asked, output: tokens(&text) };
-        Ok(Said { text, usage, model: self.name(), ..Said::default() })
+        Ok(ModelAnswer { text, usage, model: self.name(), ..ModelAnswer::default() })
     }
 
     /// Marks the lines that gave these answers as used. A line with captures may have given any answer.
     fn resume(&self, said: &[String]) {
         let mut used = self.used.lock();
         for text in said {
-            let gave = |line: &Line| {
-                line.when.as_ref().is_some_and(|when| when.captures_len() > 1) || spoken(&line.answer, None) == *text
+            let gave = |line: &ScriptLine| {
+                line.when.as_ref().is_some_and(|when| when.captures_len() > 1)
+                    || answer_text(&line.answer, None) == *text
             };
             if let Some(at) = (0..used.len()).find(|&at| !used[at] && !self.lines[at].repeat && gave(&self.lines[at])) {
                 used[at] = true;

@@ -9,7 +9,7 @@ use super::AgentEnv;
 use crate::agent::budget::{Spent, Standing, standing};
 use crate::agent::chat::Chat;
 use crate::host::HostState;
-use crate::model::{Ask, Model, Piece, Prices, Said};
+use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest, Prices};
 use crate::spec::{self, ModelChange, ModelKind};
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
@@ -93,7 +93,7 @@ impl Model for Paid {
         self.model.name()
     }
 
-    async fn answer(&self, ask: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+    async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
         let chat = self.payer.chat()?;
         let agent_runtime = chat.agent_runtime();
         if let Standing::Over(what) = standing(&agent_runtime.settings().total, &chat.spent()) {

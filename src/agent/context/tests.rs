@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::agent::budget::Limits;
-use crate::model::{Prices, Role, Said};
+use crate::model::{MessageRole, ModelAnswer, Prices};
 
 fn began(input: &str, source: Source) -> Record {
     let (limits, prices) = (Limits::default(), Prices::default());
@@ -11,7 +11,12 @@ fn began(input: &str, source: Source) -> Record {
 }
 
 fn said(text: &str) -> Record {
-    Record::Said { at_ms: 0, ms: 0, seq: 1, said: Said { text: text.to_owned(), ..Said::default() } }
+    Record::ModelAnswer {
+        at_ms: 0,
+        ms: 0,
+        seq: 1,
+        said: ModelAnswer { text: text.to_owned(), ..ModelAnswer::default() },
+    }
 }
 
 fn read(path: &str) -> Record {
@@ -22,10 +27,10 @@ fn outcome(content: &str) -> Record {
     Record::Outcome { at_ms: 0, ms: 0, parked_ms: 0, result: json!({"content": content, "ready": true}) }
 }
 
-fn shown(ask: &Ask) -> String {
+fn shown(ask: &ModelRequest) -> String {
     let mut text = format!("{}\n", ask.system);
     for message in &ask.messages {
-        let who = if message.role == Role::User { '>' } else { '<' };
+        let who = if message.role == MessageRole::User { '>' } else { '<' };
         text.push_str(&format!("{who} {}\n", message.text));
     }
     text

@@ -1,6 +1,6 @@
 use super::*;
 use crate::agent::transcript::Source;
-use crate::model::{Prices, Said, Usage};
+use crate::model::{ModelAnswer, Prices, Usage};
 
 const READ: &str = r#"{"tool_calls":[{"id":"r","name":"file_read","arguments":{"path":"a"}}]}"#;
 const WRITE: &str = r#"{"tool_calls":[{"name":"file_write","arguments":{"path":"a","content":"x"}}]}"#;
@@ -15,7 +15,12 @@ fn records(words: &str, limits: Limits) -> Vec<Record> {
     records.extend(words.split_whitespace().map(|word| {
         let said = |text: &str| {
             let usage = Usage { input: 10, output: 2 };
-            Record::Said { at_ms: 0, ms: 1000, seq: 1, said: Said { text: text.to_owned(), usage, ..Said::default() } }
+            Record::ModelAnswer {
+                at_ms: 0,
+                ms: 1000,
+                seq: 1,
+                said: ModelAnswer { text: text.to_owned(), usage, ..ModelAnswer::default() },
+            }
         };
         let outcome = |result| Record::Outcome { at_ms: 0, ms: 5000, parked_ms: 4000, result };
         match word {
@@ -36,7 +41,7 @@ fn records(words: &str, limits: Limits) -> Vec<Record> {
 
 fn shown(words: &str, limits: Limits) -> String {
     match next(&records(words, limits)) {
-        Next::Ask => "ask".to_owned(),
+        Next::ModelRequest => "ask".to_owned(),
         Next::Act(call) => format!("act {}", call.tool.name()),
         Next::Interrupted(call) => format!("interrupted {}", call.tool.name()),
         Next::Rest(End::Replied(text)) => format!("replied {text}"),

@@ -9,7 +9,7 @@ use super::{World, call, reply, thinking};
 use crate::agent::budget::Limits;
 use crate::agent::runtime::Settings;
 use crate::agent::wake;
-use crate::model::{Ask, Model, Piece, Said};
+use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest};
 use crate::spec::Wake;
 use acheron_base::Clock;
 use acheron_vfs::Caller;
@@ -106,10 +106,10 @@ impl Model for Slow {
         "slow".into()
     }
 
-    async fn answer(&self, _: &Ask, _: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+    async fn answer(&self, _: &ModelRequest, _: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
         self.0.advance(11_000);
         let text = r#"{"tool_calls":[{"name":"file_list","arguments":{}}]}"#.to_owned();
-        Ok(Said { text, ..Said::default() })
+        Ok(ModelAnswer { text, ..ModelAnswer::default() })
     }
 }
 

@@ -12,7 +12,7 @@ use crate::agent::protocol::parse;
 use crate::agent::runtime::Settings;
 use crate::agent::transcript::Record;
 use crate::jobs::Job;
-use crate::model::{Prices, Said};
+use crate::model::{ModelAnswer, Prices};
 use acheron_vfs::Open;
 
 /// The turn `job-1` as an earlier life of the host left it: with the intent of a call, and no outcome.
@@ -24,7 +24,12 @@ fn intended(world: &World, line: &str) -> Arc<Job> {
     transcript
         .append([
             Record::Began { at_ms: 1, job_id, source, input, limits, prices },
-            Record::Said { at_ms: 1, ms: 0, seq: 1, said: Said { text: answer.clone(), ..Said::default() } },
+            Record::ModelAnswer {
+                at_ms: 1,
+                ms: 0,
+                seq: 1,
+                said: ModelAnswer { text: answer.clone(), ..ModelAnswer::default() },
+            },
             Record::Intent { at_ms: 1, call: parse(&answer).unwrap() },
         ])
         .unwrap();
