@@ -20,7 +20,7 @@ use crate::contract::Operation;
 use crate::host::{HostState, Profile};
 use crate::policy::{Action, Principal, Rule, authorize};
 use crate::service::{Cx, Service};
-use crate::spec::{Budget, Limits, ModelChange, Wake, agent_faults, is_id};
+use crate::spec::{Budget, ModelChange, TurnLimits, Wake, agent_faults, is_id};
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
 
@@ -93,7 +93,7 @@ pub struct Shown {
     pub parent: Option<String>,
     pub state: String,
     pub model: String,
-    pub limits: Limits,
+    pub limits: TurnLimits,
     pub budget: Budget,
     /// What all its turns have used.
     pub spent: Spent,
@@ -111,7 +111,7 @@ pub struct Change {
     /// What it thinks with, where that differs from the mountspec's model.
     pub model: Option<ModelChange>,
     /// What one of its turns may use up.
-    pub limits: Option<Limits>,
+    pub limits: Option<TurnLimits>,
     /// What all its turns together may use up; what is not named is not bounded.
     pub budget: Option<Budget>,
     /// Tried in order after the rules that every agent has.

@@ -18,7 +18,7 @@ pub struct OwnModel {
     payer: Payer,
     /// What the service is told otherwise about its model.
     otherwise: ModelChange,
-    opened: Mutex<Option<(spec::Model, Arc<dyn Model>)>>,
+    opened: Mutex<Option<(spec::ModelSpec, Arc<dyn Model>)>>,
 }
 
 impl OwnModel {
@@ -32,13 +32,13 @@ impl OwnModel {
     }
 
     /// What is said of it now.
-    pub fn described(&self) -> Result<spec::Model> {
+    pub fn described(&self) -> Result<spec::ModelSpec> {
         let host = self.payer.host()?;
         Ok(self.otherwise.over(&host.mounted_with.model_of(&host.profiles.get(&self.payer.agent)?.spec)))
     }
 
     /// What one turn of the agent may use up now.
-    pub fn limits(&self) -> Result<spec::Limits> {
+    pub fn limits(&self) -> Result<spec::TurnLimits> {
         Ok(self.payer.host()?.profiles.get(&self.payer.agent)?.spec.limits)
     }
 

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 pub use crate::contract::ValueFault;
 use crate::contract::{check, schema};
 use acheron_base::{Error, Result};
-pub use sense::{HOUSE, agent_faults, contract_of, is_id};
+pub use sense::{BUILT_IN, agent_faults, contract_of, is_id};
 pub use types::*;
 
 /// The only layout that this program supports.
@@ -72,7 +72,7 @@ impl Spec {
     }
 
     /// The model of an agent: the default model with the agent's changes.
-    pub fn model_of(&self, agent: &Agent) -> Model {
+    pub fn model_of(&self, agent: &AgentSpec) -> ModelSpec {
         agent.model.over(&self.model)
     }
 }

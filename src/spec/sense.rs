@@ -1,6 +1,6 @@
 //! Checks that a schema cannot express: names that must exist, settings that depend on one another.
 
-use super::{Agent, LAYOUT, Model, ModelKind, Service, Spec, SymbolsBackend};
+use super::{AgentSpec, LAYOUT, ModelKind, ModelSpec, ServiceSpec, Spec, SymbolsBackend};
 use crate::contract::check::{ValueFault, join};
 use crate::contract::nearest::hint;
 use crate::contract::{self, Contract};
@@ -9,7 +9,7 @@ use crate::policy::pattern::Pattern;
 use acheron_base::quoted;
 
 /// The built-in services, which may have settings here but no program.
-pub const HOUSE: [&str; 12] = [
+pub const BUILT_IN: [&str; 12] = [
     "agents",
     "dm",
     "memory",
@@ -24,7 +24,7 @@ pub const HOUSE: [&str; 12] = [
     "web_search",
 ];
 /// Other names in an agent's directory or in `global`.
-const TAKEN: [&str; 7] = ["chat", "events", "jobs", "library", "services", "status.json", "thoughts"];
+const RESERVED: [&str; 7] = ["chat", "events", "jobs", "library", "services", "status.json", "thoughts"];
 
 pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
     let mut faults = Faults::default();
@@ -89,14 +89,14 @@ pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
 }
 
 /// The faults of one agent, for agents that are added while the host runs.
-pub fn agent_faults(spec: &Spec, id: &str, agent: &Agent) -> Vec<ValueFault> {
+pub fn agent_faults(spec: &Spec, id: &str, agent: &AgentSpec) -> Vec<ValueFault> {
     let mut faults = Faults::default();
     faults.agent(id, id, agent, spec);
     faults.0
 }
 
 /// The contract of a program, from its entry in the mountspec.
-pub fn contract_of(name: &str, service: &Service) -> acheron_base::Result<Contract> {
+pub fn contract_of(name: &str, service: &ServiceSpec) -> acheron_base::Result<Contract> {
     let operations = service.operations.iter().map(|(name, said)| {
         let mut operation = contract::Operation::new(name, said.effect).about(&said.about);
         operation.idempotent = said.idempotent;
@@ -143,7 +143,7 @@ impl Faults {
         }
     }
 
-    fn agent(&mut self, path: &str, id: &str, agent: &Agent, spec: &Spec) {
+    fn agent(&mut self, path: &str, id: &str, agent: &AgentSpec, spec: &Spec) {
         self.id(path, id);
         if id == "self" {
             self.add(path, "self refers to the calling agent; it cannot be the id of an agent");
@@ -178,7 +178,7 @@ impl Faults {
         }
     }
 
-    fn money(&mut self, path: &str, money: Option<f64>, model: &Model) {
+    fn money(&mut self, path: &str, money: Option<f64>, model: &ModelSpec) {
         match money {
             Some(money) if money.is_nan() || money <= 0.0 => self.add(path, "must be more than 0"),
             Some(_) if model.prices.input_per_mtok <= 0.0 && model.prices.output_per_mtok <= 0.0 => {
@@ -188,7 +188,7 @@ impl Faults {
         }
     }
 
-    fn model(&mut self, path: &str, model: &Model) {
+    fn model(&mut self, path: &str, model: &ModelSpec) {
         let named = model.name.as_deref().is_some_and(|name| !name.is_empty());
         match model.kind {
             ModelKind::Openai | ModelKind::Anthropic if !named => {
@@ -205,12 +205,12 @@ impl Faults {
         }
     }
 
-    fn service(&mut self, path: &str, name: &str, service: &Service) {
+    fn service(&mut self, path: &str, name: &str, service: &ServiceSpec) {
         if service.command.is_empty() && service.operations.is_empty() {
-            return self.of_the_house(path, name, service);
+            return self.built_in(path, name, service);
         }
         self.id(path, name);
-        if HOUSE.contains(&name) || TAKEN.contains(&name) {
+        if BUILT_IN.contains(&name) || RESERVED.contains(&name) {
             self.add(path, "this name is reserved; choose another");
         }
         match service.command.first() {
@@ -236,9 +236,9 @@ impl Faults {
         }
     }
 
-    fn of_the_house(&mut self, path: &str, name: &str, service: &Service) {
-        if !HOUSE.contains(&name) {
-            let hint = hint(name, HOUSE, "built-in services");
+    fn built_in(&mut self, path: &str, name: &str, service: &ServiceSpec) {
+        if !BUILT_IN.contains(&name) {
+            let hint = hint(name, BUILT_IN, "built-in services");
             return self.add(path, format!("has no command, and is not a built-in service{hint}"));
         }
         if name != "web_search" {

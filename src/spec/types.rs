@@ -29,23 +29,24 @@ pub struct Spec {
     /// A directory of prompts that override the built-in ones.
     pub prompts: Option<String>,
     /// The default model of all agents.
-    pub model: Model,
-    pub agents: BTreeMap<String, Agent>,
-    pub projects: BTreeMap<String, Project>,
+    pub model: ModelSpec,
+    pub agents: BTreeMap<String, AgentSpec>,
+    pub projects: BTreeMap<String, ProjectSpec>,
     /// Programs that act as services, and settings of built-in services.
-    pub services: BTreeMap<String, Service>,
+    pub services: BTreeMap<String, ServiceSpec>,
     pub sandbox: Sandbox,
-    pub memory: Memory,
-    pub symbols: Symbols,
-    pub recall: Recall,
-    pub dm: Dm,
+    pub memory: MemorySpec,
+    pub symbols: SymbolsSpec,
+    pub recall: RecallSpec,
+    pub dm: DmSpec,
     pub retention: Retention,
 }
 
 /// A language model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Model {
+#[schemars(rename = "Model")]
+pub struct ModelSpec {
     pub kind: ModelKind,
     /// The provider's name of the model; for `script` and `replay` a file.
     pub name: Option<String>,
@@ -93,13 +94,14 @@ pub struct ModelChange {
 /// An agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Agent {
+#[schemars(rename = "Agent")]
+pub struct AgentSpec {
     /// A description for its own prompt and for listings.
     pub about: String,
     pub model: ModelChange,
     /// The projects that it works in.
     pub projects: Vec<String>,
-    pub limits: Limits,
+    pub limits: TurnLimits,
     pub budget: Budget,
     /// Tried in order after the default rules; the last match wins.
     pub permissions: Vec<Rule>,
@@ -110,7 +112,8 @@ pub struct Agent {
 /// The limits of one turn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Limits {
+#[schemars(rename = "Limits")]
+pub struct TurnLimits {
     #[schemars(range(min = 1))]
     pub rounds: u32,
     #[schemars(range(min = 1))]
@@ -152,7 +155,8 @@ pub struct Wake {
 /// Directories of this machine under one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Project {
+#[schemars(rename = "Project")]
+pub struct ProjectSpec {
     pub about: String,
     /// Maps a path in `fs/` to a directory.
     pub binds: BTreeMap<String, Bind>,
@@ -172,15 +176,16 @@ pub struct Bind {
 /// A program that acts as a service, or the settings of a built-in service.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Service {
+#[schemars(rename = "Service")]
+pub struct ServiceSpec {
     /// The program and its arguments: JSON on stdin, JSON on stdout.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub about: String,
-    pub scope: Scope,
+    pub scope: ServiceScope,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub operations: BTreeMap<String, Operation>,
+    pub operations: BTreeMap<String, OperationSpec>,
     /// Environment variables of the program.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -215,7 +220,8 @@ pub enum SearchBackend {
 /// The place of a program's directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+#[schemars(rename = "Scope")]
+pub enum ServiceScope {
     /// In every agent's directory.
     #[default]
     Agent,
@@ -226,7 +232,8 @@ pub enum Scope {
 /// One operation of a program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Operation {
+#[schemars(rename = "Operation")]
+pub struct OperationSpec {
     pub about: String,
     pub effect: Effect,
     #[schemars(range(min = 1))]
@@ -260,7 +267,8 @@ pub struct Sandbox {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Memory {
+#[schemars(rename = "Memory")]
+pub struct MemorySpec {
     /// The size of an agent's active memory.
     #[schemars(range(min = 1))]
     pub active_tokens: u64,
@@ -268,7 +276,8 @@ pub struct Memory {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Symbols {
+#[schemars(rename = "Symbols")]
+pub struct SymbolsSpec {
     pub backend: SymbolsBackend,
     /// For `redis`: `redis://host:port/db`.
     pub url: Option<String>,
@@ -284,14 +293,16 @@ pub enum SymbolsBackend {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Recall {
+#[schemars(rename = "Recall")]
+pub struct RecallSpec {
     /// A directory of Markdown; by default below the state directory.
     pub store: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Dm {
+#[schemars(rename = "Dm")]
+pub struct DmSpec {
     /// A directory of cartridges and campaigns; by default below the state directory.
     pub root: Option<String>,
     /// The narrator's model, as changes to the agent's model. By default the agent's model if it is a language model,
@@ -316,11 +327,11 @@ fn yes() -> bool {
 
 impl ModelChange {
     /// Applies these changes to `base`.
-    pub fn over(&self, base: &Model) -> Model {
+    pub fn over(&self, base: &ModelSpec) -> ModelSpec {
         // A name or a server belongs to one kind; those of another kind do not apply.
         let same = self.kind.is_none_or(|kind| kind == base.kind);
         let kept = |own: &Option<String>, other: &Option<String>| own.clone().or(other.clone().filter(|_| same));
-        Model {
+        ModelSpec {
             kind: self.kind.unwrap_or(base.kind),
             name: kept(&self.name, &base.name),
             base_url: kept(&self.base_url, &base.base_url),
@@ -333,14 +344,14 @@ impl ModelChange {
 impl Default for Spec {
     fn default() -> Self {
         let here = Bind { path: ".".to_owned(), read_only: true, mirror: false };
-        let here = Project {
+        let here = ProjectSpec {
             about: "The directory where the namespace was mounted from.".to_owned(),
             binds: BTreeMap::from([("/".to_owned(), here)]),
         };
-        let charon = Agent {
+        let charon = AgentSpec {
             about: "The ferryman: knows the tree and shows it around.".to_owned(),
             projects: vec!["here".to_owned()],
-            ..Agent::default()
+            ..AgentSpec::default()
         };
         Spec {
             schema_url: None,
@@ -349,36 +360,36 @@ impl Default for Spec {
             state: None,
             library: None,
             prompts: None,
-            model: Model::default(),
+            model: ModelSpec::default(),
             agents: BTreeMap::from([("charon".to_owned(), charon)]),
             projects: BTreeMap::from([("here".to_owned(), here)]),
             services: BTreeMap::new(),
             sandbox: Sandbox::default(),
-            memory: Memory::default(),
-            symbols: Symbols::default(),
-            recall: Recall::default(),
-            dm: Dm::default(),
+            memory: MemorySpec::default(),
+            symbols: SymbolsSpec::default(),
+            recall: RecallSpec::default(),
+            dm: DmSpec::default(),
             retention: Retention::default(),
         }
     }
 }
 
-impl Default for Model {
+impl Default for ModelSpec {
     fn default() -> Self {
         let (kind, prices) = (ModelKind::default(), Prices::default());
-        Model { kind, name: None, base_url: None, context_tokens: 32_768, prices }
+        ModelSpec { kind, name: None, base_url: None, context_tokens: 32_768, prices }
     }
 }
 
-impl Default for Limits {
+impl Default for TurnLimits {
     fn default() -> Self {
-        Limits { rounds: 32, tokens: 200_000, seconds: 600, money: None }
+        TurnLimits { rounds: 32, tokens: 200_000, seconds: 600, money: None }
     }
 }
 
-impl Default for Operation {
+impl Default for OperationSpec {
     fn default() -> Self {
-        Operation {
+        OperationSpec {
             about: String::new(),
             effect: Effect::Execute,
             timeout_ms: None,
@@ -390,9 +401,9 @@ impl Default for Operation {
     }
 }
 
-impl Default for Memory {
+impl Default for MemorySpec {
     fn default() -> Self {
-        Memory { active_tokens: 8_000 }
+        MemorySpec { active_tokens: 8_000 }
     }
 }
 

@@ -70,7 +70,7 @@ fn a_change_ends_no_turn_and_is_there_in_the_next() {
             I am another now
             [3,9,3]
             {"rounds":3}
-            ada has used up its rounds; its budget can be raised by agents.update
+            ada has used up its rounds; raise its budget with agents.update
             "budget_exceeded"
             "ada.budget.money: needs model.prices; without prices every call costs 0"
             "ada.projects[0]: there is no project `nowhere`; projects are here"

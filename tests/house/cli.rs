@@ -199,7 +199,7 @@ CALLS
             {"error":{"code":"not_found","message":"`/nowhere`: No such file or directory (os error 2)"}}
             {"error":{"code":"not_found","message":"`/agents/self/search_code/control/fly.json`: No such file or directory (os error 2)"}}
             {"error":{"code":"invalid_payload","message":"not a call: expected ident at line 1 column 2; it is {\"name\":\"file_read\",\"arguments\":{\"path\":\"/README.md\"}}"}}
-            {"error":{"code":"unknown_operation","message":"there is no tool `fly`; there are file_read, file_write and file_list"}}
+            {"error":{"code":"unknown_operation","message":"there is no tool `fly`; the tools are file_read, file_write and file_list"}}
             {"id":"last","path":"/meta","entries":[{"path":"/meta/health.json","type":"file","size":0}],"truncated":true}
             = 0
         "##]],

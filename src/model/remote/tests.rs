@@ -287,7 +287,7 @@ async fn table<V: TestProtocol>() {
         (
             vec![broken(), broken(), broken()],
             ShortTimeout::Nowhere,
-            Err((Code::ProviderError, "answered 500 Internal ModelServer Error: oh no (3 attempts)")),
+            Err((Code::ProviderError, "answered 500 Internal Server Error: oh no (3 attempts)")),
             3,
         ),
         (

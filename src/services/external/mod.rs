@@ -49,12 +49,12 @@ pub struct Trust {
 }
 
 /// Says how far a program is trusted now; an error says why it does not run at all.
-pub type Trusting = Arc<dyn Fn(&spec::Service) -> Result<Trust> + Send + Sync>;
+pub type Trusting = Arc<dyn Fn(&spec::ServiceSpec) -> Result<Trust> + Send + Sync>;
 
 /// A program of the mountspec's.
 pub struct Program {
     contract: Contract,
-    spec: spec::Service,
+    spec: spec::ServiceSpec,
     /// Where relative paths in its command begin.
     here: PathBuf,
     /// The directory that its command lies in, by the name in the command and as it was when the mountspec was read.
@@ -70,7 +70,7 @@ impl Program {
     /// `shows` tells what a sandbox sees of the host as a part of the system.
     pub fn new(
         name: &str,
-        service: &spec::Service,
+        service: &spec::ServiceSpec,
         here: &Path,
         around: Around,
         trusting: Trusting,

@@ -88,7 +88,7 @@ impl TestHost {
         let runtime = tokio::runtime::Handle::current();
         let context = ServiceContext::new(jobs.clone(), event_logs, clock.clone(), access, runtime);
         let store = crate::state::open(&dir.path().join("state")).unwrap();
-        let shelf = open_symbols(&spec::Symbols::default(), &store).unwrap();
+        let shelf = open_symbols(&spec::SymbolsSpec::default(), &store).unwrap();
         let library = Arc::new(Library::built_in());
         let room = Box::new(|| Ok(Room { prompt: 8192, run: 100_000 }));
         let parts = Parts { library, shelf: shelf.clone(), speaker, store, clock, room };

@@ -73,7 +73,7 @@ async fn what_an_agent_may_use_up_bounds_all_its_turns_together() {
     assert_eq!((events.len(), &events[0]["of"]), (1, &json!("agent")));
     let status: Value = serde_json::from_str(&world.read("chat/status.json").await).unwrap();
     assert_eq!((&status["limits"]["agent"]["rounds"], &status["spent"]["rounds"]), (&json!(5), &json!(5)));
-    let over = "ada has used up its rounds; its budget can be raised by agents.update\n";
+    let over = "ada has used up its rounds; raise its budget with agents.update\n";
     assert_eq!(world.say("c").await, over);
     // It outlives the host, and a larger one counts from the next turn on.
     drop(world);

@@ -24,7 +24,7 @@ fn intended(world: &World, line: &str) -> Arc<Job> {
     transcript
         .append([
             Record::Began { at_ms: 1, job_id, source, input, limits, prices },
-            Record::ModelAnswer {
+            Record::Said {
                 at_ms: 1,
                 ms: 0,
                 seq: 1,

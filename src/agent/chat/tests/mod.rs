@@ -200,10 +200,10 @@ async fn only_the_agent_replies_and_only_others_speak_to_it() {
         world.write(&Caller::agent("bob"), "chat/control/progress", "x").await,
     ];
     expect![[r#"
-        ! forbidden: only ada itself writes its reply; speak to it by control/input
-        ! forbidden: input is for others to speak to you; your answer goes to control/reply
-        ! conflict: ada has no turn under way to which this could belong
-        ! forbidden: only ada itself writes its progress; speak to it by control/input
+        ! forbidden: only ada itself may write its reply; write to control/input instead
+        ! forbidden: input takes messages from others; write your answer to control/reply
+        ! conflict: ada has no running turn that this could belong to
+        ! forbidden: only ada itself may write its progress; write to control/input instead
     "#]]
     .assert_eq(&refused.concat());
     assert!(world.read("chat/status.json").await.contains("only ada itself writes its progress"));
