@@ -1,14 +1,14 @@
-//! `acheron(4)`: the tree as a manual page, in the tradition of file servers.
+//! `acheron(4)`: the tree as a manual page.
 //!
-//! Made from what the program is: the pages of its services, its error codes, and `docs/bugs.md`. Knows no mount and
-//! no command line.
+//! Generated from the pages of the services, the error codes and `docs/bugs.md`. Used by `acheron man`; it knows no
+//! mount and no command line.
 
 use std::fmt::Write;
 
 use crate::host::library::Page;
 use acheron_base::Code;
 
-/// Every kind of file outside the services, and what reading and writing it does. `<…>` stands for a name.
+/// Every kind of file outside the services, with the effect of reading and writing it. `<…>` stands for a name.
 pub const FILES: [(&str, &str); 32] = [
     ("README.md", "What this is, for a person."),
     ("AGENTS.md", "The same on one screen, for an agent."),
@@ -47,7 +47,7 @@ pub const FILES: [(&str, &str); 32] = [
     ("meta/protocol.json", "The layout, the tools and every error code with its number."),
 ];
 
-/// What every service has.
+/// The files of every service.
 const SERVICE: [(&str, &str); 9] = [
     ("README.md", "What it is for, and every operation with an example that works."),
     ("SCHEMA.json", "Arguments and results of every operation, exactly."),
@@ -60,7 +60,7 @@ const SERVICE: [(&str, &str); 9] = [
     ("control/invoke.json", "Takes any operation as op, arguments and correlation_id."),
 ];
 
-/// The page, from the library of the program and the text of `docs/bugs.md`.
+/// Renders the page from the built-in library and the text of `docs/bugs.md`.
 pub fn page(library: &[Page], known_bugs: &str, version: &str) -> String {
     let mut out = format!(".TH ACHERON 4 \"\" \"acheron {}\" \"File servers\"\n", plain(version));
     section(&mut out, "NAME", "acheron \\- an agent host that you can ls\n");
@@ -88,13 +88,13 @@ pub fn page(library: &[Page], known_bugs: &str, version: &str) -> String {
     out
 }
 
-/// What the kernel says when a call fails with this code.
+/// The kernel's message for this error code.
 fn meaning(code: Code) -> String {
     let said = std::io::Error::from_raw_os_error(code.errno()).to_string();
     said.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// What a page of the library tells of a service.
+/// The description of a service in its library page.
 struct Told<'a> {
     name: &'a str,
     about: &'a str,
@@ -104,7 +104,7 @@ struct Told<'a> {
 fn service(page: &Page) -> Option<Told<'_>> {
     let name = page.path.strip_prefix("services/")?.strip_suffix(".md")?;
     let mut parts = page.text.split("\n## ");
-    // What follows is the same for every service, and is told above.
+    // The rest is the same for every service and is described above.
     let (_, about) = parts.next()?.split("\n\nWrite a command").next()?.split_once("\n\n")?;
     let operations = parts.filter_map(|part| {
         let (name, text) = part.split_once('\n')?;
@@ -113,12 +113,12 @@ fn service(page: &Page) -> Option<Told<'_>> {
     Some(Told { name, about, operations: operations.collect() })
 }
 
-/// The first paragraph that is no heading.
+/// The first paragraph that is not a heading.
 fn first_paragraph(text: &str) -> &str {
     text.split("\n\n").map(str::trim).find(|it| !it.is_empty() && !it.starts_with('#')).unwrap_or_default()
 }
 
-/// The entries of the list on a page, each as one line.
+/// The items of the list on a page, one line each.
 fn bugs(page: &str) -> Vec<String> {
     page.split("\n- ").skip(1).map(|bug| bug.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
@@ -133,7 +133,7 @@ fn tagged<A: AsRef<str>, B: AsRef<str>>(out: &mut String, entries: impl Iterator
     }
 }
 
-/// Text that roff shows as it is: no escapes, no requests, no marks of Markdown.
+/// Text escaped for roff: no escapes, no requests, no Markdown.
 fn plain(text: &str) -> String {
     let text = text.replace('`', "").replace("**", "").replace('\\', "\\e").replace('-', "\\-");
     let guarded = |line: &str| match line.starts_with(['.', '\'']) {

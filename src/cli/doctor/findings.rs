@@ -1,6 +1,6 @@
-//! Judges what was found on this machine: facts in, findings with their fixes out.
+//! Evaluates the facts about this machine: facts in, findings with fixes out.
 //!
-//! The judgement is pure; `facts` gathers the facts.
+//! Pure; `facts` gathers the facts.
 
 #[cfg(test)]
 mod tests;
@@ -9,29 +9,29 @@ use serde::Serialize;
 
 use crate::services::symbols::durability::Kept;
 
-/// What was seen of the machine.
+/// Facts about the machine.
 #[derive(Clone, Debug)]
 pub struct Facts {
     pub device: Device,
-    /// Where `fusermount3` is, and whether it has the rights of root.
+    /// The path of `fusermount3`, and whether it is setuid root.
     pub fusermount: Option<(String, bool)>,
     /// The effective user is root.
     pub root: bool,
     /// The process may mount: CAP_SYS_ADMIN.
     pub admin: bool,
-    /// Seconds after which the kernel gives up on a FUSE request; none where it has no such setting.
+    /// The seconds after which the kernel aborts a FUSE request; none if it has no such setting.
     pub request_timeouts: [(&'static str, Option<u64>); 2],
-    /// How a path is kept beneath a directory, or why not.
+    /// Whether openat2 keeps a path beneath a directory, or why not.
     pub openat2: Result<(), String>,
     pub user_namespaces: Namespaces,
-    /// Name, whether it stands, how or why not; or why none could be tried.
+    /// For each wall its name, whether it works, and how or why not; or why none could be tested.
     pub walls: Result<Vec<(String, bool, String)>, String>,
     pub cgroups: Cgroups,
     pub state: String,
     pub database: Database,
-    /// What is wrong with the mountspec.
+    /// The faults of the mountspec.
     pub mountspec: Result<(), String>,
-    /// Where symbols are if not in the database, and what that server keeps, or why it does not tell.
+    /// The address of a symbols server and its durability, or the error; none if symbols are in the database.
     pub symbols: Option<(String, Result<Kept, String>)>,
 }
 
@@ -39,12 +39,12 @@ pub struct Facts {
 #[derive(Clone, Debug)]
 pub enum Device {
     Missing,
-    /// It is there but cannot be opened: its mode, and what the system said.
+    /// It exists but cannot be opened: its mode, and the error of the system.
     Shut(u32, String),
     Open,
 }
 
-/// What the kernel says about user namespaces; none where it does not know the setting.
+/// The kernel's settings for user namespaces; none if it does not know the setting.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Namespaces {
     pub max: Option<u64>,
@@ -57,7 +57,7 @@ pub struct Namespaces {
 #[derive(Clone, Debug)]
 pub enum Cgroups {
     Missing,
-    /// The second version has one tree; the first has one a controller.
+    /// Version 2 has one tree; version 1 has one per controller.
     Found {
         version: u8,
         controllers: Vec<String>,
@@ -67,7 +67,7 @@ pub enum Cgroups {
 
 #[derive(Clone, Debug)]
 pub enum Database {
-    /// Nothing was kept yet.
+    /// There is no database yet.
     None,
     Looked(Vec<String>),
     Unreadable(String),
@@ -83,13 +83,13 @@ pub enum Health {
     Bad,
 }
 
-/// One thing looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub what: &'static str,
     pub health: Health,
     pub said: String,
-    /// What to do about it.
+    /// The fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }
@@ -108,7 +108,7 @@ impl Finding {
     }
 }
 
-/// What the facts mean, in the order in which they matter.
+/// The findings, most important first.
 pub fn findings(facts: &Facts) -> Vec<Finding> {
     vec![
         device(facts),
