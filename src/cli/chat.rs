@@ -44,7 +44,7 @@ impl Chat {
     pub fn run(self) -> Outcome {
         let home = root::choose(self.root.as_deref())?.join("agents").join(&self.agent);
         if self.agent.contains('/') || !home.join("chat").is_dir() {
-            return Err(Error::not_found(format!("there is no agent `{}` to speak with", self.agent)).into());
+            return Err(Error::not_found(format!("there is no agent `{}`", self.agent)).into());
         }
         let talk = Talk { home, dim: Dim::new() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -117,7 +117,7 @@ impl Talk {
                 "/help" => println!("{HELP}"),
                 "/jobs" => print!("{}", shown(&jobs(&self.home, 10)?)),
                 "/cancel" => println!("{} cancelled", cancel_all(&self.home)?),
-                word if word.starts_with('/') => println!("{word} is not known; /help tells what is"),
+                word if word.starts_with('/') => println!("unknown command {word}; /help lists the commands"),
                 _ => match self.say(&line, &mut interrupts).await {
                     Ok(Ok(reply)) => println!("{}\n", shown(reply.trim_end_matches('\n'))),
                     Ok(Err(why)) => println!("! {}\n", shown(&why)),

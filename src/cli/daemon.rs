@@ -42,7 +42,7 @@ pub fn start(mount: &Mount, state: &Path) -> Outcome {
         let file = state.join("acheron.pid");
         let mut pid = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(file)?;
         writeln!(pid, "{}", child.id())?;
-        println!("mounted on {}; `acheron unmount {}` takes it down", mount.dir.display(), pasted(&mount.dir));
+        println!("mounted on {}; `acheron unmount {}` unmounts it", mount.dir.display(), pasted(&mount.dir));
         return Ok(ExitCode::SUCCESS);
     }
     _ = child.wait();

@@ -53,7 +53,7 @@ impl Mount {
         let state = settled(state(self.state.as_deref(), Some(&spec), &here)?);
         let dir = std::path::absolute(&self.dir)?;
         if state.starts_with(&dir) {
-            let said = format!("the state directory {} lies in the mountpoint", state.display());
+            let said = format!("the state directory {} is inside the mount point", state.display());
             return Err(Failure::hint(Error::invalid(said), "choose another with --state DIR"));
         }
         if self.daemon {
@@ -77,7 +77,7 @@ impl Mount {
             let known = serde_json::from_value::<ModelKind>(kind.into());
             spec.model.kind = known.map_err(|_| {
                 Failure::hint(
-                    Error::invalid(format!("there is no kind of model `{kind}`")),
+                    Error::invalid(format!("unknown model kind `{kind}`")),
                     "Model: script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external",
                 )
             })?;
@@ -132,7 +132,7 @@ pub fn default_state() -> Result<PathBuf> {
     let base = set("XDG_STATE_HOME").filter(|path| path.is_absolute());
     let base = base.or_else(|| set("HOME").map(|home| home.join(".local/state")));
     base.map(|base| base.join("acheron")).ok_or_else(|| {
-        Error::invalid("neither XDG_STATE_HOME nor HOME says where state is kept; choose with --state DIR")
+        Error::invalid("neither XDG_STATE_HOME nor HOME is set; choose a state directory with --state DIR")
     })
 }
 
@@ -152,7 +152,7 @@ async fn serve(options: Options, dir: &Path, said: &Mount, followed: Option<&Pat
     }
     match child {
         true => daemon::tell(true, None),
-        false => println!("mounted on {}; Ctrl-C takes it down", dir.display()),
+        false => println!("mounted on {}; Ctrl-C unmounts it", dir.display()),
     }
     allocator::settle();
     let [interrupt, terminate, hangup] = &mut ends;

@@ -25,7 +25,7 @@ pub fn choose(named: Option<&Path>) -> Result<PathBuf, Failure> {
         1 => Ok(mounts.remove(0).path),
         _ => Err(Failure::hint(
             Error::invalid(format!("there are several mounts: {}", names())),
-            "say which one with --root DIR",
+            "choose one with --root DIR",
         )),
     }
 }

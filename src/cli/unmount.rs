@@ -29,7 +29,7 @@ impl Unmount {
         let Some(pid) = pid.filter(|pid| *pid > 1).map(Pid::from_raw) else {
             // The server does not answer: detach the mount.
             acheron_fuse::take_away(&mount)?;
-            println!("{} did not answer; it was taken away", mount.path.display());
+            println!("{} did not answer and was detached", mount.path.display());
             return Ok(ExitCode::SUCCESS);
         };
         _ = kill(pid, Signal::SIGTERM); // it may have gone by itself
@@ -44,7 +44,7 @@ impl Unmount {
         if ours()?.contains(&mount) {
             acheron_fuse::take_away(&mount)?;
         }
-        eprintln!("warning: the daemon (pid {pid}) is still going down");
+        eprintln!("warning: the daemon (pid {pid}) is still shutting down");
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -153,7 +153,7 @@ fn fusermount(facts: &Facts) -> Finding {
             format!("{path} is not setuid root: a user cannot mount with it"),
             format!("as root: chmod u+s {path}"),
         ),
-        None => Finding::bad(what, "not found: a user mounts with its help", "apt-get install fuse3"),
+        None => Finding::bad(what, "not found: users need it to mount", "apt-get install fuse3"),
     }
 }
 
@@ -161,7 +161,7 @@ fn timeouts(facts: &Facts) -> Finding {
     let what = "request timeout";
     let set: Vec<_> = facts.request_timeouts.iter().filter(|(_, seconds)| seconds.is_some_and(|it| it > 0)).collect();
     if set.is_empty() {
-        return Finding::ok(what, "none: a read may wait as long as it must");
+        return Finding::ok(what, "none: reads may wait without limit");
     }
     let said: Vec<String> = set.iter().map(|(name, it)| format!("fs.fuse.{name} is {} s", it.unwrap_or(0))).collect();
     let fix: Vec<String> = set.iter().map(|(name, _)| format!("sysctl -w fs.fuse.{name}=0")).collect();
@@ -204,7 +204,7 @@ fn namespaces(facts: &Facts) -> Finding {
         _ if facts.root => Finding::ok(what, "may be made by root"),
         (_, Some(0), _) => Finding::bad(
             what,
-            "are for root alone here: no sandbox can be built by a user",
+            "are restricted to root: users cannot build a sandbox",
             "as root: sysctl -w kernel.unprivileged_userns_clone=1",
         ),
         (_, _, Some(1..)) => Finding::bad(
@@ -221,13 +221,13 @@ fn sandbox(facts: &Facts) -> Finding {
     let refuse =
         "programs of agents are refused; \"sandbox\": {\"allow_unconfined\": true} in the mountspec runs them without";
     match &facts.walls {
-        Err(why) => Finding::bad(what, format!("could not be tried: {why}"), refuse),
+        Err(why) => Finding::bad(what, format!("could not be tested: {why}"), refuse),
         Ok(walls) => {
             let missing: Vec<String> =
                 walls.iter().filter(|(_, stands, _)| !stands).map(|(name, _, why)| format!("{name} ({why})")).collect();
             if missing.is_empty() {
                 let names: Vec<&str> = walls.iter().map(|(name, _, _)| name.as_str()).collect();
-                return Finding::ok(what, format!("every wall stands: {}", names.join(", ")));
+                return Finding::ok(what, format!("all confinement mechanisms work: {}", names.join(", ")));
             }
             let landlock = missing.iter().any(|wall| wall.starts_with("landlock"));
             let boot = if landlock { "boot with lsm=landlock,… on Linux 5.13 or newer; until then " } else { "" };
@@ -296,7 +296,7 @@ fn symbols(facts: &Facts) -> Finding {
         "redis-cli CONFIG SET appendonly yes; redis-cli CONFIG SET appendfsync always; redis-cli CONFIG REWRITE";
     let weak = |lost: &str| Finding::weak(what, format!("are in {at}, which {lost}"), always);
     match kept {
-        Ok(Kept::Everything) => Finding::ok(what, format!("are in {at}, which writes each change down first")),
+        Ok(Kept::Everything) => Finding::ok(what, format!("are in {at}, which logs each change first")),
         Ok(Kept::Behind(fsync)) if fsync == "everysec" => {
             weak("may lose the changes of the last second: appendfsync is everysec")
         }
@@ -308,7 +308,7 @@ fn symbols(facts: &Facts) -> Finding {
         Err(why) => Finding::bad(
             what,
             format!("are in {at}: {why}"),
-            "start that server, mend symbols.url in the mountspec, or take \"backend\": \"sqlite\"",
+            "start that server, fix symbols.url in the mountspec, or use \"backend\": \"sqlite\"",
         ),
     }
 }
