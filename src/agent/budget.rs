@@ -1,6 +1,6 @@
-//! What a turn or an agent may use up, and what it has used.
+//! Limits and usage of a turn or an agent.
 //!
-//! Pure: what was spent is read off the transcript. A limit that is not set does not bind.
+//! Pure: the usage is computed from the transcript. An absent limit does not apply.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,18 +13,18 @@ use acheron_base::Error;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Answers of the model.
+    /// The number of answers of the model.
     pub rounds: Option<u64>,
-    /// Tokens in and out.
+    /// Input and output tokens.
     pub tokens: Option<u64>,
-    /// Seconds of work. Time spent waiting for something to happen does not count.
+    /// Seconds of work, without the time spent waiting for events.
     pub seconds: Option<u64>,
     /// In the currency of the model's prices.
     pub money: Option<f64>,
 }
 
 impl Limits {
-    /// What is left after `spent`.
+    /// The limits that are left after `spent`.
     pub fn less(&self, spent: &Spent) -> Limits {
         Limits {
             rounds: self.rounds.map(|limit| limit.saturating_sub(spent.rounds)),
@@ -34,7 +34,7 @@ impl Limits {
         }
     }
 
-    /// The stricter of the two, limit by limit.
+    /// The smaller of each pair of limits.
     pub fn and(&self, other: &Limits) -> Limits {
         fn least<T: PartialOrd + Copy>(a: Option<T>, b: Option<T>) -> Option<T> {
             match (a, b) {
@@ -50,18 +50,20 @@ impl Limits {
         }
     }
 
-    /// A limit on money binds nobody while nothing has a price.
+    /// A limit on money needs prices, otherwise it never applies.
     pub fn check(&self, prices: Option<&Prices>) -> Result<(), Error> {
         let priced = prices.is_some_and(|prices| prices.input_per_mtok > 0.0 || prices.output_per_mtok > 0.0);
         match self.money {
             Some(_) if !priced => Err(Error::invalid("a limit on money needs the model's prices")),
-            Some(money) if !money.is_finite() || money < 0.0 => Err(Error::invalid("a limit on money is not negative")),
+            Some(money) if !money.is_finite() || money < 0.0 => {
+                Err(Error::invalid("a limit on money must not be negative"))
+            }
             _ => Ok(()),
         }
     }
 }
 
-/// What has been used.
+/// The usage of a turn or an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Spent {
@@ -73,7 +75,7 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// What a transcript tells.
+    /// The usage according to a transcript.
     pub fn of(records: &[Record]) -> Spent {
         let mut spent = Spent::default();
         let mut prices = Prices::default();
@@ -103,17 +105,17 @@ impl Spent {
     }
 }
 
-/// How near a turn or an agent is to its limits.
+/// The state of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     Fine,
-    /// Four fifths of this are used.
+    /// 80 % of this limit are used.
     Soft(&'static str),
-    /// All of this is used.
+    /// This limit is used up.
     Over(&'static str),
 }
 
-/// Compares what was spent with what may be. The worst counts.
+/// Compares usage with limits and returns the worst result.
 pub fn standing(limits: &Limits, spent: &Spent) -> Standing {
     let rows = [
         ("rounds", spent.rounds as f64, limits.rounds.map(|limit| limit as f64)),

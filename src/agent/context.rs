@@ -1,44 +1,44 @@
-//! What the model is shown: the contract, its active memory, what went before, and the turn so far.
+//! Builds the request to the model: the contract, active memory, earlier turns, and the turn so far.
 //!
-//! Pure and deterministic, and never more than the window holds. What must give way gives way in this order: old
-//! conversation, old rounds, long results, memory. The contract is never cut.
+//! Pure and deterministic. The request never exceeds the window; content is dropped in this order: old conversation,
+//! old rounds, long results, memory. The contract is never cut.
 
 use serde_json::{Value, json};
 
 use super::step;
 use super::transcript::{Record, Source};
-use crate::model::{Ask, Message, tokens};
+use crate::model::{Message, ModelRequest, tokens};
 use acheron_base::{Error, Result};
 
-/// What a message costs beside its text.
+/// The cost of a message beside its text, in tokens.
 const FRAME: u64 = 8;
 
-/// Kept back: texts that are put together may cost a token more than apart, and a note may have to be added.
+/// A reserve in tokens: joined texts may cost more than separate ones, and a note may have to be added.
 const SLACK: u64 = 64;
 
-/// Everything there is to show.
+/// The content of a request.
 #[derive(Clone, Debug, Default)]
 pub struct Parts<'a> {
     /// The runtime contract, rendered for this agent.
     pub core: &'a str,
-    /// Active memory, the most important first: its name and its text.
+    /// Names and texts of active memory, most important first.
     pub memory: &'a [(String, String)],
-    /// What was said and replied in earlier turns, oldest first.
+    /// Inputs and replies of earlier turns, oldest first.
     pub history: &'a [(String, String)],
     pub turn: &'a [Record],
-    /// The model's window in tokens, and what of it an answer may take.
+    /// The model's window in tokens, and the part of it that an answer may take.
     pub window: u64,
     pub answer: u64,
 }
 
-/// Puts the question together.
-pub fn assemble(parts: &Parts) -> Result<Ask> {
+/// Builds the request.
+pub fn assemble(parts: &Parts) -> Result<ModelRequest> {
     let answer = parts.answer.min(parts.window / 4).max(1);
     let room = parts.window.saturating_sub(answer);
     let core = tokens(parts.core) + FRAME;
     let Some(mut left) = room.checked_sub(core + SLACK).filter(|left| *left >= 256) else {
         return Err(Error::invalid(format!(
-            "a window of {} tokens has no room for the runtime contract ({core} tokens), an answer and a turn",
+            "a window of {} tokens is too small for the runtime contract ({core} tokens), an answer and a turn",
             parts.window
         )));
     };
@@ -56,10 +56,14 @@ pub fn assemble(parts: &Parts) -> Result<Ask> {
     let mut messages = history(parts.history, left);
     messages.push(Message::user(input));
     messages.extend(rounds);
-    Ok(Ask { system: format!("{}{memory}", parts.core), messages, max_tokens: answer.min(u64::from(u32::MAX)) as u32 })
+    Ok(ModelRequest {
+        system: format!("{}{memory}", parts.core),
+        messages,
+        max_tokens: answer.min(u64::from(u32::MAX)) as u32,
+    })
 }
 
-/// The section of active memory, in at most so many tokens.
+/// The section of active memory, within a number of tokens.
 fn remember(items: &[(String, String)], room: u64) -> String {
     let mut section = String::new();
     for (name, text) in items {
@@ -75,7 +79,7 @@ fn remember(items: &[(String, String)], room: u64) -> String {
     section
 }
 
-/// What began the turn, as the model reads it.
+/// The input of the turn, as the model reads it.
 fn input(turn: &[Record]) -> String {
     match turn.first() {
         Some(Record::Began { source: Source::Chat, input, .. }) => input.clone(),
@@ -85,7 +89,7 @@ fn input(turn: &[Record]) -> String {
     }
 }
 
-/// The rounds of the turn that fit, the newest first to be kept, and how many do not.
+/// The newest rounds of the turn that fit, and the number of those that do not.
 fn rounds(turn: &[Record], left: &mut u64) -> (Vec<Message>, usize) {
     let said: Vec<usize> =
         turn.iter().enumerate().filter(|(_, record)| matches!(record, Record::Said { .. })).map(|(at, _)| at).collect();
@@ -93,7 +97,7 @@ fn rounds(turn: &[Record], left: &mut u64) -> (Vec<Message>, usize) {
     for (back, at) in said.iter().rev().enumerate() {
         let Record::Said { said: answer, .. } = &turn[*at] else { continue };
         let end = turn[*at..].iter().position(|record| matches!(record, Record::Outcome { .. })).map(|more| at + more);
-        // A round ends with its outcome, or with the fault; the next answer is past it.
+        // A round ends with its outcome or with its fault; the next answer belongs to the next round.
         let end = end.filter(|end| !turn[at + 1..*end].iter().any(|record| matches!(record, Record::Said { .. })));
         let Some(told) = step::told(&turn[..=end.unwrap_or(*at)]) else { continue };
         let newest = back == 0;
@@ -109,7 +113,7 @@ fn rounds(turn: &[Record], left: &mut u64) -> (Vec<Message>, usize) {
     (kept.into_iter().rev().flatten().collect(), dropped)
 }
 
-/// A result in at most so many tokens: its content is cut before anything else is.
+/// A result within a number of tokens: its content is cut first.
 fn shortened(mut told: Value, room: u64) -> String {
     let whole = told.to_string();
     if tokens(&whole) <= room {
@@ -121,12 +125,12 @@ fn shortened(mut told: Value, room: u64) -> String {
         // Escapes may double the length of a text.
         let short = cut(content, room.saturating_sub(200) / 2);
         result["content"] = short.into();
-        result["shortened"] = "by the runtime, for want of room; read a part with max_bytes".into();
+        result["shortened"] = "by the runtime, to fit the window; read a part with max_bytes".into();
     }
     cut(&told.to_string(), room)
 }
 
-/// Earlier turns that fit, oldest first. A reply is shown as the call that it was.
+/// Earlier turns that fit, oldest first. A reply is shown as the call that made it.
 fn history(turns: &[(String, String)], room: u64) -> Vec<Message> {
     let mut left = room;
     let mut kept = Vec::new();
@@ -141,7 +145,7 @@ fn history(turns: &[(String, String)], room: u64) -> Vec<Message> {
     kept.into_iter().rev().flatten().collect()
 }
 
-/// The text in at most so many tokens: its beginning and its end, and a word about what is missing between.
+/// A text within a number of tokens: its beginning and its end, with a note about the omitted part.
 fn cut(text: &str, room: u64) -> String {
     if tokens(text) <= room {
         return text.to_owned();
@@ -167,8 +171,8 @@ fn ceil(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// What a question costs by our own estimate.
-pub fn cost(ask: &Ask) -> u64 {
+/// The estimated cost of a request in tokens.
+pub fn cost(ask: &ModelRequest) -> u64 {
     tokens(&ask.system) + FRAME + ask.messages.iter().map(|message| tokens(&message.text) + FRAME).sum::<u64>()
 }
 

@@ -1,4 +1,4 @@
-//! What was said to an agent and what it replied, turn by turn, and what all its turns have cost.
+//! The history of a chat: input, reply and cost of every turn, and the total cost.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use acheron_vfs::{Log, line};
 const FILE: &str = "history.ndjson";
 const OLDER: &str = "history.ndjson.1";
 const CHARGED: &str = "charged.json";
-/// A file longer than this becomes the older one.
+/// The size at which the file is rotated.
 const LIMIT: u64 = 4 << 20;
-/// How many turns may be shown to a model again.
+/// The number of turns that a model may be shown again.
 const RECENT: usize = 32;
 
 /// One turn.
@@ -30,11 +30,11 @@ pub struct Entry {
     pub reply: Option<String>,
     pub error: Option<Error>,
     pub spent: Spent,
-    /// What this and all turns before it have used.
+    /// The usage up to and including this turn.
     pub total: Spent,
 }
 
-/// The total after the turn of that number and what was charged since. The next turn counts it in.
+/// The total after turn `seq`, with charges since. The next turn includes it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Charged {
     seq: u64,
@@ -55,15 +55,15 @@ struct State {
     recent: Vec<Entry>,
     seq: u64,
     total: Spent,
-    /// How long the file is, and when its first entry was written.
+    /// The length of the file, and the time of its first entry.
     length: u64,
     first_ms: Option<u64>,
-    /// When the last entry of the older file was written.
+    /// The time of the last entry of the rotated file.
     older_ms: Option<u64>,
 }
 
 impl History {
-    /// The history as it was left. A torn last line is forgotten.
+    /// Opens the history. An incomplete last line is dropped.
     pub fn open(place: Arc<ConfinedDir>) -> Result<History> {
         let log = Log::new(2 * LIMIT as usize);
         let mut state = State::default();
@@ -104,7 +104,7 @@ impl History {
         self.0.state.lock()
     }
 
-    /// Writes a turn down; on the disk when this returns. Numbers and totals are filled in here.
+    /// Appends a turn; it is on disk on return. Fills in the number and the total.
     pub fn add(&self, mut entry: Entry) -> Result<()> {
         let mut state = self.state();
         entry.seq = state.seq + 1;
@@ -127,8 +127,8 @@ impl History {
         Ok(())
     }
 
-    /// Forgets turns from before a moment, by whole files: one that begins before it becomes the older one, and the
-    /// older one goes when all of it lies before. The last turn stays, since it knows what all have cost.
+    /// Deletes turns older than `before_ms`, by whole files: a file that starts before that time is rotated, and the
+    /// rotated file is deleted once all of it is older. The last turn stays, because it has the total cost.
     pub fn forget(&self, before_ms: u64) -> Result<()> {
         let mut state = self.state();
         if state.first_ms.is_some_and(|first| first < before_ms) {
@@ -142,12 +142,12 @@ impl History {
         Ok(())
     }
 
-    /// Whether that turn is in it already.
+    /// Whether the turn is in the history.
     pub fn has(&self, job_id: &str) -> bool {
         self.state().recent.iter().any(|entry| entry.job_id == job_id)
     }
 
-    /// What was said and replied, oldest first; turns that failed are left out.
+    /// Inputs and replies, oldest first, without failed turns.
     pub fn exchanges(&self) -> Vec<(String, String)> {
         let state = self.state();
         state.recent.iter().filter_map(|entry| Some((entry.input.clone(), entry.reply.clone()?))).collect()
@@ -157,7 +157,7 @@ impl History {
         self.state().recent.last().cloned()
     }
 
-    /// Adds what others have used in this agent's name; on the disk when this returns.
+    /// Adds usage by others on behalf of this agent; it is on disk on return.
     pub fn charge(&self, spent: &Spent) -> Result<()> {
         let mut state = self.state();
         let charged = Charged { seq: state.seq, total: state.total.plus(spent) };

@@ -1,7 +1,7 @@
-//! What a model's answer means: exactly one call, or a fault that says precisely what was wrong.
+//! Parses a model's answer: exactly one call, or a fault with its reason.
 //!
-//! Total: every text is one or the other. Each byte is looked at a bounded number of times, and what is not part of the
-//! one call is skipped, not kept, so a large hostile answer costs time in proportion and hardly any memory.
+//! Total: every text is one or the other. Each byte is read a bounded number of times, and everything but the call is
+//! skipped, not stored, so a large hostile answer costs linear time and hardly any memory.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::strict_json::{Strict, Why};
 use crate::agent::tools::{Misuse, Tool};
-use crate::model::Said;
+use crate::model::ModelAnswer;
 
-/// One call, as the model made it.
+/// One call as the model wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,7 +47,7 @@ impl Fault {
     }
 }
 
-/// A fault and its sentence.
+/// A fault and its explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
     pub fault: Fault,
@@ -58,20 +58,20 @@ fn wrong<T>(fault: Fault, why: impl Into<String>) -> Result<T, Wrong> {
     Err(Wrong { fault, why: why.into() })
 }
 
-/// Longer ids are cut: they are only for the model's own orientation.
+/// Longer ids are truncated: only the model uses them.
 const LONGEST_ID: usize = 128;
 
-/// Reads a whole answer, with what the provider noticed beside the text.
-pub fn read(said: &Said) -> Result<Call, Wrong> {
+/// Parses an answer, including the provider's flag for native calls.
+pub fn read(said: &ModelAnswer) -> Result<Call, Wrong> {
     if said.native_call {
         return wrong(Fault::NativeCall, "the provider's own function calling was used; write the JSON object as text");
     }
     parse(&said.text)
 }
 
-/// Splits reasoning that a model puts before its answer, in the tags that open models use, from the answer itself.
+/// Splits leading reasoning, in the tags that open models use, from the answer.
 ///
-/// A block that leads the answer is a thought, as it would be if the provider had parted it; anywhere else it is prose.
+/// A block at the start of the answer is a thought, as if the provider had separated it; anywhere else it is prose.
 pub fn thoughts(text: &str) -> (Option<&str>, &str) {
     let start = text.trim_start();
     for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
@@ -82,7 +82,7 @@ pub fn thoughts(text: &str) -> (Option<&str>, &str) {
     (None, text)
 }
 
-/// Reads the text of an answer.
+/// Parses the text of an answer.
 pub fn parse(text: &str) -> Result<Call, Wrong> {
     let text = thoughts(text).1.trim_start_matches('\u{feff}').trim();
     if text.is_empty() {
@@ -101,25 +101,25 @@ pub fn parse(text: &str) -> Result<Call, Wrong> {
             Ok((Answer { calls: Some(_), .. }, _)) => {
                 wrong(Fault::ManyCalls, "the answer has more than one object; give one, with one call")
             }
-            _ => wrong(Fault::ProseAround, "text follows the JSON object; nothing may stand beside it"),
+            _ => wrong(Fault::ProseAround, "there is text after the JSON object; write nothing but the object"),
         };
     }
     answer.judge()
 }
 
-/// How native calls begin when a model writes them out as text.
+/// The tags of native calls that a model writes as text.
 const NATIVE_TAGS: [&str; 7] =
     ["<tool_call>", "<function_call", "<function=", "<invoke", "[TOOL_CALLS]", "<|python_tag|>", "<|tool"];
 
-/// The answer begins with something else. One look inside tells prose around an object from no object at all.
+/// The fault of an answer that does not begin with an object: prose around an object, or no object at all.
 fn no_object_first(text: &str) -> Result<Call, Wrong> {
     let inside = text.find("{\"tool_calls\"").or_else(|| text.find('{'));
     if let Some(at) = inside
         && let Ok((Answer { calls: Some(_), .. }, _)) = object(&text[at..])
     {
         let why = match text.starts_with("```") {
-            true => "a code fence stands around the JSON object; leave it out",
-            false => "text stands before the JSON object; nothing may stand beside it",
+            true => "there is a code fence around the JSON object; leave it out",
+            false => "there is text before the JSON object; write nothing but the object",
         };
         return wrong(Fault::ProseAround, why);
     }
@@ -127,12 +127,14 @@ fn no_object_first(text: &str) -> Result<Call, Wrong> {
         return wrong(Fault::NativeCall, format!("the answer has `{tag}` in it, a provider's own way of calling"));
     }
     match text.starts_with(['[', '"']) {
-        true => wrong(Fault::NotJson, "the answer is JSON, but no object; give an object with `tool_calls`"),
-        false => wrong(Fault::NotJson, "the answer is no JSON object; words for people go into a reply by file_write"),
+        true => wrong(Fault::NotJson, "the answer is JSON, but not an object; give an object with `tool_calls`"),
+        false => {
+            wrong(Fault::NotJson, "the answer is not a JSON object; write text for people to the reply with file_write")
+        }
     }
 }
 
-/// Reads one object at the start of the text; returns what follows it.
+/// Parses one object at the start of the text; returns the rest.
 fn object(text: &str) -> Result<(Answer, &str), Wrong> {
     let mut reader = serde_json::Deserializer::from_str(text).into_iter::<Answer>();
     match reader.next() {
@@ -142,13 +144,13 @@ fn object(text: &str) -> Result<(Answer, &str), Wrong> {
     }
 }
 
-/// The object, as far as it matters.
+/// The relevant keys of the object.
 #[derive(Default)]
 struct Answer {
     calls: Option<Calls>,
-    /// `tool_calls` stands in it twice.
+    /// `tool_calls` is repeated.
     twice: bool,
-    /// A key that only a native call has.
+    /// A key that only native calls have.
     native: Option<String>,
 }
 
@@ -157,14 +159,14 @@ enum Calls {
         first: Option<Result<Strict, Why>>,
         count: u64,
     },
-    /// Something else than a list.
+    /// Not a list.
     Other,
 }
 
 impl Answer {
     fn judge(self) -> Result<Call, Wrong> {
         if self.twice {
-            return wrong(Fault::ManyCalls, "`tool_calls` stands in the object twice");
+            return wrong(Fault::ManyCalls, "`tool_calls` is repeated in the object");
         }
         match (self.calls, self.native) {
             (Some(Calls::List { first: None, .. }), _) => wrong(Fault::ZeroCalls, "`tool_calls` is empty"),
@@ -186,7 +188,7 @@ impl Answer {
     }
 }
 
-/// Reads the one call.
+/// Parses the only call.
 fn one(call: Strict) -> Result<Call, Wrong> {
     let serde_json::Value::Object(mut call) = call.0 else {
         return wrong(Fault::BadArguments, "a call is an object with `name` and `arguments`");
@@ -241,7 +243,7 @@ impl<'de> Deserialize<'de> for Answer {
                             answer.twice = true;
                             map.next_value::<IgnoredAny>()?;
                         }
-                        // Words beside the calls are the model's own affair.
+                        // Other keys beside the calls are ignored.
                         key => {
                             if matches!(key, "function_call" | "function" | "name" | "tool" | "arguments" | "tool_use")
                             {

@@ -1,4 +1,4 @@
-//! What to do next, by what has happened. Pure: the transcript is the program counter.
+//! Decides the next step of a turn. Pure: the transcript is the program counter.
 //!
 //! ```text
 //! began ─→ ask ─→ said ─→ act ─→ outcome ─→ ask … ─→ rest
@@ -13,23 +13,23 @@ use super::transcript::{End, Record};
 use crate::agent::tools::Tool;
 use acheron_base::Error;
 
-/// How many answers in a row may be none.
+/// Consecutive malformed answers allowed.
 const FAULTS: usize = 3;
-/// How often in a row the same call may fail.
+/// Consecutive failures of the same call allowed.
 const FAILURES: usize = 3;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Next {
     /// Ask the model.
     Ask,
-    /// Perform this call, after recording the intent if it acts.
+    /// Perform this call, after its intent is recorded if it has effects.
     Act(Call),
-    /// Record that this call was cut off by a crash. It is not performed again.
+    /// Record that a crash interrupted this call. It is not performed again.
     Interrupted(Call),
     Rest(End),
 }
 
-/// The next thing to do.
+/// The next step.
 pub fn next(records: &[Record]) -> Next {
     match records.last() {
         None => Next::Rest(End::failed("internal", Error::internal("a turn without a beginning"))),
@@ -44,7 +44,7 @@ pub fn next(records: &[Record]) -> Next {
             }
             Err(_) => ask(records),
         },
-        // A reply does nothing but end this turn, and it has not ended: saying it now says it once.
+        // A reply only ends this turn, which has not ended: performing it now performs it once.
         Some(Record::Intent { call, .. }) if call.tool.acts() && reply(&call.tool).is_none() => {
             Next::Interrupted(call.clone())
         }
@@ -66,7 +66,7 @@ pub fn next(records: &[Record]) -> Next {
     }
 }
 
-/// Asks, unless a budget is used up. What was paid for already is always carried out first.
+/// Asks the model, unless a budget is used up. A call that was already paid for is performed first.
 fn ask(records: &[Record]) -> Next {
     match standing(&limits(records), &Spent::of(records)) {
         Standing::Over(what) => {
@@ -77,7 +77,7 @@ fn ask(records: &[Record]) -> Next {
     }
 }
 
-/// The limits under which the turn began.
+/// The limits at the start of the turn.
 pub fn limits(records: &[Record]) -> Limits {
     match records.first() {
         Some(Record::Began { limits, .. }) => *limits,
@@ -85,7 +85,7 @@ pub fn limits(records: &[Record]) -> Limits {
     }
 }
 
-/// What the model is told of a round: the result of its call, or what was wrong with its answer.
+/// The feedback to the model about a round: the result of its call, or the fault of its answer.
 pub fn told(records: &[Record]) -> Option<Value> {
     let mut told = match records.last()? {
         Record::Said { said, .. } => {
@@ -115,12 +115,12 @@ pub fn told(records: &[Record]) -> Option<Value> {
         _ => return None,
     };
     if let Standing::Soft(what) = standing(&limits(records), &Spent::of(records)) {
-        told["budget"] = format!("four fifths of this turn's {what} are used; come to the reply").into();
+        told["budget"] = format!("80 % of this turn's {what} are used; write your reply soon").into();
     }
     Some(told)
 }
 
-/// How many answers at the end of the transcript were none.
+/// The number of malformed answers at the end of the transcript.
 fn faults(records: &[Record]) -> usize {
     let said = records.iter().rev().filter_map(|record| match record {
         Record::Said { said, .. } => Some(protocol::read(said).is_err()),
@@ -130,7 +130,7 @@ fn faults(records: &[Record]) -> usize {
     said.take_while(|fault| *fault).count()
 }
 
-/// The last calls with their results, in order: as many as matter, since this is asked at every step.
+/// The last calls with their results, in order: as many as are needed, because every step asks for them.
 fn calls(records: &[Record]) -> Vec<(Call, Option<&Value>)> {
     let mut calls = Vec::new();
     let mut outcome = None;
@@ -150,7 +150,7 @@ fn calls(records: &[Record]) -> Vec<(Call, Option<&Value>)> {
     calls
 }
 
-/// How often the last call has failed in a row, in the same words.
+/// The number of consecutive failures of the last call, with the same arguments.
 fn failures(calls: &[(Call, Option<&Value>)]) -> usize {
     let Some((last, _)) = calls.last() else { return 0 };
     let same = calls
@@ -164,7 +164,7 @@ fn error(result: &Value) -> Option<&Value> {
     result.get("error").filter(|error| error.is_object())
 }
 
-/// The text, if the call is a reply to who spoke.
+/// The text, if the call is a reply.
 pub fn reply(tool: &Tool) -> Option<&str> {
     let Tool::Write(write) = tool else { return None };
     let path = acheron_vfs::normal(&write.path).ok()?;

@@ -1,23 +1,23 @@
-//! JSON that is read with suspicion: a key that stands twice is an error, and so is more than there is room for.
+//! Strict JSON for untrusted input: a repeated key is an error, and the number of values is limited.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// How many values one call may consist of. Its text may be long; its structure need not be.
+/// The most values in one call. Its text may be long; its structure need not be.
 pub(super) const ROOM: u32 = 10_000;
 
-/// A value without doubled keys.
+/// A value without repeated keys.
 #[derive(Debug)]
 pub(super) struct Strict(pub Value);
 
-/// Why it is none, although it may be valid JSON.
+/// The reason why valid JSON is not accepted.
 #[derive(Debug)]
 pub(super) struct Why(pub String);
 
-/// Reads a value as long as there is room. A fault is a value of its own: the rest of the document is still read, so
-/// that broken JSON is told from JSON that is not wanted.
+/// Reads a value up to the limit. A fault is an ordinary result: the rest of the document is still read, so that
+/// malformed JSON can be told from JSON that is not accepted.
 pub(super) struct Reading<'a>(pub &'a mut u32);
 
 impl<'de> DeserializeSeed<'de> for Reading<'_> {
@@ -92,7 +92,7 @@ impl<'de> Visitor<'de> for Reading<'_> {
         while let Some(key) = map.next_key::<String>()? {
             let fault = if object.contains_key(&key) {
                 map.next_value::<IgnoredAny>()?;
-                Why(format!("the key `{}` stands in one object twice", key.chars().take(80).collect::<String>()))
+                Why(format!("the key `{}` is repeated in one object", key.chars().take(80).collect::<String>()))
             } else {
                 match map.next_value_seed(Reading(self.0))? {
                     Ok(value) => {

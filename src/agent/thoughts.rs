@@ -1,4 +1,4 @@
-//! `thoughts/`: what a model thinks along the way, for observers. Never part of the chat.
+//! `thoughts/`: the reasoning of the model, for observers. It is never part of the chat.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -8,37 +8,37 @@ use serde_json::json;
 
 use super::protocol;
 use super::transcript::Record;
-use crate::model::{Piece, Said};
+use crate::model::{AnswerPiece, ModelAnswer};
 use acheron_vfs::{Listing, Log, line, live, text};
 
-/// How much of the history its file shows; the same again is in `history.ndjson.1`.
+/// The size of `history.ndjson`; `history.ndjson.1` has the same size.
 const SHOWN: usize = 4 << 20;
-/// A thought under way is shown up to here.
+/// The size limit of the current thought in bytes.
 const LONGEST: usize = 1 << 20;
 
 const README: &str = "\
 # thoughts
 
-What the model thinks, round by round. Nobody is spoken to here.
+The model's reasoning, round by round. It is not part of the chat.
 
-- `latest.txt` is the thought under way, or the last one. `history.ndjson` has them all: `tail -f` follows a turn.
-- `status.json` tells whose turn it is.
+- `latest.txt` is the current thought, or the last one. `history.ndjson` has them all: `tail -f` follows a turn.
+- `status.json` shows the current turn.
 ";
 
-/// One thought, as a line of the history.
+/// One thought, a line of the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Frame {
     pub seq: u64,
     pub ts_ms: u64,
     pub job_id: String,
     pub round: u64,
-    /// `thinking` if the model parts its reasoning from its answer, else `text`.
+    /// `thinking` if the model separates its reasoning from its answer, otherwise `text`.
     pub source: &'static str,
     pub content: String,
 }
 
-/// What of an answer is thought: the reasoning, else all of it.
-pub fn thought(said: &Said) -> (&'static str, &str) {
+/// The thought in an answer: its reasoning, or the whole answer.
+pub fn thought(said: &ModelAnswer) -> (&'static str, &str) {
     match (&said.thoughts, protocol::thoughts(&said.text).0) {
         (Some(thoughts), _) => ("thinking", thoughts),
         (None, Some(thoughts)) => ("thinking", thoughts),
@@ -62,7 +62,7 @@ struct State {
     updated_at_ms: u64,
     thinking: bool,
     latest: String,
-    /// The thought under way is reasoning that the model parts from its answer.
+    /// The current thought is reasoning that the model separates from its answer.
     reasoned: bool,
 }
 
@@ -85,7 +85,7 @@ impl Thoughts {
         self.0.state.lock()
     }
 
-    /// A round begins.
+    /// Starts a round.
     pub fn begin(&self, job_id: &str, round: u64, now_ms: u64) {
         let mut state = self.state();
         (state.job_id, state.round, state.updated_at_ms) = (Some(job_id.to_owned()), round, now_ms);
@@ -93,25 +93,25 @@ impl Thoughts {
         state.latest.clear();
     }
 
-    /// A piece of the thought under way.
-    pub fn hear(&self, piece: &Piece) {
+    /// Adds a piece to the current thought.
+    pub fn hear(&self, piece: &AnswerPiece) {
         let mut state = self.state();
         match piece {
-            Piece::Again => (state.latest, state.reasoned) = (String::new(), false),
-            // Reasoning that comes apart is the thought; the answer that follows it is not.
-            Piece::Thought(piece) => {
+            AnswerPiece::Again => (state.latest, state.reasoned) = (String::new(), false),
+            // Separate reasoning is the thought; the answer that follows is not.
+            AnswerPiece::Thought(piece) => {
                 if !std::mem::replace(&mut state.reasoned, true) {
                     state.latest.clear();
                 }
                 state.grow(piece);
             }
-            Piece::Text(piece) if !state.reasoned => state.grow(piece),
-            Piece::Text(_) => (),
+            AnswerPiece::Text(piece) if !state.reasoned => state.grow(piece),
+            AnswerPiece::Text(_) => (),
         }
     }
 
-    /// A round has ended with this answer. Returns the number of the thought.
-    pub fn end(&self, said: &Said, now_ms: u64) -> u64 {
+    /// Ends a round with this answer. Returns the number of the thought.
+    pub fn end(&self, said: &ModelAnswer, now_ms: u64) -> u64 {
         let mut state = self.state();
         state.seq += 1;
         let seq = state.seq;
@@ -119,12 +119,12 @@ impl Thoughts {
         seq
     }
 
-    /// The turn is over.
+    /// Ends the turn.
     pub fn rest(&self) {
         self.state().thinking = false;
     }
 
-    /// Thinks again what a transcript of an earlier life tells.
+    /// Restores the thoughts of a transcript from an earlier run.
     pub fn restore(&self, records: &[Record]) {
         let mut state = self.state();
         state.round = 0;
@@ -141,7 +141,7 @@ impl Thoughts {
         }
     }
 
-    fn show(&self, state: &mut State, said: &Said, ts_ms: u64) {
+    fn show(&self, state: &mut State, said: &ModelAnswer, ts_ms: u64) {
         let (source, content) = thought(said);
         let job_id = state.job_id.clone().unwrap_or_default();
         let frame = Frame { seq: state.seq, ts_ms, job_id, round: state.round, source, content: content.to_owned() };
@@ -184,10 +184,10 @@ mod tests {
 
     #[test]
     fn reasoning_is_the_thought_where_there_is_any() {
-        let said = |text: &str, thoughts: Option<&str>| Said {
+        let said = |text: &str, thoughts: Option<&str>| ModelAnswer {
             text: text.to_owned(),
             thoughts: thoughts.map(str::to_owned),
-            ..Said::default()
+            ..ModelAnswer::default()
         };
         assert_eq!(thought(&said("{}", Some("hm"))), ("thinking", "hm"));
         assert_eq!(thought(&said("<think> hm </think>{}", None)), ("thinking", "hm"));
@@ -198,13 +198,13 @@ mod tests {
     fn a_thought_is_seen_while_it_grows_and_kept_when_it_ends() {
         let thoughts = Thoughts::default();
         thoughts.begin("job-1", 1, 5);
-        thoughts.hear(&Piece::Thought("a".into()));
-        thoughts.hear(&Piece::Again);
-        thoughts.hear(&Piece::Text("x".into()));
-        thoughts.hear(&Piece::Thought("h".into()));
-        thoughts.hear(&Piece::Text("{}".into()));
+        thoughts.hear(&AnswerPiece::Thought("a".into()));
+        thoughts.hear(&AnswerPiece::Again);
+        thoughts.hear(&AnswerPiece::Text("x".into()));
+        thoughts.hear(&AnswerPiece::Thought("h".into()));
+        thoughts.hear(&AnswerPiece::Text("{}".into()));
         assert_eq!(thoughts.state().latest, "h");
-        let said = Said { thoughts: Some("hm".into()), ..Said::default() };
+        let said = ModelAnswer { thoughts: Some("hm".into()), ..ModelAnswer::default() };
         assert_eq!(thoughts.end(&said, 7), 1);
         let (_, lines) = thoughts.0.log.from(0, 1000);
         assert_eq!(

@@ -1,6 +1,6 @@
-//! What happened in a turn, in order: the program counter of the loop, as lines in a file.
+//! The transcript of a turn, one JSON record per line: the program counter of the agent loop.
 //!
-//! A line is on the disk before it is acted upon. The last line may be torn by a crash and is then forgotten: it was
+//! A record is on disk before it is acted upon. A crash may leave an incomplete last line, which is dropped: it was
 //! never acted upon.
 
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use serde_json::Value;
 
 use super::budget::Limits;
 use super::protocol::Call;
-use crate::model::{Prices, Said};
+use crate::model::{ModelAnswer, Prices};
 use acheron_base::ConfinedDir;
 use acheron_base::{Error, Result};
 
-/// What set a turn going.
+/// The trigger of a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// Somebody wrote to the chat.
+    /// A message to the chat.
     Chat,
-    /// A selector fired.
+    /// A wake rule.
     Wake(String),
-    /// Another agent gave this as a task.
+    /// A task from another agent.
     Task(String),
 }
 
@@ -37,19 +37,19 @@ pub enum Record {
         limits: Limits,
         prices: Prices,
     },
-    /// The model answered, after so many milliseconds; `seq` is the number of the thought.
+    /// The model answered after `ms` milliseconds; `seq` is the number of the thought.
     Said {
         at_ms: u64,
         ms: u64,
         seq: u64,
-        said: Said,
+        said: ModelAnswer,
     },
-    /// This is going to be done, and must not be done twice.
+    /// The call is about to be performed and must not be performed twice.
     Intent {
         at_ms: u64,
         call: Call,
     },
-    /// A call has ended; part of its time may have been spent waiting for something to happen.
+    /// A call has ended; it spent `parked_ms` of its time waiting for an event.
     Outcome {
         at_ms: u64,
         ms: u64,
@@ -62,7 +62,7 @@ pub enum Record {
     },
 }
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
@@ -88,12 +88,12 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// A new one, with nothing in it and no file yet.
+    /// A new, empty transcript without a file.
     pub fn new(place: Arc<ConfinedDir>, name: String) -> Self {
         Transcript { place, name, records: Vec::new() }
     }
 
-    /// One that is there, as far as it is whole. A torn last line is cut from the file.
+    /// Opens an existing transcript. An incomplete last line is removed from the file.
     pub fn open(place: Arc<ConfinedDir>, name: String) -> Result<Self> {
         let bytes = place.read(&name)?;
         let (records, whole) = read(&bytes).map_err(|why| Error::internal(format!("{name}: {why}")))?;
@@ -107,7 +107,7 @@ impl Transcript {
         &self.records
     }
 
-    /// Adds records; returns when they are on the disk. Blocks for as long as the disk does.
+    /// Appends records; they are on disk on return. Blocks.
     pub fn append(&mut self, records: impl IntoIterator<Item = Record>) -> Result<()> {
         let records: Vec<_> = records.into_iter().collect();
         let mut lines = Vec::new();
@@ -121,7 +121,8 @@ impl Transcript {
     }
 }
 
-/// The records of a file, and how much of it is whole. A broken line before the last is an error: that is no crash.
+/// The records of a file, and the length of its complete part. A malformed line before the last is an error: no crash
+/// leaves one.
 pub fn read(bytes: &[u8]) -> Result<(Vec<Record>, usize), String> {
     let mut records = Vec::new();
     let mut at = 0;
@@ -129,7 +130,7 @@ pub fn read(bytes: &[u8]) -> Result<(Vec<Record>, usize), String> {
         let line = &bytes[at..at + end];
         match serde_json::from_slice(line) {
             Ok(record) => records.push(record),
-            // A crash may leave the length of the last line right and its bytes wrong.
+            // A crash may leave the last line with the right length and wrong bytes.
             Err(_) if at + end + 1 == bytes.len() => break,
             Err(error) => return Err(format!("line {}: {error}", records.len() + 1)),
         }

@@ -1,7 +1,7 @@
-//! One turn, carried out: asks the model, performs its call, writes both down, until there is a reply.
+//! Runs one turn: asks the model, performs its call, records both, until there is a reply.
 //!
-//! What comes next is decided by [`step`]; here it is done. A turn that a crash cut off is carried on from its
-//! transcript. Dropping the future ends the turn at once: a question to the model is dropped with it.
+//! [`step`] decides what comes next; this file does it. A turn that a crash interrupted continues from its transcript.
+//! Dropping the future ends the turn at once and cancels a request to the model.
 
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
@@ -21,28 +21,28 @@ use super::step::{self, Next};
 use super::transcript::{End, Record, Source, Transcript};
 use crate::agent::tools::{failure, perform};
 use crate::jobs::Job;
-use crate::model::{Ask, Model};
+use crate::model::{Model, ModelRequest};
 use acheron_base::Clock;
 use acheron_base::blocking;
 use acheron_base::{Code, Error, Result};
 
-/// Transcripts that are written to the disk at the same moment.
+/// The number of transcripts written to disk at the same time.
 static DISK: Semaphore = Semaphore::const_new(16);
 
-/// The turn that is under way.
+/// The running turn.
 pub struct Current {
     pub job: Arc<Job>,
     pub source: Source,
     pub input: String,
-    /// As they were when it began; changes are for the next turn.
+    /// The settings at the start of the turn; changes apply to the next turn.
     pub settings: Settings,
-    /// What it has used so far.
+    /// Usage so far.
     pub spent: Mutex<Spent>,
-    /// Set by whoever writes the reply.
+    /// Set by a write to `control/reply`.
     pub reply: watch::Sender<Option<String>>,
-    /// It came from outside the turn, and is kept until the turn has ended.
+    /// The reply came from outside the turn and is stored until the turn has ended.
     pub kept: AtomicBool,
-    /// What the agent said on the way.
+    /// The last message written to `control/progress`.
     pub progress: watch::Sender<Option<String>>,
 }
 
@@ -52,7 +52,7 @@ impl Current {
     }
 }
 
-/// Carries a turn out; returns the reply.
+/// Runs a turn; returns the reply.
 pub async fn run(agent_runtime: Arc<AgentRuntime>, current: Arc<Current>) -> Result<Value> {
     let mut turn = Turn::open(&agent_runtime, current).await?;
     let end = turn.run_out().await?;
@@ -79,14 +79,14 @@ pub async fn run(agent_runtime: Arc<AgentRuntime>, current: Arc<Current>) -> Res
     }
 }
 
-/// What a turn has used, by its transcript: one that was cut off has cost something too.
+/// The usage of a turn according to its transcript; an interrupted turn has cost something too.
 pub async fn spent(agent_runtime: &Arc<AgentRuntime>, job_id: &str) -> Spent {
     let (owner, id) = (agent_runtime.clone(), job_id.to_owned());
     let transcript = on_disk(move || owner.transcript(&id)).await;
     transcript.map(|transcript| Spent::of(transcript.records())).unwrap_or_default()
 }
 
-/// Puts the turn into the history, once.
+/// Adds the turn to the history, once.
 pub async fn remember(
     agent_runtime: &Arc<AgentRuntime>,
     current: &Current,
@@ -112,11 +112,11 @@ pub async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send 
 struct Turn<'a> {
     agent_runtime: &'a Arc<AgentRuntime>,
     current: Arc<Current>,
-    /// Away while it is being written.
+    /// `None` while it is being written.
     transcript: Option<Transcript>,
-    /// The contract, the same from the first round to the last.
+    /// The runtime contract, the same in every round.
     core: String,
-    /// Whose soft limits were told of.
+    /// The budgets (`turn`, `agent`) whose soft limit was reported.
     warned: BTreeSet<&'static str>,
 }
 
@@ -143,7 +143,7 @@ impl<'a> Turn<'a> {
             };
             turn.write(vec![began]).await?;
         } else {
-            turn.current.job.log.line("the turn goes on where the host had stopped");
+            turn.current.job.log.line("the turn continues after a restart of the host");
             let said = turn.records().iter().filter_map(|record| match record {
                 Record::Said { said, .. } => Some(said.text.clone()),
                 _ => None,
@@ -173,7 +173,7 @@ impl<'a> Turn<'a> {
         written
     }
 
-    /// Shows others what the turn has used so far.
+    /// Publishes the usage of the turn so far.
     fn count(&self) {
         *self.current.spent.lock() = self.spent();
     }
@@ -181,7 +181,7 @@ impl<'a> Turn<'a> {
     async fn run_out(&mut self) -> Result<End> {
         let Some(model) = self.current.settings.model.clone() else { return self.served_from_outside().await };
         loop {
-            // Somebody else in the agent's name may have replied, such as a program that it started.
+            // A program that the agent started may have replied in its name.
             let over = matches!(self.records().last(), Some(Record::Ended { .. }));
             if let Some(text) = self.current.reply.borrow().clone().filter(|_| !over) {
                 return Ok(End::Replied(text));
@@ -190,8 +190,7 @@ impl<'a> Turn<'a> {
                 Next::Rest(end) => return Ok(end),
                 Next::Act(call) => self.act(call).await?,
                 Next::Interrupted(call) => {
-                    let said =
-                        format!("the host stopped during this {}; it is not known how far it came", call.tool.name());
+                    let said = format!("the host stopped during this {}; its effect is unknown", call.tool.name());
                     let result = failure(&Error::interrupted(said));
                     self.outcome(result, 0, 0).await?;
                 }
@@ -204,7 +203,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Asks the model, and writes its answer down together with what will be done about it.
+    /// Asks the model, and records its answer together with the intended call.
     async fn ask(&mut self, model: &dyn Model) -> Result<Result<Option<Call>, End>> {
         if let Some(end) = self.agent_over() {
             return Ok(Err(end));
@@ -231,7 +230,7 @@ impl<'a> Turn<'a> {
             }
         };
         let (at_ms, call) = (clock.now_ms(), protocol::read(&said));
-        // The thought first: whoever has read the line of a round finds what was thought in it.
+        // The thought first: a reader that has seen the log line of a round finds its thought.
         let seq = agent_runtime.thoughts.end(&said, at_ms);
         self.log_round(round, &call);
         let mut records = vec![Record::Said { at_ms, ms: at_ms.saturating_sub(begun), seq, said }];
@@ -244,7 +243,7 @@ impl<'a> Turn<'a> {
         Ok(Ok(call.ok()))
     }
 
-    async fn question(&self) -> Result<Ask> {
+    async fn question(&self) -> Result<ModelRequest> {
         let settings = &self.current.settings;
         let memory = (self.agent_runtime.remember)().await;
         assemble(&Parts {
@@ -257,7 +256,7 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Performs a call whose intent is written down.
+    /// Performs a call whose intent is recorded.
     async fn act(&mut self, call: Call) -> Result<()> {
         let (name, path) = (call.tool.name(), call.tool.path().to_owned());
         let doing = json!({"doing": name, "path": path});
@@ -289,7 +288,7 @@ impl<'a> Turn<'a> {
         self.write(vec![Record::Outcome { at_ms, ms, parked_ms, result }]).await
     }
 
-    /// A turn of an agent without a model: somebody outside reads the input and writes the reply.
+    /// A turn of an agent without a model: an external process reads the input and writes the reply.
     async fn served_from_outside(&mut self) -> Result<End> {
         if let Some(Record::Ended { end, .. }) = self.records().last() {
             return Ok(end.clone());
@@ -308,21 +307,20 @@ impl<'a> Turn<'a> {
         Spent::of(self.records())
     }
 
-    /// What the agent may use up over all its turns, and has. A budget that was raised meanwhile counts at once.
+    /// The limits and the usage of the agent over all its turns. A raised budget applies at once.
     fn agent(&self) -> (Limits, Spent) {
         (self.agent_runtime.settings().total, self.agent_runtime.history.total().plus(&self.spent()))
     }
 
-    /// The end of the turn if the agent has nothing left.
+    /// The end of the turn, if the agent's budget is used up.
     fn agent_over(&self) -> Option<End> {
         let (limits, spent) = self.agent();
         let Standing::Over(what) = standing(&limits, &spent) else { return None };
-        let said =
-            format!("{} has used up its {what}; its budget can be raised by agents.update", self.agent_runtime.agent);
+        let said = format!("{} has used up its {what}; raise its budget with agents.update", self.agent_runtime.agent);
         Some(End::failed("budget_exceeded", Error::budget_exceeded(said)))
     }
 
-    /// What of the seconds is left, if they are limited.
+    /// The time left, if it is limited.
     fn time_left(&self) -> Option<Duration> {
         let left = |limits: &Limits, spent: &Spent| Some((limits.seconds? * 1000).saturating_sub(spent.ms));
         let (limits, spent) = self.agent();
@@ -330,7 +328,7 @@ impl<'a> Turn<'a> {
         [turn, left(&limits, &spent)].into_iter().flatten().min().map(Duration::from_millis)
     }
 
-    /// Tells of a soft limit of the turn and of one of the agent, each once a turn.
+    /// Emits an event about a soft limit of the turn and of the agent, each once per turn.
     fn warn(&mut self) {
         let turn = (step::limits(self.records()), self.spent());
         for (of, (limits, spent)) in [("turn", turn), ("agent", self.agent())] {
@@ -361,7 +359,7 @@ fn word<'v>(error: &'v Value, key: &str) -> &'v str {
     error[key].as_str().unwrap_or_default()
 }
 
-/// Shows how far a turn is, in its job's `progress.json`.
+/// Shows the progress of a turn in its job's `progress.json`.
 fn show(current: &Current, clock: &Clock, round: u64, spent: &Spent, doing: &Value) {
     let mut progress = json!({"round": round, "said": *current.progress.borrow(), "spent": spent});
     for (key, value) in doing.as_object().into_iter().flatten() {
@@ -374,7 +372,7 @@ fn show(current: &Current, clock: &Clock, round: u64, spent: &Spent, doing: &Val
     });
 }
 
-/// A provider that is out of time is a provider's fault; the turn itself was not too slow.
+/// A timeout of the provider is an error of the provider; the turn itself was not too slow.
 fn unless_timeout(error: Error) -> Error {
     match error.code {
         Code::Timeout | Code::Cancelled | Code::Interrupted => Error::provider(error.message),
@@ -382,10 +380,10 @@ fn unless_timeout(error: Error) -> Error {
     }
 }
 
-/// How long a call has waited for something to happen.
+/// Measures how long a call waits for events.
 struct Pause {
     clock: Clock,
-    /// When it began; 0 is not waiting.
+    /// The start of the wait; 0 if not waiting.
     since: AtomicU64,
     total: AtomicU64,
 }

@@ -1,7 +1,7 @@
-//! Wake-ups: what happens starts a turn, so that an agent can pursue a goal while nobody speaks to it.
+//! Wake rules: an event starts a turn, so that an agent can work without being spoken to.
 //!
-//! Each rule waits for its selector, starts a turn, and waits again when that turn has ended. The agent's budget bounds
-//! it: an agent that has nothing left is not woken.
+//! Each rule waits for its selector, starts a turn, and waits again when that turn has ended. An agent whose budget is
+//! used up is not woken.
 
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use super::budget::{Standing, standing};
 use super::chat::{Chat, Message};
 use super::transcript::Source;
 use crate::events::wait::{Armed, Wait};
-use crate::events::{Selector, Watching};
+use crate::events::{Selector, Waiter};
 use crate::jobs::Jobs;
 use crate::policy::Principal;
 use crate::spec::Wake;
@@ -24,7 +24,7 @@ use acheron_vfs::line;
 
 const FILE: &str = "woken.json";
 
-/// The rules of an agent at work; they rest when this is dropped.
+/// The active wake rules of an agent; dropping this stops them.
 pub struct Alarms(Vec<tokio::task::AbortHandle>);
 
 impl Drop for Alarms {
@@ -33,18 +33,18 @@ impl Drop for Alarms {
     }
 }
 
-/// What the rules of `agent` wait for, if all of them could be set to work.
-pub fn parsed(book: &Jobs, agent: &str, rules: &[Wake]) -> Result<Vec<Vec<Selector>>> {
+/// The selectors of the rules of `agent`; an error if one is invalid.
+pub fn parsed(jobs: &Jobs, agent: &str, rules: &[Wake]) -> Result<Vec<Vec<Selector>>> {
     let wait = |rule: &Wake| Wait { paths: vec![rule.on.clone()], timeout_ms: 0, since: None };
-    rules.iter().map(|rule| crate::events::selectors(agent, book, &wait(rule))).collect()
+    rules.iter().map(|rule| crate::events::selectors(agent, jobs, &wait(rule))).collect()
 }
 
-/// Sets the rules of an agent to work. All are checked before any is. A rule that was at work before goes on where it
-/// stopped, and a new one begins at this moment.
+/// Starts the rules of an agent, after all of them are checked. A rule that was active before continues at its cursor;
+/// a new one starts at the current event.
 pub fn set(chat: &Chat, rules: &[Wake]) -> Result<Alarms> {
     let agent_runtime = chat.agent_runtime();
     let event_log = agent_runtime.context.event_logs.of(&agent_runtime.agent)?;
-    let parsed = parsed(&agent_runtime.context.book, &agent_runtime.agent, rules)?;
+    let parsed = parsed(&agent_runtime.context.jobs, &agent_runtime.agent, rules)?;
     let heard = Arc::new(Heard::open(agent_runtime.place.clone(), rules, event_log.last())?);
     let tasks = rules.iter().cloned().zip(parsed).map(|(rule, selectors)| {
         let (chat, heard) = (chat.clone(), heard.clone());
@@ -53,7 +53,7 @@ pub fn set(chat: &Chat, rules: &[Wake]) -> Result<Alarms> {
     Ok(Alarms(tasks.collect()))
 }
 
-/// Up to which event each rule has been heard, kept over the end of the host.
+/// The event up to which each rule has been handled, stored across restarts.
 struct Heard {
     place: Arc<ConfinedDir>,
     cursors: Mutex<BTreeMap<String, u64>>,
@@ -65,7 +65,7 @@ impl Heard {
             Err(error) if error.code == Code::NotFound => BTreeMap::new(),
             bytes => serde_json::from_slice(&bytes?).unwrap_or_default(),
         };
-        // What was taken out of the rules is forgotten: put in again, it begins anew.
+        // A rule that was removed is forgotten: if it is added again, it starts anew.
         let cursor = |rule: &Wake| (rule.on.clone(), known.get(&rule.on).copied().unwrap_or(last).min(last));
         let cursors: BTreeMap<_, _> = rules.iter().map(cursor).collect();
         if cursors != known {
@@ -78,17 +78,17 @@ impl Heard {
         self.cursors.lock().get(on).copied().unwrap_or_default()
     }
 
-    /// Writes down that `on` has been heard up to `cursor`.
+    /// Stores that `on` has been handled up to `cursor`.
     async fn note(self: &Arc<Self>, on: &str, cursor: u64) {
         let (heard, on) = (self.clone(), on.to_owned());
         let written = blocking(move || {
-            // Under the lock: the last to write has all of them.
+            // Under the lock, so that the last write has all cursors.
             let mut cursors = heard.cursors.lock();
             cursors.insert(on, cursor);
             heard.place.write(FILE, &line(&*cursors))
         });
         if let Err(error) = written.await {
-            tracing::warn!(%error, "what an agent was woken by could not be written down");
+            tracing::warn!(%error, "the cursor of a wake rule could not be stored");
         }
     }
 }
@@ -106,7 +106,7 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Hea
             turn: 0,
         };
         let once = !selectors.iter().all(repeats);
-        let Ok((Some(found), body)) = Watching::new(&event_log, &agent_runtime.context.book, armed, None).next().await
+        let Ok((Some(found), body)) = Waiter::new(&event_log, &agent_runtime.context.jobs, armed, None).next().await
         else {
             return;
         };
@@ -134,7 +134,7 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Hea
     }
 }
 
-/// Whether it can happen again: a moment and the end of a job come once.
+/// Whether a selector can fire again: a time and the end of a job fire once.
 fn repeats(selector: &Selector) -> bool {
     !matches!(selector, Selector::At(_) | Selector::Job(_))
 }

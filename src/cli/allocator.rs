@@ -1,21 +1,22 @@
-//! How little memory a daemon holds that nobody asks anything.
+//! Allocator settings that keep the memory of an idle daemon small.
 
 use std::os::raw::c_void;
 
-/// Larger pieces of memory come from the kernel, and go back to it.
+/// Larger allocations are mapped from the kernel and returned to it.
 const PIECE: libc::c_int = 1 << 20;
 
-/// How much the allocator asks for at once, and how much that is free it keeps: while the host starts, and then.
+/// The size of heap extensions, and the free memory that is kept: during the start, and afterwards.
 const STARTING: [libc::c_int; 2] = [1 << 20, 64 << 20];
 const STARTED: [libc::c_int; 2] = [128 << 10, 128 << 10];
 
-/// Before anything is allocated. Without it the C library raises the limit by itself when something large is freed, and
-/// then clears, and so fills, the 16 MiB in which a session reads: they should be there, but empty.
+/// Must run before the first allocation. Otherwise glibc raises the mmap threshold when a large block is freed, and
+/// then clears, and so touches, the 16 MiB read buffer of a FUSE session, which should stay unbacked.
 ///
-/// What is made and dropped on the way up is not given back to the kernel each time, which would have to clear it anew.
+/// Memory that is freed during the start is not returned to the kernel each time, because the kernel would have to
+/// clear it again.
 #[cfg(target_env = "gnu")]
 pub fn begin() {
-    // SAFETY: it changes a setting of the allocator, which is made for that.
+    // SAFETY: it changes an allocator setting through the interface made for that.
     unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, PIECE) };
     keep(STARTING);
 }
@@ -32,23 +33,22 @@ fn keep([at_once, free]: [libc::c_int; 2]) {
 #[cfg(not(target_env = "gnu"))]
 pub fn begin() {}
 
-/// When all is up: gives back the pages of the program that only the start needed. Whoever needs one again finds it in
-/// the kernel's cache.
+/// Returns the code pages that only the start needed. If one is needed again, it comes from the page cache.
 pub fn settle() {
     let Ok(maps) = std::fs::read_to_string("/proc/self/maps") else { return };
     for (start, length) in maps.lines().filter_map(code) {
-        // SAFETY: the range is code mapped from a file and never written to, so what is dropped is read again as it was.
+        // SAFETY: the range is code mapped from a file and never written, so dropped pages are read again unchanged.
         unsafe { libc::madvise(start as *mut c_void, length, libc::MADV_DONTNEED) };
     }
     #[cfg(target_env = "gnu")]
     {
         keep(STARTED);
-        // SAFETY: it only gives free memory back.
+        // SAFETY: it only returns free memory.
         unsafe { libc::malloc_trim(0) };
     }
 }
 
-/// The place and length of a line of `/proc/self/maps` that is code of a file.
+/// The address and length in a line of `/proc/self/maps` that maps code of a file.
 fn code(line: &str) -> Option<(usize, usize)> {
     let mut words = line.split_whitespace();
     let (range, rights) = (words.next()?, words.next()?);
@@ -69,7 +69,7 @@ mod tests {
     fn only_code_of_a_file_is_given_back() {
         let line = |rights: &str, file: &str| format!("1000-3000 {rights} 00001000 fe:00 42                 {file}");
         assert_eq!(code(&line("r-xp", "/usr/bin/acheron")), Some((0x1000, 0x2000)));
-        // What is relocated at the start is private to this process and would be lost.
+        // Relocated pages are private to this process and would be lost.
         assert_eq!(code(&line("r--p", "/usr/bin/acheron")), None);
         assert_eq!(code(&line("r-xp", "[vdso]")), None);
         assert_eq!(code(&line("r-xp", "")), None);

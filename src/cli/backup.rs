@@ -32,7 +32,7 @@ impl Backup {
     }
 }
 
-/// The state directory of the one mount there is, if it answers.
+/// The state directory of the only mount, if it answers.
 fn mounted_state() -> Option<PathBuf> {
     let mountpoint = root::choose(None).ok()?;
     Some(root::health(&mountpoint)?["state"].as_str()?.into())

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Outcome;
-use crate::contract::Fault;
+use crate::contract::ValueFault;
 use crate::host::programs;
 use crate::spec::{self, Spec};
 
@@ -23,7 +23,7 @@ impl Check {
         let name = self.file.display().to_string();
         match Spec::check(&text) {
             Ok(spec) => {
-                // Relative paths begin where it is started, as they do for `mount`.
+                // Relative paths start at the current directory, as for `mount`.
                 let here = std::env::current_dir()?;
                 let faults = programs::faults(&spec, &here, []);
                 if !faults.is_empty() {
@@ -50,8 +50,8 @@ fn summary(spec: &Spec) -> String {
     format!("{agents}, {projects}, {}", count(spec.services.len(), "service"))
 }
 
-/// One line per fault, as compilers write them: the file, the path in it, what is wrong.
-fn told(name: &str, faults: &[Fault]) -> String {
+/// One line per fault, in the format of compilers: file, path, message.
+fn told(name: &str, faults: &[ValueFault]) -> String {
     faults.iter().map(|fault| format!("{name}: {fault}\n")).collect()
 }
 

@@ -39,7 +39,7 @@ impl Exec {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let ended = runtime.block_on(async {
             let mut running = acheron_sandbox::start(&acheron_sandbox::program(), &plan, Streams::Inherited).await?;
-            // Ctrl-C at the terminal is the program's; when it ends we end.
+            // Ctrl-C at the terminal belongs to the program; this process ends when the program does.
             let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
             loop {
                 tokio::select! {
@@ -52,7 +52,7 @@ impl Exec {
     }
 }
 
-/// The plan that the host itself would start a program of this agent's with.
+/// The sandbox plan that the host would use for a program of this agent.
 fn plan(root: &std::path::Path, agent: &str) -> Result<Plan, Failure> {
     let agents = root.join("agents");
     let text = std::fs::read(agents.join(agent).join("terminal/sandbox.json")).map_err(|err| {

@@ -1,4 +1,4 @@
-//! Words in, exit code out. One file a command; nothing below knows clap.
+//! The command line: one file per command. Uses every other module; nothing else knows clap.
 
 #[allow(unsafe_code)] // settings of the C allocator
 mod allocator;
@@ -56,7 +56,7 @@ enum Command {
     Completions(completions::Completions),
 }
 
-/// What went wrong, and what to do about it.
+/// An error and a hint how to fix it.
 pub struct Failure {
     error: Error,
     hint: Option<String>,
@@ -82,7 +82,7 @@ impl Failure {
 
 type Outcome = Result<ExitCode, Failure>;
 
-/// Runs the program. Exit codes: 0, 1 for a failure, 2 for words that are not understood.
+/// Runs the program. Exit codes: 0 for success, 1 for a failure, 2 for a usage error.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
@@ -113,12 +113,12 @@ fn complain(failure: &Failure) {
     }
 }
 
-/// Whether standard error is for somebody who wants colour; an empty NO_COLOR counts as none.
+/// Whether standard error should be coloured; an empty NO_COLOR counts as absent.
 fn coloured() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// A path as it can be pasted into a shell.
+/// A path quoted for a shell.
 fn pasted(path: &Path) -> String {
     let text = path.display().to_string();
     match text.chars().all(|c| c.is_alphanumeric() || "/._-+,:@%".contains(c)) {

@@ -41,7 +41,7 @@ pub struct Mount {
 impl Mount {
     pub fn run(self) -> Outcome {
         allocator::begin();
-        // Nothing is open yet but what the starter left open; what this host starts would inherit it.
+        // Only descriptors left by the starter are open yet; programs of this host would inherit them.
         acheron_sandbox::close_others(None);
         let here = std::env::current_dir()?;
         if self.spec.is_none() {
@@ -53,7 +53,7 @@ impl Mount {
         let state = settled(state(self.state.as_deref(), Some(&spec), &here)?);
         let dir = std::path::absolute(&self.dir)?;
         if state.starts_with(&dir) {
-            let said = format!("the state directory {} lies in the mountpoint", state.display());
+            let said = format!("the state directory {} is inside the mount point", state.display());
             return Err(Failure::hint(Error::invalid(said), "choose another with --state DIR"));
         }
         if self.daemon {
@@ -64,7 +64,7 @@ impl Mount {
         let options = Options { spec, here, state, mountpoint: Some(dir.clone()), clock: Clock::real() };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let served = runtime.block_on(serve(options, &dir, &self, followed.as_deref()));
-        // Whoever still waits on a blocking thread must not keep the program.
+        // A thread that still blocks must not keep the program alive.
         runtime.shutdown_background();
         served?;
         Ok(ExitCode::SUCCESS)
@@ -77,12 +77,12 @@ impl Mount {
             let known = serde_json::from_value::<ModelKind>(kind.into());
             spec.model.kind = known.map_err(|_| {
                 Failure::hint(
-                    Error::invalid(format!("there is no kind of model `{kind}`")),
+                    Error::invalid(format!("unknown model kind `{kind}`")),
                     "Model: script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external",
                 )
             })?;
             spec.model.name = name.map(str::to_owned);
-            // The faults that only show with another model: a missing name, a money limit without prices.
+            // Faults that appear only with another model: a missing name, a money limit without prices.
             let text = serde_json::to_string(&spec).map_err(|err| Error::internal(err.to_string()))?;
             spec = Spec::check(&text).map_err(|faults| {
                 let said: Vec<String> = faults.iter().map(ToString::to_string).collect();
@@ -93,13 +93,13 @@ impl Mount {
     }
 }
 
-/// The mountspec that was named, or the one that lies here.
+/// The given mountspec, or the one in this directory.
 fn spec_file(named: Option<&Path>, here: &Path) -> Option<PathBuf> {
     let beside = || Some(here.join("mountspec/default.json")).filter(|file| file.is_file());
     named.map(Path::to_owned).or_else(beside)
 }
 
-/// The mountspec that was named, or the one that lies here, or the one in the program.
+/// The given mountspec, or the one in this directory, or the built-in one.
 pub fn spec(named: Option<&Path>, here: &Path) -> Result<Spec> {
     match spec_file(named, here) {
         Some(file) => Spec::load(&file),
@@ -108,7 +108,7 @@ pub fn spec(named: Option<&Path>, here: &Path) -> Result<Spec> {
     }
 }
 
-/// Where state is kept: as it was said, or as the mountspec says, or where it usually is.
+/// The state directory: from the command line, from the mountspec, or the default.
 pub fn state(named: Option<&Path>, spec: Option<&Spec>, here: &Path) -> Result<PathBuf> {
     let told = spec.and_then(|spec| spec.state.as_ref());
     match (named, told) {
@@ -118,7 +118,7 @@ pub fn state(named: Option<&Path>, spec: Option<&Spec>, here: &Path) -> Result<P
     }
 }
 
-/// Without `..` and links on the way: it is shown to people, and compared.
+/// Without `..` and links, because it is shown to people and compared.
 fn settled(path: PathBuf) -> PathBuf {
     match (path.parent().and_then(|parent| parent.canonicalize().ok()), path.file_name()) {
         (Some(parent), Some(name)) => parent.join(name),
@@ -132,15 +132,15 @@ pub fn default_state() -> Result<PathBuf> {
     let base = set("XDG_STATE_HOME").filter(|path| path.is_absolute());
     let base = base.or_else(|| set("HOME").map(|home| home.join(".local/state")));
     base.map(|base| base.join("acheron")).ok_or_else(|| {
-        Error::invalid("neither XDG_STATE_HOME nor HOME says where state is kept; choose with --state DIR")
+        Error::invalid("neither XDG_STATE_HOME nor HOME is set; choose a state directory with --state DIR")
     })
 }
 
-/// Serves until a signal, or until somebody takes the mount away.
+/// Serves until a signal or an unmount.
 async fn serve(options: Options, dir: &Path, said: &Mount, followed: Option<&Path>) -> Result<()> {
     let child = said.child;
     let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
-    // Before anything is opened: who mounts twice is told so, and not that the state is in use.
+    // Checked first, so that a second mount is reported as such, and not as a state directory in use.
     acheron_fuse::prepare(dir).inspect_err(|error| daemon::tell(child, Some(error)))?;
     let mut host = Host::start(options).inspect_err(|error| daemon::tell(child, Some(error)))?;
     if let Some(file) = &said.record {
@@ -152,7 +152,7 @@ async fn serve(options: Options, dir: &Path, said: &Mount, followed: Option<&Pat
     }
     match child {
         true => daemon::tell(true, None),
-        false => println!("mounted on {}; Ctrl-C takes it down", dir.display()),
+        false => println!("mounted on {}; Ctrl-C unmounts it", dir.display()),
     }
     allocator::settle();
     let [interrupt, terminate, hangup] = &mut ends;

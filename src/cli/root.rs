@@ -1,4 +1,4 @@
-//! Which mount is meant.
+//! Finds the mount that a command refers to. Used by the other commands.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -10,10 +10,10 @@ use super::Failure;
 use acheron_base::Error;
 use acheron_fuse::{Mounted, ours};
 
-/// How long a mount has to answer before it counts as hanging.
+/// The time after which a mount counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The mount at `named`, or the one there is.
+/// The mount at `named`, or the only one.
 pub fn choose(named: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(named) = named {
         return Ok(find(named)?.path);
@@ -25,12 +25,12 @@ pub fn choose(named: Option<&Path>) -> Result<PathBuf, Failure> {
         1 => Ok(mounts.remove(0).path),
         _ => Err(Failure::hint(
             Error::invalid(format!("there are several mounts: {}", names())),
-            "say which one with --root DIR",
+            "choose one with --root DIR",
         )),
     }
 }
 
-/// The mount at `path`. It is never touched to find out: a mount that hangs would hang us.
+/// The mount at `path`, found without touching it: a hanging mount would hang this process.
 pub fn find(path: &Path) -> Result<Mounted, Failure> {
     let path = std::path::absolute(path)?;
     let mounts = ours()?;
@@ -47,11 +47,11 @@ pub fn find(path: &Path) -> Result<Mounted, Failure> {
     })
 }
 
-/// What the mount says of itself; nothing if it does not answer.
+/// The health report of a mount; `None` if it does not answer.
 pub fn health(mountpoint: &Path) -> Option<Value> {
     let (said, heard) = mpsc::channel();
     let file = mountpoint.join("meta/health.json");
-    // In a thread of its own, which is left behind if the mount hangs.
+    // In a separate thread, which is left behind if the mount hangs.
     std::thread::spawn(move || said.send(std::fs::read(file)));
     let text = heard.recv_timeout(PATIENCE).ok()?.ok()?;
     serde_json::from_slice(&text).ok()

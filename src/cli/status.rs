@@ -39,7 +39,7 @@ impl Status {
 fn told(path: &Path, health: Option<&Value>) -> String {
     let mountpoint = path.display();
     let Some(health) = health else {
-        return format!("{mountpoint}\n  does not answer; `acheron unmount {}` takes it away\n", pasted(path));
+        return format!("{mountpoint}\n  does not answer; `acheron unmount {}` detaches it\n", pasted(path));
     };
     let state = health["state"].as_str().unwrap_or("?");
     let seconds = health["uptime_ms"].as_u64().unwrap_or_default() / 1000;

@@ -20,7 +20,7 @@ pub struct Tool {
     root: Option<PathBuf>,
 }
 
-/// Longer lines are refused, and read past.
+/// The size limit of a line; longer lines are refused and skipped.
 const LINE: usize = 4 << 20;
 
 impl Tool {
@@ -41,7 +41,7 @@ impl Tool {
     }
 }
 
-/// The next line without its end, or what fits of it.
+/// The next line without its end, truncated at the limit.
 fn next_line(lines: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
     let (mut line, mut begun) = (Vec::new(), false);
     loop {

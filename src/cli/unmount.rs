@@ -18,7 +18,7 @@ pub struct Unmount {
     pub dir: PathBuf,
 }
 
-/// How long a daemon has to take its mount away.
+/// The time that a daemon has to unmount.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 impl Unmount {
@@ -27,9 +27,9 @@ impl Unmount {
         let pid =
             root::health(&mount.path).and_then(|health| health["pid"].as_i64()).and_then(|pid| i32::try_from(pid).ok());
         let Some(pid) = pid.filter(|pid| *pid > 1).map(Pid::from_raw) else {
-            // Nobody answers: take the mount away from under its server.
+            // The server does not answer: detach the mount.
             acheron_fuse::take_away(&mount)?;
-            println!("{} did not answer; it was taken away", mount.path.display());
+            println!("{} did not answer and was detached", mount.path.display());
             return Ok(ExitCode::SUCCESS);
         };
         _ = kill(pid, Signal::SIGTERM); // it may have gone by itself
@@ -44,7 +44,7 @@ impl Unmount {
         if ours()?.contains(&mount) {
             acheron_fuse::take_away(&mount)?;
         }
-        eprintln!("warning: the daemon (pid {pid}) is still going down");
+        eprintln!("warning: the daemon (pid {pid}) is still shutting down");
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,6 +1,6 @@
-//! Guessing what was meant: the nearest known name to a misspelt one.
+//! Finds the known name that is nearest to a misspelt one. Every module may use it; it uses nothing.
 
-/// The known name that the writer most likely meant: letters missing, added, wrong or swapped, another case, `-` for `_`.
+/// The most likely intended name: letters missing, added, wrong or swapped, another case, `-` for `_`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > 64 {
         return None; // no name here is that long, and the comparison is quadratic
@@ -15,7 +15,7 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, name)| name)
 }
 
-/// What follows the refusal of `word`: `; did you mean x?`, or the few there are.
+/// The suffix of an error about an unknown `word`: `; did you mean x?`, or a list of the known names.
 pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, kind: &str) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     match nearest(word, known.iter().copied()) {

@@ -6,43 +6,43 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::EventLog;
-use super::wait::{Armed, Found, not_configured};
-use super::watching::{Watching, armed_selectors};
+use super::wait::{Armed, WaitMatch, not_configured};
+use super::waiter::{Waiter, armed_selectors};
 use crate::jobs::Jobs;
 use acheron_base::Result;
 use acheron_vfs::{Answer, Caller, File, Handle, Kind, Open, line, slice};
 
-/// Waits for what was last written to `wait.json`.
-pub struct Next {
+/// Waits for the paths that were last written to `wait.json`.
+pub struct NextFile {
     pub event_log: Arc<EventLog>,
-    pub book: Arc<Jobs>,
+    pub jobs: Arc<Jobs>,
 }
 
-impl File for Next {
+impl File for NextFile {
     fn kind(&self) -> Kind {
         Kind::Waiting
     }
 
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
-        Ok(Box::new(Reader { event_log: self.event_log.clone(), book: self.book.clone(), pass: Arc::default() }))
+        Ok(Box::new(NextReader { event_log: self.event_log.clone(), jobs: self.jobs.clone(), pass: Arc::default() }))
     }
 }
 
-struct Reader {
+struct NextReader {
     event_log: Arc<EventLog>,
-    book: Arc<Jobs>,
-    pass: Arc<Mutex<Pass>>,
+    jobs: Arc<Jobs>,
+    pass: Arc<Mutex<ReadPass>>,
 }
 
 #[derive(Default)]
-struct Pass {
+struct ReadPass {
     bytes: Option<Bytes>,
-    /// To be acknowledged when the last byte was handed out.
-    found: Option<(Watching, Found)>,
+    /// Acknowledged when the last byte has been read.
+    found: Option<(Waiter, WaitMatch)>,
 }
 
-impl Reader {
-    fn watching(&self) -> Result<Option<Watching>> {
+impl NextReader {
+    fn waiter(&self) -> Result<Option<Waiter>> {
         let shared = self.event_log.shared();
         let Some(wait) = shared.wait else { return Ok(None) };
         let armed = Armed {
@@ -52,32 +52,32 @@ impl Reader {
             fired: shared.fired.into_iter().collect(),
             turn: self.event_log.turn(),
         };
-        Ok(Some(Watching::shared(&self.event_log, &self.book, armed, &wait, shared.arming)))
+        Ok(Some(Waiter::shared(&self.event_log, &self.jobs, armed, &wait, shared.arming)))
     }
 }
 
-impl Pass {
+impl ReadPass {
     fn part(&mut self, offset: u64, size: usize) -> Bytes {
         let Some(bytes) = &self.bytes else { return Bytes::new() };
         let part = slice(bytes, offset, size);
         if offset.saturating_add(part.len() as u64) >= bytes.len() as u64
-            && let Some((watching, found)) = self.found.take()
+            && let Some((waiter, found)) = self.found.take()
         {
-            watching.heard(&found);
+            waiter.acknowledge(&found);
         }
         part
     }
 }
 
-impl Handle for Reader {
+impl Handle for NextReader {
     fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
         let mut pass = self.pass.lock();
         if offset > 0 && pass.bytes.is_some() {
             return Answer::ok(pass.part(offset, size));
         }
         drop(pass);
-        let watching = match self.watching() {
-            Ok(Some(watching)) => watching,
+        let waiter = match self.waiter() {
+            Ok(Some(waiter)) => waiter,
             Ok(None) => {
                 let mut pass = self.pass.lock();
                 pass.bytes = Some(line(&not_configured()));
@@ -87,17 +87,17 @@ impl Handle for Reader {
         };
         let pass = self.pass.clone();
         Answer::later(async move {
-            let (found, body) = watching.next().await?;
+            let (found, body) = waiter.next().await?;
             let mut pass = pass.lock();
             pass.bytes = Some(line(&body));
-            pass.found = found.map(|found| (watching, found));
+            pass.found = found.map(|found| (waiter, found));
             Ok(pass.part(offset, size))
         })
     }
 
     fn readable(&self) -> Answer<()> {
-        match self.watching() {
-            Ok(Some(watching)) => Answer::later(async move { watching.next().await.map(|_| ()) }),
+        match self.waiter() {
+            Ok(Some(waiter)) => Answer::later(async move { waiter.next().await.map(|_| ()) }),
             _ => Answer::ok(()),
         }
     }

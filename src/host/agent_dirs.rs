@@ -80,7 +80,7 @@ impl AgentDirs {
         let event_log = host.context.event_logs.of(id)?;
         let world = AgentEnv::new(host, id, event_log.clone())?;
         let mut home = Listing::default()
-            .dir("jobs", jobs::files::directory(&host.context.book, id))
+            .dir("jobs", jobs::files::directory(&host.context.jobs, id))
             .dir("events", events(host, &event_log))
             .dir("services", services_directory(host, id));
         for serve in services::all(&world)? {
@@ -113,7 +113,7 @@ fn events(host: &Arc<HostState>, event_log: &Arc<EventLog>) -> Listing {
         reach.context.event_logs.of(agent)
     };
     let may = move |caller: &Caller, path: &str| may.check(caller, Access::Read, path);
-    events::files::directory(event_log, &host.context.book, Arc::new(reach), Arc::new(may))
+    events::files::directory(event_log, &host.context.jobs, Arc::new(reach), Arc::new(may))
 }
 
 /// `services/`: what there is to call.

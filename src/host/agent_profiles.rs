@@ -20,7 +20,7 @@ use acheron_base::{Code, Error, Result};
 pub struct Profile {
     pub name: String,
     #[serde(flatten)]
-    pub spec: spec::Agent,
+    pub spec: spec::AgentSpec,
     /// Was created while the host ran; the mountspec does not know it.
     pub created: bool,
     /// The agent whose sub-brain it is.
@@ -31,13 +31,13 @@ pub struct Profile {
     pub paused: bool,
     /// What the mountspec said of it when it was changed here: the change holds as long as it says the same.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub over: Option<Box<spec::Agent>>,
+    pub over: Option<Box<spec::AgentSpec>>,
 }
 
 impl Profile {
     /// One whom the mountspec names. What was changed here holds over the entry for which it was made; whoever edits the
     /// entry has the last word.
-    pub fn named(spec: &Spec, id: &str, entry: &spec::Agent, known: Option<&Profile>) -> Profile {
+    pub fn named(spec: &Spec, id: &str, entry: &spec::AgentSpec, known: Option<&Profile>) -> Profile {
         let fresh = Profile { name: id.to_owned(), spec: entry.clone(), ..Profile::default() };
         let Some(known) = known else { return fresh };
         let dropped = match &known.over {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::mount::{MoveMountFlags, OpenTreeFlags};
 
-use crate::spec::{Project, Spec};
+use crate::spec::{ProjectSpec, Spec};
 use acheron_base::{Error, Result};
 use acheron_fuse::Mount;
 
@@ -60,12 +60,12 @@ pub fn may_mount() -> bool {
 }
 
 /// Whether a project is mirrored through the mount: as a whole, for what the kernel binds hides what lies below it.
-pub fn mirrored(project: &Project, here: &Path) -> bool {
+pub fn mirrored(project: &ProjectSpec, here: &Path) -> bool {
     !may_mount() || hides(project, here) || project.binds.values().any(|bind| bind.mirror)
 }
 
 /// Whether a bind stands over a directory that is not there: nothing can be mounted on it.
-pub fn hides(project: &Project, here: &Path) -> bool {
+pub fn hides(project: &ProjectSpec, here: &Path) -> bool {
     let base = project.binds.get("/").map(|bind| here.join(&bind.path));
     base.is_some_and(|base| project.binds.keys().any(|at| !base.join(at.trim_matches('/')).is_dir()))
 }

@@ -57,7 +57,7 @@ fn metrics(host: &HostState) -> Value {
     let (mount, tree) = (host.access.mount(), host.context.tree());
     json!({
         "refused": host.access.refused(),
-        "jobs": host.context.book.census(),
+        "jobs": host.context.jobs.counts(),
         "commits": host.store.commits(),
         "requests": mount.as_ref().map(|mount| mount.traffic()),
         "parked": mount.as_ref().map(|mount| mount.parked()),
@@ -65,6 +65,6 @@ fn metrics(host: &HostState) -> Value {
         "inodes": mount.as_ref().map(|mount| mount.inodes()),
         "kept_bytes": tree.as_ref().ok().map(|tree| tree.holdings().total()),
         "over_budget": tree.as_ref().ok().map(|tree| tree.holdings().refused()),
-        "result_bytes": host.context.book.result_bytes(),
+        "result_bytes": host.context.jobs.result_bytes(),
     })
 }

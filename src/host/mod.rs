@@ -109,12 +109,12 @@ impl Host {
         let store = crate::state::open(&state)?;
         let profiles = AgentProfiles::open(&spec, &state)?;
         let access = Arc::new(PolicyAccess::new(profiles.policy()?, store.clone(), clock.clone()));
-        let book = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, clock.clone()));
+        let jobs = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, clock.clone()));
         let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
         let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
         let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
         let started_at_ms = clock.now_ms();
-        let context = ServiceContext::new(book, event_logs, clock, access.clone(), tokio::runtime::Handle::current());
+        let context = ServiceContext::new(jobs, event_logs, clock, access.clone(), tokio::runtime::Handle::current());
         let shared = services::SharedServices::open(&spec, &here, unasked.beside(&here, "prompts"), &store)?;
         let mounted_with = Arc::new(spec);
         let current = edit::Current::new(mounted_with.clone());
@@ -199,9 +199,9 @@ impl Host {
         if let Some(mount) = &self.mount {
             mount.stop_parking();
         }
-        for agent in self.state.context.book.agents() {
-            for job in self.state.context.book.shelf(&agent).alive() {
-                job.leave();
+        for agent in self.state.context.jobs.agents() {
+            for job in self.state.context.jobs.of(&agent).unfinished() {
+                job.shut_down();
             }
         }
         self.state.shared.shells.end();
@@ -242,7 +242,7 @@ fn build(host: &Arc<HostState>) -> Result<(Listing, Arc<AgentDirs>)> {
     Ok((root, agent_dirs))
 }
 
-/// Puts the jobs of an earlier life into the book; returns those that are to run.
+/// Restores the jobs of an earlier run of the host; returns those that are to run.
 fn recover(host: &HostState) -> Result<Vec<Arc<Job>>> {
     use crate::state::jobs as journal;
 
@@ -250,14 +250,14 @@ fn recover(host: &HostState) -> Result<Vec<Arc<Job>>> {
     let found = host.store.write_blocking(move |tx| journal::recover(tx, now))?;
     let names = host.store.look(journal::names)?;
     for (agent, id, correlation_id) in names {
-        host.context.book.restore_name(&agent, &id, correlation_id.as_deref());
+        host.context.jobs.restore_name(&agent, &id, correlation_id.as_deref());
     }
     for row in &found.interrupted {
         tracing::warn!(job = row.id, service = row.service, "a job was interrupted by the end of the host");
         let path = format!("/agents/{}/jobs/{}/status.json", row.agent, row.id);
-        host.context.event_logs.of(&row.agent)?.note("job", &path, crate::jobs::told(row));
+        host.context.event_logs.of(&row.agent)?.note("job", &path, crate::jobs::status_json(row));
     }
-    Ok(found.queued.iter().map(|row| host.context.book.restore(Job::from_row(row))).collect())
+    Ok(found.queued.iter().map(|row| host.context.jobs.restore(Job::from_row(row))).collect())
 }
 
 fn resume(host: &HostState, job: Arc<Job>) {

@@ -68,7 +68,7 @@ impl AccessControl for PolicyAccess {
         }
         self.refused.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(principal = %caller.principal(), pid = caller.pid, action = action.name(), path, "refused");
-        let entry = audit::Entry {
+        let entry = audit::AuditEntry {
             at_ms: self.clock.now_ms(),
             principal: caller.principal().to_string(),
             pid: caller.pid,

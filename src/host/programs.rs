@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use super::HostState;
 use super::protected_paths::place;
-use crate::contract::Fault;
+use crate::contract::ValueFault;
 use crate::policy::{Action, Policy, Rule, any_agent_reaches};
 use crate::services::external::{ProgramFile, Role, Trust, WITHHELD, program_files};
-use crate::spec::{Service, Spec};
+use crate::spec::{ServiceSpec, Spec};
 use acheron_base::{Error, Result};
 
 /// As many names of a directory are looked at for another name of a program.
@@ -37,7 +37,7 @@ pub fn check<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = Option
 }
 
 /// Every program of a mountspec that agents could replace, with the reason.
-pub fn faults<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = &'a Path>) -> Vec<Fault> {
+pub fn faults<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = &'a Path>) -> Vec<ValueFault> {
     let sources = sources(spec, here, more);
     let mut faults = Vec::new();
     for (name, service) in spec.services.iter().filter(|(_, service)| !service.command.is_empty()) {
@@ -47,7 +47,7 @@ pub fn faults<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = &'a P
         let mut told = BTreeSet::new();
         for (at, message) in files.iter().filter_map(|file| refused(service, file, &sources)).chain(again) {
             if told.insert(at.to_owned()) {
-                faults.push(Fault { path: format!("services.{name}.{at}"), message });
+                faults.push(ValueFault { path: format!("services.{name}.{at}"), message });
             }
         }
     }
@@ -55,7 +55,7 @@ pub fn faults<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = &'a P
 }
 
 /// How far a program is trusted, as rules and binds are now.
-pub fn trust(host: &HostState, service: &Service) -> Result<Trust> {
+pub fn trust(host: &HostState, service: &ServiceSpec) -> Result<Trust> {
     let (spec, here) = (host.current.spec(), &host.here);
     let more = [Some(host.state.as_path()), host.mountpoint.as_deref()];
     let sources = sources(&spec, here, more.into_iter().flatten());
@@ -80,7 +80,7 @@ pub fn notes(spec: &Spec, here: &Path) -> Vec<String> {
     });
     let Ok(policy) = policy else { return Vec::new() };
     let confined = spec.services.iter().filter(|(_, service)| !service.command.is_empty() && !service.unconfined);
-    let note = |(name, service): (&String, &Service)| {
+    let note = |(name, service): (&String, &ServiceSpec)| {
         let why = exposed(&program_files(service, here), &written, &policy)?;
         Some(format!("services.{name} {WITHHELD}: {why}"))
     };
@@ -129,7 +129,7 @@ fn shown(path: &Path, source: &Path, place: &str) -> Option<String> {
 }
 
 /// Why a service is refused because of this file; the place in the service first.
-fn refused<'a>(service: &Service, file: &'a ProgramFile, sources: &[PathBuf]) -> Option<(&'a str, String)> {
+fn refused<'a>(service: &ServiceSpec, file: &'a ProgramFile, sources: &[PathBuf]) -> Option<(&'a str, String)> {
     let found = sources.iter().find_map(|source| Some((file.names.iter().find(|name| inside(name, source))?, source)));
     let (name, source) = found?;
     let (name, source) = (name.display(), source.display());

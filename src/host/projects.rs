@@ -13,7 +13,7 @@ use super::mirror::{Mirror, Over};
 use super::protected_paths;
 use super::watch::{self, Stale, Tell, Watching};
 use crate::policy::{self, Principal};
-use crate::spec::{Bind, Project};
+use crate::spec::{Bind, ProjectSpec};
 use acheron_base::ConfinedDir;
 use acheron_base::host_dir::Source;
 use acheron_base::{Error, Result};
@@ -79,7 +79,7 @@ pub fn show(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
     faults
 }
 
-fn put_project(host: &Arc<HostState>, id: &str, project: &Project) -> Result<()> {
+fn put_project(host: &Arc<HostState>, id: &str, project: &ProjectSpec) -> Result<()> {
     let home = Arc::new(one(host, id, project));
     // Names that agents have given to other places, beside `fs`.
     let kept = ConfinedDir::create(host.state.join("projects").join(id))?;
@@ -144,7 +144,7 @@ fn stale(mount: &Arc<Mount>) -> Stale {
     })
 }
 
-fn one(host: &HostState, id: &str, project: &Project) -> Listing {
+fn one(host: &HostState, id: &str, project: &ProjectSpec) -> Listing {
     let how = if binds::mirrored(project, &host.here) { "mirror" } else { "kernel" };
     let binds: Vec<_> = project
         .binds
@@ -161,7 +161,7 @@ fn one(host: &HostState, id: &str, project: &Project) -> Listing {
 }
 
 /// `fs`: the directories themselves. One that cannot be opened is told of and stays empty.
-fn fs(host: &HostState, id: &str, project: &Project) -> Node {
+fn fs(host: &HostState, id: &str, project: &ProjectSpec) -> Node {
     let mut base = None;
     let places = Listing::default();
     for (at, bind) in &project.binds {

@@ -9,7 +9,7 @@ use super::HostState;
 use super::nodes::NODE;
 use crate::service::{Serve, ServiceInstance, directory};
 use crate::services::{self, AgentEnv};
-use crate::spec::Scope;
+use crate::spec::ServiceScope;
 use acheron_base::Result;
 use acheron_vfs::{Listing, Node};
 
@@ -37,7 +37,7 @@ impl ServiceRegistry {
     /// The services of the mountspec that belong here, as it reads now.
     pub fn build(&self, host: &Arc<HostState>) -> Result<Vec<Arc<dyn Serve>>> {
         match self.is_node() {
-            true => services::wiring::programs(host, Scope::Node),
+            true => services::wiring::programs(host, ServiceScope::Node),
             false => services::configured(&AgentEnv::new(host, &self.owner, host.context.event_logs.of(&self.owner)?)?),
         }
     }

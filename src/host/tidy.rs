@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::HostState;
-use crate::state::{self, Forgotten, Retain};
+use crate::state::{self, Pruned, RetentionLimits};
 use acheron_base::blocking;
 use acheron_base::{Code, Result};
 
@@ -32,17 +32,17 @@ pub fn now_and_then(host: &Arc<HostState>) {
 }
 
 /// Forgets once: in the database first, then what the tree shows of it.
-pub async fn tidy(host: &HostState) -> Result<Forgotten> {
+pub async fn tidy(host: &HostState) -> Result<Pruned> {
     let retention = host.current.spec().retention;
-    let keep = Retain {
+    let keep = RetentionLimits {
         jobs: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
         events: retention.jobs.saturating_mul(EVENTS_A_JOB),
         audit: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
         before_ms: host.context.clock.now_ms().saturating_sub(retention.days.saturating_mul(DAY_MS)),
     };
-    let gone = state::tidy(&host.store, keep).await?;
-    for agent in host.context.book.agents() {
-        host.context.book.shelf(&agent).forget(&gone.jobs);
+    let gone = state::prune(&host.store, keep).await?;
+    for agent in host.context.jobs.agents() {
+        host.context.jobs.of(&agent).forget(&gone.jobs);
     }
     for agent in host.profiles.ids() {
         let Ok(chat) = host.shared.runtimes.chat(&agent) else { continue };

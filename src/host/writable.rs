@@ -7,7 +7,7 @@
 use super::HostState;
 use crate::policy::bounds::bounds;
 use crate::policy::{self, Action, Policy, Principal};
-use crate::spec::{Bind, Project, Spec};
+use crate::spec::{Bind, ProjectSpec, Spec};
 use acheron_base::host_dir::Source;
 use acheron_base::{Error, Result};
 
@@ -61,7 +61,7 @@ fn parts(path: &str) -> Option<(&str, Option<&str>)> {
 }
 
 /// The bind that shows what is at `below` in `fs`: the deepest.
-fn bind_at<'a>(project: &'a Project, below: &str) -> Option<&'a Bind> {
+fn bind_at<'a>(project: &'a ProjectSpec, below: &str) -> Option<&'a Bind> {
     let holds = |at: &str| {
         let at = at.trim_end_matches('/');
         below.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

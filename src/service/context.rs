@@ -1,4 +1,4 @@
-//! What all services share.
+//! The state that all services share: jobs, event logs, access control, the tree, and the registry of instances.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,39 +8,39 @@ use serde_json::{Value, json};
 use super::ServiceInstance;
 use crate::contract::Effect;
 use crate::events::EventLogs;
-use crate::jobs::{self, End, Job, Jobs, State};
+use crate::jobs::{self, Job, JobEnd, JobState, Jobs};
 use acheron_base::Clock;
 use acheron_base::{Error, Result};
 use acheron_vfs::{AccessControl, Answer, Caller, Tree};
 
-/// A gate that also tells a reader what it may do.
+/// Access control that can also describe itself to a reader.
 pub trait ServiceAccess: AccessControl {
     /// PERMISSIONS.json of the service at `path`, for `caller`.
     fn permissions(&self, caller: &Caller, path: &str, operations: &[(String, Effect)]) -> Value;
 }
 
 pub struct ServiceContext {
-    pub book: Arc<Jobs>,
+    pub jobs: Arc<Jobs>,
     pub event_logs: Arc<EventLogs>,
     pub clock: Clock,
     pub access: Arc<dyn ServiceAccess>,
-    /// Where work is started: requests come on threads of the kernel's side.
+    /// The runtime that runs calls: requests arrive on FUSE threads, outside of it.
     pub runtime: tokio::runtime::Handle,
     tree: OnceLock<Tree>,
-    /// Every instance, by the agent it serves and the name of its service.
+    /// All instances by agent and service name.
     instances: DashMap<(String, String), Arc<ServiceInstance>>,
 }
 
 impl ServiceContext {
     pub fn new(
-        book: Arc<Jobs>,
+        jobs: Arc<Jobs>,
         event_logs: Arc<EventLogs>,
         clock: Clock,
         access: Arc<dyn ServiceAccess>,
         runtime: tokio::runtime::Handle,
     ) -> Arc<Self> {
         Arc::new(ServiceContext {
-            book,
+            jobs,
             event_logs,
             clock,
             access,
@@ -50,7 +50,7 @@ impl ServiceContext {
         })
     }
 
-    /// The tree, which is built after the services that stand in it.
+    /// The tree, which is built after its services.
     pub fn tree(&self) -> Result<Tree> {
         self.tree.get().cloned().ok_or_else(|| Error::unavailable("the tree is still being built"))
     }
@@ -59,21 +59,21 @@ impl ServiceContext {
         _ = self.tree.set(tree); // there is only one
     }
 
-    /// Gives a service its instance; one that it had before takes no more calls; those under way run to their end.
+    /// Registers an instance. An instance that it replaces takes no more calls; running calls finish.
     pub fn register(&self, agent: &str, instance: &Arc<ServiceInstance>) {
         if let Some(old) = self.instances.insert((agent.to_owned(), instance.name().to_owned()), instance.clone()) {
             instance.succeed(&old);
         }
     }
 
-    /// Takes a service away, and its calls with it.
+    /// Unregisters a service and stops its calls.
     pub fn unregister(&self, agent: &str, service: &str) {
         if let Some((_, instance)) = self.instances.remove(&(agent.to_owned(), service.to_owned())) {
             instance.close();
         }
     }
 
-    /// Lets go of every instance; those hold the office in turn.
+    /// Drops all instances, which hold references to this context.
     pub fn empty(&self) {
         self.instances.clear();
     }
@@ -91,31 +91,31 @@ impl ServiceContext {
         instances
     }
 
-    /// Makes the end of a job safe, shows it and tells of it. What was only read is not worth writing down, but may be
-    /// waited for.
-    pub fn ended(&self, end: End) -> Answer<()> {
-        let End { job, now, change } = end;
+    /// Makes the end of a job durable, shows it and emits the event. A finished read is not stored, but its waiters are
+    /// woken.
+    pub fn ended(&self, end: JobEnd) -> Answer<()> {
+        let JobEnd { job, now, change } = end;
         let event_log = match self.event_logs.of(&job.call.agent) {
             Ok(event_log) => event_log,
             Err(error) => return Answer::refuse(error),
         };
-        if (job.call.effect, now.state) == (Effect::Read, State::Done) {
-            End::show(&job, now);
+        if (job.call.effect, now.state) == (Effect::Read, JobState::Done) {
+            JobEnd::show(&job, now);
             event_log.wake();
             return Answer::ok(());
         }
         let path = format!("/agents/{}/jobs/{}/status.json", job.call.agent, job.id);
         let status = serde_json::to_value(job.status(&now)).unwrap_or_default();
-        event_log.add_with("job", &path, status, change, move || End::show(&job, now)).map(drop)
+        event_log.add_with("job", &path, status, change, move || JobEnd::show(&job, now)).map(drop)
     }
 
-    /// Ends a job that nobody can run any more.
+    /// Ends a job that can no longer run.
     pub fn abandon(self: &Arc<Self>, job: Arc<Job>, error: Error) {
         let context = self.clone();
-        self.runtime.spawn(async move { jobs::abandon(&context.book, job, error, |end| context.ended(end)).await });
+        self.runtime.spawn(async move { jobs::abandon(&context.jobs, job, error, |end| context.ended(end)).await });
     }
 
-    /// Calls a service from inside, with the rights of `caller`, as a write to its control file would.
+    /// Calls a service from inside the process, with the rights of `caller`, like a write to its control file.
     pub async fn call(
         &self,
         caller: &Caller,

@@ -20,7 +20,7 @@ use crate::contract::Operation;
 use crate::host::{HostState, Profile};
 use crate::policy::{Action, Principal, Rule, authorize};
 use crate::service::{Cx, Service};
-use crate::spec::{Budget, Limits, ModelChange, Wake, agent_faults, is_id};
+use crate::spec::{Budget, ModelChange, TurnLimits, Wake, agent_faults, is_id};
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
 
@@ -93,7 +93,7 @@ pub struct Shown {
     pub parent: Option<String>,
     pub state: String,
     pub model: String,
-    pub limits: Limits,
+    pub limits: TurnLimits,
     pub budget: Budget,
     /// What all its turns have used.
     pub spent: Spent,
@@ -111,7 +111,7 @@ pub struct Change {
     /// What it thinks with, where that differs from the mountspec's model.
     pub model: Option<ModelChange>,
     /// What one of its turns may use up.
-    pub limits: Option<Limits>,
+    pub limits: Option<TurnLimits>,
     /// What all its turns together may use up; what is not named is not bounded.
     pub budget: Option<Budget>,
     /// Tried in order after the rules that every agent has.
@@ -348,14 +348,14 @@ fn sound(host: &HostState, id: &str, profile: &Profile) -> Result<Settings> {
     if !faults.is_empty() {
         return Err(Error::invalid(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
     }
-    check_alarms(&host.context.book, id, &profile.spec.wake)?;
+    check_alarms(&host.context.jobs, id, &profile.spec.wake)?;
     Ok(Settings { paused: profile.paused, ..super::chat::settings(host, id, &profile.spec)? })
 }
 
 /// Takes an agent away: ends what it does, waits for that, and forgets it. With `purge` nothing is left of it.
 pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> {
     let Some(agent_dirs) = host.agent_dirs.get() else { return Err(Error::unavailable("the host is not ready")) };
-    let (chat, jobs) = (host.shared.runtimes.chat(id).ok(), host.context.book.shelf(id).alive());
+    let (chat, jobs) = (host.shared.runtimes.chat(id).ok(), host.context.jobs.of(id).unfinished());
     agent_dirs.move_out(host, id);
     jobs.iter().for_each(|job| job.cancel.cancel());
     let over = async {
@@ -375,7 +375,7 @@ pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> 
         host.profiles.remove(&id, purge)?;
         host.access.follow(host.profiles.policy()?);
         host.context.event_logs.forget(&id);
-        host.context.book.forget(&id);
+        host.context.jobs.forget(&id);
         let agent = id.clone();
         if purge { crate::state::purge(&host.store, &id, move |tx| super::purge(tx, &agent)) } else { Ok(()) }
     })

@@ -9,7 +9,7 @@ use crate::agent::chat::Chat;
 use crate::agent::runtime::Settings;
 use crate::agent::runtimes::budget_of;
 use crate::host::HostState;
-use crate::spec::Agent;
+use crate::spec::AgentSpec;
 use acheron_base::Result;
 
 pub(super) fn open(world: &AgentEnv) -> Result<Chat> {
@@ -28,7 +28,7 @@ pub(super) fn open(world: &AgentEnv) -> Result<Chat> {
 }
 
 /// What an agent thinks with and what it may use up. Opens the model; a limit that could not be kept is an error.
-pub(super) fn settings(host: &HostState, agent: &str, spec: &Agent) -> Result<Settings> {
+pub(super) fn settings(host: &HostState, agent: &str, spec: &AgentSpec) -> Result<Settings> {
     let mut settings = host.shared.runtimes.settings(agent, &host.mounted_with.model_of(spec), &spec.limits)?;
     settings.total = budget_of(&spec.budget);
     settings.total.check(Some(&settings.prices))?;

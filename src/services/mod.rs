@@ -64,7 +64,7 @@ pub fn all(world: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {
 
 /// The services of one agent that are what `services` in the mountspec says.
 pub fn configured(world: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {
-    let mut all = wiring::programs(&world.host, crate::spec::Scope::Agent)?;
+    let mut all = wiring::programs(&world.host, crate::spec::ServiceScope::Agent)?;
     all.push(wiring::web_search(world)?);
     Ok(all)
 }

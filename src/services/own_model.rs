@@ -9,7 +9,7 @@ use super::AgentEnv;
 use crate::agent::budget::{Spent, Standing, standing};
 use crate::agent::chat::Chat;
 use crate::host::HostState;
-use crate::model::{Ask, Model, Piece, Prices, Said};
+use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest, Prices};
 use crate::spec::{self, ModelChange, ModelKind};
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
@@ -18,7 +18,7 @@ pub struct OwnModel {
     payer: Payer,
     /// What the service is told otherwise about its model.
     otherwise: ModelChange,
-    opened: Mutex<Option<(spec::Model, Arc<dyn Model>)>>,
+    opened: Mutex<Option<(spec::ModelSpec, Arc<dyn Model>)>>,
 }
 
 impl OwnModel {
@@ -32,13 +32,13 @@ impl OwnModel {
     }
 
     /// What is said of it now.
-    pub fn described(&self) -> Result<spec::Model> {
+    pub fn described(&self) -> Result<spec::ModelSpec> {
         let host = self.payer.host()?;
         Ok(self.otherwise.over(&host.mounted_with.model_of(&host.profiles.get(&self.payer.agent)?.spec)))
     }
 
     /// What one turn of the agent may use up now.
-    pub fn limits(&self) -> Result<spec::Limits> {
+    pub fn limits(&self) -> Result<spec::TurnLimits> {
         Ok(self.payer.host()?.profiles.get(&self.payer.agent)?.spec.limits)
     }
 
@@ -93,7 +93,7 @@ impl Model for Paid {
         self.model.name()
     }
 
-    async fn answer(&self, ask: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+    async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
         let chat = self.payer.chat()?;
         let agent_runtime = chat.agent_runtime();
         if let Standing::Over(what) = standing(&agent_runtime.settings().total, &chat.spent()) {

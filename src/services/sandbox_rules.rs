@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::terminal::{Project, place};
 use crate::policy::Policy;
-use crate::policy::bounds::{Bound, bounds};
+use crate::policy::bounds::{SubtreeBound, bounds};
 use acheron_base::{Error, Result};
 use acheron_sandbox::{Guard, Show};
 
@@ -35,11 +35,11 @@ pub fn kept(policy: &Policy, agent: &str, projects: Vec<Project>) -> Result<(Vec
 }
 
 /// What is said of a path: by the deepest bound above it, or its own.
-fn at<'a>(bounds: &'a [Bound], path: &Path) -> Option<&'a Bound> {
+fn at<'a>(bounds: &'a [SubtreeBound], path: &Path) -> Option<&'a SubtreeBound> {
     bounds.iter().rev().find(|bound| path.starts_with(&bound.path))
 }
 
-fn parts(binds: &[Project], bounds: &[Bound]) -> Result<Vec<Guard>> {
+fn parts(binds: &[Project], bounds: &[SubtreeBound]) -> Result<Vec<Guard>> {
     let mut guards = Vec::new();
     for bound in bounds.iter().skip(1) {
         let path = PathBuf::from(&bound.path);
@@ -50,7 +50,7 @@ fn parts(binds: &[Project], bounds: &[Bound]) -> Result<Vec<Guard>> {
         }
         let holding = binds.iter().filter(|bind| path.starts_with(place(bind)));
         let Some(bind) = holding.max_by_key(|bind| place(bind).components().count()) else { continue };
-        let show = |it: &Bound| match (it.read, it.write && !bind.read_only) {
+        let show = |it: &SubtreeBound| match (it.read, it.write && !bind.read_only) {
             (false, _) => Show::Hidden,
             (true, false) => Show::ReadOnly,
             (true, true) => Show::Open,

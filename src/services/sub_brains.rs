@@ -25,7 +25,7 @@ use crate::jobs::Job;
 use crate::model::Usage;
 use crate::policy::{Principal, Rule};
 use crate::service::{Cx, Service};
-use crate::spec::{self, Limits, ModelChange, is_id};
+use crate::spec::{self, ModelChange, TurnLimits, is_id};
 use acheron_base::ConfinedDir;
 use acheron_base::blocking;
 use acheron_base::{Code, Error, Result};
@@ -54,7 +54,7 @@ pub struct Brain {
     /// What it thinks with, where that differs from its parent's model.
     pub model: Option<ModelChange>,
     /// At most this; never more than its parent has.
-    pub limits: Option<Limits>,
+    pub limits: Option<TurnLimits>,
     /// What it may not do although its parent may. Rules that allow are refused.
     pub permissions: Vec<Rule>,
 }
@@ -74,7 +74,7 @@ pub enum Command {
         #[serde(default)]
         model: Option<ModelChange>,
         #[serde(default)]
-        limits: Option<Limits>,
+        limits: Option<TurnLimits>,
         /// Only rules that deny.
         #[serde(default)]
         permissions: Vec<Rule>,
@@ -88,7 +88,7 @@ pub enum Command {
         task: String,
         /// What of the parent's limits it may use.
         #[serde(default)]
-        budget: Option<Limits>,
+        budget: Option<TurnLimits>,
     },
 }
 
@@ -168,7 +168,7 @@ impl SubBrains {
         Ok(Output::Kept { brain: name, updated })
     }
 
-    async fn spawn(&self, cx: &Cx, name: &str, task: String, budget: Option<Limits>) -> Result<Output> {
+    async fn spawn(&self, cx: &Cx, name: &str, task: String, budget: Option<TurnLimits>) -> Result<Output> {
         let host = self.host.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
         let brain = self.brains().get(name).cloned();
         let brain =
@@ -247,7 +247,7 @@ fn promised(host: &HostState, parent: &str) -> Spent {
     let mut promised = Spent::default();
     for (id, child) in host.profiles.all().iter().filter(|(_, child)| child.parent.as_deref() == Some(parent)) {
         if host.shared.runtimes.chat(id).is_ok_and(|chat| !chat.idle()) {
-            let Limits { rounds, tokens, seconds, money } = child.spec.limits;
+            let TurnLimits { rounds, tokens, seconds, money } = child.spec.limits;
             let usage = Usage { input: tokens, output: 0 };
             let ms = seconds.saturating_mul(1000);
             promised = promised.plus(&Spent { rounds: rounds.into(), usage, ms, money: money.unwrap_or_default() });
@@ -272,7 +272,7 @@ fn own(path: &str, parent: &str) -> String {
 }
 
 /// The profile of a helper: its parent's, with less. Pure.
-fn child(agent: &str, parent: &Profile, brain: &Brain, budget: Option<Limits>, left: &Budget) -> Result<Profile> {
+fn child(agent: &str, parent: &Profile, brain: &Brain, budget: Option<TurnLimits>, left: &Budget) -> Result<Profile> {
     let mut spec = parent.spec.clone();
     spec.about = brain.about.clone();
     spec.wake = Vec::new();
@@ -292,7 +292,7 @@ fn child(agent: &str, parent: &Profile, brain: &Brain, budget: Option<Limits>, l
         return Err(Error::budget_exceeded(format!("{agent} has nothing left to give")));
     }
     let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
-    spec.limits = Limits { rounds, tokens, seconds, money: bound.money };
+    spec.limits = TurnLimits { rounds, tokens, seconds, money: bound.money };
     // It lives for one task, so that what a turn may use is all that it may.
     spec.budget =
         spec::Budget { rounds: bound.rounds, tokens: bound.tokens, seconds: bound.seconds, money: bound.money };
@@ -348,8 +348,8 @@ mod tests {
     use super::*;
     use crate::policy::Action;
 
-    fn limits(rounds: u32) -> Limits {
-        Limits { rounds, ..Limits::default() }
+    fn limits(rounds: u32) -> TurnLimits {
+        TurnLimits { rounds, ..TurnLimits::default() }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::contract::{Call, Contract, Operation};
+use crate::contract::{Contract, Operation, ServiceCall};
 use crate::service::{Cx, Serve, Service};
 use acheron_base::{Code, Error, Result};
 use acheron_http::{Http, Request, Whole};
@@ -173,7 +173,7 @@ impl Serve for Off {
         &self.0
     }
 
-    async fn invoke(&self, _cx: &Cx, _call: &Call) -> Result<Value> {
+    async fn invoke(&self, _cx: &Cx, _call: &ServiceCall) -> Result<Value> {
         Err(Error::unavailable("web_search is off: the mountspec names no server"))
     }
 }

@@ -14,7 +14,7 @@ use crate::host::writable::writable_by;
 use crate::host::{HostState, binds, programs, system_paths};
 use crate::policy::{self, Principal};
 use crate::service::{Serve, Service, typed};
-use crate::spec::Scope;
+use crate::spec::ServiceScope;
 use acheron_base::{Error, Result};
 use acheron_http::{Http, Patience};
 use acheron_sandbox::{Link, SharedLimits};
@@ -94,7 +94,7 @@ pub fn web_search(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
 }
 
 /// The programs of the mountspec that are services of this scope, by name.
-pub fn programs(host: &Arc<HostState>, scope: Scope) -> Result<Vec<Arc<dyn Serve>>> {
+pub fn programs(host: &Arc<HostState>, scope: ServiceScope) -> Result<Vec<Arc<dyn Serve>>> {
     let current = host.current.spec();
     let named = current.services.iter().filter(|(_, service)| !service.command.is_empty() && service.scope == scope);
     let around = {
@@ -106,7 +106,7 @@ pub fn programs(host: &Arc<HostState>, scope: Scope) -> Result<Vec<Arc<dyn Serve
         let host = host.clone();
         Arc::new(move |service| programs::trust(&host, service))
     };
-    let program = |(name, service): (&String, &crate::spec::Service)| {
+    let program = |(name, service): (&String, &crate::spec::ServiceSpec)| {
         let (shows, init) = (|path: &Path| shown.shows(path), acheron_sandbox::program());
         let program = Program::new(name, service, &host.here, around.clone(), trusting.clone(), init, shows)?;
         Ok(Arc::new(program) as Arc<dyn Serve>)

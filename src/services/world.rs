@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use crate::events::EventLog;
 use crate::host::HostState;
-use crate::spec::Agent;
+use crate::spec::AgentSpec;
 use acheron_base::Result;
 
 /// One agent's view of the house: capability by argument.
 pub struct AgentEnv {
     pub agent: String,
-    pub spec: Agent,
+    pub spec: AgentSpec,
     /// Where the agent's own files are kept; there when somebody makes it.
     pub home: PathBuf,
     pub event_log: Arc<EventLog>,

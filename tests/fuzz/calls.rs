@@ -5,7 +5,7 @@ use parking_lot::Mutex;
 use std::sync::{Arc, LazyLock};
 
 use acheron::agent::protocol;
-use acheron::contract::{Call, Contract};
+use acheron::contract::{Contract, ServiceCall};
 use acheron::service::Service;
 use acheron::services::dm::tools::{self, Role};
 use acheron::services::external::answer::answer;
@@ -30,7 +30,7 @@ static CONTRACT: LazyLock<Contract> = LazyLock::new(|| {
 struct Noting {
     /// The file `control/<op>.json`; else the one for envelopes.
     op: Option<&'static str>,
-    calls: Mutex<Vec<Call>>,
+    calls: Mutex<Vec<ServiceCall>>,
 }
 
 impl CommandSink for Noting {
@@ -53,7 +53,7 @@ impl CommandSink for Noting {
 }
 
 /// What becomes of these writes: the calls, and what was said to the first write that was refused.
-fn written(op: Option<&'static str>, writes: &[&[u8]]) -> (Vec<Call>, Option<Error>) {
+fn written(op: Option<&'static str>, writes: &[&[u8]]) -> (Vec<ServiceCall>, Option<Error>) {
     let noting = Arc::new(Noting { op, calls: Mutex::default() });
     let handle = Control::new(noting.clone()).open(&Caller::operator(), Open::WRITE).unwrap();
     let refused = writes.iter().find_map(|write| said(&*handle, write));

@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use acheron::model::anthropic::Messages;
+use acheron::model::anthropic::MessagesApi;
 use acheron::model::openai::ChatCompletions;
-use acheron::model::remote::{Answer, Dialect};
+use acheron::model::remote::{PartialAnswer, ProviderProtocol};
 use acheron::services::phases::{action, command, payload};
 use acheron::services::prompts::manifest::{Container, Shape};
 use acheron::services::prompts::output::Output;
@@ -173,8 +173,8 @@ pub fn provider_event() -> Target {
     fn run(input: &[u8]) -> Kind {
         let Ok(value) = serde_json::from_slice::<Value>(input) else { return 0 };
         let mut kinds = 1;
-        for read in [ChatCompletions::event, ChatCompletions::whole, Messages::event, Messages::whole] {
-            let mut answer = Answer::default();
+        for read in [ChatCompletions::event, ChatCompletions::whole, MessagesApi::event, MessagesApi::whole] {
+            let mut answer = PartialAnswer::default();
             let heard = read(&value, &mut answer).is_ok();
             assert!(answer.text.len() <= input.len(), "no more text than was sent");
             let said =

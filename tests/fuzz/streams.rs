@@ -3,7 +3,7 @@
 use acheron::agent::transcript;
 use acheron::model::replay::Replay;
 use acheron::model::script::Script;
-use acheron::model::{Ask, Message, Model as _, Role};
+use acheron::model::{Message, MessageRole, Model as _, ModelRequest};
 use acheron::services::prompts::front;
 use acheron::services::prompts::template::{Dialect, Template, Values};
 use acheron::services::recall::{links, page};
@@ -96,9 +96,9 @@ pub fn transcript() -> Target {
     Target { name: "transcript", words: WORDS, run }
 }
 
-fn ask(text: &str) -> Ask {
-    let messages = vec![Message { role: Role::User, text: text.to_owned() }];
-    Ask { system: String::new(), messages, ..Ask::default() }
+fn ask(text: &str) -> ModelRequest {
+    let messages = vec![Message { role: MessageRole::User, text: text.to_owned() }];
+    ModelRequest { system: String::new(), messages, ..ModelRequest::default() }
 }
 
 /// A script file, and what it answers.

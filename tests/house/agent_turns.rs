@@ -8,7 +8,7 @@ use acheron::agent::tools::{Outside, perform};
 use acheron::agent::transcript::{self, Record};
 use acheron::host::{Host, Options};
 use acheron::model::script::Script;
-use acheron::model::{Ask, Message, Model};
+use acheron::model::{Message, Model, ModelRequest};
 use acheron_base::Clock;
 use acheron_vfs::Caller;
 use expect_test::expect;
@@ -184,7 +184,7 @@ fn the_same_work_is_the_same_on_the_mount_and_off_it() {
     let script = Script::read("steps", &text).unwrap();
     let ground = Outside::new(outside.root(), Arc::new(|| format!("tool-{}", uuid::Uuid::now_v7())));
     let mut seen = Vec::new();
-    let ask = Ask { messages: vec![Message::user("go")], ..Ask::default() };
+    let ask = ModelRequest { messages: vec![Message::user("go")], ..ModelRequest::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         for _ in 0..steps.len() - 1 {

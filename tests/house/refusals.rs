@@ -234,7 +234,7 @@ fn every_refusal_says_what_and_why() {
         # execution_failed
         execution_failed: broken ended with exit code 1
         # internal
-        internal: the service broke down: on purpose
+        internal: the service panicked: on purpose
     "#]]
     .assert_eq(&seen);
 }

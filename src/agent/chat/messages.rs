@@ -1,4 +1,4 @@
-//! The three files that are spoken to: `input` by others, `reply` and `progress` by the agent.
+//! The three message files: `input`, written by others, and `reply` and `progress`, written by the agent.
 
 use crate::policy::PrincipalCaller;
 use std::sync::Arc;
@@ -21,11 +21,11 @@ impl Chat {
         result
     }
 
-    /// The turn to which this caller may reply.
+    /// The turn that this caller may reply to.
     fn turn_of(&self, caller: &Caller, what: &str) -> Result<Arc<Current>> {
         let agent = &self.0.agent_runtime.agent;
         let current = self.current();
-        // A turn that began with nobody to think for it is served from outside, whatever has been changed since.
+        // A turn that started without a model is served from outside, even if the settings have changed since.
         let external = match &current {
             Some(current) => current.settings.model.is_none(),
             None => self.0.agent_runtime.settings().model.is_none(),
@@ -34,11 +34,11 @@ impl Chat {
             Principal::Agent(id) if id == agent => (),
             Principal::Operator if external => (),
             _ => {
-                let said = format!("only {agent} itself writes {what}; speak to it by control/input");
+                let said = format!("only {agent} itself may write {what}; write to control/input instead");
                 return Err(Error::forbidden(said));
             }
         }
-        current.ok_or_else(|| Error::conflict(format!("{agent} has no turn under way to which this could belong")))
+        current.ok_or_else(|| Error::conflict(format!("{agent} has no running turn that this could belong to")))
     }
 }
 
@@ -46,7 +46,7 @@ impl Chat {
 pub(super) struct Input(pub Chat);
 
 impl MessageSink for Input {
-    /// During a turn, what began it; else what to write.
+    /// During a turn its input, otherwise a hint.
     fn template(&self) -> Bytes {
         match self.0.current() {
             Some(current) => format!("{}\n", current.input).into(),
@@ -60,7 +60,7 @@ impl MessageSink for Input {
         let agent = &self.0.0.agent_runtime.agent;
         let may = match caller.principal() {
             Principal::Agent(id) if id == agent => {
-                Err(Error::forbidden("input is for others to speak to you; your answer goes to control/reply"))
+                Err(Error::forbidden("input takes messages from others; write your answer to control/reply"))
             }
             _ => self.0.check_room(),
         };
@@ -92,7 +92,7 @@ impl MessageSink for ReplyFile {
         self.0.note_refusal(turn.map(drop))
     }
 
-    /// The turn's own tools have written their intent down already; anybody else's reply is kept before it is taken.
+    /// The turn's own tools have already recorded their intent; any other reply is stored before it is accepted.
     fn hear(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
         let current = match self.0.turn_of(caller, "its reply") {
             Ok(current) => current,
@@ -114,9 +114,9 @@ impl MessageSink for ReplyFile {
     }
 }
 
-const TAKEN: &str = "the turn has its reply already";
+const TAKEN: &str = "the turn already has a reply";
 
-/// Gives a turn its reply, if it has none.
+/// Sets the reply of a turn, if it has none.
 fn replied(current: &Current, text: String) -> Result<Arc<dyn Reply>> {
     let first = current.reply.send_if_modified(|reply| {
         let first = reply.is_none();
@@ -133,7 +133,7 @@ fn replied(current: &Current, text: String) -> Result<Arc<dyn Reply>> {
 pub(super) struct Progress(pub Chat);
 
 impl MessageSink for Progress {
-    /// What the agent said last on the way.
+    /// The last progress message of the agent.
     fn template(&self) -> Bytes {
         match self.0.current().and_then(|current| current.progress.borrow().clone()) {
             Some(text) => format!("{}\n", text.trim_end_matches('\n')).into(),

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::agent::budget::Limits;
-use crate::model::{Prices, Role, Said};
+use crate::model::{MessageRole, ModelAnswer, Prices};
 
 fn began(input: &str, source: Source) -> Record {
     let (limits, prices) = (Limits::default(), Prices::default());
@@ -11,7 +11,7 @@ fn began(input: &str, source: Source) -> Record {
 }
 
 fn said(text: &str) -> Record {
-    Record::Said { at_ms: 0, ms: 0, seq: 1, said: Said { text: text.to_owned(), ..Said::default() } }
+    Record::Said { at_ms: 0, ms: 0, seq: 1, said: ModelAnswer { text: text.to_owned(), ..ModelAnswer::default() } }
 }
 
 fn read(path: &str) -> Record {
@@ -22,10 +22,10 @@ fn outcome(content: &str) -> Record {
     Record::Outcome { at_ms: 0, ms: 0, parked_ms: 0, result: json!({"content": content, "ready": true}) }
 }
 
-fn shown(ask: &Ask) -> String {
+fn shown(ask: &ModelRequest) -> String {
     let mut text = format!("{}\n", ask.system);
     for message in &ask.messages {
-        let who = if message.role == Role::User { '>' } else { '<' };
+        let who = if message.role == MessageRole::User { '>' } else { '<' };
         text.push_str(&format!("{who} {}\n", message.text));
     }
     text
@@ -59,7 +59,7 @@ fn the_parts_stand_in_order() {
         < {"tool_calls":[{"name":"file_read","arguments":{"path":"a"}}]}
         > {"tool_result":{"name":"file_read","result":{"content":"nothing","ready":true}}}
         < Nothing!
-        > {"protocol_fault":{"fault":"not_json","message":"the answer is no JSON object; words for people go into a reply by file_write","in_a_row":1,"allowed":3,"expected":{"tool_calls":[{"name":"file_read | file_write | file_list","arguments":{}}]}}}
+        > {"protocol_fault":{"fault":"not_json","message":"the answer is not a JSON object; write text for people to the reply with file_write","in_a_row":1,"allowed":3,"expected":{"tool_calls":[{"name":"file_read | file_write | file_list","arguments":{}}]}}}
     "#]]
     .assert_eq(&shown(&ask.unwrap()));
 }
@@ -84,7 +84,7 @@ fn a_long_result_is_cut_and_says_so() {
 fn a_window_too_small_for_the_contract_is_refused() {
     let core = "x".repeat(3000);
     let error = assemble(&Parts { core: &core, window: 1100, answer: 100, ..Parts::default() }).unwrap_err();
-    assert!(error.message.starts_with("a window of 1100 tokens has no room"));
+    assert!(error.message.starts_with("a window of 1100 tokens is too small"));
 }
 
 proptest! {

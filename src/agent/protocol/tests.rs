@@ -31,11 +31,11 @@ fn an_answer_is_one_call_or_a_precise_fault() {
         (r#"{"tool_calls":[{"name":"file_list"},{"name":"file_list"},3]}"#, "many_calls: `tool_calls` has 3 calls"),
         (
             r#"{"tool_calls":[{"name":"file_list"}],"tool_calls":[]}"#,
-            "many_calls: `tool_calls` stands in the object twice",
+            "many_calls: `tool_calls` is repeated in the object",
         ),
         (twice.as_str(), "many_calls: the answer has more than one object"),
-        (before.as_str(), "prose_around: text stands before"),
-        (after.as_str(), "prose_around: text follows"),
+        (before.as_str(), "prose_around: there is text before"),
+        (after.as_str(), "prose_around: there is text after"),
         (fenced.as_str(), "prose_around: a code fence"),
         ("{} {}", "prose_around"),
         ("<tool_call>{\"name\":\"file_list\"}</tool_call>", "native_call"),
@@ -60,7 +60,7 @@ fn an_answer_is_one_call_or_a_precise_fault() {
         (r#"{"tool_calls":null}"#, "bad_arguments: `tool_calls` is not a list"),
         (
             r#"{"tool_calls":[{"name":"file_read","arguments":{"path":"a","path":"b"}}]}"#,
-            "bad_arguments: the call is not readable: the key `path` stands in one object twice",
+            "bad_arguments: the call is not readable: the key `path` is repeated in one object",
         ),
         ("I'll do that now.", "not_json: the answer is no JSON object"),
         ("[1, 2]", "not_json: the answer is JSON, but no object"),
@@ -74,7 +74,7 @@ fn an_answer_is_one_call_or_a_precise_fault() {
 
 #[test]
 fn a_native_call_beside_the_text_is_a_fault() {
-    let said = Said { native_call: true, ..Said::default() };
+    let said = ModelAnswer { native_call: true, ..ModelAnswer::default() };
     assert_eq!(read(&said).unwrap_err().fault, Fault::NativeCall);
 }
 

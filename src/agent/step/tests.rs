@@ -1,6 +1,6 @@
 use super::*;
 use crate::agent::transcript::Source;
-use crate::model::{Prices, Said, Usage};
+use crate::model::{ModelAnswer, Prices, Usage};
 
 const READ: &str = r#"{"tool_calls":[{"id":"r","name":"file_read","arguments":{"path":"a"}}]}"#;
 const WRITE: &str = r#"{"tool_calls":[{"name":"file_write","arguments":{"path":"a","content":"x"}}]}"#;
@@ -15,7 +15,12 @@ fn records(words: &str, limits: Limits) -> Vec<Record> {
     records.extend(words.split_whitespace().map(|word| {
         let said = |text: &str| {
             let usage = Usage { input: 10, output: 2 };
-            Record::Said { at_ms: 0, ms: 1000, seq: 1, said: Said { text: text.to_owned(), usage, ..Said::default() } }
+            Record::Said {
+                at_ms: 0,
+                ms: 1000,
+                seq: 1,
+                said: ModelAnswer { text: text.to_owned(), usage, ..ModelAnswer::default() },
+            }
         };
         let outcome = |result| Record::Outcome { at_ms: 0, ms: 5000, parked_ms: 4000, result };
         match word {
@@ -63,7 +68,7 @@ fn the_transcript_says_what_comes_next() {
         ("hm hm", "ask"),
         (
             "hm hm hm",
-            "protocol_fault: the model broke the protocol 3 times in a row: not_json: the answer is no JSON object; words for people go into a reply by file_write",
+            "protocol_fault: the model broke the protocol 3 times in a row: not_json: the answer is not a JSON object; write text for people to the reply with file_write",
         ),
         ("hm hm read ok hm", "ask"),
         ("read no read no", "ask"),
@@ -105,7 +110,7 @@ fn the_model_is_told_what_came_of_it() {
     assert!(told("hm hm", free).contains(r#""fault":"not_json""#));
     assert!(told("hm hm", free).contains(r#""in_a_row":2"#));
     let few = Limits { rounds: Some(5), ..free };
-    assert!(told("read ok read ok read ok read ok", few).contains("four fifths of this turn's rounds"));
+    assert!(told("read ok read ok read ok read ok", few).contains("80 % of this turn's rounds"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The tools on a real directory: a mount of the tree, for a program that is not in this process.
+//! The tools on a mounted tree, for programs outside of this process.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -19,7 +19,7 @@ use acheron_vfs::Smallest;
 
 pub struct Outside {
     root: PathBuf,
-    /// Makes correlation ids.
+    /// Generates correlation ids.
     id: Arc<dyn Fn() -> String + Send + Sync>,
 }
 
@@ -28,7 +28,7 @@ impl Outside {
         Outside { root: root.into(), id }
     }
 
-    /// Where a path of the namespace is. `..` stops at the root, as it does in the tree.
+    /// Resolves a path of the namespace. `..` stops at the root, as in the tree.
     fn place(&self, path: &str) -> Spot {
         let mut inner: Vec<&std::ffi::OsStr> = Vec::new();
         for part in Path::new(path).components() {
@@ -42,15 +42,15 @@ impl Outside {
     }
 }
 
-/// A place below the root.
+/// A path below the root.
 struct Spot {
     root: PathBuf,
     inner: PathBuf,
 }
 
 impl Spot {
-    /// Opens it. A link that leads out of the root, or out of the project that it stands in, is not followed: whoever works
-    /// in a project may have put it there, and it would be followed with the rights of whoever uses the tools.
+    /// Opens the path. A link that leads out of the root, or out of its project, is not followed: it may have been
+    /// created by someone who works in the project, and would be followed with the rights of the caller.
     fn open(&self, flags: OFlags) -> std::io::Result<OwnedFd> {
         let root = rustix::fs::open(&self.root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         match self.in_project(&root) {
@@ -61,9 +61,9 @@ impl Spot {
         }
     }
 
-    /// The files of the project that it lies in, and the way from there; also where a name of the tree leads to them.
+    /// The root of the project's files and the path below it, also for names of the tree that lead there.
     fn in_project(&self, root: &OwnedFd) -> Option<(PathBuf, PathBuf)> {
-        // `projects/<project>/fs`, or `agents/<agent>/<name>`: so many names are the tree's own.
+        // `projects/<project>/fs`, or `agents/<agent>/<name>`: this many names belong to the tree.
         const OWN: usize = 3;
         let top: PathBuf = self.inner.components().take(OWN).collect();
         let path = |held: &OwnedFd| fs::read_link(format!("/proc/self/fd/{}", held.as_raw_fd())).ok();
@@ -75,7 +75,7 @@ impl Spot {
         inside.then_some((project, rest))
     }
 
-    /// Makes the directories above it that are not there.
+    /// Creates missing parent directories.
     fn make_parents(&self) -> std::io::Result<()> {
         let mut above: Vec<&Path> = self.inner.ancestors().skip(1).filter(|it| !it.as_os_str().is_empty()).collect();
         above.reverse();
@@ -98,7 +98,7 @@ fn beneath(dir: &OwnedFd, inner: &Path, flags: OFlags) -> std::io::Result<OwnedF
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     loop {
         match rustix::fs::openat2(dir, inner, flags | OFlags::CLOEXEC, mode, resolve) {
-            // Something was renamed on the way; but a file that is not ready says the same.
+            // A rename on the way causes EAGAIN; so does a file that is not ready.
             Err(Errno::AGAIN) if !flags.contains(OFlags::NONBLOCK) => (),
             Err(Errno::INTR) => (),
             opened => return Ok(opened?),
@@ -156,7 +156,7 @@ impl Side for Outside {
             let how = if call.append { OFlags::APPEND } else { OFlags::TRUNC };
             let how = how | OFlags::WRONLY | patience(call.wait_until_ready);
             let file = match place.open(how) {
-                // Where nothing can be made, that it is not there is what was wrong.
+                // If nothing can be created there, report that the file is missing.
                 Err(missing) if missing.kind() == ErrorKind::NotFound => {
                     place.open(how | OFlags::CREATE).map_err(|error| match error.raw_os_error() {
                         Some(libc::EPERM) => explain(missing),
@@ -168,7 +168,7 @@ impl Side for Outside {
             let mut file = File::from(file);
             let content = tagged.as_ref().map_or(&call.content, |(content, _)| content);
             file.write_all(content.as_bytes()).map_err(&explain)?;
-            // What is kept is acknowledged by fsync; control files and the like do not know it.
+            // Regular files are acknowledged by fsync; control files and the like do not support it.
             match file.sync_all() {
                 Err(error) if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {
                     return Err(explain(error));
@@ -186,7 +186,7 @@ impl Side for Outside {
         blocking(move || {
             let held = place.open(OFlags::DIRECTORY).map_err(explained(&path))?;
             let here = format!("/proc/self/fd/{}", held.as_raw_fd());
-            // Only the names that are wanted are looked at: there may be a million.
+            // Stat only the names that are returned: there may be a million.
             let mut names = Smallest::new(most);
             for entry in fs::read_dir(&here).map_err(explained(&path))? {
                 names.take(entry.map_err(explained(&path))?.file_name());

@@ -1,7 +1,7 @@
-//! The three tools of an agent, `file_read`, `file_write` and `file_list`: what may be asked, and what is answered.
+//! The three tools of an agent, `file_read`, `file_write` and `file_list`: their arguments and results.
 //!
-//! Knows nothing of models. The same call means the same whether it is performed on the tree in this process or on a
-//! mount of it by a program outside ([`Side`]).
+//! A call means the same on the tree of this process and on a mount used by a program outside ([`Side`]). Used by the
+//! turns of an agent and by `cli`; it knows no models.
 
 pub mod directory;
 mod perform;
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 pub use directory::Outside;
 pub use perform::{Entry, Kind, Side, Taken, perform};
 
-/// How much of a file is read when nothing else is asked for, and at most.
+/// Default and maximum sizes of a read and of a listing.
 const READ: u64 = 1 << 20;
 const MOST_READ: u64 = 8 << 20;
 const ENTRIES: u64 = 500;
@@ -66,7 +66,7 @@ fn here() -> String {
     ".".to_owned()
 }
 
-/// One call of a tool.
+/// One tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "name", content = "arguments")]
 pub enum Tool {
@@ -78,14 +78,14 @@ pub enum Tool {
     List(FileList),
 }
 
-/// Why a call is none.
+/// The reason why a call is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misuse {
     Unknown(String),
     Arguments(String),
 }
 
-/// Each tool with its arguments; the required ones come first, with a `!`.
+/// Each tool with its arguments; required ones come first and are marked with `!`.
 const TOOLS: [(&str, &[&str]); 3] = [
     ("file_read", &["path!", "max_bytes", "wait_until_ready"]),
     ("file_write", &["path!", "content!", "append", "create_parents", "wait_until_ready"]),
@@ -93,12 +93,12 @@ const TOOLS: [(&str, &[&str]); 3] = [
 ];
 
 impl Tool {
-    /// The tool of that name with these arguments.
+    /// Parses a call of the tool `name`.
     pub fn read(name: &str, arguments: Map<String, Value>) -> Result<Tool, Misuse> {
         let Some((_, known)) = TOOLS.iter().find(|(tool, _)| *tool == name) else {
             let name: String = name.chars().take(80).collect();
             return Err(Misuse::Unknown(format!(
-                "there is no tool `{name}`; there are file_read, file_write and file_list"
+                "there is no tool `{name}`; the tools are file_read, file_write and file_list"
             )));
         };
         let plain = |key: &'static str| key.trim_end_matches('!');
@@ -119,12 +119,12 @@ impl Tool {
         if let Some(missing) = missing {
             return Err(Misuse::Arguments(format!("{name} needs `{missing}`")));
         }
-        // `null` is how some programs say that they leave an optional argument out.
+        // Some programs write `null` for an absent optional argument.
         let arguments: Map<_, _> = arguments.into_iter().filter(|(_, value)| !value.is_null()).collect();
         let call = serde_json::json!({"name": name, "arguments": arguments});
         let tool: Tool = serde_json::from_value(call).map_err(|error| Misuse::Arguments(format!("{name}: {error}")))?;
         if tool.path().contains('\0') {
-            return Err(Misuse::Arguments(format!("{name}: a path has no NUL in it")));
+            return Err(Misuse::Arguments(format!("{name}: a path must not contain NUL")));
         }
         Ok(tool)
     }
@@ -145,13 +145,13 @@ impl Tool {
         }
     }
 
-    /// Whether it may change something, and so must never be done twice by mistake.
+    /// Whether the call may have effects and therefore must not be repeated by mistake.
     pub fn acts(&self) -> bool {
         matches!(self, Tool::Write(_))
     }
 }
 
-/// What a failed call says.
+/// The result of a failed call.
 pub fn failure(error: &acheron_base::Error) -> Value {
     serde_json::json!({ "error": error })
 }
@@ -189,8 +189,12 @@ mod tests {
                 "arguments: file_list has no argument `zzz`; it takes path, recursive, max_entries",
             ),
             ("file_read", json!({"path": 3}), "arguments: file_read: invalid type: integer `3`, expected a string"),
-            ("file_read", json!({"path": "a\0"}), "arguments: file_read: a path has no NUL in it"),
-            ("shell", json!({}), "unknown: there is no tool `shell`; there are file_read, file_write and file_list"),
+            ("file_read", json!({"path": "a\0"}), "arguments: file_read: a path must not contain NUL"),
+            (
+                "shell",
+                json!({}),
+                "unknown: there is no tool `shell`; the tools are file_read, file_write and file_list",
+            ),
         ] {
             assert_eq!(said(name, arguments), wanted);
         }

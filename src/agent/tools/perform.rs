@@ -1,5 +1,4 @@
-//! Performing a call: the answers, the bounds, the walk through directories. On which [`Side`] of the mount it happens
-//! makes no difference.
+//! Performs a call: results, limits, and the walk through directories, the same on either [`Side`] of the mount.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -7,7 +6,7 @@ use serde_json::{Value, json};
 use super::{ENTRIES, FileList, FileRead, FileWrite, MOST_ENTRIES, MOST_READ, READ, Tool, failure};
 use acheron_base::{Code, Result};
 
-/// Some bytes of a file, and whether it has more.
+/// Some bytes of a file, and whether there are more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Taken {
     pub bytes: Vec<u8>,
@@ -28,18 +27,18 @@ pub struct Entry {
     pub size: u64,
 }
 
-/// Where calls are performed: in this process, or on a mount from outside. What is not ready, for who does not want to
-/// wait, is `busy`.
+/// Where calls are performed: in this process, or on a mount from outside. A read that may not wait returns `busy` if
+/// the file is not ready.
 #[async_trait]
 pub trait Side: Send + Sync {
     async fn read(&self, path: &str, max: usize, wait: bool) -> Result<Taken>;
-    /// Returns the id of the job that the writing began, if it began one.
+    /// Returns the id of the job that the write started, if any.
     async fn write(&self, call: &FileWrite) -> Result<Option<String>>;
     /// The first `most` names of a directory, sorted.
     async fn list(&self, path: &str, most: usize) -> Result<Vec<Entry>>;
 }
 
-/// Performs a call. A refusal is an answer too: `{"error": {"code", "message"}}`.
+/// Performs a call. A failure is a result too: `{"error": {"code", "message"}}`.
 pub async fn perform(side: &dyn Side, tool: &Tool) -> Value {
     let done = match tool {
         Tool::Read(call) => read(side, call).await,
@@ -68,7 +67,7 @@ async fn read(side: &dyn Side, call: &FileRead) -> Result<Value> {
     Ok(answer)
 }
 
-/// The bytes without the half of a character that a cut left at their end.
+/// The bytes without an incomplete character at their end.
 fn whole_characters(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],
@@ -92,8 +91,8 @@ async fn write(side: &dyn Side, call: &FileWrite) -> Result<Value> {
     }
 }
 
-/// Lists breadth first, so that a cut listing shows the near before the far. A directory below that cannot be read is
-/// shown without its names; the one asked for must be readable.
+/// Lists breadth first, so that a truncated listing has the nearest names. A subdirectory that cannot be read is shown
+/// without its names; the given directory must be readable.
 async fn list(side: &dyn Side, call: &FileList) -> Result<Value> {
     let max = call.max_entries.unwrap_or(ENTRIES).min(MOST_ENTRIES) as usize;
     let asked = call.path.trim_end_matches('/');
@@ -101,7 +100,7 @@ async fn list(side: &dyn Side, call: &FileList) -> Result<Value> {
     let mut truncated = false;
     let mut wanted = std::collections::VecDeque::from([asked.to_owned()]);
     while let Some(path) = wanted.pop_front() {
-        // One more than is wanted shows whether there is more.
+        // One more than requested shows whether there are more.
         let most = max + 1 - entries.len();
         let listed = match side.list(if path.is_empty() { "/" } else { &path }, most).await {
             Ok(listed) => listed,

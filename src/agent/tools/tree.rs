@@ -1,7 +1,7 @@
-//! The tools on the tree of this process, with the caller's own rights.
+//! The tools on the tree of this process, with the rights of the caller.
 //!
-//! The kernel is not in it, but everything else is: the same opening, the same handles, the same refusals. A read that
-//! waits is a future that somebody holds, and costs no thread.
+//! Same as through the mount, without the kernel: the same opens, handles and errors. A waiting read is a future and
+//! costs no thread.
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use acheron_base::blocking;
 use acheron_base::{Code, Error, Result};
 use acheron_vfs::{Answer, Caller, Handle, Node, Open, Tree};
 
-/// Told when a call begins to wait for something to happen (`true`) and when it has happened (`false`).
+/// Called when a call starts to wait for an event (`true`) and when the wait has ended (`false`).
 pub type Parked = Arc<dyn Fn(bool) + Send + Sync>;
 
 pub struct Inside {
     pub tree: Tree,
     pub caller: Caller,
-    /// Makes correlation ids.
+    /// Generates correlation ids.
     pub id: Arc<dyn Fn() -> String + Send + Sync>,
     pub parked: Parked,
 }
@@ -36,7 +36,7 @@ impl Inside {
         }
     }
 
-    /// Opens the file to be written, making it and its directories where that is wanted and allowed.
+    /// Opens the file for writing; creates it and its directories if requested and allowed.
     async fn open(&self, call: &FileWrite) -> Result<Box<dyn Handle>> {
         let how = if call.append { Open::APPEND } else { Open::WRITE };
         let standing = self.tree.standing(&self.caller, &call.path)?;
@@ -44,7 +44,7 @@ impl Inside {
             Ok(node) => return self.tree.open(&self.caller, &node, &standing.path, how),
             Err(missing) => (standing.path, missing),
         };
-        // Before anything is looked for or made: what is there and hidden must not be told from what is not there.
+        // Checked first: a hidden path must look the same as a missing one.
         self.tree.may_change(&self.caller, &path)?;
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
         if call.create_parents {
@@ -59,13 +59,13 @@ impl Inside {
             return Err(Error::new(Code::Os(libc::ENOTDIR), format!("`{dir}` is not a directory")));
         };
         match node.create(&self.caller, name, how) {
-            // Where nothing can be made, that it is not there is what was wrong.
+            // If nothing can be created there, report that the file is missing.
             Err(error) if error.code == Code::Os(libc::EPERM) => Err(missing),
             made => Ok(made?.1),
         }
     }
 
-    /// Makes the directories of a path that are not there: all of them, or none if one may not be made.
+    /// Creates the missing directories of a path: all of them, or none if one is not allowed.
     async fn make_dirs(&self, path: &str) -> Result<()> {
         let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
         let mut missing = Vec::new();
@@ -104,7 +104,7 @@ fn shown(entry: acheron_vfs::Entry) -> Entry {
     }
 }
 
-/// Says that the wait is over, also when it was dropped.
+/// Reports the end of the wait on drop.
 struct Parking<'a>(&'a Parked);
 
 impl<'a> Parking<'a> {
@@ -128,7 +128,7 @@ impl Side for Inside {
         let handle = self.tree.open_path(&self.caller, path, Open::READ)?;
         let mut bytes = Vec::new();
         let read = async {
-            // One byte more than is wanted shows whether there is more.
+            // One byte more than requested shows whether there are more.
             while bytes.len() <= max {
                 let size = CHUNK.min(max + 1 - bytes.len());
                 let chunk = self.wait(handle.read(bytes.len() as u64, size), wait).await?;

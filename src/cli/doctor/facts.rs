@@ -1,4 +1,4 @@
-//! Looks at the machine, changing nothing on it.
+//! Gathers facts about this machine without changing it. Used by `acheron doctor`.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use super::findings::{Cgroups, Database, Device, Facts, Namespaces};
 use crate::services::symbols::durability::{self, Kept};
-use crate::spec::{Spec, Symbols, SymbolsBackend};
+use crate::spec::{Spec, SymbolsBackend, SymbolsSpec};
 use acheron_base::ConfinedDir;
 use acheron_base::{Code, Result};
 
-/// How long the sandbox may take to be tried.
+/// The time limit of the sandbox test.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The facts about this machine, this state directory and what the mountspec asks for.
+/// Facts about this machine, the state directory and the services of the mountspec.
 pub async fn look(state: &Path, spec: &Result<Spec>) -> Facts {
     Facts {
         device: device(Path::new("/dev/fuse")),
@@ -34,7 +34,7 @@ pub async fn look(state: &Path, spec: &Result<Spec>) -> Facts {
         database: match crate::state::faults(state) {
             Ok(None) => Database::None,
             Ok(Some(faults)) => Database::Looked(faults),
-            // A file that is none of SQLite's any more.
+            // The file is no longer a SQLite database.
             Err(err) if err.code == Code::Internal => Database::Looked(vec![err.message]),
             Err(err) => Database::Unreadable(err.message),
         },
@@ -46,7 +46,7 @@ pub async fn look(state: &Path, spec: &Result<Spec>) -> Facts {
     }
 }
 
-async fn symbols(spec: &Symbols) -> Option<(String, Result<Kept, String>)> {
+async fn symbols(spec: &SymbolsSpec) -> Option<(String, Result<Kept, String>)> {
     let url = spec.url.as_deref().filter(|_| spec.backend == SymbolsBackend::Redis)?;
     let (at, kept) = durability::at(url).await;
     Some((at, kept.map_err(|err| err.message)))
@@ -60,7 +60,7 @@ fn device(path: &Path) -> Device {
     }
 }
 
-/// The first in the search path, and whether it is setuid root.
+/// The first match in the search path, and whether it is setuid root.
 fn fusermount() -> Option<(String, bool)> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let mut found = std::env::split_paths(&paths).map(|dir: PathBuf| dir.join("fusermount3"));

@@ -1,6 +1,6 @@
-//! Judges what was found on this machine: facts in, findings with their fixes out.
+//! Evaluates the facts about this machine: facts in, findings with fixes out.
 //!
-//! The judgement is pure; `facts` gathers the facts.
+//! Pure; `facts` gathers the facts.
 
 #[cfg(test)]
 mod tests;
@@ -9,29 +9,29 @@ use serde::Serialize;
 
 use crate::services::symbols::durability::Kept;
 
-/// What was seen of the machine.
+/// Facts about the machine.
 #[derive(Clone, Debug)]
 pub struct Facts {
     pub device: Device,
-    /// Where `fusermount3` is, and whether it has the rights of root.
+    /// The path of `fusermount3`, and whether it is setuid root.
     pub fusermount: Option<(String, bool)>,
     /// The effective user is root.
     pub root: bool,
     /// The process may mount: CAP_SYS_ADMIN.
     pub admin: bool,
-    /// Seconds after which the kernel gives up on a FUSE request; none where it has no such setting.
+    /// The seconds after which the kernel aborts a FUSE request; none if it has no such setting.
     pub request_timeouts: [(&'static str, Option<u64>); 2],
-    /// How a path is kept beneath a directory, or why not.
+    /// Whether openat2 keeps a path beneath a directory, or why not.
     pub openat2: Result<(), String>,
     pub user_namespaces: Namespaces,
-    /// Name, whether it stands, how or why not; or why none could be tried.
+    /// For each wall its name, whether it works, and how or why not; or why none could be tested.
     pub walls: Result<Vec<(String, bool, String)>, String>,
     pub cgroups: Cgroups,
     pub state: String,
     pub database: Database,
-    /// What is wrong with the mountspec.
+    /// The faults of the mountspec.
     pub mountspec: Result<(), String>,
-    /// Where symbols are if not in the database, and what that server keeps, or why it does not tell.
+    /// The address of a symbols server and its durability, or the error; none if symbols are in the database.
     pub symbols: Option<(String, Result<Kept, String>)>,
 }
 
@@ -39,12 +39,12 @@ pub struct Facts {
 #[derive(Clone, Debug)]
 pub enum Device {
     Missing,
-    /// It is there but cannot be opened: its mode, and what the system said.
+    /// It exists but cannot be opened: its mode, and the error of the system.
     Shut(u32, String),
     Open,
 }
 
-/// What the kernel says about user namespaces; none where it does not know the setting.
+/// The kernel's settings for user namespaces; none if it does not know the setting.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Namespaces {
     pub max: Option<u64>,
@@ -57,7 +57,7 @@ pub struct Namespaces {
 #[derive(Clone, Debug)]
 pub enum Cgroups {
     Missing,
-    /// The second version has one tree; the first has one a controller.
+    /// Version 2 has one tree; version 1 has one per controller.
     Found {
         version: u8,
         controllers: Vec<String>,
@@ -67,7 +67,7 @@ pub enum Cgroups {
 
 #[derive(Clone, Debug)]
 pub enum Database {
-    /// Nothing was kept yet.
+    /// There is no database yet.
     None,
     Looked(Vec<String>),
     Unreadable(String),
@@ -83,13 +83,13 @@ pub enum Health {
     Bad,
 }
 
-/// One thing looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     pub what: &'static str,
     pub health: Health,
     pub said: String,
-    /// What to do about it.
+    /// The fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }
@@ -108,7 +108,7 @@ impl Finding {
     }
 }
 
-/// What the facts mean, in the order in which they matter.
+/// The findings, most important first.
 pub fn findings(facts: &Facts) -> Vec<Finding> {
     vec![
         device(facts),
@@ -153,7 +153,7 @@ fn fusermount(facts: &Facts) -> Finding {
             format!("{path} is not setuid root: a user cannot mount with it"),
             format!("as root: chmod u+s {path}"),
         ),
-        None => Finding::bad(what, "not found: a user mounts with its help", "apt-get install fuse3"),
+        None => Finding::bad(what, "not found: users need it to mount", "apt-get install fuse3"),
     }
 }
 
@@ -161,7 +161,7 @@ fn timeouts(facts: &Facts) -> Finding {
     let what = "request timeout";
     let set: Vec<_> = facts.request_timeouts.iter().filter(|(_, seconds)| seconds.is_some_and(|it| it > 0)).collect();
     if set.is_empty() {
-        return Finding::ok(what, "none: a read may wait as long as it must");
+        return Finding::ok(what, "none: reads may wait without limit");
     }
     let said: Vec<String> = set.iter().map(|(name, it)| format!("fs.fuse.{name} is {} s", it.unwrap_or(0))).collect();
     let fix: Vec<String> = set.iter().map(|(name, _)| format!("sysctl -w fs.fuse.{name}=0")).collect();
@@ -204,7 +204,7 @@ fn namespaces(facts: &Facts) -> Finding {
         _ if facts.root => Finding::ok(what, "may be made by root"),
         (_, Some(0), _) => Finding::bad(
             what,
-            "are for root alone here: no sandbox can be built by a user",
+            "are restricted to root: users cannot build a sandbox",
             "as root: sysctl -w kernel.unprivileged_userns_clone=1",
         ),
         (_, _, Some(1..)) => Finding::bad(
@@ -221,13 +221,13 @@ fn sandbox(facts: &Facts) -> Finding {
     let refuse =
         "programs of agents are refused; \"sandbox\": {\"allow_unconfined\": true} in the mountspec runs them without";
     match &facts.walls {
-        Err(why) => Finding::bad(what, format!("could not be tried: {why}"), refuse),
+        Err(why) => Finding::bad(what, format!("could not be tested: {why}"), refuse),
         Ok(walls) => {
             let missing: Vec<String> =
                 walls.iter().filter(|(_, stands, _)| !stands).map(|(name, _, why)| format!("{name} ({why})")).collect();
             if missing.is_empty() {
                 let names: Vec<&str> = walls.iter().map(|(name, _, _)| name.as_str()).collect();
-                return Finding::ok(what, format!("every wall stands: {}", names.join(", ")));
+                return Finding::ok(what, format!("all confinement mechanisms work: {}", names.join(", ")));
             }
             let landlock = missing.iter().any(|wall| wall.starts_with("landlock"));
             let boot = if landlock { "boot with lsm=landlock,… on Linux 5.13 or newer; until then " } else { "" };
@@ -296,7 +296,7 @@ fn symbols(facts: &Facts) -> Finding {
         "redis-cli CONFIG SET appendonly yes; redis-cli CONFIG SET appendfsync always; redis-cli CONFIG REWRITE";
     let weak = |lost: &str| Finding::weak(what, format!("are in {at}, which {lost}"), always);
     match kept {
-        Ok(Kept::Everything) => Finding::ok(what, format!("are in {at}, which writes each change down first")),
+        Ok(Kept::Everything) => Finding::ok(what, format!("are in {at}, which logs each change first")),
         Ok(Kept::Behind(fsync)) if fsync == "everysec" => {
             weak("may lose the changes of the last second: appendfsync is everysec")
         }
@@ -308,7 +308,7 @@ fn symbols(facts: &Facts) -> Finding {
         Err(why) => Finding::bad(
             what,
             format!("are in {at}: {why}"),
-            "start that server, mend symbols.url in the mountspec, or take \"backend\": \"sqlite\"",
+            "start that server, fix symbols.url in the mountspec, or use \"backend\": \"sqlite\"",
         ),
     }
 }

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use super::HostState;
 use crate::contract::Contract;
-use crate::service::{ServiceAccess, silent};
+use crate::service::{ServiceAccess, static_directory};
 use acheron_base::Result;
 use acheron_base::watch::Following;
 use acheron_vfs::{Dir, Listing, Node, Page as TextPage};
@@ -23,7 +23,7 @@ pub const ABOUT: &str = "What there is to know about this tree: an index, topics
 pub fn directory(host: &Arc<HostState>) -> Result<impl Dir + use<>> {
     let contract = Contract::plain("library", ABOUT, Vec::new())?;
     let access = host.access.clone();
-    let listing = silent(&contract, move |caller| access.permissions(caller, "/global/library", &[]));
+    let listing = static_directory(&contract, move |caller| access.permissions(caller, "/global/library", &[]));
     let dirs = Mutex::new(BTreeMap::from([(String::new(), Arc::new(listing))]));
     let shelf = Arc::new(Shelf { dirs, pages: Mutex::default(), following: Mutex::default() });
     shelf.show(&host.library)?;

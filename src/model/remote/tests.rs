@@ -8,10 +8,10 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{Dialect, Remote, Server};
-use crate::model::anthropic::Messages;
+use super::{ModelServer, ProviderProtocol, RemoteModel};
+use crate::model::anthropic::MessagesApi;
 use crate::model::openai::ChatCompletions;
-use crate::model::{Ask, Message, Model, Piece, Said, Usage};
+use crate::model::{AnswerPiece, Message, Model, ModelAnswer, ModelRequest, Usage};
 use acheron_base::{Code, Error, Result};
 use acheron_http::{Http, Patience, Secret};
 
@@ -21,7 +21,7 @@ const FUTURE: &str = "retry-after: Fri, 06 Nov 2082 08:49:37 GMT\r\ndate: Sun, 0
 
 /// What the server does with one connection.
 #[derive(Clone, Debug)]
-enum Deed {
+enum ServerAction {
     /// Answers well, each chunk of the body apart.
     Well,
     /// The same, a byte a chunk, so that characters are cut.
@@ -43,7 +43,7 @@ enum Deed {
 }
 
 /// The good answer of each provider, as a stream and whole. Says `Σ ok`, thinks `hm`, takes 7 and gives 5 tokens.
-trait Voice: Dialect {
+trait TestProtocol: ProviderProtocol {
     fn stream() -> String;
     fn unstreamed() -> String;
     fn delta(text: &str) -> String;
@@ -55,7 +55,7 @@ fn events(all: &[serde_json::Value]) -> String {
     all.iter().map(|each| format!("event: {}\ndata: {each}\n\n", each["type"].as_str().unwrap_or("x"))).collect()
 }
 
-impl Voice for ChatCompletions {
+impl TestProtocol for ChatCompletions {
     fn stream() -> String {
         let delta = |delta| json!({"model": "m-1", "choices": [{"delta": delta}]});
         let usage = json!({"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 5}});
@@ -88,7 +88,7 @@ impl Voice for ChatCompletions {
     }
 }
 
-impl Voice for Messages {
+impl TestProtocol for MessagesApi {
     fn stream() -> String {
         let delta = |delta| json!({"type": "content_block_delta", "index": 0, "delta": delta});
         events(&[
@@ -123,7 +123,7 @@ impl Voice for Messages {
     }
 }
 
-struct Theatre {
+struct TestServer {
     url: String,
     /// Every request, head and body.
     heard: Arc<Mutex<Vec<String>>>,
@@ -131,22 +131,22 @@ struct Theatre {
     left: Arc<tokio::sync::Notify>,
 }
 
-impl Theatre {
-    async fn open<V: Voice>(deeds: Vec<Deed>) -> Theatre {
+impl TestServer {
+    async fn open<V: TestProtocol>(actions: Vec<ServerAction>) -> TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let theatre = Theatre { url, heard: Arc::default(), left: Arc::default() };
-        let (heard, left) = (theatre.heard.clone(), theatre.left.clone());
+        let test_server = TestServer { url, heard: Arc::default(), left: Arc::default() };
+        let (heard, left) = (test_server.heard.clone(), test_server.left.clone());
         tokio::spawn(async move {
-            for deed in deeds {
+            for action in actions {
                 let Ok((mut stream, _)) = listener.accept().await else { return };
                 let request = request(&mut stream).await;
                 heard.lock().push(request);
                 // The client may be gone at any moment, which is no fault here.
-                drop(act::<V>(&mut stream, deed, &left).await);
+                drop(act::<V>(&mut stream, action, &left).await);
             }
         });
-        theatre
+        test_server
     }
 }
 
@@ -166,37 +166,41 @@ async fn request(stream: &mut TcpStream) -> String {
     }
 }
 
-async fn act<V: Voice>(stream: &mut TcpStream, deed: Deed, left: &tokio::sync::Notify) -> std::io::Result<()> {
+async fn act<V: TestProtocol>(
+    stream: &mut TcpStream,
+    action: ServerAction,
+    left: &tokio::sync::Notify,
+) -> std::io::Result<()> {
     let head = |status: u16, extra: &str| format!("HTTP/1.1 {status} X\r\nconnection: close\r\n{extra}\r\n\r\n");
     let chunked = head(200, "content-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked");
     let good = V::stream();
-    match deed {
-        Deed::Hangup => (),
-        Deed::Mute => while stream.read(&mut [0; 64]).await? > 0 {},
-        Deed::Status(status, extra, body) => {
+    match action {
+        ServerAction::Hangup => (),
+        ServerAction::Mute => while stream.read(&mut [0; 64]).await? > 0 {},
+        ServerAction::Status(status, extra, body) => {
             stream.write_all((head(status, extra) + &body).as_bytes()).await?;
         }
-        Deed::Body(kind, body) => {
+        ServerAction::Body(kind, body) => {
             stream.write_all((head(200, &format!("content-type: {kind}")) + &body).as_bytes()).await?;
         }
-        Deed::Endless => {
+        ServerAction::Endless => {
             stream.write_all(chunked.as_bytes()).await?;
             let delta = V::delta(&"x".repeat(60_000));
             for _ in 0..170 {
                 chunk(stream, delta.as_bytes()).await?;
             }
         }
-        Deed::Well | Deed::ByteByByte | Deed::Cut(_) | Deed::Stall(_) => {
+        ServerAction::Well | ServerAction::ByteByByte | ServerAction::Cut(_) | ServerAction::Stall(_) => {
             stream.write_all(chunked.as_bytes()).await?;
-            let (size, end) = match deed {
-                Deed::ByteByByte => (1, good.len()),
-                Deed::Cut(end) | Deed::Stall(end) => (100, end),
+            let (size, end) = match action {
+                ServerAction::ByteByByte => (1, good.len()),
+                ServerAction::Cut(end) | ServerAction::Stall(end) => (100, end),
                 _ => (100, good.len()),
             };
             for piece in good.as_bytes()[..end].chunks(size) {
                 chunk(stream, piece).await?;
             }
-            if let Deed::Stall(_) = deed {
+            if let ServerAction::Stall(_) = action {
                 while stream.read(&mut [0; 64]).await? > 0 {}
                 left.notify_one();
             } else if end == good.len() {
@@ -216,7 +220,7 @@ async fn chunk(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
 
 /// Where patience is short.
 #[derive(Clone, Copy, PartialEq)]
-enum Brief {
+enum ShortTimeout {
     Nowhere,
     Connect,
     FirstByte,
@@ -224,102 +228,136 @@ enum Brief {
 }
 
 /// Generous where an answer is to come, so that a busy machine fails nothing; short where silence is the point.
-fn patience(brief: Brief) -> Patience {
-    let wait = |at: Brief| if brief == at { Duration::from_millis(80) } else { Duration::from_secs(60) };
-    let (connect, first_byte, idle) = (wait(Brief::Connect), wait(Brief::FirstByte), wait(Brief::Idle));
+fn patience(brief: ShortTimeout) -> Patience {
+    let wait = |at: ShortTimeout| if brief == at { Duration::from_millis(80) } else { Duration::from_secs(60) };
+    let (connect, first_byte, idle) =
+        (wait(ShortTimeout::Connect), wait(ShortTimeout::FirstByte), wait(ShortTimeout::Idle));
     let (pause, longest_pause) = (Duration::from_millis(1), Duration::from_secs(5));
     Patience { connect, first_byte, idle, attempts: 3, pause, longest_pause }
 }
 
-fn ask() -> Ask {
-    Ask { system: "be".into(), messages: vec![Message::user("hi"), Message::user("there")], max_tokens: 99 }
+fn ask() -> ModelRequest {
+    ModelRequest { system: "be".into(), messages: vec![Message::user("hi"), Message::user("there")], max_tokens: 99 }
 }
 
-fn remote<V: Voice>(url: &str, brief: Brief) -> Remote<V> {
-    let server = Server { model: "m".into(), base_url: url.to_owned(), key: Some(Secret::new(KEY)) };
-    Remote::new(server, Arc::new(Http::new(patience(brief))), 7)
+fn remote<V: TestProtocol>(url: &str, brief: ShortTimeout) -> RemoteModel<V> {
+    let server = ModelServer { model: "m".into(), base_url: url.to_owned(), key: Some(Secret::new(KEY)) };
+    RemoteModel::new(server, Arc::new(Http::new(patience(brief))), 7)
 }
 
-async fn trial<V: Voice>(deeds: Vec<Deed>, brief: Brief) -> (Result<Said>, Vec<Piece>, Theatre) {
-    let theatre = Theatre::open::<V>(deeds).await;
+async fn trial<V: TestProtocol>(
+    actions: Vec<ServerAction>,
+    brief: ShortTimeout,
+) -> (Result<ModelAnswer>, Vec<AnswerPiece>, TestServer) {
+    let test_server = TestServer::open::<V>(actions).await;
     let mut pieces = Vec::new();
-    let said = remote::<V>(&theatre.url, brief).answer(&ask(), &mut |piece| pieces.push(piece)).await;
-    (said, pieces, theatre)
+    let said = remote::<V>(&test_server.url, brief).answer(&ask(), &mut |piece| pieces.push(piece)).await;
+    (said, pieces, test_server)
 }
 
-/// What each sequence of deeds comes to: an answer, or a code and a part of the sentence.
-async fn table<V: Voice>() {
+/// What each sequence of actions comes to: an answer, or a code and a part of the sentence.
+async fn table<V: TestProtocol>() {
     let good = Ok(());
-    let again = |body: &str| Deed::Status(429, "retry-after: 0", body.to_owned());
-    let broken = || Deed::Status(500, "content-type: text/plain", "oh no".to_owned());
+    let again = |body: &str| ServerAction::Status(429, "retry-after: 0", body.to_owned());
+    let broken = || ServerAction::Status(500, "content-type: text/plain", "oh no".to_owned());
     let wrong_key = format!(r#"{{"error":{{"message":"bad key {KEY}"}}}}"#);
     let middle = V::stream().find("ok").unwrap();
     let html = "<!doctype html><title>hello</title>".to_owned();
-    type Row = (Vec<Deed>, Brief, Result<(), (Code, &'static str)>, usize);
+    type Row = (Vec<ServerAction>, ShortTimeout, Result<(), (Code, &'static str)>, usize);
     let rows: Vec<Row> = vec![
-        (vec![Deed::Well], Brief::Nowhere, good, 1),
-        (vec![Deed::ByteByByte], Brief::Nowhere, good, 1),
-        (vec![Deed::Body("application/json", V::unstreamed())], Brief::Nowhere, good, 1),
-        (vec![Deed::Cut(middle), Deed::Well], Brief::Nowhere, good, 2),
-        (vec![Deed::Cut(0), Deed::Hangup, Deed::Well], Brief::Nowhere, good, 3),
-        (vec![again("{}"), broken(), Deed::Well], Brief::Nowhere, good, 3),
-        (vec![Deed::Body("text/event-stream", V::overloaded()), Deed::Well], Brief::Nowhere, good, 2),
-        (vec![Deed::Cut(middle); 3], Brief::Nowhere, Err((Code::ProviderError, "(3 attempts)")), 3),
-        (vec![Deed::Hangup; 3], Brief::Nowhere, Err((Code::ProviderError, "the connection to 127.0.0.1 failed")), 3),
+        (vec![ServerAction::Well], ShortTimeout::Nowhere, good, 1),
+        (vec![ServerAction::ByteByByte], ShortTimeout::Nowhere, good, 1),
+        (vec![ServerAction::Body("application/json", V::unstreamed())], ShortTimeout::Nowhere, good, 1),
+        (vec![ServerAction::Cut(middle), ServerAction::Well], ShortTimeout::Nowhere, good, 2),
+        (vec![ServerAction::Cut(0), ServerAction::Hangup, ServerAction::Well], ShortTimeout::Nowhere, good, 3),
+        (vec![again("{}"), broken(), ServerAction::Well], ShortTimeout::Nowhere, good, 3),
+        (
+            vec![ServerAction::Body("text/event-stream", V::overloaded()), ServerAction::Well],
+            ShortTimeout::Nowhere,
+            good,
+            2,
+        ),
+        (vec![ServerAction::Cut(middle); 3], ShortTimeout::Nowhere, Err((Code::ProviderError, "(3 attempts)")), 3),
+        (
+            vec![ServerAction::Hangup; 3],
+            ShortTimeout::Nowhere,
+            Err((Code::ProviderError, "the connection to 127.0.0.1 failed")),
+            3,
+        ),
         (
             vec![broken(), broken(), broken()],
-            Brief::Nowhere,
+            ShortTimeout::Nowhere,
             Err((Code::ProviderError, "answered 500 Internal Server Error: oh no (3 attempts)")),
             3,
         ),
         (
-            vec![Deed::Status(429, "retry-after: 3600", String::new())],
-            Brief::Nowhere,
+            vec![ServerAction::Status(429, "retry-after: 3600", String::new())],
+            ShortTimeout::Nowhere,
             Err((Code::ProviderError, "429")),
             1,
         ),
-        (vec![Deed::Status(503, PAST, String::new()), Deed::Well], Brief::Nowhere, good, 2),
-        (vec![Deed::Status(503, FUTURE, String::new())], Brief::Nowhere, Err((Code::ProviderError, "503")), 1),
+        (vec![ServerAction::Status(503, PAST, String::new()), ServerAction::Well], ShortTimeout::Nowhere, good, 2),
         (
-            vec![Deed::Status(401, "x: y", wrong_key)],
-            Brief::Nowhere,
+            vec![ServerAction::Status(503, FUTURE, String::new())],
+            ShortTimeout::Nowhere,
+            Err((Code::ProviderError, "503")),
+            1,
+        ),
+        (
+            vec![ServerAction::Status(401, "x: y", wrong_key)],
+            ShortTimeout::Nowhere,
             Err((Code::ProviderError, "401 Unauthorized: bad key [secret]; is ")),
             1,
         ),
         (
-            vec![Deed::Status(404, "x: y", r#"{"error":{"message":"no model m"}}"#.into())],
-            Brief::Nowhere,
+            vec![ServerAction::Status(404, "x: y", r#"{"error":{"message":"no model m"}}"#.into())],
+            ShortTimeout::Nowhere,
             Err((Code::ProviderError, "404 Not Found: no model m")),
             1,
         ),
         (
-            vec![Deed::Status(302, "location: http://elsewhere/", String::new())],
-            Brief::Nowhere,
+            vec![ServerAction::Status(302, "location: http://elsewhere/", String::new())],
+            ShortTimeout::Nowhere,
             Err((Code::ProviderError, "it moved to http://elsewhere/")),
             1,
         ),
-        (vec![Deed::Body("text/html", html.clone())], Brief::Nowhere, Err((Code::ProviderError, "a page of HTML")), 1),
-        (vec![Deed::Body("application/json", html)], Brief::Nowhere, Err((Code::ProviderError, "a page of HTML")), 1),
         (
-            vec![Deed::Body("application/json", "{\"x".into())],
-            Brief::Nowhere,
+            vec![ServerAction::Body("text/html", html.clone())],
+            ShortTimeout::Nowhere,
+            Err((Code::ProviderError, "returned HTML instead")),
+            1,
+        ),
+        (
+            vec![ServerAction::Body("application/json", html)],
+            ShortTimeout::Nowhere,
+            Err((Code::ProviderError, "returned HTML instead")),
+            1,
+        ),
+        (
+            vec![ServerAction::Body("application/json", "{\"x".into())],
+            ShortTimeout::Nowhere,
             Err((Code::ProviderError, "is not JSON")),
             1,
         ),
-        (vec![Deed::Body("application/json", "{}".into())], Brief::Nowhere, Err((Code::ProviderError, "has no ")), 1),
         (
-            vec![Deed::Body("text/event-stream", "data: {oops\n\n".into())],
-            Brief::Nowhere,
+            vec![ServerAction::Body("application/json", "{}".into())],
+            ShortTimeout::Nowhere,
+            Err((Code::ProviderError, "has no ")),
+            1,
+        ),
+        (
+            vec![ServerAction::Body("text/event-stream", "data: {oops\n\n".into())],
+            ShortTimeout::Nowhere,
             Err((Code::ProviderError, "not JSON")),
             1,
         ),
-        (vec![Deed::Endless], Brief::Nowhere, Err((Code::TooLarge, "larger than")), 1),
-        (vec![Deed::Stall(middle); 3], Brief::Idle, Err((Code::Timeout, "silence from 127.0.0.1")), 3),
-        (vec![Deed::Mute; 3], Brief::FirstByte, Err((Code::Timeout, "no answer from 127.0.0.1")), 3),
+        (vec![ServerAction::Endless], ShortTimeout::Nowhere, Err((Code::TooLarge, "larger than")), 1),
+        (vec![ServerAction::Stall(middle); 3], ShortTimeout::Idle, Err((Code::Timeout, "silence from 127.0.0.1")), 3),
+        (vec![ServerAction::Mute; 3], ShortTimeout::FirstByte, Err((Code::Timeout, "no answer from 127.0.0.1")), 3),
     ];
-    for (deeds, brief, wanted, requests) in rows {
-        let name = format!("{} {deeds:?}", V::NAME).chars().take(120).collect::<String>();
-        let (said, _, theatre) = trial::<V>(deeds, brief).await;
+    for (actions, brief, wanted, requests) in rows {
+        let name = format!("{} {actions:?}", V::NAME).chars().take(120).collect::<String>();
+        let (said, _, test_server) = trial::<V>(actions, brief).await;
         match (said, wanted) {
             (Ok(said), Ok(())) => {
                 assert_eq!(said.text, "Σ ok", "{name}");
@@ -334,19 +372,20 @@ async fn table<V: Voice>() {
             }
             (said, wanted) => panic!("{name}: {said:?}, not {wanted:?}"),
         }
-        assert_eq!(theatre.heard.lock().len(), requests, "{name}");
+        assert_eq!(test_server.heard.lock().len(), requests, "{name}");
     }
 }
 
-async fn asked<V: Voice>() {
-    let (said, pieces, theatre) =
-        trial::<V>(vec![Deed::Cut(V::stream().find("ok").unwrap()), Deed::Well], Brief::Nowhere).await;
+async fn asked<V: TestProtocol>() {
+    let (said, pieces, test_server) =
+        trial::<V>(vec![ServerAction::Cut(V::stream().find("ok").unwrap()), ServerAction::Well], ShortTimeout::Nowhere)
+            .await;
     assert!(said.is_ok());
-    let again = pieces.iter().position(|piece| *piece == Piece::Again).expect("a broken answer is begun anew");
+    let again = pieces.iter().position(|piece| *piece == AnswerPiece::Again).expect("a broken answer is begun anew");
     let text: String =
-        pieces[again..].iter().filter_map(|p| if let Piece::Text(t) = p { Some(&**t) } else { None }).collect();
+        pieces[again..].iter().filter_map(|p| if let AnswerPiece::Text(t) = p { Some(&**t) } else { None }).collect();
     assert_eq!(text, "Σ ok");
-    for request in theatre.heard.lock().iter() {
+    for request in test_server.heard.lock().iter() {
         assert!(request.contains(KEY), "the key is in the header");
         let (_, body) = request.split_once("\r\n\r\n").unwrap();
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
@@ -354,13 +393,14 @@ async fn asked<V: Voice>() {
         let last = body["messages"].as_array().unwrap().last().unwrap();
         assert_eq!(*last, json!({"role": "user", "content": "hi\n\nthere"}));
     }
-    let (said, _, _) = trial::<V>(vec![Deed::Body("text/event-stream", V::native())], Brief::Nowhere).await;
+    let (said, _, _) =
+        trial::<V>(vec![ServerAction::Body("text/event-stream", V::native())], ShortTimeout::Nowhere).await;
     assert!(said.unwrap().native_call);
 }
 
-async fn dropped<V: Voice>() {
-    let theatre = Theatre::open::<V>(vec![Deed::Stall(V::stream().len() / 2)]).await;
-    let model = remote::<V>(&theatre.url, Brief::Nowhere);
+async fn dropped<V: TestProtocol>() {
+    let test_server = TestServer::open::<V>(vec![ServerAction::Stall(V::stream().len() / 2)]).await;
+    let model = remote::<V>(&test_server.url, ShortTimeout::Nowhere);
     let begun = tokio::sync::Notify::new();
     let question = ask();
     let mut watch = |_| begun.notify_one();
@@ -369,11 +409,13 @@ async fn dropped<V: Voice>() {
         () = begun.notified() => (),
     }
     // The request was dropped with the future: the server sees its client leave.
-    tokio::time::timeout(Duration::from_secs(60), theatre.left.notified()).await.expect("the connection was closed");
+    tokio::time::timeout(Duration::from_secs(60), test_server.left.notified())
+        .await
+        .expect("the connection was closed");
 }
 
 /// A server whose door is crowded: whoever comes now is not let in.
-async fn crowded<V: Voice>() {
+async fn crowded<V: TestProtocol>() {
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let listener = socket.listen(0).unwrap();
@@ -382,7 +424,7 @@ async fn crowded<V: Voice>() {
     while let Ok(Ok(one)) = tokio::time::timeout(Duration::from_millis(200), TcpStream::connect(address)).await {
         crowd.push(one);
     }
-    let said = remote::<V>(&format!("http://{address}"), Brief::Connect).answer(&ask(), &mut |_| ()).await;
+    let said = remote::<V>(&format!("http://{address}"), ShortTimeout::Connect).answer(&ask(), &mut |_| ()).await;
     let error = said.unwrap_err();
     assert_eq!(error.code, Code::Timeout, "{error}");
     assert!(error.message.contains("the connection to 127.0.0.1 failed"), "{error}");
@@ -393,7 +435,7 @@ macro_rules! both {
         #[tokio::test]
         async fn $name() {
             $trial::<ChatCompletions>().await;
-            $trial::<Messages>().await;
+            $trial::<MessagesApi>().await;
         }
     )*};
 }

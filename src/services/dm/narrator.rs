@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::turn::Ready;
 use super::world::Cartridge;
-use crate::model::{Ask, Message, Model};
+use crate::model::{Message, Model, ModelRequest};
 use crate::services::prompts::Library;
 use crate::services::prompts::manifest::{Container, Shape};
 use crate::services::prompts::output::Output;
@@ -73,14 +73,14 @@ impl ByModel {
         ByModel { open: Box::new(open), prompts }
     }
 
-    fn ask(&self, brief: &Brief) -> Result<Ask> {
+    fn ask(&self, brief: &Brief) -> Result<ModelRequest> {
         let list = |lines: Vec<String>| if lines.is_empty() { "-".to_owned() } else { lines.join("\n") };
         let snippets = brief.snippets.iter().map(|own| format!("{} {}", own.from, own.text)).collect();
         let params = json!({
             "boot": brief.boot, "snippets": list(snippets), "input": brief.input, "indicators": brief.indicators.join(", "),
         });
         let text = self.prompts.render("dm", "narrator", &params)?.text;
-        Ok(Ask { system: text, messages: vec![Message::user(brief.input.clone())], max_tokens: 2000 })
+        Ok(ModelRequest { system: text, messages: vec![Message::user(brief.input.clone())], max_tokens: 2000 })
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-use crate::spec::Service;
+use crate::spec::ServiceSpec;
 use acheron_sandbox::PATH;
 
 /// Variables that say where programs and interpreters load code from.
@@ -60,7 +60,7 @@ pub enum Role {
 }
 
 /// Every file that the command of a service names, relative ones below `here`.
-pub fn program_files(service: &Service, here: &Path) -> Vec<ProgramFile> {
+pub fn program_files(service: &ServiceSpec, here: &Path) -> Vec<ProgramFile> {
     let mut all = Vec::new();
     for (index, word) in service.command.iter().enumerate() {
         let named_at = format!("command[{index}]");
@@ -206,7 +206,7 @@ mod tests {
         symlink("/bin/sh", here.join("venv/bin/python")).unwrap();
         let said = |command: &[&str]| {
             let command = command.iter().map(|word| (*word).to_owned()).collect();
-            let files = program_files(&Service { command, ..Service::default() }, &here);
+            let files = program_files(&ServiceSpec { command, ..ServiceSpec::default() }, &here);
             let short = |paths: &[PathBuf]| {
                 let paths = paths.iter().map(|path| path.strip_prefix(&here).unwrap_or(path).display().to_string());
                 paths.collect::<Vec<_>>().join(" ")

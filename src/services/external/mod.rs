@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 pub use self::files::{ProgramFile, Role, program_files};
 use self::stderr::{Line, Lines};
 use super::terminal::{Run, Surroundings, Watch};
-use crate::contract::{Call, Contract};
+use crate::contract::{Contract, ServiceCall};
 use crate::service::{Cx, Serve};
 use crate::spec;
 use acheron_base::host_dir::Source;
@@ -49,12 +49,12 @@ pub struct Trust {
 }
 
 /// Says how far a program is trusted now; an error says why it does not run at all.
-pub type Trusting = Arc<dyn Fn(&spec::Service) -> Result<Trust> + Send + Sync>;
+pub type Trusting = Arc<dyn Fn(&spec::ServiceSpec) -> Result<Trust> + Send + Sync>;
 
 /// A program of the mountspec's.
 pub struct Program {
     contract: Contract,
-    spec: spec::Service,
+    spec: spec::ServiceSpec,
     /// Where relative paths in its command begin.
     here: PathBuf,
     /// The directory that its command lies in, by the name in the command and as it was when the mountspec was read.
@@ -70,7 +70,7 @@ impl Program {
     /// `shows` tells what a sandbox sees of the host as a part of the system.
     pub fn new(
         name: &str,
-        service: &spec::Service,
+        service: &spec::ServiceSpec,
         here: &Path,
         around: Around,
         trusting: Trusting,
@@ -206,7 +206,7 @@ impl Serve for Program {
         &self.contract
     }
 
-    async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {
+    async fn invoke(&self, cx: &Cx, call: &ServiceCall) -> Result<Value> {
         let operation = self.contract.operation(&call.op)?;
         let _place = self.room.acquire().await.map_err(|_| Error::unavailable("the service was removed"))?;
         let plan = self.plan(cx, &call.op)?;

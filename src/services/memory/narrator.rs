@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::store::Summarize;
-use crate::model::{Ask, Message, Model};
+use crate::model::{Message, Model, ModelRequest};
 use acheron_base::tokens;
 use acheron_base::{Error, Result};
 
@@ -39,7 +39,7 @@ impl Summarize for Narrator {
             model.ok_or_else(|| Error::unavailable("no model is there to sum up: give `text`"))?;
         let room = context_tokens.saturating_sub(u64::from(LONGEST) + tokens::count(SYSTEM));
         let text = told(memories, room);
-        let ask = Ask { system: SYSTEM.to_owned(), messages: vec![Message::user(text)], max_tokens: LONGEST };
+        let ask = ModelRequest { system: SYSTEM.to_owned(), messages: vec![Message::user(text)], max_tokens: LONGEST };
         let said = model.answer(&ask, &mut |_| ()).await?.text;
         match said.trim() {
             "" => Err(Error::provider("the model answered with an empty summary: give `text`")),

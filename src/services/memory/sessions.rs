@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 use super::{Memory, MemoryStore, Summarize};
 use crate::events::EventLogs;
 use crate::jobs::Jobs;
-use crate::service::trial::Anyone;
+use crate::service::test_access::AllowAll;
 use crate::service::{self, ServiceContext, directory, typed};
-use crate::state::Trial;
+use crate::state::TestStore;
 use acheron_base::Clock;
 use acheron_base::Result;
 use acheron_vfs::{Answer, Caller, Listing, Node, Open, Tree};
@@ -28,7 +28,7 @@ impl Summarize for Echo {
 
 /// One agent's memory in a tree.
 struct Home {
-    store: Trial,
+    store: TestStore,
     tree: Tree,
     event_logs: Arc<EventLogs>,
     clock: Clock,
@@ -36,19 +36,19 @@ struct Home {
 
 impl Home {
     fn new(budget: u64) -> Home {
-        Home::on(Trial::new(), Clock::at(1000), budget)
+        Home::on(TestStore::new(), Clock::at(1000), budget)
     }
 
-    fn on(store: Trial, clock: Clock, budget: u64) -> Home {
+    fn on(store: TestStore, clock: Clock, budget: u64) -> Home {
         let book = Arc::new(Jobs::new(Arc::new(store.clone()), clock.clone()));
         let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
         let runtime = tokio::runtime::Handle::current();
-        let context = ServiceContext::new(book, event_logs.clone(), clock.clone(), Arc::new(Anyone), runtime);
+        let context = ServiceContext::new(book, event_logs.clone(), clock.clone(), Arc::new(AllowAll), runtime);
         let memory = MemoryStore::open(store.clone(), event_logs.of("charon").unwrap(), clock.clone(), budget).unwrap();
         let serve = typed(Memory::new(memory, Some(Arc::new(Echo)))).unwrap();
         let root =
             Listing::default().dir("memory", directory(&service::ServiceInstance::of(&context, "charon", serve)));
-        Home { store, tree: Tree::new(Arc::new(root), Arc::new(Anyone)), event_logs, clock }
+        Home { store, tree: Tree::new(Arc::new(root), Arc::new(AllowAll)), event_logs, clock }
     }
 
     /// The host ends and starts again.

@@ -7,7 +7,7 @@ use super::path::Target;
 use super::rows;
 use super::search::Search;
 use super::tx::{Book, Memory, MemoryTx, New};
-use crate::state::Trial;
+use crate::state::TestStore;
 use acheron_base::{Code, Result};
 
 fn target(path: &str) -> Target {
@@ -15,21 +15,21 @@ fn target(path: &str) -> Target {
 }
 
 fn write<T: Send + 'static>(
-    store: &Trial,
+    store: &TestStore,
     work: impl FnOnce(&MemoryTx<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     write_as(store, "charon", work)
 }
 
 fn write_as<T: Send + 'static>(
-    store: &Trial,
+    store: &TestStore,
     agent: &'static str,
     work: impl FnOnce(&MemoryTx<'_>) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     store.write_blocking(move |tx| work(&MemoryTx::take(tx, agent, 1000)?))
 }
 
-fn read<T>(store: &Trial, work: impl FnOnce(&Book<'_>) -> Result<T>) -> Result<T> {
+fn read<T>(store: &TestStore, work: impl FnOnce(&Book<'_>) -> Result<T>) -> Result<T> {
     store.look(|conn| work(&Book::read(conn, "charon")?))
 }
 
@@ -37,19 +37,19 @@ fn note(name: &str, text: &str) -> New {
     New { content: Content::Text(text.into()), ..New::note(name) }
 }
 
-fn create(store: &Trial, new: New) -> Memory {
+fn create(store: &TestStore, new: New) -> Memory {
     write(store, move |pen| pen.create(new)).unwrap()
 }
 
-fn text(store: &Trial, path: &str) -> String {
+fn text(store: &TestStore, path: &str) -> String {
     read(store, |book| Ok(book.find(&target(path))?.version.content.text())).unwrap()
 }
 
-fn active(store: &Trial) -> Vec<String> {
+fn active(store: &TestStore) -> Vec<String> {
     read(store, |book| book.active()).unwrap().into_iter().map(|memory| memory.head.name).collect()
 }
 
-fn found(store: &Trial, search: Search) -> Vec<String> {
+fn found(store: &TestStore, search: Search) -> Vec<String> {
     let search = Search { limit: if search.limit == 0 { 25 } else { search.limit }, ..search };
     let (hits, _) = read(store, |book| book.search(&search)).unwrap();
     hits.into_iter().map(|hit| format!("{}@{}", hit.memory.head.name, hit.memory.version.version)).collect()
@@ -61,7 +61,7 @@ fn words(query: &str) -> Search {
 
 #[test]
 fn every_change_is_a_version_and_the_old_ones_stay() {
-    let store = Trial::new();
+    let store = TestStore::new();
     assert_eq!(create(&store, note("plan", "first")).version.version, 1);
     let change = Change::Append(json!(" and second"));
     assert_eq!(write(&store, |pen| pen.mutate(&target("plan"), None, change)).unwrap().version.version, 2);
@@ -77,7 +77,7 @@ fn every_change_is_a_version_and_the_old_ones_stay() {
 
 #[test]
 fn a_stale_change_is_a_conflict_that_names_the_current_version() {
-    let store = Trial::new();
+    let store = TestStore::new();
     create(&store, note("plan", "one"));
     let change = |path: &'static str, if_version: Option<u64>| {
         write(&store, move |pen| pen.mutate(&target(path), if_version, Change::Replace(json!("new"))))
@@ -92,7 +92,7 @@ fn a_stale_change_is_a_conflict_that_names_the_current_version() {
 
 #[test]
 fn names_are_taken_once_or_made_up() {
-    let store = Trial::new();
+    let store = TestStore::new();
     create(&store, note("plan", ""));
     let taken = write(&store, |pen| pen.create(note("plan", ""))).unwrap_err();
     assert_eq!(taken.code, Code::AlreadyExists);
@@ -109,7 +109,7 @@ fn names_are_taken_once_or_made_up() {
 
 #[test]
 fn protection_holds() {
-    let store = Trial::new();
+    let store = TestStore::new();
     create(&store, New { write_protected: true, unevictable: true, ..note("law", "x") });
     create(&store, New { unevictable: true, ..note("core", "x") });
     let code = |outcome: Result<()>| outcome.unwrap_err().code;
@@ -126,7 +126,7 @@ fn protection_holds() {
 
 #[test]
 fn a_deletion_can_be_undone() {
-    let store = Trial::new();
+    let store = TestStore::new();
     create(&store, note("plan", "precious"));
     let gone = write(&store, |pen| pen.delete(&target("plan"), None)).unwrap();
     assert_eq!((gone.version.version, gone.version.deleted), (2, true));
@@ -143,7 +143,7 @@ fn a_deletion_can_be_undone() {
 
 #[test]
 fn a_deleted_name_may_be_taken_again_and_its_versions_go_on() {
-    let store = Trial::new();
+    let store = TestStore::new();
     create(&store, New { unevictable: false, ..note("plan", "one") });
     write(&store, |pen| pen.delete(&target("plan"), Some(1))).unwrap();
     let again = create(&store, New { unevictable: true, ..note("plan", "two") });
@@ -153,7 +153,7 @@ fn a_deleted_name_may_be_taken_again_and_its_versions_go_on() {
 
 #[test]
 fn loading_makes_active_and_evicting_leaves_a_line() {
-    let store = Trial::new();
+    let store = TestStore::new();
     create(&store, note("a", "alpha\nbeta"));
     create(&store, note("b", "gamma"));
     let (memory, was) = write(&store, |pen| pen.evict(&target("a"), None)).unwrap();
@@ -169,7 +169,7 @@ fn loading_makes_active_and_evicting_leaves_a_line() {
 
 #[test]
 fn an_old_version_is_looked_at_without_becoming_active() {
-    let store = Trial::new();
+    let store = TestStore::new();
     create(&store, note("a", "old"));
     write(&store, |pen| pen.write("a", b"new")).unwrap();
     write(&store, |pen| pen.evict(&target("a"), None)).unwrap();
@@ -181,7 +181,7 @@ fn an_old_version_is_looked_at_without_becoming_active() {
 
 #[test]
 fn a_change_keeps_an_evicted_memory_evicted() {
-    let store = Trial::new();
+    let store = TestStore::new();
     create(&store, note("a", "x"));
     write(&store, |pen| pen.evict(&target("a"), None)).unwrap();
     write(&store, |pen| pen.write("a", b"y")).unwrap();
@@ -190,7 +190,7 @@ fn a_change_keeps_an_evicted_memory_evicted() {
 
 #[test]
 fn order_pins_and_flags_survive_a_restart() {
-    let store = Trial::new();
+    let store = TestStore::new();
     for name in ["a", "b", "c", "d"] {
         create(&store, note(name, "some words that cost tokens"));
     }
@@ -209,7 +209,7 @@ fn order_pins_and_flags_survive_a_restart() {
 
 #[test]
 fn search_ranks_filters_and_pages() {
-    let store = Trial::new();
+    let store = TestStore::new();
     let tagged = |name: &str, text: &str, kind: &str, tags: &[&str]| New {
         kind: kind.into(),
         tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
@@ -248,7 +248,7 @@ fn search_ranks_filters_and_pages() {
 
 #[test]
 fn only_history_shows_old_versions() {
-    let store = Trial::new();
+    let store = TestStore::new();
     create(&store, note("a", "ancient wisdom"));
     write(&store, |pen| pen.write("a", b"modern wisdom")).unwrap();
     assert_eq!(found(&store, words("ancient")), Vec::<String>::new());
@@ -261,7 +261,7 @@ fn only_history_shows_old_versions() {
 
 #[test]
 fn words_of_two_characters_are_found() {
-    let store = Trial::new();
+    let store = TestStore::new();
     create(&store, note("a", "東京都に住む人"));
     create(&store, note("b", "我们决定使用数据库"));
     assert_eq!(found(&store, words("東京")), ["a@1"]);
@@ -270,7 +270,7 @@ fn words_of_two_characters_are_found() {
 
 #[test]
 fn nobody_sees_the_memory_of_another() {
-    let store = Trial::new();
+    let store = TestStore::new();
     create(&store, note("plan", "secret word"));
     write_as(&store, "styx", |pen| pen.create(note("plan", "another word"))).unwrap();
     let seen = |agent: &str| {
@@ -288,7 +288,7 @@ fn nobody_sees_the_memory_of_another() {
 
 #[test]
 fn a_summary_is_linked_to_what_it_sums_up() {
-    let store = Trial::new();
+    let store = TestStore::new();
     let sources = vec![target("a/versions/1").to_string()];
     let linked = sources.clone();
     let first = write(&store, move |pen| pen.sum_up(Some("sum".into()), "short".into(), linked)).unwrap();

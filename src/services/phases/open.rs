@@ -10,7 +10,7 @@ use super::history::Histories;
 use super::run::{Engine, Room};
 use super::service::Phases;
 use super::speaker::{Guide, Question, Speaker};
-use crate::model::{Ask, Message, Model};
+use crate::model::{Message, Model, ModelRequest};
 use crate::service::{Serve, typed};
 use crate::services::prompts::Library;
 use crate::services::symbols::catalogue;
@@ -102,7 +102,7 @@ impl Speaker for Spoken {
     async fn speak(&self, question: &Question) -> Result<String> {
         let Some(model) = (self.open)()? else { return Guide.speak(question).await };
         let messages = vec![Message::user(question.prompt.clone())];
-        let ask = Ask { system: String::new(), messages, max_tokens: ANSWER };
+        let ask = ModelRequest { system: String::new(), messages, max_tokens: ANSWER };
         Ok(model.answer(&ask, &mut |_| ()).await?.text)
     }
 }

@@ -11,9 +11,9 @@ use super::run::Room;
 use super::speaker::{Guide, Question, Speaker};
 use crate::contract::Effect;
 use crate::events::EventLogs;
-use crate::jobs::{self, Forgetful, Jobs};
+use crate::jobs::{self, Jobs, NoJobStore};
 use crate::policy::Principal;
-use crate::service::trial::Anyone;
+use crate::service::test_access::AllowAll;
 use crate::service::{ServiceAccess, ServiceContext, ServiceInstance, directory, typed};
 use crate::services::prompts::Library;
 use crate::services::symbols::open::open as open_symbols;
@@ -78,28 +78,28 @@ impl TestHost {
     }
 
     fn at(dir: TempDir, speaker: Arc<dyn Speaker>) -> TestHost {
-        TestHost::kept_by(dir, speaker, Arc::new(Anyone))
+        TestHost::kept_by(dir, speaker, Arc::new(AllowAll))
     }
 
     fn kept_by(dir: TempDir, speaker: Arc<dyn Speaker>, access: Arc<dyn ServiceAccess>) -> TestHost {
         let clock = Clock::real();
-        let book = Arc::new(Jobs::new(Arc::new(Forgetful), clock.clone()));
+        let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), clock.clone()));
         let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
         let runtime = tokio::runtime::Handle::current();
-        let context = ServiceContext::new(book.clone(), event_logs, clock.clone(), access, runtime);
+        let context = ServiceContext::new(jobs.clone(), event_logs, clock.clone(), access, runtime);
         let store = crate::state::open(&dir.path().join("state")).unwrap();
-        let shelf = open_symbols(&spec::Symbols::default(), &store).unwrap();
+        let shelf = open_symbols(&spec::SymbolsSpec::default(), &store).unwrap();
         let library = Arc::new(Library::built_in());
         let room = Box::new(|| Ok(Room { prompt: 8192, run: 100_000 }));
         let parts = Parts { library, shelf: shelf.clone(), speaker, store, clock, room };
         let phases = open(&dir.path().join("home"), "ada", parts).unwrap();
-        let mut root = Listing::default().with("jobs", Node::dir(jobs::files::directory(&book, "ada")));
+        let mut root = Listing::default().with("jobs", Node::dir(jobs::files::directory(&jobs, "ada")));
         for serve in [typed(phases).unwrap(), typed(Symbols::new(shelf)).unwrap()] {
             let instance = ServiceInstance::of(&context, "ada", serve);
             context.register("ada", &instance);
             root = root.dir(instance.name(), directory(&instance));
         }
-        TestHost { tree: Tree::new(Arc::new(root), Arc::new(Anyone)), dir, _office: context }
+        TestHost { tree: Tree::new(Arc::new(root), Arc::new(AllowAll)), dir, _office: context }
     }
 
     async fn read(&self, path: &str) -> String {
@@ -263,7 +263,7 @@ async fn symbols_are_files_and_operations() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_model_has_done_is_done_with_the_agents_rights_whoever_asked() {
     let mut said = Vec::new();
-    for access in [Arc::new(Anyone) as Arc<dyn ServiceAccess>, Arc::new(OperatorOnly)] {
+    for access in [Arc::new(AllowAll) as Arc<dyn ServiceAccess>, Arc::new(OperatorOnly)] {
         let host = TestHost::kept_by(tempfile::tempdir().unwrap(), Arc::new(Dispatcher), access);
         let result = host.call("phases", "run", json!({"query": "q", "session_id": "s"})).await;
         let id = result["result"]["run_id"].as_str().unwrap().to_owned();

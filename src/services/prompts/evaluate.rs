@@ -14,7 +14,7 @@ use super::output::{Parsed, object_in};
 use super::render::Rendered;
 use super::view::ToolShown;
 use super::{Library, tool};
-use crate::model::{Ask, Message, Model};
+use crate::model::{Message, Model, ModelRequest};
 use acheron_base::{Code, Error, Result};
 
 /// How often a model is asked for one answer.
@@ -137,7 +137,7 @@ fn ended(opened: &Opened, reply: String, rounds: usize, done: BTreeSet<String>) 
 }
 
 /// The first question. How to call tools, and what the answer looks like, is a prompt itself.
-fn begin(library: &Library, rendered: &Rendered) -> Result<Ask> {
+fn begin(library: &Library, rendered: &Rendered) -> Result<ModelRequest> {
     let tools: Vec<Value> = rendered
         .tools
         .iter()
@@ -148,7 +148,7 @@ fn begin(library: &Library, rendered: &Rendered) -> Result<Ask> {
         "typed": rendered.output_schema.is_some(), "equipped": !tools.is_empty(),
     }});
     let system = library.render("evaluate", "protocol", &params)?.text;
-    Ok(Ask { system, messages: vec![Message::user(rendered.text.clone())], max_tokens: MAX_TOKENS })
+    Ok(ModelRequest { system, messages: vec![Message::user(rendered.text.clone())], max_tokens: MAX_TOKENS })
 }
 
 #[cfg(test)]

@@ -15,10 +15,10 @@ use super::service::{Prompts, Setting};
 use super::{Library, files};
 use crate::contract::Operation;
 use crate::events::EventLogs;
-use crate::jobs::{Forgetful, Jobs};
+use crate::jobs::{Jobs, NoJobStore};
 use crate::model::Model;
 use crate::model::script::Script;
-use crate::service::trial::Anyone;
+use crate::service::test_access::AllowAll;
 use crate::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
 use acheron_base::Clock;
 use acheron_base::ConfinedDir;
@@ -103,9 +103,10 @@ impl TestHost {
 
     fn at(folder: tempfile::TempDir, script: &str) -> TestHost {
         let clock = Clock::real();
-        let book = Arc::new(Jobs::new(Arc::new(Forgetful), clock.clone()));
+        let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), clock.clone()));
         let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
-        let context = ServiceContext::new(book, event_logs, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
+        let context =
+            ServiceContext::new(jobs, event_logs, clock, Arc::new(AllowAll), tokio::runtime::Handle::current());
         let model: Arc<dyn Model> = Arc::new(Script::read("s", script).unwrap());
         let here = folder.path().join("here");
         let project = here.clone();
@@ -128,7 +129,7 @@ impl TestHost {
             context.register("ada", &instance);
             home = home.with(instance.name(), Node::dir(directory(&instance)));
         }
-        let tree = Tree::new(Arc::new(home), Arc::new(Anyone));
+        let tree = Tree::new(Arc::new(home), Arc::new(AllowAll));
         context.set_tree(tree.clone());
         TestHost { tree, context, folder }
     }

@@ -9,7 +9,7 @@ use super::links::links;
 use super::message::Role;
 use super::page::{fold, title};
 use super::resolve::spellings;
-use crate::model::{Ask, Message, Model};
+use crate::model::{Message, Model, ModelRequest};
 use acheron_base::Result;
 
 /// Whatever can answer.
@@ -46,14 +46,14 @@ impl Speak for ByModel {
     }
 }
 
-fn ask(said: &[(Role, String)], max_tokens: u32) -> Ask {
+fn ask(said: &[(Role, String)], max_tokens: u32) -> ModelRequest {
     let system = said.iter().filter(|(role, _)| *role == Role::System).map(|(_, text)| text.as_str());
     let messages = said.iter().filter_map(|(role, text)| match role {
         Role::User => Some(Message::user(text.as_str())),
         Role::Assistant => Some(Message::assistant(text.as_str())),
         Role::System | Role::AssistantReasoning => None,
     });
-    Ask { system: system.collect::<Vec<_>>().join("\n\n"), messages: messages.collect(), max_tokens }
+    ModelRequest { system: system.collect::<Vec<_>>().join("\n\n"), messages: messages.collect(), max_tokens }
 }
 
 /// Recalls the page that a question names, and repeats what it says. For a host without a model.

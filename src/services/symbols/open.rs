@@ -20,7 +20,7 @@ pub fn served(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
 
 /// Opens the backend of the spec. Our own database has its catalogue when this returns; a Redis that does not answer
 /// now gets it when it does.
-pub fn open(spec: &spec::Symbols, store: &Store) -> Result<Arc<Shelf>> {
+pub fn open(spec: &spec::SymbolsSpec, store: &Store) -> Result<Arc<Shelf>> {
     let ours = spec.backend == SymbolsBackend::Sqlite;
     let backend: Arc<dyn Backend> = match (spec.backend, &spec.url) {
         (SymbolsBackend::Sqlite, _) => Arc::new(Sqlite::new(store.clone())),

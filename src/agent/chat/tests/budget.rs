@@ -9,7 +9,7 @@ use super::{World, call, reply, thinking};
 use crate::agent::budget::Limits;
 use crate::agent::runtime::Settings;
 use crate::agent::wake;
-use crate::model::{Ask, Model, Piece, Said};
+use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest};
 use crate::spec::Wake;
 use acheron_base::Clock;
 use acheron_vfs::Caller;
@@ -73,7 +73,7 @@ async fn what_an_agent_may_use_up_bounds_all_its_turns_together() {
     assert_eq!((events.len(), &events[0]["of"]), (1, &json!("agent")));
     let status: Value = serde_json::from_str(&world.read("chat/status.json").await).unwrap();
     assert_eq!((&status["limits"]["agent"]["rounds"], &status["spent"]["rounds"]), (&json!(5), &json!(5)));
-    let over = "ada has used up its rounds; its budget can be raised by agents.update\n";
+    let over = "ada has used up its rounds; raise its budget with agents.update\n";
     assert_eq!(world.say("c").await, over);
     // It outlives the host, and a larger one counts from the next turn on.
     drop(world);
@@ -106,10 +106,10 @@ impl Model for Slow {
         "slow".into()
     }
 
-    async fn answer(&self, _: &Ask, _: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+    async fn answer(&self, _: &ModelRequest, _: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
         self.0.advance(11_000);
         let text = r#"{"tool_calls":[{"name":"file_list","arguments":{}}]}"#.to_owned();
-        Ok(Said { text, ..Said::default() })
+        Ok(ModelAnswer { text, ..ModelAnswer::default() })
     }
 }
 

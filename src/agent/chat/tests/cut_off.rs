@@ -12,7 +12,7 @@ use crate::agent::protocol::parse;
 use crate::agent::runtime::Settings;
 use crate::agent::transcript::Record;
 use crate::jobs::Job;
-use crate::model::{Prices, Said};
+use crate::model::{ModelAnswer, Prices};
 use acheron_vfs::Open;
 
 /// The turn `job-1` as an earlier life of the host left it: with the intent of a call, and no outcome.
@@ -24,7 +24,12 @@ fn intended(world: &World, line: &str) -> Arc<Job> {
     transcript
         .append([
             Record::Began { at_ms: 1, job_id, source, input, limits, prices },
-            Record::Said { at_ms: 1, ms: 0, seq: 1, said: Said { text: answer.clone(), ..Said::default() } },
+            Record::Said {
+                at_ms: 1,
+                ms: 0,
+                seq: 1,
+                said: ModelAnswer { text: answer.clone(), ..ModelAnswer::default() },
+            },
             Record::Intent { at_ms: 1, call: parse(&answer).unwrap() },
         ])
         .unwrap();
@@ -33,7 +38,7 @@ fn intended(world: &World, line: &str) -> Arc<Job> {
 
 /// The job of that turn.
 fn left(world: &World) -> Arc<Job> {
-    let call = jobs::Call {
+    let call = jobs::JobCall {
         agent: "ada".into(),
         service: SERVICE.into(),
         operation: "turn".into(),
@@ -44,7 +49,7 @@ fn left(world: &World) -> Arc<Job> {
         principal: Principal::Operator,
         arguments: json!({"source": "chat", "input": "go"}),
     };
-    world.context.book.restore(Job::new("job-1".into(), call, 1))
+    world.context.jobs.restore(Job::new("job-1".into(), call, 1))
 }
 
 /// What came of each call, by the transcripts, whose names are in the order of time.

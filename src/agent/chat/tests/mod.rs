@@ -19,10 +19,10 @@ use crate::agent::runtime::Settings;
 use crate::agent::wake;
 use crate::contract::Operation;
 use crate::events::{self, EventLogs};
-use crate::jobs::{Forgetful, Jobs};
+use crate::jobs::{Jobs, NoJobStore};
 use crate::model::script::Script;
 use crate::model::{Model, Prices};
-use crate::service::trial::Anyone;
+use crate::service::test_access::AllowAll;
 use crate::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
 use crate::spec::Wake;
 use acheron_base::Clock;
@@ -85,17 +85,17 @@ impl World {
     }
 
     pub fn at(dir: &std::path::Path, settings: Settings, clock: Clock) -> World {
-        let book = Arc::new(Jobs::new(Arc::new(Forgetful), clock.clone()));
+        let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), clock.clone()));
         let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
         let runtime = tokio::runtime::Handle::current();
-        let context = ServiceContext::new(book.clone(), event_logs.clone(), clock, Arc::new(Anyone), runtime);
+        let context = ServiceContext::new(jobs.clone(), event_logs.clone(), clock, Arc::new(AllowAll), runtime);
         let place = Arc::new(ConfinedDir::open(dir).unwrap());
         let (core, remember) = (
             Arc::new(|id: &str| format!("You are {id}.")),
             Arc::new(|| -> super::super::runtime::Remembering { Box::pin(async { Vec::new() }) }),
         );
         let agent_runtime = AgentRuntime::open("ada", context.clone(), place, core, remember, settings).unwrap();
-        let chat = Chat::new(Arc::new(agent_runtime), Arc::new(Room::new(64, 64)));
+        let chat = Chat::new(Arc::new(agent_runtime), Arc::new(CallQueue::new(64, 64)));
         let counter = Counter::default();
         let desk = ServiceInstance::of(&context, "ada", typed(counter.clone()).unwrap());
         let event_log = event_logs.of("ada").unwrap();
@@ -104,8 +104,8 @@ impl World {
             .dir("chat", chat.directory())
             .dir("thoughts", chat.agent_runtime().thoughts.directory())
             .dir("counter", directory(&desk))
-            .dir("events", events::files::directory(&event_log, &book, reach, Arc::new(|_: &Caller, _: &str| Ok(()))))
-            .with("jobs", Node::dir(jobs::files::directory(&book, "ada")));
+            .dir("events", events::files::directory(&event_log, &jobs, reach, Arc::new(|_: &Caller, _: &str| Ok(()))))
+            .with("jobs", Node::dir(jobs::files::directory(&jobs, "ada")));
         struct This;
         impl acheron_vfs::Link for This {
             fn target(&self, _: &Caller) -> Result<String> {
@@ -113,7 +113,7 @@ impl World {
             }
         }
         let agents = Listing::default().dir("ada", ada).link("self", This);
-        let tree = Tree::new(Arc::new(Listing::default().dir("agents", agents)), Arc::new(Anyone));
+        let tree = Tree::new(Arc::new(Listing::default().dir("agents", agents)), Arc::new(AllowAll));
         context.set_tree(tree.clone());
         World { tree, chat, context, counter }
     }
@@ -200,10 +200,10 @@ async fn only_the_agent_replies_and_only_others_speak_to_it() {
         world.write(&Caller::agent("bob"), "chat/control/progress", "x").await,
     ];
     expect![[r#"
-        ! forbidden: only ada itself writes its reply; speak to it by control/input
-        ! forbidden: input is for others to speak to you; your answer goes to control/reply
-        ! conflict: ada has no turn under way to which this could belong
-        ! forbidden: only ada itself writes its progress; speak to it by control/input
+        ! forbidden: only ada itself may write its reply; write to control/input instead
+        ! forbidden: input takes messages from others; write your answer to control/reply
+        ! conflict: ada has no running turn that this could belong to
+        ! forbidden: only ada itself may write its progress; write to control/input instead
     "#]]
     .assert_eq(&refused.concat());
     assert!(world.read("chat/status.json").await.contains("only ada itself writes its progress"));
@@ -261,10 +261,10 @@ async fn a_cancelled_turn_ends_and_the_next_one_begins() {
         tokio::task::yield_now().await;
     }
     third.cancel.cancel();
-    assert_eq!(third.end().await.state, jobs::State::Cancelled);
+    assert_eq!(third.end().await.state, jobs::JobState::Cancelled);
     assert!(!second.settled());
     first.cancel.cancel();
-    assert_eq!(first.end().await.state, jobs::State::Cancelled);
+    assert_eq!(first.end().await.state, jobs::JobState::Cancelled);
     assert_eq!(world.read(&format!("jobs/{}/result.txt", second.id)).await, "next\n");
     world.read("chat/latest.txt").await;
     let history = world.read("chat/history.ndjson").await;
@@ -376,7 +376,7 @@ fn a_turn_goes_on_after_a_crash_and_nothing_is_done_twice() {
     // The signal that was waited for never came; the model is asked nothing again, the read is made again.
     life().block_on(async {
         let world = World::new(dir.path(), thinking(&lines));
-        let again = world.context.book.restore(Job::new(job.id.clone(), job.call.clone(), 1));
+        let again = world.context.jobs.restore(Job::new(job.id.clone(), job.call.clone(), 1));
         world.chat.resume(again.clone());
         while again.now().progress.is_none_or(|progress| progress["waiting"] != true) {
             tokio::task::yield_now().await;

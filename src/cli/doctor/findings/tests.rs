@@ -62,7 +62,7 @@ fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
     expect![[r#"
         Bad /dev/fuse: has mode 0600 and cannot be opened: Permission denied
           as root: chmod 0666 /dev/fuse, and for good: echo 'KERNEL=="fuse", MODE="0666"' > /etc/udev/rules.d/99-fuse.rules
-        Bad fusermount3: not found: a user mounts with its help
+        Bad fusermount3: not found: users need it to mount
           apt-get install fuse3
         Bad request timeout: fs.fuse.default_request_timeout is 20 s and fs.fuse.max_request_timeout is 60 s: a read that waits longer kills the mount
           as root, before mounting: sysctl -w fs.fuse.default_request_timeout=0; sysctl -w fs.fuse.max_request_timeout=0
@@ -70,7 +70,7 @@ fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
           use Linux 5.6 or newer, and a container that lets it through
         Weak binds: projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN
           run acheron as root where that speed matters
-        Bad user namespaces: are for root alone here: no sandbox can be built by a user
+        Bad user namespaces: are restricted to root: users cannot build a sandbox
           as root: sysctl -w kernel.unprivileged_userns_clone=1
         Bad sandbox: cannot be built here: landlock (this kernel has no Landlock)
           boot with lsm=landlock,… on Linux 5.13 or newer; until then programs of agents are refused; "sandbox": {"allow_unconfined": true} in the mountspec runs them without
@@ -81,7 +81,7 @@ fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
         Bad mountspec: agents: there is none
           acheron check FILE names every fault with its place
         Bad symbols: are in redis at [::1]:6379: it does not answer
-          start that server, mend symbols.url in the mountspec, or take "backend": "sqlite"
+          start that server, fix symbols.url in the mountspec, or use "backend": "sqlite"
     "#]].assert_eq(&told(&facts));
 }
 
@@ -126,7 +126,7 @@ fn each_other_lack_has_its_own_words() {
         Bad user namespaces: are restricted by AppArmor: a sandbox would have no rights in its own
           as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give acheron a profile with userns
         --
-        Bad sandbox: could not be tried: no program
+        Bad sandbox: could not be tested: no program
           programs of agents are refused; "sandbox": {"allow_unconfined": true} in the mountspec runs them without
         --
         Weak cgroups: none: the limits of each single process hold instead, and an agent runs few programs at once

@@ -8,7 +8,7 @@ use super::super::narrator::{Brief, ByModel, Narrator, Silent};
 use super::super::store::Hall;
 use super::super::tools::Call;
 use super::*;
-use crate::model::{Ask, Model, Piece, Said};
+use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest};
 use acheron_base::Clock;
 use acheron_base::ConfinedDir;
 use acheron_base::{Code, Error, Result};
@@ -262,7 +262,7 @@ async fn an_edited_cartridge_is_there_in_the_next_turn() {
 /// Answers from a list, and keeps what it was asked.
 struct Telling {
     lines: parking_lot::Mutex<std::collections::VecDeque<Result<&'static str>>>,
-    asked: parking_lot::Mutex<Vec<Ask>>,
+    asked: parking_lot::Mutex<Vec<ModelRequest>>,
 }
 
 #[async_trait]
@@ -271,10 +271,10 @@ impl Model for Telling {
         "telling".into()
     }
 
-    async fn answer(&self, ask: &Ask, _: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+    async fn answer(&self, ask: &ModelRequest, _: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
         self.asked.lock().push(ask.clone());
         let text = self.lines.lock().pop_front().unwrap()?.to_owned();
-        Ok(Said { text, ..Said::default() })
+        Ok(ModelAnswer { text, ..ModelAnswer::default() })
     }
 }
 

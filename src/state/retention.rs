@@ -1,37 +1,37 @@
-//! Forgetting what is over, in the background: a little at a time, so that nobody waits behind it.
+//! Deletes expired records in the background, in small transactions so that other writers do not wait. Used by `host`.
 
 use acheron_base::Result;
 use acheron_store::Store;
 
 use super::{audit, events, jobs};
 
-/// How much is forgotten in one transaction.
+/// Records deleted per table and transaction.
 const BATCH: usize = 256;
 
-/// What is kept: the newest so many, and nothing from before a moment.
+/// RetentionLimits limits: the newest records up to a count, and none older than a time.
 #[derive(Clone, Copy, Debug)]
-pub struct Retain {
+pub struct RetentionLimits {
     /// Ended jobs.
     pub jobs: usize,
     /// Events of one agent.
     pub events: u64,
-    /// Lines of the audit.
+    /// Audit entries.
     pub audit: usize,
     pub before_ms: u64,
 }
 
-/// What was forgotten.
+/// The deleted records.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Forgotten {
-    /// Their ids, for those who show them.
+pub struct Pruned {
+    /// The ids, so that directories can drop them.
     pub jobs: Vec<String>,
     pub events: usize,
     pub audit: usize,
 }
 
-/// Forgets all that is not to be kept. Changes of others come in between.
-pub async fn tidy(store: &Store, keep: Retain) -> Result<Forgotten> {
-    let mut gone = Forgotten::default();
+/// Deletes all records beyond the limits. Other writes may run in between.
+pub async fn prune(store: &Store, keep: RetentionLimits) -> Result<Pruned> {
+    let mut gone = Pruned::default();
     loop {
         let (jobs, events, audit) = store
             .write(move |tx| {
@@ -56,11 +56,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::state::Trial;
+    use crate::state::TestStore;
 
     #[tokio::test]
     async fn everything_beyond_what_is_kept_goes() {
-        let store = Trial::new();
+        let store = TestStore::new();
         let fill = store.write(|tx| {
             for at_ms in 0..600u64 {
                 let (kind, path, payload) = ("signal".to_owned(), "/x".to_owned(), json!(null));
@@ -70,11 +70,11 @@ mod tests {
         });
         fill.await.unwrap();
         let before = store.commits();
-        let keep = Retain { jobs: 10, events: 50, audit: 10, before_ms: 0 };
-        let gone = tidy(&store, keep).await.unwrap();
-        assert_eq!(gone, Forgotten { events: 550, ..Forgotten::default() });
+        let keep = RetentionLimits { jobs: 10, events: 50, audit: 10, before_ms: 0 };
+        let gone = prune(&store, keep).await.unwrap();
+        assert_eq!(gone, Pruned { events: 550, ..Pruned::default() });
         assert_eq!(store.commits() - before, 4, "in batches");
-        assert_eq!(tidy(&store, Retain { before_ms: 590, ..keep }).await.unwrap().events, 40);
+        assert_eq!(prune(&store, RetentionLimits { before_ms: 590, ..keep }).await.unwrap().events, 40);
         assert_eq!(store.look(|conn| events::last(conn, "a")).unwrap(), 600);
     }
 }

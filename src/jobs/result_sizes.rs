@@ -1,4 +1,4 @@
-//! How much memory ended jobs take, so that results that nobody fetches do not fill it.
+//! Counts the memory that results of ended jobs take, so that results that are never read do not fill it.
 
 use std::collections::BTreeMap;
 
@@ -6,34 +6,34 @@ use serde_json::Value;
 
 use super::Job;
 
-/// What the ended jobs of an agent hold together at most; the newest one stays whatever it holds.
-const MOST: usize = 64 << 20;
-/// Less is not worth counting: as many jobs as stay in memory hold little of it together.
-const LIGHT: usize = 16 << 10;
+/// The most memory for the ended jobs of one agent; the newest job stays, whatever its size.
+const MAX_TOTAL: usize = 64 << 20;
+/// Smaller jobs are not counted: all jobs in memory together hold little of them.
+const MIN_COUNTED: usize = 16 << 10;
 
-/// The jobs of an agent that hold much, the oldest first.
+/// The jobs of an agent that hold much memory, oldest first.
 #[derive(Default)]
-pub struct Heavy {
-    by: BTreeMap<String, usize>,
+pub struct ResultSizes {
+    bytes_by_id: BTreeMap<String, usize>,
     total: usize,
 }
 
-impl Heavy {
+impl ResultSizes {
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// Notes what a job holds; returns those that must let go of it.
+    /// Records the size of a job; returns the jobs that must be unloaded.
     pub fn note(&mut self, id: &str, bytes: usize) -> Vec<String> {
         self.forget(id);
-        if bytes < LIGHT {
+        if bytes < MIN_COUNTED {
             return Vec::new();
         }
-        self.by.insert(id.to_owned(), bytes);
+        self.bytes_by_id.insert(id.to_owned(), bytes);
         self.total += bytes;
         let mut surplus = Vec::new();
-        while self.total > MOST && self.by.len() > 1 {
-            let Some((oldest, bytes)) = self.by.pop_first() else { break };
+        while self.total > MAX_TOTAL && self.bytes_by_id.len() > 1 {
+            let Some((oldest, bytes)) = self.bytes_by_id.pop_first() else { break };
             self.total -= bytes;
             surplus.push(oldest);
         }
@@ -41,11 +41,11 @@ impl Heavy {
     }
 
     pub fn forget(&mut self, id: &str) {
-        self.total -= self.by.remove(id).unwrap_or(0);
+        self.total -= self.bytes_by_id.remove(id).unwrap_or(0);
     }
 }
 
-/// About what a job holds.
+/// The approximate size of a job in memory.
 pub fn of(job: &Job) -> usize {
     let outcome = job.now().outcome;
     let result = outcome.as_ref().and_then(|outcome| outcome.as_ref().as_ref().ok()).map_or(0, value);
@@ -69,15 +69,15 @@ mod tests {
 
     #[test]
     fn the_oldest_let_go_and_the_newest_stays() {
-        let mut heavy = Heavy::default();
-        assert!(heavy.note("a", LIGHT - 1).is_empty() && heavy.total() == 0);
-        assert!(heavy.note("b", MOST / 2).is_empty());
-        assert!(heavy.note("c", MOST / 2).is_empty());
-        assert_eq!(heavy.note("d", MOST / 4), ["b"]);
-        assert_eq!(heavy.note("e", 2 * MOST), ["c", "d"]);
-        assert_eq!(heavy.total(), 2 * MOST);
-        heavy.forget("e");
-        assert_eq!(heavy.total(), 0);
+        let mut sizes = ResultSizes::default();
+        assert!(sizes.note("a", MIN_COUNTED - 1).is_empty() && sizes.total() == 0);
+        assert!(sizes.note("b", MAX_TOTAL / 2).is_empty());
+        assert!(sizes.note("c", MAX_TOTAL / 2).is_empty());
+        assert_eq!(sizes.note("d", MAX_TOTAL / 4), ["b"]);
+        assert_eq!(sizes.note("e", 2 * MAX_TOTAL), ["c", "d"]);
+        assert_eq!(sizes.total(), 2 * MAX_TOTAL);
+        sizes.forget("e");
+        assert_eq!(sizes.total(), 0);
     }
 
     #[test]

@@ -1,29 +1,29 @@
-//! From a word of the configuration to a model.
+//! Opens the model that the configuration names.
 //!
-//! Keys come from the environment, which is handed in as a function, and from nowhere else.
+//! Keys come only from the environment, which is passed in as a function.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use super::anthropic::{Anthropic, Messages};
+use super::anthropic::{Anthropic, MessagesApi};
 use super::openai::{ChatCompletions, OpenAi};
-use super::remote::Server;
+use super::remote::ModelServer;
 use super::replay::Replay;
 use super::script::Script;
-use super::{Model, remote::Dialect};
+use super::{Model, remote::ProviderProtocol};
 use acheron_base::{Error, Result, quoted};
 use acheron_http::Http;
 
-/// The script that answers when nothing is configured.
+/// The script of the default model.
 pub const GUIDE: &str = include_str!("../../prompts/runtime/guide.ndjson");
 
-/// The largest script or recording.
-const LARGEST: u64 = 64 << 20;
+/// The size limit of a script or recording, in bytes.
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// What a model is made from.
+/// The configuration of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A script file, or the guide.
+pub enum ModelConfig {
+    /// A script file; without one, the built-in guide.
     Script(Option<String>),
     Replay(String),
     OpenAi {
@@ -34,31 +34,31 @@ pub enum Kind {
         model: String,
         base_url: Option<String>,
     },
-    /// The turn is served by whoever reads the input and writes the reply.
+    /// No model: an external process reads the input and writes the reply.
     External,
 }
 
-impl Kind {
-    /// Reads `kind` and `name` of the configuration, or the two halves of `--model KIND:NAME`.
-    pub fn read(kind: &str, name: Option<&str>, base_url: Option<&str>) -> Result<Kind> {
+impl ModelConfig {
+    /// Parses `kind` and `name` of the configuration, or the two halves of `--model KIND:NAME`.
+    pub fn read(kind: &str, name: Option<&str>, base_url: Option<&str>) -> Result<ModelConfig> {
         let name = name.filter(|name| !name.is_empty()).map(str::to_owned);
         let base_url = base_url.map(str::to_owned);
         let needed = |what: &str| name.clone().ok_or_else(|| Error::invalid(format!("model {kind} needs {what}")));
         match kind {
-            "script" => Ok(Kind::Script(name)),
-            "replay" => Ok(Kind::Replay(needed("the file of a recording")?)),
-            ChatCompletions::NAME => Ok(Kind::OpenAi { model: needed("the name of a model")?, base_url }),
-            Messages::NAME => Ok(Kind::Anthropic { model: needed("the name of a model")?, base_url }),
-            "external" if name.is_none() => Ok(Kind::External),
+            "script" => Ok(ModelConfig::Script(name)),
+            "replay" => Ok(ModelConfig::Replay(needed("the file of a recording")?)),
+            ChatCompletions::NAME => Ok(ModelConfig::OpenAi { model: needed("the name of a model")?, base_url }),
+            MessagesApi::NAME => Ok(ModelConfig::Anthropic { model: needed("the name of a model")?, base_url }),
+            "external" if name.is_none() => Ok(ModelConfig::External),
             "external" => Err(Error::invalid("model external takes no name")),
             _ => Err(Error::invalid(format!(
-                "no model is of kind {}; there are script, replay, openai, anthropic and external",
+                "unknown model kind {}; kinds are script, replay, openai, anthropic and external",
                 quoted(kind)
             ))),
         }
     }
 
-    /// Opens the model for one agent; `None` is an external one. Files are relative to `base`.
+    /// Opens the model for one agent; `None` for an external one. File names are relative to `base`.
     pub fn open(
         &self,
         agent: &str,
@@ -69,35 +69,35 @@ impl Kind {
     ) -> Result<Option<Arc<dyn Model>>> {
         let text = |file: &str| text(&base.join(file)).map_err(|error| Error::invalid(format!("{file}: {error}")));
         Ok(Some(match self {
-            Kind::Script(None) => Arc::new(Script::read("guide", GUIDE)?),
-            Kind::Script(Some(file)) => Arc::new(Script::read(file, &text(file)?)?),
-            Kind::Replay(file) => Arc::new(Replay::read(file, &text(file)?, Some(agent))?),
-            Kind::OpenAi { model, base_url } => {
-                let server = Server::find::<ChatCompletions>(Some(model), base_url.as_deref(), env)?;
+            ModelConfig::Script(None) => Arc::new(Script::read("guide", GUIDE)?),
+            ModelConfig::Script(Some(file)) => Arc::new(Script::read(file, &text(file)?)?),
+            ModelConfig::Replay(file) => Arc::new(Replay::read(file, &text(file)?, Some(agent))?),
+            ModelConfig::OpenAi { model, base_url } => {
+                let server = ModelServer::find::<ChatCompletions>(Some(model), base_url.as_deref(), env)?;
                 Arc::new(OpenAi::new(server, http.clone(), seed))
             }
-            Kind::Anthropic { model, base_url } => {
-                let server = Server::find::<Messages>(Some(model), base_url.as_deref(), env)?;
+            ModelConfig::Anthropic { model, base_url } => {
+                let server = ModelServer::find::<MessagesApi>(Some(model), base_url.as_deref(), env)?;
                 Arc::new(Anthropic::new(server, http.clone(), seed))
             }
-            Kind::External => return Ok(None),
+            ModelConfig::External => return Ok(None),
         }))
     }
 }
 
-/// The text of a script or a recording: a file and nothing else, of a size that can be held.
+/// The text of a script or recording: a regular file up to the size limit.
 fn text(path: &Path) -> std::io::Result<String> {
     use std::io::{Error, ErrorKind, Read as _};
     use std::os::unix::fs::OpenOptionsExt as _;
 
-    // A pipe that stands there must not keep us.
+    // Opening a FIFO must not block.
     let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "it is not a file"));
     }
     let mut text = String::new();
-    match file.take(LARGEST + 1).read_to_string(&mut text)? as u64 > LARGEST {
-        true => Err(Error::new(ErrorKind::FileTooLarge, format!("it is larger than {LARGEST} bytes"))),
+    match file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)? as u64 > MAX_FILE_BYTES {
+        true => Err(Error::new(ErrorKind::FileTooLarge, format!("it is larger than {MAX_FILE_BYTES} bytes"))),
         false => Ok(text),
     }
 }
@@ -109,29 +109,29 @@ mod tests {
     #[test]
     fn a_kind_and_a_name_are_a_model() {
         for (kind, name, wanted) in [
-            ("script", None, Ok(Kind::Script(None))),
-            ("script", Some("a/b.ndjson"), Ok(Kind::Script(Some("a/b.ndjson".into())))),
-            ("openai", Some("qwen3:8b"), Ok(Kind::OpenAi { model: "qwen3:8b".into(), base_url: None })),
+            ("script", None, Ok(ModelConfig::Script(None))),
+            ("script", Some("a/b.ndjson"), Ok(ModelConfig::Script(Some("a/b.ndjson".into())))),
+            ("openai", Some("qwen3:8b"), Ok(ModelConfig::OpenAi { model: "qwen3:8b".into(), base_url: None })),
             ("anthropic", Some(""), Err("model anthropic needs the name of a model")),
             ("replay", None, Err("model replay needs the file of a recording")),
-            ("external", None, Ok(Kind::External)),
+            ("external", None, Ok(ModelConfig::External)),
             (
                 "oracle",
                 None,
-                Err("no model is of kind `oracle`; there are script, replay, openai, anthropic and external"),
+                Err("unknown model kind `oracle`; kinds are script, replay, openai, anthropic and external"),
             ),
         ] {
-            let read = Kind::read(kind, name, None).map_err(|error| error.message);
+            let read = ModelConfig::read(kind, name, None).map_err(|error| error.message);
             assert_eq!(read, wanted.map_err(str::to_owned), "{kind}");
         }
     }
 
     #[test]
     fn a_key_is_asked_for_by_name() {
-        let kind = Kind::read("anthropic", Some("m"), None).unwrap();
+        let kind = ModelConfig::read("anthropic", Some("m"), None).unwrap();
         let http = Arc::new(Http::new(Default::default()));
         let error = kind.open("ada", Path::new("."), &http, &|_| None, 0).err().unwrap();
-        assert_eq!(error.message, "ANTHROPIC_API_KEY is not set, which anthropic needs");
+        assert_eq!(error.message, "ANTHROPIC_API_KEY is not set; anthropic needs it");
     }
 
     #[test]

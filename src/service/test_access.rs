@@ -1,4 +1,4 @@
-//! For tests: a warden who lets everybody do everything.
+//! Access control for tests that allows everything.
 
 use serde_json::{Value, json};
 
@@ -7,9 +7,9 @@ use crate::contract::Effect;
 use acheron_base::Result;
 use acheron_vfs::{AccessControl, Caller};
 
-pub struct Anyone;
+pub struct AllowAll;
 
-impl AccessControl for Anyone {
+impl AccessControl for AllowAll {
     fn check(&self, _caller: &Caller, _action: acheron_vfs::Access, _path: &str) -> Result<()> {
         Ok(())
     }
@@ -19,7 +19,7 @@ impl AccessControl for Anyone {
     }
 }
 
-impl ServiceAccess for Anyone {
+impl ServiceAccess for AllowAll {
     fn permissions(&self, _caller: &Caller, _path: &str, operations: &[(String, Effect)]) -> Value {
         json!(operations.len())
     }
