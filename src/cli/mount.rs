@@ -141,7 +141,8 @@ async fn serve(options: Options, dir: &Path, said: &Mount, followed: Option<&Pat
     let child = said.child;
     let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
     // Before anything is opened: who mounts twice is told so, and not that the state is in use.
-    acheron_fuse::prepare(dir).inspect_err(|error| daemon::tell(child, Some(error)))?;
+    acheron_fuse::prepare_mountpoint(dir, &acheron_fuse::Options::default())
+        .inspect_err(|error| daemon::tell(child, Some(error)))?;
     let mut host = Host::start(options).inspect_err(|error| daemon::tell(child, Some(error)))?;
     if let Some(file) = &said.record {
         host.state.shared.runtimes.record(file).inspect_err(|error| daemon::tell(child, Some(error)))?;

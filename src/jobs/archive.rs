@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::files::{Answered, plain, request};
 use super::{JobStore, Row, Status};
 use acheron_base::{Error, Result};
-use acheron_vfs::{Listing, Shown, line};
+use acheron_vfs::{ComputedFile, Listing, line};
 
 /// The directory of the job `id`, which `keep` knows.
 pub fn directory(keep: &Arc<dyn JobStore>, id: &str) -> Listing {
     let file = |show: fn(&Row) -> Bytes| {
         let (keep, id) = (keep.clone(), id.to_owned());
-        Shown::fetched(move |_| keep.fetch(&id).and(move |row| Ok(show(&row.ok_or_else(gone)?))))
+        ComputedFile::fetched(move |_| keep.fetch(&id).and(move |row| Ok(show(&row.ok_or_else(gone)?))))
     };
     Listing::default()
         .file("status.json", file(|row| line(&status(row))))

@@ -336,7 +336,7 @@ mod tests {
     struct Ear(Mutex<Vec<String>>);
 
     impl Listener for Ear {
-        fn heard(&self, news: &ChangeKind) {
+        fn changed(&self, news: &ChangeKind) {
             if let ChangeKind::Name(name) = news {
                 self.0.lock().push(name.clone());
             }
