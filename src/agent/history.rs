@@ -84,7 +84,7 @@ impl History {
             }
             match name == OLDER {
                 true => {
-                    log.turn_over();
+                    log.rotate();
                     (state.older_ms, state.first_ms) = (state.last_ms(), None);
                 }
                 false => state.length = whole as u64,
@@ -122,7 +122,7 @@ impl History {
 
     fn turn_over(&self, state: &mut State) -> Result<()> {
         self.0.place.rename(FILE, OLDER)?;
-        self.0.log.turn_over();
+        self.0.log.rotate();
         (state.length, state.older_ms, state.first_ms) = (0, state.last_ms(), None);
         Ok(())
     }
@@ -136,7 +136,7 @@ impl History {
         }
         if state.first_ms.is_some() && state.older_ms.is_some_and(|last| last < before_ms) {
             self.0.place.remove(OLDER)?;
-            self.0.log.forget_older();
+            self.0.log.drop_older();
             state.older_ms = None;
         }
         Ok(())

@@ -167,7 +167,7 @@ fn error(result: &Value) -> Option<&Value> {
 /// The text, if the call is a reply.
 pub fn reply(tool: &Tool) -> Option<&str> {
     let Tool::Write(write) = tool else { return None };
-    let path = acheron_vfs::normal(&write.path).ok()?;
+    let path = acheron_vfs::normalize(&write.path).ok()?;
     let (agents, rest) = path.strip_prefix("/agents/")?.split_once('/')?;
     (!agents.is_empty() && rest == "chat/control/reply").then_some(write.content.as_str())
 }

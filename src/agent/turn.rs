@@ -120,6 +120,16 @@ struct Turn<'a> {
     warned: BTreeSet<&'static str>,
 }
 
+/// The outcome of asking the model once.
+enum AskOutcome {
+    /// It calls a tool.
+    Call(Call),
+    /// Its answer cannot be read as a call.
+    Malformed,
+    /// The turn is over.
+    Ended(End),
+}
+
 impl<'a> Turn<'a> {
     async fn open(agent_runtime: &'a Arc<AgentRuntime>, current: Arc<Current>) -> Result<Turn<'a>> {
         let (owner, id) = (agent_runtime.clone(), current.job.id.clone());
@@ -195,18 +205,18 @@ impl<'a> Turn<'a> {
                     self.outcome(result, 0, 0).await?;
                 }
                 Next::Ask => match self.ask(&*model).await? {
-                    Ok(Some(call)) => self.act(call).await?,
-                    Ok(None) => (),
-                    Err(end) => return Ok(end),
+                    AskOutcome::Call(call) => self.act(call).await?,
+                    AskOutcome::Malformed => (),
+                    AskOutcome::Ended(end) => return Ok(end),
                 },
             }
         }
     }
 
     /// Asks the model, and records its answer together with the intended call.
-    async fn ask(&mut self, model: &dyn Model) -> Result<Result<Option<Call>, End>> {
+    async fn ask(&mut self, model: &dyn Model) -> Result<AskOutcome> {
         if let Some(end) = self.agent_over() {
-            return Ok(Err(end));
+            return Ok(AskOutcome::Ended(end));
         }
         let round = self.round() + 1;
         self.warn();
@@ -214,7 +224,7 @@ impl<'a> Turn<'a> {
         let (agent_runtime, clock) = (self.agent_runtime, self.agent_runtime.context.clock.clone());
         let ask = match self.question().await {
             Ok(ask) => ask,
-            Err(error) => return Ok(Err(End::failed("context", error))),
+            Err(error) => return Ok(AskOutcome::Ended(End::failed("context", error))),
         };
         agent_runtime.thoughts.begin(&self.current.job.id, round, clock.now_ms());
         let begun = clock.now_ms();
@@ -223,10 +233,10 @@ impl<'a> Turn<'a> {
         let answer = tokio::time::timeout(left.unwrap_or(Duration::MAX / 4), model.answer(&ask, &mut watch)).await;
         let said = match answer {
             Ok(Ok(said)) => said,
-            Ok(Err(error)) => return Ok(Err(End::failed("provider_error", unless_timeout(error)))),
+            Ok(Err(error)) => return Ok(AskOutcome::Ended(End::failed("provider_error", unless_timeout(error)))),
             Err(_) => {
                 let error = Error::budget_exceeded("the turn has used up its seconds");
-                return Ok(Err(End::failed("budget_exceeded", error)));
+                return Ok(AskOutcome::Ended(End::failed("budget_exceeded", error)));
             }
         };
         let (at_ms, call) = (clock.now_ms(), protocol::read(&said));
@@ -240,7 +250,7 @@ impl<'a> Turn<'a> {
             records.push(Record::Intent { at_ms, call: call.clone() });
         }
         self.write(records).await?;
-        Ok(Ok(call.ok()))
+        Ok(call.map_or(AskOutcome::Malformed, AskOutcome::Call))
     }
 
     async fn question(&self) -> Result<ModelRequest> {

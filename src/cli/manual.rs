@@ -32,7 +32,10 @@ pub const FILES: [(&str, &str); 32] = [
     ("agents/self/jobs/<job>/progress.json", "The progress. Never waits."),
     ("agents/self/jobs/<job>/log.txt", "The output so far; tail -f follows it."),
     ("agents/self/jobs/<job>/control/cancel", "Any write stops the job."),
-    ("agents/self/events/control/wait.json", "Arms a wait for paths, with a timeout. A handle that also reads has its own wait."),
+    (
+        "agents/self/events/control/wait.json",
+        "Arms a wait for paths, with a timeout. A handle that also reads has its own wait.",
+    ),
     ("agents/self/events/next.json", "Waits for the first event of the armed wait."),
     ("agents/self/events/control/signal.json", "Sends a signal to this agent or another."),
     ("agents/self/events/sources/user.json", "Waits for a signal; so do agent.json and hook.json."),

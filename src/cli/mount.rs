@@ -141,7 +141,8 @@ async fn serve(options: Options, dir: &Path, said: &Mount, followed: Option<&Pat
     let child = said.child;
     let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
     // Checked first, so that a second mount is reported as such, and not as a state directory in use.
-    acheron_fuse::prepare(dir).inspect_err(|error| daemon::tell(child, Some(error)))?;
+    acheron_fuse::prepare_mountpoint(dir, &acheron_fuse::Options::default())
+        .inspect_err(|error| daemon::tell(child, Some(error)))?;
     let mut host = Host::start(options).inspect_err(|error| daemon::tell(child, Some(error)))?;
     if let Some(file) = &said.record {
         host.state.shared.runtimes.record(file).inspect_err(|error| daemon::tell(child, Some(error)))?;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Failure;
 use acheron_base::Error;
-use acheron_fuse::{Mounted, ours};
+use acheron_fuse::{MountEntry, mounts_of};
 
 /// The time after which a mount counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -18,7 +18,7 @@ pub fn choose(named: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(named) = named {
         return Ok(find(named)?.path);
     }
-    let mut mounts = ours()?;
+    let mut mounts = mounts_of("acheron")?;
     let names = || mounts.iter().map(|mount| mount.path.display().to_string()).collect::<Vec<_>>().join(", ");
     match mounts.len() {
         0 => Err(Failure::hint(Error::not_found("nothing is mounted"), "acheron mount DIR --daemon")),
@@ -31,9 +31,9 @@ pub fn choose(named: Option<&Path>) -> Result<PathBuf, Failure> {
 }
 
 /// The mount at `path`, found without touching it: a hanging mount would hang this process.
-pub fn find(path: &Path) -> Result<Mounted, Failure> {
+pub fn find(path: &Path) -> Result<MountEntry, Failure> {
     let path = std::path::absolute(path)?;
-    let mounts = ours()?;
+    let mounts = mounts_of("acheron")?;
     let found = mounts.iter().rfind(|mount| mount.path == path).or_else(|| {
         let parent = path.parent().and_then(|parent| parent.canonicalize().ok())?;
         let real = parent.join(path.file_name()?);

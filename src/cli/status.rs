@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Outcome, daemon, pasted, root};
-use acheron_fuse::ours;
+use acheron_fuse::mounts_of;
 
 /// List mounts: where, since when, by which process.
 #[derive(Args)]
@@ -19,7 +19,7 @@ pub struct Status {
 
 impl Status {
     pub fn run(self) -> Outcome {
-        let mounts = ours()?;
+        let mounts = mounts_of("acheron")?;
         if mounts.is_empty() && !self.json {
             println!("nothing is mounted");
         }

@@ -13,7 +13,7 @@ use super::waiter::{Waiter, selectors};
 use super::{EventLog, Signal, sources};
 use crate::jobs::Jobs;
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Asked, Caller, CommandSink, Control, Listing, Reply, Said, line, live, text};
+use acheron_vfs::{Answer, Caller, CommandContext, CommandSink, Control, FixedReply, Listing, Reply, line, live, text};
 
 const README: &str = "\
 # events
@@ -110,7 +110,7 @@ impl CommandSink for WaitFile {
         self.event_log.last()
     }
 
-    fn obey(&self, asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+    fn submit(&self, asked: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         let parsed: Result<Vec<_>> = commands.into_iter().map(|value| self.parse(&asked.caller, value)).collect();
         // Several waits in one write: each replaces the previous one.
         let (wait, selectors) = match parsed.map(|mut waits| waits.pop()) {
@@ -133,7 +133,7 @@ impl CommandSink for WaitFile {
         Answer::ok(vec![Arc::new(waiter)])
     }
 
-    fn refused(&self, _asked: &Asked, error: &Error) {
+    fn refused(&self, _asked: &CommandContext, error: &Error) {
         *self.refusal.lock() = Some(error.clone());
     }
 }
@@ -149,7 +149,7 @@ impl CommandSink for SignalFile {
         line(&json!({ "event_type": "user", "parameter": "go", "payload": {} }))
     }
 
-    fn obey(&self, asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+    fn submit(&self, asked: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         let checked = commands.into_iter().map(|value| {
             let signal = Signal::parse(value)?;
             let event_log = match &signal.to {
@@ -168,13 +168,13 @@ impl CommandSink for SignalFile {
         Answer::soon(async move {
             let mut replies: Vec<Arc<dyn Reply>> = Vec::new();
             for signal in sent {
-                replies.push(Arc::new(Said(signal.wait().await?)));
+                replies.push(Arc::new(FixedReply(signal.wait().await?)));
             }
             Ok(replies)
         })
     }
 
-    fn refused(&self, _asked: &Asked, error: &Error) {
+    fn refused(&self, _asked: &CommandContext, error: &Error) {
         *self.refusal.lock() = Some(error.clone());
     }
 }

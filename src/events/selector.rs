@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use acheron_base::{Error, Result};
-use acheron_vfs::normal;
+use acheron_vfs::normalize;
 
 /// The sender of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -59,7 +59,7 @@ impl Selector {
         if path.trim().is_empty() {
             return Err(Error::invalid("a path to wait for is empty"));
         }
-        let whole = normal(path)?;
+        let whole = normalize(path)?;
         let whole = match whole.strip_prefix("/agents/self") {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("/agents/{agent}{rest}"),
             _ => whole,

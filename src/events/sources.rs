@@ -9,7 +9,7 @@ use super::wait::Armed;
 use super::{EventLog, Selector, SignalType, Waiter};
 use crate::jobs::Jobs;
 use acheron_base::Result;
-use acheron_vfs::{Answer, Caller, File, Handle, Kind, Listing, Node, Open, Reply, Virtual, replies};
+use acheron_vfs::{Answer, Caller, File, Handle, Kind, Listing, Node, Open, Reply, VirtualDir, replies};
 
 /// The directory of selectors. Names with a number or a parameter are unlimited: they can be opened but are not listed.
 pub fn directory(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>) -> Listing {
@@ -25,9 +25,9 @@ pub fn directory(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>) -> Listing {
     listing.dir("time", times)
 }
 
-fn below(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, under: Vec<&'static str>) -> Virtual {
+fn below(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, under: Vec<&'static str>) -> VirtualDir {
     let (event_log, jobs) = (event_log.clone(), jobs.clone());
-    Virtual::new(Vec::new, move |name| {
+    VirtualDir::new(Vec::new, move |name| {
         let names: Vec<&str> = under.iter().copied().chain([name]).collect();
         Selector::source(&names).ok().map(|selector| Node::file(SourceFile::new(&event_log, &jobs, selector)))
     })
@@ -86,11 +86,11 @@ impl Handle for SourceReader {
         self.0.readable()
     }
 
-    fn keeps(&self) -> usize {
-        self.0.keeps()
+    fn buffered_bytes(&self) -> usize {
+        self.0.buffered_bytes()
     }
 
-    fn let_go(&self) {
-        self.0.let_go();
+    fn discard_buffer(&self) {
+        self.0.discard_buffer();
     }
 }

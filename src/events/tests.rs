@@ -95,7 +95,7 @@ impl WaitBench {
 
 /// The result of a read that does not have to wait.
 fn at_once(answer: Answer<Bytes>) -> Option<Value> {
-    match answer.looked_at() {
+    match answer.poll_once() {
         Answer::Now(bytes) => Some(serde_json::from_slice(&bytes.unwrap()).unwrap()),
         _ => None,
     }
@@ -130,7 +130,7 @@ proptest! {
                 }
                 Step::ReadAndDie => {
                     if model.next().is_some() {
-                        let first = wait_bench.open().read(0, 1).looked_at();
+                        let first = wait_bench.open().read(0, 1).poll_once();
                         prop_assert!(matches!(first, Answer::Now(Ok(_))));
                     }
                 }
@@ -138,7 +138,7 @@ proptest! {
                 // read.
                 Step::Kill => {
                     if model.next().is_none() {
-                        drop(wait_bench.open().read(0, 4096).looked_at());
+                        drop(wait_bench.open().read(0, 4096).poll_once());
                     }
                 }
             }
@@ -152,7 +152,7 @@ async fn all_who_wait_are_woken() {
     let wait_bench = WaitBench::new();
     wait_bench.arm(None);
     // Polling a read once parks it.
-    let parked = (0..100).map(|_| match wait_bench.open().read(0, 4096).looked_at() {
+    let parked = (0..100).map(|_| match wait_bench.open().read(0, 4096).poll_once() {
         Answer::Later(reader) => reader,
         _ => panic!("nothing has happened yet"),
     });

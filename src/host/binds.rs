@@ -3,7 +3,7 @@
 //! Native speed, and every operation is the real one. Only root may do it; elsewhere they are mirrored, and `doctor` says
 //! so. They go with the mount that they stand on: whoever detaches that detaches them.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
@@ -12,6 +12,7 @@ use rustix::mount::{MoveMountFlags, OpenTreeFlags};
 use crate::spec::{ProjectSpec, Spec};
 use acheron_base::{Error, Result};
 use acheron_fuse::Mount;
+use acheron_sandbox::{MountAttributes, set_mount_attributes};
 
 /// One directory and its place in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +84,7 @@ pub fn outside(source: &Path, mountpoint: &Path) -> Result<PathBuf> {
 pub fn make(mount: &Mount, all: &[Bound]) -> Vec<(Bound, Error)> {
     let mut failed = Vec::new();
     // What is protected is not said to be old any more: the kernel must know by then.
-    mount.settle();
+    mount.flush_notices();
     for bound in all.iter().filter(|bound| !bound.mirror) {
         let path = format!("/{}", bound.path.display());
         mount.protect(&path);
@@ -135,24 +136,11 @@ fn below(root: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat2(root, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty(), resolve)
 }
 
-/// Read-only or not; never devices or set-user-id programs. Private, so that nothing that is mounted there travels.
+/// Read-only or not; never devices or set-user-id programs. Private, so that mounts made there do not propagate.
 fn attributes(tree: BorrowedFd<'_>, read_only: bool) -> rustix::io::Result<()> {
     let more = if read_only { libc::MOUNT_ATTR_RDONLY } else { 0 };
     let set = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | more;
-    let wanted = libc::mount_attr { attr_set: set, attr_clr: 0, propagation: libc::MS_PRIVATE, userns_fd: 0 };
-    // SAFETY: the path is a static empty string, the struct lives over the call and its size is its own.
-    let answer = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            tree.as_raw_fd(),
-            c"".as_ptr(),
-            libc::AT_EMPTY_PATH,
-            &raw const wanted,
-            size_of::<libc::mount_attr>(),
-        )
-    };
-    let errno = || rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::IO);
-    if answer == 0 { Ok(()) } else { Err(errno()) }
+    set_mount_attributes(tree, MountAttributes { set, private: true, ..MountAttributes::default() })
 }
 
 fn told(bound: &Bound, why: &str) -> Error {

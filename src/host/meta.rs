@@ -59,12 +59,12 @@ fn metrics(host: &HostState) -> Value {
         "refused": host.access.refused(),
         "jobs": host.context.jobs.counts(),
         "commits": host.store.commits(),
-        "requests": mount.as_ref().map(|mount| mount.traffic()),
+        "requests": mount.as_ref().map(|mount| mount.request_counts()),
         "parked": mount.as_ref().map(|mount| mount.parked()),
         "open_handles": mount.as_ref().map(|mount| mount.open_handles()),
         "inodes": mount.as_ref().map(|mount| mount.inodes()),
-        "kept_bytes": tree.as_ref().ok().map(|tree| tree.holdings().total()),
-        "over_budget": tree.as_ref().ok().map(|tree| tree.holdings().refused()),
+        "kept_bytes": tree.as_ref().ok().map(|tree| tree.buffers().total()),
+        "over_budget": tree.as_ref().ok().map(|tree| tree.buffers().refused()),
         "result_bytes": host.context.jobs.result_bytes(),
     })
 }

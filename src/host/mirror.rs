@@ -32,7 +32,7 @@ impl Mirror {
 
     /// What stands here, held but not opened.
     fn held(&self) -> Result<OwnedFd> {
-        self.ground.hold(&self.path).map_err(|err| told(&self.path, err))
+        self.ground.open_path(&self.path).map_err(|err| told(&self.path, err))
     }
 
     fn writable(&self, name: &str) -> Result<()> {
@@ -127,7 +127,7 @@ impl Dir for Mirror {
 
     fn mirrored(&self) -> Option<Mirrored> {
         let root = self.path.as_os_str().is_empty();
-        root.then(|| Mirrored { ground: self.ground.clone(), over: Arc::default() })
+        root.then(|| Mirrored { host_dir: self.ground.clone(), overlay: Arc::default() })
     }
 
     fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
@@ -284,7 +284,7 @@ impl Dir for Over {
     }
 
     fn mirrored(&self) -> Option<Mirrored> {
-        Some(Mirrored { ground: self.base.ground.clone(), over: self.places.clone() })
+        Some(Mirrored { host_dir: self.base.ground.clone(), overlay: self.places.clone() })
     }
 
     fn make_dir(&self, caller: &Caller, name: &str) -> Answer<Node> {

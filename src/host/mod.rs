@@ -2,7 +2,6 @@
 
 mod agent_dirs;
 mod agent_profiles;
-#[allow(unsafe_code)] // mount_setattr, which no library offers
 pub mod binds;
 mod caller_identity;
 mod edit;
@@ -164,9 +163,10 @@ impl Host {
         caller_identity::sees_clearly()?;
         let census = Arc::new(CallerIdentity::default());
         let binds = binds::all(&self.state.current.spec(), &self.state.here);
-        let attach =
-            if binds.iter().any(|bound| bound.mirror) { acheron_fuse::mount_mirroring } else { acheron_fuse::mount };
-        let mount = attach(self.tree.clone(), census, mountpoint, tokio::runtime::Handle::current())?;
+        let mirror_host_dirs = binds.iter().any(|bound| bound.mirror);
+        let options = acheron_fuse::Options { mirror_host_dirs, ..acheron_fuse::Options::default() };
+        let runtime = tokio::runtime::Handle::current();
+        let mount = acheron_fuse::mount(self.tree.clone(), census, mountpoint, runtime, &options)?;
         let mount = Arc::new(mount);
         self.state.access.mounted(mount.clone());
         self.mount = Some(mount.clone());
@@ -189,7 +189,7 @@ impl Host {
         // Their mount namespaces hold the mount.
         self.state.shared.shells.close().await;
         if let Some(mount) = self.mount.take()
-            && let Err(error) = mount.down().await
+            && let Err(error) = mount.unmount().await
         {
             tracing::warn!(%error, "the mount could not be taken away");
         }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::HostState;
 use super::service_registry::ServiceRegistry;
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Listing, Node, Shown, live, pretty, rows, text};
+use acheron_vfs::{Answer, ComputedFile, Listing, Node, live, pretty, rows, text};
 
 /// Under whose name the shared services have their instances; no agent can be called so.
 pub const NODE: &str = "nodes/local";
@@ -34,9 +34,9 @@ pub fn directory(host: &Arc<HostState>) -> Result<Listing> {
 }
 
 /// What this machine can. Its sandbox is tried out when somebody asks for the first time.
-fn capable(host: &Arc<HostState>) -> Shown {
+fn capable(host: &Arc<HostState>) -> ComputedFile {
     let (runtime, tried) = (host.context.runtime.clone(), Arc::new(tokio::sync::OnceCell::new()));
-    Shown::fetched(move |_| {
+    ComputedFile::fetched(move |_| {
         let tried = tried.clone();
         // Processes are started by the runtime, not by whoever reads.
         let trying = runtime.spawn(async move {

@@ -93,7 +93,7 @@ impl AccessControl for PolicyAccess {
         policy::sees_file(&self.policy(), caller.principal(), path)
     }
 
-    fn divided(&self, caller: &Caller, path: &str) -> bool {
+    fn has_denied_below(&self, caller: &Caller, path: &str) -> bool {
         policy::bounds::divided(&self.policy(), caller.principal(), path)
     }
 }

@@ -202,7 +202,7 @@ fn note(changes: &mut BTreeMap<PathBuf, &'static str>, event: &Event, root: &Pat
 /// moment, what is heard is of another directory.
 fn stands(ground: &HostDir, path: &Path) -> bool {
     let above = path.parent().unwrap_or(Path::new(""));
-    !matches!(ground.hold(above), Err(Errno::LOOP | Errno::NOTDIR | Errno::XDEV))
+    !matches!(ground.open_path(above), Err(Errno::LOOP | Errno::NOTDIR | Errno::XDEV))
 }
 
 fn spoiled(root: &Path, changes: &BTreeMap<PathBuf, &'static str>, stale: &Stale) {

@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::files::{ResultPage, plain, request};
 use super::{JobRow, JobStatus, JobStore};
 use acheron_base::{Error, Result};
-use acheron_vfs::{Listing, Shown, line};
+use acheron_vfs::{ComputedFile, Listing, line};
 
 /// The directory of the job `id`, read from `store`.
 pub fn directory(store: &Arc<dyn JobStore>, id: &str) -> Listing {
     let file = |show: fn(&JobRow) -> Bytes| {
         let (store, id) = (store.clone(), id.to_owned());
-        Shown::fetched(move |_| store.fetch(&id).and(move |row| Ok(show(&row.ok_or_else(gone)?))))
+        ComputedFile::fetched(move |_| store.fetch(&id).and(move |row| Ok(show(&row.ok_or_else(gone)?))))
     };
     Listing::default()
         .file("status.json", file(|row| line(&status(row))))

@@ -12,7 +12,7 @@ use super::cancel::Cancel;
 use super::list::AgentJobs;
 use super::{Job, JobEntry, JobOutcome, JobSnapshot, JobStatus, JobStore, Jobs};
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Caller, Link, Listing, Node, Virtual, line, live, text, waiting};
+use acheron_vfs::{Answer, Caller, Link, Listing, Node, VirtualDir, line, live, text, waiting};
 
 const README: &str = "\
 # jobs
@@ -37,7 +37,7 @@ const JOB: &str = "\
 const CONTROL: &str = "- `cancel`: write anything to stop this job.\n";
 
 /// The `jobs/` of one agent.
-pub fn directory(jobs: &Arc<Jobs>, agent: &str) -> Virtual {
+pub fn directory(jobs: &Arc<Jobs>, agent: &str) -> VirtualDir {
     let agent_jobs = jobs.of(agent);
     let (names, notifier) = (agent_jobs.clone(), agent_jobs.notifier.clone());
     let store = jobs.store().clone();
@@ -49,7 +49,7 @@ pub fn directory(jobs: &Arc<Jobs>, agent: &str) -> Virtual {
         let fixed = ["README.md", "by"].into_iter().chain(names.last().is_some().then_some("last"));
         fixed.map(str::to_owned).chain(names.ids()).collect()
     };
-    Virtual::new(names, move |name| match name {
+    VirtualDir::new(names, move |name| match name {
         "README.md" => Some(readme.clone()),
         "by" => Some(by.clone()),
         "last" => agent_jobs.last().is_some().then(|| last.clone()),
@@ -68,9 +68,9 @@ pub fn directory(jobs: &Arc<Jobs>, agent: &str) -> Virtual {
     })
 }
 
-fn by_correlation_id(agent_jobs: Arc<AgentJobs>) -> Virtual {
+fn by_correlation_id(agent_jobs: Arc<AgentJobs>) -> VirtualDir {
     let names = agent_jobs.clone();
-    Virtual::new(
+    VirtualDir::new(
         move || names.correlations().into_iter().filter(|name| is_name(name)).collect(),
         move |name| agent_jobs.by_correlation_id(name).map(|id| Node::link(JobLink(format!("../{id}")))),
     )
@@ -113,7 +113,7 @@ fn job_directory(job: &Arc<Job>, store: &Arc<dyn JobStore>) -> Listing {
         .file("progress.json", live(move |_| Ok(progress_of(&progress))).modified_at(at(job)))
         .file("log.txt", job.log.clone())
         .file("log.txt.1", job.log.older())
-        .file("request.json", acheron_vfs::Page::new(request, time(created)))
+        .file("request.json", acheron_vfs::TextFile::new(request, time(created)))
         .dir("control", Listing::default().file("README.md", text(CONTROL)).file("cancel", cancel))
 }
 
@@ -123,7 +123,7 @@ pub fn request(service: &str, operation: &str, arguments: &Value) -> Bytes {
 }
 
 /// A file that waits for the end of its job.
-fn ended(job: &Arc<Job>, show: fn(&Job, &JobSnapshot) -> Bytes) -> acheron_vfs::Shown {
+fn ended(job: &Arc<Job>, show: fn(&Job, &JobSnapshot) -> Bytes) -> acheron_vfs::ComputedFile {
     let job = job.clone();
     waiting(move |caller| match job.may_be_awaited(caller) {
         Ok(()) => at_end(&job, show),

@@ -187,8 +187,8 @@ impl Job {
             }
             Effect::Write | Effect::Execute => format!("the result is no longer in memory; jobs/{} has it", self.id),
         };
-        self.log.turn_over();
-        self.log.forget_older();
+        self.log.rotate();
+        self.log.drop_older();
         self.update(|now| now.outcome = Some(Arc::new(Err(Error::budget_exceeded(message)))));
     }
 

@@ -12,7 +12,7 @@ use crate::jobs::Job;
 use crate::jobs::files::{self, ResultPage};
 use acheron_base::{Error, Result};
 use acheron_vfs::{
-    Answer, Asked, Caller, CommandSink, Control, Listing, Once, Reply, line, live, pretty, text, waiting,
+    Answer, Caller, CommandContext, CommandSink, Control, Listing, Reply, ReplyFn, line, live, pretty, text, waiting,
 };
 
 /// Builds the directory of one service.
@@ -83,11 +83,11 @@ impl CommandSink for InvokeFile {
         line(&self.0.contract().envelope_template())
     }
 
-    fn obey(&self, asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+    fn submit(&self, asked: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         begin(&self.0, asked, commands.into_iter().map(|value| self.0.contract().envelope(value)).collect())
     }
 
-    fn refused(&self, asked: &Asked, error: &Error) {
+    fn refused(&self, asked: &CommandContext, error: &Error) {
         self.0.refused(&asked.caller, None, error);
     }
 }
@@ -105,12 +105,12 @@ impl CommandSink for OperationFile {
         line(&template.unwrap_or_default())
     }
 
-    fn obey(&self, asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+    fn submit(&self, asked: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         let calls = commands.into_iter().map(|value| self.instance.contract().arguments(&self.op, value));
         begin(&self.instance, asked, calls.collect())
     }
 
-    fn refused(&self, asked: &Asked, error: &Error) {
+    fn refused(&self, asked: &CommandContext, error: &Error) {
         self.instance.refused(&asked.caller, Some(self.op.clone()), error);
     }
 }
@@ -126,5 +126,5 @@ fn begin(
     };
     instance
         .begin(&asked.caller, calls)
-        .map(|jobs| jobs.into_iter().map(|job| Arc::new(Once(move || answer(&job))) as Arc<dyn Reply>).collect())
+        .map(|jobs| jobs.into_iter().map(|job| Arc::new(ReplyFn(move || answer(&job))) as Arc<dyn Reply>).collect())
 }

@@ -141,7 +141,7 @@ impl ServiceInstance {
             Err(error) => Answer::refuse(error),
             Ok((jobs, safe)) => {
                 let (instance, caller) = (self.clone(), caller.clone());
-                match safe.looked_at() {
+                match safe.poll_once() {
                     Answer::Now(safe) => Answer::Now(instance.start(&caller, jobs, calls, safe)),
                     Answer::Soon(safe) | Answer::Later(safe) => {
                         // In a separate task: a journaled call runs even if its caller has gone by then.

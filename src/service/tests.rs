@@ -188,7 +188,7 @@ async fn the_writer_hears_every_refusal_and_nothing_runs() {
             ! unknown_operation: bench has no operation `fly`; operations are echo, hang, break
             ! invalid_payload: a command is a JSON object, such as {"op": "..."}
             {"state":"refused","job_id":null,"operation":null,"updated_at_ms":0,"error":{"code":"invalid_payload","message":"a command is a JSON object, such as {\"op\": \"...\"}"}}
-            {"ok":false,"operation":"echo","job_id":null,"result":null,"error":{"code":"invalid_payload","message":"the command is cut short: its JSON object was never finished"}}
+            {"ok":false,"operation":"echo","job_id":null,"result":null,"error":{"code":"invalid_payload","message":"the command is incomplete: its JSON object has no end"}}
         "#]],
     );
 }
@@ -200,7 +200,7 @@ async fn a_cancelled_job_ends_and_its_waiters_hear_it() {
     said += &write(&tree, "bench/control/hang.json", r#"{"_meta":{"correlation_id":"h"}}"#).await;
     let (waiter, waiting) =
         (tree.clone(), tree.open_path(&Caller::operator(), "jobs/by/h/status.json", Open::READ).unwrap());
-    assert!(matches!(waiting.readable().looked_at(), acheron_vfs::Answer::Later(_)));
+    assert!(matches!(waiting.readable().poll_once(), acheron_vfs::Answer::Later(_)));
     let heard = tokio::spawn(async move { read(&waiter, "jobs/by/h/result.txt").await });
     while context.jobs.of("ada").unfinished()[0].now().state != jobs::JobState::Running {
         tokio::task::yield_now().await;

@@ -13,7 +13,7 @@ use acheron::services::memory::Memory;
 use acheron::services::symbols::symbol::Symbol;
 use acheron_base::{Error, Result};
 use acheron_sandbox::Ended;
-use acheron_vfs::{Answer, Asked, Caller, CommandSink, Control, File as _, Handle, Open, Reply};
+use acheron_vfs::{Answer, Caller, CommandContext, CommandSink, Control, File as _, Handle, Open, Reply};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ impl CommandSink for Noting {
         Bytes::new()
     }
 
-    fn obey(&self, _: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+    fn submit(&self, _: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         let read = |value| match self.op {
             Some(op) => CONTRACT.arguments(op, value),
             None => CONTRACT.envelope(value),
@@ -49,7 +49,7 @@ impl CommandSink for Noting {
         }))
     }
 
-    fn refused(&self, _: &Asked, _: &Error) {}
+    fn refused(&self, _: &CommandContext, _: &Error) {}
 }
 
 /// What becomes of these writes: the calls, and what was said to the first write that was refused.

@@ -10,7 +10,7 @@ use acheron::services::phases::history;
 use acheron::services::symbols::symbol::check_id;
 use acheron_base::mountinfo;
 use acheron_store::Connection;
-use acheron_vfs::normal;
+use acheron_vfs::normalize;
 
 use crate::driver::{Kind, Target};
 use crate::kind;
@@ -74,10 +74,10 @@ pub fn permission_path() -> Target {
     fn run(input: &[u8]) -> Kind {
         let text = String::from_utf8_lossy(input);
         let (pattern, path) = text.split_once(' ').unwrap_or((&text, &text));
-        let plain = normal(path);
+        let plain = normalize(path);
         if let Ok(plain) = &plain {
             assert!(plain.starts_with('/') && !plain.split('/').any(|name| matches!(name, "." | "..")), "{plain}");
-            assert_eq!(normal(plain).as_ref(), Ok(plain));
+            assert_eq!(normalize(plain).as_ref(), Ok(plain));
         }
         let names: Vec<&str> = plain.as_deref().unwrap_or("/").split('/').filter(|name| !name.is_empty()).collect();
         match Pattern::parse(pattern) {

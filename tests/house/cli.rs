@@ -74,7 +74,7 @@ fn a_mount_that_cannot_be_is_refused_with_advice() {
         expect![[r#"
             = 2
             ! error: there is no directory DIR/nowhere: make it with `mkdir -p DIR/nowhere`
-            ! error: DIR/ns is not empty: what is in it would be hidden, so choose an empty directory
+            ! error: DIR/ns is not empty, and a mount would hide its files: choose an empty directory
             ! error: bad.json cannot be mounted:
             !   unknown key `agnets`; did you mean agents?
             ! error: unknown model kind `fly`
@@ -114,7 +114,7 @@ fn a_daemon_answers_when_its_command_returns_and_is_gone_after_unmount() {
             hint: its log is DIR/.local/state/acheron/acheron.log
             [true,true,["charon"]]
             = 0
-            ! error: an acheron is mounted on DIR/ns already: unmount it first, with `acheron unmount DIR/ns`
+            ! error: a file system (fuse.acheron) is already mounted on DIR/ns: unmount it first with `acheron unmount DIR/ns`
             ! hint: its log is DIR/.local/state/acheron/acheron.log
         "#]],
     );

@@ -117,11 +117,11 @@ fn a_signal_that_is_ignored_does_not_disturb() {
     let deaf = Reader::parked(&shop, &words);
     deaf.send(Signal::SIGINT);
     deaf.send(Signal::SIGTERM);
-    assert_eq!((shop.mount.parked(), shop.mount.traffic()["read"]), (2, 2));
+    assert_eq!((shop.mount.parked(), shop.mount.request_counts()["read"]), (2, 2));
     shop.settle("done\n");
     assert_eq!((reader.said(), deaf.said()), ("done\n".to_owned(), "done\n".to_owned()));
     // One read each: neither had to begin again.
-    assert_eq!(shop.mount.traffic()["read"], 2);
+    assert_eq!(shop.mount.request_counts()["read"], 2);
     left_nothing(&shop);
 }
 
@@ -361,7 +361,7 @@ impl VersionStore for Slow {
         })
     }
 
-    fn keep(&self, _caller: &Caller, _bytes: Bytes) -> Answer<()> {
+    fn save(&self, _caller: &Caller, _bytes: Bytes) -> Answer<()> {
         Answer::ok(())
     }
 }

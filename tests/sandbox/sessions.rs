@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use acheron::services::terminal::{Session, Size, signal_named};
+use acheron::services::terminal::Session;
 use acheron_base::Clock;
 use acheron_base::Code;
-use acheron_sandbox::Plan;
+use acheron_sandbox::{Plan, TerminalSize, signal_named};
 
 use crate::{block, program};
 
@@ -18,7 +18,7 @@ async fn session(shell: &str) -> Arc<Session> {
 
 async fn started(mut plan: Plan) -> Arc<Session> {
     plan.env.insert("PS1".into(), "$ ".into());
-    Session::start(program(), plan, "term-1".into(), Size { cols: 80, rows: 24 }, Clock::at(5)).await.unwrap()
+    Session::start(program(), plan, "term-1".into(), TerminalSize { cols: 80, rows: 24 }, Clock::at(5)).await.unwrap()
 }
 
 /// Reads until the output contains `word`.
@@ -165,7 +165,7 @@ fn the_window_has_the_size_it_was_given() {
         let session = session("bash").await;
         session.write(b"tty\n").await.unwrap();
         until(&session, "\n/dev/console").await;
-        session.resize(Size { cols: 100, rows: 30 }).unwrap();
+        session.resize(TerminalSize { cols: 100, rows: 30 }).unwrap();
         assert_eq!(exec(&session, "t1", "stty size </dev/tty").await, ("30 100\n".into(), 0));
         assert_eq!((session.facts().cols, session.facts().exec_count), (100, 1));
         session.close().await;

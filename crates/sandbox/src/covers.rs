@@ -11,11 +11,17 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
-use super::root::{change, copy_alone, find, put, said};
+use super::mount_attributes::{MountAttributes, set_mount_attributes};
+use super::root::{copy_alone, find, put, said};
 use acheron_base::Result;
 
 /// Read-only: neither content, mode, owner, times nor attributes of a cover can be changed.
-const FIXED: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC;
+const FIXED: MountAttributes = MountAttributes {
+    set: libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC,
+    clear: 0,
+    private: false,
+    recursive: false,
+};
 
 /// An empty directory and an empty file, of which every cover is another mount.
 pub(super) struct Covers {
@@ -49,7 +55,7 @@ impl Covers {
         };
         let is_directory = rustix::fs::fstat(&found).map_err(named)?.st_mode & libc::S_IFMT == libc::S_IFDIR;
         let empty = copy_alone(if is_directory { self.directory.as_fd() } else { self.file.as_fd() }).map_err(named)?;
-        change(empty.as_fd(), FIXED, 0, false).map_err(named)?;
+        set_mount_attributes(empty.as_fd(), FIXED).map_err(named)?;
         put(&empty, &found).map_err(named)
     }
 }

@@ -11,8 +11,9 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use super::covers::Covers;
+use super::mount_attributes::{MountAttributes, set_mount_attributes};
 use super::plan::inside;
-use super::root::{change, copy, find, put};
+use super::root::{copy, find, put};
 use acheron_base::{Error, Result};
 
 /// One part.
@@ -34,6 +35,14 @@ pub enum Show {
     /// Writable in something that is not.
     Open,
 }
+
+/// With everything that is mounted below.
+const READ_ONLY: MountAttributes =
+    MountAttributes { set: libc::MOUNT_ATTR_RDONLY, clear: 0, private: false, recursive: true };
+
+/// The mount alone: what is mounted below it keeps its own attributes.
+const WRITABLE: MountAttributes =
+    MountAttributes { set: 0, clear: libc::MOUNT_ATTR_RDONLY, private: false, recursive: false };
 
 /// Puts every guard up. What is not there needs none.
 pub(super) fn put_up(top: BorrowedFd<'_>, guards: &[Guard], covers: &Covers) -> Result<()> {
@@ -58,8 +67,8 @@ pub(super) fn put_up(top: BorrowedFd<'_>, guards: &[Guard], covers: &Covers) -> 
         }
         let tree = copy(found.as_fd()).map_err(named)?;
         match show {
-            Some(Show::ReadOnly) => change(tree.as_fd(), libc::MOUNT_ATTR_RDONLY, 0, true).map_err(named)?,
-            Some(Show::Open) => change(tree.as_fd(), 0, libc::MOUNT_ATTR_RDONLY, false).map_err(named)?,
+            Some(Show::ReadOnly) => set_mount_attributes(tree.as_fd(), READ_ONLY).map_err(named)?,
+            Some(Show::Open) => set_mount_attributes(tree.as_fd(), WRITABLE).map_err(named)?,
             _ => (),
         }
         put(&tree, &found).map_err(named)?;

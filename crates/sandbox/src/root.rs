@@ -4,7 +4,7 @@
 //! that no name can be swapped in between.
 
 use std::fs;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,7 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
 
 use super::covers::Covers;
+use super::mount_attributes::{MountAttributes, set_mount_attributes};
 use super::plan::{Plan, inside};
 use super::{guards, system};
 use acheron_base::mountinfo::Mount;
@@ -302,30 +303,8 @@ fn filesystem(kind: &str, target: &str, flags: MountFlags, options: &str) -> Res
 }
 
 /// Sets attributes on a mount, or on it and all below.
-fn attributes(mount: BorrowedFd<'_>, set: u64, below: bool) -> rustix::io::Result<()> {
-    change(mount, set, 0, below)
-}
-
-/// Sets and takes attributes.
-pub(super) fn change(mount: BorrowedFd<'_>, set: u64, clear: u64, below: bool) -> rustix::io::Result<()> {
-    let wanted = libc::mount_attr { attr_set: set, attr_clr: clear, propagation: 0, userns_fd: 0 };
-    let flags = libc::AT_EMPTY_PATH | if below { libc::AT_RECURSIVE } else { 0 };
-    // SAFETY: the path is a static empty string, the struct lives over the call and its size is its own.
-    let answer = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            mount.as_raw_fd(),
-            c"".as_ptr(),
-            flags,
-            &raw const wanted,
-            size_of::<libc::mount_attr>(),
-        )
-    };
-    if answer == 0 { Ok(()) } else { Err(last_errno()) }
-}
-
-fn last_errno() -> rustix::io::Errno {
-    rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::IO)
+fn attributes(mount: BorrowedFd<'_>, set: u64, recursive: bool) -> rustix::io::Result<()> {
+    set_mount_attributes(mount, MountAttributes { set, recursive, ..MountAttributes::default() })
 }
 
 pub(super) fn said(what: &str, err: rustix::io::Errno) -> Error {

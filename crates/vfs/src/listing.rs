@@ -1,4 +1,4 @@
-//! The directory that most of the tree is made of.
+//! The directory that most trees are made of: an ordered map of names. Uses only the traits of the tree.
 
 use parking_lot::RwLock;
 use std::borrow::Borrow;
@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use super::{ChangeNotifier, Dir, File, Link, Node, STARTED};
 
-/// Names put there by hand, listed in order. They may come and go while the tree is served.
+/// An ordered map from names to nodes. Names may be added and removed while the tree is served.
 pub struct Listing {
     entries: RwLock<Entries>,
     notifier: ChangeNotifier,
@@ -28,18 +28,22 @@ impl Default for Listing {
 }
 
 impl Listing {
+    /// Adds a file.
     pub fn file(self, name: &str, file: impl File + 'static) -> Self {
         self.with(name, Node::file(file))
     }
 
+    /// Adds a directory.
     pub fn dir(self, name: &str, dir: impl Dir + 'static) -> Self {
         self.with(name, Node::dir(dir))
     }
 
+    /// Adds a link.
     pub fn link(self, name: &str, link: impl Link + 'static) -> Self {
         self.with(name, Node::link(link))
     }
 
+    /// Adds a node, before the tree is served.
     pub fn with(self, name: &str, node: Node) -> Self {
         let mut entries = self.entries.write();
         entries.nodes.insert(name.to_owned(), node);
@@ -56,7 +60,7 @@ impl Listing {
         self.notifier.name(name);
     }
 
-    /// Takes `name` away while the tree is served; says whether it was there.
+    /// Removes `name` while the tree is served. Returns whether it was there.
     pub fn take(&self, name: &str) -> bool {
         let mut entries = self.entries.write();
         let there = entries.nodes.remove(name).is_some();
@@ -66,7 +70,7 @@ impl Listing {
         there
     }
 
-    /// Takes every name away. Nodes that point back at whoever holds the tree are let go by this.
+    /// Removes every name. This breaks reference cycles from a node to the owner of the tree.
     pub fn clear(&self) {
         let gone = std::mem::take(&mut self.entries.write().nodes);
         for name in gone.keys() {
@@ -74,6 +78,7 @@ impl Listing {
         }
     }
 
+    /// The names in order.
     pub fn names(&self) -> Vec<String> {
         self.entries.read().nodes.keys().cloned().collect()
     }
@@ -98,18 +103,20 @@ impl Dir for Listing {
     }
 }
 
-/// The smallest of many; no more than are wanted are ever held.
+/// Collects the smallest of many elements and never holds more than are wanted. A directory with very many names uses it
+/// for [`Dir::first`].
 pub struct Smallest<T> {
     kept: BinaryHeap<T>,
     most: usize,
 }
 
 impl<T: Ord> Smallest<T> {
+    /// Collects at most `most` elements.
     pub fn new(most: usize) -> Self {
         Smallest { kept: BinaryHeap::new(), most }
     }
 
-    /// Whether this would be among them, as far as they are known.
+    /// Whether `one` would be kept now.
     pub fn wants<Q: Ord + ?Sized>(&self, one: &Q) -> bool
     where
         T: Borrow<Q>,
@@ -117,6 +124,7 @@ impl<T: Ord> Smallest<T> {
         self.kept.len() < self.most || self.kept.peek().is_some_and(|largest| one < largest.borrow())
     }
 
+    /// Adds an element, which may displace the largest.
     pub fn take(&mut self, one: T) {
         self.kept.push(one);
         if self.kept.len() > self.most {
@@ -124,6 +132,7 @@ impl<T: Ord> Smallest<T> {
         }
     }
 
+    /// The elements in order.
     pub fn sorted(self) -> Vec<T> {
         self.kept.into_sorted_vec()
     }
@@ -145,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_of_many_come_in_order() {
+    fn the_smallest_elements_are_kept_in_order() {
         let first = |most| {
             let mut names = Smallest::new(most);
             (0..100).for_each(|n| names.take(n * 7 % 100));

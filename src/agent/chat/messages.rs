@@ -12,7 +12,7 @@ use crate::agent::turn::{Current, on_disk};
 use crate::jobs::files;
 use crate::policy::Principal;
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Caller, MessageSink, Once, Reply, Said};
+use acheron_vfs::{Answer, Caller, FixedReply, MessageSink, Reply, ReplyFn};
 
 impl Chat {
     fn note_refusal<T>(&self, result: Result<T>) -> Result<T> {
@@ -67,14 +67,14 @@ impl MessageSink for Input {
         self.0.note_refusal(may)
     }
 
-    fn hear(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
+    fn receive(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
         let from = caller.principal().clone();
         let chat = self.0.clone();
         self.0.say(Message { source: Source::Chat, text, from }).map(move |job| {
             drop(chat.note_refusal(Ok(())));
             let answer =
                 move || files::at_end(&job, |_, now| now.outcome.as_ref().map(files::plain).unwrap_or_default());
-            Arc::new(Once(answer)) as Arc<dyn Reply>
+            Arc::new(ReplyFn(answer)) as Arc<dyn Reply>
         })
     }
 }
@@ -93,7 +93,7 @@ impl MessageSink for ReplyFile {
     }
 
     /// The turn's own tools have already recorded their intent; any other reply is stored before it is accepted.
-    fn hear(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
+    fn receive(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
         let current = match self.0.turn_of(caller, "its reply") {
             Ok(current) => current,
             Err(error) => return Answer::refuse(error),
@@ -124,7 +124,7 @@ fn replied(current: &Current, text: String) -> Result<Arc<dyn Reply>> {
         first
     });
     match first {
-        true => Ok(Arc::new(Said(Bytes::from_static(b"replied\n")))),
+        true => Ok(Arc::new(FixedReply(Bytes::from_static(b"replied\n")))),
         false => Err(Error::conflict(TAKEN)),
     }
 }
@@ -146,7 +146,7 @@ impl MessageSink for Progress {
         self.0.note_refusal(turn.map(drop))
     }
 
-    fn hear(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
+    fn receive(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
         let said = self.0.turn_of(caller, "its progress").map(|current| {
             current.job.log.line(&format!("says: {}", text.trim_end()));
             current.job.update(|job| {
@@ -155,7 +155,7 @@ impl MessageSink for Progress {
                 }
             });
             current.progress.send_replace(Some(text));
-            Arc::new(Said(Bytes::from_static(b"said\n"))) as Arc<dyn Reply>
+            Arc::new(FixedReply(Bytes::from_static(b"said\n"))) as Arc<dyn Reply>
         });
         Answer::Now(said)
     }

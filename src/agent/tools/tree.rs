@@ -27,22 +27,22 @@ pub struct Inside {
 
 impl Inside {
     async fn wait<T: Send + 'static>(&self, answer: Answer<T>, wait: bool) -> Result<T> {
-        match answer.looked_at() {
+        match answer.poll_once() {
             Answer::Later(future) if wait => {
                 let _parked = Parking::begin(&self.parked);
                 future.await
             }
-            other => other.unless_later().await,
+            other => other.ready_or_busy().await,
         }
     }
 
     /// Opens the file for writing; creates it and its directories if requested and allowed.
     async fn open(&self, call: &FileWrite) -> Result<Box<dyn Handle>> {
         let how = if call.append { Open::APPEND } else { Open::WRITE };
-        let standing = self.tree.standing(&self.caller, &call.path)?;
-        let (path, missing) = match standing.node {
-            Ok(node) => return self.tree.open(&self.caller, &node, &standing.path, how),
-            Err(missing) => (standing.path, missing),
+        let resolved = self.tree.resolve(&self.caller, &call.path)?;
+        let (path, missing) = match resolved.node {
+            Ok(node) => return self.tree.open(&self.caller, &node, &resolved.path, how),
+            Err(missing) => (resolved.path, missing),
         };
         // Checked first: a hidden path must look the same as a missing one.
         self.tree.may_change(&self.caller, &path)?;

@@ -13,7 +13,7 @@ use crate::contract::Contract;
 use crate::service::{ServiceAccess, static_directory};
 use acheron_base::Result;
 use acheron_base::watch::Following;
-use acheron_vfs::{Dir, Listing, Node, Page as TextPage};
+use acheron_vfs::{Dir, Listing, Node, TextFile};
 
 pub use source::{Page, Source, embedded};
 
@@ -36,7 +36,7 @@ pub fn directory(host: &Arc<HostState>) -> Result<impl Dir + use<>> {
 struct Shelf {
     /// Every directory, by its path; the root is the empty one.
     dirs: Mutex<BTreeMap<String, Arc<Listing>>>,
-    pages: Mutex<BTreeMap<String, TextPage>>,
+    pages: Mutex<BTreeMap<String, TextFile>>,
     /// Dropped with the shelf; its thread ends then.
     following: Mutex<Option<Following>>,
 }
@@ -77,7 +77,7 @@ impl Shelf {
                 Some(page) if page.bytes() == text.as_bytes() => (),
                 Some(page) => page.set(text, SystemTime::now()),
                 None => {
-                    let page = TextPage::new(text, SystemTime::now());
+                    let page = TextFile::new(text, SystemTime::now());
                     let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
                     self.dir(dir).put(name, Node::file(page.clone()));
                     pages.insert(path, page);

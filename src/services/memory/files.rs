@@ -12,14 +12,14 @@ use super::store::MemoryStore;
 use super::tx::New;
 use acheron_base::{Error, Result};
 use acheron_vfs::{
-    Answer, Caller, ChangeNotifier, Dir, Item, Listing, Node, Shown, Stat, VersionStore, Virtual, pretty,
+    Answer, Caller, ChangeNotifier, ComputedFile, Dir, Item, Listing, Node, Stat, VersionStore, VirtualDir, pretty,
 };
 
 /// The names that memory has beside those of every service.
 pub fn files(memory: &Arc<MemoryStore>) -> Vec<(String, Node)> {
     let active = {
         let memory = memory.clone();
-        Shown::fetched(move |_| {
+        ComputedFile::fetched(move |_| {
             let memory = memory.clone();
             Answer::soon(async move { Ok(pretty(&memory.active().await?)) })
         })
@@ -73,7 +73,7 @@ fn item(memory: &Arc<MemoryStore>, slot: Arc<Slot>) -> Node {
             let (memory, name) = (memory.clone(), slot.name.clone());
             Answer::soon(async move { Ok(pretty(&memory.meta(name).await?)) })
         };
-        Shown::fetched(shown).modified_at(move || modified.modified())
+        ComputedFile::fetched(shown).modified_at(move || modified.modified())
     };
     let content = Item::new(Arc::new(Latest { memory: memory.clone(), slot: slot.clone() }));
     let listing = Listing::default().file("content", content).file("meta.json", meta);
@@ -81,7 +81,7 @@ fn item(memory: &Arc<MemoryStore>, slot: Arc<Slot>) -> Node {
 }
 
 /// One file a version. A deletion is an empty one.
-fn versions(memory: &Arc<MemoryStore>, slot: Arc<Slot>) -> Virtual {
+fn versions(memory: &Arc<MemoryStore>, slot: Arc<Slot>) -> VirtualDir {
     let (memory, notifier, modified) = (memory.clone(), slot.versions.clone(), slot.clone());
     let latest = {
         let slot = slot.clone();
@@ -96,13 +96,13 @@ fn versions(memory: &Arc<MemoryStore>, slot: Arc<Slot>) -> Virtual {
         let there = version.to_string() == name && (1..=latest()).contains(&version);
         let (memory, name) = (memory.clone(), slot.name.clone());
         there.then(|| {
-            Node::file(Shown::fetched(move |_| {
+            Node::file(ComputedFile::fetched(move |_| {
                 let (memory, name) = (memory.clone(), name.clone());
                 Answer::soon(async move { memory.content(name, version).await })
             }))
         })
     };
-    Virtual::new(names, find).notifying(notifier).modified_at(move || modified.modified())
+    VirtualDir::new(names, find).notifying(notifier).modified_at(move || modified.modified())
 }
 
 /// `content`: the latest version, and the place where the next one is written.
@@ -132,7 +132,7 @@ impl VersionStore for Latest {
         }
     }
 
-    fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
+    fn save(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         Answer::soon(self.memory.write(self.slot.name.clone(), bytes))
     }
 

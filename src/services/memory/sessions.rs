@@ -162,8 +162,8 @@ async fn making_and_removing_a_memory_is_answered_when_the_disk_has_it() {
             Ok(())
         });
         let changed = match removes {
-            false => home.items().make_dir(&caller, "idea").map(drop).looked_at(),
-            true => home.items().remove_dir(&caller, "idea").looked_at(),
+            false => home.items().make_dir(&caller, "idea").map(drop).poll_once(),
+            true => home.items().remove_dir(&caller, "idea").poll_once(),
         };
         assert!(matches!(changed, Answer::Soon(_)), "it waits, and the caller need not");
         assert_eq!(home.ls("memory/items").contains("idea"), removes, "and what is not kept is not shown");
@@ -241,7 +241,7 @@ async fn the_file_refuses_what_the_operations_refuse() {
         said,
         expect![[r#"
             ! forbidden: the memory law is write-protected
-            ! too_large: at most 1048576 bytes are kept in one item
+            ! too_large: an item has at most 1048576 bytes
             ! invalid_payload: a memory is UTF-8 text; byte 0 is not
             ! forbidden: `/memory/items/open/versions/1` cannot be written
             {"a":1}

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use acheron_base::{Error, Result};
-use acheron_vfs::normal;
+use acheron_vfs::normalize;
 
 /// One name and what it leads to, both paths of the tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -91,7 +91,7 @@ fn lies_in(path: &str, place: &str) -> bool {
 
 /// A path as a caller writes it, in full: `/agents/self/x` → `/agents/<agent>/x`.
 pub fn full(agent: &str, path: &str) -> Result<String> {
-    let path = normal(path)?;
+    let path = normalize(path)?;
     Ok(match path.strip_prefix("/agents/self") {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("/agents/{agent}{rest}"),
         _ => path,

@@ -11,7 +11,7 @@ use super::history::Histories;
 use super::record::{Pages, Run};
 use acheron_base::Result;
 use acheron_base::blocking;
-use acheron_vfs::{Answer, Listing, Node, Shown, Virtual, line, waiting};
+use acheron_vfs::{Answer, ComputedFile, Listing, Node, VirtualDir, line, waiting};
 
 /// How many runs that are over stay in memory.
 const IN_MEMORY: usize = 32;
@@ -57,9 +57,9 @@ impl Runs {
     }
 
     /// `runs/`.
-    pub fn directory(self: &Arc<Self>) -> Virtual {
+    pub fn directory(self: &Arc<Self>) -> VirtualDir {
         let (names, runs) = (self.clone(), self.clone());
-        Virtual::new(
+        VirtualDir::new(
             move || names.lock().keys().cloned().collect(),
             move |id| runs.knows(id).then(|| Node::dir(runs.one(id))),
         )
@@ -69,7 +69,7 @@ impl Runs {
     fn one(self: &Arc<Self>, id: &str) -> Listing {
         let file = |show: fn(&Pages) -> Bytes| {
             let (runs, id) = (self.clone(), id.to_owned());
-            Shown::fetched(move |_| runs.pages(&id).map(move |pages| show(&pages)))
+            ComputedFile::fetched(move |_| runs.pages(&id).map(move |pages| show(&pages)))
         };
         let (runs, name) = (self.clone(), id.to_owned());
         let reply = waiting(move |_| match runs.in_memory(&name) {

@@ -23,7 +23,7 @@ use crate::services::symbols::change::By;
 use crate::services::symbols::service::ready;
 use acheron_base::Result;
 use acheron_base::blocking;
-use acheron_vfs::{Answer, Caller, Listing, Node, Shown, Virtual, live, pretty};
+use acheron_vfs::{Answer, Caller, ComputedFile, Listing, Node, VirtualDir, live, pretty};
 
 /// The recursive loop of one agent.
 pub struct Phases {
@@ -253,9 +253,9 @@ fn describe(engine: &Engine, set: &str, phase: &str) -> Result<Described> {
 }
 
 /// `sessions/<id>/history.ndjson`, opened for whoever may read it.
-fn sessions(engine: &Arc<Engine>) -> Virtual {
+fn sessions(engine: &Arc<Engine>) -> VirtualDir {
     let (names, found) = (engine.clone(), engine.clone());
-    Virtual::new(
+    VirtualDir::new(
         move || names.histories.sessions(),
         move |id| {
             let known = found.histories.sessions().iter().any(|known| known == id);
@@ -264,9 +264,9 @@ fn sessions(engine: &Arc<Engine>) -> Virtual {
     )
 }
 
-fn history(engine: &Arc<Engine>, session: &str) -> Shown {
+fn history(engine: &Arc<Engine>, session: &str) -> ComputedFile {
     let (engine, session) = (engine.clone(), session.to_owned());
-    Shown::fetched(move |_| {
+    ComputedFile::fetched(move |_| {
         let (histories, session) = (engine.histories.clone(), session.clone());
         Answer::soon(blocking(move || Ok(lines(&histories.read(&session)?))))
     })

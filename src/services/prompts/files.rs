@@ -12,7 +12,7 @@ use super::openings::Openings;
 use super::{Fault, PromptTemplate};
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Caller, Item, Listing, Node, STARTED, Stat, VersionStore, Virtual, live, pretty};
+use acheron_vfs::{Answer, Caller, Item, Listing, Node, STARTED, Stat, VersionStore, VirtualDir, live, pretty};
 
 pub fn files(openings: &Arc<Openings>) -> Vec<(String, Node)> {
     let library = openings.library.clone();
@@ -23,24 +23,24 @@ pub fn files(openings: &Arc<Openings>) -> Vec<(String, Node)> {
     ]
 }
 
-fn templates(openings: &Arc<Openings>) -> Virtual {
+fn templates(openings: &Arc<Openings>) -> VirtualDir {
     let (names, find) = (openings.clone(), openings.clone());
     let spaces = move || {
         let mut all: Vec<String> = names.library.list().into_iter().map(|(template, _)| template.ns.clone()).collect();
         all.dedup();
         all
     };
-    Virtual::new(spaces, move |ns| {
+    VirtualDir::new(spaces, move |ns| {
         let there = !find.library.namespace(ns).is_empty();
         there.then(|| Node::dir(namespace(&find, ns)))
     })
 }
 
-fn namespace(openings: &Arc<Openings>, ns: &str) -> Virtual {
+fn namespace(openings: &Arc<Openings>, ns: &str) -> VirtualDir {
     let (names, find) = (openings.clone(), openings.clone());
     let (ns, of) = (ns.to_owned(), ns.to_owned());
     let keys = move || names.library.namespace(&of).iter().map(|template| template.key.clone()).collect();
-    Virtual::new(keys, move |key| {
+    VirtualDir::new(keys, move |key| {
         let there = find.library.get(&ns, key).is_ok();
         there.then(|| Node::dir(template_files(&find, &ns, key)))
     })
@@ -103,9 +103,12 @@ fn sections(template: &PromptTemplate) -> Value {
     Value::Array(all.collect())
 }
 
-fn open(openings: &Arc<Openings>) -> Virtual {
+fn open(openings: &Arc<Openings>) -> VirtualDir {
     let (names, find) = (openings.clone(), openings.clone());
-    Virtual::new(move || names.ids(), move |id| find.get(id).ok().map(|opened| Node::dir(opened_files(&find, &opened))))
+    VirtualDir::new(
+        move || names.ids(),
+        move |id| find.get(id).ok().map(|opened| Node::dir(opened_files(&find, &opened))),
+    )
 }
 
 fn opened_files(openings: &Arc<Openings>, opened: &Arc<Opened>) -> Listing {
@@ -140,7 +143,7 @@ fn status(openings: &Openings, opened: &Opened) -> Value {
 }
 
 /// The sections below one, or at the root. Worked out name by name: a prompt may have many.
-fn sections_below(openings: &Arc<Openings>, opened: &Arc<Opened>, parent: Option<usize>) -> Virtual {
+fn sections_below(openings: &Arc<Openings>, opened: &Arc<Opened>, parent: Option<usize>) -> VirtualDir {
     let template = opened.prompt().template;
     let below = move |template: &PromptTemplate| -> Vec<(String, usize)> {
         let nodes = template.nodes.iter().enumerate().filter(|(_, node)| node.parent == parent);
@@ -153,7 +156,7 @@ fn sections_below(openings: &Arc<Openings>, opened: &Arc<Opened>, parent: Option
         let keys = below(&of).into_iter().map(|(key, _)| key);
         keys.chain(files.iter().map(ToString::to_string)).collect()
     };
-    Virtual::new(names, move |name| {
+    VirtualDir::new(names, move |name| {
         if let (Some(path), true) = (&own, files.contains(&name)) {
             return Some(section_file(&openings, &opened, path, name));
         }
@@ -245,7 +248,7 @@ impl VersionStore for Field {
         Answer::ok(self.now())
     }
 
-    fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
+    fn save(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         if let Err(error) = self.take(&bytes) {
             return Answer::refuse(error);
         }

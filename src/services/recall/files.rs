@@ -12,8 +12,8 @@ use super::wiki::PAGE;
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
 use acheron_vfs::{
-    Answer, Caller, Dir, File as _, Handle, Item, Link, Listing, Node, Open, STARTED, Shown, Stat, VersionStore,
-    Virtual,
+    Answer, Caller, ComputedFile, Dir, File as _, Handle, Item, Link, Listing, Node, Open, STARTED, Stat, VersionStore,
+    VirtualDir,
 };
 
 /// How many pages `by/recent` has.
@@ -40,9 +40,9 @@ pub fn files(recall: &Arc<RecallState>) -> Vec<(String, Node)> {
 pub(super) fn fetched(
     recall: &Arc<RecallState>,
     make: impl Fn(&RecallState) -> Result<Bytes> + Clone + Send + Sync + 'static,
-) -> Shown {
+) -> ComputedFile {
     let recall = recall.clone();
-    Shown::fetched(move |_| {
+    ComputedFile::fetched(move |_| {
         let (recall, make) = (recall.clone(), make.clone());
         Answer::soon(blocking(move || make(&recall)))
     })
@@ -221,7 +221,7 @@ impl Link for To {
 }
 
 /// The pages that changed last, the newest first.
-fn recent(recall: &Arc<RecallState>) -> Virtual {
+fn recent(recall: &Arc<RecallState>) -> VirtualDir {
     let named = |recall: &RecallState| -> Vec<(String, String)> {
         let Ok(wiki) = recall.wiki() else { return Vec::new() };
         let index = wiki.index();
@@ -231,7 +231,7 @@ fn recent(recall: &Arc<RecallState>) -> Virtual {
         named.map(|(number, page)| (format!("{:03}-{}.md", number + 1, page.title()), page.path.to_string())).collect()
     };
     let (listed, found) = (recall.clone(), recall.clone());
-    Virtual::new(
+    VirtualDir::new(
         move || named(&listed).into_iter().map(|(name, _)| name).collect(),
         move |name| {
             let path = named(&found).into_iter().find(|(other, _)| other == name)?.1;
@@ -265,7 +265,7 @@ impl VersionStore for Kept {
         super::wiki::check(&self.path)
     }
 
-    fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
+    fn save(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         let (recall, path) = (self.recall.clone(), self.path.clone());
         Answer::soon(blocking(move || recall.wiki()?.write(&path, &bytes)))
     }

@@ -17,8 +17,8 @@ use crate::policy::Principal;
 use acheron_base::blocking;
 use acheron_base::{Error, Result, quoted};
 use acheron_vfs::{
-    Answer, Caller, Dir, File as _, Handle, Item, Listing, MessageFile, MessageSink, Node, Once, Open, Reply, STARTED,
-    Stat, VersionStore, pretty, waiting,
+    Answer, Caller, Dir, File as _, Handle, Item, Listing, MessageFile, MessageSink, Node, Open, Reply, ReplyFn,
+    STARTED, Stat, VersionStore, pretty, waiting,
 };
 
 /// The directory of conversations. Making one there begins it.
@@ -125,7 +125,7 @@ impl MessageSink for Input {
         }
     }
 
-    fn hear(&self, caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
+    fn receive(&self, caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
         let Some(context) = self.recall.context.upgrade() else {
             return Answer::refuse(Error::unavailable("the host is going down"));
         };
@@ -134,7 +134,7 @@ impl MessageSink for Input {
             let arguments = json!({"conversation": id, "message": message});
             let job = context.call(&caller, &recall.agent, "recall", "turn", arguments).await?;
             recall.asked.insert(id.clone(), job);
-            Ok(Arc::new(Once(move || latest(&recall, &id))) as Arc<dyn Reply>)
+            Ok(Arc::new(ReplyFn(move || latest(&recall, &id))) as Arc<dyn Reply>)
         })
     }
 }
@@ -200,7 +200,7 @@ impl VersionStore for Kept {
         Answer::soon(blocking(move || Ok(recall.talks()?.read(&id, &file)?.into())))
     }
 
-    fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
+    fn save(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         let (recall, id, file) = (self.recall.clone(), self.id.clone(), self.file.clone());
         Answer::soon(blocking(move || recall.talks()?.put(&id, &file, &bytes)))
     }

@@ -4,7 +4,7 @@ use crate::spec::Spec;
 use acheron_base::ConfinedDir;
 use acheron_base::host_dir::Source;
 use acheron_base::{Error, Result};
-use acheron_vfs::normal;
+use acheron_vfs::normalize;
 
 /// A directory of this machine and where it stands in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub fn scopes<'a>(roots: &'a [Root], path: Option<&str>) -> Result<Vec<(&'a Root
         return Err(Error::not_found("there is nothing to search: this agent has no project with files"));
     }
     let path = path.unwrap_or_default();
-    let whole = normal(path)?;
+    let whole = normalize(path)?;
     if whole == "/" {
         return Ok(roots.iter().map(|root| (root, String::new())).collect());
     }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::change::Kind;
 use super::shelf::Shelf;
 use acheron_base::Error;
-use acheron_vfs::{Answer, Node, Shown, Virtual, line, pretty};
+use acheron_vfs::{Answer, ComputedFile, Node, VirtualDir, line, pretty};
 
 /// What stands beside the contract files.
 pub fn nodes(shelf: &Arc<Shelf>) -> Vec<(String, Node)> {
     let domains = {
         let shelf = shelf.clone();
-        Shown::fetched(move |_| {
+        ComputedFile::fetched(move |_| {
             let shelf = shelf.clone();
             Answer::soon(async move { Ok(line(&shelf.backend().domains().await?)) })
         })
@@ -29,7 +29,7 @@ pub fn nodes(shelf: &Arc<Shelf>) -> Vec<(String, Node)> {
 
 fn documents(shelf: &Arc<Shelf>, kind: Kind) -> Node {
     let (names, found) = (shelf.clone(), shelf.clone());
-    Node::dir(Virtual::new(
+    Node::dir(VirtualDir::new(
         move || names.names(kind).into_iter().map(|id| format!("{id}.json")).collect(),
         move |name| {
             let id = name.strip_suffix(".json")?;
@@ -38,9 +38,9 @@ fn documents(shelf: &Arc<Shelf>, kind: Kind) -> Node {
     ))
 }
 
-fn document(shelf: &Arc<Shelf>, kind: Kind, id: &str) -> Shown {
+fn document(shelf: &Arc<Shelf>, kind: Kind, id: &str) -> ComputedFile {
     let (shelf, id) = (shelf.clone(), id.to_owned());
-    Shown::fetched(move |_| {
+    ComputedFile::fetched(move |_| {
         let (shelf, id) = (shelf.clone(), id.clone());
         Answer::soon(async move {
             let record = shelf.get(kind, &id).await?;

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::session::Session;
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Caller, Listing, MessageFile, MessageSink, Node, Reply, Said, line, live};
+use acheron_vfs::{Answer, Caller, FixedReply, Listing, MessageFile, MessageSink, Node, Reply, line, live};
 
 /// The directory of one session.
 pub fn directory(session: &Arc<Session>) -> Node {
@@ -36,11 +36,11 @@ impl MessageSink for Keys {
         }
     }
 
-    fn hear(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
+    fn receive(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
         let session = self.0.clone();
         Answer::soon(async move {
             session.write(message.as_bytes()).await?;
-            Ok(Arc::new(Said(line(&json!({ "written": message.len() })))) as Arc<dyn Reply>)
+            Ok(Arc::new(FixedReply(line(&json!({ "written": message.len() })))) as Arc<dyn Reply>)
         })
     }
 }

@@ -1,12 +1,10 @@
 //! Terminals: one program at a time, or a shell that stays.
 //!
-//! `text` and `sentinel` are rules without a process; `run`, `pty` and `session` are the processes; `shells` keeps the
+//! `text` and `sentinel` are rules without a process; `run` and `session` are the processes; `shells` keeps the
 //! sessions, `files` shows them, `service` takes the commands.
 
 mod command;
 mod files;
-#[allow(unsafe_code)] // a descriptor that is registered twice
-mod pty;
 mod run;
 mod screen;
 pub mod sentinel;
@@ -16,7 +14,6 @@ mod shells;
 mod surroundings;
 mod text;
 
-pub use pty::{Pty, Size, signal_named};
 pub use run::{Ran, Run, Watch};
 pub use service::{Around, Terminal};
 pub use session::{Answered, Facts, Piece, Session};

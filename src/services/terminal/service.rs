@@ -7,7 +7,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::command::{self, Command, Executed, Heard, Listed, Output, Typed};
-use super::pty::{Size, signal_named};
 use super::run::{Run, Watch};
 use super::session::Session;
 use super::shells::Shells;
@@ -16,7 +15,7 @@ use super::{files, text};
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
 use acheron_base::{Error, Result};
-use acheron_sandbox::Plan;
+use acheron_sandbox::{Plan, TerminalSize, signal_named};
 use acheron_vfs::{Listing, Node, live, pretty};
 
 /// What is around an agent's programs, asked anew at every start: projects come and go.
@@ -96,7 +95,7 @@ impl Terminal {
         })
     }
 
-    async fn open(&self, cx: &Cx, id: Option<&str>, plan: Plan, size: Size) -> Result<Arc<Session>> {
+    async fn open(&self, cx: &Cx, id: Option<&str>, plan: Plan, size: TerminalSize) -> Result<Arc<Session>> {
         let id = self.shells.name(&self.agent, id)?;
         let session = Session::start(&self.program, plan, id.clone(), size, cx.clock.clone()).await?;
         self.shells.keep(&self.agent, session.clone(), self.sessions.clone());
@@ -176,7 +175,7 @@ impl Service for Terminal {
             Command::Create { session_id, shell, cwd, env, cols, rows } => {
                 let mut plan = self.plan(shell_words(shell), cwd, env)?;
                 plan.env.entry("PS1".to_owned()).or_insert_with(|| "$ ".to_owned());
-                let session = self.open(cx, session_id.as_deref(), plan, Size { cols, rows }).await?;
+                let session = self.open(cx, session_id.as_deref(), plan, TerminalSize { cols, rows }).await?;
                 Output::Session(session.facts())
             }
             Command::Write { session_id, input, command, data_b64 } => {
@@ -206,7 +205,7 @@ impl Service for Terminal {
             }
             Command::Resize { session_id, cols, rows } => {
                 let session = self.find(session_id)?;
-                session.resize(Size { cols, rows })?;
+                session.resize(TerminalSize { cols, rows })?;
                 Output::Session(session.facts())
             }
             Command::Signal { session_id, name } => {

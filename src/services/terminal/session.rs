@@ -11,13 +11,12 @@ use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::pty::{Pty, Size};
 use super::screen::Screen;
 use super::sentinel::{Listener, script};
 use super::text::{Capture, whole};
 use acheron_base::Clock;
 use acheron_base::{Error, Result};
-use acheron_sandbox::{Ended, Member, Plan, Running, Streams, Terminal, end, family, since, start};
+use acheron_sandbox::{Ended, Member, Plan, Pty, Running, Streams, Terminal, TerminalSize, end, family, since, start};
 use acheron_vfs::Log;
 
 /// How much of a session's output is kept.
@@ -93,7 +92,13 @@ pub struct Answered {
 
 impl Session {
     /// Starts the plan's shell on a new terminal.
-    pub async fn start(program: &Path, mut plan: Plan, id: String, size: Size, clock: Clock) -> Result<Arc<Session>> {
+    pub async fn start(
+        program: &Path,
+        mut plan: Plan,
+        id: String,
+        size: TerminalSize,
+        clock: Clock,
+    ) -> Result<Arc<Session>> {
         plan.terminal = Terminal::Own;
         let (pty, far) = Pty::open(size)?;
         let running = start(program, &plan, Streams::Terminal(far)).await?;
@@ -270,7 +275,7 @@ impl Session {
         }
     }
 
-    pub fn resize(&self, size: Size) -> Result<()> {
+    pub fn resize(&self, size: TerminalSize) -> Result<()> {
         self.alive()?;
         self.pty.resize(size)?;
         let mut facts = self.held();

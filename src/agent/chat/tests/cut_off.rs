@@ -127,7 +127,7 @@ async fn a_turn_is_refused_at_once_what_only_its_own_end_could_tell() {
     world.chat.say(message("and then?")).wait().await.unwrap();
     // A program that the agent has started may wait: the turn can end without it.
     let program = world.tree.open_path(&Caller::agent("ada"), "agents/ada/chat/latest.txt", Open::READ).unwrap();
-    let waits = program.read(0, 99).looked_at();
+    let waits = program.read(0, 99).poll_once();
     assert!(matches!(waits, Answer::Later(_)));
     let signal = r#"{"event_type":"user","parameter":"go"}"#;
     world.write(&Caller::operator(), "events/control/signal.json", signal).await;

@@ -15,7 +15,9 @@ use super::super::{boot, continuity, engine, json as panels, pack, session, tool
 use super::Table;
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Caller, Listing, MessageFile, MessageSink, Node, Once, Reply, Shown, text, waiting};
+use acheron_vfs::{
+    Answer, Caller, ComputedFile, Listing, MessageFile, MessageSink, Node, Reply, ReplyFn, text, waiting,
+};
 
 pub(super) fn files(table: &Arc<Table>) -> Vec<(String, Node)> {
     for id in table.hall().campaigns().unwrap_or_default() {
@@ -23,7 +25,7 @@ pub(super) fn files(table: &Arc<Table>) -> Vec<(String, Node)> {
     }
     let active = {
         let table = Arc::downgrade(table);
-        Shown::fetched(move |_| {
+        ComputedFile::fetched(move |_| {
             let table = table.clone();
             Answer::soon(blocking(move || Ok(Bytes::from(panels::render(&json!(of(&table)?.hall().active()?))))))
         })
@@ -55,7 +57,7 @@ fn documents() -> Node {
 pub(super) fn cartridge(table: &Arc<Table>, id: &str, paths: &[String]) -> Node {
     let page = |path: &String| {
         let (table, id, own) = (Arc::downgrade(table), id.to_owned(), path.clone());
-        let shown = Shown::fetched(move |_| {
+        let shown = ComputedFile::fetched(move |_| {
             let (table, id, own) = (table.clone(), id.clone(), own.clone());
             Answer::soon(blocking(move || {
                 let page = of(&table)?.hall().cartridge_files(&id)?.remove(&own);
@@ -127,7 +129,7 @@ pub(super) fn campaign(table: &Arc<Table>, id: &str) -> Node {
         .file("output", output(table, id));
     for (name, make) in MADE {
         let (table, id) = (Arc::downgrade(table), id.to_owned());
-        let file = Shown::fetched(move |_| {
+        let file = ComputedFile::fetched(move |_| {
             let (table, id) = (table.clone(), id.clone());
             Answer::soon(blocking(move || {
                 let (save, world) = of(&table)?.hall().play(&id)?;
@@ -140,7 +142,7 @@ pub(super) fn campaign(table: &Arc<Table>, id: &str) -> Node {
 }
 
 /// What came of the last input. Waits while a turn is under way; a refusal is shown and nothing else has changed.
-fn output(table: &Arc<Table>, id: &str) -> Shown {
+fn output(table: &Arc<Table>, id: &str) -> ComputedFile {
     let (table, id) = (Arc::downgrade(table), id.to_owned());
     waiting(move |_| {
         let (table, id) = (table.clone(), id.clone());
@@ -162,7 +164,7 @@ fn output(table: &Arc<Table>, id: &str) -> Shown {
 /// One session file, by the name that it has on disk.
 pub(super) fn session_page(table: &Arc<Table>, id: &str, name: &str) -> Node {
     let (table, id, path) = (Arc::downgrade(table), id.to_owned(), format!("sessions/{name}"));
-    Node::file(Shown::fetched(move |_| {
+    Node::file(ComputedFile::fetched(move |_| {
         let (table, id, path) = (table.clone(), id.clone(), path.clone());
         Answer::soon(blocking(move || need(&of(&table)?.hall().campaign(&id)?, &path).map(Bytes::from)))
     }))
@@ -183,7 +185,7 @@ impl MessageSink for Input {
         Ok(())
     }
 
-    fn hear(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
+    fn receive(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
         let (table, id) = (self.table.clone(), self.id.clone());
         Answer::soon(async move {
             // A task of its own: a player who hangs up does not leave a turn half thought.
@@ -191,7 +193,7 @@ impl MessageSink for Input {
             let played = tokio::spawn(async move { table.play(&id, &message).await }).await;
             let done = played.map_err(|fault| Error::internal(format!("the turn stopped: {fault}")))??;
             let said = Bytes::from(done.output);
-            Ok(Arc::new(Once(move || Answer::ok(said.clone()))) as Arc<dyn Reply>)
+            Ok(Arc::new(ReplyFn(move || Answer::ok(said.clone()))) as Arc<dyn Reply>)
         })
     }
 

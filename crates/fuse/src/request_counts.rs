@@ -1,13 +1,13 @@
-//! How many requests of each kind came.
+//! Counts the requests of each kind. The server uses it; it uses nothing.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! requests {
     ($($name:ident = $word:literal),* $(,)?) => {
-        /// What the kernel asks for.
+        /// The kind of a request.
         #[derive(Clone, Copy, Debug)]
-        pub enum Asked { $($name),* }
+        pub enum Operation { $($name),* }
 
         const WORDS: &[&str] = &[$($word),*];
     };
@@ -44,14 +44,14 @@ requests! {
 }
 
 #[derive(Default)]
-pub struct Traffic([AtomicU64; WORDS.len()]);
+pub struct RequestCounts([AtomicU64; WORDS.len()]);
 
-impl Traffic {
-    pub fn count(&self, asked: Asked) {
-        self.0[asked as usize].fetch_add(1, Ordering::Relaxed);
+impl RequestCounts {
+    pub fn count(&self, operation: Operation) {
+        self.0[operation as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Every kind that came at least once.
+    /// Every kind with at least one request.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
         let counts = WORDS.iter().zip(&self.0).map(|(word, count)| (*word, count.load(Ordering::Relaxed)));
         counts.filter(|(_, count)| *count > 0).collect()

@@ -1,7 +1,8 @@
-//! `poll(2)` and its kin: telling who asked once that a file can be read now.
+//! `poll(2)`, `select(2)` and `epoll(7)`: notifies the pollers of a file once it can be read.
 //!
-//! The kernel asks before it sleeps and when it is told to ask again; an edge-triggered `epoll` does not ask after each
-//! read, so every new answer on a handle that was ever polled is announced, asked or not.
+//! The kernel asks before it sleeps and when it is notified. Edge-triggered `epoll` does not ask after each read, so
+//! every new answer on a handle that was ever polled is announced. One watch belongs to one open file; it uses turns
+//! and notices.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,34 +14,34 @@ use super::notices::Notices;
 use super::turns::{Turn, Turns};
 use acheron_vfs::{Answer, Later};
 
-/// One open file that somebody polls.
-pub struct Watch {
-    state: Mutex<State>,
+/// The state of one polled file.
+pub struct PollWatch {
+    state: Mutex<WatchState>,
     woken: AtomicBool,
     turns: Arc<Turns>,
     notices: Arc<Notices>,
 }
 
 #[derive(Default)]
-struct State {
-    /// The kernel's number for the pollers of this file.
+struct WatchState {
+    /// The number by which the kernel knows the pollers of this file.
     poller: Option<u64>,
     /// Ready when the file can be read.
     waits: Option<Later<()>>,
-    /// Something was read since the last end of file.
+    /// Whether a read since the last end of file gave bytes.
     reading: bool,
 }
 
-impl Watch {
+impl PollWatch {
     pub fn new(turns: Arc<Turns>, notices: Arc<Notices>) -> Arc<Self> {
-        Arc::new(Watch { state: Mutex::default(), woken: AtomicBool::new(false), turns, notices })
+        Arc::new(PollWatch { state: Mutex::default(), woken: AtomicBool::new(false), turns, notices })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WatchState> {
         self.state.lock()
     }
 
-    /// A poller asks whether the file is `readable`; it wants to be told later if it gives its number.
+    /// A poller asks whether the file is `readable`. If it gives its number, it wants to be notified later.
     pub fn asked(self: &Arc<Self>, poller: Option<u64>, readable: Answer<()>) -> bool {
         if poller.is_some() {
             self.state().poller = poller;
@@ -48,33 +49,34 @@ impl Watch {
         self.follow(readable)
     }
 
-    /// A read gave so many bytes, after which the file is `readable` or not.
+    /// A read gave `bytes` bytes; after it the file is `readable` or not.
     pub fn was_read(self: &Arc<Self>, bytes: usize, readable: Answer<()>) {
         let ended = {
             let mut state = self.state();
             let was_reading = std::mem::replace(&mut state.reading, bytes > 0);
             was_reading && bytes == 0
         };
-        // The end of one answer: if the next is there already, its edge is due now.
+        // This was the end of one answer: if the next is there already, edge-triggered pollers must be notified now.
         if self.follow(readable) && ended {
             self.announce();
         }
     }
 
-    /// Something was written: an answer may be there, or come.
+    /// A write may have produced an answer.
     pub fn was_written(self: &Arc<Self>, readable: Answer<()>) {
         if self.follow(readable) {
             self.announce();
         }
     }
 
-    /// The file is closed. What waits is held by whoever would wake it, and holds us: without this it would stay.
+    /// The file is closed. The future is held by the one that would wake it and holds this watch: without this call
+    /// both would stay alive.
     pub fn stop(&self) {
         let over = std::mem::take(&mut *self.state());
         drop(over);
     }
 
-    /// Whether the file can be read now; if not, it will be announced.
+    /// Whether the file can be read now; if not, its pollers will be notified.
     fn follow(self: &Arc<Self>, readable: Answer<()>) -> bool {
         match readable {
             Answer::Now(_) => {
@@ -97,7 +99,7 @@ impl Watch {
         }
     }
 
-    /// Whether what is waited for is there.
+    /// Polls the future; returns whether the file can be read.
     fn look(self: &Arc<Self>) -> bool {
         self.woken.store(false, Ordering::SeqCst);
         let waker = Waker::from(self.clone());
@@ -114,7 +116,7 @@ impl Watch {
     }
 }
 
-impl Turn for Watch {
+impl Turn for PollWatch {
     fn take_turn(self: Arc<Self>) {
         if self.look() {
             self.announce();
@@ -122,7 +124,7 @@ impl Turn for Watch {
     }
 }
 
-impl Wake for Watch {
+impl Wake for PollWatch {
     fn wake(self: Arc<Self>) {
         if !self.woken.swap(true, Ordering::SeqCst) {
             self.turns.clone().wake(self);

@@ -1,4 +1,4 @@
-//! Requests about bytes: answered at once where that can be, else parked.
+//! Requests about the bytes of files: answered now if possible, else parked. Part of the server; uses the tree.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,21 +8,21 @@ use fuser::{
 };
 
 use super::attributes;
-use super::handles::Opened;
+use super::handles::OpenFile;
 use super::parking::Responder;
-use super::server::{Changed, How, Server, Settled, Watched, Written, errno};
-use super::watch::Watch;
+use super::poll_watch::PollWatch;
+use super::server::{AfterNotices, AnswerMode, ChangedAttributes, PolledReply, Server, WriteReply, errno};
 use acheron_base::{Code, Error, Result};
 use acheron_vfs::{Answer, Handle, Kind, Node, Open, not_permitted};
 
 impl Server {
     pub fn open(&self, req: &Request, ino: u64, flags: i32, reply: ReplyOpen) {
-        let how = attributes::how(flags);
+        let how = attributes::open_mode(flags);
         let opened = self.inodes.get(ino).and_then(|known| {
             let caller = self.caller(req);
             let handle = self.tree.open(&caller, &known.node, &known.path, how)?;
             let Node::File(file) = &known.node else { return Err(not_a_file(&known.path)) };
-            let keep = file.kind() == Kind::Text && self.inodes.bytes_are_good(ino);
+            let keep = file.kind() == Kind::Text && self.inodes.cache_is_valid(ino);
             Ok((self.opened(handle, file.kind(), how, caller.pid), attributes::file_flags(&**file, how, keep)))
         });
         match opened {
@@ -32,7 +32,7 @@ impl Server {
     }
 
     pub fn opened(&self, handle: Box<dyn Handle>, kind: Kind, how: Open, opener: u32) -> u64 {
-        self.files.add(Opened { handle, kind, how, opener, watch: OnceLock::new() })
+        self.files.add(OpenFile { handle, kind, how, opener, poll_watch: OnceLock::new() })
     }
 
     pub fn read(&self, req: &Request, fh: u64, offset: u64, size: u32, flags: i32, reply: ReplyData) {
@@ -40,13 +40,13 @@ impl Server {
             Ok(opened) => opened,
             Err(error) => return reply.error(errno(&error)),
         };
-        let how = How { patient: flags & libc::O_NONBLOCK == 0, begun: false };
+        let how = AnswerMode { patient: flags & libc::O_NONBLOCK == 0, begun: false };
         let answer = opened.handle.read(offset, size as usize);
-        // Straight back where the page may be kept or mapped: a notice may be waiting for this very page.
+        // Answered directly where the page may be cached or mapped: a notice may be waiting for this very page.
         let straight = matches!(opened.kind, Kind::Text | Kind::Item | Kind::Log);
         match straight {
             true => self.answer_and_poll(req, how, answer, opened, reply),
-            false => self.answer_and_poll(req, how, answer, opened, Settled(reply, self.notices.clone())),
+            false => self.answer_and_poll(req, how, answer, opened, AfterNotices(reply, self.notices.clone())),
         }
     }
 
@@ -55,21 +55,21 @@ impl Server {
             Ok(opened) => opened,
             Err(error) => return reply.error(errno(&error)),
         };
-        let how = How { patient: flags & libc::O_NONBLOCK == 0, begun: true };
+        let how = AnswerMode { patient: flags & libc::O_NONBLOCK == 0, begun: true };
         let answer = opened.handle.write(offset, data);
         self.answer_and_poll(
             req,
             how,
             answer,
             opened,
-            Settled(Written(reply, data.len() as u32), self.notices.clone()),
+            AfterNotices(WriteReply(reply, data.len() as u32), self.notices.clone()),
         );
     }
 
     pub fn flush(&self, req: &Request, fh: u64, reply: ReplyEmpty) {
         match self.files.get(fh) {
             Ok(opened) => {
-                // Processes are compared, not threads; one that cannot be seen is nobody's.
+                // Compares processes, not threads. A process that cannot be seen (0) never counts as the opener.
                 let closer = if opened.how.write { self.caller(req).pid } else { 0 };
                 let answer = opened.handle.flush(closer != 0 && closer == opened.opener);
                 self.done(req, answer, opened, reply);
@@ -85,28 +85,28 @@ impl Server {
         }
     }
 
-    fn done(&self, req: &Request, answer: Answer<()>, opened: Arc<Opened>, reply: ReplyEmpty) {
-        let how = How { patient: true, begun: true };
-        self.answer_and_poll(req, how, answer, opened, Settled(reply, self.notices.clone()));
+    fn done(&self, req: &Request, answer: Answer<()>, opened: Arc<OpenFile>, reply: ReplyEmpty) {
+        let how = AnswerMode { patient: true, begun: true };
+        self.answer_and_poll(req, how, answer, opened, AfterNotices(reply, self.notices.clone()));
     }
 
-    /// Answers, and lets whoever polls this handle know.
-    fn answer_and_poll<T, R>(&self, req: &Request, how: How, answer: Answer<T>, opened: Arc<Opened>, reply: R)
+    /// Answers, and notifies the pollers of this handle.
+    fn answer_and_poll<T, R>(&self, req: &Request, how: AnswerMode, answer: Answer<T>, opened: Arc<OpenFile>, reply: R)
     where
         T: Send + 'static,
         R: Responder<T>,
-        Watched<R>: Responder<T>,
+        PolledReply<R>: Responder<T>,
     {
-        match opened.watch.get() {
+        match opened.poll_watch.get() {
             None => self.answer(req, how, answer, reply),
-            Some(_) => self.answer(req, how, answer, Watched(reply, opened)),
+            Some(_) => self.answer(req, how, answer, PolledReply(reply, opened)),
         }
     }
 
     pub fn release(&self, fh: u64, reply: ReplyEmpty) {
         if let Some(opened) = self.files.remove(fh) {
-            if let Some(watch) = opened.watch.get() {
-                watch.stop();
+            if let Some(poll_watch) = opened.poll_watch.get() {
+                poll_watch.stop();
             }
             opened.handle.closed();
         }
@@ -123,9 +123,9 @@ impl Server {
             events |= PollEvents::POLLOUT | PollEvents::POLLWRNORM;
         }
         if opened.how.read {
-            let watch = opened.watch.get_or_init(|| Watch::new(self.turns.clone(), self.notices.clone()));
-            let tell = flags.contains(PollFlags::FUSE_POLL_SCHEDULE_NOTIFY);
-            if watch.asked(tell.then(|| notifier.handle().0), opened.handle.readable()) {
+            let poll_watch = opened.poll_watch.get_or_init(|| PollWatch::new(self.turns.clone(), self.notices.clone()));
+            let notify = flags.contains(PollFlags::FUSE_POLL_SCHEDULE_NOTIFY);
+            if poll_watch.asked(notify.then(|| notifier.handle().0), opened.handle.readable()) {
                 events |= PollEvents::POLLIN | PollEvents::POLLRDNORM;
             }
         }
@@ -136,14 +136,14 @@ impl Server {
     pub fn truncate(self: &Arc<Self>, req: &Request, ino: u64, fh: Option<u64>, size: u64, reply: ReplyAttr) {
         let answer = match fh {
             Some(fh) => self.files.get(fh).map_or_else(Answer::refuse, |opened| opened.handle.truncate(size)),
-            None => self.cut(req, ino, size).unwrap_or_else(Answer::refuse),
+            None => self.truncate_path(req, ino, size).unwrap_or_else(Answer::refuse),
         };
-        let reply = Settled(Changed(reply, self.clone(), ino), self.notices.clone());
-        self.answer(req, How { patient: true, begun: true }, answer, reply);
+        let reply = AfterNotices(ChangedAttributes(reply, self.clone(), ino), self.notices.clone());
+        self.answer(req, AnswerMode { patient: true, begun: true }, answer, reply);
     }
 
-    /// Opens the file, cuts it and closes it again.
-    fn cut(&self, req: &Request, ino: u64, size: u64) -> Result<Answer<()>> {
+    /// Opens the file, truncates it and closes it again.
+    fn truncate_path(&self, req: &Request, ino: u64, size: u64) -> Result<Answer<()>> {
         let known = self.inodes.get(ino)?;
         let caller = self.caller(req);
         let handle = self.tree.open(&caller, &known.node, &known.path, Open { write: true, ..Open::default() })?;
@@ -159,7 +159,7 @@ impl Server {
         }))
     }
 
-    /// Times may be set, to no effect, where a program that writes a file would set them: `touch`, `cp -p`.
+    /// Accepts, without effect, new times of a file that may be written, because `touch` and `cp -p` set them.
     pub fn set_times(&self, req: &Request, ino: u64, reply: ReplyAttr) {
         let allowed = self.inodes.get(ino).and_then(|known| match &known.node {
             Node::File(file) if file.mode() & 0o200 != 0 => {

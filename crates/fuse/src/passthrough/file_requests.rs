@@ -1,4 +1,5 @@
-//! The bytes of mirrored files: read and written on the file itself, kept by the kernel as long as they are good.
+//! The bytes of mirrored files: read and written on the file itself, cached by the kernel as long as the file is
+//! unchanged. Part of the passthrough.
 
 use std::fs::File;
 use std::io::IoSlice;
@@ -10,80 +11,84 @@ use fuser::{FileHandle, FopenFlags, ReplyData, ReplyEmpty, ReplyLseek, ReplyOpen
 use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
 
-use super::{Passthrough, Who, errno};
+use super::{Passthrough, Requester, errno};
 use acheron_base::host_dir::{Facts, Outcome, reopen};
 use acheron_vfs::Access;
 
-/// A mirrored file that is open.
-pub struct Held(File);
+/// An open mirrored file.
+pub struct OpenMirrorFile(File);
 
-impl Held {
+impl OpenMirrorFile {
     pub fn file(&self) -> &File {
         &self.0
     }
 }
 
-/// Which of the flags of `open(2)` the file itself is opened with. Appending is said with each write, for pages that were
-/// mapped must be written where they belong; the rest is the kernel's own business.
+/// The flags of `open(2)` with which the file itself is opened. Appending is requested with each write, because mapped
+/// pages must be written to their own offset; the kernel handles the other flags.
 pub fn flags(flags: i32) -> OFlags {
     let kept = libc::O_ACCMODE | libc::O_TRUNC | libc::O_SYNC | libc::O_DSYNC | libc::O_NOATIME;
     OFlags::from_bits_retain((flags & kept) as u32)
 }
 
-/// Whether opening with `flags` changes the file or is about to.
+/// Whether opening with `flags` changes the file or allows to change it.
 pub fn writes(flags: OFlags) -> bool {
     flags.intersects(OFlags::WRONLY | OFlags::RDWR | OFlags::TRUNC)
 }
 
 impl Passthrough {
-    pub fn open(&self, who: Who, ino: u64, flags: i32, reply: ReplyOpen) {
-        self.away(move |real| match real.opened(who, ino, self::flags(flags)) {
+    pub fn open(&self, requester: Requester, ino: u64, flags: i32, reply: ReplyOpen) {
+        self.in_pool(move |mirror| match mirror.opened(requester, ino, self::flags(flags)) {
             Ok((fh, flags)) => reply.opened(FileHandle(fh), flags),
             Err(error) => reply.error(errno(error)),
         });
     }
 
-    fn opened(&self, who: Who, ino: u64, flags: OFlags) -> Outcome<(u64, FopenFlags)> {
-        let held = self.hold(ino)?;
+    fn opened(&self, requester: Requester, ino: u64, flags: OFlags) -> Outcome<(u64, FopenFlags)> {
+        let held = self.find_file(ino)?;
         if writes(flags) {
-            self.may(who, Access::Write, &held.view, held.path())?;
+            self.may(requester, Access::Write, &held.view, held.path())?;
             held.changeable()?;
         }
         if !flags.contains(OFlags::WRONLY) {
-            self.may(who, Access::Read, &held.view, held.path())?;
+            self.may(requester, Access::Read, &held.view, held.path())?;
         }
         let file = reopen(held.fd()?, flags)?;
-        let keep = self.table().bytes_are_good(ino, &Facts::of(&file)?);
+        let keep = self.inodes().cache_is_valid(ino, &Facts::of(&file)?);
         let keep = if keep { FopenFlags::FOPEN_KEEP_CACHE } else { FopenFlags::empty() };
         Ok((self.keep(ino, file.into()), keep))
     }
 
-    /// Keeps an open file; returns its number.
+    /// Adds an open file to the table; returns its number.
     pub fn keep(&self, ino: u64, file: File) -> u64 {
-        let fh = self.0.mirrors.files.add(Held(file));
+        let fh = self.0.mirrors.files.add(OpenMirrorFile(file));
         if let Ok(held) = self.0.mirrors.files.get(fh) {
-            self.table().opened(ino, &held);
+            self.inodes().opened(ino, &held);
         }
         fh
     }
 
-    fn with(&self, fh: u64) -> Outcome<Arc<Held>> {
+    fn open_file(&self, fh: u64) -> Outcome<Arc<OpenMirrorFile>> {
         self.0.mirrors.files.get(fh).map_err(|_| Errno::BADF)
     }
 
     pub fn read(&self, fh: u64, offset: u64, size: u32, reply: ReplyData) {
-        self.away(move |real| match real.with(fh).and_then(|held| read(held.file(), offset, size as usize)) {
-            Ok(bytes) => reply.data(&bytes),
-            Err(error) => reply.error(errno(error)),
+        self.in_pool(move |mirror| {
+            match mirror.open_file(fh).and_then(|held| read(held.file(), offset, size as usize)) {
+                Ok(bytes) => reply.data(&bytes),
+                Err(error) => reply.error(errno(error)),
+            }
         });
     }
 
-    /// `append`: at the end, wherever that is by now.
+    /// `append`: writes at the current end of the file.
     pub fn write(&self, fh: u64, offset: u64, data: &[u8], append: bool, reply: ReplyWrite) {
         let data = data.to_vec();
-        self.away(move |real| match real.with(fh).and_then(|held| write(held.file(), offset, &data, append)) {
-            Ok(()) => reply.written(data.len() as u32),
-            Err(error) => reply.error(errno(error)),
+        self.in_pool(move |mirror| {
+            match mirror.open_file(fh).and_then(|held| write(held.file(), offset, &data, append)) {
+                Ok(()) => reply.written(data.len() as u32),
+                Err(error) => reply.error(errno(error)),
+            }
         });
     }
 
@@ -100,16 +105,16 @@ impl Passthrough {
     }
 
     fn finish(&self, fh: u64, reply: ReplyEmpty, work: impl FnOnce(&File) -> Outcome<()> + Send + 'static) {
-        self.away(move |real| match real.with(fh).and_then(|held| work(held.file())) {
+        self.in_pool(move |mirror| match mirror.open_file(fh).and_then(|held| work(held.file())) {
             Ok(()) => reply.ok(),
             Err(error) => reply.error(errno(error)),
         });
     }
 
-    /// Where the next data or the next hole is.
+    /// The offset of the next data or the next hole.
     pub fn lseek(&self, fh: u64, offset: i64, whence: i32, reply: ReplyLseek) {
-        self.away(move |real| {
-            let sought = real.with(fh).and_then(|held| {
+        self.in_pool(move |mirror| {
+            let sought = mirror.open_file(fh).and_then(|held| {
                 let from = u64::try_from(offset).map_err(|_| Errno::NXIO)?;
                 let from = match whence {
                     libc::SEEK_DATA => SeekFrom::Data(from),
@@ -127,7 +132,7 @@ impl Passthrough {
 
     pub fn release(&self, fh: u64, reply: ReplyEmpty) {
         let held = self.0.mirrors.files.remove(fh);
-        self.away(move |_| {
+        self.in_pool(move |_| {
             drop(held);
             reply.ok();
         });

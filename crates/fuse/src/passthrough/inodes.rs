@@ -1,7 +1,6 @@
-//! Numbers for the files of a mirrored directory, and the names by which they were found.
-//!
-//! A number belongs to a file and not to a name, so two links are one file and a renamed one stays what it was. Names may
-//! have become wrong since: whoever uses them looks whether they still lead to the file. Knows nothing of disks.
+//! Inode numbers of mirrored files, and the names under which they were found. A number belongs to a file and not to a
+//! name, so two hard links are one file and a renamed file keeps its number. A name may have become wrong since: its
+//! user checks whether it still leads to the file. The passthrough uses it; it touches no disk.
 
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
@@ -10,21 +9,21 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
-use super::bytes::Held;
+use super::file_requests::OpenMirrorFile;
 use acheron_base::host_dir::{Facts, HostDir, Id};
 use acheron_vfs::Listing;
 
-/// Set in the number of every mirrored file, and of nothing else.
-pub const REAL: u64 = 1 << 63;
+/// Set in the number of every mirrored file, and in no other.
+pub const MIRRORED: u64 = 1 << 63;
 
-/// How many names of one file are remembered.
+/// The number of names that are remembered per file.
 const NAMES: usize = 8;
 
-/// One directory of this machine, where it stands in the tree.
+/// A directory of the machine at a path of the tree.
 pub struct View {
-    pub ground: Arc<HostDir>,
-    /// What stands over names of it.
-    pub over: Arc<Listing>,
+    pub host_dir: Arc<HostDir>,
+    /// Nodes of the tree that replace names of its root.
+    pub overlay: Arc<Listing>,
     /// Its path in the tree.
     pub path: String,
     /// The number of its root.
@@ -32,152 +31,153 @@ pub struct View {
 }
 
 impl View {
-    /// The path of the tree of what lies at `path` below it.
+    /// The path in the tree of the file at `path` below the view.
     pub fn path_of(&self, path: &Path) -> String {
         format!("{}/{}", self.path, path.display()).trim_end_matches('/').to_owned()
     }
 }
 
 #[derive(Default)]
-pub struct Table(Mutex<Inner>);
+pub struct MirrorInodes(Mutex<InodesState>);
 
 #[derive(Default)]
-struct Inner {
+struct InodesState {
     views: HashMap<String, Arc<View>>,
-    files: HashMap<u64, File>,
-    /// Parent and name → file.
+    files: HashMap<u64, MirrorInode>,
+    /// From parent and name to the file.
     names: HashMap<(u64, OsString), u64>,
 }
 
-struct File {
+struct MirrorInode {
     view: Arc<View>,
     facts: Facts,
-    /// As it was when it was last opened.
+    /// Its attributes when it was last opened.
     seen: Option<Facts>,
-    /// The newest last. None for the root of a view.
+    /// The newest last; empty for the root of a view.
     names: Vec<(u64, OsString)>,
     lookups: u64,
-    open: Vec<Weak<Held>>,
+    open: Vec<Weak<OpenMirrorFile>>,
 }
 
-/// A file as it was when the kernel was told of it, and the paths below its view under which it may be.
-pub struct Known {
+/// A file with the attributes that the kernel was told, and the paths below its view where it may be.
+pub struct KnownFile {
     pub view: Arc<View>,
     pub facts: Facts,
     pub paths: Vec<PathBuf>,
-    pub open: Option<Arc<Held>>,
+    pub open: Option<Arc<OpenMirrorFile>>,
 }
 
-impl Table {
-    fn inner(&self) -> MutexGuard<'_, Inner> {
+impl MirrorInodes {
+    fn state(&self) -> MutexGuard<'_, InodesState> {
         self.0.lock()
     }
 
-    /// The number of the root of the view at `path`, which the kernel is told of; another directory there is another view.
-    pub fn root(&self, path: &str, ground: &Arc<HostDir>, over: &Arc<Listing>) -> u64 {
-        let facts = *ground.facts();
-        let mut inner = self.inner();
-        let view = match inner.views.get(path) {
-            Some(view) if Arc::ptr_eq(&view.ground, ground) => view.clone(),
+    /// Records that the kernel is told of the root of the view at `path`; returns its number. Another directory at that
+    /// path is another view.
+    pub fn root(&self, path: &str, host_dir: &Arc<HostDir>, overlay: &Arc<Listing>) -> u64 {
+        let facts = *host_dir.facts();
+        let mut state = self.state();
+        let view = match state.views.get(path) {
+            Some(view) if Arc::ptr_eq(&view.host_dir, host_dir) => view.clone(),
             _ => {
                 let root = number(path, facts.id);
-                let view = View { ground: ground.clone(), over: over.clone(), path: path.to_owned(), root };
+                let view = View { host_dir: host_dir.clone(), overlay: overlay.clone(), path: path.to_owned(), root };
                 let view = Arc::new(view);
-                inner.views.insert(path.to_owned(), view.clone());
+                state.views.insert(path.to_owned(), view.clone());
                 view
             }
         };
         let root = view.root;
-        let file = inner.files.entry(root).or_insert_with(|| File::new(view.clone(), facts));
+        let file = state.files.entry(root).or_insert_with(|| MirrorInode::new(view.clone(), facts));
         file.view = view;
         file.lookups += 1;
         root
     }
 
-    /// The kernel is told that `name` in `parent` leads to the file of these facts; returns its number.
-    pub fn told(&self, view: &Arc<View>, parent: u64, name: &OsStr, facts: &Facts) -> u64 {
+    /// Records that the kernel is told of `name` in `parent`; returns the number of the file.
+    pub fn remember(&self, view: &Arc<View>, parent: u64, name: &OsStr, facts: &Facts) -> u64 {
         let number = number(&view.path, facts.id);
-        let mut inner = self.inner();
-        let file = inner.files.entry(number).or_insert_with(|| File::new(view.clone(), *facts));
+        let mut state = self.state();
+        let file = state.files.entry(number).or_insert_with(|| MirrorInode::new(view.clone(), *facts));
         file.lookups += 1;
         file.facts = *facts;
-        inner.name(parent, name, number);
+        state.name(parent, name, number);
         number
     }
 
-    /// The kernel has dropped what it was told `times` times.
+    /// The kernel has forgotten the inode `times` times.
     pub fn forget(&self, number: u64, times: u64) {
-        let mut inner = self.inner();
-        let Some(file) = inner.files.get_mut(&number) else { return };
+        let mut state = self.state();
+        let Some(file) = state.files.get_mut(&number) else { return };
         file.lookups = file.lookups.saturating_sub(times);
         if file.lookups > 0 || file.view.root == number {
             return;
         }
-        if let Some(gone) = inner.files.remove(&number) {
+        if let Some(gone) = state.files.remove(&number) {
             for name in gone.names {
-                inner.names.remove(&name);
+                state.names.remove(&name);
             }
         }
     }
 
     pub fn gone(&self, parent: u64, name: &OsStr) {
-        self.inner().unname(parent, name);
+        self.state().unname(parent, name);
     }
 
     pub fn moved(&self, from: (u64, &OsStr), to: (u64, &OsStr), exchanged: bool) {
-        let mut inner = self.inner();
-        let (one, other) = (inner.unname(from.0, from.1), inner.unname(to.0, to.1));
+        let mut state = self.state();
+        let (one, other) = (state.unname(from.0, from.1), state.unname(to.0, to.1));
         if let Some(one) = one {
-            inner.name(to.0, to.1, one);
+            state.name(to.0, to.1, one);
         }
         if let (Some(other), true) = (other, exchanged) {
-            inner.name(from.0, from.1, other);
+            state.name(from.0, from.1, other);
         }
     }
 
-    pub fn opened(&self, number: u64, held: &Arc<Held>) {
-        if let Some(file) = self.inner().files.get_mut(&number) {
+    pub fn opened(&self, number: u64, held: &Arc<OpenMirrorFile>) {
+        if let Some(file) = self.state().files.get_mut(&number) {
             file.open.retain(|it| it.strong_count() > 0);
             file.open.push(Arc::downgrade(held));
         }
     }
 
-    /// Whether the kernel may keep the bytes that it has: not if the file has changed since it was last opened.
-    pub fn bytes_are_good(&self, number: u64, now: &Facts) -> bool {
-        let mut inner = self.inner();
-        let Some(file) = inner.files.get_mut(&number) else { return false };
+    /// Whether the kernel may use the bytes that it has cached: not if the file has changed since it was last opened.
+    pub fn cache_is_valid(&self, number: u64, now: &Facts) -> bool {
+        let mut state = self.state();
+        let Some(file) = state.files.get_mut(&number) else { return false };
         let stamp = |facts: &Facts| (facts.size, facts.modified, facts.changed);
         let before = file.seen.replace(*now);
         before.is_some_and(|before| before.same(now) && stamp(&before) == stamp(now))
     }
 
-    pub fn get(&self, number: u64) -> Option<Known> {
-        let inner = self.inner();
-        let file = inner.files.get(&number)?;
+    pub fn get(&self, number: u64) -> Option<KnownFile> {
+        let state = self.state();
+        let file = state.files.get(&number)?;
         let paths = match file.view.root == number {
             true => vec![PathBuf::new()],
-            false => file.names.iter().rev().filter_map(|(parent, name)| inner.path(*parent, name)).collect(),
+            false => file.names.iter().rev().filter_map(|(parent, name)| state.path(*parent, name)).collect(),
         };
         let open = file.open.iter().find_map(Weak::upgrade);
-        Some(Known { view: file.view.clone(), facts: file.facts, paths, open })
+        Some(KnownFile { view: file.view.clone(), facts: file.facts, paths, open })
     }
 
     pub fn views(&self) -> Vec<Arc<View>> {
-        self.inner().views.values().cloned().collect()
+        self.state().views.values().cloned().collect()
     }
 
-    /// Every number that the kernel knows of a view.
+    /// The numbers of all files of a view that the kernel knows.
     pub fn all_of(&self, view: &Arc<View>) -> Vec<u64> {
-        let inner = self.inner();
-        inner.files.iter().filter(|(_, file)| Arc::ptr_eq(&file.view, view)).map(|(number, _)| *number).collect()
+        let state = self.state();
+        state.files.iter().filter(|(_, file)| Arc::ptr_eq(&file.view, view)).map(|(number, _)| *number).collect()
     }
 
     pub fn len(&self) -> usize {
-        self.inner().files.len()
+        self.state().files.len()
     }
 }
 
-impl Inner {
+impl InodesState {
     fn name(&mut self, parent: u64, name: &OsStr, number: u64) {
         let key = (parent, name.to_owned());
         let before = self.names.insert(key.clone(), number);
@@ -204,11 +204,11 @@ impl Inner {
         Some(number)
     }
 
-    /// The path of a name below its view, by the newest names of the directories above it.
+    /// The path below its view, by the newest names of the directories above.
     fn path(&self, parent: u64, name: &OsStr) -> Option<PathBuf> {
         let mut names = vec![name];
         let mut at = parent;
-        // Names that were exchanged from outside may lead in a circle.
+        // Names that were exchanged from outside may form a cycle.
         for _ in 0..1024 {
             let file = self.files.get(&at)?;
             if file.view.root == at {
@@ -222,17 +222,17 @@ impl Inner {
     }
 }
 
-impl File {
-    fn new(view: Arc<View>, facts: Facts) -> File {
-        File { view, facts, seen: None, names: Vec::new(), lookups: 0, open: Vec::new() }
+impl MirrorInode {
+    fn new(view: Arc<View>, facts: Facts) -> MirrorInode {
+        MirrorInode { view, facts, seen: None, names: Vec::new(), lookups: 0, open: Vec::new() }
     }
 }
 
-/// The number of a file in the view at `path`: the same in every run, for rights may have been given on it.
+/// The number of a file in the view at `path`. It is the same in every run, because rights may have been granted on it.
 pub fn number(path: &str, id: Id) -> u64 {
     let mut hasher = DefaultHasher::new();
     (path, id).hash(&mut hasher);
-    hasher.finish() | REAL
+    hasher.finish() | MIRRORED
 }
 
 #[cfg(test)]
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     struct Scene {
-        table: Table,
+        table: MirrorInodes,
         view: Arc<View>,
         facts: Facts,
         _place: tempfile::TempDir,
@@ -248,18 +248,18 @@ mod tests {
 
     fn scene() -> Scene {
         let place = tempfile::tempdir().unwrap();
-        let ground = Arc::new(HostDir::open(place.path(), false).unwrap());
-        let facts = *ground.facts();
-        let table = Table::default();
-        table.root("/p", &ground, &Arc::default());
+        let host_dir = Arc::new(HostDir::open(place.path(), false).unwrap());
+        let facts = *host_dir.facts();
+        let table = MirrorInodes::default();
+        table.root("/p", &host_dir, &Arc::default());
         let view = table.views().remove(0);
         Scene { table, view, facts, _place: place }
     }
 
     impl Scene {
-        fn told(&self, parent: u64, name: &str, inode: u64) -> u64 {
+        fn remember(&self, parent: u64, name: &str, inode: u64) -> u64 {
             let facts = Facts { id: Id { device: 1, inode }, ..self.facts };
-            self.table.told(&self.view, parent, OsStr::new(name), &facts)
+            self.table.remember(&self.view, parent, OsStr::new(name), &facts)
         }
 
         fn paths(&self, number: u64) -> String {
@@ -274,15 +274,15 @@ mod tests {
     fn a_file_is_followed_under_all_its_names() {
         let scene = scene();
         let root = scene.view.root;
-        let dir = scene.told(root, "dir", 10);
-        let file = scene.told(dir, "a", 11);
-        assert_eq!(scene.told(root, "hard", 11), file);
+        let dir = scene.remember(root, "dir", 10);
+        let file = scene.remember(dir, "a", 11);
+        assert_eq!(scene.remember(root, "hard", 11), file);
         assert_eq!(scene.paths(file), "hard dir/a");
         scene.table.moved((root, OsStr::new("dir")), (root, OsStr::new("moved")), false);
         assert_eq!(scene.paths(file), "hard moved/a");
         scene.table.gone(root, OsStr::new("hard"));
         assert_eq!(scene.paths(file), "moved/a");
-        let other = scene.told(root, "other", 12);
+        let other = scene.remember(root, "other", 12);
         scene.table.moved((root, OsStr::new("other")), (dir, OsStr::new("a")), true);
         assert_eq!((scene.paths(other), scene.paths(file)), ("moved/a".to_owned(), "other".to_owned()));
         scene.table.moved((dir, OsStr::new("a")), (root, OsStr::new("other")), false);
@@ -293,31 +293,31 @@ mod tests {
     fn what_the_kernel_forgets_is_forgotten_with_its_names() {
         let scene = scene();
         let root = scene.view.root;
-        let file = scene.told(root, "a", 11);
-        scene.told(root, "a", 11);
+        let file = scene.remember(root, "a", 11);
+        scene.remember(root, "a", 11);
         scene.table.forget(file, 1);
         assert_eq!(scene.paths(file), "a");
         scene.table.forget(file, 1);
         scene.table.forget(root, 99);
         assert_eq!((scene.paths(file).as_str(), scene.table.len()), ("gone", 1));
-        assert!(scene.table.inner().names.is_empty());
+        assert!(scene.table.state().names.is_empty());
         for name in 0..100 {
-            scene.told(root, &name.to_string(), 12);
+            scene.remember(root, &name.to_string(), 12);
         }
-        assert_eq!(scene.table.inner().names.len(), NAMES);
+        assert_eq!(scene.table.state().names.len(), NAMES);
     }
 
     #[test]
     fn bytes_are_kept_while_the_file_is_the_same() {
         let scene = scene();
-        let file = scene.told(scene.view.root, "a", 11);
+        let file = scene.remember(scene.view.root, "a", 11);
         let same = Facts { id: Id { device: 1, inode: 11 }, ..scene.facts };
-        assert!(!scene.table.bytes_are_good(file, &same));
-        assert!(scene.table.bytes_are_good(file, &same));
+        assert!(!scene.table.cache_is_valid(file, &same));
+        assert!(scene.table.cache_is_valid(file, &same));
         let changed = Facts { changed: std::time::SystemTime::UNIX_EPOCH, ..same };
-        assert!(!scene.table.bytes_are_good(file, &changed));
-        assert!(scene.table.bytes_are_good(file, &changed));
+        assert!(!scene.table.cache_is_valid(file, &changed));
+        assert!(scene.table.cache_is_valid(file, &changed));
         let another = Facts { born: std::time::SystemTime::UNIX_EPOCH, ..changed };
-        assert!(!scene.table.bytes_are_good(file, &another));
+        assert!(!scene.table.cache_is_valid(file, &another));
     }
 }

@@ -1,4 +1,5 @@
-//! A pseudo-terminal: our end of it, asynchronous.
+//! The near end of a pseudo-terminal, asynchronous. A program in a sandbox gets the far end
+//! ([`Streams::Terminal`](super::Streams)). The terminal service uses it; it uses nothing of the sandbox.
 
 use std::os::fd::OwnedFd;
 
@@ -12,22 +13,24 @@ use acheron_base::{Error, Result};
 /// The near end of a terminal.
 pub struct Pty(AsyncFd<OwnedFd>);
 
-/// Rows and columns.
+/// The size of a terminal, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct TerminalSize {
+    /// Columns.
     pub cols: u16,
+    /// Rows.
     pub rows: u16,
 }
 
 impl Pty {
-    /// A new terminal: our end, and the end for a program.
-    pub fn open(size: Size) -> Result<(Pty, OwnedFd)> {
+    /// A new terminal: the near end, and the end for a program.
+    pub fn open(size: TerminalSize) -> Result<(Pty, OwnedFd)> {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let near = rustix::pty::openpt(flags).map_err(|err| unavailable("no terminal can be opened", err))?;
         rustix::pty::grantpt(&near)
             .and_then(|()| rustix::pty::unlockpt(&near))
             .map_err(|err| unavailable("terminal", err))?;
-        // By descriptor, not by name: /dev/pts may be someone else's.
+        // By descriptor and not by name: /dev/pts may belong to another instance.
         let far = rustix::pty::ioctl_tiocgptpeer(&near, flags).map_err(|err| unavailable("terminal", err))?;
         rustix::io::ioctl_fionbio(&near, true).map_err(|err| unavailable("terminal", err))?;
         // SAFETY: the descriptor is owned, and stays open and the same for as long as it is registered.
@@ -37,12 +40,13 @@ impl Pty {
         Ok((pty, far))
     }
 
-    pub fn resize(&self, size: Size) -> Result<()> {
+    /// Changes the size.
+    pub fn resize(&self, size: TerminalSize) -> Result<()> {
         let winsize = Winsize { ws_col: size.cols, ws_row: size.rows, ws_xpixel: 0, ws_ypixel: 0 };
         rustix::termios::tcsetwinsize(self.0.get_ref(), winsize).map_err(|err| unavailable("cannot resize", err))
     }
 
-    /// The next bytes; none when nobody holds the far end any more.
+    /// The next bytes; 0 when the far end is closed.
     pub async fn read(&self, buffer: &mut [u8]) -> Result<usize> {
         loop {
             let mut ready = self.0.readable().await?;
@@ -56,6 +60,7 @@ impl Pty {
         }
     }
 
+    /// Writes all of `bytes`.
     pub async fn write(&self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             let mut ready = self.0.writable().await?;
@@ -69,7 +74,7 @@ impl Pty {
         Ok(())
     }
 
-    /// Ends what runs in the foreground, but never the shell itself, which is the leader of the terminal's session.
+    /// Kills the foreground process group, but never the shell, which leads the session of the terminal.
     pub fn interrupt(&self) -> Result<()> {
         self.signal(Signal::INT)?;
         let near = self.0.get_ref();
@@ -81,23 +86,23 @@ impl Pty {
         })
     }
 
-    /// The shell: the leader of the terminal's session.
+    /// The process that leads the session of the terminal: the shell.
     pub fn leader(&self) -> Option<i32> {
         rustix::termios::tcgetsid(self.0.get_ref()).ok().map(|pid| pid.as_raw_nonzero().get())
     }
 
-    /// Tells the shell itself to stop what it was told to do.
+    /// Sends SIGINT to the shell.
     pub fn interrupt_leader(&self) {
         if let Ok(leader) = rustix::termios::tcgetsid(self.0.get_ref()) {
-            // It may be gone.
+            // It may have ended.
             _ = rustix::process::kill_process(leader, Signal::INT);
         }
     }
 
-    /// Sends a signal to whatever runs in the foreground, as the keys of a terminal do.
+    /// Sends a signal to the foreground process group, as the keys of a terminal do.
     pub fn signal(&self, signal: Signal) -> Result<()> {
         let group =
-            rustix::termios::tcgetpgrp(self.0.get_ref()).map_err(|err| unavailable("nothing runs there", err))?;
+            rustix::termios::tcgetpgrp(self.0.get_ref()).map_err(|err| unavailable("no foreground process", err))?;
         rustix::process::kill_process_group(group, signal).map_err(|err| unavailable("cannot signal", err))
     }
 }
@@ -106,7 +111,7 @@ fn unavailable(what: &str, err: rustix::io::Errno) -> Error {
     Error::unavailable(format!("{what}: {}", std::io::Error::from(err)))
 }
 
-/// A signal by the name that people use for it.
+/// The signal with this name, with or without `SIG`.
 pub fn signal_named(name: &str) -> Result<Signal> {
     let upper = name.to_ascii_uppercase();
     let known = [
@@ -147,7 +152,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_written_at_one_end_is_read_at_the_other() {
-        let (pty, far) = Pty::open(Size { cols: 80, rows: 24 }).unwrap();
+        let (pty, far) = Pty::open(TerminalSize { cols: 80, rows: 24 }).unwrap();
         rustix::io::write(&far, b"from there\n").unwrap();
         let mut buffer = [0; 64];
         let count = pty.read(&mut buffer).await.unwrap();

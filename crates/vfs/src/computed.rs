@@ -1,4 +1,4 @@
-//! Files that are worked out when they are read: live ones, and those that wait.
+//! Files that are computed when they are read: live ones, and those that wait. Uses only the traits of the tree.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -9,46 +9,46 @@ use bytes::Bytes;
 use super::{Answer, Caller, File, Handle, Kind, Open, STARTED, Stat, slice};
 use acheron_base::Result;
 
-type Source = dyn Fn(&Caller) -> Answer<Bytes> + Send + Sync;
+type Compute = dyn Fn(&Caller) -> Answer<Bytes> + Send + Sync;
 
-/// A file whose bytes are made for each pass of a reader.
+/// A file whose bytes are computed for each pass of a reader.
 ///
-/// A pass begins with a read at offset 0; what it shows is kept until the next one, so that nobody sees two versions in
-/// one pass.
-pub struct Shown {
+/// A pass begins with a read at offset 0. Its bytes are kept until the next pass, so that no pass shows two versions.
+pub struct ComputedFile {
     kind: Kind,
-    source: Arc<Source>,
+    source: Arc<Compute>,
     modified: Box<dyn Fn() -> SystemTime + Send + Sync>,
 }
 
-/// A fresh snapshot at each pass.
-pub fn live(source: impl Fn(&Caller) -> Result<Bytes> + Send + Sync + 'static) -> Shown {
-    shown(Kind::Live, move |caller| Answer::Now(source(caller)))
+/// A file that shows a fresh snapshot at each pass.
+pub fn live(source: impl Fn(&Caller) -> Result<Bytes> + Send + Sync + 'static) -> ComputedFile {
+    computed(Kind::Live, move |caller| Answer::Now(source(caller)))
 }
 
-/// Parks its reader until the answer is there. The source is asked again by each pass, so it must be a level: what has
-/// already happened answers at once.
-pub fn waiting(source: impl Fn(&Caller) -> Answer<Bytes> + Send + Sync + 'static) -> Shown {
-    shown(Kind::Waiting, source)
+/// A file whose reader waits for the answer. The source is asked again for each pass, so it must be level-triggered: once
+/// the event has occurred, it answers immediately.
+pub fn waiting(source: impl Fn(&Caller) -> Answer<Bytes> + Send + Sync + 'static) -> ComputedFile {
+    computed(Kind::Waiting, source)
 }
 
-fn shown(kind: Kind, source: impl Fn(&Caller) -> Answer<Bytes> + Send + Sync + 'static) -> Shown {
-    Shown { kind, source: Arc::new(source), modified: Box::new(|| *STARTED) }
+fn computed(kind: Kind, source: impl Fn(&Caller) -> Answer<Bytes> + Send + Sync + 'static) -> ComputedFile {
+    ComputedFile { kind, source: Arc::new(source), modified: Box::new(|| *STARTED) }
 }
 
-impl Shown {
-    /// A file that is fetched, from a disk or a database, and never waits for anything to happen.
-    pub fn fetched(source: impl Fn(&Caller) -> Answer<Bytes> + Send + Sync + 'static) -> Shown {
-        shown(Kind::Live, source)
+impl ComputedFile {
+    /// A file that is fetched from a disk or a database, and never waits for an event.
+    pub fn fetched(source: impl Fn(&Caller) -> Answer<Bytes> + Send + Sync + 'static) -> ComputedFile {
+        computed(Kind::Live, source)
     }
 
+    /// Sets the source of the modification time.
     pub fn modified_at(mut self, when: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.modified = Box::new(when);
         self
     }
 }
 
-impl File for Shown {
+impl File for ComputedFile {
     fn kind(&self) -> Kind {
         self.kind
     }
@@ -58,18 +58,18 @@ impl File for Shown {
     }
 
     fn open(&self, caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
-        Ok(Box::new(Pass { source: self.source.clone(), caller: caller.clone(), seen: Arc::default() }))
+        Ok(Box::new(ComputedHandle { source: self.source.clone(), caller: caller.clone(), seen: Arc::default() }))
     }
 }
 
-struct Pass {
-    source: Arc<Source>,
+struct ComputedHandle {
+    source: Arc<Compute>,
     caller: Caller,
-    /// What this pass shows.
+    /// The bytes of the current pass.
     seen: Arc<Mutex<Option<Bytes>>>,
 }
 
-impl Handle for Pass {
+impl Handle for ComputedHandle {
     fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
         if offset > 0
             && let Some(seen) = &*self.seen.lock()
@@ -83,11 +83,11 @@ impl Handle for Pass {
         })
     }
 
-    fn keeps(&self) -> usize {
+    fn buffered_bytes(&self) -> usize {
         self.seen.lock().as_ref().map_or(0, Bytes::len)
     }
 
-    fn let_go(&self) {
+    fn discard_buffer(&self) {
         *self.seen.lock() = None;
     }
 
@@ -106,7 +106,7 @@ mod tests {
     async fn one_pass_shows_one_version() {
         let count = AtomicU32::new(10);
         let file = live(move |_| Ok(count.fetch_add(1, Ordering::SeqCst).to_string().into()));
-        let handle = file.open(&Caller::named("operator"), Open::READ).unwrap();
+        let handle = file.open(&Caller::named("ada"), Open::READ).unwrap();
         assert_eq!(handle.read(0, 1).wait().await.unwrap(), "1");
         assert_eq!(handle.read(1, 9).wait().await.unwrap(), "0");
         assert_eq!(handle.read(2, 9).wait().await.unwrap(), "");
