@@ -137,11 +137,6 @@ impl AgentRuntimes {
             member.chat.stop();
         }
     }
-
-    /// Forgets everybody; the chats hold the office, and the office the tree.
-    pub fn disband(&self) {
-        self.members.clear();
-    }
 }
 
 /// Whether what wakes an agent could be set to work.

@@ -26,7 +26,7 @@ use crate::contract::{Call, Contract, Operation};
 use acheron_base::{Error, Result};
 use acheron_vfs::Node;
 
-pub use context::{ServiceAccess, ServiceContext};
+pub use context::{Latest, ServiceAccess, ServiceContext};
 pub use cx::Cx;
 pub use directory::{directory, silent};
 pub use instance::ServiceInstance;

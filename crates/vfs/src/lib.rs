@@ -41,7 +41,7 @@ pub use notifier::{ChangeKind, ChangeNotifier, Listener};
 pub use replies::{Once, Reply, Said};
 pub use shown::{Shown, live, waiting};
 pub use text::{Page, text};
-pub use tree::{AccessControl, Entry, Standing, Tree, normal};
+pub use tree::{AccessControl, Entry, Standing, Tree, WeakTree, normal};
 pub use virtual_dir::Virtual;
 
 /// What a name leads to.

@@ -1,6 +1,6 @@
 //! The whole tree, and the one door into it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 
@@ -38,6 +38,22 @@ pub struct Tree {
     holdings: Arc<Holdings>,
 }
 
+/// A tree that this reference does not keep alive. What stands in a tree holds this one, since the tree holds it.
+#[derive(Clone)]
+pub struct WeakTree {
+    root: Weak<dyn Dir>,
+    access: Arc<dyn AccessControl>,
+    holdings: Arc<Holdings>,
+}
+
+impl WeakTree {
+    /// The tree, unless its last owner has dropped it.
+    pub fn upgrade(&self) -> Option<Tree> {
+        let root = self.root.upgrade()?;
+        Some(Tree { root, access: self.access.clone(), holdings: self.holdings.clone() })
+    }
+}
+
 /// A name in a listing.
 pub struct Entry {
     pub path: String,
@@ -62,6 +78,11 @@ impl Tree {
 
     pub fn root(&self) -> Arc<dyn Dir> {
         self.root.clone()
+    }
+
+    /// The same tree, not kept alive.
+    pub fn downgrade(&self) -> WeakTree {
+        WeakTree { root: Arc::downgrade(&self.root), access: self.access.clone(), holdings: self.holdings.clone() }
     }
 
     /// What callers keep in open files.
@@ -386,6 +407,17 @@ mod tests {
             let standing = tree.standing(&Caller::named("bob"), path).unwrap();
             assert_eq!((standing.path.as_str(), standing.node.is_err()), (expected, true), "{path}");
         }
+    }
+
+    #[test]
+    fn a_weak_tree_ends_with_the_last_owner_of_the_tree() {
+        let tree = tree();
+        let weak = tree.downgrade();
+        let other = weak.upgrade().unwrap();
+        drop(tree);
+        assert!(weak.upgrade().is_some());
+        drop(other);
+        assert!(weak.upgrade().is_none());
     }
 
     #[test]
