@@ -138,11 +138,6 @@ impl AgentRuntimes {
             member.chat.stop();
         }
     }
-
-    /// Removes all agents: the chats hold the service context, which holds the tree.
-    pub fn disband(&self) {
-        self.members.clear();
-    }
 }
 
 /// Checks the wake rules of an agent.

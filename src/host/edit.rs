@@ -12,14 +12,16 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{HostState, Profile, programs, projects, protected_paths};
-use crate::services::agents;
+use super::{HostState, lifecycle, programs, projects, protected_paths};
+use crate::agent::profiles::Profile;
 use crate::spec::Spec;
 use acheron_base::watch::Following;
 use acheron_base::{Error, Result};
 
-/// What is in force, and what became of the last edit.
+/// The mountspec that is in force, and the outcome of its last edit.
 pub struct Current {
+    /// The mountspec as it was at the mount; what is opened once goes by it.
+    pub mounted_with: Arc<Spec>,
     spec: RwLock<Arc<Spec>>,
     edited: RwLock<Option<Edited>>,
 }
@@ -47,7 +49,7 @@ pub struct Changed {
 
 impl Current {
     pub fn new(spec: Arc<Spec>) -> Self {
-        Current { spec: RwLock::new(spec), edited: RwLock::default() }
+        Current { mounted_with: spec.clone(), spec: RwLock::new(spec), edited: RwLock::default() }
     }
 
     pub fn spec(&self) -> Arc<Spec> {
@@ -95,7 +97,9 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> Edited {
         Err(error) => return failed(error),
     };
     let (old, at_next_mount) = (host.current.spec(), other_parts(mounted, &new));
-    if let Err(error) = programs::check(&new, &host.here, [Some(host.state.as_path()), host.mountpoint.as_deref()]) {
+    if let Err(error) =
+        programs::check(&new, &host.paths.here, [Some(host.paths.state.as_path()), host.paths.mountpoint.as_deref()])
+    {
         return failed(error);
     }
     let changed = Changed {
@@ -115,9 +119,9 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> Edited {
     };
     host.shared.runtimes.trust(&new);
     host.current.set(Arc::new(new));
-    let stands = host.agent_dirs.get().into_iter().flat_map(|it| it.stands()).chain(host.local.get().cloned());
+    let stands = host.dirs.registries();
     // All are built before any is seen: what cannot be built changes nothing.
-    let built: Result<Vec<_>> = stands.map(|stand| Ok((stand.build(host)?, stand))).collect();
+    let built: Result<Vec<_>> = stands.into_iter().map(|stand| Ok((stand.build(host)?, stand))).collect();
     let built = match built {
         Ok(built) => built,
         Err(error) => {
@@ -126,7 +130,7 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> Edited {
             return failed(error);
         }
     };
-    if host.mountspec.get().is_some_and(|file| protected_paths::written(host, file)) {
+    if host.paths.mountspec.get().is_some_and(|file| protected_paths::written(host, file)) {
         host.shared.runtimes.trust(&old);
         host.current.set(old);
         return failed(Error::forbidden("a project that agents may write would hold the mountspec itself"));
@@ -151,13 +155,13 @@ fn people(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
             let known = host.profiles.get(id).ok();
             let profile = Profile::named(&spec, id, entry, known.as_ref());
             let dropped = known.is_some_and(|known| known.over.is_some() && profile.over.is_none());
-            let settled = agents::settle(host, id, profile);
+            let settled = lifecycle::settle(host, id, profile);
             if let (true, Ok(event_log)) = (dropped, host.context.event_logs.of(id)) {
                 event_log.changed(&format!("/agents/{id}"), json!({ "what": "update_dropped", "agent": id }));
             }
             settled
         }
-        None => host.context.runtime.block_on(agents::remove(host, id, false)),
+        None => host.context.runtime.block_on(lifecycle::remove(host, id, false)),
     };
     let faults = changed.iter().filter_map(|id| outcome(id).err().map(|error| format!("agents.{id}: {error}")));
     faults.collect()

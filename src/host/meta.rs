@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::HostState;
+use super::{HostState, upgrade};
 use crate::policy::Principal;
 use acheron_vfs::{Caller, Listing, live, pretty, text};
 
 pub fn directory(host: &Arc<HostState>) -> Listing {
-    let (healthy, counted, bound) = (host.clone(), host.clone(), host.clone());
+    let (healthy, counted, bindings) = (Arc::downgrade(host), Arc::downgrade(host), host.shared.bindings.clone());
     Listing::default()
         .file("protocol.json", text(pretty(&protocol())))
-        .file("health.json", live(move |caller| Ok(pretty(&health(&healthy, caller)))))
-        .file("metrics.json", live(move |_| Ok(pretty(&metrics(&counted)))))
-        .file("ns", live(move |_| Ok(bound.shared.bindings.ns().into())))
+        .file("health.json", live(move |caller| Ok(pretty(&health(&*upgrade(&healthy)?, caller)))))
+        .file("metrics.json", live(move |_| Ok(pretty(&metrics(&*upgrade(&counted)?)))))
+        .file("ns", live(move |_| Ok(bindings.ns().into())))
 }
 
 fn protocol() -> Value {
@@ -34,19 +34,19 @@ fn protocol() -> Value {
 pub fn health(host: &HostState, caller: &Caller) -> Value {
     let well = json!({
         "ok": true,
-        "started_at_ms": host.started_at_ms,
-        "uptime_ms": host.context.clock.now_ms().saturating_sub(host.started_at_ms),
+        "started_at_ms": host.identity.started_at_ms,
+        "uptime_ms": host.context.clock.now_ms().saturating_sub(host.identity.started_at_ms),
     });
     if caller.principal() != &Principal::Operator {
         return well;
     }
-    let mount = host.access.mount();
+    let mount = host.mount.get();
     json!({
         "ok": true,
         "pid": std::process::id(),
-        "started_at_ms": host.started_at_ms,
-        "uptime_ms": host.context.clock.now_ms().saturating_sub(host.started_at_ms),
-        "state": host.state,
+        "started_at_ms": host.identity.started_at_ms,
+        "uptime_ms": host.context.clock.now_ms().saturating_sub(host.identity.started_at_ms),
+        "state": host.paths.state,
         "mountpoint": mount.as_ref().map(|mount| mount.mountpoint().to_owned()),
         "agents": host.profiles.ids(),
         "mountspec": host.current.edited(),
@@ -54,7 +54,7 @@ pub fn health(host: &HostState, caller: &Caller) -> Value {
 }
 
 fn metrics(host: &HostState) -> Value {
-    let (mount, tree) = (host.access.mount(), host.context.tree());
+    let (mount, tree) = (host.mount.get(), host.context.tree());
     json!({
         "refused": host.access.refused(),
         "jobs": host.context.jobs.counts(),

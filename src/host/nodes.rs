@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::HostState;
 use super::service_registry::ServiceRegistry;
+use super::{HostState, upgrade};
+use crate::service::ServiceContext;
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, ComputedFile, Listing, Node, live, pretty, rows, text};
 
@@ -19,17 +20,17 @@ This host. `services/` has what all agents share; `STATUS.json` tells how it is,
 ";
 
 pub fn directory(host: &Arc<HostState>) -> Result<Listing> {
-    let (status, list) = (host.clone(), host.clone());
-    let services = Arc::new(Listing::default().file("SERVICES.json", live(move |_| Ok(rows(&services(&list))))));
+    let (status, context) = (Arc::downgrade(host), host.context.clone());
+    let services = Arc::new(Listing::default().file("SERVICES.json", live(move |_| Ok(rows(&services(&context))))));
     let stand = ServiceRegistry::new(NODE, services.clone());
     for serve in stand.build(host)? {
         stand.put(host, serve);
     }
-    _ = host.local.set(stand); // there is only one
+    host.dirs.set_local(stand);
     Ok(Listing::default()
         .file("README.md", text(README))
         .file("CAPS.json", capable(host))
-        .file("STATUS.json", live(move |caller| Ok(pretty(&super::meta::health(&status, caller)))))
+        .file("STATUS.json", live(move |caller| Ok(pretty(&super::meta::health(&*upgrade(&status)?, caller)))))
         .with("services", Node::Dir(services)))
 }
 
@@ -63,7 +64,7 @@ fn caps(walls: &Result<acheron_sandbox::Walls>) -> Value {
     })
 }
 
-fn services(host: &HostState) -> Vec<Value> {
-    let instances = host.context.instances_of(NODE);
+fn services(context: &ServiceContext) -> Vec<Value> {
+    let instances = context.instances_of(NODE);
     instances.iter().map(|instance| json!({ "service_id": instance.name(), "service_path": instance.path() })).collect()
 }

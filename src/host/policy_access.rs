@@ -1,9 +1,9 @@
-//! The door: asks the policy, counts and writes down what was refused.
+//! Access control by the policy: decides, counts refusals and writes them down.
 
 use crate::policy::PrincipalCaller;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 
 use serde_json::Value;
 
@@ -13,7 +13,6 @@ use crate::service::ServiceAccess;
 use crate::state::audit;
 use acheron_base::Clock;
 use acheron_base::{Error, Result};
-use acheron_fuse::Mount;
 use acheron_store::Store;
 use acheron_vfs::{Access, AccessControl, Caller};
 
@@ -22,13 +21,11 @@ pub struct PolicyAccess {
     store: Store,
     clock: Clock,
     refused: AtomicU64,
-    mount: Mutex<Weak<Mount>>,
 }
 
 impl PolicyAccess {
     pub fn new(policy: Policy, store: Store, clock: Clock) -> Self {
-        let refused = AtomicU64::new(0);
-        PolicyAccess { policy: RwLock::new(Arc::new(policy)), store, clock, refused, mount: Mutex::default() }
+        PolicyAccess { policy: RwLock::new(Arc::new(policy)), store, clock, refused: AtomicU64::new(0) }
     }
 
     pub fn policy(&self) -> Arc<Policy> {
@@ -43,19 +40,6 @@ impl PolicyAccess {
     /// How many were refused.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
-    }
-
-    pub fn mounted(&self, mount: Arc<Mount>) {
-        *self.mount.lock() = Arc::downgrade(&mount);
-    }
-
-    pub fn left(&self) {
-        *self.mount.lock() = Weak::new();
-    }
-
-    /// The mount, while there is one.
-    pub fn mount(&self) -> Option<Arc<Mount>> {
-        self.mount.lock().upgrade()
     }
 }
 

@@ -56,8 +56,8 @@ pub fn faults<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = &'a P
 
 /// How far a program is trusted, as rules and binds are now.
 pub fn trust(host: &HostState, service: &ServiceSpec) -> Result<Trust> {
-    let (spec, here) = (host.current.spec(), &host.here);
-    let more = [Some(host.state.as_path()), host.mountpoint.as_deref()];
+    let (spec, here) = (host.current.spec(), &host.paths.here);
+    let more = [Some(host.paths.state.as_path()), host.paths.mountpoint.as_deref()];
     let sources = sources(&spec, here, more.into_iter().flatten());
     let files = program_files(service, here);
     if let Some((_, why)) = files.iter().find_map(|file| refused(service, file, &sources)) {

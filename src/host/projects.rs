@@ -43,11 +43,6 @@ impl Projects {
             None => sources.remove(&(project.to_owned(), at.to_owned())),
         };
     }
-
-    pub fn clear(&self) {
-        self.listing.clear();
-        *self.watching.lock() = None;
-    }
 }
 
 pub fn directory(host: &Arc<HostState>) -> Result<Arc<Listing>> {
@@ -62,7 +57,7 @@ pub fn show(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
     if changed.is_empty() {
         return Vec::new();
     }
-    let (spec, mount) = (host.current.spec(), host.access.mount());
+    let (spec, mount) = (host.current.spec(), host.mount.get());
     let mut faults = Vec::new();
     for id in changed {
         if let Some(mount) = &mount {
@@ -82,7 +77,7 @@ pub fn show(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
 fn put_project(host: &Arc<HostState>, id: &str, project: &ProjectSpec) -> Result<()> {
     let home = Arc::new(one(host, id, project));
     // Names that agents have given to other places, beside `fs`.
-    let kept = ConfinedDir::create(host.state.join("projects").join(id))?;
+    let kept = ConfinedDir::create(host.paths.state.join("projects").join(id))?;
     host.shared.bindings.settle(&format!("/projects/{id}"), &home, kept)?;
     host.projects.listing.put(id, Node::Dir(home));
     Ok(())
@@ -99,14 +94,14 @@ pub fn bind(host: &Arc<HostState>, mount: &Arc<Mount>, which: impl Fn(&Bound) ->
             faults.push(error.message);
         }
     }
-    let watching = watch::watch(&all, &host.state, &tell(host), &stale(mount));
+    let watching = watch::watch(&all, &host.paths.state, &tell(host), &stale(mount));
     *host.projects.watching.lock() = Some(watching);
     faults
 }
 
 /// Every place that could be opened when it was bound, by the directory that it was then.
 fn places(host: &HostState) -> Vec<Bound> {
-    let mut all = binds::all(&host.current.spec(), &host.here);
+    let mut all = binds::all(&host.current.spec(), &host.paths.here);
     all.retain_mut(|bound| {
         let source = bound.project().and_then(|project| host.projects.source(project, &bound.at));
         source.map(|source| bound.source = source.path).is_some()
@@ -145,7 +140,7 @@ fn stale(mount: &Arc<Mount>) -> Stale {
 }
 
 fn one(host: &HostState, id: &str, project: &ProjectSpec) -> Listing {
-    let how = if binds::mirrored(project, &host.here) { "mirror" } else { "kernel" };
+    let how = if binds::mirrored(project, &host.paths.here) { "mirror" } else { "kernel" };
     let binds: Vec<_> = project
         .binds
         .iter()
@@ -204,14 +199,14 @@ pub fn plain(path: &Path) -> PathBuf {
 
 /// The directory of a bind. What an agent can write does not say which one it is.
 fn find(host: &HostState, bind: &Bind) -> Result<Source> {
-    let path = plain(&host.here.join(&bind.path));
-    if let Some(at) = &host.mountpoint {
+    let path = plain(&host.paths.here.join(&bind.path));
+    if let Some(at) = &host.paths.mountpoint {
         binds::outside(&path, at)?;
     }
     let source = Source::resolve(&path)?;
     let spec = host.current.spec();
     let written = spec.projects.values().flat_map(|project| project.binds.values()).filter(|bind| !bind.read_only);
-    for other in written.filter_map(|bind| host.here.join(&bind.path).canonicalize().ok()) {
+    for other in written.filter_map(|bind| host.paths.here.join(&bind.path).canonicalize().ok()) {
         if protected_paths::led_by(&path, &other).is_some_and(|expected| expected != source.path) {
             let (path, other) = (path.display(), other.display());
             return Err(Error::forbidden(format!(

@@ -29,16 +29,18 @@ pub fn keep(host: &HostState) -> Result<()> {
         for (at, bind) in &project.binds {
             // One that is not shown yet counts as it would be.
             let source = host.projects.source(id, at).map(|source| source.path);
-            let source = source.or_else(|| host.here.join(&bind.path).canonicalize().ok());
+            let source = source.or_else(|| host.paths.here.join(&bind.path).canonicalize().ok());
             let Some(source) = source else { continue };
             let place = place(id, at);
             rules.extend(own.iter().filter_map(|own| rule(own, &source, &place)));
         }
     }
     system_paths::note(host);
-    rules.extend(programs::rules(&spec, &host.here));
+    rules.extend(programs::rules(&spec, &host.paths.here));
     let sources = written_sources(host);
-    TrustedDefaults::note(&host.state, &host.here, |path| sources.iter().any(|source| path.starts_with(source)))?;
+    TrustedDefaults::note(&host.paths.state, &host.paths.here, |path| {
+        sources.iter().any(|source| path.starts_with(source))
+    })?;
     host.profiles.bind_all(rules);
     host.access.follow(host.profiles.policy()?);
     Ok(())
@@ -58,7 +60,7 @@ pub fn written(host: &HostState, path: &Path) -> bool {
 /// A folder that the mountspec names, made if it is not there. From the first directory that agents may write downwards no
 /// link is followed, for an agent may have put it there to have the host read and write elsewhere.
 pub fn folder(host: &HostState, path: &Path) -> Result<ConfinedDir> {
-    let path = plain(&host.here.join(path));
+    let path = plain(&host.paths.here.join(path));
     let mut written = written_sources(host);
     // One that lies in another is reached through what agents write.
     written.sort_by_key(|source| source.components().count());
@@ -84,18 +86,21 @@ pub fn folder(host: &HostState, path: &Path) -> Result<ConfinedDir> {
 
 /// The directories that agents may write, as the mountspec reads now.
 fn written_sources(host: &HostState) -> Vec<PathBuf> {
-    programs::written(&host.current.spec(), &host.here).into_iter().map(|(source, _)| source).collect()
+    programs::written(&host.current.spec(), &host.paths.here).into_iter().map(|(source, _)| source).collect()
 }
 
 /// All that is the host's own.
 pub(super) fn own(host: &HostState) -> Vec<Own> {
     let mut all = Vec::new();
     let mut add = |path: &Path, hidden| all.extend(named(path).into_iter().map(|path| Own { path, hidden }));
-    add(&host.state, true);
-    [host.shared.prompts.folder(), host.library.folder()].into_iter().flatten().for_each(|folder| add(folder, false));
-    host.mountspec.get().into_iter().for_each(|file| add(file, false));
+    add(&host.paths.state, true);
+    [host.shared.prompts.folder(), host.paths.library.folder()]
+        .into_iter()
+        .flatten()
+        .for_each(|folder| add(folder, false));
+    host.paths.mountspec.get().into_iter().for_each(|file| add(file, false));
     // Who moved what the mount stands in could put another tree in its place.
-    host.mountpoint.iter().for_each(|at| add(at, false));
+    host.paths.mountpoint.iter().for_each(|at| add(at, false));
     all
 }
 

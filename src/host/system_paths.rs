@@ -25,14 +25,14 @@ struct Known {
 pub fn note(host: &HostState) {
     let spec = host.current.spec();
     let mut own: Vec<PathBuf> = protected_paths::own(host).into_iter().map(|own| own.path).collect();
-    let kept = [&host.mounted_with.recall.store, &host.mounted_with.dm.root];
-    own.extend(kept.into_iter().flatten().filter_map(|kept| host.here.join(kept).canonicalize().ok()));
+    let kept = [&host.current.mounted_with.recall.store, &host.current.mounted_with.dm.root];
+    own.extend(kept.into_iter().flatten().filter_map(|kept| host.paths.here.join(kept).canonicalize().ok()));
     let mut projects = Vec::new();
     for (id, project) in &spec.projects {
         for (at, bind) in &project.binds {
             projects.extend(host.projects.source(id, at).map(|source| source.path));
             // One that could not be opened may be there all the same.
-            projects.extend(host.here.join(&bind.path).canonicalize());
+            projects.extend(host.paths.here.join(&bind.path).canonicalize());
         }
     }
     projects.sort();

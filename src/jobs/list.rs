@@ -341,7 +341,7 @@ mod tests {
     struct TestListener(Mutex<Vec<String>>);
 
     impl Listener for TestListener {
-        fn heard(&self, news: &ChangeKind) {
+        fn changed(&self, news: &ChangeKind) {
             if let ChangeKind::Name(name) = news {
                 self.0.lock().push(name.clone());
             }

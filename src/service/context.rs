@@ -1,6 +1,8 @@
-//! The state that all services share: jobs, event logs, access control, the tree, and the registry of instances.
+//! What all services share: the jobs, the event logs, the clock, who may do what, and each other.
+//!
+//! It owns neither the tree nor the services in it, which hold this context in turn: the tree owns the instances.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use dashmap::DashMap;
 use serde_json::{Value, json};
@@ -11,7 +13,10 @@ use crate::events::EventLogs;
 use crate::jobs::{self, Job, JobEnd, JobState, Jobs};
 use acheron_base::Clock;
 use acheron_base::{Error, Result};
-use acheron_vfs::{AccessControl, Answer, Caller, Tree};
+use acheron_vfs::{AccessControl, Answer, Caller, Tree, WeakTree};
+
+/// Something of the host that changes while it runs, as it is now: a service that may look at it is handed this.
+pub type Latest<T> = Arc<dyn Fn() -> Arc<T> + Send + Sync>;
 
 /// Access control that can also describe itself to a reader.
 pub trait ServiceAccess: AccessControl {
@@ -26,9 +31,9 @@ pub struct ServiceContext {
     pub access: Arc<dyn ServiceAccess>,
     /// The runtime that runs calls: requests arrive on FUSE threads, outside of it.
     pub runtime: tokio::runtime::Handle,
-    tree: OnceLock<Tree>,
-    /// All instances by agent and service name.
-    instances: DashMap<(String, String), Arc<ServiceInstance>>,
+    tree: OnceLock<WeakTree>,
+    /// Every instance, by the agent it serves and the name of its service.
+    instances: DashMap<(String, String), Weak<ServiceInstance>>,
 }
 
 impl ServiceContext {
@@ -52,41 +57,40 @@ impl ServiceContext {
 
     /// The tree, which is built after its services.
     pub fn tree(&self) -> Result<Tree> {
-        self.tree.get().cloned().ok_or_else(|| Error::unavailable("the tree is still being built"))
+        let tree = self.tree.get().ok_or_else(|| Error::unavailable("the tree is still being built"))?;
+        tree.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))
     }
 
-    pub fn set_tree(&self, tree: Tree) {
-        _ = self.tree.set(tree); // there is only one
+    pub fn set_tree(&self, tree: &Tree) {
+        _ = self.tree.set(tree.downgrade()); // there is only one
     }
 
-    /// Registers an instance. An instance that it replaces takes no more calls; running calls finish.
+    /// Gives a service its instance, as long as a directory holds that. An instance that it had before takes no more
+    /// calls; those under way run to their end.
     pub fn register(&self, agent: &str, instance: &Arc<ServiceInstance>) {
-        if let Some(old) = self.instances.insert((agent.to_owned(), instance.name().to_owned()), instance.clone()) {
+        let key = (agent.to_owned(), instance.name().to_owned());
+        if let Some(old) = self.instances.insert(key, Arc::downgrade(instance)).and_then(|old| old.upgrade()) {
             instance.succeed(&old);
         }
     }
 
-    /// Unregisters a service and stops its calls.
+    /// Takes a service away, and its calls with it. Its directory goes after this: nothing else keeps the instance.
     pub fn unregister(&self, agent: &str, service: &str) {
-        if let Some((_, instance)) = self.instances.remove(&(agent.to_owned(), service.to_owned())) {
+        let gone = self.instances.remove(&(agent.to_owned(), service.to_owned()));
+        if let Some(instance) = gone.and_then(|(_, instance)| instance.upgrade()) {
             instance.close();
         }
     }
 
-    /// Drops all instances, which hold references to this context.
-    pub fn empty(&self) {
-        self.instances.clear();
-    }
-
     pub fn instance(&self, agent: &str, service: &str) -> Result<Arc<ServiceInstance>> {
-        let found = self.instances.get(&(agent.to_owned(), service.to_owned())).map(|instance| instance.clone());
+        let found = self.instances.get(&(agent.to_owned(), service.to_owned())).and_then(|instance| instance.upgrade());
         found.ok_or_else(|| Error::not_found(format!("agent {agent} has no service `{service}`")))
     }
 
     /// The services of an agent, by name.
     pub fn instances_of(&self, agent: &str) -> Vec<Arc<ServiceInstance>> {
-        let mut instances: Vec<_> =
-            self.instances.iter().filter(|entry| entry.key().0 == agent).map(|entry| entry.value().clone()).collect();
+        let own = self.instances.iter().filter(|entry| entry.key().0 == agent);
+        let mut instances: Vec<_> = own.filter_map(|entry| entry.value().upgrade()).collect();
         instances.sort_by(|a, b| a.name().cmp(b.name()));
         instances
     }

@@ -117,7 +117,7 @@ impl CommandSink for OperationFile {
 
 fn begin(
     instance: &Arc<ServiceInstance>,
-    asked: &Asked,
+    asked: &CommandContext,
     calls: Result<Vec<ServiceCall>>,
 ) -> Answer<Vec<Arc<dyn Reply>>> {
     let calls = match calls {

@@ -27,7 +27,7 @@ use crate::contract::{Contract, Operation, ServiceCall};
 use acheron_base::{Error, Result};
 use acheron_vfs::Node;
 
-pub use context::{ServiceAccess, ServiceContext};
+pub use context::{Latest, ServiceAccess, ServiceContext};
 pub use cx::Cx;
 pub use directory::{directory, static_directory};
 pub use instance::ServiceInstance;

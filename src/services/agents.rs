@@ -4,36 +4,40 @@
 //! agent's `agents/control/<op>.json`; nobody can give itself more than it has.
 
 use crate::policy::PrincipalCaller;
-use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::AgentEnv;
 use crate::agent::budget::Spent;
-use crate::agent::runtime::Settings;
-use crate::agent::runtimes::check_alarms;
+use crate::agent::lifecycle::AgentLifecycle;
+use crate::agent::profiles::{AgentProfiles, Profile};
+use crate::agent::runtimes::AgentRuntimes;
 use crate::contract::Operation;
-use crate::host::{HostState, Profile};
-use crate::policy::{Action, Principal, Rule, authorize};
-use crate::service::{Cx, Service};
-use crate::spec::{Budget, ModelChange, TurnLimits, Wake, agent_faults, is_id};
-use acheron_base::blocking;
+use crate::policy::{Action, Policy, Principal, Rule, authorize};
+use crate::service::{Cx, Latest, Service};
+use crate::spec::{Budget, ModelChange, Spec, TurnLimits, Wake, is_id};
 use acheron_base::{Error, Result};
 
-/// How long an agent that is taken away may need to come to its end.
-const ENDING: Duration = Duration::from_secs(30);
+/// What the service is built from.
+pub struct AgentsParts {
+    pub profiles: Arc<AgentProfiles>,
+    pub runtimes: Arc<AgentRuntimes>,
+    pub policy: Latest<Policy>,
+    /// The mountspec as it reads now.
+    pub spec: Latest<Spec>,
+    pub lifecycle: Arc<dyn AgentLifecycle>,
+}
 
 pub struct Agents {
-    host: Weak<HostState>,
+    parts: AgentsParts,
 }
 
 impl Agents {
-    pub fn of(world: &AgentEnv) -> Agents {
-        Agents { host: Arc::downgrade(&world.host) }
+    pub fn new(parts: AgentsParts) -> Agents {
+        Agents { parts }
     }
 }
 
@@ -170,8 +174,7 @@ impl Service for Agents {
     }
 
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
-        let host = self.host.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
-        let desk = Visit { host: &host, cx };
+        let desk = Visit { parts: &self.parts, cx };
         let one = |shown: Shown| Ok(Output::One(Box::new(shown)));
         match command {
             Command::List {} => desk.list(),
@@ -182,7 +185,7 @@ impl Service for Agents {
             Command::Resume { agent_id } => one(desk.pause(&agent_id, false)?),
             Command::Stop { agent_id } => {
                 desk.may("stop", &agent_id)?;
-                host.shared.runtimes.chat(&agent_id)?.stop();
+                self.parts.runtimes.chat(&agent_id)?.stop();
                 one(desk.shown(&agent_id)?)
             }
             Command::Delete { agent_id, purge } => desk.delete(&agent_id, purge).await,
@@ -192,14 +195,14 @@ impl Service for Agents {
 
 /// One call.
 struct Visit<'a> {
-    host: &'a Arc<HostState>,
+    parts: &'a AgentsParts,
     cx: &'a Cx,
 }
 
 impl Visit<'_> {
     fn may(&self, op: &str, agent: &str) -> Result<()> {
         let path = format!("/agents/{agent}/agents/control/{op}.json");
-        let decision = authorize(&self.host.access.policy(), self.cx.caller.principal(), Action::Invoke, &path);
+        let decision = authorize(&(self.parts.policy)(), self.cx.caller.principal(), Action::Invoke, &path);
         match decision.allowed {
             true => Ok(()),
             false => Err(Error::forbidden(format!("{op} of {agent}: {}", decision.reason))),
@@ -221,13 +224,13 @@ impl Visit<'_> {
     }
 
     fn list(&self) -> Result<Output> {
-        let ids = self.host.profiles.ids().into_iter().filter(|id| self.sees(id));
+        let ids = self.parts.profiles.ids().into_iter().filter(|id| self.sees(id));
         let agents: Vec<_> = ids.map(|id| self.shown(&id)).collect::<Result<_>>()?;
         Ok(Output::List { count: agents.len(), agents })
     }
 
     fn sees(&self, id: &str) -> bool {
-        crate::policy::sees(&self.host.access.policy(), self.cx.caller.principal(), &format!("/agents/{id}"))
+        crate::policy::sees(&(self.parts.policy)(), self.cx.caller.principal(), &format!("/agents/{id}"))
     }
 
     /// One whom the caller may not know of is as absent as one who is not.
@@ -239,8 +242,8 @@ impl Visit<'_> {
     }
 
     fn shown(&self, id: &str) -> Result<Shown> {
-        let profile = self.host.profiles.get(id)?;
-        let chat = self.host.shared.runtimes.chat(id)?;
+        let profile = self.parts.profiles.get(id)?;
+        let chat = self.parts.runtimes.chat(id)?;
         let settings = chat.agent_runtime().settings();
         let state = match chat.current() {
             Some(_) => "running",
@@ -251,7 +254,7 @@ impl Visit<'_> {
             agent_id: id.to_owned(),
             name: if profile.name.is_empty() { id.to_owned() } else { profile.name },
             about: profile.spec.about,
-            is_default: id == self.host.current.spec().default_agent(),
+            is_default: id == (self.parts.spec)().default_agent(),
             created: profile.created,
             parent: profile.parent,
             state: state.to_owned(),
@@ -271,113 +274,45 @@ impl Visit<'_> {
             )));
         }
         self.may("create", id)?;
-        if self.host.profiles.has(id) {
+        if self.parts.profiles.has(id) {
             return Err(Error::already_exists(format!("there is an agent `{id}` already")));
         }
         self.may_widen(&change)?;
         let mut profile = Profile { name: id.to_owned(), created: true, ..Profile::default() };
         change.apply(&mut profile);
-        admit(self.host, id, profile)?;
+        self.parts.lifecycle.admit(id, profile)?;
         self.shown(id)
     }
 
     fn update(&self, id: &str, change: Change) -> Result<Shown> {
         self.may("update", id)?;
         self.may_widen(&change)?;
-        let mut profile = self.host.profiles.get(id)?;
+        let mut profile = self.parts.profiles.get(id)?;
         change.apply(&mut profile);
         if !profile.created {
-            profile.over = self.host.current.spec().agents.get(id).cloned().map(Box::new);
+            profile.over = (self.parts.spec)().agents.get(id).cloned().map(Box::new);
         }
-        settle(self.host, id, profile)?;
+        self.parts.lifecycle.settle(id, profile)?;
         self.shown(id)
     }
 
     fn pause(&self, id: &str, paused: bool) -> Result<Shown> {
         self.may(if paused { "pause" } else { "resume" }, id)?;
-        let profile = self.host.profiles.get(id)?;
-        self.host.profiles.put(id, Profile { paused, ..profile })?;
-        self.host.shared.runtimes.chat(id)?.pause(paused);
+        let profile = self.parts.profiles.get(id)?;
+        self.parts.profiles.put(id, Profile { paused, ..profile })?;
+        self.parts.runtimes.chat(id)?.pause(paused);
         self.shown(id)
     }
 
     async fn delete(&self, id: &str, purge: bool) -> Result<Output> {
         self.may("delete", id)?;
-        if !self.host.profiles.get(id)?.created {
+        if !self.parts.profiles.get(id)?.created {
             return Err(Error::forbidden(format!("{id} stands in the mountspec; take it out there")));
         }
         if id == self.cx.agent {
             return Err(Error::forbidden("an agent cannot delete itself while this call of its own is under way"));
         }
-        remove(self.host, id, purge).await?;
+        self.parts.lifecycle.remove(id, purge).await?;
         Ok(Output::Deleted { agent_id: id.to_owned(), deleted: true, purged: purge })
     }
-}
-
-/// Checks a profile, writes it down and lets the agent move in; if that fails, nothing has happened.
-pub(super) fn admit(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
-    sound(host, id, &profile)?;
-    host.profiles.put(id, profile)?;
-    host.access.follow(host.profiles.policy()?);
-    let Some(agent_dirs) = host.agent_dirs.get() else { return Err(Error::unavailable("the host is not ready")) };
-    agent_dirs.move_in(host, id)
-}
-
-/// Lets an agent live by a profile, at once and without an end to what it is doing. One who was not there moves in.
-pub fn settle(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
-    let Ok(before) = host.profiles.get(id) else { return admit(host, id, profile) };
-    let mut settings = sound(host, id, &profile)?;
-    let model = |profile: &Profile| host.mounted_with.model_of(&profile.spec);
-    let runtimes = &host.shared.runtimes;
-    if model(&before) == model(&profile) {
-        // The same model goes on: a script is not begun anew.
-        settings.model = runtimes.chat(id)?.agent_runtime().settings().model;
-    }
-    host.profiles.put(id, profile.clone())?;
-    host.access.follow(host.profiles.policy()?);
-    runtimes.change(id, settings)?;
-    if before.spec.wake != profile.spec.wake || before.spec.budget != profile.spec.budget {
-        runtimes.set_alarms(id, &profile.spec.wake)?;
-    }
-    Ok(())
-}
-
-/// What a profile comes to, if it could stand in the mountspec.
-fn sound(host: &HostState, id: &str, profile: &Profile) -> Result<Settings> {
-    let faults = agent_faults(&host.current.spec(), id, &profile.spec);
-    if !faults.is_empty() {
-        return Err(Error::invalid(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
-    }
-    check_alarms(&host.context.jobs, id, &profile.spec.wake)?;
-    Ok(Settings { paused: profile.paused, ..super::chat::settings(host, id, &profile.spec)? })
-}
-
-/// Takes an agent away: ends what it does, waits for that, and forgets it. With `purge` nothing is left of it.
-pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> {
-    let Some(agent_dirs) = host.agent_dirs.get() else { return Err(Error::unavailable("the host is not ready")) };
-    let (chat, jobs) = (host.shared.runtimes.chat(id).ok(), host.context.jobs.of(id).unfinished());
-    agent_dirs.move_out(host, id);
-    jobs.iter().for_each(|job| job.cancel.cancel());
-    let over = async {
-        for job in &jobs {
-            job.end().await;
-        }
-        if let Some(chat) = chat {
-            chat.rest().await;
-        }
-    };
-    // What it wrote at its end must not come after what is removed here.
-    if tokio::time::timeout(ENDING, over).await.is_err() {
-        return Err(Error::busy(format!("{id} does not come to its end: try again")));
-    }
-    let (host, id) = (host.clone(), id.to_owned());
-    blocking(move || {
-        host.profiles.remove(&id, purge)?;
-        host.access.follow(host.profiles.policy()?);
-        host.context.event_logs.forget(&id);
-        host.context.jobs.forget(&id);
-        let agent = id.clone();
-        if purge { crate::state::purge(&host.store, &id, move |tx| super::purge(tx, &agent)) } else { Ok(()) }
-    })
-    .await
 }

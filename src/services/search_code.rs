@@ -18,7 +18,6 @@ use serde_json::json;
 
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use crate::services::AgentEnv;
 use acheron_base::Result;
 use acheron_base::blocking;
 use scope::Rights;
@@ -35,15 +34,6 @@ pub struct SearchCode {
 impl SearchCode {
     pub fn new(roots: Roots) -> Self {
         SearchCode { roots }
-    }
-
-    /// Searches what the mountspec binds.
-    pub fn of(world: &AgentEnv) -> Self {
-        let host = world.host.clone();
-        SearchCode::new(Arc::new(move |agent| {
-            let projects = host.profiles.get(agent).map(|profile| profile.spec.projects).unwrap_or_default();
-            scope::bound(&host.current.spec(), &projects, &|id, at| host.projects.source(id, at))
-        }))
     }
 }
 

@@ -7,20 +7,20 @@
 use crate::policy::PrincipalCaller;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{AgentEnv, agents};
 use crate::agent::budget::{Limits as Budget, Spent};
 use crate::agent::chat::Message;
-use crate::agent::runtimes::limits_of;
+use crate::agent::lifecycle::AgentLifecycle;
+use crate::agent::profiles::{AgentProfiles, Profile};
+use crate::agent::runtimes::{AgentRuntimes, limits_of};
 use crate::agent::transcript::Source;
 use crate::contract::Operation;
-use crate::host::{HostState, Profile};
 use crate::jobs::Job;
 use crate::model::Usage;
 use crate::policy::{Principal, Rule};
@@ -36,10 +36,19 @@ const BRAINS: usize = 64;
 const CHILDREN: usize = 8;
 const DEPTH: u32 = 3;
 
+/// What the service is built from.
+pub struct SubBrainsParts {
+    /// The agent that keeps the helpers.
+    pub agent: String,
+    /// The agent's own directory, where the kinds of helper are kept.
+    pub home: ConfinedDir,
+    pub profiles: Arc<AgentProfiles>,
+    pub runtimes: Arc<AgentRuntimes>,
+    pub lifecycle: Arc<dyn AgentLifecycle>,
+}
+
 pub struct SubBrains {
-    agent: String,
-    place: ConfinedDir,
-    host: Weak<HostState>,
+    parts: SubBrainsParts,
     brains: Mutex<BTreeMap<String, Brain>>,
     /// Held while a helper is let in, so that no two take the last room or the same money.
     door: tokio::sync::Mutex<()>,
@@ -118,15 +127,12 @@ pub struct Ended {
 }
 
 impl SubBrains {
-    pub fn of(world: &AgentEnv) -> Result<SubBrains> {
-        let place = ConfinedDir::create(&world.home)?;
-        let brains = match place.read(FILE) {
+    pub fn new(parts: SubBrainsParts) -> Result<SubBrains> {
+        let brains = match parts.home.read(FILE) {
             Err(error) if error.code == Code::NotFound => BTreeMap::new(),
             bytes => serde_json::from_slice(&bytes?).map_err(|error| Error::invalid(format!("{FILE}: {error}")))?,
         };
-        let host = Arc::downgrade(&world.host);
-        let (brains, door) = (Mutex::new(brains), tokio::sync::Mutex::default());
-        Ok(SubBrains { agent: world.agent.clone(), place, host, brains, door })
+        Ok(SubBrains { parts, brains: Mutex::new(brains), door: tokio::sync::Mutex::default() })
     }
 
     fn brains(&self) -> BTreeMap<String, Brain> {
@@ -139,7 +145,7 @@ impl SubBrains {
         let mut brains = held.clone();
         let done = change(&mut brains)?;
         let json = serde_json::to_vec_pretty(&brains).map_err(|error| Error::internal(error.to_string()))?;
-        self.place.write(FILE, &json)?;
+        self.parts.home.write(FILE, &json)?;
         *held = brains;
         Ok(done)
     }
@@ -169,31 +175,31 @@ impl SubBrains {
     }
 
     async fn spawn(&self, cx: &Cx, name: &str, task: String, budget: Option<TurnLimits>) -> Result<Output> {
-        let host = self.host.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
+        let SubBrainsParts { agent, profiles, runtimes, lifecycle, .. } = &self.parts;
         let brain = self.brains().get(name).cloned();
         let brain =
             brain.ok_or_else(|| Error::not_found(format!("there is no sub-brain `{name}`; upsert it first")))?;
-        let parent = host.profiles.get(&self.agent)?;
+        let parent = profiles.get(agent)?;
         if parent.depth >= DEPTH {
             return Err(Error::budget_exceeded(format!("{DEPTH} sub-brains deep is the most")));
         }
         let door = self.door.lock().await;
-        make_room(&host, &self.agent).await?;
-        let id = name_of(&self.agent, name, cx.job_id());
-        let left = host.shared.runtimes.chat(&self.agent)?.left(&promised(&host, &self.agent));
-        let profile = child(&self.agent, &parent, &brain, budget, &left)?;
-        agents::admit(&host, &id, profile)?;
+        self.make_room().await?;
+        let id = name_of(agent, name, cx.job_id());
+        let left = runtimes.chat(agent)?.left(&self.promised());
+        let profile = child(agent, &parent, &brain, budget, &left)?;
+        lifecycle.admit(&id, profile)?;
         cx.log(&format!("{id} has begun"));
         cx.progress(json!({"agent_id": id}));
-        let chat = host.shared.runtimes.chat(&id)?;
-        let from = Principal::Agent(self.agent.clone());
-        let job = chat.say(Message { source: Source::Task(self.agent.clone()), text: task, from }).wait().await?;
+        let chat = runtimes.chat(&id)?;
+        let from = Principal::Agent(agent.clone());
+        let job = chat.say(Message { source: Source::Task(agent.clone()), text: task, from }).wait().await?;
         drop(door);
         // A spawn that is cancelled takes its helper's turn along.
         let turn = Ending(job.clone());
         let now = job.end().await;
         drop(turn);
-        if let Ok(parent) = host.shared.runtimes.chat(&self.agent) {
+        if let Ok(parent) = runtimes.chat(agent) {
             let (history, spent) = (parent.agent_runtime().history.clone(), chat.spent());
             blocking(move || history.charge(&spent)).await?;
         }
@@ -206,6 +212,44 @@ impl SubBrains {
             None => Err(Error::internal(format!("{id} ended without an outcome"))),
         }
     }
+
+    /// Takes away helpers that have ended, if there are too many; refuses if all are at work.
+    async fn make_room(&self) -> Result<()> {
+        let parts = &self.parts;
+        let all = parts.profiles.all();
+        let children: Vec<&String> =
+            all.iter().filter(|(_, child)| child.parent.as_deref() == Some(&*parts.agent)).map(|(id, _)| id).collect();
+        let mut over = (children.len() + 1).saturating_sub(CHILDREN);
+        for id in children {
+            if over == 0 {
+                break;
+            }
+            let idle = parts.runtimes.chat(id).is_ok_and(|chat| chat.idle());
+            let childless = !all.values().any(|other| other.parent.as_ref() == Some(id));
+            if idle && childless {
+                parts.lifecycle.remove(id, true).await?;
+                over -= 1;
+            }
+        }
+        match over {
+            0 => Ok(()),
+            _ => Err(Error::busy(format!("{CHILDREN} sub-brains are at work already"))),
+        }
+    }
+
+    /// What the helpers at work may still use up of their parent's budget.
+    fn promised(&self) -> Spent {
+        let (mut promised, own) = (Spent::default(), Some(&*self.parts.agent));
+        for (id, child) in self.parts.profiles.all().iter().filter(|(_, child)| child.parent.as_deref() == own) {
+            if self.parts.runtimes.chat(id).is_ok_and(|chat| !chat.idle()) {
+                let TurnLimits { rounds, tokens, seconds, money } = child.spec.limits;
+                let usage = Usage { input: tokens, output: 0 };
+                let ms = seconds.saturating_mul(1000);
+                promised = promised.plus(&Spent { rounds: rounds.into(), usage, ms, money: money.unwrap_or_default() });
+            }
+        }
+        promised
+    }
 }
 
 /// Cancels a turn when whoever waits for it is gone; one that has ended does not mind.
@@ -217,43 +261,6 @@ impl Drop for Ending {
             self.0.cancel.cancel();
         }
     }
-}
-
-/// Takes away helpers that have ended, if there are too many; refuses if all are at work.
-async fn make_room(host: &Arc<HostState>, parent: &str) -> Result<()> {
-    let all = host.profiles.all();
-    let children: Vec<&String> =
-        all.iter().filter(|(_, child)| child.parent.as_deref() == Some(parent)).map(|(id, _)| id).collect();
-    let mut over = (children.len() + 1).saturating_sub(CHILDREN);
-    for id in children {
-        if over == 0 {
-            break;
-        }
-        let idle = host.shared.runtimes.chat(id).is_ok_and(|chat| chat.idle());
-        let childless = !all.values().any(|other| other.parent.as_ref() == Some(id));
-        if idle && childless {
-            agents::remove(host, id, true).await?;
-            over -= 1;
-        }
-    }
-    match over {
-        0 => Ok(()),
-        _ => Err(Error::busy(format!("{CHILDREN} sub-brains are at work already"))),
-    }
-}
-
-/// What the helpers at work may still use up of their parent's budget.
-fn promised(host: &HostState, parent: &str) -> Spent {
-    let mut promised = Spent::default();
-    for (id, child) in host.profiles.all().iter().filter(|(_, child)| child.parent.as_deref() == Some(parent)) {
-        if host.shared.runtimes.chat(id).is_ok_and(|chat| !chat.idle()) {
-            let TurnLimits { rounds, tokens, seconds, money } = child.spec.limits;
-            let usage = Usage { input: tokens, output: 0 };
-            let ms = seconds.saturating_mul(1000);
-            promised = promised.plus(&Spent { rounds: rounds.into(), usage, ms, money: money.unwrap_or_default() });
-        }
-    }
-    promised
 }
 
 /// A name that no other helper has: the job that starts it is its own.
@@ -326,8 +333,8 @@ impl Service for SubBrains {
             Command::List {} => {
                 let sub_brains: Vec<_> =
                     self.brains().into_iter().map(|(brain, kept)| Listed { brain, kept }).collect();
-                let all = self.host.upgrade().map(|host| host.profiles.all()).unwrap_or_default();
-                let mine = all.into_iter().filter(|(_, child)| child.parent.as_ref() == Some(&self.agent));
+                let all = self.parts.profiles.all();
+                let mine = all.into_iter().filter(|(_, child)| child.parent.as_ref() == Some(&self.parts.agent));
                 let children = mine.map(|(id, _)| id).collect();
                 Ok(Output::List { count: sub_brains.len(), sub_brains, children })
             }

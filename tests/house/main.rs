@@ -28,6 +28,7 @@ mod manual;
 mod memory;
 mod missing_tools;
 mod newcomer;
+mod ownership;
 mod pages;
 mod phases;
 mod posix;

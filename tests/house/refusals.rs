@@ -142,7 +142,8 @@ impl Service for Fragile {
 fn broken_down(house: &TestHost) -> String {
     house.inside(async |host| {
         let context = &host.state.context;
-        context.register("charon", &ServiceInstance::of(context, "charon", typed(Fragile).unwrap()));
+        let instance = ServiceInstance::of(context, "charon", typed(Fragile).unwrap());
+        context.register("charon", &instance);
         let job = context.call(&Caller::operator(), "charon", "fragile", "break", json!({})).await.unwrap();
         job.end().await;
         job.id.clone()

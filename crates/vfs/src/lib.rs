@@ -111,7 +111,7 @@ pub use message::{MessageFile, MessageSink};
 pub use notifier::{ChangeKind, ChangeNotifier, Listener};
 pub use replies::{FixedReply, Reply, ReplyFn};
 pub use text::{TextFile, text};
-pub use tree::{AccessControl, Entry, Resolved, Tree, normalize};
+pub use tree::{AccessControl, Entry, Resolved, Tree, WeakTree, normalize};
 pub use virtual_dir::VirtualDir;
 
 /// The object behind a name. A clone refers to the same object.

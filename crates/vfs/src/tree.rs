@@ -1,7 +1,7 @@
 //! The whole tree: every file is found and opened through it. Servers and programs use it; it uses the traits of the
 //! tree and the buffers of open files.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 
@@ -41,6 +41,22 @@ pub struct Tree {
     buffers: Arc<OpenFileBuffers>,
 }
 
+/// A reference to a tree that does not keep it alive. Nodes of a tree hold this one, because the tree holds them.
+#[derive(Clone)]
+pub struct WeakTree {
+    root: Weak<dyn Dir>,
+    access: Arc<dyn AccessControl>,
+    buffers: Arc<OpenFileBuffers>,
+}
+
+impl WeakTree {
+    /// The tree, unless its last owner has dropped it.
+    pub fn upgrade(&self) -> Option<Tree> {
+        let root = self.root.upgrade()?;
+        Some(Tree { root, access: self.access.clone(), buffers: self.buffers.clone() })
+    }
+}
+
 /// An entry of a listing.
 pub struct Entry {
     /// The path from the root.
@@ -69,6 +85,11 @@ impl Tree {
     /// The root directory.
     pub fn root(&self) -> Arc<dyn Dir> {
         self.root.clone()
+    }
+
+    /// A reference to this tree that does not keep it alive.
+    pub fn downgrade(&self) -> WeakTree {
+        WeakTree { root: Arc::downgrade(&self.root), access: self.access.clone(), buffers: self.buffers.clone() }
     }
 
     /// The memory that open files hold.
@@ -399,6 +420,17 @@ mod tests {
             let resolve = tree.resolve(&Caller::named("bob"), path).unwrap();
             assert_eq!((resolve.path.as_str(), resolve.node.is_err()), (expected, true), "{path}");
         }
+    }
+
+    #[test]
+    fn a_weak_tree_ends_with_the_last_owner_of_the_tree() {
+        let tree = tree();
+        let weak = tree.downgrade();
+        let other = weak.upgrade().unwrap();
+        drop(tree);
+        assert!(weak.upgrade().is_some());
+        drop(other);
+        assert!(weak.upgrade().is_none());
     }
 
     #[test]

@@ -26,8 +26,8 @@ pub fn directory(host: &Arc<HostState>) -> Result<impl Dir + use<>> {
     let listing = static_directory(&contract, move |caller| access.permissions(caller, "/global/library", &[]));
     let dirs = Mutex::new(BTreeMap::from([(String::new(), Arc::new(listing))]));
     let shelf = Arc::new(Shelf { dirs, pages: Mutex::default(), following: Mutex::default() });
-    shelf.show(&host.library)?;
-    if let Source::Folder(folder) = &host.library {
+    shelf.show(&host.paths.library)?;
+    if let Source::Folder(folder) = &host.paths.library {
         shelf.follow(folder.clone())?;
     }
     Ok(Shown { root: shelf.dir(""), _shelf: shelf })

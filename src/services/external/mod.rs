@@ -51,18 +51,24 @@ pub struct Trust {
 /// Says how far a program is trusted now; an error says why it does not run at all.
 pub type Trusting = Arc<dyn Fn(&spec::ServiceSpec) -> Result<Trust> + Send + Sync>;
 
+/// What the programs of a mountspec are built from, the same for all of them.
+#[derive(Clone)]
+pub struct ProgramParts {
+    /// Where relative paths in a command begin.
+    pub here: PathBuf,
+    pub around: Around,
+    pub trusting: Trusting,
+    /// The program that knows how to be a sandbox.
+    pub init: PathBuf,
+}
+
 /// A program of the mountspec's.
 pub struct Program {
     contract: Contract,
     spec: spec::ServiceSpec,
-    /// Where relative paths in its command begin.
-    here: PathBuf,
+    parts: ProgramParts,
     /// The directory that its command lies in, by the name in the command and as it was when the mountspec was read.
     found: Option<(PathBuf, Source)>,
-    around: Around,
-    trusting: Trusting,
-    /// What knows how to be a sandbox.
-    init: PathBuf,
     room: Semaphore,
 }
 
@@ -71,10 +77,7 @@ impl Program {
     pub fn new(
         name: &str,
         service: &spec::ServiceSpec,
-        here: &Path,
-        around: Around,
-        trusting: Trusting,
-        init: PathBuf,
+        parts: ProgramParts,
         shows: impl Fn(&Path) -> bool,
     ) -> Result<Program> {
         let mut contract = spec::contract_of(name, service)?;
@@ -85,17 +88,17 @@ impl Program {
             contract = contract.flag("unconfined");
         }
         let room = Semaphore::new(service.concurrency.unwrap_or(AT_ONCE) as usize);
-        let (_, directory) = located(&service.command, here, service.unconfined, |path| path.is_file(), shows);
+        let (_, directory) = located(&service.command, &parts.here, service.unconfined, |path| path.is_file(), shows);
         let found = directory.and_then(|directory| Some((directory.clone(), Source::resolve(&directory).ok()?)));
-        Ok(Program { contract, spec: service.clone(), here: here.to_owned(), found, around, trusting, init, room })
+        Ok(Program { contract, spec: service.clone(), parts, found, room })
     }
 
     fn plan(&self, cx: &Cx, operation: &str) -> Result<Plan> {
-        let around = (self.around)(&cx.agent)?;
+        let around = (self.parts.around)(&cx.agent)?;
         let shows = |path: &Path| around.system.shows(path);
         let (argv, directory) =
-            located(&self.spec.command, &self.here, self.spec.unconfined, |path| path.is_file(), shows);
-        let trust = (self.trusting)(&self.spec)?;
+            located(&self.spec.command, &self.parts.here, self.spec.unconfined, |path| path.is_file(), shows);
+        let trust = (self.parts.trusting)(&self.spec)?;
         let mut plan = around.plan(argv);
         plan.bare = self.spec.unconfined;
         if let Some(source) = directory {
@@ -112,7 +115,7 @@ impl Program {
             plan.binds.push(Bind { source, target: INSIDE.into(), read_only: true, alone: true, id });
         } else if plan.bare {
             // What is looked for in the working directory must not be an agent's.
-            plan.cwd = if trust.here_written { PathBuf::from("/") } else { self.here.clone() };
+            plan.cwd = if trust.here_written { PathBuf::from("/") } else { self.parts.here.clone() };
         }
         match &trust.withheld {
             Some(why) => cx.log(&format!("{} {WITHHELD}: {why}", self.contract.name)),
@@ -212,7 +215,7 @@ impl Serve for Program {
         let plan = self.plan(cx, &call.op)?;
         let (deadline, clock) = (operation.deadline, &cx.clock);
         let stdin = call.arguments.to_string().into_bytes();
-        let run = Run { program: &self.init, plan: &plan, stdin, deadline, keep: LONGEST, clock };
+        let run = Run { program: &self.parts.init, plan: &plan, stdin, deadline, keep: LONGEST, clock };
         let ear = Ear { cx, lines: Mutex::default() };
         let ran = run.go(&ear, cx.cancelled()).await?;
         if ran.out.truncated {

@@ -26,26 +26,38 @@ pub mod words;
 
 use std::sync::Arc;
 
+use crate::agent::own_model::OwnModel;
+use crate::events::EventLog;
 use crate::service::{Serve, typed};
+use acheron_base::Clock;
 use acheron_base::Result;
-
-use super::{AgentEnv, OwnModel};
+use acheron_store::Store;
 
 use narrator::Narrator;
 pub use rows::purge;
 pub use service::Memory;
 pub use store::{MemoryStore, Summarize};
 
+/// What the memory of one agent is built from.
+pub struct MemoryParts {
+    pub store: Store,
+    /// The events of the agent, in which its memory tells of changes.
+    pub event_log: Arc<EventLog>,
+    pub clock: Clock,
+    /// The size of active memory, in tokens.
+    pub active_tokens: u64,
+    /// Sums up what is evicted.
+    pub model: OwnModel,
+}
+
 /// The memory of one agent, ready to be served.
-pub fn served(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
-    let (host, budget) = (&world.host, world.host.mounted_with.memory.active_tokens);
-    let memory = MemoryStore::open(host.store.clone(), world.event_log.clone(), host.context.clock.clone(), budget)?;
-    typed(Memory::new(memory, Some(narrator(world))))
+pub fn served(parts: MemoryParts) -> Result<Arc<dyn Serve>> {
+    let memory = MemoryStore::open(parts.store, parts.event_log, parts.clock, parts.active_tokens)?;
+    typed(Memory::new(memory, Some(narrator(parts.model))))
 }
 
 /// The agent's model, unless it is the guide, which only shows the tree around.
-fn narrator(world: &AgentEnv) -> Arc<dyn Summarize> {
-    let own = OwnModel::of(world);
+fn narrator(own: OwnModel) -> Arc<dyn Summarize> {
     Arc::new(Narrator::new(move || match own.is_guide()? {
         true => Ok(None),
         false => Ok(own.open()?.map(|model| (model, own.described().map_or(0, |own| own.context_tokens.into())))),

@@ -10,12 +10,11 @@ use super::history::Histories;
 use super::run::{Engine, Room};
 use super::service::Phases;
 use super::speaker::{Guide, Question, Speaker};
+use crate::agent::own_model::OwnModel;
 use crate::model::{Message, Model, ModelRequest};
-use crate::service::{Serve, typed};
 use crate::services::prompts::Library;
 use crate::services::symbols::catalogue;
 use crate::services::symbols::shelf::Shelf;
-use crate::services::{AgentEnv, OwnModel};
 use crate::spec::ModelKind;
 use acheron_base::Clock;
 use acheron_base::Result;
@@ -27,38 +26,34 @@ pub const KEY_VARIABLE: &str = "ACHERON_HISTORY_KEY";
 const ANSWER: u32 = 4096;
 
 /// What an agent's loop is made of.
-pub struct Parts {
+pub struct PhasesParts {
     pub library: Arc<Library>,
     pub shelf: Arc<Shelf>,
     pub speaker: Arc<dyn Speaker>,
     pub store: Store,
     pub clock: Clock,
     /// What a run that begins now may use.
-    pub room: Box<dyn Fn() -> Result<Room> + Send + Sync>,
+    pub room: ReadRoom,
 }
 
-/// The service for one agent of the house. Without a model that can be asked, the guide answers.
-pub fn served(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
-    let (host, own) = (&world.host, Arc::new(OwnModel::of(world)));
-    let asked = own.clone();
-    let speaker = Arc::new(Spoken::new(move || match asked.described()?.kind {
+/// Says what a run that begins now may use.
+pub type ReadRoom = Box<dyn Fn() -> Result<Room> + Send + Sync>;
+
+/// Asks the model of an agent. Without one that can be asked, the guide answers.
+pub fn speaker_of(own: Arc<OwnModel>) -> Arc<dyn Speaker> {
+    Arc::new(Spoken::new(move || match own.described()?.kind {
         // A script holds the turns of a chat; phases that took its lines would spoil it.
         ModelKind::Script => Ok(None),
-        _ => asked.open(),
-    }));
-    let room = move || {
+        _ => own.open(),
+    }))
+}
+
+/// The room that the model and the limits of an agent leave.
+pub fn room_of(own: Arc<OwnModel>) -> ReadRoom {
+    Box::new(move || {
         let (window, run) = (own.described()?.context_tokens as usize, own.limits()?.tokens as usize);
         Ok(Room { prompt: beside_answer(window), run })
-    };
-    let parts = Parts {
-        library: host.shared.prompts.clone(),
-        shelf: host.shared.symbols.clone(),
-        speaker,
-        store: host.store.clone(),
-        clock: host.context.clock.clone(),
-        room: Box::new(room),
-    };
-    typed(open(&world.home, &world.agent, parts)?)
+    })
 }
 
 /// What a prompt may have of a model's window: the rest is for its answer.
@@ -67,7 +62,7 @@ fn beside_answer(context_tokens: usize) -> usize {
 }
 
 /// Opens the phases of `agent`, whose histories lie under `home`.
-pub fn open(home: &Path, agent: &str, parts: Parts) -> Result<Phases> {
+pub fn open(home: &Path, agent: &str, parts: PhasesParts) -> Result<Phases> {
     let given = std::env::var(KEY_VARIABLE).ok();
     let random = Arc::new(|bytes: &mut [u8]| rand::rng().fill_bytes(bytes));
     let dir = home.join("phases");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::open::{Parts, open};
+use super::open::{PhasesParts, open};
 use super::run::Room;
 use super::speaker::{Guide, Question, Speaker};
 use crate::contract::Effect;
@@ -91,7 +91,7 @@ impl TestHost {
         let shelf = open_symbols(&spec::SymbolsSpec::default(), &store).unwrap();
         let library = Arc::new(Library::built_in());
         let room = Box::new(|| Ok(Room { prompt: 8192, run: 100_000 }));
-        let parts = Parts { library, shelf: shelf.clone(), speaker, store, clock, room };
+        let parts = PhasesParts { library, shelf: shelf.clone(), speaker, store, clock, room };
         let phases = open(&dir.path().join("home"), "ada", parts).unwrap();
         let mut root = Listing::default().with("jobs", Node::dir(jobs::files::directory(&jobs, "ada")));
         for serve in [typed(phases).unwrap(), typed(Symbols::new(shelf)).unwrap()] {
@@ -168,7 +168,6 @@ async fn the_files_of_a_run_are_there_after_a_restart_and_nothing_is_in_clear_on
     let history = std::fs::read_to_string(host.dir.path().join("home/phases/first.sealed")).unwrap();
     assert!(!history.contains("zanzibar"));
     let TestHost { tree, dir, _office: context } = host;
-    context.empty();
     drop((tree, context));
     let mut again = None;
     while again.is_none() {

@@ -28,7 +28,6 @@ pub mod record;
 pub mod render;
 pub mod resources;
 pub mod schema;
-mod served;
 pub mod service;
 pub mod tasks;
 pub mod template;
@@ -42,8 +41,7 @@ pub use fault::{Fault, Kind};
 pub use library::{Library, Origin};
 pub use prompt::Prompt;
 pub use render::Rendered;
-pub use served::served;
-pub use service::{Prompts, Setting};
+pub use service::{Prompts, PromptsParts};
 pub use tree::PromptTemplate;
 
 #[cfg(test)]

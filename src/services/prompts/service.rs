@@ -34,7 +34,7 @@ pub type Choose = Arc<dyn Fn(Option<&str>) -> Result<Arc<dyn Model>> + Send + Sy
 pub type Projects = Arc<dyn Fn(&str) -> Result<ConfinedDir> + Send + Sync>;
 
 /// What the prompts of one agent are built from.
-pub struct Setting {
+pub struct PromptsParts {
     pub library: Arc<Library>,
     /// Shared by all agents: `<state>/prompts/overrides`.
     pub overrides: Arc<Store>,
@@ -52,17 +52,17 @@ pub struct Prompts {
 }
 
 impl Prompts {
-    pub fn new(setting: Setting) -> Result<Prompts> {
-        let open = ConfinedDir::create(setting.home.join("open"))?;
-        let copies = setting.home.join("copies");
+    pub fn new(parts: PromptsParts) -> Result<Prompts> {
+        let open = ConfinedDir::create(parts.home.join("open"))?;
+        let copies = parts.home.join("copies");
         ConfinedDir::create(&copies)?;
         let mut kinds = Kinds::new();
-        let (context, agent) = (setting.context.clone(), setting.agent.clone());
+        let (context, agent) = (parts.context.clone(), parts.agent.clone());
         kinds.insert(
             MEMORY.to_owned(),
             Arc::new(move |_: &Need| Ok(Arc::new(MemoryState::new(context.clone(), &agent)) as _)),
         );
-        let projects = setting.projects.clone();
+        let projects = parts.projects.clone();
         kinds.insert(
             FILESYSTEM.to_owned(),
             Arc::new(move |need: &Need| {
@@ -72,8 +72,8 @@ impl Prompts {
                 Ok(Arc::new(ProjectFiles::new(move || projects(&project), ConfinedDir::open(&copies)?, fresh)) as _)
             }),
         );
-        let openings = Openings::new(setting.library, setting.overrides, open, kinds)?;
-        Ok(Prompts { openings: Arc::new(openings), models: setting.models })
+        let openings = Openings::new(parts.library, parts.overrides, open, kinds)?;
+        Ok(Prompts { openings: Arc::new(openings), models: parts.models })
     }
 }
 

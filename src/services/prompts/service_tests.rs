@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::overrides::Store;
-use super::service::{Prompts, Setting};
+use super::service::{Prompts, PromptsParts};
 use super::{Library, files};
 use crate::contract::Operation;
 use crate::events::EventLogs;
@@ -110,7 +110,7 @@ impl TestHost {
         let model: Arc<dyn Model> = Arc::new(Script::read("s", script).unwrap());
         let here = folder.path().join("here");
         let project = here.clone();
-        let prompts = Prompts::new(Setting {
+        let prompts = Prompts::new(PromptsParts {
             library: Arc::new(Library::open(Some(&folder.path().join("prompts")))),
             overrides: Arc::new(Store::new(ConfinedDir::create(folder.path().join("overrides")).unwrap())),
             home: folder.path().join("home"),
@@ -130,7 +130,7 @@ impl TestHost {
             home = home.with(instance.name(), Node::dir(directory(&instance)));
         }
         let tree = Tree::new(Arc::new(home), Arc::new(AllowAll));
-        context.set_tree(tree.clone());
+        context.set_tree(&tree);
         TestHost { tree, context, folder }
     }
 

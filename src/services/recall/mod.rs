@@ -37,17 +37,15 @@ use std::sync::Arc;
 use crate::service::{Serve, typed};
 use acheron_base::Result;
 
-use super::AgentEnv;
-
 pub use index::{Index, Page};
 pub use resolve::Access;
 pub use service::Recall;
 pub use speak::Speak;
-pub use state::RecallState;
+pub use state::{RecallParts, RecallState, by_model};
 pub use watch::Wikis;
 pub use wiki::Wiki;
 
 /// The recall of one agent, ready to be served.
-pub fn served(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
-    typed(Recall::new(Arc::new(RecallState::of(world))))
+pub fn served(parts: RecallParts) -> Result<Arc<dyn Serve>> {
+    typed(Recall::new(Arc::new(RecallState::new(parts))))
 }

@@ -10,7 +10,7 @@ use super::archive::archive;
 use super::message::Role;
 use super::resolve::{Access, Miss};
 use super::speak::Speak;
-use super::state::{RecallState, Turned};
+use super::state::{RecallParts, RecallState, Turned};
 use super::turn::Looked;
 use super::watch::Wikis;
 use super::wiki::Wiki;
@@ -56,8 +56,18 @@ impl Scene {
         put(dir.path(), "secret.md", "outside");
         let model = Arc::new(Scripted { lines: lines.to_vec(), asked: Mutex::default() });
         let (store, home) = (dir.path().join("store"), dir.path().join("home"));
-        let (wikis, prompts) = (Arc::new(Wikis::default()), Arc::new(Library::built_in()));
-        let recall = Arc::new(RecallState::new("charon", store, home, wikis, prompts, model.clone(), Clock::at(1000)));
+        let recall = Arc::new(RecallState::new(RecallParts {
+            agent: "charon".to_owned(),
+            context: std::sync::Weak::new(),
+            clock: Clock::at(1000),
+            wikis: Arc::new(Wikis::default()),
+            folder: store,
+            open: Box::new(|folder| ConfinedDir::create(folder)),
+            home,
+            prompts: Arc::new(Library::built_in()),
+            speak: model.clone(),
+            window: Box::new(|| 32_768),
+        }));
         Scene { dir, recall, model }
     }
 
@@ -234,7 +244,7 @@ async fn a_long_conversation_is_cut_to_the_window_and_says_so_when_it_cannot_be(
         put(scene.dir.path(), &format!("home/conversations/long/{at}-user.md"), &format!("{at} {long}"));
     }
     let recall = Arc::get_mut(&mut scene.recall).unwrap();
-    recall.window = Box::new(|| 2000);
+    recall.parts.window = Box::new(|| 2000);
     scene.turn(Some("long"), "and the river?").await;
     let asked = scene.model.asked.lock().clone();
     let heads =
@@ -243,7 +253,7 @@ async fn a_long_conversation_is_cut_to_the_window_and_says_so_when_it_cannot_be(
     assert_eq!(heads(&asked[0]), ["6 wor", "7 wor", "8 wor", "and t"]);
     assert_eq!(heads(&asked[1]), ["6 wor", "7 wor", "8 wor", "and t", "<reca", "<memo"]);
     let recall = Arc::get_mut(&mut scene.recall).unwrap();
-    recall.window = Box::new(|| 64);
+    recall.parts.window = Box::new(|| 64);
     let refused = scene.recall.turn(Some("long".to_owned()), long, |_| ()).await.unwrap_err();
     assert_eq!(refused.code, Code::BudgetExceeded);
 }

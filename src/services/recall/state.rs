@@ -18,10 +18,10 @@ use super::turn::{Action, Limits, Outcome, Turn};
 use super::watch::Wikis;
 use super::wiki::Wiki;
 use super::window::{answer, fitted};
+use crate::agent::own_model::OwnModel;
 use crate::jobs::Job;
 use crate::service::ServiceContext;
 use crate::services::prompts::Library;
-use crate::services::{AgentEnv, OwnModel};
 use acheron_base::Clock;
 use acheron_base::ConfinedDir;
 use acheron_base::blocking;
@@ -32,23 +32,33 @@ const ROOT_BYTES: usize = 32 << 10;
 /// The window of a model of which nothing is known.
 const WINDOW: u32 = 32_768;
 
-type OpenFolder = Box<dyn Fn(&Path) -> Result<ConfinedDir> + Send + Sync>;
+/// Opens the folder of the wiki, made if it is not there.
+pub type OpenFolder = Box<dyn Fn(&Path) -> Result<ConfinedDir> + Send + Sync>;
+/// Says how many tokens a model takes.
+pub type ReadWindow = Box<dyn Fn() -> u32 + Send + Sync>;
 
-pub struct RecallState {
+/// What the recall of one agent is built from.
+pub struct RecallParts {
     pub agent: String,
+    /// Begins turns from files; empty where there are none.
     pub context: Weak<ServiceContext>,
     pub clock: Clock,
-    wikis: Arc<Wikis>,
-    folder: PathBuf,
-    /// Opens the folder, made if it is not there.
-    open: OpenFolder,
-    wiki: OnceLock<Arc<Wiki>>,
-    home: PathBuf,
-    talks: OnceLock<Arc<Talks>>,
-    prompts: Arc<Library>,
-    speak: Arc<dyn Speak>,
+    pub wikis: Arc<Wikis>,
+    /// The wiki.
+    pub folder: PathBuf,
+    pub open: OpenFolder,
+    /// The conversations.
+    pub home: PathBuf,
+    pub prompts: Arc<Library>,
+    pub speak: Arc<dyn Speak>,
     /// How many tokens the model takes, its answer among them: as it is now.
-    pub window: Box<dyn Fn() -> u32 + Send + Sync>,
+    pub window: ReadWindow,
+}
+
+pub struct RecallState {
+    pub parts: RecallParts,
+    wiki: OnceLock<Arc<Wiki>>,
+    talks: OnceLock<Arc<Talks>>,
     limits: Limits,
     /// Conversations with a turn under way; the sender goes when the turn ends.
     running: DashMap<String, watch::Receiver<()>>,
@@ -65,71 +75,30 @@ pub struct Turned {
     pub outcome: Outcome,
 }
 
-impl RecallState {
-    pub fn of(world: &AgentEnv) -> RecallState {
-        let host = &world.host;
-        let own = Arc::new(OwnModel::of(world));
-        let described = own.clone();
-        let window = move || described.described().map_or(WINDOW, |model| model.context_tokens);
-        let longest = {
-            let window = window.clone();
-            move || answer(window())
-        };
-        let speak: Arc<dyn Speak> = Arc::new(ByModel::new(longest, move || match own.is_guide()? {
-            true => Ok(None),
-            false => match own.open()? {
-                Some(model) => Ok(Some(model)),
-                None => Err(Error::unavailable("the agent has no model of its own")),
-            },
-        }));
-        let home = world.home.join("recall");
-        let folder =
-            host.mounted_with.recall.store.as_deref().map_or_else(|| home.join("store"), |store| host.here.join(store));
-        let shared = &host.shared;
-        let context = Arc::downgrade(&host.context);
-        let mut recall = RecallState::new(
-            &world.agent,
-            folder,
-            home,
-            shared.wikis.clone(),
-            shared.prompts.clone(),
-            speak,
-            host.context.clock.clone(),
-        );
-        recall.context = context;
-        if host.mounted_with.recall.store.is_some() {
-            let host = Arc::downgrade(host);
-            recall.open = Box::new(move |folder| {
-                let host = host.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
-                host.folder(folder)
-            });
-        }
-        recall.window = Box::new(window);
-        recall
-    }
+/// Answers by the model of an agent, and says how many tokens that takes.
+pub fn by_model(own: Arc<OwnModel>) -> (Arc<dyn Speak>, ReadWindow) {
+    let described = own.clone();
+    let window = move || described.described().map_or(WINDOW, |model| model.context_tokens);
+    let longest = {
+        let window = window.clone();
+        move || answer(window())
+    };
+    let speak = ByModel::new(longest, move || match own.is_guide()? {
+        true => Ok(None),
+        false => match own.open()? {
+            Some(model) => Ok(Some(model)),
+            None => Err(Error::unavailable("the agent has no model of its own")),
+        },
+    });
+    (Arc::new(speak), Box::new(window))
+}
 
-    pub fn new(
-        agent: &str,
-        folder: PathBuf,
-        home: PathBuf,
-        wikis: Arc<Wikis>,
-        prompts: Arc<Library>,
-        speak: Arc<dyn Speak>,
-        clock: Clock,
-    ) -> RecallState {
+impl RecallState {
+    pub fn new(parts: RecallParts) -> RecallState {
         RecallState {
-            agent: agent.to_owned(),
-            context: Weak::new(),
-            clock,
-            wikis,
-            folder,
-            open: Box::new(|folder| ConfinedDir::create(folder)),
+            parts,
             wiki: OnceLock::new(),
-            home,
             talks: OnceLock::new(),
-            prompts,
-            speak,
-            window: Box::new(|| WINDOW),
             limits: Limits::default(),
             running: DashMap::new(),
             asked: DashMap::new(),
@@ -141,7 +110,7 @@ impl RecallState {
         match self.wiki.get() {
             Some(wiki) => Ok(wiki),
             None => {
-                let opened = self.wikis.open((self.open)(&self.folder)?)?;
+                let opened = self.parts.wikis.open((self.parts.open)(&self.parts.folder)?)?;
                 Ok(self.wiki.get_or_init(|| opened))
             }
         }
@@ -151,8 +120,8 @@ impl RecallState {
         match self.talks.get() {
             Some(talks) => Ok(talks),
             None => {
-                let place = ConfinedDir::create(self.home.join("conversations"))?;
-                Ok(self.talks.get_or_init(|| Arc::new(Talks::new(place, self.clock.clone()))))
+                let place = ConfinedDir::create(self.parts.home.join("conversations"))?;
+                Ok(self.talks.get_or_init(|| Arc::new(Talks::new(place, self.parts.clock.clone()))))
             }
         }
     }
@@ -167,7 +136,7 @@ impl RecallState {
             root.push_str("\n[the index goes on]");
         }
         let include = wiki.index().has_memory();
-        self.prompts.text("runtime", "default", &json!({ "include_recall": include, "memory_root": root }))
+        self.parts.prompts.text("runtime", "default", &json!({ "include_recall": include, "memory_root": root }))
     }
 
     /// Whether a turn of a conversation is under way, and when it is over.
@@ -184,7 +153,7 @@ impl RecallState {
     pub async fn generate(self: &Arc<Self>, id: &str) -> Result<String> {
         let (recall, id) = (self.clone(), id.to_owned());
         let said = blocking(move || recall.talks()?.said(&id)).await?;
-        self.speak.speak(&fitted(said, (self.window)())?.said).await
+        self.parts.speak.speak(&fitted(said, (self.parts.window)())?.said).await
     }
 
     /// A message and all that follows from it. `tell` hears what is recalled.
@@ -208,10 +177,10 @@ impl RecallState {
         })
         .await?;
         let _running = Running::begin(self, &held.id);
-        let mut turn = Turn::new(self.limits, self.clock.now_ms());
+        let mut turn = Turn::new(self.limits, self.parts.clock.now_ms());
         let mut filename = String::new();
         loop {
-            let left = Duration::from_millis(turn.left_ms(self.clock.now_ms()));
+            let left = Duration::from_millis(turn.left_ms(self.parts.clock.now_ms()));
             let Ok(said) = tokio::time::timeout(left, self.generate(&held.id)).await else {
                 return Ok(Turned { conversation: held.id.clone(), filename, outcome: turn.give_up() });
             };
@@ -219,7 +188,7 @@ impl RecallState {
             let (back, file, actions) = blocking(move || {
                 let file = held_too.add(Role::Assistant, &said)?;
                 let wiki = recall.wiki()?;
-                let actions = turn.step(&said, recall.clock.now_ms(), &mut |name| wiki.look(name, Access::Nodes));
+                let actions = turn.step(&said, recall.parts.clock.now_ms(), &mut |name| wiki.look(name, Access::Nodes));
                 for action in &actions {
                     if let Action::Add(text) = action {
                         held_too.add(Role::User, text)?;

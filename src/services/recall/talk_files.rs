@@ -66,7 +66,7 @@ fn status(recall: &RecallState, id: &str) -> Result<Value> {
     let state = if running { "running" } else { "idle" };
     let job = recall.asked.get(id).map(|job| job.id.clone());
     // What a model would be told now; a conversation that cannot be told at all says so when it is gone on with.
-    let window = (recall.window)();
+    let window = (recall.parts.window)();
     let told = fitted(recall.talks()?.said(id)?, window).ok();
     let (tokens, left_out) = (told.as_ref().map(|told| told.tokens), told.as_ref().map(|told| told.left_out));
     Ok(json!({"conversation": id, "state": state, "messages": messages.len(), "job_id": job,
@@ -126,13 +126,13 @@ impl MessageSink for Input {
     }
 
     fn receive(&self, caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
-        let Some(context) = self.recall.context.upgrade() else {
+        let Some(context) = self.recall.parts.context.upgrade() else {
             return Answer::refuse(Error::unavailable("the host is going down"));
         };
         let (recall, id, caller) = (self.recall.clone(), self.id.clone(), caller.clone());
         Answer::soon(async move {
             let arguments = json!({"conversation": id, "message": message});
-            let job = context.call(&caller, &recall.agent, "recall", "turn", arguments).await?;
+            let job = context.call(&caller, &recall.parts.agent, "recall", "turn", arguments).await?;
             recall.asked.insert(id.clone(), job);
             Ok(Arc::new(ReplyFn(move || latest(&recall, &id))) as Arc<dyn Reply>)
         })

@@ -4,19 +4,12 @@ use std::sync::Arc;
 
 use super::backend::Backend;
 use super::redis::Redis;
-use super::service::{Symbols, ready};
+use super::service::ready;
 use super::shelf::Shelf;
 use super::sqlite::Sqlite;
-use crate::service::{Serve, typed};
-use crate::services::AgentEnv;
 use crate::spec::{self, SymbolsBackend};
 use acheron_base::{Error, Result};
 use acheron_store::Store;
-
-/// The service for one agent of the house; all agents share one shelf.
-pub fn served(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
-    typed(Symbols::new(world.host.shared.symbols.clone()))
-}
 
 /// Opens the backend of the spec. Our own database has its catalogue when this returns; a Redis that does not answer
 /// now gets it when it does.

@@ -114,7 +114,7 @@ impl World {
         }
         let agents = Listing::default().dir("ada", ada).link("self", This);
         let tree = Tree::new(Arc::new(Listing::default().dir("agents", agents)), Arc::new(AllowAll));
-        context.set_tree(tree.clone());
+        context.set_tree(&tree);
         World { tree, chat, context, counter }
     }
 

@@ -1,45 +1,65 @@
 //! The model of one agent, for services that think: as the agent's profile says now, and paid for by its budget.
+//!
+//! Services are handed an [`OwnModel`]; the host makes them from [`AgentModels`].
 
 use parking_lot::Mutex;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::AgentEnv;
-use crate::agent::budget::{Spent, Standing, standing};
-use crate::agent::chat::Chat;
-use crate::host::HostState;
+use super::budget::{Spent, Standing, standing};
+use super::chat::Chat;
+use super::profiles::AgentProfiles;
+use super::runtimes::AgentRuntimes;
 use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest, Prices};
 use crate::spec::{self, ModelChange, ModelKind};
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
 
+/// Where the models of agents come from.
+#[derive(Clone)]
+pub struct AgentModels {
+    pub profiles: Arc<AgentProfiles>,
+    pub runtimes: Arc<AgentRuntimes>,
+    /// The model of the mountspec: it holds where an agent's profile says nothing else.
+    pub default: spec::ModelSpec,
+}
+
+impl AgentModels {
+    /// The model of `agent`, paid for by its budget.
+    pub fn of(&self, agent: &str) -> OwnModel {
+        self.other(agent, ModelChange::default())
+    }
+
+    /// The same with what a service says otherwise.
+    pub fn other(&self, agent: &str, otherwise: ModelChange) -> OwnModel {
+        let payer = Payer { models: self.clone(), agent: agent.to_owned() };
+        OwnModel { payer, otherwise, opened: Mutex::default() }
+    }
+
+    /// The description of an agent's model that holds now.
+    pub fn described(&self, agent: &str) -> Result<spec::ModelSpec> {
+        Ok(self.profiles.get(agent)?.spec.model.over(&self.default))
+    }
+}
+
+/// The model of one agent, opened when it is first asked.
 pub struct OwnModel {
     payer: Payer,
-    /// What the service is told otherwise about its model.
+    /// What the service says otherwise about its model.
     otherwise: ModelChange,
     opened: Mutex<Option<(spec::ModelSpec, Arc<dyn Model>)>>,
 }
 
 impl OwnModel {
-    pub fn of(world: &AgentEnv) -> OwnModel {
-        OwnModel::other(world, ModelChange::default())
-    }
-
-    pub fn other(world: &AgentEnv, otherwise: ModelChange) -> OwnModel {
-        let payer = Payer { host: Arc::downgrade(&world.host), agent: world.agent.clone() };
-        OwnModel { payer, otherwise, opened: Mutex::default() }
-    }
-
-    /// What is said of it now.
+    /// The description of it that holds now.
     pub fn described(&self) -> Result<spec::ModelSpec> {
-        let host = self.payer.host()?;
-        Ok(self.otherwise.over(&host.mounted_with.model_of(&host.profiles.get(&self.payer.agent)?.spec)))
+        Ok(self.otherwise.over(&self.payer.models.described(&self.payer.agent)?))
     }
 
-    /// What one turn of the agent may use up now.
+    /// The limits of one turn of the agent that hold now.
     pub fn limits(&self) -> Result<spec::TurnLimits> {
-        Ok(self.payer.host()?.profiles.get(&self.payer.agent)?.spec.limits)
+        Ok(self.payer.models.profiles.get(&self.payer.agent)?.spec.limits)
     }
 
     /// Whether it is the guide, which only shows the tree around.
@@ -48,14 +68,14 @@ impl OwnModel {
         Ok(model.kind == ModelKind::Script && model.name.is_none())
     }
 
-    /// Whoever answers now: opened when first asked, then kept until another is named. `None` is an external one.
+    /// The model that answers now: opened when first asked, then kept until another is named. `None` is an external one.
     pub fn open(&self) -> Result<Option<Arc<dyn Model>>> {
-        let (host, model) = (self.payer.host()?, self.described()?);
+        let model = self.described()?;
         let mut opened = self.opened.lock();
         if let Some((_, known)) = opened.as_ref().filter(|(known, _)| *known == model) {
             return Ok(Some(known.clone()));
         }
-        let settings = host.shared.runtimes.settings(&self.payer.agent, &model, &self.limits()?)?;
+        let settings = self.payer.models.runtimes.settings(&self.payer.agent, &model, &self.limits()?)?;
         let Some(found) = settings.model else { return Ok(None) };
         let paid: Arc<dyn Model> = Arc::new(Paid { model: found, prices: settings.prices, payer: self.payer.clone() });
         *opened = Some((model, paid.clone()));
@@ -66,17 +86,13 @@ impl OwnModel {
 /// The agent in whose name a service asks.
 #[derive(Clone)]
 struct Payer {
-    host: Weak<HostState>,
+    models: AgentModels,
     agent: String,
 }
 
 impl Payer {
-    fn host(&self) -> Result<Arc<HostState>> {
-        self.host.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))
-    }
-
     fn chat(&self) -> Result<Chat> {
-        self.host()?.shared.runtimes.chat(&self.agent)
+        self.models.runtimes.chat(&self.agent)
     }
 }
 

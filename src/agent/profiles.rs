@@ -1,7 +1,8 @@
-//! Who lives here: those of the mountspec, and those who were created while the host ran.
+//! The profiles of all agents: those that the mountspec names, and those that were created while the host ran.
 //!
-//! Who was created is kept as `profile.json` in the agent's own state, and is there again after a restart. So is what was
-//! changed of one whom the mountspec names, until somebody edits that entry of the mountspec.
+//! A created agent is kept as `profile.json` in its own state, and is there again after a restart. So is a change of an
+//! agent that the mountspec names, until that entry of the mountspec is edited. The host opens the profiles, and hands
+//! them to the services that manage agents.
 
 use parking_lot::RwLock;
 use std::collections::BTreeMap;

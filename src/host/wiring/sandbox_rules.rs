@@ -1,10 +1,10 @@
-//! How the rules for an agent's projects are kept where nobody asks at every file: in its sandbox. Pure.
+//! The rules for an agent's projects as parts of its sandbox, where no access check happens per file. Pure.
 
 use std::path::{Path, PathBuf};
 
-use super::terminal::{Project, place};
 use crate::policy::Policy;
 use crate::policy::bounds::{SubtreeBound, bounds};
+use crate::services::terminal::{Project, place};
 use acheron_base::{Error, Result};
 use acheron_sandbox::{Guard, Show};
 

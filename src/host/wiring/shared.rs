@@ -1,16 +1,16 @@
-//! What services of all agents have in common, opened once.
+//! What the services of all agents have in common, opened once per host.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::mounts::Bindings;
-use super::prompts::Library;
-use super::prompts::watch::watch;
-use super::recall::Wikis;
-use super::symbols;
-use super::symbols::shelf::Shelf;
-use super::terminal::Shells;
 use crate::agent::runtimes::AgentRuntimes;
+use crate::services::mounts::Bindings;
+use crate::services::prompts::Library;
+use crate::services::prompts::watch::watch;
+use crate::services::recall::Wikis;
+use crate::services::symbols;
+use crate::services::symbols::shelf::Shelf;
+use crate::services::terminal::Shells;
 use crate::spec::Spec;
 use acheron_base::Result;
 use acheron_base::watch::Following;

@@ -1,0 +1,18 @@
+//! The arguments of `phases`.
+
+use std::sync::Arc;
+
+use super::AgentEnv;
+use crate::services::phases::open::{PhasesParts, room_of, speaker_of};
+
+pub fn parts(env: &AgentEnv) -> PhasesParts {
+    let own = Arc::new(env.model());
+    PhasesParts {
+        library: env.host.shared.prompts.clone(),
+        shelf: env.host.shared.symbols.clone(),
+        speaker: speaker_of(own.clone()),
+        store: env.host.store.clone(),
+        clock: env.host.context.clock.clone(),
+        room: room_of(own),
+    }
+}
