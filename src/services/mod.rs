@@ -14,8 +14,6 @@ mod own_model;
 pub mod phases;
 pub mod prompts;
 pub mod recall;
-#[cfg(test)]
-mod row_tests;
 mod sandbox_rules;
 pub mod search_code;
 mod shared;

@@ -1,17 +1,18 @@
-//! The service `dm`: campaigns as directories, moves as writes. Connects; every rule is elsewhere.
+//! The service `dm`: campaigns are directories, moves are writes. The list of services uses it; the rules are those of
+//! `acheron-dm`.
 
 mod command;
 mod files;
-mod table;
+mod session;
 
 pub use command::{Command, Dm, Output};
-pub use table::Table;
+pub use session::GameSession;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use super::narrator::{ByModel, Narrator};
-use super::store::Hall;
+use super::store::Campaigns;
 use crate::service::{Serve, typed};
 use crate::services::{AgentEnv, OwnModel};
 use crate::spec::ModelKind;
@@ -25,8 +26,8 @@ pub fn served(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
         Some(root) => host.folder(Path::new(root))?,
         None => ConfinedDir::create(world.home.join("dm"))?,
     };
-    let hall = Hall::open(root);
-    typed(Dm::new(Table::new(hall, narrator(world), host.context.clock.clone())))
+    let campaigns = Campaigns::open(root);
+    typed(Dm::new(GameSession::new(campaigns, narrator(world), host.context.clock.clone())))
 }
 
 /// The narrator that the mountspec names. Without one, the agent's own model if it can tell a story: a script or a

@@ -1,9 +1,8 @@
-//! The behaviours of `../behaviours.md`; `rows` checks that each has its test.
+//! The behaviours of `../behaviours.md`; `tests/house/behaviours.rs` checks that each has its test.
 
 mod construction;
 mod disclosing;
 mod rendering;
-mod rows;
 mod shelf;
 
 use std::sync::Arc;
