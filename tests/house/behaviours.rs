@@ -14,7 +14,11 @@ const TABLES: [(&str, &str, &[&str]); 4] = [
         include_str!("../../src/services/phases/behaviours.md"),
         &["src/services/phases", "src/services/symbols"],
     ),
-    ("prompts", include_str!("../../src/services/prompts/behaviours.md"), &["src/services/prompts"]),
+    (
+        "prompts",
+        include_str!("../../crates/prompts/src/behaviours.md"),
+        &["crates/prompts/src", "src/services/prompts"],
+    ),
     ("recall", include_str!("../../src/services/recall/behaviours.md"), &["src/services/recall"]),
 ];
 

@@ -27,7 +27,7 @@ const AGAINST_THE_ORDER: [&str; 6] = [
 ];
 
 /// The cores of services: their only crate of ours is `acheron-base`, and of that they use the error.
-const CORES: [&str; 1] = ["crates/dm"];
+const CORES: [&str; 2] = ["crates/dm", "crates/prompts"];
 
 /// The code of a file, without comments: those may name anything.
 fn code(text: &str) -> String {

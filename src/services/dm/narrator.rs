@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 
 use crate::model::{Ask, Message, Model};
 use crate::services::prompts::Library;
-use crate::services::prompts::manifest::{Container, Shape};
-use crate::services::prompts::output::Output;
 use acheron_base::{Error, Result};
 use acheron_dm::brief::Brief;
+use acheron_prompts::manifest::{Container, Shape};
+use acheron_prompts::output::Output;
 
 #[async_trait]
 pub trait Narrator: Send + Sync {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::overrides::Store;
+use super::override_store::OverrideStore;
 use super::service::{Choose, Projects, Prompts, Setting};
 use crate::service::{Serve, typed};
 use crate::services::AgentEnv;
@@ -16,7 +16,7 @@ pub fn served(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
     let host = &world.host;
     typed(Prompts::new(Setting {
         library: host.shared.prompts.clone(),
-        overrides: Arc::new(Store::new(ConfinedDir::create(host.state.join("prompts/overrides"))?)),
+        overrides: Arc::new(OverrideStore::new(ConfinedDir::create(host.state.join("prompts/overrides"))?)),
         home: world.home.join("prompts"),
         agent: world.agent.clone(),
         context: host.context.clone(),
@@ -45,8 +45,9 @@ fn models(world: &AgentEnv) -> Choose {
         let mut model = host.mounted_with.model_of(&spec);
         if let Some(word) = word {
             let (kind, name) = word.split_once(':').map_or((word, None), |(kind, name)| (kind, Some(name)));
-            model.kind = serde_json::from_value(json!(kind))
-                .map_err(|_| Error::invalid(format!("there is no kind of model `{}`", super::names::clipped(kind))))?;
+            model.kind = serde_json::from_value(json!(kind)).map_err(|_| {
+                Error::invalid(format!("there is no kind of model `{}`", acheron_prompts::names::clipped(kind)))
+            })?;
             model.name = name.map(str::to_owned);
         }
         let settings = host.shared.runtimes.settings(&agent, &model, &spec.limits)?;

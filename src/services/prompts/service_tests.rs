@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::overrides::Store;
+use super::override_store::OverrideStore;
 use super::service::{Prompts, Setting};
 use super::{Library, files};
 use crate::contract::Operation;
@@ -111,7 +111,7 @@ impl TestHost {
         let project = here.clone();
         let prompts = Prompts::new(Setting {
             library: Arc::new(Library::open(Some(&folder.path().join("prompts")))),
-            overrides: Arc::new(Store::new(ConfinedDir::create(folder.path().join("overrides")).unwrap())),
+            overrides: Arc::new(OverrideStore::new(ConfinedDir::create(folder.path().join("overrides")).unwrap())),
             home: folder.path().join("home"),
             agent: "ada".to_owned(),
             context: context.clone(),

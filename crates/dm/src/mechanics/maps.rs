@@ -48,6 +48,7 @@ pub struct Edge {
 /// A change of a map, as `map reveal|add-poi|link|annotate|update-risk` make it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(rename = "Change")]
 pub enum MapChange {
     /// A place becomes known.
     Reveal { at: String },
