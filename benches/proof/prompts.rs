@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::Arc;
 
-use acheron::services::prompts::Prompt;
-use acheron::services::prompts::check::{Source, build};
-use acheron::services::prompts::manifest::{Manifest, Part};
+use acheron_prompts::Prompt;
+use acheron_prompts::check::{Source, build};
+use acheron_prompts::manifest::{Manifest, Part};
 use serde_json::json;
 
 use super::Run;

@@ -11,8 +11,6 @@ pub mod mounts;
 pub mod phases;
 pub mod prompts;
 pub mod recall;
-#[cfg(test)]
-mod row_tests;
 pub mod search_code;
 pub mod sub_brains;
 pub mod symbols;

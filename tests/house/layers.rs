@@ -16,6 +16,9 @@ const NAMED_IN: [(&str, &[&str]); 5] = [
     ("redis::", &["src/services/symbols/"]),
 ];
 
+/// The cores of services: their only crate of ours is `acheron-base`, and of that they use the error.
+const CORES: [&str; 2] = ["crates/dm", "crates/prompts"];
+
 /// The code of a file, without comments: those may name anything.
 fn code(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
@@ -38,6 +41,33 @@ fn a_library_is_named_in_one_place() {
         for ((name, places), word) in NAMED_IN.iter().zip(&words) {
             assert!(!word.is_match(&code) || lies_in(&file, places), "{} names {name}", file.display());
         }
+    }
+}
+
+#[test]
+fn a_core_takes_data_and_returns_data() {
+    let foreign =
+        Regex::new(r"\bstd::(fs|net|env|time|thread|process|os)\b|\btokio\b|\bSystemTime\b|\bInstant\b").unwrap();
+    let used = Regex::new(r"\bacheron_(\w+)(?:::(\{[^}]*\}|\w+))?").unwrap();
+    let word = Regex::new(r"\w+").unwrap();
+    for core in CORES {
+        let own = format!("{core}/src");
+        let tests = |file: &Path| file.iter().any(|part| part == "tests" || part == "tests.rs");
+        let files: Vec<_> = all().into_iter().filter(|(file, _)| file.starts_with(&own) && !tests(file)).collect();
+        assert!(files.len() > 10, "{core} was not found");
+        for (file, code) in files {
+            assert!(!foreign.is_match(&code), "{} uses {:?}", file.display(), foreign.find(&code));
+            for found in used.captures_iter(&code) {
+                let items = found.get(2).map_or("", |items| items.as_str());
+                let error =
+                    word.find_iter(items).all(|it| ["Code", "Error", "Result", "quoted"].contains(&it.as_str()));
+                assert!(&found[1] == "base" && error, "{} uses {}", file.display(), &found[0]);
+            }
+        }
+        let manifest =
+            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(core).join("Cargo.toml")).unwrap();
+        let ours: Vec<&str> = manifest.lines().filter(|line| line.starts_with("acheron-")).collect();
+        assert_eq!(ours, ["acheron-base.workspace = true"], "{core}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod agent_turns;
 mod agents;
+mod behaviours;
 mod benches;
 mod binds;
 mod chat;

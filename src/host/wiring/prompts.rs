@@ -7,17 +7,17 @@ use serde_json::json;
 use super::AgentEnv;
 use crate::host::upgrade;
 use crate::services::prompts::PromptsParts;
-use crate::services::prompts::names::clipped;
-use crate::services::prompts::overrides::Store;
+use crate::services::prompts::override_store::OverrideStore;
 use crate::services::prompts::service::{Choose, Projects};
 use acheron_base::ConfinedDir;
 use acheron_base::{Error, Result};
+use acheron_prompts::names::clipped;
 
 pub fn parts(env: &AgentEnv) -> Result<PromptsParts> {
     let host = &env.host;
     Ok(PromptsParts {
         library: host.shared.prompts.clone(),
-        overrides: Arc::new(Store::new(ConfinedDir::create(host.paths.state.join("prompts/overrides"))?)),
+        overrides: Arc::new(OverrideStore::new(ConfinedDir::create(host.paths.state.join("prompts/overrides"))?)),
         home: env.home.join("prompts"),
         agent: env.agent.clone(),
         context: host.context.clone(),

@@ -51,7 +51,7 @@ pub fn own(library: &Library, set: &str, file: &str) -> Result<String> {
 }
 
 fn sources(library: &Library, name: &str) -> Vec<Source> {
-    let source = |template: std::sync::Arc<crate::services::prompts::PromptTemplate>| Source {
+    let source = |template: std::sync::Arc<acheron_prompts::PromptTemplate>| Source {
         stem: template.key.clone(),
         phase_id: template.front.phase_id.clone(),
         aliases: template.front.aliases.clone(),

@@ -19,8 +19,6 @@ pub mod perform;
 #[cfg(test)]
 mod perform_tests;
 pub mod record;
-#[cfg(test)]
-mod row_tests;
 pub mod run;
 #[cfg(test)]
 mod run_tests;

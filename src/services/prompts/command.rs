@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::manifest::{Headings, Need, Visibility};
-use super::overrides::{Change, OverrideFile};
+use acheron_prompts::manifest::{Headings, Need, Visibility};
+use acheron_prompts::overrides::{OverrideChange, OverrideFile};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
@@ -113,7 +113,7 @@ pub enum Command {
     /// Puts one override into the file of a tag.
     OverrideStore {
         prompt: String,
-        change: Change,
+        change: OverrideChange,
         #[serde(default)]
         tag: Option<String>,
     },

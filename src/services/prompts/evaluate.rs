@@ -8,14 +8,15 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::disclosure::{OPEN, READ};
+use super::Library;
 use super::opened::Opened;
-use super::output::{Parsed, object_in};
-use super::render::Rendered;
-use super::view::ToolShown;
-use super::{Library, tool};
 use crate::model::{Message, Model, ModelRequest};
 use acheron_base::{Code, Error, Result};
+use acheron_prompts::disclosure::{OPEN, READ};
+use acheron_prompts::output::{Parsed, object_in};
+use acheron_prompts::render::Rendered;
+use acheron_prompts::tool;
+use acheron_prompts::view::ToolShown;
 
 /// How often a model is asked for one answer.
 const ROUNDS: usize = 24;
@@ -57,7 +58,7 @@ pub fn wish(reply: &str, tools: &[ToolShown]) -> Wish {
     if !tools.iter().any(|tool| tool.name == name) {
         let known: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         let known = if known.is_empty() { "there are no tools".to_owned() } else { known.join(", ") };
-        return wrong(format!("there is no tool `{}`: {known}", super::names::clipped(name)));
+        return wrong(format!("there is no tool `{}`: {known}", acheron_prompts::names::clipped(name)));
     }
     let text = |field: &str| arguments.get(field).and_then(Value::as_str).map(str::to_owned);
     match name {

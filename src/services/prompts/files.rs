@@ -6,12 +6,12 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::manifest::Visibility;
 use super::opened::Opened;
 use super::openings::Openings;
-use super::{Fault, PromptTemplate};
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
+use acheron_prompts::manifest::Visibility;
+use acheron_prompts::{Fault, PromptTemplate};
 use acheron_vfs::{Answer, Caller, Item, Listing, Node, STARTED, Stat, VersionStore, VirtualDir, live, pretty};
 
 pub fn files(openings: &Arc<Openings>) -> Vec<(String, Node)> {
@@ -76,7 +76,7 @@ pub fn readme(template: &PromptTemplate) -> String {
         out.push_str(&format!("\nTools: {}\n", tools.join(", ")));
     }
     if let Some(output) = &template.output {
-        let container = if output.container == super::manifest::Container::Array { "a list of " } else { "" };
+        let container = if output.container == acheron_prompts::manifest::Container::Array { "a list of " } else { "" };
         out.push_str(&format!("\nThe answer is {container}`{}`; `schema.json` has the types.\n", output.name));
     }
     out.push_str(&format!("\nOpen it: `echo '{{\"prompt\": \"{}\"}}' > ../../../control/open.json`\n", template.id()));
@@ -86,7 +86,7 @@ pub fn readme(template: &PromptTemplate) -> String {
 fn schema(template: &PromptTemplate) -> Value {
     let params: serde_json::Map<String, Value> =
         template.records.iter().map(|(name, record)| (name.clone(), record.schema.clone())).collect();
-    json!({"params": params, "output": template.output.as_ref().map(super::output::Output::whole)})
+    json!({"params": params, "output": template.output.as_ref().map(acheron_prompts::output::Output::whole)})
 }
 
 fn sections(template: &PromptTemplate) -> Value {
@@ -209,7 +209,7 @@ impl Field {
             Written::Reply => self.opened.reply().unwrap_or_default().into(),
             Written::Visibility(path) => {
                 let prompt = self.opened.prompt();
-                let view = super::view::View::new(&prompt);
+                let view = acheron_prompts::view::View::new(&prompt);
                 let shown = prompt.template.at(path).map_or(Visibility::Full, |index| view.visibility(index));
                 if shown == Visibility::Full { "full\n".into() } else { "summary\n".into() }
             }
@@ -219,7 +219,7 @@ impl Field {
     fn take(&self, bytes: &[u8]) -> Result<()> {
         match &self.what {
             Written::Params(name) => self.opened.bind_text(name, bytes)?,
-            Written::Session => match super::output::parse_json_bytes(bytes) {
+            Written::Session => match acheron_prompts::output::parse_json_bytes(bytes) {
                 Ok(Value::Object(values)) => self.opened.set_session(values),
                 _ => return Err(Error::invalid("a session is one JSON object")),
             },

@@ -13,15 +13,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::check::strangers;
-use super::fault::Fault;
-use super::load::{Files, Loaded, load};
-use super::names;
-use super::prompt::Prompt;
-use super::record::Record;
-use super::render::Rendered;
-use super::tree::PromptTemplate;
 use acheron_base::{Error, Result};
+use acheron_prompts::check::strangers;
+use acheron_prompts::fault::Fault;
+use acheron_prompts::load::{Files, Loaded, load};
+use acheron_prompts::names;
+use acheron_prompts::prompt::Prompt;
+use acheron_prompts::record::Record;
+use acheron_prompts::render::Rendered;
+use acheron_prompts::tree::PromptTemplate;
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/prompts");
 
@@ -30,11 +30,11 @@ const FILES: usize = 10_000;
 
 pub struct Library {
     folder: Option<PathBuf>,
-    shelf: RwLock<Shelf>,
+    contents: RwLock<Contents>,
 }
 
 #[derive(Default)]
-struct Shelf {
+struct Contents {
     prompts: BTreeMap<String, Known>,
     faults: Vec<Fault>,
     generation: u64,
@@ -56,7 +56,7 @@ pub enum Origin {
 impl Library {
     /// What is built in, and over it the folder, which need not exist. Faults do not stop it: see [`Library::faults`].
     pub fn open(folder: Option<&Path>) -> Library {
-        let library = Library { folder: folder.map(Path::to_owned), shelf: RwLock::default() };
+        let library = Library { folder: folder.map(Path::to_owned), contents: RwLock::default() };
         library.reload();
         library
     }
@@ -79,7 +79,7 @@ impl Library {
         };
         let mut faults = std::mem::take(&mut built_in.faults);
         faults.append(&mut own.faults);
-        let mut shelf = self.shelf.write();
+        let mut contents = self.contents.write();
         let mut prompts = BTreeMap::new();
         for (origin, loaded) in [(Origin::BuiltIn, built_in), (Origin::Folder, own)] {
             for (id, prompt) in loaded.prompts {
@@ -89,7 +89,7 @@ impl Library {
                     }
                     Err(mut found) => {
                         faults.append(&mut found);
-                        if let Some(last) = shelf.prompts.get(&id).filter(|last| last.origin == origin) {
+                        if let Some(last) = contents.prompts.get(&id).filter(|last| last.origin == origin) {
                             prompts.insert(id, last.clone());
                         }
                     }
@@ -97,26 +97,26 @@ impl Library {
             }
         }
         // An unchanged prompt keeps its identity, so that who holds it can see that nothing happened.
-        shelf.prompts = prompts;
-        shelf.faults.clone_from(&faults);
-        shelf.generation += 1;
+        contents.prompts = prompts;
+        contents.faults.clone_from(&faults);
+        contents.generation += 1;
         faults
     }
 
-    fn shelf(&self) -> parking_lot::RwLockReadGuard<'_, Shelf> {
-        self.shelf.read()
+    fn contents(&self) -> parking_lot::RwLockReadGuard<'_, Contents> {
+        self.contents.read()
     }
 
     pub fn faults(&self) -> Vec<Fault> {
-        self.shelf().faults.clone()
+        self.contents().faults.clone()
     }
 
     pub fn get(&self, ns: &str, key: &str) -> Result<Arc<PromptTemplate>> {
-        let shelf = self.shelf();
-        let known = shelf.prompts.get(&format!("{ns}/{key}")).map(|known| known.template.clone());
+        let contents = self.contents();
+        let known = contents.prompts.get(&format!("{ns}/{key}")).map(|known| known.template.clone());
         known.ok_or_else(|| {
             let name = names::clipped(&format!("{ns}/{key}"));
-            match shelf.faults.iter().find(|fault| about(fault, ns, key)) {
+            match contents.faults.iter().find(|fault| about(fault, ns, key)) {
                 Some(fault) => Error::invalid(format!("prompt `{name}` is faulty: {fault}")),
                 None => Error::not_found(format!("there is no prompt `{name}`")),
             }
@@ -124,7 +124,7 @@ impl Library {
     }
 
     pub fn list(&self) -> Vec<(Arc<PromptTemplate>, Origin)> {
-        self.shelf().prompts.values().map(|known| (known.template.clone(), known.origin)).collect()
+        self.contents().prompts.values().map(|known| (known.template.clone(), known.origin)).collect()
     }
 
     /// The prompts of one namespace in the order of their keys.
@@ -211,3 +211,6 @@ fn on_disk(folder: &Path) -> Loaded {
     loaded.faults.append(&mut faults);
     loaded
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::disclosure::Expansion;
-use super::fault::Fault;
-use super::manifest::{Headings, Need, Visibility};
-use super::output::{Parsed, Unparsed};
-use super::prompt::{Prompt, Session};
-use super::render::Rendered;
 use super::resources::{Resources, Snapshot};
 use acheron_base::{Error, Result};
+use acheron_prompts::disclosure::Expansion;
+use acheron_prompts::fault::Fault;
+use acheron_prompts::manifest::{Headings, Need, Visibility};
+use acheron_prompts::output::{Parsed, Unparsed};
+use acheron_prompts::prompt::{Prompt, Session};
+use acheron_prompts::render::Rendered;
 
 pub struct Opened {
     pub id: String,
@@ -142,7 +142,7 @@ impl Opened {
 
     /// What `params/<Type>.json` takes.
     pub fn bind_text(&self, name: &str, text: &[u8]) -> Result<(), Fault> {
-        let read = super::output::parse_json_bytes(text)
+        let read = acheron_prompts::output::parse_json_bytes(text)
             .map_err(|why| Fault::validation(format!("params are one JSON object: {why}")).record(name));
         let bound = read.and_then(|value| held(&self.prompt).bind([(name, value)]).map(drop));
         self.heard(bound)
@@ -219,7 +219,7 @@ impl Opened {
         let said = held(&self.said);
         let found = said.snapshots.iter().rev().find(|one| one.id == name || one.tag.as_deref() == Some(name));
         found.cloned().ok_or_else(|| {
-            Error::not_found(format!("there is no snapshot `{}` of this prompt", super::names::clipped(name)))
+            Error::not_found(format!("there is no snapshot `{}` of this prompt", acheron_prompts::names::clipped(name)))
         })
     }
 }

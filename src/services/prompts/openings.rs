@@ -6,22 +6,23 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::manifest::{Headings, Need};
+use super::Library;
 use super::opened::{Opened, Saved};
-use super::overrides::{self, Store};
-use super::prompt::{Prompt, Session};
+use super::override_store::{LATEST, OverrideStore};
 use super::resources::Resources;
 use super::resources::kinds::{self, Kinds, SESSION, SessionState};
-use super::{Library, PromptTemplate, load, names};
 use acheron_base::ConfinedDir;
 use acheron_base::{Error, Result};
+use acheron_prompts::manifest::{Headings, Need};
+use acheron_prompts::prompt::{Prompt, Session};
+use acheron_prompts::{PromptTemplate, load, names};
 
 /// Open at once, an agent.
 const MOST: usize = 256;
 
 pub struct Openings {
     pub library: Arc<Library>,
-    pub overrides: Arc<Store>,
+    pub overrides: Arc<OverrideStore>,
     place: ConfinedDir,
     kinds: Kinds,
     table: Mutex<Table>,
@@ -51,7 +52,12 @@ pub struct Asked {
 impl Openings {
     /// Opens again what was open when the host went down, from the template that it was opened with. What this program
     /// cannot read any more is left on disk.
-    pub fn new(library: Arc<Library>, overrides: Arc<Store>, place: ConfinedDir, kinds: Kinds) -> Result<Openings> {
+    pub fn new(
+        library: Arc<Library>,
+        overrides: Arc<OverrideStore>,
+        place: ConfinedDir,
+        kinds: Kinds,
+    ) -> Result<Openings> {
         let openings = Openings { library, overrides, place, kinds, table: Mutex::default() };
         for entry in openings.place.list("")? {
             let Some(id) = entry.name.strip_suffix(".json") else { continue };
@@ -123,7 +129,7 @@ impl Openings {
         let saved = Saved {
             id: id.clone(),
             prompt: asked.prompt,
-            tag: asked.tag.filter(|tag| !tag.is_empty()).unwrap_or_else(|| overrides::store::LATEST.to_owned()),
+            tag: asked.tag.filter(|tag| !tag.is_empty()).unwrap_or_else(|| LATEST.to_owned()),
             opened_at_ms: asked.now_ms,
             deadline_ms: asked.deadline_ms,
             headings: asked.headings,

@@ -10,11 +10,10 @@ use serde_json::{Value, json};
 
 use super::command::{Command, Listed, Opening, Shown};
 use super::evaluate::{Evaluated, evaluate};
-use super::manifest::Need;
 use super::memory::MemoryState;
 use super::openings::{Asked, Openings};
-use super::overrides::Store;
-use super::overrides::store::{Inspected, LATEST};
+use super::override_store::OverrideStore;
+use super::override_store::{Inspected, LATEST};
 use super::resources::kinds::{FILESYSTEM, Kinds, MEMORY};
 use super::resources::{ProjectFiles, Snapshot};
 use super::tool_call::{self, Called, Own};
@@ -26,6 +25,7 @@ use crate::service::{Cx, Service, ServiceContext};
 use acheron_base::ConfinedDir;
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
+use acheron_prompts::manifest::Need;
 use acheron_vfs::Node;
 
 /// The model of that name, or the agent's own.
@@ -37,7 +37,7 @@ pub type Projects = Arc<dyn Fn(&str) -> Result<ConfinedDir> + Send + Sync>;
 pub struct PromptsParts {
     pub library: Arc<Library>,
     /// Shared by all agents: `<state>/prompts/overrides`.
-    pub overrides: Arc<Store>,
+    pub overrides: Arc<OverrideStore>,
     /// The agent's own: what is open, and copies for rollback.
     pub home: std::path::PathBuf,
     pub agent: String,
@@ -109,10 +109,10 @@ impl Service for Prompts {
         let section = json!({"target": "section", "path": "look", "body": "Look at the tests first."});
         vec![
             Operation::read("list").gives::<Listed>().example(json!({})),
-            Operation::read("render").example(json!({"prompt": "review/change", "params": {"Change": change}})),
+            Operation::read("render").example(json!({"prompt": "review/change", "params": {"OverrideChange": change}})),
             Operation::write("open")
                 .gives::<Opening>()
-                .example(json!({"prompt": "review/change", "params": {"Change": change}})),
+                .example(json!({"prompt": "review/change", "params": {"OverrideChange": change}})),
             Operation::write("bind").example(with(json!({"params": {"Manner": {"findings": 3}}}))),
             Operation::write("parse").example(json!({"prompt": "review/change",
                 "reply": "{\"verdict\": \"take\", \"summary\": \"Fine.\", \"findings\": []}"})),

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::overrides::Store;
+use super::override_store::OverrideStore;
 use super::service::{Prompts, PromptsParts};
 use super::{Library, files};
 use crate::contract::Operation;
@@ -112,7 +112,7 @@ impl TestHost {
         let project = here.clone();
         let prompts = Prompts::new(PromptsParts {
             library: Arc::new(Library::open(Some(&folder.path().join("prompts")))),
-            overrides: Arc::new(Store::new(ConfinedDir::create(folder.path().join("overrides")).unwrap())),
+            overrides: Arc::new(OverrideStore::new(ConfinedDir::create(folder.path().join("overrides")).unwrap())),
             home: folder.path().join("home"),
             agent: "ada".to_owned(),
             context: context.clone(),

@@ -11,10 +11,10 @@ use tokio::sync::OwnedMutexGuard;
 use super::evaluate::Hands;
 use super::opened::Opened;
 use super::resources::Transaction;
-use super::{disclosure, names};
 use crate::service::Cx;
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
+use acheron_prompts::{disclosure, names};
 use acheron_vfs::Caller;
 
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]

@@ -15,8 +15,6 @@ pub mod links;
 mod message;
 pub mod page;
 mod resolve;
-#[cfg(test)]
-mod row_tests;
 mod search;
 mod service;
 #[cfg(test)]

@@ -1,16 +1,17 @@
-//! The service `dm`: campaigns as directories, moves as writes. Connects; every rule is elsewhere.
+//! The service `dm`: campaigns are directories, moves are writes. The list of services uses it; the rules are those of
+//! `acheron-dm`.
 
 mod command;
 mod files;
-mod table;
+mod session;
 
 pub use command::{Command, Dm, Output};
-pub use table::Table;
+pub use session::GameSession;
 
 use std::sync::Arc;
 
 use super::narrator::{ByModel, Narrator};
-use super::store::Hall;
+use super::store::Campaigns;
 use crate::agent::own_model::OwnModel;
 use crate::service::{Serve, typed};
 use crate::services::prompts::Library;
@@ -34,7 +35,7 @@ pub struct DmParts {
 /// The game master of one agent, ready to be served.
 pub fn served(parts: DmParts) -> Result<Arc<dyn Serve>> {
     let DmParts { root, model, named, prompts, clock } = parts;
-    typed(Dm::new(Table::new(Hall::open(root), narrator(model, named, prompts), clock)))
+    typed(Dm::new(GameSession::new(Campaigns::open(root), narrator(model, named, prompts), clock)))
 }
 
 /// The narrator that the mountspec names. Without one, the agent's own model if it can tell a story: a script or a

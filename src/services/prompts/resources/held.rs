@@ -4,9 +4,9 @@ use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
 use super::{Registry, Resource};
-use crate::services::prompts::fault::Fault;
-use crate::services::prompts::manifest::Scope;
 use acheron_base::{Code, Error, Result};
+use acheron_prompts::fault::Fault;
+use acheron_prompts::manifest::Scope;
 
 pub struct Resources {
     registry: Registry,
@@ -116,7 +116,7 @@ pub(super) fn shut(made: Made) -> Vec<Error> {
 impl Resolver<'_> {
     pub fn get(&mut self, name: &str) -> Result<Arc<dyn Resource>> {
         let binding = self.registry.binding(name).ok_or_else(|| {
-            fault(&format!("no binding for `{}`", crate::services::prompts::names::clipped(name)), Code::NotFound)
+            fault(&format!("no binding for `{}`", acheron_prompts::names::clipped(name)), Code::NotFound)
         })?;
         let place = match binding.scope {
             Scope::Singleton => Some(&self.held.singletons),

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Binding, Registry, Resource};
-use crate::services::prompts::manifest::{Need, PartKind};
-use crate::services::prompts::prompt::Session;
-use crate::services::prompts::tree::PromptTemplate;
 use acheron_base::{Error, Result};
+use acheron_prompts::manifest::{Need, PartKind};
+use acheron_prompts::prompt::Session;
+use acheron_prompts::tree::PromptTemplate;
 
 pub const FILESYSTEM: &str = "filesystem";
 pub const SESSION: &str = "session";

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::Resource;
 use super::held::Resolver;
-use crate::services::prompts::manifest::Scope;
 use acheron_base::{Error, Result};
+use acheron_prompts::manifest::Scope;
 
 /// Makes a resource; may ask for others.
 pub type Provider = Arc<dyn Fn(&mut Resolver<'_>) -> Result<Arc<dyn Resource>> + Send + Sync>;

@@ -1,0 +1,216 @@
+//! Resolves the references of an input: HUD codes of this turn, `@handle`s, names and aliases.
+//!
+//! An ambiguous name is never guessed: the refusal lists up to three candidates, and nothing changes.
+
+use std::collections::BTreeMap;
+
+use unicode_normalization::UnicodeNormalization;
+
+use crate::world::{Cartridge, Object};
+
+/// Why a reference was not resolved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unclear {
+    UnknownHandle { handle: String, nearest: Option<String> },
+    StaleCode(String),
+    Several { words: String, candidates: Vec<(String, String)> },
+}
+
+impl Unclear {
+    pub fn sentence(&self) -> String {
+        match self {
+            Unclear::UnknownHandle { handle, nearest: Some(near) } => {
+                format!("unknown handle {handle}; the nearest is {near}")
+            }
+            Unclear::UnknownHandle { handle, nearest: None } => format!("unknown handle {handle}"),
+            Unclear::StaleCode(code) => format!("{code} is no code of this turn's HUD"),
+            Unclear::Several { words, candidates } => {
+                let shown: Vec<String> = candidates.iter().map(|(handle, name)| format!("{handle} ({name})")).collect();
+                format!("`{words}` may be {}; say which by its handle", shown.join(", "))
+            }
+        }
+    }
+}
+
+/// Lower case, compatibility forms folded, everything that is not a letter or a digit a single space.
+pub fn normal(text: &str) -> String {
+    let folded: String = text.nfkc().collect::<String>().to_lowercase();
+    let spaced: String = folded.chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { ' ' }).collect();
+    spaced.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The handles that the text speaks of, in the order in which they stand.
+pub fn resolve(text: &str, world: &Cartridge, hud: &BTreeMap<String, String>) -> Result<Vec<String>, Unclear> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    let mut plain = String::new();
+    for (at, word) in tokens(text) {
+        if word.starts_with('@') && word.len() > 1 {
+            match world.object(&word.to_lowercase()) {
+                Some(object) => found.push((at, object.handle.clone())),
+                None => return Err(unknown(&word, world)),
+            }
+        } else if let Some(code) = code(&word) {
+            let bound = hud.get(&code).and_then(|id| world.by_id(id));
+            match bound {
+                Some(object) => found.push((at, object.handle.clone())),
+                // `L1` and its like mean a code wherever the HUD has ever been shown.
+                None => return Err(Unclear::StaleCode(word)),
+            }
+        } else {
+            plain.push_str(&word);
+            plain.push(' ');
+        }
+    }
+    named(&normal(&plain), world, &mut found)?;
+    found.sort();
+    let mut handles: Vec<String> = Vec::new();
+    for (_, handle) in found {
+        if !handles.contains(&handle) {
+            handles.push(handle);
+        }
+    }
+    Ok(handles)
+}
+
+/// Words, with handles and codes whole.
+fn tokens(text: &str) -> Vec<(usize, String)> {
+    let (mut words, mut word, mut start) = (Vec::new(), String::new(), 0);
+    for (at, c) in text.char_indices() {
+        let c = if c == '＠' { '@' } else { c };
+        if c.is_alphanumeric() || c == '_' || c == '@' || c == '\'' {
+            if word.is_empty() {
+                start = at;
+            }
+            word.push(c);
+        } else if !word.is_empty() {
+            words.push((start, std::mem::take(&mut word)));
+        }
+    }
+    if !word.is_empty() {
+        words.push((start, word));
+    }
+    words
+}
+
+/// `N1` → `N1`, `P2` → `L2`; nothing else is a code.
+fn code(word: &str) -> Option<String> {
+    let (letter, number) = word.split_at_checked(1)?;
+    let letter = if letter == "P" { "L" } else { letter };
+    let lawful = "LNIQF".contains(letter)
+        && !number.is_empty()
+        && number.len() <= 3
+        && number.bytes().all(|b| b.is_ascii_digit());
+    lawful.then(|| format!("{letter}{number}"))
+}
+
+fn unknown(word: &str, world: &Cartridge) -> Unclear {
+    let distance = |object: &&Object| strsim::damerau_levenshtein(&object.handle, word);
+    let nearest = world.objects.iter().filter(|object| distance(object) <= 3).min_by_key(distance);
+    Unclear::UnknownHandle { handle: word.to_owned(), nearest: nearest.map(|object| object.handle.clone()) }
+}
+
+/// Names and aliases in a normal text: the longest first, each stretch of text taken once.
+fn named(text: &str, world: &Cartridge, found: &mut Vec<(usize, String)>) -> Result<(), Unclear> {
+    let mut names: BTreeMap<String, Vec<&Object>> = BTreeMap::new();
+    for object in &world.objects {
+        let own = std::iter::once(object.name.as_str()).chain(object.aliases.iter().map(String::as_str));
+        for name in own.map(normal).filter(|name| !name.is_empty()) {
+            let bare = name.strip_prefix("the ").unwrap_or(&name).to_owned();
+            let list = names.entry(bare).or_default();
+            if !list.iter().any(|other| other.handle == object.handle) {
+                list.push(object);
+            }
+        }
+    }
+    let mut longest: Vec<(&String, &Vec<&Object>)> = names.iter().collect();
+    longest.sort_by_key(|(name, _)| std::cmp::Reverse(name.chars().count()));
+    let mut left = format!(" {text} ");
+    for (name, objects) in longest {
+        // Scripts without spaces have no word ends to look for.
+        let pattern = if name.is_ascii() { format!(" {name} ") } else { name.clone() };
+        let Some(at) = left.find(&pattern) else { continue };
+        if let [object] = objects.as_slice() {
+            found.push((at, object.handle.clone()));
+            let blank = format!(" {} ", "\u{1}".repeat(pattern.len().saturating_sub(2)));
+            left = left.replace(&pattern, &blank);
+        } else if !objects.iter().any(|object| found.iter().any(|(_, handle)| *handle == object.handle)) {
+            let candidates =
+                objects.iter().take(3).map(|object| (object.handle.clone(), object.name.clone())).collect();
+            return Err(Unclear::Several { words: name.clone(), candidates });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::ObjectKind;
+
+    fn world() -> Cartridge {
+        let object = |kind, handle: &str, name: &str, aliases: &[&str]| Object {
+            kind,
+            handle: handle.into(),
+            name: name.into(),
+            summary: String::new(),
+            status: "active".into(),
+            aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+            path: None,
+            fields: BTreeMap::new(),
+            easy_secrets: vec![],
+            hard_secrets: vec![],
+        };
+        let mut objects = vec![
+            object(ObjectKind::Loc, "@gate", "the Gate", &[]),
+            object(ObjectKind::Npc, "@elias", "Elias", &["the old man"]),
+            object(ObjectKind::Npc, "@marcus", "Marcus", &[]),
+            object(ObjectKind::Npc, "@紫悦", "紫悦", &["暮光"]),
+            object(ObjectKind::Item, "@gate_key", "Gate Key", &[]),
+        ];
+        objects.extend(
+            (1..=5).map(|n| object(ObjectKind::Npc, &format!("@guard_{n}"), &format!("Guard {n}"), &["guard"])),
+        );
+        Cartridge { objects, ..Cartridge::default() }
+    }
+
+    fn shown(text: &str, n1: &str) -> String {
+        let hud = BTreeMap::from([("L1".into(), "loc_gate".into()), ("N1".into(), n1.to_owned())]);
+        match resolve(text, &world(), &hud) {
+            Ok(handles) => handles.join(" "),
+            Err(unclear) => unclear.sentence(),
+        }
+    }
+
+    #[test]
+    fn the_rows_of_references() {
+        for (row, text, n1, expected) in [
+            ("35", "Talk to N1", "npc_elias", "@elias"),
+            ("36", "Go to P1", "npc_elias", "@gate"),
+            ("37", "N1", "npc_marcus", "@marcus"),
+            ("38", "N7", "npc_marcus", "N7 is no code of this turn's HUD"),
+            ("39", "Marcus", "npc_elias", "@marcus"),
+            ("39a", "ask the Old Man about MARCUS", "npc_elias", "@elias @marcus"),
+            ("39b", "问暮光", "npc_elias", "@紫悦"),
+            ("39c", "use the gate key", "npc_elias", "@gate_key"),
+            (
+                "40",
+                "shout at the guard",
+                "npc_elias",
+                "`guard` may be @guard_1 (Guard 1), @guard_2 (Guard 2), @guard_3 (Guard 3); say which by its handle",
+            ),
+            ("41", "@nobody", "npc_elias", "unknown handle @nobody"),
+            ("41a", "@elais", "npc_elias", "unknown handle @elais; the nearest is @elias"),
+            ("41b", "greet @紫悦", "npc_elias", "@紫悦"),
+            ("41c", "whistle", "npc_elias", ""),
+        ] {
+            assert_eq!(shown(text, n1), expected, "row {row}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn any_words_are_looked_through(text in "[@LN1 a-z]{0,20}\\PC{0,20}") {
+            let _ = shown(&text, "npc_elias");
+        }
+    }
+}
