@@ -78,7 +78,7 @@ impl Mount {
             spec.model.kind = known.map_err(|_| {
                 Failure::hint(
                     Error::invalid(format!("unknown model kind `{kind}`")),
-                    "Model: script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external",
+                    "script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external",
                 )
             })?;
             spec.model.name = name.map(str::to_owned);

@@ -77,7 +77,7 @@ pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
     }
     match (spec.symbols.backend, spec.symbols.url.as_deref()) {
         (SymbolsBackend::Redis, None) => {
-            faults.add("symbols.url", "the redis backend needs a URL: redis://127.0.0.1:6379/0")
+            faults.add("symbols.url", "the redis backend needs a URL: redis://127.0.0.1:6379/0");
         }
         (SymbolsBackend::Redis, Some(url)) if !begins(url, &["redis://", "rediss://", "unix://", "redis+unix://"]) => {
             faults.add("symbols.url", format!("{} is not a Redis URL; it must begin with redis://", quoted(url)));

@@ -36,7 +36,7 @@ fn an_answer_is_one_call_or_a_precise_fault() {
         (twice.as_str(), "many_calls: the answer has more than one object"),
         (before.as_str(), "prose_around: there is text before"),
         (after.as_str(), "prose_around: there is text after"),
-        (fenced.as_str(), "prose_around: a code fence"),
+        (fenced.as_str(), "prose_around: there is a code fence"),
         ("{} {}", "prose_around"),
         ("<tool_call>{\"name\":\"file_list\"}</tool_call>", "native_call"),
         ("I call <invoke name=\"x\">", "native_call"),

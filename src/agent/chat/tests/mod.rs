@@ -206,7 +206,7 @@ async fn only_the_agent_replies_and_only_others_speak_to_it() {
         ! forbidden: only ada itself may write its progress; write to control/input instead
     "#]]
     .assert_eq(&refused.concat());
-    assert!(world.read("chat/status.json").await.contains("only ada itself writes its progress"));
+    assert!(world.read("chat/status.json").await.contains("only ada itself may write its progress"));
 }
 
 #[tokio::test]
