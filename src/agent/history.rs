@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::budget::Spent;
 use super::transcript::Source;
+use acheron_base::Clock;
 use acheron_base::ConfinedDir;
 use acheron_base::{Code, Error, Result};
 use acheron_vfs::{Log, line};
@@ -64,8 +65,8 @@ struct State {
 
 impl History {
     /// The history as it was left. A torn last line is forgotten.
-    pub fn open(place: Arc<ConfinedDir>) -> Result<History> {
-        let log = Log::new(2 * LIMIT as usize);
+    pub fn open(place: Arc<ConfinedDir>, clock: Clock) -> Result<History> {
+        let log = Log::new(2 * LIMIT as usize, clock);
         let mut state = State::default();
         for name in [OLDER, FILE] {
             let bytes = match place.read(name) {
@@ -205,11 +206,11 @@ mod tests {
     fn totals_and_numbers_outlive_the_host() {
         let dir = tempfile::tempdir().unwrap();
         let place = Arc::new(ConfinedDir::open(dir.path()).unwrap());
-        let history = History::open(place.clone()).unwrap();
+        let history = History::open(place.clone(), Clock::real()).unwrap();
         history.add(entry("job-1", Some("hello"))).unwrap();
         history.add(entry("job-2", None)).unwrap();
         place.append(FILE, b"{\"seq\":").unwrap();
-        let again = History::open(place).unwrap();
+        let again = History::open(place, Clock::real()).unwrap();
         again.add(entry("job-3", Some("bye"))).unwrap();
         let last = again.last().unwrap();
         assert_eq!((last.seq, last.total.rounds), (3, 6));
@@ -226,7 +227,7 @@ mod tests {
             let lines = |name: &str| place.read_text(name).map_or(0, |text| text.lines().count());
             (lines(OLDER), lines(FILE))
         };
-        let history = History::open(place.clone()).unwrap();
+        let history = History::open(place.clone(), Clock::real()).unwrap();
         for ts_ms in [10, 20] {
             history.add(at(ts_ms)).unwrap();
         }
@@ -234,13 +235,13 @@ mod tests {
         assert_eq!(kept(&place), (0, 2), "nothing is that old");
         history.forget(15).unwrap();
         assert_eq!(kept(&place), (2, 0), "a part is");
-        let history = History::open(place.clone()).unwrap();
+        let history = History::open(place.clone(), Clock::real()).unwrap();
         history.forget(30).unwrap();
         assert_eq!(kept(&place), (2, 0), "all of it is, but the last turn knows the costs");
         history.add(at(40)).unwrap();
         history.forget(30).unwrap();
         assert_eq!(kept(&place), (0, 1));
-        let again = History::open(place).unwrap().last().unwrap();
+        let again = History::open(place, Clock::real()).unwrap().last().unwrap();
         assert_eq!((again.seq, again.total.rounds), (3, 6));
     }
 
@@ -249,13 +250,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let place = Arc::new(ConfinedDir::open(dir.path()).unwrap());
         let rounds = |history: &History| history.total().rounds;
-        let history = History::open(place.clone()).unwrap();
+        let history = History::open(place.clone(), Clock::real()).unwrap();
         history.add(entry("job-1", None)).unwrap();
         history.charge(&Spent { rounds: 5, ..Spent::default() }).unwrap();
-        let again = History::open(place.clone()).unwrap();
+        let again = History::open(place.clone(), Clock::real()).unwrap();
         assert_eq!(rounds(&again), 7);
         again.add(entry("job-2", None)).unwrap();
         assert_eq!(rounds(&again), 9);
-        assert_eq!(rounds(&History::open(place).unwrap()), 9);
+        assert_eq!(rounds(&History::open(place, Clock::real()).unwrap()), 9);
     }
 }

@@ -85,8 +85,8 @@ impl AgentRuntime {
         remember: Arc<Remember>,
         settings: Settings,
     ) -> Result<AgentRuntime> {
-        let history = History::open(place.clone())?;
-        let (thoughts, settings) = (Thoughts::default(), RwLock::new(settings));
+        let history = History::open(place.clone(), context.clock.clone())?;
+        let (thoughts, settings) = (Thoughts::new(context.clock.clone()), RwLock::new(settings));
         let agent_runtime =
             AgentRuntime { agent: agent.to_owned(), context, place, thoughts, history, core, remember, settings };
         agent_runtime.recollect()?;
@@ -110,7 +110,8 @@ impl AgentRuntime {
 
     /// The three tools in this agent's hands, for a turn.
     pub fn hands(&self, parked: Parked) -> Result<Inside> {
-        let id = Arc::new(|| format!("c-{}", uuid::Uuid::now_v7()));
+        let ids = self.context.ids.clone();
+        let id = Arc::new(move || ids.id("c"));
         Ok(Inside { tree: self.context.tree()?, caller: Caller::agent_in_turn(&self.agent), id, parked })
     }
 

@@ -17,6 +17,7 @@ use crate::model::kind::Kind;
 use crate::model::replay::Recording;
 use crate::service::ServiceContext;
 use crate::spec;
+use acheron_base::Clock;
 use acheron_base::ConfinedDir;
 use acheron_base::{Error, Result};
 use acheron_http::{Http, Patience};
@@ -48,8 +49,9 @@ struct Member {
 
 impl AgentRuntimes {
     /// `env` looks a variable up; keys come from nowhere else.
-    pub fn new(here: &Path, env: Box<Env>) -> Self {
-        let (http, room) = (Arc::new(Http::new(Patience::default())), Arc::new(Room::new(RUNNING, WAITING)));
+    pub fn new(here: &Path, env: Box<Env>, clock: Clock) -> Self {
+        let http = Arc::new(Http::new(Patience::default(), clock));
+        let room = Arc::new(Room::new(RUNNING, WAITING));
         let (servers, recording) = (RwLock::default(), Arc::default());
         AgentRuntimes { here: here.to_owned(), env, servers, http, room, recording, members: DashMap::new() }
     }
@@ -180,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_key_goes_to_no_server_but_those_of_the_mountspec() {
-        let runtimes = AgentRuntimes::new(Path::new("."), Box::new(|_| Some("sk-secret".to_owned())));
+        let runtimes = AgentRuntimes::new(Path::new("."), Box::new(|_| Some("sk-secret".to_owned())), Clock::real());
         let given = |url: Option<&str>| runtimes.key("OPENAI_API_KEY", url).is_some();
         assert!(given(None), "the provider's own");
         assert!(!given(Some("https://proxy")));

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::protocol;
 use super::transcript::Record;
 use crate::model::{Piece, Said};
+use acheron_base::Clock;
 use acheron_vfs::{Listing, Log, line, live, text};
 
 /// How much of the history its file shows; the same again is in `history.ndjson.1`.
@@ -74,13 +75,11 @@ impl State {
     }
 }
 
-impl Default for Thoughts {
-    fn default() -> Self {
-        Thoughts(Arc::new(Inner { log: Log::new(2 * SHOWN), state: Mutex::default() }))
-    }
-}
-
 impl Thoughts {
+    pub fn new(clock: Clock) -> Self {
+        Thoughts(Arc::new(Inner { log: Log::new(2 * SHOWN, clock), state: Mutex::default() }))
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock()
     }
@@ -196,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_thought_is_seen_while_it_grows_and_kept_when_it_ends() {
-        let thoughts = Thoughts::default();
+        let thoughts = Thoughts::new(Clock::at(1));
         thoughts.begin("job-1", 1, 5);
         thoughts.hear(&Piece::Thought("a".into()));
         thoughts.hear(&Piece::Again);

@@ -10,7 +10,7 @@ use super::{Failure, Outcome, allocator, daemon, log};
 use crate::host::trusted_defaults::TrustedDefaults;
 use crate::host::{Host, Options};
 use crate::spec::{self, ModelKind, Spec};
-use acheron_base::Clock;
+use acheron_base::{Clock, Random};
 use acheron_base::{Error, Result};
 
 /// Mounts a namespace; Ctrl-C takes it down again.
@@ -61,7 +61,8 @@ impl Mount {
         }
         log(if self.child { "info" } else { "warn" });
         let followed = spec_file(self.spec.as_deref(), &here).map(std::path::absolute).transpose()?;
-        let options = Options { spec, here, state, mountpoint: Some(dir.clone()), clock: Clock::real() };
+        let options =
+            Options { spec, here, state, mountpoint: Some(dir.clone()), clock: Clock::real(), random: Random::real() };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let served = runtime.block_on(serve(options, &dir, &self, followed.as_deref()));
         // Whoever still waits on a blocking thread must not keep the program.

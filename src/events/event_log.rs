@@ -134,7 +134,7 @@ impl EventLog {
             })?;
             (recent, last, shared) = (tail, end, restored(cursor));
         }
-        let shown = Log::new(SHOWN);
+        let shown = Log::new(SHOWN, clock.clone());
         recent.iter().for_each(|event| shown.append(&shown_line(event)));
         let state = State { recent: recent.into(), given: last, last, older: None, shared };
         let (agent, state) = (agent.to_owned(), Arc::new(Mutex::new(state)));

@@ -13,7 +13,7 @@ use super::wait::Wait;
 use super::{EventLog, EventLogs, Selector, Voice};
 use crate::jobs::{Forgetful, Jobs};
 use crate::state::events::Event;
-use acheron_base::Clock;
+use acheron_base::{Clock, Ids, Random};
 use acheron_vfs::{Answer, Caller, File, Handle, Open};
 
 /// What a test does, one after the other.
@@ -68,7 +68,7 @@ impl Bench {
     fn new() -> Bench {
         let clock = Clock::real();
         let event_log = EventLogs::new(None, clock.clone()).of("ada").unwrap();
-        Bench { event_log, book: Arc::new(Jobs::new(Arc::new(Forgetful), clock)) }
+        Bench { event_log, book: Arc::new(Jobs::new(Arc::new(Forgetful), Ids::new(clock, Random::real()))) }
     }
 
     fn fire(&self, parameter: u8) -> u64 {
@@ -180,7 +180,7 @@ fn long(store: &crate::state::Trial, count: u64, wanted: u64) -> Bench {
     store.write_blocking(fill).unwrap();
     let clock = Clock::real();
     let event_log = EventLogs::new(Some((**store).clone()), clock.clone()).of("ada").unwrap();
-    Bench { event_log, book: Arc::new(Jobs::new(Arc::new(Forgetful), clock)) }
+    Bench { event_log, book: Arc::new(Jobs::new(Arc::new(Forgetful), Ids::new(clock, Random::real()))) }
 }
 
 fn wait(paths: &[&str], since: Option<u64>) -> Wait {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::contract::Effect;
 use crate::policy::Principal;
 pub use crate::state::jobs::State;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Clock, Code, Error, Result};
 use acheron_vfs::{Caller, Log};
 
 /// How much of a job's log is kept.
@@ -95,7 +95,7 @@ pub struct Job {
 }
 
 impl Job {
-    pub fn new(id: String, call: Call, now_ms: u64) -> Self {
+    pub fn new(id: String, call: Call, now_ms: u64, clock: &Clock) -> Self {
         let state = State::Queued;
         let now = Now { state, started_at_ms: None, updated_at_ms: now_ms, attempt: 0, progress: None, outcome: None };
         Job {
@@ -103,7 +103,7 @@ impl Job {
             call,
             at_once: false,
             created_at_ms: now_ms,
-            log: Log::new(LOG),
+            log: Log::new(LOG, clock.clone()),
             cancel: CancellationToken::new(),
             why: OnceLock::new(),
             leaving: AtomicBool::new(false),
@@ -146,7 +146,7 @@ impl Job {
     }
 
     /// A job of an earlier life of the host, as its journal has it.
-    pub fn from_row(row: &crate::state::jobs::Job) -> Self {
+    pub fn from_row(row: &crate::state::jobs::Job, clock: &Clock) -> Self {
         let effect = match row.effect.as_str() {
             "write" => Effect::Write,
             _ => Effect::Execute,
@@ -162,7 +162,7 @@ impl Job {
             principal: Principal::named(&row.principal),
             arguments: row.request.clone(),
         };
-        let job = Job::new(row.id.clone(), call, row.created_at_ms);
+        let job = Job::new(row.id.clone(), call, row.created_at_ms, clock);
         job.update(|now| now.attempt = row.attempt);
         if let Some(error) = &row.error {
             job.stop(error.clone());

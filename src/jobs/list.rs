@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::weight::{self, Heavy};
 use super::{Call, Job, JobStore, Row, State, row};
 use crate::contract::Effect;
-use acheron_base::Clock;
+use acheron_base::{Clock, Ids};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, ChangeNotifier};
 
@@ -18,7 +18,7 @@ const FRESH: usize = 256;
 pub struct Jobs {
     shelves: Mutex<HashMap<String, Arc<AgentJobs>>>,
     keep: Arc<dyn JobStore>,
-    clock: Clock,
+    ids: Ids,
 }
 
 /// The jobs of one agent.
@@ -49,8 +49,8 @@ pub enum JobEntry {
 }
 
 impl Jobs {
-    pub fn new(keep: Arc<dyn JobStore>, clock: Clock) -> Self {
-        Jobs { shelves: Mutex::default(), keep, clock }
+    pub fn new(keep: Arc<dyn JobStore>, ids: Ids) -> Self {
+        Jobs { shelves: Mutex::default(), keep, ids }
     }
 
     pub fn keep(&self) -> &Arc<dyn JobStore> {
@@ -58,7 +58,12 @@ impl Jobs {
     }
 
     pub fn clock(&self) -> &Clock {
-        &self.clock
+        self.ids.clock()
+    }
+
+    /// Where the names of jobs come from.
+    pub fn ids(&self) -> &Ids {
+        &self.ids
     }
 
     pub fn shelf(&self, agent: &str) -> Arc<AgentJobs> {
@@ -73,8 +78,8 @@ impl Jobs {
 
     /// Books all of `calls`, or none; `at_once` if there is room for them to begin. They are in the tree, and safe if their effects matter, when the answer is there.
     pub fn accept(&self, calls: Vec<Call>, at_once: bool) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
-        let now = self.clock.now_ms();
-        let job = |call| Arc::new(Job::new(new_id(), call, now).at_once(at_once));
+        let (now, clock) = (self.clock().now_ms(), self.clock());
+        let job = |call| Arc::new(Job::new(self.ids.id("job"), call, now, clock).at_once(at_once));
         let jobs: Vec<Arc<Job>> = calls.into_iter().map(job).collect();
         for (i, job) in jobs.iter().enumerate() {
             let shelf = self.shelf(&job.call.agent);
@@ -318,11 +323,6 @@ fn accepted(job: &Job) -> Row {
     }
 }
 
-/// Sortable by time, and not to be guessed.
-fn new_id() -> String {
-    format!("job-{}", uuid::Uuid::now_v7())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
@@ -330,6 +330,7 @@ mod tests {
     use super::super::Forgetful;
     use super::*;
     use crate::policy::Principal;
+    use acheron_base::Random;
     use acheron_vfs::{ChangeKind, Listener};
 
     #[derive(Default)]
@@ -359,7 +360,7 @@ mod tests {
 
     /// A book with so many ended jobs.
     fn book(effect: Effect, count: usize) -> (Jobs, Vec<Arc<Job>>) {
-        let book = Jobs::new(Arc::new(Forgetful), Clock::real());
+        let book = Jobs::new(Arc::new(Forgetful), Ids::new(Clock::real(), Random::real()));
         let jobs = (0..count).map(|number| {
             let (jobs, _) = book.accept(vec![call(effect, number)], true).unwrap();
             jobs[0].update(|now| now.state = State::Done);
@@ -425,7 +426,8 @@ mod tests {
 
     #[test]
     fn whoever_lists_jobs_hears_of_those_that_come_and_those_that_are_sent_away() {
-        let (book, ear) = (Jobs::new(Arc::new(Forgetful), Clock::real()), Arc::new(Ear::default()));
+        let (book, ear) =
+            (Jobs::new(Arc::new(Forgetful), Ids::new(Clock::real(), Random::real())), Arc::new(Ear::default()));
         book.shelf("ada").notifier.listen(&(ear.clone() as Arc<dyn Listener>));
         let mut ids = Vec::new();
         for _ in 0..=FRESH {

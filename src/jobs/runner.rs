@@ -174,7 +174,7 @@ mod tests {
     use crate::policy::Principal;
     use crate::state::Trial;
     use crate::state::jobs as journal;
-    use acheron_base::Clock;
+    use acheron_base::{Clock, Ids, Random};
 
     fn call(idempotent: bool) -> Call {
         Call {
@@ -203,7 +203,7 @@ mod tests {
     /// Ends one job as the host that goes down does; says what its journal has of it.
     async fn left(idempotent: bool, running: bool) -> String {
         let store = Trial::new();
-        let book = Arc::new(Jobs::new(Arc::new((*store).clone()), Clock::real()));
+        let book = Arc::new(Jobs::new(Arc::new((*store).clone()), Ids::new(Clock::real(), Random::real())));
         let (jobs, safe) = book.accept(vec![call(idempotent)], false).unwrap();
         safe.wait().await.unwrap();
         let (job, room) = (jobs[0].clone(), Arc::new(Room::new(usize::from(running), 1)));

@@ -237,7 +237,7 @@ fn ask() -> Ask {
 
 fn remote<V: Voice>(url: &str, brief: Brief) -> Remote<V> {
     let server = Server { model: "m".into(), base_url: url.to_owned(), key: Some(Secret::new(KEY)) };
-    Remote::new(server, Arc::new(Http::new(patience(brief))), 7)
+    Remote::new(server, Arc::new(Http::new(patience(brief), acheron_base::Clock::real())), 7)
 }
 
 async fn trial<V: Voice>(deeds: Vec<Deed>, brief: Brief) -> (Result<Said>, Vec<Piece>, Theatre) {

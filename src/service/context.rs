@@ -11,7 +11,7 @@ use super::ServiceInstance;
 use crate::contract::Effect;
 use crate::events::EventLogs;
 use crate::jobs::{self, End, Job, Jobs, State};
-use acheron_base::Clock;
+use acheron_base::{Clock, Ids};
 use acheron_base::{Error, Result};
 use acheron_vfs::{AccessControl, Answer, Caller, Tree, WeakTree};
 
@@ -28,6 +28,8 @@ pub struct ServiceContext {
     pub book: Arc<Jobs>,
     pub event_logs: Arc<EventLogs>,
     pub clock: Clock,
+    /// New names, and randomness.
+    pub ids: Ids,
     pub access: Arc<dyn ServiceAccess>,
     /// Where work is started: requests come on threads of the kernel's side.
     pub runtime: tokio::runtime::Handle,
@@ -44,7 +46,9 @@ impl ServiceContext {
         access: Arc<dyn ServiceAccess>,
         runtime: tokio::runtime::Handle,
     ) -> Arc<Self> {
+        let ids = book.ids().clone();
         Arc::new(ServiceContext {
+            ids,
             book,
             event_logs,
             clock,

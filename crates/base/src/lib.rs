@@ -1,4 +1,4 @@
-//! What every layer of Acheron stands on: one error, a clock, blocking work, and directories that nothing escapes.
+//! What every layer of Acheron stands on: one error, a clock, ids, randomness, blocking work, and directories that nothing escapes.
 //!
 //! Any crate may use it; it uses none of ours. Nothing here knows a tree, a service or an agent.
 
@@ -9,7 +9,9 @@ mod clock;
 pub mod confined_dir;
 mod error;
 pub mod host_dir;
+mod ids;
 pub mod mountinfo;
+mod random;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 pub mod tokens;
@@ -19,3 +21,5 @@ pub use blocking::blocking;
 pub use clock::Clock;
 pub use confined_dir::ConfinedDir;
 pub use error::{Code, Error, Result, quoted};
+pub use ids::Ids;
+pub use random::Random;

@@ -71,7 +71,7 @@ impl Server {
     }
 
     pub fn attributes(&self, ino: u64, node: &Node) -> FileAttr {
-        attributes::attributes(ino, node, self.owner)
+        attributes::attributes(ino, node, self.owner, &self.tree)
     }
 
     /// The kernel is told of `node` at `path`; returns what it is told.

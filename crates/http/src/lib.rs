@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rand::RngCore;
 
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Clock, Code, Error, Result};
 pub use retry::{Again, Patience};
 
 /// What a refusing server may say at length.
@@ -144,14 +144,16 @@ impl Take for Whole {
 #[derive(Debug)]
 pub struct Http {
     patience: Patience,
+    clock: Clock,
     /// For servers on this machine: neither a proxy nor certificates come into it.
     near: OnceLock<Result<reqwest::Client>>,
     far: OnceLock<Result<reqwest::Client>>,
 }
 
 impl Http {
-    pub fn new(patience: Patience) -> Self {
-        Http { patience, near: OnceLock::new(), far: OnceLock::new() }
+    /// `clock` says how far away a moment is that a server names for the next attempt.
+    pub fn new(patience: Patience, clock: Clock) -> Self {
+        Http { patience, clock, near: OnceLock::new(), far: OnceLock::new() }
     }
 
     /// Sends the request until an answer was taken whole, or until patience is at its end.
@@ -188,7 +190,7 @@ impl Http {
         let content_type = header("content-type").unwrap_or_default();
         let content_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         if !status.is_success() {
-            let later = retry::told(header("retry-after"), header("date"), std::time::SystemTime::now());
+            let later = retry::told(header("retry-after"), header("date"), self.clock.now());
             let to = header("location").map(str::to_owned).filter(|_| status.is_redirection());
             let mut said = Vec::new();
             // What it says is only for the sentence: if that fails too, the status is enough.

@@ -272,7 +272,7 @@ mod tests {
 
     impl VersionStore for Kept {
         fn stat(&self) -> Stat {
-            Stat { size: 0, modified: *super::super::STARTED }
+            Stat { size: 0, modified: super::super::STARTED }
         }
 
         fn latest(&self) -> Answer<Bytes> {

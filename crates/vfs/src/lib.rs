@@ -93,7 +93,7 @@ pub trait Dir: Send + Sync {
 
     /// When a name last came or went.
     fn modified(&self) -> SystemTime {
-        *STARTED
+        STARTED
     }
 
     /// Rings with [`ChangeKind::Name`] whenever a name goes or comes to mean something else. Names of a directory without a
@@ -169,7 +169,7 @@ pub trait File: Send + Sync {
     fn kind(&self) -> Kind;
 
     fn stat(&self) -> Stat {
-        Stat { size: 0, modified: *STARTED }
+        Stat { size: 0, modified: STARTED }
     }
 
     /// The permission bits. They say which direction makes sense; who may is decided by the [`AccessControl`].
@@ -251,5 +251,6 @@ pub fn slice(bytes: &Bytes, offset: u64, size: usize) -> Bytes {
     bytes.slice(start..end)
 }
 
-/// The times of what was always there.
-pub static STARTED: std::sync::LazyLock<SystemTime> = std::sync::LazyLock::new(SystemTime::now);
+/// The time of what is there from the start and does not change: in its place, a mount shows the time at which the tree
+/// was made (see [`Tree::started_at`]).
+pub const STARTED: SystemTime = SystemTime::UNIX_EPOCH;

@@ -6,11 +6,14 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::time::SystemTime;
 
 use super::{ChangeNotifier, Dir, File, Link, Node, STARTED};
+use acheron_base::Clock;
 
 /// Names put there by hand, listed in order. They may come and go while the tree is served.
 pub struct Listing {
     entries: RwLock<Entries>,
     notifier: ChangeNotifier,
+    /// Says when names come and go; a listing without one keeps its first time.
+    clock: Option<Clock>,
 }
 
 struct Entries {
@@ -21,13 +24,24 @@ struct Entries {
 impl Default for Listing {
     fn default() -> Self {
         Listing {
-            entries: RwLock::new(Entries { nodes: BTreeMap::new(), modified: *STARTED }),
+            entries: RwLock::new(Entries { nodes: BTreeMap::new(), modified: STARTED }),
             notifier: ChangeNotifier::default(),
+            clock: None,
         }
     }
 }
 
 impl Listing {
+    /// A listing whose names come and go while the tree is served: its time is the last change by this clock.
+    pub fn timed(clock: &Clock) -> Self {
+        Listing { clock: Some(clock.clone()), ..Listing::default() }
+    }
+
+    /// The time of a change.
+    fn now(&self) -> Option<SystemTime> {
+        self.clock.as_ref().map(Clock::now)
+    }
+
     pub fn file(self, name: &str, file: impl File + 'static) -> Self {
         self.with(name, Node::file(file))
     }
@@ -51,7 +65,7 @@ impl Listing {
     pub fn put(&self, name: &str, node: Node) {
         let mut entries = self.entries.write();
         entries.nodes.insert(name.to_owned(), node);
-        entries.modified = SystemTime::now();
+        entries.modified = self.now().unwrap_or(entries.modified);
         drop(entries);
         self.notifier.name(name);
     }
@@ -60,18 +74,10 @@ impl Listing {
     pub fn take(&self, name: &str) -> bool {
         let mut entries = self.entries.write();
         let there = entries.nodes.remove(name).is_some();
-        entries.modified = SystemTime::now();
+        entries.modified = self.now().unwrap_or(entries.modified);
         drop(entries);
         self.notifier.name(name);
         there
-    }
-
-    /// Takes every name away. Nodes that point back at whoever holds the tree are let go by this.
-    pub fn clear(&self) {
-        let gone = std::mem::take(&mut self.entries.write().nodes);
-        for name in gone.keys() {
-            self.notifier.name(name);
-        }
     }
 
     pub fn names(&self) -> Vec<String> {

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 
 use super::{Answer, Caller, File, Handle, Kind, Open, STARTED, Stat};
+use acheron_base::Clock;
 use acheron_base::Result;
 
 /// Bytes that are only ever added to.
@@ -24,18 +25,21 @@ struct State {
     before: u64,
     half: usize,
     modified: SystemTime,
+    clock: Clock,
 }
 
 impl Log {
-    pub fn new(limit: usize) -> Self {
+    /// `clock` says when it grows.
+    pub fn new(limit: usize, clock: Clock) -> Self {
         let (now, older) = (Vec::new(), Vec::new());
-        Log(Arc::new(Mutex::new(State { now, older, gone: 0, before: 0, half: limit / 2, modified: *STARTED })))
+        let half = limit / 2;
+        Log(Arc::new(Mutex::new(State { now, older, gone: 0, before: 0, half, modified: STARTED, clock })))
     }
 
     pub fn append(&self, bytes: &[u8]) {
         let mut state = self.0.lock();
         state.now.extend_from_slice(bytes);
-        state.modified = SystemTime::now();
+        state.modified = state.clock.now();
         if state.now.len() > state.half {
             state.turn_over();
         }
@@ -149,7 +153,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_older_part_has_a_name_of_its_own_and_offsets_stay_true() {
-        let log = Log::new(8);
+        let log = Log::new(8, Clock::at(1));
         for word in ["ab", "cd", "e", "fg", "h"] {
             log.append(word.as_bytes());
         }

@@ -33,7 +33,7 @@ pub fn waiting(source: impl Fn(&Caller) -> Answer<Bytes> + Send + Sync + 'static
 }
 
 fn shown(kind: Kind, source: impl Fn(&Caller) -> Answer<Bytes> + Send + Sync + 'static) -> Shown {
-    Shown { kind, source: Arc::new(source), modified: Box::new(|| *STARTED) }
+    Shown { kind, source: Arc::new(source), modified: Box::new(|| STARTED) }
 }
 
 impl Shown {

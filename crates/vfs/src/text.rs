@@ -11,7 +11,7 @@ use acheron_base::Result;
 
 /// A file of fixed text.
 pub fn text(bytes: impl Into<Bytes>) -> Page {
-    Page::new(bytes, *STARTED)
+    Page::new(bytes, STARTED)
 }
 
 /// Text that its owner may replace. The kernel keeps the bytes until the bell rings, so reading it again costs nothing;

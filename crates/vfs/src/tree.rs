@@ -1,10 +1,11 @@
 //! The whole tree, and the one door into it.
 
 use std::sync::{Arc, Weak};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 
-use super::{Access, Answer, Caller, Dir, File, Handle, Holdings, Kind, Node, Open};
+use super::{Access, Answer, Caller, Dir, File, Handle, Holdings, Kind, Node, Open, STARTED};
 use acheron_base::{Code, Error, Result};
 
 /// Decides who may do what. Asked at every opening; it fails closed.
@@ -36,6 +37,7 @@ pub struct Tree {
     root: Arc<dyn Dir>,
     access: Arc<dyn AccessControl>,
     holdings: Arc<Holdings>,
+    started: SystemTime,
 }
 
 /// A tree that this reference does not keep alive. What stands in a tree holds this one, since the tree holds it.
@@ -44,13 +46,14 @@ pub struct WeakTree {
     root: Weak<dyn Dir>,
     access: Arc<dyn AccessControl>,
     holdings: Arc<Holdings>,
+    started: SystemTime,
 }
 
 impl WeakTree {
     /// The tree, unless its last owner has dropped it.
     pub fn upgrade(&self) -> Option<Tree> {
         let root = self.root.upgrade()?;
-        Some(Tree { root, access: self.access.clone(), holdings: self.holdings.clone() })
+        Some(Tree { root, access: self.access.clone(), holdings: self.holdings.clone(), started: self.started })
     }
 }
 
@@ -73,7 +76,17 @@ const LINKS: usize = 16;
 
 impl Tree {
     pub fn new(root: Arc<dyn Dir>, access: Arc<dyn AccessControl>) -> Self {
-        Tree { root, access, holdings: Arc::default() }
+        Tree { root, access, holdings: Arc::default(), started: STARTED }
+    }
+
+    /// The same tree, made at this time: what has no time of its own shows it.
+    pub fn started_at(self, started: SystemTime) -> Self {
+        Tree { started, ..self }
+    }
+
+    /// The time that is shown of something that was changed then.
+    pub fn shown_time(&self, changed: SystemTime) -> SystemTime {
+        if changed == STARTED { self.started } else { changed }
     }
 
     pub fn root(&self) -> Arc<dyn Dir> {
@@ -82,7 +95,8 @@ impl Tree {
 
     /// The same tree, not kept alive.
     pub fn downgrade(&self) -> WeakTree {
-        WeakTree { root: Arc::downgrade(&self.root), access: self.access.clone(), holdings: self.holdings.clone() }
+        let (access, holdings) = (self.access.clone(), self.holdings.clone());
+        WeakTree { root: Arc::downgrade(&self.root), access, holdings, started: self.started }
     }
 
     /// What callers keep in open files.

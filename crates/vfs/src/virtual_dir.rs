@@ -23,7 +23,7 @@ impl Virtual {
         names: impl Fn() -> Vec<String> + Send + Sync + 'static,
         find: impl Fn(&str) -> Option<Node> + Send + Sync + 'static,
     ) -> Self {
-        Virtual { find: Box::new(find), names: Box::new(names), notifier: None, modified: Box::new(|| *STARTED) }
+        Virtual { find: Box::new(find), names: Box::new(names), notifier: None, modified: Box::new(|| STARTED) }
     }
 
     /// Whoever changes the names rings this bell.

@@ -44,7 +44,7 @@ fn left(world: &World) -> Arc<Job> {
         principal: Principal::Operator,
         arguments: json!({"source": "chat", "input": "go"}),
     };
-    world.context.book.restore(Job::new("job-1".into(), call, 1))
+    world.context.book.restore(Job::new("job-1".into(), call, 1, &acheron_base::Clock::at(1)))
 }
 
 /// What came of each call, by the transcripts, whose names are in the order of time.

@@ -20,8 +20,8 @@ use crate::model::Model;
 use crate::model::script::Script;
 use crate::service::trial::Anyone;
 use crate::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
-use acheron_base::Clock;
 use acheron_base::ConfinedDir;
+use acheron_base::{Clock, Ids, Random};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Caller, Listing, Node, Tree};
 
@@ -103,7 +103,7 @@ impl TestHost {
 
     fn at(folder: tempfile::TempDir, script: &str) -> TestHost {
         let clock = Clock::real();
-        let book = Arc::new(Jobs::new(Arc::new(Forgetful), clock.clone()));
+        let book = Arc::new(Jobs::new(Arc::new(Forgetful), Ids::new(clock.clone(), Random::real())));
         let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
         let context = ServiceContext::new(book, event_logs, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
         let model: Arc<dyn Model> = Arc::new(Script::read("s", script).unwrap());

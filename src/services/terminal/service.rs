@@ -15,7 +15,7 @@ use super::surroundings::Surroundings;
 use super::{files, text};
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Result};
 use acheron_sandbox::Plan;
 use acheron_vfs::{Listing, Node, live, pretty};
 
@@ -33,8 +33,9 @@ pub struct Terminal {
 
 impl Terminal {
     /// `program` is what knows how to be a sandbox.
-    pub fn new(agent: &str, program: PathBuf, around: Around, shells: Arc<Shells>) -> Self {
-        Terminal { agent: agent.to_owned(), program, around, shells, sessions: Arc::default() }
+    pub fn new(agent: &str, program: PathBuf, around: Around, shells: Arc<Shells>, clock: &Clock) -> Self {
+        let sessions = Arc::new(Listing::timed(clock));
+        Terminal { agent: agent.to_owned(), program, around, shells, sessions }
     }
 
     fn plan(

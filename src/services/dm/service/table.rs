@@ -88,7 +88,7 @@ pub fn stamp(ms: u64) -> String {
 
 impl Table {
     pub fn new(hall: Hall, narrator: Arc<dyn Narrator>, clock: Clock) -> Arc<Table> {
-        let (campaigns, cartridges) = (Arc::default(), Arc::default());
+        let (campaigns, cartridges) = (Arc::new(Listing::timed(&clock)), Arc::new(Listing::timed(&clock)));
         let (sittings, shown) = (Mutex::default(), Mutex::default());
         Arc::new(Table { hall, narrator, clock, sittings, campaigns, cartridges, shown })
     }
@@ -105,7 +105,7 @@ impl Table {
         let mut sittings = self.sittings.lock();
         let fresh = || {
             let (turn, busy) = (tokio::sync::Mutex::default(), watch::Sender::new(false));
-            Arc::new(Sitting { turn, busy, refusal: Mutex::default(), sessions: Arc::default() })
+            Arc::new(Sitting { turn, busy, refusal: Mutex::default(), sessions: Arc::new(Listing::timed(&self.clock)) })
         };
         sittings.entry(id.to_owned()).or_insert_with(fresh).clone()
     }
