@@ -16,7 +16,7 @@ use crate::agent::tools::tree::{Inside, Parked};
 use crate::model::{Model, Prices};
 use crate::service::ServiceContext;
 use acheron_base::confined_dir::{ConfinedDir, Entry};
-use acheron_base::{Code, Result};
+use acheron_base::{Result, if_exists};
 use acheron_vfs::Caller;
 
 /// How many transcripts are looked through for thoughts at the start.
@@ -117,10 +117,8 @@ impl AgentRuntime {
     /// The transcript of a turn: what there is of it, or a new one.
     pub fn transcript(&self, job_id: &str) -> Result<Transcript> {
         let name = format!("turns/{job_id}.ndjson");
-        match Transcript::open(self.place.clone(), name.clone()) {
-            Err(error) if error.code == Code::NotFound => Ok(Transcript::new(self.place.clone(), name)),
-            opened => opened,
-        }
+        let opened = if_exists(Transcript::open(self.place.clone(), name.clone()))?;
+        Ok(opened.unwrap_or_else(|| Transcript::new(self.place.clone(), name)))
     }
 
     /// Keeps a reply that came from outside the turn, before whoever wrote it is told so. It is on the disk when this
@@ -131,18 +129,12 @@ impl AgentRuntime {
 
     /// The reply that a turn got before the host stopped.
     pub fn kept_reply(&self, job_id: &str) -> Result<Option<String>> {
-        match self.place.read_text(&format!("{REPLIES}/{job_id}")) {
-            Err(error) if error.code == Code::NotFound => Ok(None),
-            text => text.map(Some),
-        }
+        if_exists(self.place.read_text(&format!("{REPLIES}/{job_id}")))
     }
 
     /// The turn has ended, and its transcript says how.
     pub fn forget_reply(&self, job_id: &str) -> Result<()> {
-        match self.place.remove(&format!("{REPLIES}/{job_id}")) {
-            Err(error) if error.code == Code::NotFound => Ok(()),
-            gone => gone,
-        }
+        if_exists(self.place.remove(&format!("{REPLIES}/{job_id}"))).map(drop)
     }
 
     /// The transcripts, oldest first: ids of jobs are in order of time, and so are the names.
@@ -153,10 +145,7 @@ impl AgentRuntime {
     }
 
     fn listed(&self, dir: &str) -> Result<Vec<Entry>> {
-        match self.place.list(dir) {
-            Err(error) if error.code == Code::NotFound => Ok(Vec::new()),
-            entries => entries,
-        }
+        Ok(if_exists(self.place.list(dir))?.unwrap_or_default())
     }
 
     /// Thinks the last thoughts again.

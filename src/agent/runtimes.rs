@@ -19,7 +19,7 @@ use crate::service::ServiceContext;
 use crate::spec;
 use acheron_base::ConfinedDir;
 use acheron_base::{Error, Result};
-use acheron_http::{Http, Patience};
+use acheron_http::{Http, RetryPolicy};
 use acheron_vfs::Caller;
 
 /// Turns of all agents at once, and turns that wait; one that waits for the world costs no thread.
@@ -49,7 +49,7 @@ struct Member {
 impl AgentRuntimes {
     /// `env` looks a variable up; keys come from nowhere else.
     pub fn new(here: &Path, env: Box<Env>) -> Self {
-        let (http, room) = (Arc::new(Http::new(Patience::default())), Arc::new(Room::new(RUNNING, WAITING)));
+        let (http, room) = (Arc::new(Http::new(RetryPolicy::default())), Arc::new(Room::new(RUNNING, WAITING)));
         let (servers, recording) = (RwLock::default(), Arc::default());
         AgentRuntimes { here: here.to_owned(), env, servers, http, room, recording, members: DashMap::new() }
     }

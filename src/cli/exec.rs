@@ -17,7 +17,7 @@ pub struct Exec {
     /// The mount; the one there is unless told
     #[arg(long)]
     root: Option<PathBuf>,
-    /// Whose sandbox
+    /// ProcessOwner sandbox
     #[arg(long)]
     agent: String,
     /// The program and its arguments

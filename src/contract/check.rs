@@ -8,7 +8,7 @@ mod limits;
 
 use serde_json::{Map, Value};
 
-use super::nearest::{hint, nearest};
+use acheron_base::nearest::{hint, nearest};
 use acheron_base::quoted;
 
 /// How many schemas a check may visit; recursive alternatives could otherwise take for ever.

@@ -5,7 +5,6 @@
 
 pub mod call;
 pub mod check;
-pub mod nearest;
 mod pages;
 pub mod schema;
 #[cfg(test)]
@@ -23,6 +22,7 @@ pub use call::Call;
 pub use check::Fault;
 pub use pages::Pages;
 
+use acheron_base::nearest::hint;
 use acheron_base::{Error, Result, quoted};
 
 /// What an operation does to the world, which decides whether it is journalled and who may call it.
@@ -253,7 +253,7 @@ impl Contract {
     pub fn operation(&self, name: &str) -> Result<&Operation> {
         self.operations.iter().find(|operation| operation.name == name).ok_or_else(|| {
             let known = self.operations.iter().map(|operation| operation.name.as_str());
-            let hint = nearest::hint(name, known, "operations");
+            let hint = hint(name, known, "operations");
             Error::unknown_operation(format!("{} has no operation {}{hint}", self.name, quoted(name)))
         })
     }

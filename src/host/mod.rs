@@ -33,7 +33,7 @@ use crate::spec::Spec;
 use acheron_base::Clock;
 use acheron_base::ConfinedDir;
 use acheron_base::Result;
-use acheron_base::watch::Following;
+use acheron_base::watch::FileWatcher;
 use acheron_fuse::Mount;
 use acheron_store::Store;
 use acheron_vfs::{Listing, Node, Tree};
@@ -63,7 +63,7 @@ pub struct Host {
     tree: Tree,
     root: Arc<Listing>,
     mount: Option<Arc<Mount>>,
-    following: Option<Following>,
+    following: Option<FileWatcher>,
 }
 
 /// What everything in the host is built from.
@@ -135,9 +135,9 @@ impl Host {
             local: OnceLock::new(),
             projects: projects::Projects::default(),
             system_paths: system_paths::SystemPaths::default(),
-            name: acheron_sandbox::host(),
+            name: acheron_sandbox::host_id(),
         });
-        acheron_sandbox::sweep_all();
+        acheron_sandbox::remove_stale_groups();
         let recovered = recover(&host)?;
         system_paths::note(&host);
         let (root, agent_dirs) = build(&host)?;

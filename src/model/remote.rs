@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Ask, Message, Model, Piece, Role, Said, Usage, tokens};
 use acheron_base::{Error, Result};
-use acheron_http::{Failure, Flow, Head, Http, Request, Secret, Take, sse};
+use acheron_http::{BodySink, Failure, Flow, Head, Http, Request, Secret, sse};
 
 /// The longest answer that is kept, in bytes on the wire: events carry much besides the text.
 const LONGEST: u64 = 8 << 20;
@@ -95,11 +95,11 @@ impl Answer {
 
     /// What a provider reports in the middle of a stream; the busy and the broken may be asked again.
     pub fn trouble(error: &Value) -> Failure {
-        let said = acheron_http::complaint(error.to_string().as_bytes());
+        let said = acheron_http::error_summary(error.to_string().as_bytes());
         let kind = ["type", "code"].into_iter().find_map(|key| error.get(key).and_then(Value::as_str)).unwrap_or("");
         let error = Error::provider(format!("the model's server broke off: {said}"));
         let passing = ["overloaded", "rate_limit", "server_error", "api_error", "timeout"];
-        if passing.iter().any(|word| kind.contains(word)) { Failure::passing(error) } else { error.into() }
+        if passing.iter().any(|word| kind.contains(word)) { Failure::transient(error) } else { error.into() }
     }
 
     fn said(self, ask: &Ask, model: &str) -> Said {
@@ -194,7 +194,7 @@ impl<'a, D: Dialect> Listener<'a, D> {
     }
 }
 
-impl<D: Dialect> Take for Listener<'_, D> {
+impl<D: Dialect> BodySink for Listener<'_, D> {
     fn begin(&mut self, head: &Head) -> Result<(), Failure> {
         if std::mem::replace(&mut self.begun, true) {
             (self.watch)(Piece::Again);
@@ -243,7 +243,7 @@ impl<D: Dialect> Take for Listener<'_, D> {
         if self.answer.finished || self.answer.complete {
             return Ok(());
         }
-        Err(Failure::passing(Error::provider("the model's server cut its answer off in the middle")))
+        Err(Failure::transient(Error::provider("the model's server cut its answer off in the middle")))
     }
 }
 

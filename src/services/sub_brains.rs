@@ -28,7 +28,7 @@ use crate::service::{Cx, Service};
 use crate::spec::{self, Limits, ModelChange, is_id};
 use acheron_base::ConfinedDir;
 use acheron_base::blocking;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Error, Result};
 
 const FILE: &str = "sub_brains.json";
 /// Kinds of helper an agent may keep, helpers that may live at once, and parents above a helper.
@@ -120,9 +120,11 @@ pub struct Ended {
 impl SubBrains {
     pub fn of(world: &AgentEnv) -> Result<SubBrains> {
         let place = ConfinedDir::create(&world.home)?;
-        let brains = match place.read(FILE) {
-            Err(error) if error.code == Code::NotFound => BTreeMap::new(),
-            bytes => serde_json::from_slice(&bytes?).map_err(|error| Error::invalid(format!("{FILE}: {error}")))?,
+        let brains = match place.read_if_exists(FILE)? {
+            None => BTreeMap::new(),
+            Some(bytes) => {
+                serde_json::from_slice(&bytes).map_err(|error| Error::invalid(format!("{FILE}: {error}")))?
+            }
         };
         let host = Arc::downgrade(&world.host);
         let (brains, door) = (Mutex::new(brains), tokio::sync::Mutex::default());
@@ -347,6 +349,7 @@ impl Service for SubBrains {
 mod tests {
     use super::*;
     use crate::policy::Action;
+    use acheron_base::Code;
 
     fn limits(rounds: u32) -> Limits {
         Limits { rounds, ..Limits::default() }

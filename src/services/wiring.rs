@@ -16,7 +16,7 @@ use crate::policy::{self, Principal};
 use crate::service::{Serve, Service, typed};
 use crate::spec::Scope;
 use acheron_base::{Error, Result};
-use acheron_http::{Http, Patience};
+use acheron_http::{Http, RetryPolicy};
 use acheron_sandbox::{Link, SharedLimits};
 
 /// What programs of `agent` find around them.
@@ -88,7 +88,7 @@ pub fn web_search(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
     let spec = current.services.get(<WebSearch as Service>::NAME);
     let patience = spec.and_then(|it| it.timeout_ms).map_or(web_search::PATIENCE, Duration::from_millis);
     match spec.and_then(|it| it.url.as_ref()) {
-        Some(url) => typed(WebSearch::new(url, Http::new(Patience::default()), patience)),
+        Some(url) => typed(WebSearch::new(url, Http::new(RetryPolicy::default()), patience)),
         None => Ok(Arc::new(Off::new()?)),
     }
 }

@@ -2,10 +2,10 @@
 
 use super::{Agent, LAYOUT, Model, ModelKind, Service, Spec, SymbolsBackend};
 use crate::contract::check::{Fault, join};
-use crate::contract::nearest::hint;
 use crate::contract::{self, Contract};
 use crate::events::Selector;
 use crate::policy::pattern::Pattern;
+use acheron_base::nearest::hint;
 use acheron_base::quoted;
 
 /// The services of the house, which may have settings here but no other program behind them.

@@ -255,7 +255,7 @@ pub struct Sandbox {
     /// What the programs of one call or session may use.
     pub limits: acheron_sandbox::Limits,
     /// What all programs of one agent may use together.
-    pub agent_limits: acheron_sandbox::Together,
+    pub agent_limits: acheron_sandbox::AgentLimits,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

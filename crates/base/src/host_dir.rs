@@ -1,8 +1,7 @@
-//! A directory of this machine that is shown as part of the tree: the system calls beneath one open handle.
-//!
-//! Every path is resolved by the kernel below that handle, never across devices and through no link, so whoever asks for
-//! a name gets what really stands there or nothing. What is held is identified by [`Facts::same`], not by its path: a name
-//! may lead elsewhere a moment later. Knows neither the tree nor FUSE. Calls touch a disk.
+//! A directory of the machine that is shown as part of the tree: the system calls below one open descriptor. The kernel
+//! resolves every path below that descriptor, never across devices and through no link, so a caller gets what is really
+//! there or nothing. A file is identified by [`Facts::same`] and not by its path: a name may lead elsewhere a moment
+//! later. The host and `acheron-fuse` use it; it knows neither the tree nor FUSE. Calls may wait for a disk.
 
 mod facts;
 mod source;
@@ -37,34 +36,34 @@ impl HostDir {
         Ok(HostDir { root, source: source.to_owned(), read_only, facts })
     }
 
-    /// The root, as it was when it was opened.
+    /// The attributes of the root when it was opened.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    /// Where it was when it was opened.
+    /// Its path when it was opened.
     pub fn source(&self) -> &Path {
         &self.source
     }
 
-    /// Refuses a change where none may be made.
+    /// Refuses a change of a read-only directory.
     pub fn writable(&self) -> Outcome<()> {
         if self.read_only { Err(Errno::ROFS) } else { Ok(()) }
     }
 
-    /// Takes hold of what stands at `path`, a link itself included, without opening it.
+    /// Opens what is at `path`, a link itself included, for reference only (`O_PATH`).
     pub fn open_path(&self, path: &Path) -> Outcome<OwnedFd> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         beneath(&self.root, path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())
     }
 
-    /// How much room there is.
+    /// The size and free space of the file system.
     pub fn room(&self) -> Outcome<rustix::fs::StatVfs> {
         rustix::fs::fstatvfs(&self.root)
     }
 }
 
-/// Opens `path` below `dir`; asks again where something was renamed while the kernel was looking.
+/// Opens `path` below `dir`; repeats if something was renamed while the kernel resolved it.
 pub fn beneath(dir: impl AsFd, path: impl AsRef<Path>, flags: OFlags, mode: Mode) -> Outcome<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
     let mut tries = 0;
@@ -76,7 +75,7 @@ pub fn beneath(dir: impl AsFd, path: impl AsRef<Path>, flags: OFlags, mode: Mode
     }
 }
 
-/// What stands under `name` in `dir`. A directory on which something else is mounted is shown as an empty one.
+/// The attributes of `name` in `dir`. A directory that another mount covers is shown as an empty one.
 pub fn look(dir: &OwnedFd, name: &OsStr) -> Outcome<Facts> {
     if matches!(name.as_bytes(), b"" | b"." | b"..") || name.as_bytes().contains(&b'/') {
         return Err(Errno::NOENT); // no name of this directory
@@ -88,7 +87,7 @@ pub fn look(dir: &OwnedFd, name: &OsStr) -> Outcome<Facts> {
     }
 }
 
-/// A place that belongs to another file system, perhaps to our own: nothing is asked of that but what the kernel knows.
+/// A directory of another file system, perhaps of our own mount: asks only for what the kernel has cached.
 fn covered(dir: &OwnedFd, name: &OsStr) -> Outcome<Facts> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
     let there = rustix::fs::statx(dir, name, flags, StatxFlags::TYPE)?;
@@ -98,13 +97,13 @@ fn covered(dir: &OwnedFd, name: &OsStr) -> Outcome<Facts> {
     }
 }
 
-/// Opens what is held, whatever it is called by now.
+/// Opens an `O_PATH` descriptor, whatever the name of the file is now.
 pub fn reopen(held: &OwnedFd, flags: OFlags) -> Outcome<OwnedFd> {
-    // A pipe that has taken the place of a file must not keep us.
+    // A pipe that has replaced a file must not block us.
     rustix::fs::open(by_number(held), flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())
 }
 
-/// The name by which the kernel finds what a handle holds, for calls that take no handle.
+/// The path of an open descriptor, for calls that take no descriptor.
 pub fn by_number(held: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()))
 }

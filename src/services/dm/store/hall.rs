@@ -13,7 +13,7 @@ use super::super::world::Cartridge;
 use super::super::{load, md};
 use super::Save;
 use acheron_base::confined_dir::{ConfinedDir, Kind};
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Error, Result, if_exists};
 
 static CARTRIDGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/global-library/cartridges");
 static TEMPLATE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/global-library/campaigns/_template");
@@ -278,11 +278,7 @@ impl Hall {
 
     /// What `ACTIVE.md` says, in one line or in two.
     pub fn active(&self) -> Result<Active> {
-        let text = match self.place.read_text("ACTIVE.md") {
-            Ok(text) => text,
-            Err(fault) if fault.code == Code::NotFound => return Ok(Active::default()),
-            Err(fault) => return Err(fault),
-        };
+        let Some(text) = if_exists(self.place.read_text("ACTIVE.md"))? else { return Ok(Active::default()) };
         let Some(id) = md::field(&text, "active_campaign").map(|own| own.trim_start_matches("campaigns/").to_owned())
         else {
             return Ok(Active::default());
