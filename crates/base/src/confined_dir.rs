@@ -4,7 +4,7 @@
 //! Calls may wait for a disk; call them where blocking is allowed.
 
 mod read;
-mod real;
+mod resolve;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use crate::error::{Code, Error, Result, quoted};
 use crate::host_dir::{Source, reopen};
 
-pub use real::Standing;
+pub use resolve::ResolvedPath;
 
 /// The size limit of [`ConfinedDir::read`].
 pub const READ_LIMIT: u64 = 64 << 20;

@@ -46,7 +46,7 @@ fn follow(
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         let Ok(event) = event else { return };
         if event.need_rescan() || finished(event.kind) && event.paths.iter().any(|path| concerns(path)) {
-            _ = tell.send(()); // nobody listens any more
+            _ = tell.send(()); // the receiver may be gone
         }
     })
     .map_err(told)?;

@@ -78,7 +78,7 @@ pub(super) fn devices_from_inside() {
         let Ok(opened) = rustix::fs::open(path, flags | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()) else {
             continue;
         };
-        // SAFETY: both are open, and the copy takes the place of a stream, which nobody owns.
+        // SAFETY: both are open, and the copy replaces a stream, which has no owner.
         unsafe { libc::dup2(opened.as_raw_fd(), stream.as_raw_fd()) };
     }
 }

@@ -61,10 +61,10 @@ fn supervise(host: &UnixStream) -> Result<i32> {
         // At a shared terminal these are for the program; the descriptor shows the end of the host.
         handle(signal, SigHandler::SigIgn)?;
     }
-    let mut confinement = ConfinementBuilder::new(plan.unconfined);
+    let mut layers = ConfinementBuilder::new(plan.unconfined);
     let mut groups = Groups::default();
     let bounds = GroupVersions::set(&mut groups, &plan);
-    let ended = supervise_confined(host, &plan, &mut confinement, &mut groups, &bounds);
+    let ended = supervise_confined(host, &plan, &mut layers, &mut groups, &bounds);
     groups.remove();
     ended
 }
@@ -72,12 +72,12 @@ fn supervise(host: &UnixStream) -> Result<i32> {
 fn supervise_confined(
     host: &UnixStream,
     plan: &Plan,
-    confinement: &mut ConfinementBuilder,
+    layers: &mut ConfinementBuilder,
     groups: &mut Groups,
     bounds: &GroupVersions,
 ) -> Result<i32> {
-    confinement.add("user", namespaces::user())?;
-    confinement.add("pids", namespaces::pid())?;
+    layers.add("user", namespaces::user())?;
+    layers.add("pids", namespaces::pid())?;
     // Only now: without it the maps could not be written. From here on no process inside may trace this one.
     nix::sys::prctl::set_dumpable(false).map_err(errno)?;
     let (waiting, go) = nix::unistd::pipe().map_err(errno)?;
@@ -86,7 +86,7 @@ fn supervise_confined(
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
             drop(go);
-            if let Err(error) = init(host, plan, confinement, bounds, waiting) {
+            if let Err(error) = init(host, plan, layers, bounds, waiting) {
                 send(host, &Message::Failed { error });
             }
             std::process::exit(1);
@@ -161,7 +161,7 @@ fn watch(host: &UnixStream, init: Pid) -> Result<()> {
 fn init(
     host: &UnixStream,
     plan: &Plan,
-    confinement: &mut ConfinementBuilder,
+    layers: &mut ConfinementBuilder,
     bounds: &GroupVersions,
     waiting: OwnedFd,
 ) -> Result<()> {
@@ -173,13 +173,13 @@ fn init(
     }
     drop(waiting);
     if !plan.bare {
-        build(plan, confinement, bounds)?;
+        build(plan, layers, bounds)?;
     }
     // SAFETY: one thread, as above.
     let program = match unsafe { fork() }.map_err(crowded)? {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
-            let Err(error) = become_program(host, plan, confinement, bounds);
+            let Err(error) = become_program(host, plan, layers, bounds);
             send(host, &Message::Failed { error });
             std::process::exit(127);
         }
@@ -200,18 +200,18 @@ fn init(
 }
 
 /// The layers that init sets up.
-fn build(plan: &Plan, confinement: &mut ConfinementBuilder, bounds: &GroupVersions) -> Result<()> {
-    namespaces::rest(confinement, plan.network)?;
-    let built = if confinement.confinement.has("mounts") {
+fn build(plan: &Plan, layers: &mut ConfinementBuilder, bounds: &GroupVersions) -> Result<()> {
+    namespaces::rest(layers, plan.network)?;
+    let built = if layers.confinement.has("mounts") {
         root::build(plan)
     } else {
         Err(Error::unavailable("no mount namespace to build it in"))
     };
     let own_pid_max = built.as_ref().is_ok_and(|root| root.own_pid_max);
-    if confinement.add("root", built.map(|root| root.describe().to_owned()))? {
+    if layers.add("root", built.map(|root| root.describe().to_owned()))? {
         descriptors::devices_from_inside();
     }
-    confinement.add(
+    layers.add(
         "processes",
         bounded(bounds.processes, Controller::Processes).or_else(|why| {
             let user = !nix::unistd::getuid().is_root() && limits::processes(&plan.limits).is_ok();
@@ -238,7 +238,7 @@ fn bounded(version: Option<u8>, controller: Controller) -> Result<String> {
 fn become_program(
     host: &UnixStream,
     plan: &Plan,
-    confinement: &mut ConfinementBuilder,
+    layers: &mut ConfinementBuilder,
     bounds: &GroupVersions,
 ) -> Result<std::convert::Infallible> {
     for signal in Signal::iterator().filter(|signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP)) {
@@ -247,27 +247,27 @@ fn become_program(
     nix::sys::signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(errno)?;
     session(plan.terminal)?;
     if plan.bare {
-        return execute_plan(host, plan, confinement, bounds);
+        return execute_plan(host, plan, layers, bounds);
     }
     limits::apply(&plan.limits, bounds.memory.is_none())?;
     let memory = bounded(bounds.memory, Controller::Memory).unwrap_or_else(|_| "rlimit of each process".to_owned());
-    confinement.add("memory", Ok(memory))?;
-    confinement.add("cpu", bounds.cpu(plan))?;
+    layers.add("memory", Ok(memory))?;
+    layers.add("cpu", bounds.cpu(plan))?;
     if plan.together.is_some() {
         let how = if bounds.grouped() { "control groups of the agent" } else { "number of sandboxes at once" };
-        confinement.add("together", Ok(how.to_owned()))?;
+        layers.add("together", Ok(how.to_owned()))?;
     }
     nix::sys::prctl::set_no_new_privs().map_err(errno)?;
-    confinement.add("privileges", drop_capabilities().map(|()| "no new ones, no capabilities".to_owned()))?;
-    let open_network = !plan.network && !confinement.confinement.has("network");
-    confinement.add("landlock", landlock_rules::apply(plan, open_network))?;
-    execute_plan(host, plan, confinement, bounds)
+    layers.add("privileges", drop_capabilities().map(|()| "no new ones, no capabilities".to_owned()))?;
+    let open_network = !plan.network && !layers.confinement.has("network");
+    layers.add("landlock", landlock_rules::apply(plan, open_network))?;
+    execute_plan(host, plan, layers, bounds)
 }
 
 fn execute_plan(
     host: &UnixStream,
     plan: &Plan,
-    confinement: &mut ConfinementBuilder,
+    layers: &mut ConfinementBuilder,
     bounds: &GroupVersions,
 ) -> Result<std::convert::Infallible> {
     let argv = plan.argv.iter().map(|word| CString::new(word.as_str())).collect::<Result<Vec<_>, _>>();
@@ -281,10 +281,10 @@ fn execute_plan(
     let path = plan.environment().remove("PATH").unwrap_or_default();
     if !plan.bare {
         // The last layer: it would forbid to set up the others.
-        confinement.add("calls", filter::apply(plan.network))?;
+        layers.add("calls", filter::apply(plan.network))?;
     }
     let grouped = plan.together.is_some() && bounds.grouped();
-    send(host, &Message::Ready { confinement: confinement.confinement.clone(), grouped });
+    send(host, &Message::Ready { confinement: layers.confinement.clone(), grouped });
     let err = execute(&path, &argv, &env);
     // A link in `/usr/local/bin` may lead to a file that is not visible here.
     let led_away = || path.split(':').any(|directory| Path::new(directory).join(&plan.argv[0]).is_symlink());

@@ -35,14 +35,12 @@ pub(super) fn pid() -> Result<String> {
 }
 
 /// The namespaces that init enters itself.
-pub(super) fn rest(confinement: &mut ConfinementBuilder, network: bool) -> Result<()> {
-    confinement.add("mounts", enter(CloneFlags::CLONE_NEWNS).map(|()| "mount namespace".to_owned()))?;
-    confinement.add("ipc", enter(CloneFlags::CLONE_NEWIPC).map(|()| "ipc namespace".to_owned()))?;
+pub(super) fn rest(layers: &mut ConfinementBuilder, network: bool) -> Result<()> {
+    layers.add("mounts", enter(CloneFlags::CLONE_NEWNS).map(|()| "mount namespace".to_owned()))?;
+    layers.add("ipc", enter(CloneFlags::CLONE_NEWIPC).map(|()| "ipc namespace".to_owned()))?;
     let uts = enter(CloneFlags::CLONE_NEWUTS).map(|()| _ = nix::unistd::sethostname("acheron"));
-    confinement.add("uts", uts.map(|()| "uts namespace".to_owned()))?;
-    if !network
-        && confinement.add("network", enter(CloneFlags::CLONE_NEWNET).map(|()| "network namespace".to_owned()))?
-    {
+    layers.add("uts", uts.map(|()| "uts namespace".to_owned()))?;
+    if !network && layers.add("network", enter(CloneFlags::CLONE_NEWNET).map(|()| "network namespace".to_owned()))? {
         loopback();
     }
     Ok(())

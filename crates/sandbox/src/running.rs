@@ -23,7 +23,7 @@ use acheron_base::{Error, Result};
 /// The time limit for a sandbox to be ready, on the slowest machine.
 const START_TIME: Duration = Duration::from_secs(60);
 
-/// What the program reads and writes.
+/// The standard streams of the program.
 pub enum Streams {
     /// Three pipes, found in the [`Running`].
     Piped,

@@ -93,12 +93,12 @@ pub fn check_system(named: &Path) -> Result<()> {
     }
 }
 
-/// What a sandbox sees of the system.
+/// The part of the system that a sandbox sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SystemView {
     /// Directories beside the usual ones.
     pub named: Vec<PathBuf>,
-    /// What of all of them does not show, by its name inside.
+    /// The paths that are hidden, by their names inside.
     pub hidden: Vec<PathBuf>,
 }
 
@@ -162,7 +162,7 @@ fn needed(target: &Path, below: &Path) -> bool {
 /// Without those that lie in another, and each once.
 pub(super) fn outermost(mut places: Vec<PathBuf>) -> Vec<PathBuf> {
     places.sort();
-    // What lies in a place follows it, as names are compared part by part.
+    // A path sorts after the directory that contains it, because paths are compared name by name.
     places.dedup_by(|next, before| next.starts_with(before));
     places
 }

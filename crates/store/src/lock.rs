@@ -5,8 +5,6 @@ use std::io::{Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, flock};
-
 use acheron_base::{Error, Result};
 
 /// Held while a store is open. The kernel releases it when the process ends.
@@ -18,7 +16,7 @@ impl Lock {
         let path = dir.join("acheron.lock");
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path)?;
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if file.try_lock().is_err() {
             let mut pid = String::new();
             // The holder may not have written it yet.
             let _ = (&mut file).take(32).read_to_string(&mut pid);
@@ -38,7 +36,7 @@ impl Lock {
 impl Drop for Lock {
     /// Closing is not enough: a child that was forked meanwhile has the same open file and would keep the lock.
     fn drop(&mut self) {
-        let _ = flock(&self.0, FlockOperation::Unlock);
+        let _ = self.0.unlock();
     }
 }
 

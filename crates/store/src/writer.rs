@@ -124,7 +124,7 @@ where
         {
             tracing::error!("{}", panicked(panic.as_ref()));
         }
-        let _ = reply.send(answer); // nobody waits for it any more
+        let _ = reply.send(answer); // the caller may be gone
     }
 }
 

@@ -1,4 +1,5 @@
-//! Changing: whole files by rename, appending, removing, renaming, locking. What returns `Ok` is on the disk.
+//! Changes: complete files by rename, appending, removing, renaming, locking. A change that returned `Ok` is on the
+//! disk.
 
 use std::fs::File;
 use std::io::Write as _;

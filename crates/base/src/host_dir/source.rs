@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
-use super::{Facts, Id};
+use super::{FileInfo, Id};
 use crate::error::{Error, Result};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,8 +22,8 @@ impl Source {
         let told = |err: std::io::Error| Error::from(err).about(path.display());
         let real = path.canonicalize().map_err(told)?;
         let held = hold(&real).map_err(|errno| told(errno.into()))?;
-        let facts = Facts::of(&held).map_err(|errno| told(errno.into()))?;
-        Ok(Source { path: real, id: facts.id })
+        let info = FileInfo::of(&held).map_err(|errno| told(errno.into()))?;
+        Ok(Source { path: real, id: info.id })
     }
 
     /// Opens the directory; refuses if another one is there now.
@@ -34,7 +34,7 @@ impl Source {
 
 /// Opens a path without links, if it is still that directory.
 pub fn same(path: &Path, id: Id) -> Result<OwnedFd> {
-    let held = hold(path).ok().filter(|held| Facts::of(held).is_ok_and(|facts| facts.id == id));
+    let held = hold(path).ok().filter(|held| FileInfo::of(held).is_ok_and(|info| info.id == id));
     held.ok_or_else(|| {
         let path = path.display();
         Error::conflict(format!("`{path}` is not the directory that it was when it was bound: mount again"))

@@ -16,7 +16,7 @@ const LINKS: usize = 40;
 
 /// The end of a path, existing or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct ResolvedPath {
     /// The path below the directory, without links and `..`; empty for the directory itself.
     pub path: String,
     /// Whether something is there that may be seen.
@@ -39,7 +39,7 @@ impl ConfinedDir {
     /// Follows `rel` through links to its end. A step for which `seen` is false is treated like a missing one, so that
     /// the answer does not reveal it; the second argument of `seen` says whether the step is a directory. A path that
     /// leads out is refused.
-    pub fn real(&self, rel: &str, seen: &dyn Fn(&str, bool) -> bool) -> Result<Standing> {
+    pub fn resolve(&self, rel: &str, seen: &dyn Fn(&str, bool) -> bool) -> Result<ResolvedPath> {
         let refused = |errno| self.refused(rel, errno);
         let mut wanted = steps(plain(rel)?);
         let mut held: Vec<OwnedFd> = Vec::new();
@@ -64,7 +64,9 @@ impl ConfinedDir {
                 step => step,
             };
             let step = match step {
-                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Standing { path: ended(path, wanted), there: false }),
+                Err(Errno::NOENT | Errno::NOTDIR) => {
+                    return Ok(ResolvedPath { path: ended(path, wanted), there: false });
+                }
                 step => step.map_err(refused)?,
             };
             if kind != FileType::Symlink {
@@ -82,7 +84,7 @@ impl ConfinedDir {
                 _ => return Err(refused(Errno::XDEV)),
             }
         }
-        Ok(Standing { path: path.join("/"), there: true })
+        Ok(ResolvedPath { path: path.join("/"), there: true })
     }
 }
 
@@ -132,8 +134,8 @@ mod tests {
         }
         let place = ConfinedDir::open(root.join("in")).unwrap();
         let said = |path: &str, hidden: &str| match place.real(path, &|path, _| path != hidden) {
-            Ok(Standing { path, there: true }) => path,
-            Ok(Standing { path, there: false }) => format!("- {path}"),
+            Ok(ResolvedPath { path, there: true }) => path,
+            Ok(ResolvedPath { path, there: false }) => format!("- {path}"),
             Err(error) => format!("! {}", error.code.name()),
         };
         for (path, expected) in [
@@ -156,7 +158,7 @@ mod tests {
         ] {
             assert_eq!(said(path, "nothing"), expected, "{path}");
         }
-        assert_eq!(place.real("self", &|_, _| true).unwrap_err().errno(), libc::ELOOP);
+        assert_eq!(place.resolve("self", &|_, _| true).unwrap_err().errno(), libc::ELOOP);
         // What is hidden is as what is not there, also as a step on the way.
         for (path, hidden, expected) in [
             ("a/file", "a", "- a/file"),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use rustix::fs::{AtFlags, FileType, StatxFlags, StatxTimestamp, makedev, statx};
 
-use super::Outcome;
+use super::OsResult;
 
 /// The identity of a file: the numbers of its device and inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub struct Id {
 const NOWHERE: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
+pub struct FileInfo {
     pub id: Id,
     pub kind: FileType,
     /// The permission bits, those for set-user-id and the like included.
@@ -41,11 +41,11 @@ pub struct Facts {
     pub born: SystemTime,
 }
 
-impl Facts {
-    pub fn of(held: impl AsFd) -> Outcome<Facts> {
+impl FileInfo {
+    pub fn of(held: impl AsFd) -> OsResult<FileInfo> {
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         let said = statx(held, c"", AtFlags::EMPTY_PATH, wanted)?;
-        Ok(Facts {
+        Ok(FileInfo {
             id: Id { device: makedev(said.stx_dev_major, said.stx_dev_minor), inode: said.stx_ino },
             kind: FileType::from_raw_mode(u32::from(said.stx_mode)),
             mode: said.stx_mode & 0o7777,
@@ -64,11 +64,11 @@ impl Facts {
     }
 
     /// An empty directory in this one, in place of a directory that another mount covers.
-    pub fn covered(&self, name: &OsStr) -> Facts {
+    pub fn covered(&self, name: &OsStr) -> FileInfo {
         let mut hasher = DefaultHasher::new();
         (self.id, name).hash(&mut hasher);
         let id = Id { device: NOWHERE, inode: hasher.finish() };
-        Facts { id, mode: 0o555, links: 2, size: 0, blocks: 0, ..*self }
+        FileInfo { id, mode: 0o555, links: 2, size: 0, blocks: 0, ..*self }
     }
 
     pub fn is_covered(&self) -> bool {
@@ -76,7 +76,7 @@ impl Facts {
     }
 
     /// Whether both belong to one file, and not to two that had one inode number after each other.
-    pub fn same(&self, other: &Facts) -> bool {
+    pub fn same(&self, other: &FileInfo) -> bool {
         self.id == other.id && self.born == other.born
     }
 
