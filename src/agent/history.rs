@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::budget::Spent;
-use super::transcript::Source;
+use super::transcript::TurnSource;
 use acheron_base::ConfinedDir;
 use acheron_base::{Code, Error, Result};
 use acheron_vfs::{Log, line};
@@ -21,11 +21,11 @@ const RECENT: usize = 32;
 
 /// One turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct HistoryEntry {
     pub seq: u64,
     pub ts_ms: u64,
     pub job_id: String,
-    pub source: Source,
+    pub source: TurnSource,
     pub input: String,
     pub reply: Option<String>,
     pub error: Option<Error>,
@@ -42,17 +42,17 @@ struct Charged {
 }
 
 #[derive(Clone)]
-pub struct History(Arc<Inner>);
+pub struct History(Arc<HistoryInner>);
 
-struct Inner {
+struct HistoryInner {
     place: Arc<ConfinedDir>,
     log: Log,
-    state: Mutex<State>,
+    state: Mutex<HistoryState>,
 }
 
 #[derive(Default)]
-struct State {
-    recent: Vec<Entry>,
+struct HistoryState {
+    recent: Vec<HistoryEntry>,
     seq: u64,
     total: Spent,
     /// The length of the file, and the time of its first entry.
@@ -66,7 +66,7 @@ impl History {
     /// Opens the history. An incomplete last line is dropped.
     pub fn open(place: Arc<ConfinedDir>) -> Result<History> {
         let log = Log::new(2 * LIMIT as usize);
-        let mut state = State::default();
+        let mut state = HistoryState::default();
         for name in [OLDER, FILE] {
             let bytes = match place.read(name) {
                 Err(error) if error.code == Code::NotFound => continue,
@@ -97,15 +97,15 @@ impl History {
                 _ => (), // a later turn has counted it in
             },
         }
-        Ok(History(Arc::new(Inner { place, log, state: Mutex::new(state) })))
+        Ok(History(Arc::new(HistoryInner { place, log, state: Mutex::new(state) })))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HistoryState> {
         self.0.state.lock()
     }
 
     /// Appends a turn; it is on disk on return. Fills in the number and the total.
-    pub fn add(&self, mut entry: Entry) -> Result<()> {
+    pub fn add(&self, mut entry: HistoryEntry) -> Result<()> {
         let mut state = self.state();
         entry.seq = state.seq + 1;
         entry.total = state.total.plus(&entry.spent);
@@ -120,7 +120,7 @@ impl History {
         Ok(())
     }
 
-    fn turn_over(&self, state: &mut State) -> Result<()> {
+    fn turn_over(&self, state: &mut HistoryState) -> Result<()> {
         self.0.place.rename(FILE, OLDER)?;
         self.0.log.turn_over();
         (state.length, state.older_ms, state.first_ms) = (0, state.last_ms(), None);
@@ -153,7 +153,7 @@ impl History {
         state.recent.iter().filter_map(|entry| Some((entry.input.clone(), entry.reply.clone()?))).collect()
     }
 
-    pub fn last(&self) -> Option<Entry> {
+    pub fn last(&self) -> Option<HistoryEntry> {
         self.state().recent.last().cloned()
     }
 
@@ -175,12 +175,12 @@ impl History {
     }
 }
 
-impl State {
+impl HistoryState {
     fn last_ms(&self) -> Option<u64> {
         self.recent.last().map(|entry| entry.ts_ms)
     }
 
-    fn take(&mut self, entry: Entry) {
+    fn take(&mut self, entry: HistoryEntry) {
         (self.seq, self.total) = (entry.seq, entry.total);
         self.first_ms.get_or_insert(entry.ts_ms);
         self.recent.push(entry);
@@ -194,11 +194,11 @@ impl State {
 mod tests {
     use super::*;
 
-    fn entry(job_id: &str, reply: Option<&str>) -> Entry {
+    fn entry(job_id: &str, reply: Option<&str>) -> HistoryEntry {
         let spent = Spent { rounds: 2, ..Spent::default() };
         let (input, reply) = ("hi".to_owned(), reply.map(str::to_owned));
         let (job_id, total) = (job_id.to_owned(), Spent::default());
-        Entry { seq: 0, ts_ms: 1, job_id, source: Source::Chat, input, reply, error: None, spent, total }
+        HistoryEntry { seq: 0, ts_ms: 1, job_id, source: TurnSource::Chat, input, reply, error: None, spent, total }
     }
 
     #[test]
@@ -221,7 +221,7 @@ mod tests {
     fn old_turns_are_forgotten_by_whole_files_and_the_costs_are_not() {
         let dir = tempfile::tempdir().unwrap();
         let place = Arc::new(ConfinedDir::open(dir.path()).unwrap());
-        let at = |ts_ms: u64| Entry { ts_ms, ..entry(&format!("job-{ts_ms}"), Some("x")) };
+        let at = |ts_ms: u64| HistoryEntry { ts_ms, ..entry(&format!("job-{ts_ms}"), Some("x")) };
         let kept = |place: &ConfinedDir| {
             let lines = |name: &str| place.read_text(name).map_or(0, |text| text.lines().count());
             (lines(OLDER), lines(FILE))

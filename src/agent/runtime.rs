@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::budget::Limits;
+use super::budget::BudgetLimits;
 use super::history::History;
 use super::thoughts::Thoughts;
 use super::transcript::{self, Transcript};
-use crate::agent::tools::tree::{Inside, Parked};
+use crate::agent::tools::tree::{Parked, TreeTools};
 use crate::model::{Model, Prices};
 use crate::service::ServiceContext;
 use acheron_base::confined_dir::{ConfinedDir, Entry};
@@ -20,9 +20,9 @@ use acheron_base::{Code, Result};
 use acheron_vfs::Caller;
 
 /// The number of transcripts whose thoughts are restored at the start.
-const REMEMBERED: usize = 8;
+const RESTORED_TRANSCRIPTS: usize = 8;
 /// The number of transcripts that are kept; older ones are deleted.
-const KEPT: usize = 256;
+const MAX_TRANSCRIPTS: usize = 256;
 /// The directory of replies whose turns have not ended.
 const REPLIES: &str = "replies";
 
@@ -32,9 +32,9 @@ pub struct Settings {
     /// `None`: an external process reads the input and writes the reply.
     pub model: Option<Arc<dyn Model>>,
     /// The limits of each turn.
-    pub limits: Limits,
+    pub limits: BudgetLimits,
     /// The limits of all turns together.
-    pub total: Limits,
+    pub total: BudgetLimits,
     pub prices: Prices,
     /// The context window and the longest answer of the model, in tokens.
     pub window: u64,
@@ -47,8 +47,8 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             model: None,
-            limits: Limits { rounds: Some(32), tokens: Some(200_000), seconds: Some(600), money: None },
-            total: Limits::default(),
+            limits: BudgetLimits { rounds: Some(32), tokens: Some(200_000), seconds: Some(600), money: None },
+            total: BudgetLimits::default(),
             prices: Prices::default(),
             window: 32_768,
             answer: 4096,
@@ -89,7 +89,7 @@ impl AgentRuntime {
         let (thoughts, settings) = (Thoughts::default(), RwLock::new(settings));
         let agent_runtime =
             AgentRuntime { agent: agent.to_owned(), context, place, thoughts, history, core, remember, settings };
-        agent_runtime.recollect()?;
+        agent_runtime.restore_thoughts()?;
         Ok(agent_runtime)
     }
 
@@ -109,9 +109,9 @@ impl AgentRuntime {
     }
 
     /// The three file tools for a turn of this agent.
-    pub fn hands(&self, parked: Parked) -> Result<Inside> {
+    pub fn tools(&self, parked: Parked) -> Result<TreeTools> {
         let id = Arc::new(|| format!("c-{}", uuid::Uuid::now_v7()));
-        Ok(Inside { tree: self.context.tree()?, caller: Caller::agent_in_turn(&self.agent), id, parked })
+        Ok(TreeTools { tree: self.context.tree()?, caller: Caller::agent_in_turn(&self.agent), id, parked })
     }
 
     /// The transcript of a turn: the existing one, or a new one.
@@ -160,9 +160,9 @@ impl AgentRuntime {
     }
 
     /// Restores the thoughts of the last transcripts.
-    fn recollect(&self) -> Result<()> {
+    fn restore_thoughts(&self) -> Result<()> {
         let turns = self.turns()?;
-        for turn in &turns[turns.len().saturating_sub(REMEMBERED)..] {
+        for turn in &turns[turns.len().saturating_sub(RESTORED_TRANSCRIPTS)..] {
             if let Ok((records, _)) = transcript::read(&self.place.read(&format!("turns/{}", turn.name))?) {
                 self.thoughts.restore(&records);
             }
@@ -174,7 +174,7 @@ impl AgentRuntime {
     pub fn tidy(&self, before_ms: u64) -> Result<()> {
         let alive = self.context.jobs.of(&self.agent).unfinished();
         let turns = self.turns()?;
-        let many = turns.len().saturating_sub(KEPT);
+        let many = turns.len().saturating_sub(MAX_TRANSCRIPTS);
         for (number, turn) in turns.iter().enumerate() {
             let lives = alive.iter().any(|job| turn.name.strip_suffix(".ndjson") == Some(&job.id));
             if !lives && (number < many || turn.modified_ms < before_ms) {

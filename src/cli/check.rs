@@ -5,20 +5,20 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::Outcome;
+use super::CommandResult;
 use crate::contract::ValueFault;
 use crate::host::programs;
 use crate::spec::{self, Spec};
 
 /// Check a mountspec and report every fault with its path.
 #[derive(Args)]
-pub struct Check {
+pub struct CheckArgs {
     /// The mountspec
     file: PathBuf,
 }
 
-impl Check {
-    pub fn run(self) -> Outcome {
+impl CheckArgs {
+    pub fn run(self) -> CommandResult {
         let text = spec::read(&self.file)?;
         let name = self.file.display().to_string();
         match Spec::check(&text) {

@@ -32,7 +32,10 @@ pub const FILES: [(&str, &str); 32] = [
     ("agents/self/jobs/<job>/progress.json", "The progress. Never waits."),
     ("agents/self/jobs/<job>/log.txt", "The output so far; tail -f follows it."),
     ("agents/self/jobs/<job>/control/cancel", "Any write stops the job."),
-    ("agents/self/events/control/wait.json", "Arms a wait for paths, with a timeout. A handle that also reads has its own wait."),
+    (
+        "agents/self/events/control/wait.json",
+        "Arms a wait for paths, with a timeout. A handle that also reads has its own wait.",
+    ),
     ("agents/self/events/next.json", "Waits for the first event of the armed wait."),
     ("agents/self/events/control/signal.json", "Sends a signal to this agent or another."),
     ("agents/self/events/sources/user.json", "Waits for a signal; so do agent.json and hook.json."),
@@ -95,13 +98,13 @@ fn meaning(code: Code) -> String {
 }
 
 /// The description of a service in its library page.
-struct Told<'a> {
+struct ServiceSummary<'a> {
     name: &'a str,
     about: &'a str,
     operations: Vec<(&'a str, &'a str)>,
 }
 
-fn service(page: &Page) -> Option<Told<'_>> {
+fn service(page: &Page) -> Option<ServiceSummary<'_>> {
     let name = page.path.strip_prefix("services/")?.strip_suffix(".md")?;
     let mut parts = page.text.split("\n## ");
     // The rest is the same for every service and is described above.
@@ -110,7 +113,7 @@ fn service(page: &Page) -> Option<Told<'_>> {
         let (name, text) = part.split_once('\n')?;
         (!name.contains(' ')).then(|| (name, first_paragraph(text)))
     });
-    Some(Told { name, about, operations: operations.collect() })
+    Some(ServiceSummary { name, about, operations: operations.collect() })
 }
 
 /// The first paragraph that is not a heading.

@@ -43,17 +43,17 @@ ACHERON_LOG sets the log level (error, warn, info, debug). NO_COLOR is honoured.
 
 #[derive(Subcommand)]
 enum Command {
-    Mount(mount::Mount),
-    Unmount(unmount::Unmount),
-    Status(status::Status),
-    Tool(tool::Tool),
-    Chat(chat::Chat),
-    Backup(backup::Backup),
-    Check(check::Check),
-    Doctor(doctor::Doctor),
-    Exec(exec::Exec),
-    Man(man::Man),
-    Completions(completions::Completions),
+    Mount(mount::MountArgs),
+    Unmount(unmount::UnmountArgs),
+    Status(status::StatusArgs),
+    Tool(tool::ToolArgs),
+    Chat(chat::ChatArgs),
+    Backup(backup::BackupArgs),
+    Check(check::CheckArgs),
+    Doctor(doctor::DoctorArgs),
+    Exec(exec::ExecArgs),
+    Man(man::ManArgs),
+    Completions(completions::CompletionsArgs),
 }
 
 /// An error and a hint how to fix it.
@@ -80,7 +80,7 @@ impl Failure {
     }
 }
 
-type Outcome = Result<ExitCode, Failure>;
+type CommandResult = Result<ExitCode, Failure>;
 
 /// Runs the program. Exit codes: 0 for success, 1 for a failure, 2 for a usage error.
 pub fn run() -> ExitCode {

@@ -6,19 +6,19 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Outcome, daemon, pasted, root};
+use super::{CommandResult, daemon, pasted, root};
 use acheron_fuse::ours;
 
 /// List mounts: where, since when, by which process.
 #[derive(Args)]
-pub struct Status {
+pub struct StatusArgs {
     /// Print one JSON object per mount
     #[arg(long)]
     json: bool,
 }
 
-impl Status {
-    pub fn run(self) -> Outcome {
+impl StatusArgs {
+    pub fn run(self) -> CommandResult {
         let mounts = ours()?;
         if mounts.is_empty() && !self.json {
             println!("nothing is mounted");

@@ -96,7 +96,7 @@ impl AgentDirs {
         self.homes().insert(id.to_owned(), home.clone());
         self.listing.put(id, Node::Dir(home));
         // What cannot wake it any more, as a job that is gone, must not keep it out.
-        if let Err(error) = host.shared.runtimes.set_alarms(id, &world.spec.wake) {
+        if let Err(error) = host.shared.runtimes.set_wake_rules(id, &world.spec.wake) {
             tracing::warn!(agent = id, %error, "an agent's rules of waking are not at work");
         }
         Ok(())

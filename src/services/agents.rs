@@ -15,7 +15,7 @@ use serde_json::json;
 use super::AgentEnv;
 use crate::agent::budget::Spent;
 use crate::agent::runtime::Settings;
-use crate::agent::runtimes::check_alarms;
+use crate::agent::runtimes::check_wake_rules;
 use crate::contract::Operation;
 use crate::host::{HostState, Profile};
 use crate::policy::{Action, Principal, Rule, authorize};
@@ -337,7 +337,7 @@ pub fn settle(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
     host.access.follow(host.profiles.policy()?);
     runtimes.change(id, settings)?;
     if before.spec.wake != profile.spec.wake || before.spec.budget != profile.spec.budget {
-        runtimes.set_alarms(id, &profile.spec.wake)?;
+        runtimes.set_wake_rules(id, &profile.spec.wake)?;
     }
     Ok(())
 }
@@ -348,7 +348,7 @@ fn sound(host: &HostState, id: &str, profile: &Profile) -> Result<Settings> {
     if !faults.is_empty() {
         return Err(Error::invalid(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
     }
-    check_alarms(&host.context.jobs, id, &profile.spec.wake)?;
+    check_wake_rules(&host.context.jobs, id, &profile.spec.wake)?;
     Ok(Settings { paused: profile.paused, ..super::chat::settings(host, id, &profile.spec)? })
 }
 
