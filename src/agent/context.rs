@@ -34,9 +34,9 @@ pub struct ContextParts<'a> {
 /// Builds the request.
 pub fn assemble(parts: &ContextParts) -> Result<ModelRequest> {
     let answer = parts.answer.min(parts.window / 4).max(1);
-    let room = parts.window.saturating_sub(answer);
+    let limit = parts.window.saturating_sub(answer);
     let core = tokens(parts.core) + MESSAGE_TOKENS;
-    let Some(mut left) = room.checked_sub(core + RESERVE_TOKENS).filter(|left| *left >= 256) else {
+    let Some(mut left) = limit.checked_sub(core + RESERVE_TOKENS).filter(|left| *left >= 256) else {
         return Err(Error::invalid(format!(
             "a window of {} tokens is too small for the runtime contract ({core} tokens), an answer and a turn",
             parts.window
@@ -64,16 +64,16 @@ pub fn assemble(parts: &ContextParts) -> Result<ModelRequest> {
 }
 
 /// The section of active memory, within a number of tokens.
-fn remember(items: &[(String, String)], room: u64) -> String {
+fn remember(items: &[(String, String)], limit: u64) -> String {
     let mut section = String::new();
     for (name, text) in items {
         let head = if section.is_empty() { "\n\n## Active memory\n" } else { "" };
         let item = format!("{head}\n### {name}\n\n{}\n", text.trim_end());
         let spent = tokens(&section);
-        if spent + tokens(&item) < room {
+        if spent + tokens(&item) < limit {
             section.push_str(&item);
         } else if section.is_empty() {
-            section = cut(&item, room);
+            section = cut(&item, limit);
         }
     }
     section
@@ -111,13 +111,13 @@ fn rounds(turn: &[TranscriptRecord], left: &mut u64) -> (Vec<Message>, usize) {
         // A round ends with its outcome or with its fault; the next answer belongs to the next round.
         let end =
             end.filter(|end| !turn[at + 1..*end].iter().any(|record| matches!(record, TranscriptRecord::Said { .. })));
-        let Some(told) = step::told(&turn[..=end.unwrap_or(*at)]) else { continue };
+        let Some(feedback) = step::feedback(&turn[..=end.unwrap_or(*at)]) else { continue };
         let newest = back == 0;
-        let room = if newest { *left } else { *left / 2 };
-        let answer = cut(&answer.text, if newest { room / 3 } else { 400.min(room) });
+        let limit = if newest { *left } else { *left / 2 };
+        let answer = cut(&answer.text, if newest { limit / 3 } else { 400.min(limit) });
         let spent = tokens(&answer) + 2 * MESSAGE_TOKENS;
-        let Some(room) = room.checked_sub(spent).filter(|room| *room >= 64) else { break };
-        let result = shortened(told, if newest { room } else { room.min(2000) });
+        let Some(limit) = limit.checked_sub(spent).filter(|limit| *limit >= 64) else { break };
+        let result = shortened(feedback, if newest { limit } else { limit.min(2000) });
         *left -= spent + tokens(&result);
         kept.push([Message::assistant(answer), Message::user(result)]);
     }
@@ -126,25 +126,25 @@ fn rounds(turn: &[TranscriptRecord], left: &mut u64) -> (Vec<Message>, usize) {
 }
 
 /// A result within a number of tokens: its content is cut first.
-fn shortened(mut told: Value, room: u64) -> String {
-    let whole = told.to_string();
-    if tokens(&whole) <= room {
+fn shortened(mut feedback: Value, limit: u64) -> String {
+    let whole = feedback.to_string();
+    if tokens(&whole) <= limit {
         return whole;
     }
-    if let Some(result) = told.pointer_mut("/tool_result/result")
+    if let Some(result) = feedback.pointer_mut("/tool_result/result")
         && let Some(content) = result["content"].as_str()
     {
         // Escapes may double the length of a text.
-        let short = cut(content, room.saturating_sub(200) / 2);
+        let short = cut(content, limit.saturating_sub(200) / 2);
         result["content"] = short.into();
         result["shortened"] = "by the runtime, to fit the window; read a part with max_bytes".into();
     }
-    cut(&told.to_string(), room)
+    cut(&feedback.to_string(), limit)
 }
 
 /// Earlier turns that fit, oldest first. A reply is shown as the call that made it.
-fn history(turns: &[(String, String)], room: u64) -> Vec<Message> {
-    let mut left = room;
+fn history(turns: &[(String, String)], limit: u64) -> Vec<Message> {
+    let mut left = limit;
     let mut kept = Vec::new();
     for (input, reply) in turns.iter().rev() {
         let reply = json!({"tool_calls": [{"name": "file_write",
@@ -158,11 +158,11 @@ fn history(turns: &[(String, String)], room: u64) -> Vec<Message> {
 }
 
 /// A text within a number of tokens: its beginning and its end, with a note about the omitted part.
-fn cut(text: &str, room: u64) -> String {
-    if tokens(text) <= room {
+fn cut(text: &str, limit: u64) -> String {
+    if tokens(text) <= limit {
         return text.to_owned();
     }
-    let bytes = (room as usize).saturating_mul(3);
+    let bytes = (limit as usize).saturating_mul(3);
     let Some(keep) = bytes.checked_sub(48) else { return String::new() };
     let head = floor(text, keep * 2 / 3);
     let tail = ceil(text, text.len() - keep / 3);

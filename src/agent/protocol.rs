@@ -236,8 +236,8 @@ fn one(call: StrictValue) -> Result<ModelCall, ProtocolFault> {
 
 impl<'de> Deserialize<'de> for AnswerObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Keys;
-        impl<'de> Visitor<'de> for Keys {
+        struct AnswerKeys;
+        impl<'de> Visitor<'de> for AnswerKeys {
             type Value = AnswerObject;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -266,7 +266,7 @@ impl<'de> Deserialize<'de> for AnswerObject {
                 Ok(answer)
             }
         }
-        deserializer.deserialize_map(Keys)
+        deserializer.deserialize_map(AnswerKeys)
     }
 }
 

@@ -67,7 +67,7 @@ pub struct AgentRuntime {
     pub agent: String,
     pub context: Arc<ServiceContext>,
     /// The directory of the agent's transcripts and history.
-    pub place: Arc<ConfinedDir>,
+    pub dir: Arc<ConfinedDir>,
     pub thoughts: Thoughts,
     pub history: History,
     pub core: Arc<Core>,
@@ -80,15 +80,15 @@ impl AgentRuntime {
     pub fn open(
         agent: &str,
         context: Arc<ServiceContext>,
-        place: Arc<ConfinedDir>,
+        dir: Arc<ConfinedDir>,
         core: Arc<Core>,
         remember: Arc<Remember>,
         settings: Settings,
     ) -> Result<AgentRuntime> {
-        let history = History::open(place.clone())?;
+        let history = History::open(dir.clone())?;
         let (thoughts, settings) = (Thoughts::default(), RwLock::new(settings));
         let agent_runtime =
-            AgentRuntime { agent: agent.to_owned(), context, place, thoughts, history, core, remember, settings };
+            AgentRuntime { agent: agent.to_owned(), context, dir, thoughts, history, core, remember, settings };
         agent_runtime.restore_thoughts()?;
         Ok(agent_runtime)
     }
@@ -117,8 +117,8 @@ impl AgentRuntime {
     /// The transcript of a turn: the existing one, or a new one.
     pub fn transcript(&self, job_id: &str) -> Result<Transcript> {
         let name = format!("turns/{job_id}.ndjson");
-        match Transcript::open(self.place.clone(), name.clone()) {
-            Err(error) if error.code == Code::NotFound => Ok(Transcript::new(self.place.clone(), name)),
+        match Transcript::open(self.dir.clone(), name.clone()) {
+            Err(error) if error.code == Code::NotFound => Ok(Transcript::new(self.dir.clone(), name)),
             opened => opened,
         }
     }
@@ -126,12 +126,12 @@ impl AgentRuntime {
     /// Stores a reply that was written from outside the turn, before the write is acknowledged. It is on disk on
     /// return.
     pub fn keep_reply(&self, job_id: &str, text: &str) -> Result<()> {
-        self.place.write(&format!("{REPLIES}/{job_id}"), text.as_bytes())
+        self.dir.write(&format!("{REPLIES}/{job_id}"), text.as_bytes())
     }
 
     /// The reply that a turn received before the host stopped.
     pub fn kept_reply(&self, job_id: &str) -> Result<Option<String>> {
-        match self.place.read_text(&format!("{REPLIES}/{job_id}")) {
+        match self.dir.read_text(&format!("{REPLIES}/{job_id}")) {
             Err(error) if error.code == Code::NotFound => Ok(None),
             text => text.map(Some),
         }
@@ -139,7 +139,7 @@ impl AgentRuntime {
 
     /// Deletes the stored reply of a turn that has ended; its transcript has it.
     pub fn forget_reply(&self, job_id: &str) -> Result<()> {
-        match self.place.remove(&format!("{REPLIES}/{job_id}")) {
+        match self.dir.remove(&format!("{REPLIES}/{job_id}")) {
             Err(error) if error.code == Code::NotFound => Ok(()),
             gone => gone,
         }
@@ -153,7 +153,7 @@ impl AgentRuntime {
     }
 
     fn listed(&self, dir: &str) -> Result<Vec<Entry>> {
-        match self.place.list(dir) {
+        match self.dir.list(dir) {
             Err(error) if error.code == Code::NotFound => Ok(Vec::new()),
             entries => entries,
         }
@@ -163,7 +163,7 @@ impl AgentRuntime {
     fn restore_thoughts(&self) -> Result<()> {
         let turns = self.turns()?;
         for turn in &turns[turns.len().saturating_sub(RESTORED_TRANSCRIPTS)..] {
-            if let Ok((records, _)) = transcript::read(&self.place.read(&format!("turns/{}", turn.name))?) {
+            if let Ok((records, _)) = transcript::read(&self.dir.read(&format!("turns/{}", turn.name))?) {
                 self.thoughts.restore(&records);
             }
         }
@@ -178,7 +178,7 @@ impl AgentRuntime {
         for (number, turn) in turns.iter().enumerate() {
             let lives = alive.iter().any(|job| turn.name.strip_suffix(".ndjson") == Some(&job.id));
             if !lives && (number < many || turn.modified_ms < before_ms) {
-                self.place.remove(&format!("turns/{}", turn.name))?;
+                self.dir.remove(&format!("turns/{}", turn.name))?;
             }
         }
         for reply in self.listed(REPLIES)? {

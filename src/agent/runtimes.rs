@@ -95,7 +95,7 @@ impl AgentRuntimes {
     }
 
     /// Adds an agent whose state is in `home`.
-    pub fn join(
+    pub fn add(
         &self,
         context: &Arc<ServiceContext>,
         agent: &str,
@@ -103,9 +103,9 @@ impl AgentRuntimes {
         core: Arc<Core>,
         settings: Settings,
     ) -> Result<Chat> {
-        let place = Arc::new(ConfinedDir::create(home)?);
+        let dir = Arc::new(ConfinedDir::create(home)?);
         let agent_runtime =
-            AgentRuntime::open(agent, context.clone(), place, core, active_memory(context, agent), settings)?;
+            AgentRuntime::open(agent, context.clone(), dir, core, active_memory(context, agent), settings)?;
         let chat = Chat::new(Arc::new(agent_runtime), self.call_queue.clone());
         self.members.insert(agent.to_owned(), RunningAgent { chat: chat.clone(), _wake_rules: None });
         Ok(chat)
@@ -133,7 +133,7 @@ impl AgentRuntimes {
     }
 
     /// Stops an agent's turns and removes it.
-    pub fn leave(&self, agent: &str) {
+    pub fn remove(&self, agent: &str) {
         if let Some((_, member)) = self.members.remove(agent) {
             member.chat.stop();
         }

@@ -86,8 +86,8 @@ pub fn limits(records: &[TranscriptRecord]) -> BudgetLimits {
 }
 
 /// The feedback to the model about a round: the result of its call, or the fault of its answer.
-pub fn told(records: &[TranscriptRecord]) -> Option<Value> {
-    let mut told = match records.last()? {
+pub fn feedback(records: &[TranscriptRecord]) -> Option<Value> {
+    let mut feedback = match records.last()? {
         TranscriptRecord::Said { said, .. } => {
             let wrong = protocol::read(said).err()?;
             json!({"protocol_fault": {
@@ -98,26 +98,26 @@ pub fn told(records: &[TranscriptRecord]) -> Option<Value> {
         TranscriptRecord::Outcome { result, .. } => {
             let calls = calls(records);
             let (call, _) = calls.last()?;
-            let mut told = json!({});
+            let mut feedback = json!({});
             if let Some(id) = &call.id {
-                told["id"] = id.as_str().into();
+                feedback["id"] = id.as_str().into();
             }
-            told["name"] = call.tool.name().into();
+            feedback["name"] = call.tool.name().into();
             match error(result) {
-                Some(error) => told["error"] = error.clone(),
-                None => told["result"] = result.clone(),
+                Some(error) => feedback["error"] = error.clone(),
+                None => feedback["result"] = result.clone(),
             }
             if failures(&calls) == FAILURES - 1 {
-                told["notice"] = "this same call has failed twice; once more ends the turn, so change it".into();
+                feedback["notice"] = "this same call has failed twice; once more ends the turn, so change it".into();
             }
-            json!({ "tool_result": told })
+            json!({ "tool_result": feedback })
         }
         _ => return None,
     };
     if let Standing::Soft(what) = standing(&limits(records), &Spent::of(records)) {
-        told["budget"] = format!("80 % of this turn's {what} are used; write your reply soon").into();
+        feedback["budget"] = format!("80 % of this turn's {what} are used; write your reply soon").into();
     }
-    Some(told)
+    Some(feedback)
 }
 
 /// The number of malformed answers at the end of the transcript.

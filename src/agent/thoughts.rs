@@ -120,7 +120,7 @@ impl Thoughts {
     }
 
     /// Ends the turn.
-    pub fn rest(&self) {
+    pub fn end_turn(&self) {
         self.state().thinking = false;
     }
 

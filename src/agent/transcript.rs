@@ -82,25 +82,25 @@ impl TurnEnd {
 
 /// A transcript and its file.
 pub struct Transcript {
-    place: Arc<ConfinedDir>,
+    dir: Arc<ConfinedDir>,
     name: String,
     records: Vec<TranscriptRecord>,
 }
 
 impl Transcript {
     /// A new, empty transcript without a file.
-    pub fn new(place: Arc<ConfinedDir>, name: String) -> Self {
-        Transcript { place, name, records: Vec::new() }
+    pub fn new(dir: Arc<ConfinedDir>, name: String) -> Self {
+        Transcript { dir, name, records: Vec::new() }
     }
 
     /// Opens an existing transcript. An incomplete last line is removed from the file.
-    pub fn open(place: Arc<ConfinedDir>, name: String) -> Result<Self> {
-        let bytes = place.read(&name)?;
+    pub fn open(dir: Arc<ConfinedDir>, name: String) -> Result<Self> {
+        let bytes = dir.read(&name)?;
         let (records, whole) = read(&bytes).map_err(|why| Error::internal(format!("{name}: {why}")))?;
         if whole < bytes.len() {
-            place.write(&name, &bytes[..whole])?;
+            dir.write(&name, &bytes[..whole])?;
         }
-        Ok(Transcript { place, name, records })
+        Ok(Transcript { dir, name, records })
     }
 
     pub fn records(&self) -> &[TranscriptRecord] {
@@ -115,7 +115,7 @@ impl Transcript {
             serde_json::to_writer(&mut lines, record).map_err(|error| Error::internal(error.to_string()))?;
             lines.push(b'\n');
         }
-        self.place.append(&self.name, &lines)?;
+        self.dir.append(&self.name, &lines)?;
         self.records.extend(records);
         Ok(())
     }
@@ -150,14 +150,14 @@ mod tests {
     #[test]
     fn a_torn_last_line_is_forgotten() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Arc::new(ConfinedDir::open(dir.path()).unwrap());
-        let mut transcript = Transcript::new(place.clone(), "turns/a.ndjson".into());
+        let dir = Arc::new(ConfinedDir::open(dir.path()).unwrap());
+        let mut transcript = Transcript::new(dir.clone(), "turns/a.ndjson".into());
         transcript.append([ended(1), ended(2)]).unwrap();
-        place.append("turns/a.ndjson", b"{\"kind\":\"end").unwrap();
-        let mut again = Transcript::open(place.clone(), "turns/a.ndjson".into()).unwrap();
+        dir.append("turns/a.ndjson", b"{\"kind\":\"end").unwrap();
+        let mut again = Transcript::open(dir.clone(), "turns/a.ndjson".into()).unwrap();
         assert_eq!(again.records(), [ended(1), ended(2)]);
         again.append([ended(3)]).unwrap();
-        let last = Transcript::open(place, "turns/a.ndjson".into()).unwrap();
+        let last = Transcript::open(dir, "turns/a.ndjson".into()).unwrap();
         assert_eq!(last.records(), [ended(1), ended(2), ended(3)]);
     }
 

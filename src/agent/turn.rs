@@ -64,7 +64,7 @@ pub async fn run(agent_runtime: Arc<AgentRuntime>, current: Arc<CurrentTurn>) ->
         let (owner, id) = (agent_runtime.clone(), turn.current.job.id.clone());
         on_disk(move || owner.forget_reply(&id)).await?;
     }
-    agent_runtime.thoughts.rest();
+    agent_runtime.thoughts.end_turn();
     let (reply, error) = match &end {
         TurnEnd::Replied(text) => (Some(text.clone()), None),
         TurnEnd::Failed { error, .. } => (None, Some(error.clone())),

@@ -45,7 +45,7 @@ pub fn set(chat: &Chat, rules: &[Wake]) -> Result<WakeRules> {
     let agent_runtime = chat.agent_runtime();
     let event_log = agent_runtime.context.event_logs.of(&agent_runtime.agent)?;
     let parsed = parsed(&agent_runtime.context.jobs, &agent_runtime.agent, rules)?;
-    let heard = Arc::new(WakeCursors::open(agent_runtime.place.clone(), rules, event_log.last())?);
+    let heard = Arc::new(WakeCursors::open(agent_runtime.dir.clone(), rules, event_log.last())?);
     let tasks = rules.iter().cloned().zip(parsed).map(|(rule, selectors)| {
         let (chat, heard) = (chat.clone(), heard.clone());
         agent_runtime.context.runtime.spawn(async move { watch(&chat, &rule, &selectors, &heard).await }).abort_handle()
@@ -55,13 +55,13 @@ pub fn set(chat: &Chat, rules: &[Wake]) -> Result<WakeRules> {
 
 /// The event up to which each rule has been handled, stored across restarts.
 struct WakeCursors {
-    place: Arc<ConfinedDir>,
+    dir: Arc<ConfinedDir>,
     cursors: Mutex<BTreeMap<String, u64>>,
 }
 
 impl WakeCursors {
-    fn open(place: Arc<ConfinedDir>, rules: &[Wake], last: u64) -> Result<WakeCursors> {
-        let known: BTreeMap<String, u64> = match place.read(FILE) {
+    fn open(dir: Arc<ConfinedDir>, rules: &[Wake], last: u64) -> Result<WakeCursors> {
+        let known: BTreeMap<String, u64> = match dir.read(FILE) {
             Err(error) if error.code == Code::NotFound => BTreeMap::new(),
             bytes => serde_json::from_slice(&bytes?).unwrap_or_default(),
         };
@@ -69,9 +69,9 @@ impl WakeCursors {
         let cursor = |rule: &Wake| (rule.on.clone(), known.get(&rule.on).copied().unwrap_or(last).min(last));
         let cursors: BTreeMap<_, _> = rules.iter().map(cursor).collect();
         if cursors != known {
-            place.write(FILE, &line(&cursors))?;
+            dir.write(FILE, &line(&cursors))?;
         }
-        Ok(WakeCursors { place, cursors: Mutex::new(cursors) })
+        Ok(WakeCursors { dir, cursors: Mutex::new(cursors) })
     }
 
     fn cursor(&self, on: &str) -> u64 {
@@ -85,7 +85,7 @@ impl WakeCursors {
             // Under the lock, so that the last write has all cursors.
             let mut cursors = heard.cursors.lock();
             cursors.insert(on, cursor);
-            heard.place.write(FILE, &line(&*cursors))
+            heard.dir.write(FILE, &line(&*cursors))
         });
         if let Err(error) = written.await {
             tracing::warn!(%error, "the cursor of a wake rule could not be stored");
@@ -146,9 +146,9 @@ mod tests {
     #[tokio::test]
     async fn a_rule_goes_on_where_it_stopped_and_a_new_one_begins_now() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Arc::new(ConfinedDir::open(dir.path()).unwrap());
+        let dir = Arc::new(ConfinedDir::open(dir.path()).unwrap());
         let rules = ["/a", "/b"].map(|on| Wake { on: on.to_owned(), say: "up".to_owned() });
-        let open = |rules: &[Wake], last| Arc::new(WakeCursors::open(place.clone(), rules, last).unwrap());
+        let open = |rules: &[Wake], last| Arc::new(WakeCursors::open(dir.clone(), rules, last).unwrap());
         let heard = open(&rules[..1], 3);
         assert_eq!(heard.cursor("/a"), 3);
         heard.note("/a", 5).await;

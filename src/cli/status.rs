@@ -29,14 +29,14 @@ impl StatusArgs {
                 true => {
                     println!("{}", json!({ "mountpoint": mount.path, "answers": health.is_some(), "health": health }));
                 }
-                false => print!("{}", told(&mount.path, health.as_ref())),
+                false => print!("{}", render(&mount.path, health.as_ref())),
             }
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn told(path: &Path, health: Option<&Value>) -> String {
+fn render(path: &Path, health: Option<&Value>) -> String {
     let mountpoint = path.display();
     let Some(health) = health else {
         return format!("{mountpoint}\n  does not answer; `acheron unmount {}` detaches it\n", pasted(path));

@@ -85,7 +85,7 @@ fn parse(line: &[u8]) -> Result<(Id, tools::ToolCall), (Id, Error)> {
     }
     let malformed = |why: String| Error::invalid(format!("not a call: {why}; it is {}", example()));
     let call: Value = serde_json::from_slice(line).map_err(|err| (None, malformed(err.to_string())))?;
-    let Value::Object(mut call) = call else { return Err((None, malformed("no JSON object".to_owned()))) };
+    let Value::Object(mut call) = call else { return Err((None, malformed("not a JSON object".to_owned()))) };
     let id = call.remove("id");
     let name = match call.remove("name") {
         Some(Value::String(name)) => name,
@@ -94,7 +94,7 @@ fn parse(line: &[u8]) -> Result<(Id, tools::ToolCall), (Id, Error)> {
     let arguments = match call.remove("arguments") {
         None => Map::new(),
         Some(Value::Object(arguments)) => arguments,
-        Some(_) => return Err((id, malformed("`arguments` is no object".to_owned()))),
+        Some(_) => return Err((id, malformed("`arguments` is not an object".to_owned()))),
     };
     if let Some(key) = call.keys().next() {
         return Err((id, malformed(format!("unknown key `{key}`"))));

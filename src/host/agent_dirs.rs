@@ -53,7 +53,7 @@ impl AgentDirs {
     pub fn move_out(&self, host: &HostState, id: &str) {
         self.listing.take(id);
         self.homes().remove(id);
-        host.shared.runtimes.leave(id);
+        host.shared.runtimes.remove(id);
         host.shared.shells.leave(id);
         for instance in host.context.instances_of(id) {
             host.context.unregister(id, instance.name());

@@ -214,7 +214,7 @@ impl Drop for Host {
         drop(self.mount.take());
         self.state.access.left();
         // Desks hold the office and the office holds instances; nodes of the tree hold both.
-        self.state.context.empty();
+        self.state.context.clear();
         self.state.shared.runtimes.clear();
         if let Some(agent_dirs) = self.state.agent_dirs.get() {
             agent_dirs.clear();

@@ -74,7 +74,7 @@ impl ServiceContext {
     }
 
     /// Drops all instances, which hold references to this context.
-    pub fn empty(&self) {
+    pub fn clear(&self) {
         self.instances.clear();
     }
 

@@ -363,7 +363,7 @@ pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> 
             job.end().await;
         }
         if let Some(chat) = chat {
-            chat.rest().await;
+            chat.wait_idle().await;
         }
     };
     // What it wrote at its end must not come after what is removed here.

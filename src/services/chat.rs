@@ -24,7 +24,7 @@ pub(super) fn open(world: &AgentEnv) -> Result<Chat> {
         let about = profile.map(|profile| profile.spec.about).unwrap_or_default();
         if about.trim().is_empty() { core } else { format!("{core}\n\n## Who you are\n\n{}\n", about.trim()) }
     };
-    host.shared.runtimes.join(&host.context, &world.agent, &world.home, Arc::new(core), settings)
+    host.shared.runtimes.add(&host.context, &world.agent, &world.home, Arc::new(core), settings)
 }
 
 /// What an agent thinks with and what it may use up. Opens the model; a limit that could not be kept is an error.

@@ -121,7 +121,7 @@ fn every_fault_is_named_with_its_path() {
         (
             r#"{"agents": {"a": {"wake": [{"on": "/agents/self/events/sources/tmie/after/1.json", "say": " "}]}}}"#,
             &[
-                "agents.a.wake[0].on: sources/tmie/after/1.json cannot be: nothing lies that deep",
+                "agents.a.wake[0].on: sources/tmie/after/1.json is not a source: the path is too deep",
                 "agents.a.wake[0].say: must not be empty",
             ],
         ),

@@ -124,7 +124,7 @@ impl Chat {
     }
 
     /// Waits until no turn is queued or running.
-    pub async fn rest(&self) {
+    pub async fn wait_idle(&self) {
         _ = self.0.busy.subscribe().wait_for(|busy| *busy == 0).await; // the sender lives as long as the chat
     }
 
@@ -175,7 +175,7 @@ impl Chat {
             queue.jobs.push(job.clone());
             queue.last.replace(next)
         };
-        let place = QueueSlot::take(self, &job.id);
+        let slot = QueueSlot::take(self, &job.id);
         let (chat, turn) = (self.clone(), job.clone());
         self.0.agent_runtime.context.runtime.spawn(async move {
             let fresh = safe.is_some();
@@ -193,7 +193,7 @@ impl Chat {
                 chat.0.call_queue.release(1);
                 _ = tell.send(accepted);
             }
-            drop((place, done));
+            drop((slot, done));
         });
         Answer::soon(async move {
             told.await.unwrap_or_else(|_| Err(Error::internal("the queue is gone")))?;
@@ -217,7 +217,7 @@ impl Chat {
     async fn take_turn(&self, job: &Arc<Job>, seq: u64, before: Option<oneshot::Receiver<()>>) {
         let mut paused = self.0.paused.subscribe();
         let mut before = before;
-        let place = async {
+        let previous = async {
             if let Some(turn) = &mut before {
                 _ = turn.await; // it ends by being dropped
                 before = None;
@@ -225,7 +225,7 @@ impl Chat {
             _ = paused.wait_for(|paused| !paused).await;
         };
         tokio::select! {
-            () = place => (),
+            () = previous => (),
             () = job.cancel.cancelled() => (),
         }
         let (context, early) = (self.0.agent_runtime.context.clone(), job.cancel.is_cancelled());
@@ -258,7 +258,7 @@ impl Chat {
         if self.current().is_some_and(|current| current.job.id == job.id) {
             self.set_current(None);
         }
-        self.0.agent_runtime.thoughts.rest();
+        self.0.agent_runtime.thoughts.end_turn();
         if job.was_deferred() {
             return; // to be carried on, so it is no history yet
         }
@@ -323,7 +323,7 @@ impl Chat {
         }
         let chat = self.clone();
         Answer::later(async move {
-            chat.rest().await;
+            chat.wait_idle().await;
             Ok(word(&chat))
         })
     }

@@ -102,7 +102,7 @@ fn a_budget_ends_the_turn_before_the_next_question() {
 
 #[test]
 fn the_model_is_told_what_came_of_it() {
-    let told = |words, limits| told(&records(words, limits)).unwrap_or_default().to_string();
+    let told = |words, limits| feedback(&records(words, limits)).unwrap_or_default().to_string();
     let free = BudgetLimits::default();
     assert_eq!(told("read ok", free), r#"{"tool_result":{"id":"r","name":"file_read","result":{"ready":true}}}"#);
     assert!(told("read no", free).contains(r#""error":{"code":"not_found""#));

@@ -62,7 +62,7 @@ async fn read(side: &dyn ToolBackend, call: &FileRead) -> Result<Value> {
         "path": call.path, "content": content, "bytes": bytes.len(), "truncated": taken.more, "ready": true,
     });
     if matches!(content, std::borrow::Cow::Owned(_)) {
-        answer["lossy"] = true.into(); // not text: what is no UTF-8 was replaced
+        answer["lossy"] = true.into(); // invalid UTF-8 was replaced
     }
     Ok(answer)
 }

@@ -83,7 +83,7 @@ impl TreeTools {
             };
             match node.make_dir(&self.caller, name).wait().await {
                 Err(error) if error.code != Code::AlreadyExists => return Err(error),
-                _ => (), // made, or somebody was faster
+                _ => (), // created, here or by another caller
             }
         }
         Ok(())

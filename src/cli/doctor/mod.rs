@@ -35,7 +35,7 @@ impl DoctorArgs {
         for finding in &findings {
             match self.json {
                 true => println!("{}", serde_json::to_string(finding).unwrap_or_default()),
-                false => print!("{}", told(finding)),
+                false => print!("{}", render(finding)),
             }
         }
         let bad = findings.iter().any(|finding| finding.health == Health::Bad);
@@ -43,7 +43,7 @@ impl DoctorArgs {
     }
 }
 
-fn told(finding: &DoctorFinding) -> String {
+fn render(finding: &DoctorFinding) -> String {
     let health = match finding.health {
         Health::Ok => "ok",
         Health::Weak => "weak",
@@ -65,7 +65,7 @@ mod tests {
             said: "is gone".to_owned(),
             fix: Some("bring it".to_owned()),
         };
-        assert_eq!(told(&finding), "BAD   x: is gone\n      fix: bring it\n");
-        assert_eq!(told(&DoctorFinding { health: Health::Ok, fix: None, ..finding }), "ok    x: is gone\n");
+        assert_eq!(render(&finding), "BAD   x: is gone\n      fix: bring it\n");
+        assert_eq!(render(&DoctorFinding { health: Health::Ok, fix: None, ..finding }), "ok    x: is gone\n");
     }
 }

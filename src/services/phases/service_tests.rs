@@ -168,7 +168,7 @@ async fn the_files_of_a_run_are_there_after_a_restart_and_nothing_is_in_clear_on
     let history = std::fs::read_to_string(host.dir.path().join("home/phases/first.sealed")).unwrap();
     assert!(!history.contains("zanzibar"));
     let TestHost { tree, dir, _office: context } = host;
-    context.empty();
+    context.clear();
     drop((tree, context));
     let mut again = None;
     while again.is_none() {

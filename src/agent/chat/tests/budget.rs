@@ -1,4 +1,4 @@
-//! What turns and agents may use up, and what counts.
+//! Budgets of turns and agents, and the usage that counts.
 
 use crate::policy::PrincipalCaller;
 use async_trait::async_trait;
@@ -131,7 +131,7 @@ async fn a_turn_that_was_cut_off_has_cost_what_it_cost() {
     let job = parked(&world).await;
     assert_eq!(world.chat.spent().rounds, 2, "the turn under way counts");
     job.cancel.cancel();
-    world.chat.rest().await;
+    world.chat.wait_idle().await;
     let last = world.chat.agent_runtime().history.last().unwrap();
     assert_eq!((last.spent.rounds, last.total.rounds, world.chat.spent().rounds), (2, 2, 2));
 }

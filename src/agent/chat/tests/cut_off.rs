@@ -15,7 +15,7 @@ use crate::jobs::Job;
 use crate::model::{ModelAnswer, Prices};
 use acheron_vfs::Open;
 
-/// The turn `job-1` as an earlier life of the host left it: with the intent of a call, and no outcome.
+/// The turn `job-1` as an earlier run of the host left it: with the intent of a call, and no outcome.
 fn intended(world: &World, line: &str) -> Arc<Job> {
     let answer = serde_json::from_str::<Value>(line).unwrap()["answer"].to_string();
     let mut transcript = world.chat.agent_runtime().transcript("job-1").unwrap();
@@ -52,7 +52,7 @@ fn left(world: &World) -> Arc<Job> {
     world.context.jobs.restore(Job::new("job-1".into(), call, 1))
 }
 
-/// What came of each call, by the transcripts, whose names are in the order of time.
+/// The outcome of each call according to the transcripts, whose names sort by time.
 fn results(dir: &Path) -> Vec<Value> {
     let mut turns: Vec<_> = std::fs::read_dir(dir.join("turns")).unwrap().map(|turn| turn.unwrap().path()).collect();
     turns.sort();

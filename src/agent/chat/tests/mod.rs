@@ -206,7 +206,7 @@ async fn only_the_agent_replies_and_only_others_speak_to_it() {
         ! forbidden: only ada itself may write its progress; write to control/input instead
     "#]]
     .assert_eq(&refused.concat());
-    assert!(world.read("chat/status.json").await.contains("only ada itself writes its progress"));
+    assert!(world.read("chat/status.json").await.contains("only ada itself may write its progress"));
 }
 
 #[tokio::test]
@@ -351,7 +351,7 @@ async fn what_happens_wakes_an_agent() {
     assert!(wake::set(&world.chat, &[Wake { on: "/nowhere/\0".into(), say: String::new() }]).is_err());
 }
 
-/// A turn is cut off while its call is under way; the next life of the host carries it on.
+/// A turn is interrupted during a call; the next run of the host continues it.
 #[test]
 fn a_turn_goes_on_after_a_crash_and_nothing_is_done_twice() {
     let dir = tempfile::tempdir().unwrap();

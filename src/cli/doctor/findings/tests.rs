@@ -24,7 +24,7 @@ fn sound() -> MachineFacts {
     }
 }
 
-fn told(facts: &MachineFacts) -> String {
+fn render(facts: &MachineFacts) -> String {
     let all = findings(facts);
     let lacking = all.iter().filter(|finding| finding.health != Health::Ok);
     lacking
@@ -34,9 +34,9 @@ fn told(facts: &MachineFacts) -> String {
 
 #[test]
 fn a_sound_machine_lacks_nothing() {
-    assert_eq!(told(&sound()), "");
+    assert_eq!(render(&sound()), "");
     let fresh = MachineFacts { database: Database::None, fusermount: None, ..sound() };
-    assert_eq!(told(&fresh), "", "root needs no helper to mount");
+    assert_eq!(render(&fresh), "", "root needs no helper to mount");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
           acheron check FILE names every fault with its place
         Bad symbols: are in redis at [::1]:6379: it does not answer
           start that server, fix symbols.url in the mountspec, or use "backend": "sqlite"
-    "#]].assert_eq(&told(&facts));
+    "#]].assert_eq(&render(&facts));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn each_other_lack_has_its_own_words() {
         },
         MachineFacts { database: Database::Unreadable("Permission denied".to_owned()), ..sound() },
     ];
-    let all: Vec<String> = cases.iter().map(told).collect();
+    let all: Vec<String> = cases.iter().map(render).collect();
     expect![[r#"
         Bad /dev/fuse: is not there: nothing can be mounted
           modprobe fuse; in a container: start it with --device /dev/fuse --cap-add SYS_ADMIN
@@ -144,9 +144,9 @@ fn each_other_lack_has_its_own_words() {
 #[test]
 fn symbols_on_redis_are_as_safe_as_redis_keeps_them() {
     let on = |kept| MachineFacts { symbols: Some(("redis at r:1".to_owned(), Ok(kept))), ..sound() };
-    assert_eq!(told(&on(Kept::Everything)), "");
+    assert_eq!(render(&on(Kept::Everything)), "");
     let lost = [Kept::Behind("everysec".to_owned()), Kept::Behind("no".to_owned()), Kept::Snapshots, Kept::Nothing];
-    let all: Vec<String> = lost.map(|kept| told(&on(kept)).lines().next().unwrap_or_default().to_owned()).to_vec();
+    let all: Vec<String> = lost.map(|kept| render(&on(kept)).lines().next().unwrap_or_default().to_owned()).to_vec();
     expect![[r#"
         Weak symbols: are in redis at r:1, which may lose the changes of the last second: appendfsync is everysec
         Weak symbols: are in redis at r:1, which may lose the changes of the last half minute or more: appendfsync is no
