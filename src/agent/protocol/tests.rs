@@ -63,7 +63,7 @@ fn an_answer_is_one_call_or_a_precise_fault() {
             "bad_arguments: the call is not readable: the key `path` is repeated in one object",
         ),
         ("I'll do that now.", "not_json: the answer is not a JSON object"),
-        ("[1, 2]", "not_json: the answer is JSON, but no object"),
+        ("[1, 2]", "not_json: the answer is JSON, but not an object"),
         (r#"{"tool_calls":[{"name":"file_read""#, "not_json: the JSON is broken: EOF"),
         (r#"{'tool_calls':[]}"#, "not_json: the JSON is broken: key must be a string"),
         ("<think>never closed", "not_json"),
