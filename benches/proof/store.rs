@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
-use acheron::contract::Call;
+use acheron::contract::ServiceCall;
 use acheron::events::EventLogs;
 use acheron::host::PolicyAccess;
 use acheron::jobs::Jobs;
@@ -124,7 +124,8 @@ pub fn fill(state: &Path, count: usize) {
         let memory = MemoryStore::open(store.clone(), event_log, clock, 8_000).expect("a memory");
         let memory = typed(Memory::new(memory, None)).expect("a service");
         let instance = service::ServiceInstance::of(&context, "charon", memory.clone());
-        let call = Call { op: "pin".into(), arguments: json!({ "memory_path": "items/none" }), correlation_id: None };
+        let call =
+            ServiceCall { op: "pin".into(), arguments: json!({ "memory_path": "items/none" }), correlation_id: None };
         let job = instance.begin(&Caller::operator(), vec![call]).wait().await.expect("a job").remove(0);
         let clock = Clock::real();
         let (caller, deadline) = (Caller::operator(), std::time::Duration::from_secs(3600));
@@ -134,7 +135,7 @@ pub fn fill(state: &Path, count: usize) {
                 let name = format!("item-{number:06}");
                 let arguments = json!({ "kind": "note", "name": name, "content": note(number) });
                 let (memory, cx) = (memory.clone(), cx.clone());
-                let call = Call { op: "create".into(), arguments, correlation_id: None };
+                let call = ServiceCall { op: "create".into(), arguments, correlation_id: None };
                 async move { memory.invoke(&cx, &call).await.expect("a memory") }
             };
             futures_util::future::join_all((start..count.min(start + 512)).map(one)).await;
