@@ -37,7 +37,7 @@ fn the_parts_stand_in_order() {
     let history = [("hi".to_owned(), "hello".to_owned())];
     let turn = [began("what is in a?", Source::Chat), read("a"), outcome("nothing"), said("Nothing!")];
     let ask = assemble(&Parts {
-        core: "CommandSink.",
+        core: "Obey.",
         memory: &memory,
         history: &history,
         turn: &turn,
@@ -45,7 +45,7 @@ fn the_parts_stand_in_order() {
         answer: 500,
     });
     expect![[r#"
-        CommandSink.
+        Obey.
 
         ## Active memory
 

@@ -59,7 +59,7 @@ pub fn route(world: &Cartridge, header: Header) -> Vec<String> {
 
 pub fn fetch(found: &Move, refs: &[String], here: &str, quests: &[String], world: &Cartridge) -> Fetched {
     let mut out = Fetched::default();
-    if matches!(found.intent, Intent::AgentRuntime | Intent::Ooc) {
+    if matches!(found.intent, Intent::Mind | Intent::Ooc) {
         return out;
     }
     let routed = route(world, found.header);

@@ -57,7 +57,7 @@ pub enum Intent {
     Inv,
     Combat,
     Mgmt,
-    AgentRuntime,
+    Mind,
     Ooc,
 }
 
@@ -183,7 +183,7 @@ pub fn parse(text: &str, extra: &[Extra]) -> Result<Input, Refusal> {
     let body = body.trim().to_owned();
     let voice = voice(header, &body)?;
     let intent = match header {
-        _ if voice.is_some() => Intent::AgentRuntime,
+        _ if voice.is_some() => Intent::Mind,
         Header::Act | Header::Cast => Intent::Act,
         Header::Look => Intent::Inv,
         Header::Ask => Intent::Talk,

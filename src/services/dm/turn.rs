@@ -64,7 +64,7 @@ pub fn ready(seat: Seat<'_>, input: &str) -> Result<Ready> {
     }
     let boot = boot::read(seat.shelf, seat.world)?;
     let refs = match found.intent {
-        Intent::AgentRuntime | Intent::Ooc => Vec::new(),
+        Intent::Mind | Intent::Ooc => Vec::new(),
         _ => {
             let unclear = |unclear: refs::Unclear| Error::invalid(format!("[Error] {}", unclear.sentence()));
             refs::resolve(&found.body, seat.world, &boot.state.hud).map_err(unclear)?

@@ -24,7 +24,7 @@ pub struct Armour {
 
 /// What a place does to a fight.
 #[derive(Clone, Debug, PartialEq)]
-pub struct HostDir {
+pub struct Ground {
     pub name: String,
     pub melee: i64,
     pub ranged: i64,
@@ -36,7 +36,7 @@ pub struct HostDir {
 pub struct Rules {
     pub weapons: Vec<Weapon>,
     pub armours: Vec<Armour>,
-    pub grounds: Vec<HostDir>,
+    pub grounds: Vec<Ground>,
 }
 
 impl Rules {
@@ -61,7 +61,7 @@ impl Rules {
         let grounds =
             table(PAGE, text, "COMBAT::ground", &["ground", "melee", "ranged", "dodge", "ranged disadvantage"])?;
         for row in &grounds.rows {
-            rules.grounds.push(HostDir {
+            rules.grounds.push(Ground {
                 name: grounds.get(row, "ground").to_owned(),
                 melee: number(PAGE, &grounds, row, "melee")?,
                 ranged: number(PAGE, &grounds, row, "ranged")?,
@@ -83,7 +83,7 @@ impl Rules {
         found.map_or(10 + dex, |armour| armour.base + dex + armour.penalty)
     }
 
-    pub fn ground(&self, name: &str) -> Option<&HostDir> {
+    pub fn ground(&self, name: &str) -> Option<&Ground> {
         self.grounds.iter().find(|ground| ground.name == name)
     }
 }

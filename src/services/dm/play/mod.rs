@@ -77,7 +77,7 @@ pub struct Play<'a> {
 /// Plays the move to its end: what it does, what a narrator adds, what it sets off.
 pub fn run(play: &mut Play<'_>) -> Result<()> {
     let moved = play.state.clone();
-    if play.found.intent == Intent::AgentRuntime {
+    if play.found.intent == Intent::Mind {
         agent_runtime(play)?;
     } else if quest::advance(play)? {
         // What a quest waits for cannot be judged away.

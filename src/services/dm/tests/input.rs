@@ -40,8 +40,8 @@ fn the_rows_of_input_and_control() {
         ("10", "hello [ACT]{x}", "refused: the input must begin with a header at the start of the line; perhaps [ACT]"),
         ("11", "[ASK]\"hi\" [LOOK]{sky}", "refused: one tag per input: send the second header as an input of its own"),
         ("11a", "[ASK] hi\n[LOOK] sky", "refused: one tag per input: send the second header as an input of its own"),
-        ("12", "[ACT]{inner: scholar}", "ACT AgentRuntime inner: scholar | voice=scholar"),
-        ("13", "[行动]{内心：创伤}", "ACT AgentRuntime 内心：创伤 | voice=trauma"),
+        ("12", "[ACT]{inner: scholar}", "ACT Mind inner: scholar | voice=scholar"),
+        ("13", "[行动]{内心：创伤}", "ACT Mind 内心：创伤 | voice=trauma"),
         (
             "13a",
             "[ACT]{inner: cook}",
