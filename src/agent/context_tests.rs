@@ -36,14 +36,8 @@ fn the_parts_stand_in_order() {
     let memory = [("/agents/self/memory/items/name".to_owned(), "the user is called Ada".to_owned())];
     let history = [("hi".to_owned(), "hello".to_owned())];
     let turn = [began("what is in a?", Source::Chat), read("a"), outcome("nothing"), said("Nothing!")];
-    let ask = assemble(&Parts {
-        core: "Obey.",
-        memory: &memory,
-        history: &history,
-        turn: &turn,
-        window: 4000,
-        answer: 500,
-    });
+    let ask =
+        assemble(&Parts { core: "Obey.", memory: &memory, history: &history, turn: &turn, window: 4000, answer: 500 });
     expect![[r#"
         Obey.
 
