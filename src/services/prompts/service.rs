@@ -109,10 +109,10 @@ impl Service for Prompts {
         let section = json!({"target": "section", "path": "look", "body": "Look at the tests first."});
         vec![
             Operation::read("list").gives::<Listed>().example(json!({})),
-            Operation::read("render").example(json!({"prompt": "review/change", "params": {"OverrideChange": change}})),
+            Operation::read("render").example(json!({"prompt": "review/change", "params": {"Change": change}})),
             Operation::write("open")
                 .gives::<Opening>()
-                .example(json!({"prompt": "review/change", "params": {"OverrideChange": change}})),
+                .example(json!({"prompt": "review/change", "params": {"Change": change}})),
             Operation::write("bind").example(with(json!({"params": {"Manner": {"findings": 3}}}))),
             Operation::write("parse").example(json!({"prompt": "review/change",
                 "reply": "{\"verdict\": \"take\", \"summary\": \"Fine.\", \"findings\": []}"})),
