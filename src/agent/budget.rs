@@ -5,14 +5,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::transcript::Record;
+use super::transcript::TranscriptRecord;
 use crate::model::{Prices, Usage};
 use acheron_base::Error;
 
 /// The limits of one turn, or of an agent over all its turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
+#[schemars(rename = "Limits")]
+pub struct BudgetLimits {
     /// The number of answers of the model.
     pub rounds: Option<u64>,
     /// Input and output tokens.
@@ -23,10 +24,10 @@ pub struct Limits {
     pub money: Option<f64>,
 }
 
-impl Limits {
+impl BudgetLimits {
     /// The limits that are left after `spent`.
-    pub fn less(&self, spent: &Spent) -> Limits {
-        Limits {
+    pub fn less(&self, spent: &Spent) -> BudgetLimits {
+        BudgetLimits {
             rounds: self.rounds.map(|limit| limit.saturating_sub(spent.rounds)),
             tokens: self.tokens.map(|limit| limit.saturating_sub(spent.usage.total())),
             seconds: self.seconds.map(|limit| limit.saturating_sub(spent.ms / 1000)),
@@ -35,14 +36,14 @@ impl Limits {
     }
 
     /// The smaller of each pair of limits.
-    pub fn and(&self, other: &Limits) -> Limits {
+    pub fn and(&self, other: &BudgetLimits) -> BudgetLimits {
         fn least<T: PartialOrd + Copy>(a: Option<T>, b: Option<T>) -> Option<T> {
             match (a, b) {
                 (Some(a), Some(b)) => Some(if a < b { a } else { b }),
                 (a, b) => a.or(b),
             }
         }
-        Limits {
+        BudgetLimits {
             rounds: least(self.rounds, other.rounds),
             tokens: least(self.tokens, other.tokens),
             seconds: least(self.seconds, other.seconds),
@@ -76,18 +77,18 @@ pub struct Spent {
 
 impl Spent {
     /// The usage according to a transcript.
-    pub fn of(records: &[Record]) -> Spent {
+    pub fn of(records: &[TranscriptRecord]) -> Spent {
         let mut spent = Spent::default();
         let mut prices = Prices::default();
         for record in records {
             match record {
-                Record::Began { prices: known, .. } => prices = *known,
-                Record::Said { said, ms, .. } => {
+                TranscriptRecord::Began { prices: known, .. } => prices = *known,
+                TranscriptRecord::Said { said, ms, .. } => {
                     spent.rounds += 1;
                     spent.usage = spent.usage.plus(said.usage);
                     spent.ms += ms;
                 }
-                Record::Outcome { ms, parked_ms, .. } => spent.ms += ms.saturating_sub(*parked_ms),
+                TranscriptRecord::Outcome { ms, parked_ms, .. } => spent.ms += ms.saturating_sub(*parked_ms),
                 _ => (),
             }
         }
@@ -116,7 +117,7 @@ pub enum Standing {
 }
 
 /// Compares usage with limits and returns the worst result.
-pub fn standing(limits: &Limits, spent: &Spent) -> Standing {
+pub fn standing(limits: &BudgetLimits, spent: &Spent) -> Standing {
     let rows = [
         ("rounds", spent.rounds as f64, limits.rounds.map(|limit| limit as f64)),
         ("tokens", spent.usage.total() as f64, limits.tokens.map(|limit| limit as f64)),
@@ -144,7 +145,7 @@ mod tests {
 
     #[test]
     fn the_worst_limit_counts() {
-        let limits = Limits { rounds: Some(10), tokens: Some(1000), seconds: Some(60), money: Some(2.0) };
+        let limits = BudgetLimits { rounds: Some(10), tokens: Some(1000), seconds: Some(60), money: Some(2.0) };
         for (used, wanted) in [
             (spent(7, 700, 47_000, 1.5), Standing::Fine),
             (spent(8, 0, 0, 0.0), Standing::Soft("rounds")),
@@ -156,23 +157,23 @@ mod tests {
         ] {
             assert_eq!(standing(&limits, &used), wanted, "{used:?}");
         }
-        assert_eq!(standing(&Limits::default(), &spent(9, 9, 9, 9.0)), Standing::Fine);
+        assert_eq!(standing(&BudgetLimits::default(), &spent(9, 9, 9, 9.0)), Standing::Fine);
     }
 
     #[test]
     fn money_needs_prices() {
-        let limits = Limits { money: Some(1.0), ..Limits::default() };
+        let limits = BudgetLimits { money: Some(1.0), ..BudgetLimits::default() };
         let prices = Prices { input_per_mtok: 1.0, output_per_mtok: 0.0 };
         assert!(limits.check(None).is_err());
         assert!(limits.check(Some(&Prices::default())).is_err());
         assert!(limits.check(Some(&prices)).is_ok());
-        assert!(Limits::default().check(None).is_ok());
+        assert!(BudgetLimits::default().check(None).is_ok());
     }
 
     #[test]
     fn what_an_agent_has_left_bounds_its_turn() {
-        let turn = Limits { rounds: Some(32), money: None, ..Limits::default() };
-        let agent = Limits { rounds: Some(100), money: Some(5.0), ..Limits::default() };
+        let turn = BudgetLimits { rounds: Some(32), money: None, ..BudgetLimits::default() };
+        let agent = BudgetLimits { rounds: Some(100), money: Some(5.0), ..BudgetLimits::default() };
         let bound = turn.and(&agent.less(&spent(90, 0, 0, 4.0)));
         assert_eq!((bound.rounds, bound.money), (Some(10), Some(1.0)));
     }

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::budget::Limits;
+use super::budget::BudgetLimits;
 use super::history::History;
 use super::thoughts::Thoughts;
 use super::transcript::{self, Transcript};
-use crate::agent::tools::tree::{Inside, Parked};
+use crate::agent::tools::tree::{Parked, TreeTools};
 use crate::model::{Model, Prices};
 use crate::service::ServiceContext;
 use acheron_base::confined_dir::{ConfinedDir, Entry};
@@ -20,9 +20,9 @@ use acheron_base::{Code, Result};
 use acheron_vfs::Caller;
 
 /// The number of transcripts whose thoughts are restored at the start.
-const REMEMBERED: usize = 8;
+const RESTORED_TRANSCRIPTS: usize = 8;
 /// The number of transcripts that are kept; older ones are deleted.
-const KEPT: usize = 256;
+const MAX_TRANSCRIPTS: usize = 256;
 /// The directory of replies whose turns have not ended.
 const REPLIES: &str = "replies";
 
@@ -32,9 +32,9 @@ pub struct Settings {
     /// `None`: an external process reads the input and writes the reply.
     pub model: Option<Arc<dyn Model>>,
     /// The limits of each turn.
-    pub limits: Limits,
+    pub limits: BudgetLimits,
     /// The limits of all turns together.
-    pub total: Limits,
+    pub total: BudgetLimits,
     pub prices: Prices,
     /// The context window and the longest answer of the model, in tokens.
     pub window: u64,
@@ -47,8 +47,8 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             model: None,
-            limits: Limits { rounds: Some(32), tokens: Some(200_000), seconds: Some(600), money: None },
-            total: Limits::default(),
+            limits: BudgetLimits { rounds: Some(32), tokens: Some(200_000), seconds: Some(600), money: None },
+            total: BudgetLimits::default(),
             prices: Prices::default(),
             window: 32_768,
             answer: 4096,
@@ -67,7 +67,7 @@ pub struct AgentRuntime {
     pub agent: String,
     pub context: Arc<ServiceContext>,
     /// The directory of the agent's transcripts and history.
-    pub place: Arc<ConfinedDir>,
+    pub dir: Arc<ConfinedDir>,
     pub thoughts: Thoughts,
     pub history: History,
     pub core: Arc<Core>,
@@ -80,16 +80,16 @@ impl AgentRuntime {
     pub fn open(
         agent: &str,
         context: Arc<ServiceContext>,
-        place: Arc<ConfinedDir>,
+        dir: Arc<ConfinedDir>,
         core: Arc<Core>,
         remember: Arc<Remember>,
         settings: Settings,
     ) -> Result<AgentRuntime> {
-        let history = History::open(place.clone())?;
+        let history = History::open(dir.clone())?;
         let (thoughts, settings) = (Thoughts::default(), RwLock::new(settings));
         let agent_runtime =
-            AgentRuntime { agent: agent.to_owned(), context, place, thoughts, history, core, remember, settings };
-        agent_runtime.recollect()?;
+            AgentRuntime { agent: agent.to_owned(), context, dir, thoughts, history, core, remember, settings };
+        agent_runtime.restore_thoughts()?;
         Ok(agent_runtime)
     }
 
@@ -109,16 +109,16 @@ impl AgentRuntime {
     }
 
     /// The three file tools for a turn of this agent.
-    pub fn hands(&self, parked: Parked) -> Result<Inside> {
+    pub fn tools(&self, parked: Parked) -> Result<TreeTools> {
         let id = Arc::new(|| format!("c-{}", uuid::Uuid::now_v7()));
-        Ok(Inside { tree: self.context.tree()?, caller: Caller::agent_in_turn(&self.agent), id, parked })
+        Ok(TreeTools { tree: self.context.tree()?, caller: Caller::agent_in_turn(&self.agent), id, parked })
     }
 
     /// The transcript of a turn: the existing one, or a new one.
     pub fn transcript(&self, job_id: &str) -> Result<Transcript> {
         let name = format!("turns/{job_id}.ndjson");
-        match Transcript::open(self.place.clone(), name.clone()) {
-            Err(error) if error.code == Code::NotFound => Ok(Transcript::new(self.place.clone(), name)),
+        match Transcript::open(self.dir.clone(), name.clone()) {
+            Err(error) if error.code == Code::NotFound => Ok(Transcript::new(self.dir.clone(), name)),
             opened => opened,
         }
     }
@@ -126,12 +126,12 @@ impl AgentRuntime {
     /// Stores a reply that was written from outside the turn, before the write is acknowledged. It is on disk on
     /// return.
     pub fn keep_reply(&self, job_id: &str, text: &str) -> Result<()> {
-        self.place.write(&format!("{REPLIES}/{job_id}"), text.as_bytes())
+        self.dir.write(&format!("{REPLIES}/{job_id}"), text.as_bytes())
     }
 
     /// The reply that a turn received before the host stopped.
     pub fn kept_reply(&self, job_id: &str) -> Result<Option<String>> {
-        match self.place.read_text(&format!("{REPLIES}/{job_id}")) {
+        match self.dir.read_text(&format!("{REPLIES}/{job_id}")) {
             Err(error) if error.code == Code::NotFound => Ok(None),
             text => text.map(Some),
         }
@@ -139,7 +139,7 @@ impl AgentRuntime {
 
     /// Deletes the stored reply of a turn that has ended; its transcript has it.
     pub fn forget_reply(&self, job_id: &str) -> Result<()> {
-        match self.place.remove(&format!("{REPLIES}/{job_id}")) {
+        match self.dir.remove(&format!("{REPLIES}/{job_id}")) {
             Err(error) if error.code == Code::NotFound => Ok(()),
             gone => gone,
         }
@@ -153,17 +153,17 @@ impl AgentRuntime {
     }
 
     fn listed(&self, dir: &str) -> Result<Vec<Entry>> {
-        match self.place.list(dir) {
+        match self.dir.list(dir) {
             Err(error) if error.code == Code::NotFound => Ok(Vec::new()),
             entries => entries,
         }
     }
 
     /// Restores the thoughts of the last transcripts.
-    fn recollect(&self) -> Result<()> {
+    fn restore_thoughts(&self) -> Result<()> {
         let turns = self.turns()?;
-        for turn in &turns[turns.len().saturating_sub(REMEMBERED)..] {
-            if let Ok((records, _)) = transcript::read(&self.place.read(&format!("turns/{}", turn.name))?) {
+        for turn in &turns[turns.len().saturating_sub(RESTORED_TRANSCRIPTS)..] {
+            if let Ok((records, _)) = transcript::read(&self.dir.read(&format!("turns/{}", turn.name))?) {
                 self.thoughts.restore(&records);
             }
         }
@@ -174,11 +174,11 @@ impl AgentRuntime {
     pub fn tidy(&self, before_ms: u64) -> Result<()> {
         let alive = self.context.jobs.of(&self.agent).unfinished();
         let turns = self.turns()?;
-        let many = turns.len().saturating_sub(KEPT);
+        let many = turns.len().saturating_sub(MAX_TRANSCRIPTS);
         for (number, turn) in turns.iter().enumerate() {
             let lives = alive.iter().any(|job| turn.name.strip_suffix(".ndjson") == Some(&job.id));
             if !lives && (number < many || turn.modified_ms < before_ms) {
-                self.place.remove(&format!("turns/{}", turn.name))?;
+                self.dir.remove(&format!("turns/{}", turn.name))?;
             }
         }
         for reply in self.listed(REPLIES)? {

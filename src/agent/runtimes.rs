@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use dashmap::DashMap;
 
-use super::budget::Limits;
+use super::budget::BudgetLimits;
 use super::chat::Chat;
 use super::runtime::{AgentRuntime, Core, Remember, Remembering, Settings};
-use super::wake::{self, Alarms};
+use super::wake::{self, WakeRules};
 use crate::jobs::{CallQueue, Jobs};
 use crate::model::config::ModelConfig;
 use crate::model::replay::Recording;
@@ -37,13 +37,13 @@ pub struct AgentRuntimes {
     http: Arc<Http>,
     call_queue: Arc<CallQueue>,
     recording: Arc<Recording>,
-    members: DashMap<String, Member>,
+    members: DashMap<String, RunningAgent>,
 }
 
-struct Member {
+struct RunningAgent {
     chat: Chat,
     /// Active until dropped.
-    _alarms: Option<Alarms>,
+    _wake_rules: Option<WakeRules>,
 }
 
 impl AgentRuntimes {
@@ -95,7 +95,7 @@ impl AgentRuntimes {
     }
 
     /// Adds an agent whose state is in `home`.
-    pub fn join(
+    pub fn add(
         &self,
         context: &Arc<ServiceContext>,
         agent: &str,
@@ -103,11 +103,11 @@ impl AgentRuntimes {
         core: Arc<Core>,
         settings: Settings,
     ) -> Result<Chat> {
-        let place = Arc::new(ConfinedDir::create(home)?);
+        let dir = Arc::new(ConfinedDir::create(home)?);
         let agent_runtime =
-            AgentRuntime::open(agent, context.clone(), place, core, active_memory(context, agent), settings)?;
+            AgentRuntime::open(agent, context.clone(), dir, core, active_memory(context, agent), settings)?;
         let chat = Chat::new(Arc::new(agent_runtime), self.call_queue.clone());
-        self.members.insert(agent.to_owned(), Member { chat: chat.clone(), _alarms: None });
+        self.members.insert(agent.to_owned(), RunningAgent { chat: chat.clone(), _wake_rules: None });
         Ok(chat)
     }
 
@@ -118,11 +118,11 @@ impl AgentRuntimes {
     }
 
     /// Replaces the wake rules of an agent.
-    pub fn set_alarms(&self, agent: &str, rules: &[spec::Wake]) -> Result<()> {
+    pub fn set_wake_rules(&self, agent: &str, rules: &[spec::Wake]) -> Result<()> {
         let chat = self.chat(agent)?;
-        let alarms = wake::set(&chat, rules)?;
+        let wake_rules = wake::set(&chat, rules)?;
         if let Some(mut member) = self.members.get_mut(agent) {
-            member._alarms = Some(alarms);
+            member._wake_rules = Some(wake_rules);
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ impl AgentRuntimes {
     }
 
     /// Stops an agent's turns and removes it.
-    pub fn leave(&self, agent: &str) {
+    pub fn remove(&self, agent: &str) {
         if let Some((_, member)) = self.members.remove(agent) {
             member.chat.stop();
         }
@@ -141,18 +141,18 @@ impl AgentRuntimes {
 }
 
 /// Checks the wake rules of an agent.
-pub fn check_alarms(jobs: &Jobs, agent: &str, rules: &[spec::Wake]) -> Result<()> {
+pub fn check_wake_rules(jobs: &Jobs, agent: &str, rules: &[spec::Wake]) -> Result<()> {
     wake::parsed(jobs, agent, rules).map(drop)
 }
 
-pub fn limits_of(limits: &spec::TurnLimits) -> Limits {
+pub fn limits_of(limits: &spec::TurnLimits) -> BudgetLimits {
     let spec::TurnLimits { rounds, tokens, seconds, money } = *limits;
-    Limits { rounds: Some(rounds.into()), tokens: Some(tokens), seconds: Some(seconds), money }
+    BudgetLimits { rounds: Some(rounds.into()), tokens: Some(tokens), seconds: Some(seconds), money }
 }
 
-pub fn budget_of(budget: &spec::Budget) -> Limits {
+pub fn budget_of(budget: &spec::Budget) -> BudgetLimits {
     let spec::Budget { rounds, tokens, seconds, money } = *budget;
-    Limits { rounds, tokens, seconds, money }
+    BudgetLimits { rounds, tokens, seconds, money }
 }
 
 /// Reads `memory/active.json` with the rights of the agent; the most recently used item comes first.

@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::protocol;
-use super::transcript::Record;
+use super::transcript::TranscriptRecord;
 use crate::model::{AnswerPiece, ModelAnswer};
 use acheron_vfs::{Listing, Log, line, live, text};
 
 /// The size of `history.ndjson`; `history.ndjson.1` has the same size.
-const SHOWN: usize = 4 << 20;
+const LOG_BYTES: usize = 4 << 20;
 /// The size limit of the current thought in bytes.
-const LONGEST: usize = 1 << 20;
+const MAX_THOUGHT: usize = 1 << 20;
 
 const README: &str = "\
 # thoughts
@@ -47,15 +47,15 @@ pub fn thought(said: &ModelAnswer) -> (&'static str, &str) {
 }
 
 #[derive(Clone)]
-pub struct Thoughts(Arc<Inner>);
+pub struct Thoughts(Arc<ThoughtsInner>);
 
-struct Inner {
+struct ThoughtsInner {
     log: Log,
-    state: Mutex<State>,
+    state: Mutex<ThoughtsState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ThoughtsState {
     seq: u64,
     job_id: Option<String>,
     round: u64,
@@ -66,9 +66,9 @@ struct State {
     reasoned: bool,
 }
 
-impl State {
+impl ThoughtsState {
     fn grow(&mut self, piece: &str) {
-        if self.latest.len() < LONGEST {
+        if self.latest.len() < MAX_THOUGHT {
             self.latest.push_str(piece);
         }
     }
@@ -76,12 +76,12 @@ impl State {
 
 impl Default for Thoughts {
     fn default() -> Self {
-        Thoughts(Arc::new(Inner { log: Log::new(2 * SHOWN), state: Mutex::default() }))
+        Thoughts(Arc::new(ThoughtsInner { log: Log::new(2 * LOG_BYTES), state: Mutex::default() }))
     }
 }
 
 impl Thoughts {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ThoughtsState> {
         self.0.state.lock()
     }
 
@@ -94,7 +94,7 @@ impl Thoughts {
     }
 
     /// Adds a piece to the current thought.
-    pub fn hear(&self, piece: &AnswerPiece) {
+    pub fn add_piece(&self, piece: &AnswerPiece) {
         let mut state = self.state();
         match piece {
             AnswerPiece::Again => (state.latest, state.reasoned) = (String::new(), false),
@@ -120,18 +120,18 @@ impl Thoughts {
     }
 
     /// Ends the turn.
-    pub fn rest(&self) {
+    pub fn end_turn(&self) {
         self.state().thinking = false;
     }
 
     /// Restores the thoughts of a transcript from an earlier run.
-    pub fn restore(&self, records: &[Record]) {
+    pub fn restore(&self, records: &[TranscriptRecord]) {
         let mut state = self.state();
         state.round = 0;
         for record in records {
             match record {
-                Record::Began { job_id, .. } => state.job_id = Some(job_id.clone()),
-                Record::Said { at_ms, seq, said, .. } => {
+                TranscriptRecord::Began { job_id, .. } => state.job_id = Some(job_id.clone()),
+                TranscriptRecord::Said { at_ms, seq, said, .. } => {
                     state.round += 1;
                     state.seq = *seq;
                     self.show(&mut state, said, *at_ms);
@@ -141,7 +141,7 @@ impl Thoughts {
         }
     }
 
-    fn show(&self, state: &mut State, said: &ModelAnswer, ts_ms: u64) {
+    fn show(&self, state: &mut ThoughtsState, said: &ModelAnswer, ts_ms: u64) {
         let (source, content) = thought(said);
         let job_id = state.job_id.clone().unwrap_or_default();
         let frame = Frame { seq: state.seq, ts_ms, job_id, round: state.round, source, content: content.to_owned() };
@@ -198,11 +198,11 @@ mod tests {
     fn a_thought_is_seen_while_it_grows_and_kept_when_it_ends() {
         let thoughts = Thoughts::default();
         thoughts.begin("job-1", 1, 5);
-        thoughts.hear(&AnswerPiece::Thought("a".into()));
-        thoughts.hear(&AnswerPiece::Again);
-        thoughts.hear(&AnswerPiece::Text("x".into()));
-        thoughts.hear(&AnswerPiece::Thought("h".into()));
-        thoughts.hear(&AnswerPiece::Text("{}".into()));
+        thoughts.add_piece(&AnswerPiece::Thought("a".into()));
+        thoughts.add_piece(&AnswerPiece::Again);
+        thoughts.add_piece(&AnswerPiece::Text("x".into()));
+        thoughts.add_piece(&AnswerPiece::Thought("h".into()));
+        thoughts.add_piece(&AnswerPiece::Text("{}".into()));
         assert_eq!(thoughts.state().latest, "h");
         let said = ModelAnswer { thoughts: Some("hm".into()), ..ModelAnswer::default() };
         assert_eq!(thoughts.end(&said, 7), 1);

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::budget::Limits;
-use super::protocol::Call;
+use super::budget::BudgetLimits;
+use super::protocol::ModelCall;
 use crate::model::{ModelAnswer, Prices};
 use acheron_base::ConfinedDir;
 use acheron_base::{Error, Result};
@@ -17,7 +17,7 @@ use acheron_base::{Error, Result};
 /// The trigger of a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum TurnSource {
     /// A message to the chat.
     Chat,
     /// A wake rule.
@@ -28,13 +28,13 @@ pub enum Source {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Record {
+pub enum TranscriptRecord {
     Began {
         at_ms: u64,
         job_id: String,
-        source: Source,
+        source: TurnSource,
         input: String,
-        limits: Limits,
+        limits: BudgetLimits,
         prices: Prices,
     },
     /// The model answered after `ms` milliseconds; `seq` is the number of the thought.
@@ -47,7 +47,7 @@ pub enum Record {
     /// The call is about to be performed and must not be performed twice.
     Intent {
         at_ms: u64,
-        call: Call,
+        call: ModelCall,
     },
     /// A call has ended; it spent `parked_ms` of its time waiting for an event.
     Outcome {
@@ -58,14 +58,14 @@ pub enum Record {
     },
     Ended {
         at_ms: u64,
-        end: End,
+        end: TurnEnd,
     },
 }
 
 /// The end of a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum End {
+pub enum TurnEnd {
     Replied(String),
     /// `why` is one word: `protocol_fault`, `repeated_failure`, `budget_exceeded`, `provider_error`, `cancelled` …
     Failed {
@@ -74,48 +74,48 @@ pub enum End {
     },
 }
 
-impl End {
-    pub fn failed(why: &str, error: Error) -> End {
-        End::Failed { why: why.to_owned(), error }
+impl TurnEnd {
+    pub fn failed(why: &str, error: Error) -> TurnEnd {
+        TurnEnd::Failed { why: why.to_owned(), error }
     }
 }
 
 /// A transcript and its file.
 pub struct Transcript {
-    place: Arc<ConfinedDir>,
+    dir: Arc<ConfinedDir>,
     name: String,
-    records: Vec<Record>,
+    records: Vec<TranscriptRecord>,
 }
 
 impl Transcript {
     /// A new, empty transcript without a file.
-    pub fn new(place: Arc<ConfinedDir>, name: String) -> Self {
-        Transcript { place, name, records: Vec::new() }
+    pub fn new(dir: Arc<ConfinedDir>, name: String) -> Self {
+        Transcript { dir, name, records: Vec::new() }
     }
 
     /// Opens an existing transcript. An incomplete last line is removed from the file.
-    pub fn open(place: Arc<ConfinedDir>, name: String) -> Result<Self> {
-        let bytes = place.read(&name)?;
+    pub fn open(dir: Arc<ConfinedDir>, name: String) -> Result<Self> {
+        let bytes = dir.read(&name)?;
         let (records, whole) = read(&bytes).map_err(|why| Error::internal(format!("{name}: {why}")))?;
         if whole < bytes.len() {
-            place.write(&name, &bytes[..whole])?;
+            dir.write(&name, &bytes[..whole])?;
         }
-        Ok(Transcript { place, name, records })
+        Ok(Transcript { dir, name, records })
     }
 
-    pub fn records(&self) -> &[Record] {
+    pub fn records(&self) -> &[TranscriptRecord] {
         &self.records
     }
 
     /// Appends records; they are on disk on return. Blocks.
-    pub fn append(&mut self, records: impl IntoIterator<Item = Record>) -> Result<()> {
+    pub fn append(&mut self, records: impl IntoIterator<Item = TranscriptRecord>) -> Result<()> {
         let records: Vec<_> = records.into_iter().collect();
         let mut lines = Vec::new();
         for record in &records {
             serde_json::to_writer(&mut lines, record).map_err(|error| Error::internal(error.to_string()))?;
             lines.push(b'\n');
         }
-        self.place.append(&self.name, &lines)?;
+        self.dir.append(&self.name, &lines)?;
         self.records.extend(records);
         Ok(())
     }
@@ -123,7 +123,7 @@ impl Transcript {
 
 /// The records of a file, and the length of its complete part. A malformed line before the last is an error: no crash
 /// leaves one.
-pub fn read(bytes: &[u8]) -> Result<(Vec<Record>, usize), String> {
+pub fn read(bytes: &[u8]) -> Result<(Vec<TranscriptRecord>, usize), String> {
     let mut records = Vec::new();
     let mut at = 0;
     while let Some(end) = bytes[at..].iter().position(|byte| *byte == b'\n') {
@@ -143,21 +143,21 @@ pub fn read(bytes: &[u8]) -> Result<(Vec<Record>, usize), String> {
 mod tests {
     use super::*;
 
-    fn ended(at_ms: u64) -> Record {
-        Record::Ended { at_ms, end: End::Replied("ok".into()) }
+    fn ended(at_ms: u64) -> TranscriptRecord {
+        TranscriptRecord::Ended { at_ms, end: TurnEnd::Replied("ok".into()) }
     }
 
     #[test]
     fn a_torn_last_line_is_forgotten() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Arc::new(ConfinedDir::open(dir.path()).unwrap());
-        let mut transcript = Transcript::new(place.clone(), "turns/a.ndjson".into());
+        let dir = Arc::new(ConfinedDir::open(dir.path()).unwrap());
+        let mut transcript = Transcript::new(dir.clone(), "turns/a.ndjson".into());
         transcript.append([ended(1), ended(2)]).unwrap();
-        place.append("turns/a.ndjson", b"{\"kind\":\"end").unwrap();
-        let mut again = Transcript::open(place.clone(), "turns/a.ndjson".into()).unwrap();
+        dir.append("turns/a.ndjson", b"{\"kind\":\"end").unwrap();
+        let mut again = Transcript::open(dir.clone(), "turns/a.ndjson".into()).unwrap();
         assert_eq!(again.records(), [ended(1), ended(2)]);
         again.append([ended(3)]).unwrap();
-        let last = Transcript::open(place, "turns/a.ndjson".into()).unwrap();
+        let last = Transcript::open(dir, "turns/a.ndjson".into()).unwrap();
         assert_eq!(last.records(), [ended(1), ended(2), ended(3)]);
     }
 

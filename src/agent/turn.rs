@@ -12,13 +12,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
-use super::budget::{Limits, Spent, Standing, standing};
-use super::context::{Parts, assemble};
-use super::history::Entry;
-use super::protocol::{self, Call};
+use super::budget::{BudgetLimits, Spent, Standing, standing};
+use super::context::{ContextParts, assemble};
+use super::history::HistoryEntry;
+use super::protocol::{self, ModelCall};
 use super::runtime::{AgentRuntime, Settings};
-use super::step::{self, Next};
-use super::transcript::{End, Record, Source, Transcript};
+use super::step::{self, NextStep};
+use super::transcript::{Transcript, TranscriptRecord, TurnEnd, TurnSource};
 use crate::agent::tools::{failure, perform};
 use crate::jobs::Job;
 use crate::model::{Model, ModelRequest};
@@ -27,12 +27,12 @@ use acheron_base::blocking;
 use acheron_base::{Code, Error, Result};
 
 /// The number of transcripts written to disk at the same time.
-static DISK: Semaphore = Semaphore::const_new(16);
+static DISK_WRITES: Semaphore = Semaphore::const_new(16);
 
 /// The running turn.
-pub struct Current {
+pub struct CurrentTurn {
     pub job: Arc<Job>,
-    pub source: Source,
+    pub source: TurnSource,
     pub input: String,
     /// The settings at the start of the turn; changes apply to the next turn.
     pub settings: Settings,
@@ -46,33 +46,33 @@ pub struct Current {
     pub progress: watch::Sender<Option<String>>,
 }
 
-impl Current {
+impl CurrentTurn {
     pub fn spent(&self) -> Spent {
         *self.spent.lock()
     }
 }
 
 /// Runs a turn; returns the reply.
-pub async fn run(agent_runtime: Arc<AgentRuntime>, current: Arc<Current>) -> Result<Value> {
-    let mut turn = Turn::open(&agent_runtime, current).await?;
-    let end = turn.run_out().await?;
-    if !matches!(turn.records().last(), Some(Record::Ended { .. })) {
+pub async fn run(agent_runtime: Arc<AgentRuntime>, current: Arc<CurrentTurn>) -> Result<Value> {
+    let mut turn = RunningTurn::open(&agent_runtime, current).await?;
+    let end = turn.run_to_end().await?;
+    if !matches!(turn.records().last(), Some(TranscriptRecord::Ended { .. })) {
         let at_ms = agent_runtime.context.clock.now_ms();
-        turn.write(vec![Record::Ended { at_ms, end: end.clone() }]).await?;
+        turn.write(vec![TranscriptRecord::Ended { at_ms, end: end.clone() }]).await?;
     }
     if turn.current.kept.load(Ordering::SeqCst) {
         let (owner, id) = (agent_runtime.clone(), turn.current.job.id.clone());
         on_disk(move || owner.forget_reply(&id)).await?;
     }
-    agent_runtime.thoughts.rest();
+    agent_runtime.thoughts.end_turn();
     let (reply, error) = match &end {
-        End::Replied(text) => (Some(text.clone()), None),
-        End::Failed { error, .. } => (None, Some(error.clone())),
+        TurnEnd::Replied(text) => (Some(text.clone()), None),
+        TurnEnd::Failed { error, .. } => (None, Some(error.clone())),
     };
     remember(&agent_runtime, &turn.current, reply, error, Spent::of(turn.records())).await?;
     match end {
-        End::Replied(text) => Ok(Value::String(text)),
-        End::Failed { why, error } => {
+        TurnEnd::Replied(text) => Ok(Value::String(text)),
+        TurnEnd::Failed { why, error } => {
             turn.current.job.log.line(&format!("the turn failed ({why}): {error}"));
             Err(error)
         }
@@ -89,7 +89,7 @@ pub async fn spent(agent_runtime: &Arc<AgentRuntime>, job_id: &str) -> Spent {
 /// Adds the turn to the history, once.
 pub async fn remember(
     agent_runtime: &Arc<AgentRuntime>,
-    current: &Current,
+    current: &CurrentTurn,
     reply: Option<String>,
     error: Option<Error>,
     spent: Spent,
@@ -99,19 +99,19 @@ pub async fn remember(
     }
     let (job_id, source, input) = (current.job.id.clone(), current.source.clone(), current.input.clone());
     let (ts_ms, total) = (agent_runtime.context.clock.now_ms(), Spent::default());
-    let entry = Entry { seq: 0, ts_ms, job_id, source, input, reply, error, spent, total };
+    let entry = HistoryEntry { seq: 0, ts_ms, job_id, source, input, reply, error, spent, total };
     let history = agent_runtime.history.clone();
     on_disk(move || history.add(entry)).await
 }
 
 pub async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let _seat = DISK.acquire().await; // never closed
+    let _seat = DISK_WRITES.acquire().await; // never closed
     blocking(work).await
 }
 
-struct Turn<'a> {
+struct RunningTurn<'a> {
     agent_runtime: &'a Arc<AgentRuntime>,
-    current: Arc<Current>,
+    current: Arc<CurrentTurn>,
     /// `None` while it is being written.
     transcript: Option<Transcript>,
     /// The runtime contract, the same in every round.
@@ -123,15 +123,15 @@ struct Turn<'a> {
 /// The outcome of asking the model once.
 enum AskOutcome {
     /// It calls a tool.
-    Call(Call),
+    Call(ModelCall),
     /// Its answer cannot be read as a call.
     Malformed,
     /// The turn is over.
-    Ended(End),
+    Ended(TurnEnd),
 }
 
-impl<'a> Turn<'a> {
-    async fn open(agent_runtime: &'a Arc<AgentRuntime>, current: Arc<Current>) -> Result<Turn<'a>> {
+impl<'a> RunningTurn<'a> {
+    async fn open(agent_runtime: &'a Arc<AgentRuntime>, current: Arc<CurrentTurn>) -> Result<RunningTurn<'a>> {
         let (owner, id) = (agent_runtime.clone(), current.job.id.clone());
         let (transcript, reply) = on_disk(move || Ok((owner.transcript(&id)?, owner.kept_reply(&id)?))).await?;
         if reply.is_some() {
@@ -139,11 +139,12 @@ impl<'a> Turn<'a> {
             current.reply.send_replace(reply);
         }
         let core = (agent_runtime.core)(&agent_runtime.agent);
-        let mut turn = Turn { agent_runtime, current, transcript: Some(transcript), core, warned: BTreeSet::new() };
+        let mut turn =
+            RunningTurn { agent_runtime, current, transcript: Some(transcript), core, warned: BTreeSet::new() };
         turn.count();
         if turn.records().is_empty() {
-            let Current { job, source, input, settings, .. } = &*turn.current;
-            let began = Record::Began {
+            let CurrentTurn { job, source, input, settings, .. } = &*turn.current;
+            let began = TranscriptRecord::Began {
                 at_ms: agent_runtime.context.clock.now_ms(),
                 job_id: job.id.clone(),
                 source: source.clone(),
@@ -155,7 +156,7 @@ impl<'a> Turn<'a> {
         } else {
             turn.current.job.log.line("the turn continues after a restart of the host");
             let said = turn.records().iter().filter_map(|record| match record {
-                Record::Said { said, .. } => Some(said.text.clone()),
+                TranscriptRecord::Said { said, .. } => Some(said.text.clone()),
                 _ => None,
             });
             if let Some(model) = &turn.current.settings.model {
@@ -165,11 +166,11 @@ impl<'a> Turn<'a> {
         Ok(turn)
     }
 
-    fn records(&self) -> &[Record] {
+    fn records(&self) -> &[TranscriptRecord] {
         self.transcript.as_ref().map_or(&[], |transcript| transcript.records())
     }
 
-    async fn write(&mut self, records: Vec<Record>) -> Result<()> {
+    async fn write(&mut self, records: Vec<TranscriptRecord>) -> Result<()> {
         let Some(mut transcript) = self.transcript.take() else {
             return Err(Error::internal("the transcript is lost"));
         };
@@ -188,23 +189,23 @@ impl<'a> Turn<'a> {
         *self.current.spent.lock() = self.spent();
     }
 
-    async fn run_out(&mut self) -> Result<End> {
-        let Some(model) = self.current.settings.model.clone() else { return self.served_from_outside().await };
+    async fn run_to_end(&mut self) -> Result<TurnEnd> {
+        let Some(model) = self.current.settings.model.clone() else { return self.wait_for_external_reply().await };
         loop {
             // A program that the agent started may have replied in its name.
-            let over = matches!(self.records().last(), Some(Record::Ended { .. }));
+            let over = matches!(self.records().last(), Some(TranscriptRecord::Ended { .. }));
             if let Some(text) = self.current.reply.borrow().clone().filter(|_| !over) {
-                return Ok(End::Replied(text));
+                return Ok(TurnEnd::Replied(text));
             }
             match step::next(self.records()) {
-                Next::Rest(end) => return Ok(end),
-                Next::Act(call) => self.act(call).await?,
-                Next::Interrupted(call) => {
+                NextStep::Rest(end) => return Ok(end),
+                NextStep::Act(call) => self.act(call).await?,
+                NextStep::Interrupted(call) => {
                     let said = format!("the host stopped during this {}; its effect is unknown", call.tool.name());
                     let result = failure(&Error::interrupted(said));
                     self.outcome(result, 0, 0).await?;
                 }
-                Next::Ask => match self.ask(&*model).await? {
+                NextStep::Ask => match self.ask(&*model).await? {
                     AskOutcome::Call(call) => self.act(call).await?,
                     AskOutcome::Malformed => (),
                     AskOutcome::Ended(end) => return Ok(end),
@@ -224,30 +225,30 @@ impl<'a> Turn<'a> {
         let (agent_runtime, clock) = (self.agent_runtime, self.agent_runtime.context.clock.clone());
         let ask = match self.question().await {
             Ok(ask) => ask,
-            Err(error) => return Ok(AskOutcome::Ended(End::failed("context", error))),
+            Err(error) => return Ok(AskOutcome::Ended(TurnEnd::failed("context", error))),
         };
         agent_runtime.thoughts.begin(&self.current.job.id, round, clock.now_ms());
         let begun = clock.now_ms();
         let (left, thoughts) = (self.time_left(), agent_runtime.thoughts.clone());
-        let mut watch = |piece| thoughts.hear(&piece);
+        let mut watch = |piece| thoughts.add_piece(&piece);
         let answer = tokio::time::timeout(left.unwrap_or(Duration::MAX / 4), model.answer(&ask, &mut watch)).await;
         let said = match answer {
             Ok(Ok(said)) => said,
-            Ok(Err(error)) => return Ok(AskOutcome::Ended(End::failed("provider_error", unless_timeout(error)))),
+            Ok(Err(error)) => return Ok(AskOutcome::Ended(TurnEnd::failed("provider_error", unless_timeout(error)))),
             Err(_) => {
                 let error = Error::budget_exceeded("the turn has used up its seconds");
-                return Ok(AskOutcome::Ended(End::failed("budget_exceeded", error)));
+                return Ok(AskOutcome::Ended(TurnEnd::failed("budget_exceeded", error)));
             }
         };
         let (at_ms, call) = (clock.now_ms(), protocol::read(&said));
         // The thought first: a reader that has seen the log line of a round finds its thought.
         let seq = agent_runtime.thoughts.end(&said, at_ms);
         self.log_round(round, &call);
-        let mut records = vec![Record::Said { at_ms, ms: at_ms.saturating_sub(begun), seq, said }];
+        let mut records = vec![TranscriptRecord::Said { at_ms, ms: at_ms.saturating_sub(begun), seq, said }];
         if let Ok(call) = &call
             && call.tool.acts()
         {
-            records.push(Record::Intent { at_ms, call: call.clone() });
+            records.push(TranscriptRecord::Intent { at_ms, call: call.clone() });
         }
         self.write(records).await?;
         Ok(call.map_or(AskOutcome::Malformed, AskOutcome::Call))
@@ -256,7 +257,7 @@ impl<'a> Turn<'a> {
     async fn question(&self) -> Result<ModelRequest> {
         let settings = &self.current.settings;
         let memory = (self.agent_runtime.remember)().await;
-        assemble(&Parts {
+        assemble(&ContextParts {
             core: &self.core,
             memory: &memory,
             history: &self.agent_runtime.history.exchanges(),
@@ -267,13 +268,13 @@ impl<'a> Turn<'a> {
     }
 
     /// Performs a call whose intent is recorded.
-    async fn act(&mut self, call: Call) -> Result<()> {
+    async fn act(&mut self, call: ModelCall) -> Result<()> {
         let (name, path) = (call.tool.name(), call.tool.path().to_owned());
         let doing = json!({"doing": name, "path": path});
         self.show(&doing);
         let clock = self.agent_runtime.context.clock.clone();
-        let pause = Arc::new(Pause::new(clock.clone()));
-        let hands = self.agent_runtime.hands({
+        let pause = Arc::new(WaitTimer::new(clock.clone()));
+        let tools = self.agent_runtime.tools({
             let (pause, current, spent, round) = (pause.clone(), self.current.clone(), self.spent(), self.round());
             Arc::new(move |parked| {
                 pause.note(parked);
@@ -283,7 +284,7 @@ impl<'a> Turn<'a> {
             })
         })?;
         let begun = clock.now_ms();
-        let result = perform(&hands, &call.tool).await;
+        let result = perform(&tools, &call.tool).await;
         let ms = clock.now_ms().saturating_sub(begun);
         let shown = match result.get("error") {
             Some(error) => format!("  refused, {}: {}", word(error, "code"), word(error, "message")),
@@ -295,18 +296,18 @@ impl<'a> Turn<'a> {
 
     async fn outcome(&mut self, result: Value, ms: u64, parked_ms: u64) -> Result<()> {
         let at_ms = self.agent_runtime.context.clock.now_ms();
-        self.write(vec![Record::Outcome { at_ms, ms, parked_ms, result }]).await
+        self.write(vec![TranscriptRecord::Outcome { at_ms, ms, parked_ms, result }]).await
     }
 
     /// A turn of an agent without a model: an external process reads the input and writes the reply.
-    async fn served_from_outside(&mut self) -> Result<End> {
-        if let Some(Record::Ended { end, .. }) = self.records().last() {
+    async fn wait_for_external_reply(&mut self) -> Result<TurnEnd> {
+        if let Some(TranscriptRecord::Ended { end, .. }) = self.records().last() {
             return Ok(end.clone());
         }
         self.show(&json!({"doing": "waiting for a reply from outside", "waiting": true}));
         let mut reply = self.current.reply.subscribe();
         let text = reply.wait_for(Option::is_some).await.ok().and_then(|text| text.clone());
-        Ok(End::Replied(text.unwrap_or_default()))
+        Ok(TurnEnd::Replied(text.unwrap_or_default()))
     }
 
     fn round(&self) -> u64 {
@@ -318,21 +319,21 @@ impl<'a> Turn<'a> {
     }
 
     /// The limits and the usage of the agent over all its turns. A raised budget applies at once.
-    fn agent(&self) -> (Limits, Spent) {
+    fn agent(&self) -> (BudgetLimits, Spent) {
         (self.agent_runtime.settings().total, self.agent_runtime.history.total().plus(&self.spent()))
     }
 
     /// The end of the turn, if the agent's budget is used up.
-    fn agent_over(&self) -> Option<End> {
+    fn agent_over(&self) -> Option<TurnEnd> {
         let (limits, spent) = self.agent();
         let Standing::Over(what) = standing(&limits, &spent) else { return None };
         let said = format!("{} has used up its {what}; raise its budget with agents.update", self.agent_runtime.agent);
-        Some(End::failed("budget_exceeded", Error::budget_exceeded(said)))
+        Some(TurnEnd::failed("budget_exceeded", Error::budget_exceeded(said)))
     }
 
     /// The time left, if it is limited.
     fn time_left(&self) -> Option<Duration> {
-        let left = |limits: &Limits, spent: &Spent| Some((limits.seconds? * 1000).saturating_sub(spent.ms));
+        let left = |limits: &BudgetLimits, spent: &Spent| Some((limits.seconds? * 1000).saturating_sub(spent.ms));
         let (limits, spent) = self.agent();
         let turn = left(&step::limits(self.records()), &self.spent());
         [turn, left(&limits, &spent)].into_iter().flatten().min().map(Duration::from_millis)
@@ -356,7 +357,7 @@ impl<'a> Turn<'a> {
         show(&self.current, &self.agent_runtime.context.clock, self.round(), &self.spent(), doing);
     }
 
-    fn log_round(&self, round: u64, call: &Result<Call, protocol::Wrong>) {
+    fn log_round(&self, round: u64, call: &Result<ModelCall, protocol::ProtocolFault>) {
         let log = &self.current.job.log;
         match call {
             Ok(call) => log.line(&format!("round {round}: {} {}", call.tool.name(), call.tool.path())),
@@ -370,7 +371,7 @@ fn word<'v>(error: &'v Value, key: &str) -> &'v str {
 }
 
 /// Shows the progress of a turn in its job's `progress.json`.
-fn show(current: &Current, clock: &Clock, round: u64, spent: &Spent, doing: &Value) {
+fn show(current: &CurrentTurn, clock: &Clock, round: u64, spent: &Spent, doing: &Value) {
     let mut progress = json!({"round": round, "said": *current.progress.borrow(), "spent": spent});
     for (key, value) in doing.as_object().into_iter().flatten() {
         progress[key] = value.clone();
@@ -391,16 +392,16 @@ fn unless_timeout(error: Error) -> Error {
 }
 
 /// Measures how long a call waits for events.
-struct Pause {
+struct WaitTimer {
     clock: Clock,
     /// The start of the wait; 0 if not waiting.
     since: AtomicU64,
     total: AtomicU64,
 }
 
-impl Pause {
+impl WaitTimer {
     fn new(clock: Clock) -> Self {
-        Pause { clock, since: AtomicU64::new(0), total: AtomicU64::new(0) }
+        WaitTimer { clock, since: AtomicU64::new(0), total: AtomicU64::new(0) }
     }
 
     fn note(&self, parked: bool) {

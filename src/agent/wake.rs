@@ -10,8 +10,8 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::budget::{Standing, standing};
-use super::chat::{Chat, Message};
-use super::transcript::Source;
+use super::chat::{Chat, ChatMessage};
+use super::transcript::TurnSource;
 use crate::events::wait::{Armed, Wait};
 use crate::events::{Selector, Waiter};
 use crate::jobs::Jobs;
@@ -25,9 +25,9 @@ use acheron_vfs::line;
 const FILE: &str = "woken.json";
 
 /// The active wake rules of an agent; dropping this stops them.
-pub struct Alarms(Vec<tokio::task::AbortHandle>);
+pub struct WakeRules(Vec<tokio::task::AbortHandle>);
 
-impl Drop for Alarms {
+impl Drop for WakeRules {
     fn drop(&mut self) {
         self.0.iter().for_each(tokio::task::AbortHandle::abort);
     }
@@ -41,27 +41,27 @@ pub fn parsed(jobs: &Jobs, agent: &str, rules: &[Wake]) -> Result<Vec<Vec<Select
 
 /// Starts the rules of an agent, after all of them are checked. A rule that was active before continues at its cursor;
 /// a new one starts at the current event.
-pub fn set(chat: &Chat, rules: &[Wake]) -> Result<Alarms> {
+pub fn set(chat: &Chat, rules: &[Wake]) -> Result<WakeRules> {
     let agent_runtime = chat.agent_runtime();
     let event_log = agent_runtime.context.event_logs.of(&agent_runtime.agent)?;
     let parsed = parsed(&agent_runtime.context.jobs, &agent_runtime.agent, rules)?;
-    let heard = Arc::new(Heard::open(agent_runtime.place.clone(), rules, event_log.last())?);
+    let heard = Arc::new(WakeCursors::open(agent_runtime.dir.clone(), rules, event_log.last())?);
     let tasks = rules.iter().cloned().zip(parsed).map(|(rule, selectors)| {
         let (chat, heard) = (chat.clone(), heard.clone());
         agent_runtime.context.runtime.spawn(async move { watch(&chat, &rule, &selectors, &heard).await }).abort_handle()
     });
-    Ok(Alarms(tasks.collect()))
+    Ok(WakeRules(tasks.collect()))
 }
 
 /// The event up to which each rule has been handled, stored across restarts.
-struct Heard {
-    place: Arc<ConfinedDir>,
+struct WakeCursors {
+    dir: Arc<ConfinedDir>,
     cursors: Mutex<BTreeMap<String, u64>>,
 }
 
-impl Heard {
-    fn open(place: Arc<ConfinedDir>, rules: &[Wake], last: u64) -> Result<Heard> {
-        let known: BTreeMap<String, u64> = match place.read(FILE) {
+impl WakeCursors {
+    fn open(dir: Arc<ConfinedDir>, rules: &[Wake], last: u64) -> Result<WakeCursors> {
+        let known: BTreeMap<String, u64> = match dir.read(FILE) {
             Err(error) if error.code == Code::NotFound => BTreeMap::new(),
             bytes => serde_json::from_slice(&bytes?).unwrap_or_default(),
         };
@@ -69,9 +69,9 @@ impl Heard {
         let cursor = |rule: &Wake| (rule.on.clone(), known.get(&rule.on).copied().unwrap_or(last).min(last));
         let cursors: BTreeMap<_, _> = rules.iter().map(cursor).collect();
         if cursors != known {
-            place.write(FILE, &line(&cursors))?;
+            dir.write(FILE, &line(&cursors))?;
         }
-        Ok(Heard { place, cursors: Mutex::new(cursors) })
+        Ok(WakeCursors { dir, cursors: Mutex::new(cursors) })
     }
 
     fn cursor(&self, on: &str) -> u64 {
@@ -85,7 +85,7 @@ impl Heard {
             // Under the lock, so that the last write has all cursors.
             let mut cursors = heard.cursors.lock();
             cursors.insert(on, cursor);
-            heard.place.write(FILE, &line(&*cursors))
+            heard.dir.write(FILE, &line(&*cursors))
         });
         if let Err(error) = written.await {
             tracing::warn!(%error, "the cursor of a wake rule could not be stored");
@@ -93,7 +93,7 @@ impl Heard {
     }
 }
 
-async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Heard>) {
+async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<WakeCursors>) {
     let agent_runtime = chat.agent_runtime().clone();
     let Ok(event_log) = agent_runtime.context.event_logs.of(&agent_runtime.agent) else { return };
     let mut cursor = heard.cursor(&rule.on);
@@ -116,8 +116,8 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Hea
             return heard.note(&rule.on, cursor).await;
         }
         let text = format!("{}\n\n{body}", rule.say);
-        let message = Message {
-            source: Source::Wake(rule.on.clone()),
+        let message = ChatMessage {
+            source: TurnSource::Wake(rule.on.clone()),
             text,
             from: Principal::Agent(agent_runtime.agent.clone()),
         };
@@ -146,9 +146,9 @@ mod tests {
     #[tokio::test]
     async fn a_rule_goes_on_where_it_stopped_and_a_new_one_begins_now() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Arc::new(ConfinedDir::open(dir.path()).unwrap());
+        let dir = Arc::new(ConfinedDir::open(dir.path()).unwrap());
         let rules = ["/a", "/b"].map(|on| Wake { on: on.to_owned(), say: "up".to_owned() });
-        let open = |rules: &[Wake], last| Arc::new(Heard::open(place.clone(), rules, last).unwrap());
+        let open = |rules: &[Wake], last| Arc::new(WakeCursors::open(dir.clone(), rules, last).unwrap());
         let heard = open(&rules[..1], 3);
         assert_eq!(heard.cursor("/a"), 3);
         heard.note("/a", 5).await;

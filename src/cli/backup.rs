@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{Outcome, mount, root};
+use super::{CommandResult, mount, root};
 
 /// Copy the state into one file, whether or not a daemon is using it.
 #[derive(Args)]
-pub struct Backup {
+pub struct BackupArgs {
     /// File to write; an existing file is replaced when the copy is complete
     file: PathBuf,
     /// State directory [default: that of the only mount, else $XDG_STATE_HOME/acheron]
@@ -17,8 +17,8 @@ pub struct Backup {
     state: Option<PathBuf>,
 }
 
-impl Backup {
-    pub fn run(self) -> Outcome {
+impl BackupArgs {
+    pub fn run(self) -> CommandResult {
         let state = match self.state {
             Some(state) => state,
             None => match mounted_state() {

@@ -12,13 +12,13 @@ use rustyline::error::ReadlineError;
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use self::follow::{Dim, Follow};
-use super::{Outcome, root};
+use self::follow::{Dim, TurnFollower};
+use super::{CommandResult, root};
 use acheron_base::{Error, Result};
 
 /// Chat with an agent; /help lists the commands, Ctrl-C cancels the turn, Ctrl-D exits.
 #[derive(Args)]
-pub struct Chat {
+pub struct ChatArgs {
     /// Mount point [default: the only mount]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
@@ -40,13 +40,13 @@ Anything else is said to the agent. Ctrl-C while it works cancels the turn.";
 /// The interval at which the log of a running turn is read.
 const LOOK: Duration = Duration::from_millis(80);
 
-impl Chat {
-    pub fn run(self) -> Outcome {
+impl ChatArgs {
+    pub fn run(self) -> CommandResult {
         let home = root::choose(self.root.as_deref())?.join("agents").join(&self.agent);
         if self.agent.contains('/') || !home.join("chat").is_dir() {
             return Err(Error::not_found(format!("there is no agent `{}`", self.agent)).into());
         }
-        let talk = Talk { home, dim: Dim::new() };
+        let talk = Conversation { home, dim: Dim::new() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let code = match &self.message {
             Some(text) => runtime.block_on(talk.once(text)),
@@ -77,12 +77,12 @@ fn plain(text: &str) -> String {
     plain
 }
 
-struct Talk {
+struct Conversation {
     home: PathBuf,
     dim: Dim,
 }
 
-impl Talk {
+impl Conversation {
     async fn once(&self, text: &str) -> Result<ExitCode> {
         let mut interrupts = signal(SignalKind::interrupt())?;
         match self.say(text, &mut interrupts).await? {
@@ -145,7 +145,7 @@ impl Talk {
             let mut reply = String::new();
             handle.read_to_string(&mut reply).map(|_| reply)
         });
-        let mut follow = job.as_deref().map(|job| Follow::new(&self.dim, &self.home, job, before as usize));
+        let mut follow = job.as_deref().map(|job| TurnFollower::new(&self.dim, &self.home, job, before as usize));
         let reply = loop {
             tokio::select! {
                 reply = &mut reply => break reply.map_err(|error| Error::internal(error.to_string()))?.map_err(said(&input))?,

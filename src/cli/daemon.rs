@@ -6,8 +6,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use super::mount::Mount;
-use super::{Failure, Outcome, pasted};
+use super::mount::MountArgs;
+use super::{CommandResult, Failure, pasted};
 use acheron_base::Error;
 
 const READY: &str = "ready";
@@ -15,7 +15,7 @@ const READY: &str = "ready";
 const LONGEST_LOG: u64 = 8 << 20;
 
 /// Starts the daemon and waits until its mount answers.
-pub fn start(mount: &Mount, state: &Path) -> Outcome {
+pub fn start(mount: &MountArgs, state: &Path) -> CommandResult {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state)?;
     let log = log_file(state);
     if std::fs::metadata(&log).is_ok_and(|it| it.len() > LONGEST_LOG) {

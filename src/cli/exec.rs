@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{Failure, Outcome, root};
+use super::{CommandResult, Failure, root};
 use acheron_base::Error;
 use acheron_sandbox::{Plan, Streams, Terminal};
 
@@ -13,7 +13,7 @@ use acheron_sandbox::{Plan, Streams, Terminal};
 ///
 /// Inside, the namespace is at the root: /agents/self, /projects, /global. Use it to run an agent program that you already have.
 #[derive(Args)]
-pub struct Exec {
+pub struct ExecArgs {
     /// Mount point [default: the only mount]
     #[arg(long)]
     root: Option<PathBuf>,
@@ -25,8 +25,8 @@ pub struct Exec {
     command: Vec<String>,
 }
 
-impl Exec {
-    pub fn run(self) -> Outcome {
+impl ExecArgs {
+    pub fn run(self) -> CommandResult {
         let root = root::choose(self.root.as_deref())?;
         let mut plan = plan(&root, &self.agent)?;
         plan.argv = self.command;

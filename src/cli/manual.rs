@@ -98,13 +98,13 @@ fn meaning(code: Code) -> String {
 }
 
 /// The description of a service in its library page.
-struct Told<'a> {
+struct ServiceSummary<'a> {
     name: &'a str,
     about: &'a str,
     operations: Vec<(&'a str, &'a str)>,
 }
 
-fn service(page: &Page) -> Option<Told<'_>> {
+fn service(page: &Page) -> Option<ServiceSummary<'_>> {
     let name = page.path.strip_prefix("services/")?.strip_suffix(".md")?;
     let mut parts = page.text.split("\n## ");
     // The rest is the same for every service and is described above.
@@ -113,7 +113,7 @@ fn service(page: &Page) -> Option<Told<'_>> {
         let (name, text) = part.split_once('\n')?;
         (!name.contains(' ')).then(|| (name, first_paragraph(text)))
     });
-    Some(Told { name, about, operations: operations.collect() })
+    Some(ServiceSummary { name, about, operations: operations.collect() })
 }
 
 /// The first paragraph that is not a heading.

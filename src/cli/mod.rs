@@ -30,7 +30,7 @@ use acheron_base::Error;
 #[command(name = "acheron", version, max_term_width = 100, after_help = AFTER)]
 pub struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 const AFTER: &str = "\
@@ -42,18 +42,18 @@ To begin:
 ACHERON_LOG sets the log level (error, warn, info, debug). NO_COLOR is honoured.";
 
 #[derive(Subcommand)]
-enum Command {
-    Mount(mount::Mount),
-    Unmount(unmount::Unmount),
-    Status(status::Status),
-    Tool(tool::Tool),
-    Chat(chat::Chat),
-    Backup(backup::Backup),
-    Check(check::Check),
-    Doctor(doctor::Doctor),
-    Exec(exec::Exec),
-    Man(man::Man),
-    Completions(completions::Completions),
+enum CliCommand {
+    Mount(mount::MountArgs),
+    Unmount(unmount::UnmountArgs),
+    Status(status::StatusArgs),
+    Tool(tool::ToolArgs),
+    Chat(chat::ChatArgs),
+    Backup(backup::BackupArgs),
+    Check(check::CheckArgs),
+    Doctor(doctor::DoctorArgs),
+    Exec(exec::ExecArgs),
+    Man(man::ManArgs),
+    Completions(completions::CompletionsArgs),
 }
 
 /// An error and a hint how to fix it.
@@ -80,23 +80,23 @@ impl Failure {
     }
 }
 
-type Outcome = Result<ExitCode, Failure>;
+type CommandResult = Result<ExitCode, Failure>;
 
 /// Runs the program. Exit codes: 0 for success, 1 for a failure, 2 for a usage error.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
-        Command::Mount(it) => it.run(),
-        Command::Unmount(it) => it.run(),
-        Command::Status(it) => it.run(),
-        Command::Tool(it) => it.run(),
-        Command::Chat(it) => it.run(),
-        Command::Backup(it) => it.run(),
-        Command::Check(it) => it.run(),
-        Command::Doctor(it) => it.run(),
-        Command::Exec(it) => it.run(),
-        Command::Man(it) => it.run(),
-        Command::Completions(it) => it.run(),
+        CliCommand::Mount(it) => it.run(),
+        CliCommand::Unmount(it) => it.run(),
+        CliCommand::Status(it) => it.run(),
+        CliCommand::Tool(it) => it.run(),
+        CliCommand::Chat(it) => it.run(),
+        CliCommand::Backup(it) => it.run(),
+        CliCommand::Check(it) => it.run(),
+        CliCommand::Doctor(it) => it.run(),
+        CliCommand::Exec(it) => it.run(),
+        CliCommand::Man(it) => it.run(),
+        CliCommand::Completions(it) => it.run(),
     };
     outcome.unwrap_or_else(|failure| {
         complain(&failure);
@@ -132,5 +132,5 @@ fn log(default: &str) {
     let filter = std::env::var("ACHERON_LOG").unwrap_or_else(|_| default.to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_default();
     let logger = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(coloured()).with_writer(std::io::stderr);
-    _ = logger.try_init(); // somebody else's logger is as good
+    _ = logger.try_init(); // a logger that is already set is kept
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Failure, Outcome, allocator, daemon, log};
+use super::{CommandResult, Failure, allocator, daemon, log};
 use crate::host::trusted_defaults::TrustedDefaults;
 use crate::host::{Host, Options};
 use crate::spec::{self, ModelKind, Spec};
@@ -15,7 +15,7 @@ use acheron_base::{Error, Result};
 
 /// Mount a namespace; Ctrl-C unmounts it.
 #[derive(Args)]
-pub struct Mount {
+pub struct MountArgs {
     /// An empty directory
     pub dir: PathBuf,
     /// Mountspec [default: ./mountspec/default.json, else the built-in one]
@@ -38,8 +38,8 @@ pub struct Mount {
     pub child: bool,
 }
 
-impl Mount {
-    pub fn run(self) -> Outcome {
+impl MountArgs {
+    pub fn run(self) -> CommandResult {
         allocator::begin();
         // Only descriptors left by the starter are open yet; programs of this host would inherit them.
         acheron_sandbox::close_others(None);
@@ -137,7 +137,7 @@ pub fn default_state() -> Result<PathBuf> {
 }
 
 /// Serves until a signal or an unmount.
-async fn serve(options: Options, dir: &Path, said: &Mount, followed: Option<&Path>) -> Result<()> {
+async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<&Path>) -> Result<()> {
     let child = said.child;
     let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
     // Checked first, so that a second mount is reported as such, and not as a state directory in use.

@@ -8,12 +8,12 @@ use clap::Args;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::{Outcome, root};
+use super::{CommandResult, root};
 use acheron_fuse::mounts_of;
 
 /// Unmount a namespace; waiting reads end with an error.
 #[derive(Args)]
-pub struct Unmount {
+pub struct UnmountArgs {
     /// Mount point
     pub dir: PathBuf,
 }
@@ -21,8 +21,8 @@ pub struct Unmount {
 /// The time that a daemon has to unmount.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-impl Unmount {
-    pub fn run(self) -> Outcome {
+impl UnmountArgs {
+    pub fn run(self) -> CommandResult {
         let mount = root::find(&self.dir)?;
         let pid =
             root::health(&mount.path).and_then(|health| health["pid"].as_i64()).and_then(|pid| i32::try_from(pid).ok());

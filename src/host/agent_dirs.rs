@@ -55,7 +55,7 @@ impl AgentDirs {
         let instances = host.context.instances_of(id);
         self.listing.take(id);
         self.homes().remove(id);
-        host.shared.runtimes.leave(id);
+        host.shared.runtimes.remove(id);
         host.shared.shells.leave(id);
         for instance in &instances {
             host.context.unregister(id, instance.name());
@@ -91,7 +91,7 @@ impl AgentDirs {
         self.homes().insert(id.to_owned(), home.clone());
         self.listing.put(id, Node::Dir(home));
         // What cannot wake it any more, as a job that is gone, must not keep it out.
-        if let Err(error) = host.shared.runtimes.set_alarms(id, &host.profiles.get(id)?.spec.wake) {
+        if let Err(error) = host.shared.runtimes.set_wake_rules(id, &host.profiles.get(id)?.spec.wake) {
             tracing::warn!(agent = id, %error, "an agent's rules of waking are not at work");
         }
         Ok(())

@@ -260,7 +260,7 @@ struct Confidant;
 enum Confided {
     /// Keeps it to itself.
     Tell {
-        /// What nobody else should read.
+        /// A text that only the caller may read.
         #[serde(default)]
         text: String,
     },

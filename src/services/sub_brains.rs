@@ -14,12 +14,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::agent::budget::{Limits as Budget, Spent};
-use crate::agent::chat::Message;
+use crate::agent::budget::{BudgetLimits, Spent};
+use crate::agent::chat::ChatMessage;
 use crate::agent::lifecycle::AgentLifecycle;
 use crate::agent::profiles::{AgentProfiles, Profile};
 use crate::agent::runtimes::{AgentRuntimes, limits_of};
-use crate::agent::transcript::Source;
+use crate::agent::transcript::TurnSource;
 use crate::contract::Operation;
 use crate::jobs::Job;
 use crate::model::Usage;
@@ -193,7 +193,7 @@ impl SubBrains {
         cx.progress(json!({"agent_id": id}));
         let chat = runtimes.chat(&id)?;
         let from = Principal::Agent(agent.clone());
-        let job = chat.say(Message { source: Source::Task(agent.clone()), text: task, from }).wait().await?;
+        let job = chat.say(ChatMessage { source: TurnSource::Task(agent.clone()), text: task, from }).wait().await?;
         drop(door);
         // A spawn that is cancelled takes its helper's turn along.
         let turn = Ending(job.clone());
@@ -279,7 +279,13 @@ fn own(path: &str, parent: &str) -> String {
 }
 
 /// The profile of a helper: its parent's, with less. Pure.
-fn child(agent: &str, parent: &Profile, brain: &Brain, budget: Option<TurnLimits>, left: &Budget) -> Result<Profile> {
+fn child(
+    agent: &str,
+    parent: &Profile,
+    brain: &Brain,
+    budget: Option<TurnLimits>,
+    left: &BudgetLimits,
+) -> Result<Profile> {
     let mut spec = parent.spec.clone();
     spec.about = brain.about.clone();
     spec.wake = Vec::new();
@@ -366,12 +372,12 @@ mod tests {
         parent.spec.permissions = vec![Rule::deny(&[Action::Read], "/projects/here/fs/secret/**")];
         let deny = Rule::deny(&[Action::Invoke], "/agents/self/terminal/**");
         let brain = Brain { limits: Some(limits(10)), permissions: vec![deny.clone()], ..Brain::default() };
-        let left = Budget { rounds: Some(7), tokens: Some(500), ..Budget::default() };
+        let left = BudgetLimits { rounds: Some(7), tokens: Some(500), ..BudgetLimits::default() };
         let made = child("ada", &parent, &brain, Some(limits(9)), &left).unwrap();
         assert_eq!((made.spec.limits.rounds, made.spec.limits.tokens), (7, 500));
         assert_eq!((made.parent.as_deref(), made.depth), (Some("ada"), 2));
         assert_eq!(made.spec.permissions, [parent.spec.permissions[0].clone(), deny]);
-        let nothing = Budget { tokens: Some(0), ..left };
+        let nothing = BudgetLimits { tokens: Some(0), ..left };
         assert_eq!(child("ada", &parent, &brain, None, &nothing).unwrap_err().code, Code::BudgetExceeded);
     }
 

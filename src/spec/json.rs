@@ -12,7 +12,7 @@ use crate::contract::check::{ValueFault, join};
 pub(super) fn parse(text: &str) -> Result<(Value, Vec<ValueFault>), Vec<ValueFault>> {
     let faults = RefCell::new(Vec::new());
     let mut reader = serde_json::Deserializer::from_str(text.trim_start_matches('\u{feff}'));
-    let value = StrictValue { path: String::new(), faults: &faults }.deserialize(&mut reader).and_then(|value| {
+    let value = StrictReader { path: String::new(), faults: &faults }.deserialize(&mut reader).and_then(|value| {
         reader.end()?;
         Ok(value)
     });
@@ -22,18 +22,18 @@ pub(super) fn parse(text: &str) -> Result<(Value, Vec<ValueFault>), Vec<ValueFau
     }
 }
 
-struct StrictValue<'a> {
+struct StrictReader<'a> {
     path: String,
     faults: &'a RefCell<Vec<ValueFault>>,
 }
 
-impl StrictValue<'_> {
-    fn below(&self, path: String) -> StrictValue<'_> {
-        StrictValue { path, faults: self.faults }
+impl StrictReader<'_> {
+    fn below(&self, path: String) -> StrictReader<'_> {
+        StrictReader { path, faults: self.faults }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for StrictValue<'_> {
+impl<'de> DeserializeSeed<'de> for StrictReader<'_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -41,7 +41,7 @@ impl<'de> DeserializeSeed<'de> for StrictValue<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for StrictValue<'_> {
+impl<'de> Visitor<'de> for StrictReader<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

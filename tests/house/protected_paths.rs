@@ -3,8 +3,8 @@
 use acheron::policy::PrincipalCaller;
 use std::sync::Arc;
 
-use acheron::agent::tools::tree::Inside;
-use acheron::agent::tools::{Tool, perform};
+use acheron::agent::tools::tree::TreeTools;
+use acheron::agent::tools::{ToolCall, perform};
 use acheron_vfs::Caller;
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -21,10 +21,10 @@ fn spec(mirror: bool) -> String {
 
 /// What the agent's own tools answer: the content, or the code of the refusal.
 fn tool(house: &TestHost, name: &str, arguments: Value) -> String {
-    let tool = Tool::read(name, arguments.as_object().unwrap().clone()).ok().unwrap();
+    let tool = ToolCall::read(name, arguments.as_object().unwrap().clone()).ok().unwrap();
     let said = house.inside(async |host| {
         let (tree, caller) = (host.tree().clone(), Caller::agent("charon"));
-        perform(&Inside { tree, caller, id: Arc::new(|| "h".to_owned()), parked: Arc::new(|_| ()) }, &tool).await
+        perform(&TreeTools { tree, caller, id: Arc::new(|| "h".to_owned()), parked: Arc::new(|_| ()) }, &tool).await
     });
     let name = |entry: &Value| entry["path"].as_str().unwrap().replace("/projects/all/fs/", "");
     match (&said["error"]["code"], said["entries"].as_array()) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Chat;
-use super::messages::{Input, Progress, ReplyFile};
+use super::messages::{InputFile, ProgressFile, ReplyFile};
 use acheron_vfs::{Listing, MessageFile, line, live, text, waiting};
 
 const README: &str = "\
@@ -35,14 +35,14 @@ impl Chat {
         let (status, latest) = (self.clone(), self.clone());
         let control = Listing::default()
             .file("README.md", text(CONTROL))
-            .file("input", MessageFile::new(Arc::new(Input(self.clone()))))
+            .file("input", MessageFile::new(Arc::new(InputFile(self.clone()))))
             .file("reply", MessageFile::new(Arc::new(ReplyFile(self.clone()))))
-            .file("progress", MessageFile::new(Arc::new(Progress(self.clone()))));
+            .file("progress", MessageFile::new(Arc::new(ProgressFile(self.clone()))));
         let log = self.0.agent_runtime.history.log();
         Listing::default()
             .file("README.md", text(README))
             .file("status.json", live(move |_| Ok(line(&status.status()))))
-            .file("latest.txt", waiting(move |caller| latest.last_word(caller)))
+            .file("latest.txt", waiting(move |caller| latest.last_reply(caller)))
             .file("history.ndjson", log.clone())
             .file("history.ndjson.1", log.older())
             .dir("control", control)

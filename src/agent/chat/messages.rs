@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 
-use super::{Chat, Message};
-use crate::agent::transcript::Source;
-use crate::agent::turn::{Current, on_disk};
+use super::{Chat, ChatMessage};
+use crate::agent::transcript::TurnSource;
+use crate::agent::turn::{CurrentTurn, on_disk};
 use crate::jobs::files;
 use crate::policy::Principal;
 use acheron_base::{Error, Result};
@@ -22,7 +22,7 @@ impl Chat {
     }
 
     /// The turn that this caller may reply to.
-    fn turn_of(&self, caller: &Caller, what: &str) -> Result<Arc<Current>> {
+    fn turn_of(&self, caller: &Caller, what: &str) -> Result<Arc<CurrentTurn>> {
         let agent = &self.0.agent_runtime.agent;
         let current = self.current();
         // A turn that started without a model is served from outside, even if the settings have changed since.
@@ -43,9 +43,9 @@ impl Chat {
 }
 
 /// `control/input`.
-pub(super) struct Input(pub Chat);
+pub(super) struct InputFile(pub Chat);
 
-impl MessageSink for Input {
+impl MessageSink for InputFile {
     /// During a turn its input, otherwise a hint.
     fn template(&self) -> Bytes {
         match self.0.current() {
@@ -62,7 +62,7 @@ impl MessageSink for Input {
             Principal::Agent(id) if id == agent => {
                 Err(Error::forbidden("input takes messages from others; write your answer to control/reply"))
             }
-            _ => self.0.check_room(),
+            _ => self.0.check_queue(),
         };
         self.0.note_refusal(may)
     }
@@ -70,7 +70,7 @@ impl MessageSink for Input {
     fn receive(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
         let from = caller.principal().clone();
         let chat = self.0.clone();
-        self.0.say(Message { source: Source::Chat, text, from }).map(move |job| {
+        self.0.say(ChatMessage { source: TurnSource::Chat, text, from }).map(move |job| {
             drop(chat.note_refusal(Ok(())));
             let answer =
                 move || files::at_end(&job, |_, now| now.outcome.as_ref().map(files::plain).unwrap_or_default());
@@ -117,7 +117,7 @@ impl MessageSink for ReplyFile {
 const TAKEN: &str = "the turn already has a reply";
 
 /// Sets the reply of a turn, if it has none.
-fn replied(current: &Current, text: String) -> Result<Arc<dyn Reply>> {
+fn replied(current: &CurrentTurn, text: String) -> Result<Arc<dyn Reply>> {
     let first = current.reply.send_if_modified(|reply| {
         let first = reply.is_none();
         reply.get_or_insert(text);
@@ -130,9 +130,9 @@ fn replied(current: &Current, text: String) -> Result<Arc<dyn Reply>> {
 }
 
 /// `control/progress`.
-pub(super) struct Progress(pub Chat);
+pub(super) struct ProgressFile(pub Chat);
 
-impl MessageSink for Progress {
+impl MessageSink for ProgressFile {
     /// The last progress message of the agent.
     fn template(&self) -> Bytes {
         match self.0.current().and_then(|current| current.progress.borrow().clone()) {

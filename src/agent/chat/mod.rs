@@ -16,10 +16,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
-use super::budget::{Limits, Spent};
+use super::budget::{BudgetLimits, Spent};
 use super::runtime::AgentRuntime;
-use super::transcript::Source;
-use super::turn::{self, Current};
+use super::transcript::TurnSource;
+use super::turn::{self, CurrentTurn};
 use crate::contract::Effect;
 use crate::jobs::{self, CallQueue, Job};
 use crate::policy::Principal;
@@ -34,16 +34,16 @@ const QUEUE: usize = 64;
 const DEADLINE: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Clone)]
-pub struct Chat(Arc<Inner>);
+pub struct Chat(Arc<ChatInner>);
 
-struct Inner {
+struct ChatInner {
     agent_runtime: Arc<AgentRuntime>,
     call_queue: Arc<CallQueue>,
     queue: Mutex<Queue>,
     /// The number of queued and running turns. Readers of `latest.txt` wait until it is 0.
     busy: watch::Sender<usize>,
     paused: watch::Sender<bool>,
-    current: Mutex<Option<Arc<Current>>>,
+    current: Mutex<Option<Arc<CurrentTurn>>>,
     refusal: Mutex<Option<Error>>,
 }
 
@@ -55,19 +55,19 @@ struct Queue {
 }
 
 /// A turn's entry in the count of queued and running turns, removed on drop.
-struct Place {
+struct QueueSlot {
     chat: Chat,
     job_id: String,
 }
 
-impl Place {
-    fn take(chat: &Chat, job_id: &str) -> Place {
+impl QueueSlot {
+    fn take(chat: &Chat, job_id: &str) -> QueueSlot {
         chat.0.busy.send_modify(|busy| *busy += 1);
-        Place { chat: chat.clone(), job_id: job_id.to_owned() }
+        QueueSlot { chat: chat.clone(), job_id: job_id.to_owned() }
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         self.chat.queue().jobs.retain(|job| job.id != self.job_id);
         self.chat.0.busy.send_modify(|busy| *busy -= 1);
@@ -76,8 +76,8 @@ impl Drop for Place {
 
 /// A message that starts a turn.
 #[derive(Clone, Debug)]
-pub struct Message {
-    pub source: Source,
+pub struct ChatMessage {
+    pub source: TurnSource,
     pub text: String,
     pub from: Principal,
 }
@@ -88,7 +88,7 @@ impl Chat {
         let (queue, busy, paused) =
             (Mutex::default(), watch::Sender::new(0), watch::Sender::new(agent_runtime.settings().paused));
         let (current, refusal) = (Mutex::default(), Mutex::default());
-        Chat(Arc::new(Inner { agent_runtime, call_queue, queue, busy, paused, current, refusal }))
+        Chat(Arc::new(ChatInner { agent_runtime, call_queue, queue, busy, paused, current, refusal }))
     }
 
     pub fn agent_runtime(&self) -> &Arc<AgentRuntime> {
@@ -100,16 +100,16 @@ impl Chat {
     }
 
     /// The running turn.
-    pub fn current(&self) -> Option<Arc<Current>> {
+    pub fn current(&self) -> Option<Arc<CurrentTurn>> {
         self.0.current.lock().clone()
     }
 
-    fn set_current(&self, current: Option<Arc<Current>>) {
+    fn set_current(&self, current: Option<Arc<CurrentTurn>>) {
         *self.0.current.lock() = current;
     }
 
     /// Checks that the queue has space for another turn.
-    pub fn check_room(&self) -> Result<()> {
+    pub fn check_queue(&self) -> Result<()> {
         match self.queue().jobs.len() {
             n if n >= QUEUE => {
                 Err(Error::busy(format!("{n} messages already wait for {}", self.0.agent_runtime.agent)))
@@ -124,24 +124,24 @@ impl Chat {
     }
 
     /// Waits until no turn is queued or running.
-    pub async fn rest(&self) {
+    pub async fn wait_idle(&self) {
         _ = self.0.busy.subscribe().wait_for(|busy| *busy == 0).await; // the sender lives as long as the chat
     }
 
     /// Queues a turn. It is durable when the answer resolves.
-    pub fn say(&self, message: Message) -> Answer<Arc<Job>> {
+    pub fn say(&self, message: ChatMessage) -> Answer<Arc<Job>> {
         let text = message.text.trim_end_matches(['\n', '\r']);
         if text.trim().is_empty() {
             return Answer::refuse(Error::invalid("the message is empty"));
         }
-        match self.accept(&Message { text: text.to_owned(), ..message }) {
+        match self.accept(&ChatMessage { text: text.to_owned(), ..message }) {
             Err(error) => Answer::refuse(error),
             Ok((job, safe)) => self.enqueue(job, Some(safe)),
         }
     }
 
-    fn accept(&self, message: &Message) -> Result<(Arc<Job>, Answer<()>)> {
-        self.check_room()?;
+    fn accept(&self, message: &ChatMessage) -> Result<(Arc<Job>, Answer<()>)> {
+        self.check_queue()?;
         let call = jobs::JobCall {
             agent: self.0.agent_runtime.agent.clone(),
             service: SERVICE.to_owned(),
@@ -175,7 +175,7 @@ impl Chat {
             queue.jobs.push(job.clone());
             queue.last.replace(next)
         };
-        let place = Place::take(self, &job.id);
+        let slot = QueueSlot::take(self, &job.id);
         let (chat, turn) = (self.clone(), job.clone());
         self.0.agent_runtime.context.runtime.spawn(async move {
             let fresh = safe.is_some();
@@ -193,7 +193,7 @@ impl Chat {
                 chat.0.call_queue.release(1);
                 _ = tell.send(accepted);
             }
-            drop((place, done));
+            drop((slot, done));
         });
         Answer::soon(async move {
             told.await.unwrap_or_else(|_| Err(Error::internal("the queue is gone")))?;
@@ -217,7 +217,7 @@ impl Chat {
     async fn take_turn(&self, job: &Arc<Job>, seq: u64, before: Option<oneshot::Receiver<()>>) {
         let mut paused = self.0.paused.subscribe();
         let mut before = before;
-        let place = async {
+        let previous = async {
             if let Some(turn) = &mut before {
                 _ = turn.await; // it ends by being dropped
                 before = None;
@@ -225,13 +225,13 @@ impl Chat {
             _ = paused.wait_for(|paused| !paused).await;
         };
         tokio::select! {
-            () = place => (),
+            () = previous => (),
             () = job.cancel.cancelled() => (),
         }
         let (context, early) = (self.0.agent_runtime.context.clone(), job.cancel.is_cancelled());
-        let current = Arc::new(Current {
+        let current = Arc::new(CurrentTurn {
             job: job.clone(),
-            source: serde_json::from_value(job.call.arguments["source"].clone()).unwrap_or(Source::Chat),
+            source: serde_json::from_value(job.call.arguments["source"].clone()).unwrap_or(TurnSource::Chat),
             input: job.call.arguments["input"].as_str().unwrap_or_default().to_owned(),
             settings: self.0.agent_runtime.settings(),
             spent: Mutex::default(),
@@ -258,7 +258,7 @@ impl Chat {
         if self.current().is_some_and(|current| current.job.id == job.id) {
             self.set_current(None);
         }
-        self.0.agent_runtime.thoughts.rest();
+        self.0.agent_runtime.thoughts.end_turn();
         if job.was_deferred() {
             return; // to be carried on, so it is no history yet
         }
@@ -288,7 +288,7 @@ impl Chat {
     }
 
     /// The limits of a turn that would start now: the limits of a turn, and what the agent has left beside `promised`.
-    pub fn left(&self, promised: &Spent) -> Limits {
+    pub fn left(&self, promised: &Spent) -> BudgetLimits {
         let settings = self.0.agent_runtime.settings();
         settings.limits.and(&settings.total.less(&self.spent().plus(promised)))
     }
@@ -307,7 +307,7 @@ impl Chat {
     }
 
     /// The last reply, once no turn is queued or running.
-    fn last_word(&self, caller: &Caller) -> Answer<bytes::Bytes> {
+    fn last_reply(&self, caller: &Caller) -> Answer<bytes::Bytes> {
         let word = |chat: &Chat| match chat.0.agent_runtime.history.last() {
             None => bytes::Bytes::new(),
             Some(entry) => {
@@ -323,7 +323,7 @@ impl Chat {
         }
         let chat = self.clone();
         Answer::later(async move {
-            chat.rest().await;
+            chat.wait_idle().await;
             Ok(word(&chat))
         })
     }

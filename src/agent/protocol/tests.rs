@@ -62,8 +62,8 @@ fn an_answer_is_one_call_or_a_precise_fault() {
             r#"{"tool_calls":[{"name":"file_read","arguments":{"path":"a","path":"b"}}]}"#,
             "bad_arguments: the call is not readable: the key `path` is repeated in one object",
         ),
-        ("I'll do that now.", "not_json: the answer is no JSON object"),
-        ("[1, 2]", "not_json: the answer is JSON, but no object"),
+        ("I'll do that now.", "not_json: the answer is not a JSON object"),
+        ("[1, 2]", "not_json: the answer is JSON, but not an object"),
         (r#"{"tool_calls":[{"name":"file_read""#, "not_json: the JSON is broken: EOF"),
         (r#"{'tool_calls':[]}"#, "not_json: the JSON is broken: key must be a string"),
         ("<think>never closed", "not_json"),
@@ -75,7 +75,7 @@ fn an_answer_is_one_call_or_a_precise_fault() {
 #[test]
 fn a_native_call_beside_the_text_is_a_fault() {
     let said = ModelAnswer { native_call: true, ..ModelAnswer::default() };
-    assert_eq!(read(&said).unwrap_err().fault, Fault::NativeCall);
+    assert_eq!(read(&said).unwrap_err().fault, FaultKind::NativeCall);
 }
 
 /// Each of these is ten megabytes. They end soon and without filling the memory, or this test would not end.
@@ -84,17 +84,17 @@ fn a_huge_hostile_answer_is_a_fault_like_any_other() {
     const SIZE: usize = 10 << 20;
     let long = "x".repeat(SIZE);
     for (text, wanted) in [
-        ("{".repeat(SIZE), Fault::NotJson),
-        ("[".repeat(SIZE), Fault::NotJson),
-        (format!("{{\"a\":{}", "[".repeat(SIZE)), Fault::NotJson),
-        (format!("{{\"tool_calls\":[{}{{}}]}}", "{},".repeat(SIZE / 3)), Fault::ManyCalls),
-        (format!("{{\"tool_calls\":[[{}0]]}}", "0,".repeat(SIZE / 2)), Fault::BadArguments),
-        (format!("{{\"a\":[{}0]}}", "0,".repeat(SIZE / 2)), Fault::ZeroCalls),
-        ("{\"tool_calls\"".repeat(SIZE / 13), Fault::NotJson),
-        ("{} ".repeat(SIZE / 3), Fault::ProseAround),
-        ("<think>".repeat(SIZE / 7), Fault::NotJson),
-        (long.clone(), Fault::NotJson),
-        (format!("{{\"tool_calls\":[{{\"name\":\"{long}\"}}]}}"), Fault::UnknownTool),
+        ("{".repeat(SIZE), FaultKind::NotJson),
+        ("[".repeat(SIZE), FaultKind::NotJson),
+        (format!("{{\"a\":{}", "[".repeat(SIZE)), FaultKind::NotJson),
+        (format!("{{\"tool_calls\":[{}{{}}]}}", "{},".repeat(SIZE / 3)), FaultKind::ManyCalls),
+        (format!("{{\"tool_calls\":[[{}0]]}}", "0,".repeat(SIZE / 2)), FaultKind::BadArguments),
+        (format!("{{\"a\":[{}0]}}", "0,".repeat(SIZE / 2)), FaultKind::ZeroCalls),
+        ("{\"tool_calls\"".repeat(SIZE / 13), FaultKind::NotJson),
+        ("{} ".repeat(SIZE / 3), FaultKind::ProseAround),
+        ("<think>".repeat(SIZE / 7), FaultKind::NotJson),
+        (long.clone(), FaultKind::NotJson),
+        (format!("{{\"tool_calls\":[{{\"name\":\"{long}\"}}]}}"), FaultKind::UnknownTool),
     ] {
         let wrong = parse(&text).unwrap_err();
         assert_eq!(wrong.fault, wanted, "{}…", &text[..40]);
@@ -115,8 +115,8 @@ proptest! {
 
     #[test]
     fn a_call_that_was_written_is_read_again(path in "[^\0]{0,40}", content in "\\PC*", append: bool, id in proptest::option::of("[a-z]{1,8}")) {
-        let tool = Tool::Write(crate::agent::tools::FileWrite { path, content, append, create_parents: false, wait_until_ready: true });
-        let call = Call { id, tool };
+        let tool = ToolCall::Write(crate::agent::tools::FileWrite { path, content, append, create_parents: false, wait_until_ready: true });
+        let call = ModelCall { id, tool };
         let text = serde_json::json!({"tool_calls": [call]}).to_string();
         prop_assert_eq!(parse(&text), Ok(call));
     }

@@ -11,25 +11,25 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::FileWrite;
-use super::perform::{Entry, Kind, Side, Taken};
+use super::perform::{EntryKind, ListedEntry, ReadBytes, ToolBackend};
 use super::tagged::{job_of, tagged};
 use acheron_base::blocking;
 use acheron_base::{Code, Error, Result};
 use acheron_vfs::Smallest;
 
-pub struct Outside {
+pub struct MountTools {
     root: PathBuf,
     /// Generates correlation ids.
     id: Arc<dyn Fn() -> String + Send + Sync>,
 }
 
-impl Outside {
+impl MountTools {
     pub fn new(root: impl Into<PathBuf>, id: Arc<dyn Fn() -> String + Send + Sync>) -> Self {
-        Outside { root: root.into(), id }
+        MountTools { root: root.into(), id }
     }
 
     /// Resolves a path of the namespace. `..` stops at the root, as in the tree.
-    fn place(&self, path: &str) -> Spot {
+    fn place(&self, path: &str) -> MountPath {
         let mut inner: Vec<&std::ffi::OsStr> = Vec::new();
         for part in Path::new(path).components() {
             match part {
@@ -38,17 +38,17 @@ impl Outside {
                 _ => (),
             }
         }
-        Spot { root: self.root.clone(), inner: inner.iter().collect() }
+        MountPath { root: self.root.clone(), inner: inner.iter().collect() }
     }
 }
 
 /// A path below the root.
-struct Spot {
+struct MountPath {
     root: PathBuf,
     inner: PathBuf,
 }
 
-impl Spot {
+impl MountPath {
     /// Opens the path. A link that leads out of the root, or out of its project, is not followed: it may have been
     /// created by someone who works in the project, and would be followed with the rights of the caller.
     fn open(&self, flags: OFlags) -> std::io::Result<OwnedFd> {
@@ -81,7 +81,7 @@ impl Spot {
         above.reverse();
         for inner in above {
             let (Some(parent), Some(name)) = (inner.parent(), inner.file_name()) else { continue };
-            let parent = Spot { root: self.root.clone(), inner: parent.to_owned() };
+            let parent = MountPath { root: self.root.clone(), inner: parent.to_owned() };
             match rustix::fs::mkdirat(parent.open(OFlags::PATH | OFlags::DIRECTORY)?, name, Mode::from_raw_mode(0o755))
             {
                 Ok(()) | Err(Errno::EXIST) => (),
@@ -130,8 +130,8 @@ fn explained(path: &str) -> impl Fn(std::io::Error) -> Error {
 }
 
 #[async_trait]
-impl Side for Outside {
-    async fn read(&self, path: &str, max: usize, wait: bool) -> Result<Taken> {
+impl ToolBackend for MountTools {
+    async fn read(&self, path: &str, max: usize, wait: bool) -> Result<ReadBytes> {
         let (place, path) = (self.place(path), path.to_owned());
         blocking(move || {
             let file = File::from(place.open(patience(wait)).map_err(explained(&path))?);
@@ -139,7 +139,7 @@ impl Side for Outside {
             file.take(max as u64 + 1).read_to_end(&mut bytes).map_err(explained(&path))?;
             let more = bytes.len() > max;
             bytes.truncate(max);
-            Ok(Taken { bytes, more })
+            Ok(ReadBytes { bytes, more })
         })
         .await
     }
@@ -181,7 +181,7 @@ impl Side for Outside {
         .await
     }
 
-    async fn list(&self, path: &str, most: usize) -> Result<Vec<Entry>> {
+    async fn list(&self, path: &str, most: usize) -> Result<Vec<ListedEntry>> {
         let (place, path) = (self.place(path), path.to_owned());
         blocking(move || {
             let held = place.open(OFlags::DIRECTORY).map_err(explained(&path))?;
@@ -195,9 +195,9 @@ impl Side for Outside {
                 let meta = fs::symlink_metadata(Path::new(&here).join(&name)).ok()?; // it may be gone meanwhile
                 let name = name.to_string_lossy().into_owned();
                 Some(match meta.file_type() {
-                    kind if kind.is_dir() => Entry { name, kind: Kind::Directory, size: 0 },
-                    kind if kind.is_symlink() => Entry { name, kind: Kind::Link, size: 0 },
-                    _ => Entry { name, kind: Kind::File, size: meta.len() },
+                    kind if kind.is_dir() => ListedEntry { name, kind: EntryKind::Directory, size: 0 },
+                    kind if kind.is_symlink() => ListedEntry { name, kind: EntryKind::Link, size: 0 },
+                    _ => ListedEntry { name, kind: EntryKind::File, size: meta.len() },
                 })
             };
             Ok(names.sorted().into_iter().filter_map(shown).collect())
@@ -209,17 +209,17 @@ impl Side for Outside {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::tools::{Tool, perform};
+    use crate::agent::tools::{ToolCall, perform};
     use serde_json::{Value, json};
 
-    fn tool(name: &str, arguments: Value) -> Tool {
-        Tool::read(name, arguments.as_object().unwrap().clone()).unwrap()
+    fn tool(name: &str, arguments: Value) -> ToolCall {
+        ToolCall::read(name, arguments.as_object().unwrap().clone()).unwrap()
     }
 
     #[tokio::test]
     async fn files_are_written_read_and_listed() {
         let dir = tempfile::tempdir().unwrap();
-        let side = Outside::new(dir.path(), Arc::new(|| "c".to_owned()));
+        let side = MountTools::new(dir.path(), Arc::new(|| "c".to_owned()));
         let said = |name: &'static str, arguments: Value| {
             let side = &side;
             async move { perform(side, &tool(name, arguments)).await }
@@ -258,7 +258,7 @@ mod tests {
             std::os::unix::fs::symlink(to, root.join(name)).unwrap();
         }
         std::fs::write(root.join("own"), "o").unwrap();
-        let side = Outside::new(&root, Arc::new(|| "c".to_owned()));
+        let side = MountTools::new(&root, Arc::new(|| "c".to_owned()));
         for (name, arguments, code) in [
             ("file_read", json!({"path": "abs/secret"}), json!("forbidden")),
             ("file_read", json!({"path": "up/secret"}), json!("forbidden")),
@@ -295,7 +295,7 @@ mod tests {
         ] {
             std::os::unix::fs::symlink(to, root.join(name)).unwrap();
         }
-        let side = Outside::new(root, Arc::new(|| "c".to_owned()));
+        let side = MountTools::new(root, Arc::new(|| "c".to_owned()));
         for (path, code) in [
             ("projects/p/fs/in/own", Value::Null),
             ("projects/p/fs/chat/latest.txt", json!("forbidden")),
@@ -321,7 +321,7 @@ mod tests {
         let pipe = dir.path().join("pipe");
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let _other_end = File::options().read(true).write(true).open(&pipe).unwrap();
-        let side = Outside::new(dir.path(), Arc::new(|| "c".to_owned()));
+        let side = MountTools::new(dir.path(), Arc::new(|| "c".to_owned()));
         let read = perform(&side, &tool("file_read", json!({"path": "pipe", "wait_until_ready": false}))).await;
         assert_eq!(read, json!({"path": "pipe", "content": "", "bytes": 0, "truncated": false, "ready": false}));
     }

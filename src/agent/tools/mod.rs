@@ -1,7 +1,7 @@
 //! The three tools of an agent, `file_read`, `file_write` and `file_list`: their arguments and results.
 //!
-//! A call means the same on the tree of this process and on a mount used by a program outside ([`Side`]). Used by the
-//! turns of an agent and by `cli`; it knows no models.
+//! A call means the same on the tree of this process and on a mount used by a program outside ([`ToolBackend`]). Used by
+//! the turns of an agent and by `cli`; it knows no models.
 
 pub mod directory;
 mod perform;
@@ -11,8 +11,8 @@ pub mod tree;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use directory::Outside;
-pub use perform::{Entry, Kind, Side, Taken, perform};
+pub use directory::MountTools;
+pub use perform::{EntryKind, ListedEntry, ReadBytes, ToolBackend, perform};
 
 /// Default and maximum sizes of a read and of a listing.
 const READ: u64 = 1 << 20;
@@ -69,7 +69,7 @@ fn here() -> String {
 /// One tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "name", content = "arguments")]
-pub enum Tool {
+pub enum ToolCall {
     #[serde(rename = "file_read")]
     Read(FileRead),
     #[serde(rename = "file_write")]
@@ -92,9 +92,9 @@ const TOOLS: [(&str, &[&str]); 3] = [
     ("file_list", &["path", "recursive", "max_entries"]),
 ];
 
-impl Tool {
+impl ToolCall {
     /// Parses a call of the tool `name`.
-    pub fn read(name: &str, arguments: Map<String, Value>) -> Result<Tool, Misuse> {
+    pub fn read(name: &str, arguments: Map<String, Value>) -> Result<ToolCall, Misuse> {
         let Some((_, known)) = TOOLS.iter().find(|(tool, _)| *tool == name) else {
             let name: String = name.chars().take(80).collect();
             return Err(Misuse::Unknown(format!(
@@ -122,7 +122,8 @@ impl Tool {
         // Some programs write `null` for an absent optional argument.
         let arguments: Map<_, _> = arguments.into_iter().filter(|(_, value)| !value.is_null()).collect();
         let call = serde_json::json!({"name": name, "arguments": arguments});
-        let tool: Tool = serde_json::from_value(call).map_err(|error| Misuse::Arguments(format!("{name}: {error}")))?;
+        let tool: ToolCall =
+            serde_json::from_value(call).map_err(|error| Misuse::Arguments(format!("{name}: {error}")))?;
         if tool.path().contains('\0') {
             return Err(Misuse::Arguments(format!("{name}: a path must not contain NUL")));
         }
@@ -131,23 +132,23 @@ impl Tool {
 
     pub fn name(&self) -> &'static str {
         match self {
-            Tool::Read(_) => "file_read",
-            Tool::Write(_) => "file_write",
-            Tool::List(_) => "file_list",
+            ToolCall::Read(_) => "file_read",
+            ToolCall::Write(_) => "file_write",
+            ToolCall::List(_) => "file_list",
         }
     }
 
     pub fn path(&self) -> &str {
         match self {
-            Tool::Read(read) => &read.path,
-            Tool::Write(write) => &write.path,
-            Tool::List(list) => &list.path,
+            ToolCall::Read(read) => &read.path,
+            ToolCall::Write(write) => &write.path,
+            ToolCall::List(list) => &list.path,
         }
     }
 
     /// Whether the call may have effects and therefore must not be repeated by mistake.
     pub fn acts(&self) -> bool {
-        matches!(self, Tool::Write(_))
+        matches!(self, ToolCall::Write(_))
     }
 }
 
@@ -162,7 +163,7 @@ mod tests {
     use serde_json::json;
 
     fn said(name: &str, arguments: Value) -> String {
-        match Tool::read(name, arguments.as_object().unwrap().clone()) {
+        match ToolCall::read(name, arguments.as_object().unwrap().clone()) {
             Ok(tool) => serde_json::to_string(&tool).unwrap(),
             Err(Misuse::Unknown(why)) => format!("unknown: {why}"),
             Err(Misuse::Arguments(why)) => format!("arguments: {why}"),

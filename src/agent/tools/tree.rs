@@ -8,7 +8,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::FileWrite;
-use super::perform::{Entry, Kind, Side, Taken};
+use super::perform::{EntryKind, ListedEntry, ReadBytes, ToolBackend};
 use super::tagged::{job_of, tagged};
 use acheron_base::blocking;
 use acheron_base::{Code, Error, Result};
@@ -17,7 +17,7 @@ use acheron_vfs::{Answer, Caller, Handle, Node, Open, Tree};
 /// Called when a call starts to wait for an event (`true`) and when the wait has ended (`false`).
 pub type Parked = Arc<dyn Fn(bool) + Send + Sync>;
 
-pub struct Inside {
+pub struct TreeTools {
     pub tree: Tree,
     pub caller: Caller,
     /// Generates correlation ids.
@@ -25,7 +25,7 @@ pub struct Inside {
     pub parked: Parked,
 }
 
-impl Inside {
+impl TreeTools {
     async fn wait<T: Send + 'static>(&self, answer: Answer<T>, wait: bool) -> Result<T> {
         match answer.poll_once() {
             Answer::Later(future) if wait => {
@@ -83,7 +83,7 @@ impl Inside {
             };
             match node.make_dir(&self.caller, name).wait().await {
                 Err(error) if error.code != Code::AlreadyExists => return Err(error),
-                _ => (), // made, or somebody was faster
+                _ => (), // created, here or by another caller
             }
         }
         Ok(())
@@ -95,12 +95,12 @@ impl Inside {
     }
 }
 
-fn shown(entry: acheron_vfs::Entry) -> Entry {
+fn shown(entry: acheron_vfs::Entry) -> ListedEntry {
     let name = entry.path.rsplit('/').next().unwrap_or_default().to_owned();
     match entry.node {
-        Node::Dir(_) => Entry { name, kind: Kind::Directory, size: 0 },
-        Node::File(file) => Entry { name, kind: Kind::File, size: file.stat().size },
-        Node::Link(_) => Entry { name, kind: Kind::Link, size: 0 },
+        Node::Dir(_) => ListedEntry { name, kind: EntryKind::Directory, size: 0 },
+        Node::File(file) => ListedEntry { name, kind: EntryKind::File, size: file.stat().size },
+        Node::Link(_) => ListedEntry { name, kind: EntryKind::Link, size: 0 },
     }
 }
 
@@ -121,8 +121,8 @@ impl Drop for Parking<'_> {
 }
 
 #[async_trait]
-impl Side for Inside {
-    async fn read(&self, path: &str, max: usize, wait: bool) -> Result<Taken> {
+impl ToolBackend for TreeTools {
+    async fn read(&self, path: &str, max: usize, wait: bool) -> Result<ReadBytes> {
         const CHUNK: usize = 128 * 1024;
 
         let handle = self.tree.open_path(&self.caller, path, Open::READ)?;
@@ -144,7 +144,7 @@ impl Side for Inside {
         read?;
         let more = bytes.len() > max;
         bytes.truncate(max);
-        Ok(Taken { bytes, more })
+        Ok(ReadBytes { bytes, more })
     }
 
     async fn write(&self, call: &FileWrite) -> Result<Option<String>> {
@@ -159,7 +159,7 @@ impl Side for Inside {
         Ok(found.ok().and_then(|(path, _)| job_of(&path)))
     }
 
-    async fn list(&self, path: &str, most: usize) -> Result<Vec<Entry>> {
+    async fn list(&self, path: &str, most: usize) -> Result<Vec<ListedEntry>> {
         let (tree, caller, path) = (self.tree.clone(), self.caller.clone(), path.to_owned());
         // A directory of the machine may have a million names.
         blocking(move || Ok(tree.list_first(&caller, &path, most)?.into_iter().map(shown).collect())).await

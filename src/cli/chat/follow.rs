@@ -31,7 +31,7 @@ impl Dim {
 }
 
 /// Follows one turn.
-pub(super) struct Follow<'a> {
+pub(super) struct TurnFollower<'a> {
     dim: &'a Dim,
     thoughts: PathBuf,
     log: PathBuf,
@@ -39,23 +39,23 @@ pub(super) struct Follow<'a> {
     /// The offsets up to which the two files were shown.
     thought_at: usize,
     log_at: usize,
-    live: Live,
+    live: GrowingThought,
 }
 
 /// The growing thought.
 #[derive(Default)]
-struct Live {
+struct GrowingThought {
     round: u64,
     /// The length that was shown.
     shown: usize,
     ended: bool,
 }
 
-impl Live {
+impl GrowingThought {
     /// The part of the current thought that was not shown yet. A new round starts a new thought.
     fn fresh<'t>(&mut self, round: u64, thought: &'t str) -> &'t str {
         if round != self.round {
-            *self = Live { round, ..Live::default() };
+            *self = GrowingThought { round, ..GrowingThought::default() };
         }
         if self.ended {
             return "";
@@ -67,11 +67,11 @@ impl Live {
     }
 }
 
-impl<'a> Follow<'a> {
+impl<'a> TurnFollower<'a> {
     /// Starts at the current end: earlier thoughts are not shown.
-    pub fn new(dim: &'a Dim, home: &Path, job: &'a str, thought_at: usize) -> Follow<'a> {
+    pub fn new(dim: &'a Dim, home: &Path, job: &'a str, thought_at: usize) -> TurnFollower<'a> {
         let (thoughts, log) = (home.join("thoughts"), home.join("jobs").join(job).join("log.txt"));
-        Follow { dim, thoughts, log, job, thought_at, log_at: 0, live: Live::default() }
+        TurnFollower { dim, thoughts, log, job, thought_at, log_at: 0, live: GrowingThought::default() }
     }
 
     /// Shows what is new.
@@ -146,7 +146,7 @@ mod tests {
         ] {
             assert_eq!(reasoning(latest), wanted);
         }
-        let mut live = Live::default();
+        let mut live = GrowingThought::default();
         let mut shown = String::new();
         for (round, thought) in [(1, "let"), (1, "let me"), (1, "let me"), (2, "ah"), (2, "ah.")] {
             shown += live.fresh(round, thought);

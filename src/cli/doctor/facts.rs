@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::findings::{Cgroups, Database, Device, Facts, Namespaces};
+use super::findings::{Cgroups, Database, Device, MachineFacts, Namespaces};
 use crate::services::symbols::durability::{self, Kept};
 use crate::spec::{Spec, SymbolsBackend, SymbolsSpec};
 use acheron_base::ConfinedDir;
@@ -14,8 +14,8 @@ use acheron_base::{Code, Result};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Facts about this machine, the state directory and the services of the mountspec.
-pub async fn look(state: &Path, spec: &Result<Spec>) -> Facts {
-    Facts {
+pub async fn look(state: &Path, spec: &Result<Spec>) -> MachineFacts {
+    MachineFacts {
         device: device(Path::new("/dev/fuse")),
         fusermount: fusermount(),
         root: nix::unistd::geteuid().is_root(),

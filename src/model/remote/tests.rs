@@ -19,7 +19,7 @@ const KEY: &str = "sk-trial-0123456789";
 const PAST: &str = "retry-after: Sun, 06 Nov 1994 08:49:37 GMT";
 const FUTURE: &str = "retry-after: Fri, 06 Nov 2082 08:49:37 GMT\r\ndate: Sun, 06 Nov 1994 08:49:37 GMT";
 
-/// What the server does with one connection.
+/// One reaction of the server to a connection.
 #[derive(Clone, Debug)]
 enum ServerAction {
     /// Answers well, each chunk of the body apart.
@@ -255,7 +255,7 @@ async fn trial<V: TestProtocol>(
     (said, pieces, test_server)
 }
 
-/// What each sequence of actions comes to: an answer, or a code and a part of the sentence.
+/// The result of each sequence of reactions: an answer, or a code and a part of the message.
 async fn table<V: TestProtocol>() {
     let good = Ok(());
     let again = |body: &str| ServerAction::Status(429, "retry-after: 0", body.to_owned());
@@ -414,7 +414,7 @@ async fn dropped<V: TestProtocol>() {
         .expect("the connection was closed");
 }
 
-/// A server whose door is crowded: whoever comes now is not let in.
+/// A server whose accept queue is full: further connections wait.
 async fn crowded<V: TestProtocol>() {
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What turns and agents may use up, and what counts.
+//! Budgets of turns and agents, and the usage that counts.
 
 use crate::policy::PrincipalCaller;
 use async_trait::async_trait;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::*;
 use super::{World, call, reply, thinking};
-use crate::agent::budget::Limits;
+use crate::agent::budget::BudgetLimits;
 use crate::agent::runtime::Settings;
 use crate::agent::wake;
 use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest};
@@ -18,8 +18,8 @@ fn list() -> String {
     call("file_list", json!({}))
 }
 
-fn rounds(limit: u64) -> Limits {
-    Limits { rounds: Some(limit), ..Limits::default() }
+fn rounds(limit: u64) -> BudgetLimits {
+    BudgetLimits { rounds: Some(limit), ..BudgetLimits::default() }
 }
 
 async fn budgets(world: &World) -> Vec<Value> {
@@ -35,7 +35,7 @@ async fn signal(world: &World, name: &str) {
 
 /// Begins a turn and waits until it waits for the world.
 async fn parked(world: &World) -> Arc<Job> {
-    let message = Message { source: Source::Chat, text: "go".into(), from: Principal::Operator };
+    let message = ChatMessage { source: TurnSource::Chat, text: "go".into(), from: Principal::Operator };
     let job = world.chat.say(message).wait().await.unwrap();
     while job.now().progress.is_none_or(|progress| progress["waiting"] != true) {
         tokio::task::yield_now().await;
@@ -87,7 +87,7 @@ async fn what_an_agent_may_use_up_bounds_all_its_turns_together() {
 async fn time_spent_waiting_does_not_use_up_the_seconds() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::at(1_000);
-    let limits = Limits { seconds: Some(10), ..Limits::default() };
+    let limits = BudgetLimits { seconds: Some(10), ..BudgetLimits::default() };
     let settings = Settings { limits, ..thinking(&[wait_for("go"), reply("done")]) };
     let world = World::at(dir.path(), settings, clock.clone());
     let job = parked(&world).await;
@@ -117,7 +117,7 @@ impl Model for Slow {
 async fn time_spent_thinking_does() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::at(1_000);
-    let limits = Limits { seconds: Some(10), ..Limits::default() };
+    let limits = BudgetLimits { seconds: Some(10), ..BudgetLimits::default() };
     let settings = Settings { limits, model: Some(Arc::new(Slow(clock.clone()))), ..Settings::default() };
     let world = World::at(dir.path(), settings, clock);
     assert_eq!(world.say("go").await, "the turn has used up its seconds\n");
@@ -131,7 +131,7 @@ async fn a_turn_that_was_cut_off_has_cost_what_it_cost() {
     let job = parked(&world).await;
     assert_eq!(world.chat.spent().rounds, 2, "the turn under way counts");
     job.cancel.cancel();
-    world.chat.rest().await;
+    world.chat.wait_idle().await;
     let last = world.chat.agent_runtime().history.last().unwrap();
     assert_eq!((last.spent.rounds, last.total.rounds, world.chat.spent().rounds), (2, 2, 2));
 }
@@ -141,7 +141,7 @@ async fn an_agent_that_has_nothing_left_is_not_woken() {
     let dir = tempfile::tempdir().unwrap();
     let world = World::new(dir.path(), Settings { total: rounds(1), ..thinking(&[reply("awake"), reply("again")]) });
     let rules = [Wake { on: "/agents/self/events/sources/user/go.json".into(), say: "look".into() }];
-    let _alarms = wake::set(&world.chat, &rules).unwrap();
+    let _wake_rules = wake::set(&world.chat, &rules).unwrap();
     signal(&world, "go").await;
     while world.chat.agent_runtime().history.last().is_none() || !world.chat.idle() {
         tokio::task::yield_now().await;

@@ -7,30 +7,30 @@ use serde_json::{Value, json};
 
 use super::super::*;
 use super::{World, call, reply, thinking, write};
-use crate::agent::budget::Limits;
+use crate::agent::budget::BudgetLimits;
 use crate::agent::protocol::parse;
 use crate::agent::runtime::Settings;
-use crate::agent::transcript::Record;
+use crate::agent::transcript::TranscriptRecord;
 use crate::jobs::Job;
 use crate::model::{ModelAnswer, Prices};
 use acheron_vfs::Open;
 
-/// The turn `job-1` as an earlier life of the host left it: with the intent of a call, and no outcome.
+/// The turn `job-1` as an earlier run of the host left it: with the intent of a call, and no outcome.
 fn intended(world: &World, line: &str) -> Arc<Job> {
     let answer = serde_json::from_str::<Value>(line).unwrap()["answer"].to_string();
     let mut transcript = world.chat.agent_runtime().transcript("job-1").unwrap();
-    let (limits, prices) = (Limits::default(), Prices::default());
-    let (job_id, source, input) = ("job-1".to_owned(), Source::Chat, "go".to_owned());
+    let (limits, prices) = (BudgetLimits::default(), Prices::default());
+    let (job_id, source, input) = ("job-1".to_owned(), TurnSource::Chat, "go".to_owned());
     transcript
         .append([
-            Record::Began { at_ms: 1, job_id, source, input, limits, prices },
-            Record::Said {
+            TranscriptRecord::Began { at_ms: 1, job_id, source, input, limits, prices },
+            TranscriptRecord::Said {
                 at_ms: 1,
                 ms: 0,
                 seq: 1,
                 said: ModelAnswer { text: answer.clone(), ..ModelAnswer::default() },
             },
-            Record::Intent { at_ms: 1, call: parse(&answer).unwrap() },
+            TranscriptRecord::Intent { at_ms: 1, call: parse(&answer).unwrap() },
         ])
         .unwrap();
     left(world)
@@ -52,7 +52,7 @@ fn left(world: &World) -> Arc<Job> {
     world.context.jobs.restore(Job::new("job-1".into(), call, 1))
 }
 
-/// What came of each call, by the transcripts, whose names are in the order of time.
+/// The outcome of each call according to the transcripts, whose names sort by time.
 fn results(dir: &Path) -> Vec<Value> {
     let mut turns: Vec<_> = std::fs::read_dir(dir.join("turns")).unwrap().map(|turn| turn.unwrap().path()).collect();
     turns.sort();
@@ -118,7 +118,7 @@ async fn a_turn_is_refused_at_once_what_only_its_own_end_could_tell() {
             reply("two"),
         ]),
     );
-    let message = |text: &str| Message { source: Source::Chat, text: text.into(), from: Principal::Operator };
+    let message = |text: &str| ChatMessage { source: TurnSource::Chat, text: text.into(), from: Principal::Operator };
     let first = world.chat.say(message("go")).wait().await.unwrap();
     while first.now().progress.is_none_or(|progress| progress["waiting"] != true) {
         tokio::task::yield_now().await;

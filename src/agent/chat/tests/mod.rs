@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::*;
-use crate::agent::budget::Limits;
+use crate::agent::budget::BudgetLimits;
 use crate::agent::runtime::Settings;
 use crate::agent::wake;
 use crate::contract::Operation;
@@ -252,7 +252,7 @@ async fn a_cancelled_turn_ends_and_the_next_one_begins() {
     let wait = call("file_read", json!({"path": "agents/self/events/sources/user/never.json"}));
     let world = World::new(dir.path(), thinking(&[wait, reply("next")]));
     let job = |text: &str| {
-        let message = Message { source: Source::Chat, text: text.to_owned(), from: Principal::Operator };
+        let message = ChatMessage { source: TurnSource::Chat, text: text.to_owned(), from: Principal::Operator };
         let job = world.chat.say(message);
         async move { job.wait().await.unwrap() }
     };
@@ -280,7 +280,7 @@ async fn faults_failures_and_budgets_end_a_turn_with_their_reasons() {
         settings.prices = Prices { input_per_mtok: 1e6, output_per_mtok: 0.0 };
         settings
     };
-    let free = Limits::default();
+    let free = BudgetLimits::default();
     let list = || call("file_list", json!({}));
     for (settings, wanted) in [
         (
@@ -289,9 +289,9 @@ async fn faults_failures_and_budgets_end_a_turn_with_their_reasons() {
         ),
         (thinking(&[missing(), missing(), missing()]), "the same file_read failed 3 times in a row"),
         (thinking(&[]), "the script test has no answer left"),
-        (few(thinking(&[list(), list()]), Limits { rounds: Some(1), ..free }), "the turn has used up its rounds"),
-        (few(thinking(&[list(), list()]), Limits { tokens: Some(2), ..free }), "the turn has used up its tokens"),
-        (few(thinking(&[list(), list()]), Limits { money: Some(0.5), ..free }), "the turn has used up its money"),
+        (few(thinking(&[list(), list()]), BudgetLimits { rounds: Some(1), ..free }), "the turn has used up its rounds"),
+        (few(thinking(&[list(), list()]), BudgetLimits { tokens: Some(2), ..free }), "the turn has used up its tokens"),
+        (few(thinking(&[list(), list()]), BudgetLimits { money: Some(0.5), ..free }), "the turn has used up its money"),
     ] {
         let dir = tempfile::tempdir().unwrap();
         let world = World::new(dir.path(), settings);
@@ -338,7 +338,7 @@ async fn what_happens_wakes_an_agent() {
     let dir = tempfile::tempdir().unwrap();
     let world = World::new(dir.path(), thinking(&[reply("awake"), reply("awake again")]));
     let rules = [Wake { on: "/agents/self/events/sources/user/go.json".into(), say: "look".into() }];
-    let _alarms = wake::set(&world.chat, &rules).unwrap();
+    let _wake_rules = wake::set(&world.chat, &rules).unwrap();
     for wanted in ["awake", "awake again"] {
         let signal = r#"{"event_type":"user","parameter":"go"}"#;
         world.write(&Caller::operator(), "events/control/signal.json", signal).await;
@@ -347,11 +347,11 @@ async fn what_happens_wakes_an_agent() {
         }
     }
     let last = world.chat.agent_runtime().history.last().unwrap();
-    assert!(matches!(last.source, Source::Wake(_)) && last.input.starts_with("look"));
+    assert!(matches!(last.source, TurnSource::Wake(_)) && last.input.starts_with("look"));
     assert!(wake::set(&world.chat, &[Wake { on: "/nowhere/\0".into(), say: String::new() }]).is_err());
 }
 
-/// A turn is cut off while its call is under way; the next life of the host carries it on.
+/// A turn is interrupted during a call; the next run of the host continues it.
 #[test]
 fn a_turn_goes_on_after_a_crash_and_nothing_is_done_twice() {
     let dir = tempfile::tempdir().unwrap();
@@ -364,7 +364,7 @@ fn a_turn_goes_on_after_a_crash_and_nothing_is_done_twice() {
     let first = life();
     let job = first.block_on(async {
         let world = World::new(dir.path(), thinking(&lines));
-        let message = Message { source: Source::Chat, text: "go".into(), from: Principal::Operator };
+        let message = ChatMessage { source: TurnSource::Chat, text: "go".into(), from: Principal::Operator };
         let job = world.chat.say(message).wait().await.unwrap();
         while job.now().progress.is_none_or(|progress| progress["waiting"] != true) {
             tokio::task::yield_now().await;

@@ -2,8 +2,8 @@ use expect_test::expect;
 
 use super::*;
 
-fn sound() -> Facts {
-    Facts {
+fn sound() -> MachineFacts {
+    MachineFacts {
         device: Device::Open,
         fusermount: Some(("/usr/bin/fusermount3".to_owned(), true)),
         root: true,
@@ -24,7 +24,7 @@ fn sound() -> Facts {
     }
 }
 
-fn told(facts: &Facts) -> String {
+fn render(facts: &MachineFacts) -> String {
     let all = findings(facts);
     let lacking = all.iter().filter(|finding| finding.health != Health::Ok);
     lacking
@@ -34,14 +34,14 @@ fn told(facts: &Facts) -> String {
 
 #[test]
 fn a_sound_machine_lacks_nothing() {
-    assert_eq!(told(&sound()), "");
-    let fresh = Facts { database: Database::None, fusermount: None, ..sound() };
-    assert_eq!(told(&fresh), "", "root needs no helper to mount");
+    assert_eq!(render(&sound()), "");
+    let fresh = MachineFacts { database: Database::None, fusermount: None, ..sound() };
+    assert_eq!(render(&fresh), "", "root needs no helper to mount");
 }
 
 #[test]
 fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
-    let facts = Facts {
+    let facts = MachineFacts {
         device: Device::Shut(0o600, "Permission denied".to_owned()),
         fusermount: None,
         root: false,
@@ -82,28 +82,28 @@ fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
           acheron check FILE names every fault with its place
         Bad symbols: are in redis at [::1]:6379: it does not answer
           start that server, fix symbols.url in the mountspec, or use "backend": "sqlite"
-    "#]].assert_eq(&told(&facts));
+    "#]].assert_eq(&render(&facts));
 }
 
 #[test]
 fn each_other_lack_has_its_own_words() {
-    let user = || Facts { root: false, admin: false, ..sound() };
-    let names = |max, clone, apparmor| Facts { user_namespaces: Namespaces { max, clone, apparmor }, ..user() };
+    let user = || MachineFacts { root: false, admin: false, ..sound() };
+    let names = |max, clone, apparmor| MachineFacts { user_namespaces: Namespaces { max, clone, apparmor }, ..user() };
     let cases = [
-        Facts { device: Device::Missing, ..sound() },
-        Facts { fusermount: Some(("/bin/fusermount3".to_owned(), false)), ..user() },
+        MachineFacts { device: Device::Missing, ..sound() },
+        MachineFacts { fusermount: Some(("/bin/fusermount3".to_owned(), false)), ..user() },
         names(Some(0), None, None),
-        Facts { user_namespaces: Namespaces::default(), ..sound() },
+        MachineFacts { user_namespaces: Namespaces::default(), ..sound() },
         names(Some(9), Some(1), Some(1)),
-        Facts { walls: Err("no program".to_owned()), ..sound() },
-        Facts { cgroups: Cgroups::Missing, ..sound() },
-        Facts {
+        MachineFacts { walls: Err("no program".to_owned()), ..sound() },
+        MachineFacts { cgroups: Cgroups::Missing, ..sound() },
+        MachineFacts {
             cgroups: Cgroups::Found { version: 1, controllers: vec!["memory".into(), "pids".into()], writable: false },
             ..sound()
         },
-        Facts { database: Database::Unreadable("Permission denied".to_owned()), ..sound() },
+        MachineFacts { database: Database::Unreadable("Permission denied".to_owned()), ..sound() },
     ];
-    let all: Vec<String> = cases.iter().map(told).collect();
+    let all: Vec<String> = cases.iter().map(render).collect();
     expect![[r#"
         Bad /dev/fuse: is not there: nothing can be mounted
           modprobe fuse; in a container: start it with --device /dev/fuse --cap-add SYS_ADMIN
@@ -143,10 +143,10 @@ fn each_other_lack_has_its_own_words() {
 
 #[test]
 fn symbols_on_redis_are_as_safe_as_redis_keeps_them() {
-    let on = |kept| Facts { symbols: Some(("redis at r:1".to_owned(), Ok(kept))), ..sound() };
-    assert_eq!(told(&on(Kept::Everything)), "");
+    let on = |kept| MachineFacts { symbols: Some(("redis at r:1".to_owned(), Ok(kept))), ..sound() };
+    assert_eq!(render(&on(Kept::Everything)), "");
     let lost = [Kept::Behind("everysec".to_owned()), Kept::Behind("no".to_owned()), Kept::Snapshots, Kept::Nothing];
-    let all: Vec<String> = lost.map(|kept| told(&on(kept)).lines().next().unwrap_or_default().to_owned()).to_vec();
+    let all: Vec<String> = lost.map(|kept| render(&on(kept)).lines().next().unwrap_or_default().to_owned()).to_vec();
     expect![[r#"
         Weak symbols: are in redis at r:1, which may lose the changes of the last second: appendfsync is everysec
         Weak symbols: are in redis at r:1, which may lose the changes of the last half minute or more: appendfsync is no
@@ -157,7 +157,7 @@ fn symbols_on_redis_are_as_safe_as_redis_keeps_them() {
 
 #[test]
 fn whatever_is_wrong_has_a_fix() {
-    let broken = Facts { device: Device::Missing, walls: Err(String::new()), ..sound() };
+    let broken = MachineFacts { device: Device::Missing, walls: Err(String::new()), ..sound() };
     for finding in findings(&broken) {
         assert_eq!(finding.fix.is_some(), finding.health != Health::Ok, "{}", finding.what);
     }
