@@ -7,8 +7,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use acheron::services::recall::{Access, Wiki};
+use acheron::services::recall::Wiki;
 use acheron_base::ConfinedDir;
+use acheron_recall::Access;
 
 use super::Run;
 use super::house::Scratch;

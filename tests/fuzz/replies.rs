@@ -6,9 +6,9 @@ use acheron::model::anthropic::MessagesApi;
 use acheron::model::openai::ChatCompletions;
 use acheron::model::remote::{PartialAnswer, ProviderProtocol};
 use acheron::services::phases::{action, command, payload};
-use acheron::services::recall::{block, tag};
 use acheron_prompts::manifest::{Container, Shape};
 use acheron_prompts::output::Output;
+use acheron_recall::{block, tag};
 use serde_json::{Value, json};
 
 use crate::driver::{Kind, Target};

@@ -4,12 +4,12 @@ use acheron::agent::transcript;
 use acheron::model::replay::Replay;
 use acheron::model::script::Script;
 use acheron::model::{Message, MessageRole, Model as _, ModelRequest};
-use acheron::services::recall::{links, page};
 use acheron::services::terminal::sentinel::Listener;
 use acheron::spec::Spec;
 use acheron_http::sse::{Decoder, Event};
 use acheron_prompts::front;
 use acheron_prompts::template::{Dialect, Template, Values};
+use acheron_recall::{links, page};
 use futures_util::FutureExt as _;
 
 use crate::driver::{Kind, Target};

@@ -19,7 +19,7 @@ const TABLES: [(&str, &str, &[&str]); 4] = [
         include_str!("../../crates/prompts/src/behaviours.md"),
         &["crates/prompts/src", "src/services/prompts"],
     ),
-    ("recall", include_str!("../../src/services/recall/behaviours.md"), &["src/services/recall"]),
+    ("recall", include_str!("../../crates/recall/src/behaviours.md"), &["crates/recall/src", "src/services/recall"]),
 ];
 
 /// A row `| # | behaviour | shown by |`: the number and the last cell.

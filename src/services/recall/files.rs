@@ -5,12 +5,12 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use super::page::{Class, ROOT};
 use super::state::RecallState;
 use super::talk_files::conversations;
 use super::wiki::PAGE;
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
+use acheron_recall::page::{Class, ROOT};
 use acheron_vfs::{
     Answer, Caller, ComputedFile, Dir, File as _, Handle, Item, Link, Listing, Node, Open, STARTED, Stat, VersionStore,
     VirtualDir,

@@ -10,18 +10,18 @@ use serde_json::json;
 
 use super::archive::{Archived, archive};
 use super::files::files;
-use super::graph::{Broken, Finding, Linked};
-use super::index::Page;
-use super::message::Role;
-use super::page::{Class, body};
-use super::resolve::{Access, Miss};
-use super::search::{Hit, snippet};
 use super::state::{RecallState, Turned};
-use super::turn::Looked;
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
 use acheron_base::blocking;
 use acheron_base::{Code, Error, Result, quoted};
+use acheron_recall::graph::{Broken, Finding, Linked};
+use acheron_recall::index::Page;
+use acheron_recall::message::Role;
+use acheron_recall::page::{Class, body};
+use acheron_recall::resolve::{Access, Miss};
+use acheron_recall::search::{Hit, snippet};
+use acheron_recall::turn::Looked;
 use acheron_vfs::Node;
 
 /// A turn may take as long as its own limit, and a little.

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::archive::archive;
-use super::message::Role;
-use super::resolve::{Access, Miss};
 use super::speak::Speak;
 use super::state::{RecallParts, RecallState, Turned};
-use super::turn::Looked;
 use super::watch::Wikis;
 use super::wiki::Wiki;
 use crate::services::prompts::Library;
 use acheron_base::Clock;
 use acheron_base::ConfinedDir;
 use acheron_base::{Code, Error, Result};
+use acheron_recall::message::Role;
+use acheron_recall::resolve::{Access, Miss};
+use acheron_recall::turn::Looked;
 
 /// Says its lines, then the last one for ever; keeps what it was asked.
 struct Scripted {

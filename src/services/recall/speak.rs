@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::block::injected;
-use super::links::links;
-use super::message::Role;
-use super::page::{fold, title};
-use super::resolve::spellings;
 use crate::model::{Message, Model, ModelRequest};
 use acheron_base::Result;
+use acheron_recall::block::injected;
+use acheron_recall::links::links;
+use acheron_recall::message::Role;
+use acheron_recall::page::{fold, title};
+use acheron_recall::resolve::spellings;
 
 /// Whatever can answer.
 #[async_trait]

@@ -10,14 +10,10 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::message::Role;
-use super::resolve::Access;
 use super::speak::{ByModel, Speak};
 use super::talks::{Held, Talks};
-use super::turn::{Action, Limits, Outcome, Turn};
 use super::watch::Wikis;
 use super::wiki::Wiki;
-use super::window::{answer, fitted};
 use crate::agent::own_model::OwnModel;
 use crate::jobs::Job;
 use crate::service::ServiceContext;
@@ -26,6 +22,10 @@ use acheron_base::Clock;
 use acheron_base::ConfinedDir;
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
+use acheron_recall::message::Role;
+use acheron_recall::resolve::Access;
+use acheron_recall::turn::{Action, Limits, Outcome, Turn};
+use acheron_recall::window::{answer, fitted};
 
 /// How much of the entry page is put into the prompt.
 const ROOT_BYTES: usize = 32 << 10;

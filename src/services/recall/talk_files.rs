@@ -7,15 +7,15 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::files::{fetched, no_such, time};
-use super::message::{Name, Role};
 use super::state::RecallState;
-use super::tag::shown;
 use super::talks::MESSAGE;
-use super::window::fitted;
 use crate::jobs::files::plain;
 use crate::policy::Principal;
 use acheron_base::blocking;
 use acheron_base::{Error, Result, quoted};
+use acheron_recall::message::{Name, Role};
+use acheron_recall::tag::shown;
+use acheron_recall::window::fitted;
 use acheron_vfs::{
     Answer, Caller, Dir, File as _, Handle, Item, Listing, MessageFile, MessageSink, Node, Open, Reply, ReplyFn,
     STARTED, Stat, VersionStore, pretty, waiting,

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::message::{Name, Role, first, next};
 use acheron_base::Clock;
 use acheron_base::confined_dir::{ConfinedDir, Kind, Lock};
 use acheron_base::{Code, Error, Result, quoted};
+use acheron_recall::message::{Name, Role, first, next};
 
 /// The longest message.
 pub const MESSAGE: usize = 1 << 20;

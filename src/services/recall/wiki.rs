@@ -6,13 +6,13 @@
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::sync::Arc;
 
-use super::graph::Broken;
-use super::index::{Index, Page};
-use super::page::{Class, FOLDERS, ROOT, body, section};
-use super::resolve::{Access, Found, Miss, path_of, spellings};
-use super::turn::Looked;
 use acheron_base::confined_dir::{ConfinedDir, Kind};
 use acheron_base::{Code, Error, Result, quoted};
+use acheron_recall::graph::Broken;
+use acheron_recall::index::{Index, Page};
+use acheron_recall::page::{Class, FOLDERS, ROOT, body, section};
+use acheron_recall::resolve::{Access, Found, Miss, path_of, spellings};
+use acheron_recall::turn::Looked;
 
 /// The longest page.
 pub const PAGE: u64 = 1 << 20;

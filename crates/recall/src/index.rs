@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::links::{Link, links};
-use super::page::{Class, body, fold, title};
-use super::resolve::spellings;
-use super::words::{counted, words};
+use crate::links::{Link, links};
+use crate::page::{Class, body, fold, title};
+use crate::resolve::spellings;
+use crate::words::{counted, words};
 use acheron_base::tokens;
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// What is to be known of a page; `text` is `None` where it cannot be read.
+    /// Reads a page; `text` is `None` if it cannot be read.
     pub fn of(path: &str, text: Option<&str>, bytes: u64, modified_ms: u64) -> Page {
         let class = Class::of(path);
         let inner = body(text.unwrap_or_default());
@@ -163,31 +163,31 @@ impl Index {
     }
 
     /// Pages of exactly this title.
-    pub(super) fn titled(&self, title: &str) -> impl Iterator<Item = &Arc<str>> {
+    pub(crate) fn titled(&self, title: &str) -> impl Iterator<Item = &Arc<str>> {
         self.titles.get(title).into_iter().flatten()
     }
 
     /// Pages of this title but for case and composition.
-    pub(super) fn titled_folded(&self, title: &str) -> impl Iterator<Item = &Arc<str>> {
+    pub(crate) fn titled_folded(&self, title: &str) -> impl Iterator<Item = &Arc<str>> {
         self.folded.get(&fold(title)).into_iter().flatten()
     }
 
-    pub(super) fn at_folded(&self, path: &str) -> impl Iterator<Item = &Arc<str>> {
+    pub(crate) fn at_folded(&self, path: &str) -> impl Iterator<Item = &Arc<str>> {
         self.folded_paths.get(&fold(path)).into_iter().flatten()
     }
 
     /// Pages with a link that may mean this title.
-    pub(super) fn mentioning(&self, title: &str) -> impl Iterator<Item = &Arc<Page>> {
+    pub(crate) fn mentioning(&self, title: &str) -> impl Iterator<Item = &Arc<Page>> {
         self.mentions.get(&fold(title)).into_iter().flatten().filter_map(|path| self.pages.get(path))
     }
 
     /// The pages that have a word, and how often.
-    pub(super) fn having(&self, word: &str) -> impl Iterator<Item = (&Arc<Page>, u32)> {
+    pub(crate) fn having(&self, word: &str) -> impl Iterator<Item = (&Arc<Page>, u32)> {
         self.words.get(word).into_iter().flatten().filter_map(|(path, count)| Some((self.pages.get(path)?, *count)))
     }
 
     /// The pages that have a word in their title.
-    pub(super) fn titled_with(&self, word: &str) -> impl Iterator<Item = &Arc<Page>> {
+    pub(crate) fn titled_with(&self, word: &str) -> impl Iterator<Item = &Arc<Page>> {
         self.title_words.get(word).into_iter().flatten().filter_map(|path| self.pages.get(path))
     }
 
@@ -229,7 +229,7 @@ fn take(map: &mut HashMap<String, Paths>, key: &str, path: &str) {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// An index of pages given as path and text.

@@ -1,21 +1,21 @@
-//! One turn of a conversation, as a state machine: what a model said goes in, what is to be done comes out.
+//! One turn of a conversation, as a state machine: a model's answer goes in, actions come out.
 //!
-//! Whatever the model says, it ends: reads, generations, bytes and time are all counted. Knows neither model nor disk;
-//! pages come from a function that is handed in.
+//! Every turn ends: reads, generations, bytes and time are limited. It knows neither model nor disk;
+//! pages come from a function that the caller passes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::block::{Notice, memory, notice};
-use super::page::fold;
-use super::resolve::Miss;
-use super::tag::{shown, tags};
+use crate::block::{Notice, memory, notice};
+use crate::page::fold;
+use crate::resolve::Miss;
+use crate::tag::{shown, tags};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Pages a turn, those that are not there too.
+    /// Pages per turn, missing ones included.
     pub reads: u32,
     pub generations: u32,
     /// Of one page.
@@ -31,10 +31,10 @@ impl Default for Limits {
     }
 }
 
-/// So many recalls of one answer are looked at.
+/// The most recalls of one answer that are looked up.
 const TAGS: usize = 8;
 
-/// What a name led to.
+/// The result of looking up a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Looked {
     Page {
@@ -77,7 +77,7 @@ pub struct Recalled {
     pub path: Option<String>,
 }
 
-/// What has happened in this turn; the next one begins with a new one.
+/// The state of one turn.
 #[derive(Debug)]
 pub struct Turn {
     limits: Limits,
@@ -187,5 +187,4 @@ impl Turn {
 }
 
 #[cfg(test)]
-#[path = "turn_tests.rs"]
 mod tests;

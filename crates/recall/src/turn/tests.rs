@@ -3,9 +3,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::services::recall::index::{Index, tests::of};
-use crate::services::recall::page::section;
-use crate::services::recall::resolve::Access;
+use crate::index::{Index, tests::of};
+use crate::page::section;
+use crate::resolve::Access;
 
 fn wiki() -> Index {
     of(&[

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::index::{Index, Page};
-use super::resolve::Access;
-use super::words::words;
+use crate::index::{Index, Page};
+use crate::resolve::Access;
+use crate::words::words;
 
 /// A word counts at most so often.
 const OFTEN: u32 = 8;
@@ -142,7 +142,7 @@ mod tests {
     use expect_test::expect;
 
     use super::*;
-    use crate::services::recall::index::tests::of;
+    use crate::index::tests::of;
 
     fn told(query: &str) -> String {
         let index = of(&[

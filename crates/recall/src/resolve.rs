@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::index::{Index, Page};
-use super::page::{Class, title};
+use crate::index::{Index, Page};
+use crate::page::{Class, title};
 
-/// Whether transcripts and jobs, which are kept from models, may be named.
+/// Whether transcripts and jobs, which are hidden from models, may be named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     Nodes,
@@ -42,7 +42,7 @@ impl Miss {
     }
 }
 
-/// What a name may mean, the most literal first: a page may well be called `C#`.
+/// The possible meanings of a name, the most literal first: a page may be called `C#`.
 pub fn spellings(spoken: &str) -> Vec<&str> {
     let whole = unbracketed(spoken);
     let plain = whole.split('|').next().unwrap_or(whole);
@@ -149,7 +149,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::services::recall::index::tests::of;
+    use crate::index::tests::of;
 
     fn wiki() -> Index {
         of(&[

@@ -4,14 +4,14 @@
 //! was said in earlier turns, the oldest first; then what this turn has recalled, but for the last. The system message and
 //! what the person said last always stay. The files keep everything: the same files give the same cut.
 
-use super::block::injected;
-use super::message::Role;
+use crate::block::injected;
+use crate::message::Role;
 use acheron_base::tokens;
 use acheron_base::{Error, Result};
 
 /// The longest answer that is asked for.
 const ANSWER: u32 = 4096;
-/// What a message costs beside its text.
+/// The cost of a message beside its text.
 const FRAME: u64 = 4;
 
 /// Tokens that are kept free for the answer.
@@ -21,7 +21,7 @@ pub fn answer(window: u32) -> u32 {
 
 #[derive(Debug, PartialEq, Eq)]
 pub struct Fitted {
-    /// What is sent.
+    /// The messages that are sent.
     pub said: Vec<(Role, String)>,
     pub tokens: u64,
     /// How many messages were left out.

@@ -1,7 +1,7 @@
 //! The links of a page: `[[Title]]`, `[[dir/Title#heading|alias]]`, `[text](other.md)`. Those in code are none, nor is an
 //! embedded picture.
 
-use super::code::{code, within};
+use crate::code::{code, within};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {

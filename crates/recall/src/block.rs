@@ -1,10 +1,10 @@
-//! What is put into a conversation: `<memory>` blocks and `<cathedral>` notices. Neither a page nor a title can end its
+//! The texts that the loop puts into a conversation: `<memory>` blocks and `<cathedral>` notices. Neither a page nor a title can end its
 //! block or begin another.
 
 use sha2::{Digest as _, Sha256};
 
-use super::page::headings;
-use super::resolve::Miss;
+use crate::page::headings;
+use crate::resolve::Miss;
 
 /// Names of tags that mean something in a conversation; a page that writes one shows it instead.
 const TAGS: [&str; 4] = ["memory", "cathedral", "recall", "human"];

@@ -1,15 +1,15 @@
-//! What a page is by its path and its text: class, title, front matter, headings, sections.
+//! A page by its path and its text: class, title, front matter, headings, sections.
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::code::{code, within};
+use crate::code::{code, within};
 
 /// The entry page.
 pub const ROOT: &str = "index.md";
 /// The folders of a new wiki.
 pub const FOLDERS: [&str; 5] = ["semantic", "episodic", "episodic-raw", "sleep", "meta"];
 
-/// What a page is for. Only the first folder decides: a topic called `sleep` below `semantic/` is a topic.
+/// The purpose of a page. Only the first folder decides: a topic called `sleep` below `semantic/` is a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Index,
@@ -33,7 +33,7 @@ impl Class {
         }
     }
 
-    /// Whether it is kept from who did not ask for it.
+    /// Whether it is hidden unless it is asked for.
     pub fn excluded(self) -> bool {
         matches!(self, Class::Raw | Class::Sleep)
     }

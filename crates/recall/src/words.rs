@@ -1,4 +1,4 @@
-//! The words of a text, as they are searched: lower case, one spelling, a sign of Han or Kana a word of its own.
+//! The words of a text, as they are searched: lower case, normalised; each Han or Kana character is a word.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use acheron_base::tokens::ideograph;
 
-/// A longer run of letters is no word that somebody asks for.
+/// Longer runs of letters are not indexed.
 const LONGEST: usize = 64;
 
 pub fn words(text: &str) -> Vec<String> {
@@ -32,7 +32,7 @@ pub fn words(text: &str) -> Vec<String> {
     found
 }
 
-/// How often each word is there.
+/// The number of times that each word occurs.
 pub fn counted(text: &str) -> HashMap<String, u32> {
     let mut counts = HashMap::new();
     for word in words(text) {

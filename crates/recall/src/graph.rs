@@ -6,10 +6,10 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::index::{Index, Page};
-use super::links::Link;
-use super::page::{Class, ROOT};
-use super::resolve::{Access, Miss};
+use crate::index::{Index, Page};
+use crate::links::Link;
+use crate::page::{Class, ROOT};
+use crate::resolve::{Access, Miss};
 
 /// A page should fit into a glance.
 const LONG: u64 = 2000;
@@ -135,7 +135,7 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::services::recall::index::tests::of;
+    use crate::index::tests::of;
 
     fn wiki() -> Index {
         of(&[

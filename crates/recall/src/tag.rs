@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::code::{code, within};
+use crate::code::{code, within};
 
 const OPEN: &str = "<recall>";
 const CLOSE: &str = "</recall>";
@@ -14,7 +14,7 @@ const PASSES: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tag {
     pub at: Range<usize>,
-    /// What stands between, without the space around it; may be empty.
+    /// The text between the tags, trimmed; may be empty.
     pub title: String,
 }
 
