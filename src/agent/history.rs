@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::budget::Spent;
 use super::transcript::TurnSource;
 use acheron_base::ConfinedDir;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Error, Result};
 use acheron_vfs::{Log, line};
 
 const FILE: &str = "history.ndjson";
@@ -68,10 +68,7 @@ impl History {
         let log = Log::new(2 * LIMIT as usize);
         let mut state = HistoryState::default();
         for name in [OLDER, FILE] {
-            let bytes = match dir.read(name) {
-                Err(error) if error.code == Code::NotFound => continue,
-                bytes => bytes?,
-            };
+            let Some(bytes) = dir.read_if_exists(name)? else { continue };
             let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
             if whole < bytes.len() {
                 dir.write(name, &bytes[..whole])?;
@@ -90,12 +87,11 @@ impl History {
                 false => state.length = whole as u64,
             }
         }
-        match dir.read(CHARGED) {
-            Err(error) if error.code == Code::NotFound => (),
-            bytes => match serde_json::from_slice::<Charged>(&bytes?) {
-                Ok(charged) if charged.seq == state.seq => state.total = charged.total,
-                _ => (), // a later turn has counted it in
-            },
+        let charged = dir.read_if_exists(CHARGED)?;
+        let charged = charged.and_then(|bytes| serde_json::from_slice::<Charged>(&bytes).ok());
+        // Otherwise a later turn has counted it in.
+        if let Some(charged) = charged.filter(|charged| charged.seq == state.seq) {
+            state.total = charged.total;
         }
         Ok(History(Arc::new(HistoryInner { dir, log, state: Mutex::new(state) })))
     }

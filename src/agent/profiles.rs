@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::policy::{Action, Policy, Rule};
 use crate::spec::{self, Spec};
 use acheron_base::ConfinedDir;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Code, Error, Result, if_exists};
 
 /// One who lives here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -122,10 +122,8 @@ impl AgentProfiles {
     pub fn remove(&self, id: &str, purge: bool) -> Result<()> {
         match purge {
             true => self.place.remove_dir_all(id)?,
-            false => match self.place.remove(&format!("{id}/profile.json")) {
-                Err(error) if error.code == Code::NotFound => (), // the mountspec had named it
-                removed => removed?,
-            },
+            // There is none if the mountspec had named the agent.
+            false => _ = if_exists(self.place.remove(&format!("{id}/profile.json")))?,
         }
         self.all.write().remove(id);
         Ok(())

@@ -16,7 +16,7 @@ use crate::agent::tools::tree::{Parked, TreeTools};
 use crate::model::{Model, Prices};
 use crate::service::ServiceContext;
 use acheron_base::confined_dir::{ConfinedDir, Entry};
-use acheron_base::{Code, Result};
+use acheron_base::{Result, if_exists};
 use acheron_vfs::Caller;
 
 /// The number of transcripts whose thoughts are restored at the start.
@@ -117,10 +117,8 @@ impl AgentRuntime {
     /// The transcript of a turn: the existing one, or a new one.
     pub fn transcript(&self, job_id: &str) -> Result<Transcript> {
         let name = format!("turns/{job_id}.ndjson");
-        match Transcript::open(self.dir.clone(), name.clone()) {
-            Err(error) if error.code == Code::NotFound => Ok(Transcript::new(self.dir.clone(), name)),
-            opened => opened,
-        }
+        let opened = if_exists(Transcript::open(self.dir.clone(), name.clone()))?;
+        Ok(opened.unwrap_or_else(|| Transcript::new(self.dir.clone(), name)))
     }
 
     /// Stores a reply that was written from outside the turn, before the write is acknowledged. It is on disk on
@@ -131,18 +129,12 @@ impl AgentRuntime {
 
     /// The reply that a turn received before the host stopped.
     pub fn kept_reply(&self, job_id: &str) -> Result<Option<String>> {
-        match self.dir.read_text(&format!("{REPLIES}/{job_id}")) {
-            Err(error) if error.code == Code::NotFound => Ok(None),
-            text => text.map(Some),
-        }
+        if_exists(self.dir.read_text(&format!("{REPLIES}/{job_id}")))
     }
 
     /// Deletes the stored reply of a turn that has ended; its transcript has it.
     pub fn forget_reply(&self, job_id: &str) -> Result<()> {
-        match self.dir.remove(&format!("{REPLIES}/{job_id}")) {
-            Err(error) if error.code == Code::NotFound => Ok(()),
-            gone => gone,
-        }
+        if_exists(self.dir.remove(&format!("{REPLIES}/{job_id}"))).map(drop)
     }
 
     /// The transcripts, oldest first: they are named by job ids, which sort by time.
@@ -153,10 +145,7 @@ impl AgentRuntime {
     }
 
     fn listed(&self, dir: &str) -> Result<Vec<Entry>> {
-        match self.dir.list(dir) {
-            Err(error) if error.code == Code::NotFound => Ok(Vec::new()),
-            entries => entries,
-        }
+        Ok(if_exists(self.dir.list(dir))?.unwrap_or_default())
     }
 
     /// Restores the thoughts of the last transcripts.

@@ -19,7 +19,7 @@ use crate::service::ServiceContext;
 use crate::spec;
 use acheron_base::ConfinedDir;
 use acheron_base::{Error, Result};
-use acheron_http::{Http, Patience};
+use acheron_http::{Http, RetryPolicy};
 use acheron_vfs::Caller;
 
 /// The number of running and of waiting turns of all agents; a turn that waits for an event costs no thread.
@@ -49,7 +49,7 @@ struct RunningAgent {
 impl AgentRuntimes {
     /// `env` looks up a variable; keys come from nowhere else.
     pub fn new(here: &Path, env: Box<Env>) -> Self {
-        let (http, call_queue) = (Arc::new(Http::new(Patience::default())), Arc::new(CallQueue::new(RUNNING, WAITING)));
+        let (http, call_queue) = (Arc::new(Http::new(RetryPolicy::default())), Arc::new(CallQueue::new(RUNNING, WAITING)));
         let (servers, recording) = (RwLock::default(), Arc::default());
         AgentRuntimes { here: here.to_owned(), env, servers, http, call_queue, recording, members: DashMap::new() }
     }

@@ -18,8 +18,8 @@ use crate::jobs::Jobs;
 use crate::policy::Principal;
 use crate::spec::Wake;
 use acheron_base::ConfinedDir;
+use acheron_base::Result;
 use acheron_base::blocking;
-use acheron_base::{Code, Result};
 use acheron_vfs::line;
 
 const FILE: &str = "woken.json";
@@ -61,11 +61,10 @@ struct WakeCursors {
 
 impl WakeCursors {
     fn open(dir: Arc<ConfinedDir>, rules: &[Wake], last: u64) -> Result<WakeCursors> {
-        let known: BTreeMap<String, u64> = match dir.read(FILE) {
-            Err(error) if error.code == Code::NotFound => BTreeMap::new(),
-            bytes => serde_json::from_slice(&bytes?).unwrap_or_default(),
-        };
-        // A rule that was removed is forgotten: if it is added again, it starts anew.
+        let known: Option<BTreeMap<String, u64>> =
+            dir.read_if_exists(FILE)?.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let known = known.unwrap_or_default();
+        // What was taken out of the rules is forgotten: put in again, it begins anew.
         let cursor = |rule: &Wake| (rule.on.clone(), known.get(&rule.on).copied().unwrap_or(last).min(last));
         let cursors: BTreeMap<_, _> = rules.iter().map(cursor).collect();
         if cursors != known {

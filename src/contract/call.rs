@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::Contract;
 use super::check::{self, ValueFault};
-use super::nearest::hint;
+use acheron_base::nearest::hint;
 use acheron_base::{Error, Result, quoted};
 
 /// One command, checked against its contract.

@@ -9,7 +9,7 @@ mod limits;
 
 use serde_json::{Map, Value};
 
-use super::nearest::{hint, nearest};
+use acheron_base::nearest::{hint, nearest};
 use acheron_base::quoted;
 
 /// The number of schemas that a check may visit; recursive alternatives could otherwise take forever.

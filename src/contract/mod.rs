@@ -6,7 +6,6 @@
 
 pub mod call;
 pub mod check;
-pub mod nearest;
 mod pages;
 pub mod schema;
 #[cfg(test)]
@@ -24,6 +23,7 @@ pub use call::ServiceCall;
 pub use check::ValueFault;
 pub use pages::ContractPages;
 
+use acheron_base::nearest::hint;
 use acheron_base::{Error, Result, quoted};
 
 /// The effect of an operation. It decides whether a call is journaled and which callers may make it.
@@ -254,7 +254,7 @@ impl Contract {
     pub fn operation(&self, name: &str) -> Result<&Operation> {
         self.operations.iter().find(|operation| operation.name == name).ok_or_else(|| {
             let known = self.operations.iter().map(|operation| operation.name.as_str());
-            let hint = nearest::hint(name, known, "operations");
+            let hint = hint(name, known, "operations");
             Error::unknown_operation(format!("{} has no operation {}{hint}", self.name, quoted(name)))
         })
     }

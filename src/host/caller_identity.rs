@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::policy::{Principal, identity};
 use acheron_base::{Error, Result};
 use acheron_fuse::Identify;
-use acheron_sandbox::{Whose, look, whose};
+use acheron_sandbox::{ProcessOwner, owner_of, read_process};
 use acheron_vfs::{Caller, Identity};
 
 /// As many are remembered; each costs a descriptor.
@@ -103,10 +103,10 @@ fn descriptor(tid: u32) -> Option<OwnedFd> {
 
 /// The process of a thread, and whose it is; nothing for one that is gone or hides.
 fn identify(tid: u32) -> Option<(u32, Principal)> {
-    let principal = match whose(i32::try_from(tid).ok()?, look) {
-        Whose::Own => Principal::Operator,
-        Whose::Agent(id) => Principal::Agent(id),
-        Whose::Nobody => return None,
+    let principal = match owner_of(i32::try_from(tid).ok()?, read_process) {
+        ProcessOwner::Host => Principal::Operator,
+        ProcessOwner::Agent(id) => Principal::Agent(id),
+        ProcessOwner::Unknown => return None,
     };
     Some((process_of(tid)?, principal))
 }

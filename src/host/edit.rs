@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{HostState, lifecycle, programs, projects, protected_paths};
 use crate::agent::profiles::Profile;
 use crate::spec::Spec;
-use acheron_base::watch::Following;
+use acheron_base::watch::FileWatcher;
 use acheron_base::{Error, Result};
 
 /// The mountspec that is in force, and the outcome of its last edit.
@@ -66,7 +66,7 @@ impl Current {
 }
 
 /// Follows the file that the host was mounted from, as long as what it returns is held.
-pub fn follow(host: &Arc<HostState>, file: &Path) -> Result<Following> {
+pub fn follow(host: &Arc<HostState>, file: &Path) -> Result<FileWatcher> {
     if protected_paths::written(host, file) {
         let said = format!("{} lies in a project that agents may write", file.display());
         let error = Some(format!("edits of the mountspec count at the next mount: {said}"));

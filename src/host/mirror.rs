@@ -12,7 +12,7 @@ use bytes::Bytes;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
-use acheron_base::host_dir::{Facts, HostDir, beneath, look, reopen};
+use acheron_base::host_dir::{FileInfo, HostDir, beneath, look, reopen};
 use acheron_base::{Code, Error, Result};
 use acheron_vfs::{Answer, Caller, Dir, File, Handle, Kind, Link, Listing, Mirrored, Node, Open, Smallest, Stat};
 
@@ -77,8 +77,8 @@ impl Mirror {
         }
     }
 
-    fn facts(&self) -> Result<Facts> {
-        Facts::of(self.held()?).map_err(|err| told(&self.path, err))
+    fn info(&self) -> Result<FileInfo> {
+        FileInfo::of(self.held()?).map_err(|err| told(&self.path, err))
     }
 }
 
@@ -91,10 +91,10 @@ fn told(path: &Path, err: Errno) -> Error {
 
 impl Dir for Mirror {
     fn lookup(&self, name: &str) -> Option<Node> {
-        let facts = look(&self.held().ok()?, OsStr::new(name)).ok()?;
-        match facts.is_covered() {
+        let info = look(&self.held().ok()?, OsStr::new(name)).ok()?;
+        match info.is_covered() {
             true => Some(Node::dir(Listing::default())),
-            false => self.node(name, facts.kind),
+            false => self.node(name, info.kind),
         }
     }
 
@@ -122,7 +122,7 @@ impl Dir for Mirror {
     }
 
     fn modified(&self) -> SystemTime {
-        self.facts().map_or(SystemTime::UNIX_EPOCH, |facts| facts.modified)
+        self.info().map_or(SystemTime::UNIX_EPOCH, |info| info.modified)
     }
 
     fn mirrored(&self) -> Option<Mirrored> {
@@ -177,14 +177,14 @@ impl File for Regular {
     }
 
     fn stat(&self) -> Stat {
-        match self.0.facts() {
-            Ok(facts) => Stat { size: facts.size, modified: facts.modified },
+        match self.0.info() {
+            Ok(info) => Stat { size: info.size, modified: info.modified },
             Err(_) => Stat { size: 0, modified: SystemTime::UNIX_EPOCH },
         }
     }
 
     fn mode(&self) -> u16 {
-        self.0.facts().map_or(0o444, |facts| facts.mode & 0o777)
+        self.0.info().map_or(0o444, |info| info.mode & 0o777)
     }
 
     fn open(&self, _caller: &Caller, how: Open) -> Result<Box<dyn Handle>> {
@@ -193,7 +193,7 @@ impl File for Regular {
         }
         let held = self.0.held()?;
         // A pipe or a device is not even opened: that alone may do something.
-        if Facts::of(&held).map_err(|err| told(&self.0.path, err))?.kind != FileType::RegularFile {
+        if FileInfo::of(&held).map_err(|err| told(&self.0.path, err))?.kind != FileType::RegularFile {
             let path = self.0.path.display();
             return Err(Error::forbidden(format!("`{path}` is a pipe, a device or a socket, not a file")));
         }

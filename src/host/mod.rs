@@ -38,7 +38,7 @@ use crate::service::ServiceContext;
 use crate::spec::Spec;
 use acheron_base::Clock;
 use acheron_base::Result;
-use acheron_base::watch::Following;
+use acheron_base::watch::FileWatcher;
 use acheron_fuse::Mount;
 use acheron_vfs::{Listing, Node, Tree};
 use library::Source as Library;
@@ -67,7 +67,7 @@ pub struct Host {
     pub state: Arc<HostState>,
     tree: Tree,
     mount: Option<Arc<Mount>>,
-    following: Option<Following>,
+    following: Option<FileWatcher>,
 }
 
 impl Host {
@@ -76,7 +76,7 @@ impl Host {
         let Options { spec, here, state, mountpoint, clock } = options;
         programs::check(&spec, &here, [Some(state.as_path()), mountpoint.as_deref()])?;
         let host = Arc::new(open(spec, here, state, mountpoint, clock)?);
-        acheron_sandbox::sweep_all();
+        acheron_sandbox::remove_stale_groups();
         let recovered = recover(&host)?;
         system_paths::note(&host);
         let (root, agent_dirs) = build(&host)?;

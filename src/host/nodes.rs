@@ -48,7 +48,7 @@ fn capable(host: &Arc<HostState>) -> ComputedFile {
     })
 }
 
-fn caps(walls: &Result<acheron_sandbox::Walls>) -> Value {
+fn caps(walls: &Result<acheron_sandbox::Confinement>) -> Value {
     let sandbox = match walls {
         Ok(walls) => json!({ "complete": walls.missing().next().is_none(), "walls": walls }),
         Err(error) => json!({ "complete": false, "walls": [], "error": error }),

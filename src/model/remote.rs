@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{AnswerPiece, Message, MessageRole, Model, ModelAnswer, ModelRequest, Usage, tokens};
 use acheron_base::{Error, Result};
-use acheron_http::{Failure, Flow, Head, Http, Request, Secret, Take, sse};
+use acheron_http::{BodySink, Failure, Flow, Head, Http, Request, Secret, sse};
 
 /// The size limit of a response in bytes; events carry much besides the text.
 const MAX_RESPONSE_BYTES: u64 = 8 << 20;
@@ -98,11 +98,11 @@ impl PartialAnswer {
 
     /// The failure that a provider reports within a stream; overload and server errors may be retried.
     pub fn trouble(error: &Value) -> Failure {
-        let said = acheron_http::complaint(error.to_string().as_bytes());
+        let said = acheron_http::error_summary(error.to_string().as_bytes());
         let kind = ["type", "code"].into_iter().find_map(|key| error.get(key).and_then(Value::as_str)).unwrap_or("");
         let error = Error::provider(format!("the model's server aborted: {said}"));
         let passing = ["overloaded", "rate_limit", "server_error", "api_error", "timeout"];
-        if passing.iter().any(|word| kind.contains(word)) { Failure::passing(error) } else { error.into() }
+        if passing.iter().any(|word| kind.contains(word)) { Failure::transient(error) } else { error.into() }
     }
 
     fn said(self, ask: &ModelRequest, model: &str) -> ModelAnswer {
@@ -197,7 +197,7 @@ impl<'a, D: ProviderProtocol> AnswerReader<'a, D> {
     }
 }
 
-impl<D: ProviderProtocol> Take for AnswerReader<'_, D> {
+impl<D: ProviderProtocol> BodySink for AnswerReader<'_, D> {
     fn begin(&mut self, head: &Head) -> Result<(), Failure> {
         if std::mem::replace(&mut self.begun, true) {
             (self.watch)(AnswerPiece::Again);
@@ -246,7 +246,7 @@ impl<D: ProviderProtocol> Take for AnswerReader<'_, D> {
         if self.answer.finished || self.answer.complete {
             return Ok(());
         }
-        Err(Failure::passing(Error::provider("the model's server ended its answer early")))
+        Err(Failure::transient(Error::provider("the model's server ended its answer early")))
     }
 }
 

@@ -28,7 +28,7 @@ use crate::service::{Cx, Service};
 use crate::spec::{self, ModelChange, TurnLimits, is_id};
 use acheron_base::ConfinedDir;
 use acheron_base::blocking;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Error, Result};
 
 const FILE: &str = "sub_brains.json";
 /// Kinds of helper an agent may keep, helpers that may live at once, and parents above a helper.
@@ -128,9 +128,11 @@ pub struct Ended {
 
 impl SubBrains {
     pub fn new(parts: SubBrainsParts) -> Result<SubBrains> {
-        let brains = match parts.home.read(FILE) {
-            Err(error) if error.code == Code::NotFound => BTreeMap::new(),
-            bytes => serde_json::from_slice(&bytes?).map_err(|error| Error::invalid(format!("{FILE}: {error}")))?,
+        let brains = match parts.home.read_if_exists(FILE)? {
+            None => BTreeMap::new(),
+            Some(bytes) => {
+                serde_json::from_slice(&bytes).map_err(|error| Error::invalid(format!("{FILE}: {error}")))?
+            }
         };
         Ok(SubBrains { parts, brains: Mutex::new(brains), door: tokio::sync::Mutex::default() })
     }
@@ -360,6 +362,7 @@ impl Service for SubBrains {
 mod tests {
     use super::*;
     use crate::policy::Action;
+    use acheron_base::Code;
 
     fn limits(rounds: u32) -> TurnLimits {
         TurnLimits { rounds, ..TurnLimits::default() }

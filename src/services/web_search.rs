@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::contract::{Contract, Operation, ServiceCall};
 use crate::service::{Cx, Serve, Service};
 use acheron_base::{Code, Error, Result};
-use acheron_http::{Http, Request, Whole};
+use acheron_http::{BodyBytes, Http, Request};
 
 /// The longest answer that is read, and the longest text of one result.
 const LARGEST: u64 = 8 << 20;
@@ -140,7 +140,7 @@ impl Service for WebSearch {
         let mut request = Request::get(address(&self.url, &words(&query, site.as_deref())?));
         request.headers.push(("accept", "application/json".to_owned()));
         request.limit = LARGEST;
-        let mut body = Whole::default();
+        let mut body = BodyBytes::default();
         // Seeded apart from any run: only the pauses between attempts depend on it.
         let mut dice: rand::rngs::StdRng = rand::SeedableRng::from_os_rng();
         let fetch = self.http.fetch(&request, &mut dice, &mut body);

@@ -2,10 +2,10 @@
 
 use super::{AgentSpec, LAYOUT, ModelKind, ModelSpec, ServiceSpec, Spec, SymbolsBackend};
 use crate::contract::check::{ValueFault, join};
-use crate::contract::nearest::hint;
 use crate::contract::{self, Contract};
 use crate::events::Selector;
 use crate::policy::pattern::Pattern;
+use acheron_base::nearest::hint;
 use acheron_base::quoted;
 
 /// The built-in services, which may have settings here but no program.

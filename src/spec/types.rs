@@ -262,7 +262,7 @@ pub struct Sandbox {
     /// The limits of the programs of one call or session.
     pub limits: acheron_sandbox::Limits,
     /// The limits of all programs of one agent together.
-    pub agent_limits: acheron_sandbox::Together,
+    pub agent_limits: acheron_sandbox::AgentLimits,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

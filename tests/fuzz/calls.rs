@@ -12,7 +12,7 @@ use acheron::services::memory::Memory;
 use acheron::services::symbols::symbol::Symbol;
 use acheron_base::{Error, Result};
 use acheron_dm::tools::{self, Role};
-use acheron_sandbox::Ended;
+use acheron_sandbox::ExitStatus;
 use acheron_vfs::{Answer, Caller, CommandContext, CommandSink, Control, File as _, Handle, Open, Reply};
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -191,7 +191,7 @@ pub fn program_answer() -> Target {
         let operation = CONTRACT.operation("create").unwrap();
         let code = Some(i32::from(input.first() == Some(&b' ')));
         let complaint = String::from_utf8_lossy(&input[..input.len().min(40)]).into_owned();
-        match answer(&CONTRACT, operation, Ended { code, signal: None }, input, &complaint) {
+        match answer(&CONTRACT, operation, ExitStatus { code, signal: None }, input, &complaint) {
             Ok(_) => 1,
             Err(error) => kind(&error.message),
         }

@@ -108,7 +108,7 @@ fn a_user_without_rights_has_the_same_tree() {
         0
         term-1
         term-2
-        2 programs of this agent run at once already, and this machine has no control groups to hold more of them together; wait for one to end or close a session
+        2 programs of this agent are running already, and this machine has no control groups to limit more of them together: wait for one to end, or close a session
         weak  binds: projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN
               fix: run acheron as root where that speed matters
         0

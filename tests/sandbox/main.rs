@@ -12,7 +12,7 @@ mod together;
 use std::path::Path;
 use std::time::Duration;
 
-use acheron_sandbox::{Ended, Plan, Running, Streams, start};
+use acheron_sandbox::{ExitStatus, Plan, Running, Streams, start};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 /// Far longer than anything here takes; only a hang is cut off by it.
@@ -33,7 +33,7 @@ pub fn python(script: &str) -> Plan {
 /// What a program said and how it ended.
 #[derive(Debug)]
 pub struct Seen {
-    pub ended: Ended,
+    pub ended: ExitStatus,
     pub out: String,
     pub err: String,
 }

@@ -1,6 +1,5 @@
-//! What every layer of Acheron stands on: one error, a clock, blocking work, and directories that nothing escapes.
-//!
-//! Any crate may use it; it uses none of ours. Nothing here knows a tree, a service or an agent.
+//! The foundation of every layer: one error type, a clock, blocking work, the nearest known name, and directories that
+//! no path escapes. Any crate may use it; it uses none of ours. It knows neither the tree, a service nor an agent.
 
 #![forbid(unsafe_code)]
 
@@ -10,6 +9,7 @@ pub mod confined_dir;
 mod error;
 pub mod host_dir;
 pub mod mountinfo;
+pub mod nearest;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 pub mod tokens;
@@ -18,4 +18,4 @@ pub mod watch;
 pub use blocking::blocking;
 pub use clock::Clock;
 pub use confined_dir::ConfinedDir;
-pub use error::{Code, Error, Result, quoted};
+pub use error::{Code, Error, Result, if_exists, quoted};

@@ -1,6 +1,5 @@
-//! What is mounted where, as the kernel tells it in `/proc/self/mountinfo`.
-//!
-//! A dead or hanging mount is found here and never by `stat`, which would hang with it.
+//! The list of mounts of the kernel, `/proc/self/mountinfo`. A dead or hanging mount is found here and never by `stat`,
+//! which would hang with it. Any crate may use it.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -13,22 +12,22 @@ pub struct Mount {
     pub parent: u64,
     /// `major:minor`
     pub device: String,
-    /// The part of the file system that is shown.
+    /// The root of the mount within its file system.
     pub root: PathBuf,
     pub point: PathBuf,
     /// The type of the file system, such as `fuse.acheron`.
     pub kind: String,
-    /// What was mounted; for FUSE its FSName.
+    /// The mounted device; for FUSE its FSName.
     pub source: String,
     pub read_only: bool,
 }
 
-/// All mounts that this process sees, in the order they were made.
+/// All mounts that this process sees, the oldest first.
 pub fn read() -> std::io::Result<Vec<Mount>> {
     std::fs::read("/proc/self/mountinfo").map(|text| parse(&text))
 }
 
-/// The mounts in a mountinfo; a line that is not understood is passed over.
+/// The mounts in a mountinfo; lines that cannot be parsed are skipped.
 pub fn parse(text: &[u8]) -> Vec<Mount> {
     text.split(|byte| *byte == b'\n').filter_map(line).collect()
 }
@@ -48,7 +47,7 @@ fn line(line: &[u8]) -> Option<Mount> {
     Some(Mount { id, parent, device, root, point, kind, source, read_only })
 }
 
-/// The mount that a path without links leads to, found as the kernel finds it: from the root, mount by mount.
+/// The mount of a path without links, found as the kernel finds it: from the root, mount by mount.
 fn holding<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let top = |mount: &&Mount| mount.point == Path::new("/") && !mounts.iter().any(|above| above.id == mount.parent);
     let mut at = mounts.iter().find(top)?;
@@ -63,8 +62,8 @@ fn holding<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     Some(at)
 }
 
-/// Every path at which what stands at `path` shows, or a part of it: the path itself, and where the same part of the same
-/// file system is mounted once more. Asks the file system nothing.
+/// Every path where the directory at `path`, or a part of it, is visible: the path itself, and other mounts of the same
+/// part of the file system. Asks the file system nothing.
 pub fn also_at(mounts: &[Mount], path: &Path) -> Vec<PathBuf> {
     let mut all = vec![path.to_owned()];
     let Some(mount) = holding(mounts, path) else { return all };

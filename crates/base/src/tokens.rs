@@ -1,7 +1,6 @@
-//! How many tokens a text costs a model, about.
-//!
-//! No model's own vocabulary: every model has another one. The estimate is the same on every machine, costs one pass,
-//! and errs on the side of too many, so that what fits by this count fits.
+//! Estimates the number of tokens of a text. It uses no vocabulary of a model, because every model has another one. The
+//! estimate is the same on every machine, costs one pass, and errs on the high side, so that text that fits by this
+//! count fits.
 
 use unicode_normalization::char::is_combining_mark;
 
@@ -20,13 +19,13 @@ pub fn count(text: &str) -> u64 {
     total + run.tokens()
 }
 
-/// As much of the beginning of a text as has at most `room` tokens.
+/// The longest beginning of a text with at most `room` tokens.
 pub fn head(text: &str, room: u64) -> &str {
     if count(text) <= room {
         return text;
     }
     let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-    // The count never falls when text is added, so the place can be found by halving.
+    // The count never falls when text is added, so binary search works.
     let fits = ends.partition_point(|end| count(&text[..*end]) <= room);
     &text[..ends[fits.saturating_sub(1)]]
 }
@@ -49,7 +48,7 @@ enum Class {
     /// One character is about a word's part.
     Ideograph,
     Mark,
-    /// What vocabularies seldom have: emoji and the like come as bytes.
+    /// Rare in vocabularies: emoji and the like are encoded as bytes.
     Rare,
 }
 
@@ -74,7 +73,7 @@ impl Class {
 impl Run {
     fn tokens(&self) -> u64 {
         match self.class {
-            // one space belongs to the word after it
+            // One space belongs to the word after it.
             Class::Space => (self.chars / 2).div_ceil(4),
             Class::Line => self.chars.div_ceil(2),
             Class::Latin => self.chars.div_ceil(5),

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::md::clip;
+use acheron_base::nearest::nearest_within;
 
 /// The longest body that is read, in characters.
 const LONGEST: usize = 2000;
@@ -268,9 +269,8 @@ fn header<'a>(text: &'a str, extra: &[Extra]) -> Result<(Header, &'a str), Refus
         return Ok((header, rest));
     }
     let mut sentence = format!("unknown header [{}]", clip(word, 20));
-    let near = |header: &Header| strsim::damerau_levenshtein(&word.to_lowercase(), &header.name().to_lowercase());
-    if let Some(nearest) = Header::ALL.iter().filter(|header| near(header) <= 2).min_by_key(|header| near(header)) {
-        sentence.push_str(&format!("; the nearest is [{}]", nearest.name()));
+    if let Some(name) = nearest_within(word, Header::ALL.iter().map(|header| header.name()), 2) {
+        sentence.push_str(&format!("; the nearest is [{name}]"));
     }
     Err(Refusal::new(sentence))
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::world::{Cartridge, Object};
+use acheron_base::nearest::nearest_within;
 
 /// Why a reference was not resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,9 +105,8 @@ fn code(word: &str) -> Option<String> {
 }
 
 fn unknown(word: &str, world: &Cartridge) -> Unclear {
-    let distance = |object: &&Object| strsim::damerau_levenshtein(&object.handle, word);
-    let nearest = world.objects.iter().filter(|object| distance(object) <= 3).min_by_key(distance);
-    Unclear::UnknownHandle { handle: word.to_owned(), nearest: nearest.map(|object| object.handle.clone()) }
+    let nearest = nearest_within(word, world.objects.iter().map(|object| object.handle.as_str()), 3);
+    Unclear::UnknownHandle { handle: word.to_owned(), nearest: nearest.map(str::to_owned) }
 }
 
 /// Names and aliases in a normal text: the longest first, each stretch of text taken once.

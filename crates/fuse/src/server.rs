@@ -80,7 +80,7 @@ impl Server {
     pub fn remember(&self, path: &str, node: &Node) -> FileAttr {
         match mirrored(node) {
             Some(mirrored) => {
-                passthrough::of_root(self.mirrors.root(path, &mirrored), self.owner, mirrored.host_dir.facts().modified)
+                passthrough::of_root(self.mirrors.root(path, &mirrored), self.owner, mirrored.host_dir.info().modified)
             }
             None => self.attributes(self.inodes.remember(path, node), node),
         }

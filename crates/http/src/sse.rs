@@ -1,11 +1,9 @@
-//! Server-sent events out of bytes, however the bytes are cut.
-//!
-//! Lines are decoded only when they are whole, so half a character at the end of a chunk is no matter. Each byte is
-//! looked at once.
+//! Decodes server-sent events from chunks of any size. A line is decoded only when it is complete, so a chunk may end
+//! in the middle of a character. Each byte is examined once. Any crate may use it.
 
 use acheron_base::{Error, Result};
 
-/// The longest event that is kept.
+/// The size limit of an event.
 const LONGEST: usize = 16 << 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,7 +14,7 @@ pub struct Event {
     pub data: String,
 }
 
-/// The decoder: give it chunks, get events.
+/// The decoder: it takes chunks and returns events.
 #[derive(Debug, Default)]
 pub struct Decoder {
     line: Vec<u8>,

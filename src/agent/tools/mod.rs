@@ -8,6 +8,7 @@ mod perform;
 mod tagged;
 pub mod tree;
 
+use acheron_base::nearest::nearest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -103,11 +104,7 @@ impl ToolCall {
         };
         let plain = |key: &'static str| key.trim_end_matches('!');
         if let Some(strange) = arguments.keys().find(|key| !known.iter().any(|known| plain(known) == **key)) {
-            let near = known.iter().map(|known| plain(known)).max_by(|a, b| {
-                strsim::jaro(a, strange).total_cmp(&strsim::jaro(b, strange)) // cannot be NaN
-            });
-            let near = near.filter(|near| strsim::jaro(near, strange) > 0.7);
-            let hint = near.map_or_else(
+            let hint = nearest(strange, known.iter().map(|known| plain(known))).map_or_else(
                 || format!("it takes {}", known.iter().map(|known| plain(known)).collect::<Vec<_>>().join(", ")),
                 |near| format!("did you mean `{near}`?"),
             );

@@ -85,7 +85,7 @@ fn openat2() -> Result<(), String> {
 async fn walls() -> Result<Vec<(String, bool, String)>, String> {
     let program = acheron_sandbox::program();
     match tokio::time::timeout(PATIENCE, acheron_sandbox::probe(&program)).await {
-        Ok(Ok(walls)) => Ok(walls.0.into_iter().map(|wall| (wall.name, wall.stands, wall.how)).collect()),
+        Ok(Ok(walls)) => Ok(walls.0.into_iter().map(|wall| (wall.name, wall.active, wall.detail)).collect()),
         Ok(Err(err)) => Err(err.message),
         Err(_) => Err(format!("it was not built within {} s", PATIENCE.as_secs())),
     }

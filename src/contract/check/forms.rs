@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::nearest::hint;
 use super::limits::{kinds, name_of};
 use super::{SchemaCheck, ValueFault, fault, join};
+use acheron_base::nearest::hint;
 use acheron_base::quoted;
 
 impl<'a> SchemaCheck<'a> {

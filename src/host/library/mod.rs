@@ -12,7 +12,7 @@ use super::HostState;
 use crate::contract::Contract;
 use crate::service::{ServiceAccess, static_directory};
 use acheron_base::Result;
-use acheron_base::watch::Following;
+use acheron_base::watch::FileWatcher;
 use acheron_vfs::{Dir, Listing, Node, TextFile};
 
 pub use source::{Page, Source, embedded};
@@ -38,7 +38,7 @@ struct Shelf {
     dirs: Mutex<BTreeMap<String, Arc<Listing>>>,
     pages: Mutex<BTreeMap<String, TextFile>>,
     /// Dropped with the shelf; its thread ends then.
-    following: Mutex<Option<Following>>,
+    following: Mutex<Option<FileWatcher>>,
 }
 
 /// The directory keeps the shelf, and so what follows it, alive.

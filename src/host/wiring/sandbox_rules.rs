@@ -6,10 +6,10 @@ use crate::policy::Policy;
 use crate::policy::bounds::{SubtreeBound, bounds};
 use crate::services::terminal::{Project, place};
 use acheron_base::{Error, Result};
-use acheron_sandbox::{Guard, Show};
+use acheron_sandbox::{PathRule, Visibility};
 
 /// The projects as the rules leave them, and the parts of them that are shown otherwise. What no wall can keep is refused.
-pub fn kept(policy: &Policy, agent: &str, projects: Vec<Project>) -> Result<(Vec<Project>, Vec<Guard>)> {
+pub fn kept(policy: &Policy, agent: &str, projects: Vec<Project>) -> Result<(Vec<Project>, Vec<PathRule>)> {
     let (mut shown, mut guards) = (Vec::new(), Vec::new());
     let mut rest = projects.into_iter().peekable();
     while let Some(id) = rest.peek().map(|project| project.id.clone()) {
@@ -39,7 +39,7 @@ fn at<'a>(bounds: &'a [SubtreeBound], path: &Path) -> Option<&'a SubtreeBound> {
     bounds.iter().rev().find(|bound| path.starts_with(&bound.path))
 }
 
-fn parts(binds: &[Project], bounds: &[SubtreeBound]) -> Result<Vec<Guard>> {
+fn parts(binds: &[Project], bounds: &[SubtreeBound]) -> Result<Vec<PathRule>> {
     let mut guards = Vec::new();
     for bound in bounds.iter().skip(1) {
         let path = PathBuf::from(&bound.path);
@@ -51,13 +51,13 @@ fn parts(binds: &[Project], bounds: &[SubtreeBound]) -> Result<Vec<Guard>> {
         let holding = binds.iter().filter(|bind| path.starts_with(place(bind)));
         let Some(bind) = holding.max_by_key(|bind| place(bind).components().count()) else { continue };
         let show = |it: &SubtreeBound| match (it.read, it.write && !bind.read_only) {
-            (false, _) => Show::Hidden,
-            (true, false) => Show::ReadOnly,
-            (true, true) => Show::Open,
+            (false, _) => Visibility::Hidden,
+            (true, false) => Visibility::ReadOnly,
+            (true, true) => Visibility::Open,
         };
         // A bind says for itself what holds at its top.
         if place(bind) != path && show(bound) != show(above) {
-            guards.push(Guard { path, bind: place(bind), show: show(bound) });
+            guards.push(PathRule { path, bind: place(bind), show: show(bound) });
         }
     }
     Ok(guards)

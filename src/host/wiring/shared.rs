@@ -13,7 +13,7 @@ use crate::services::symbols::shelf::Shelf;
 use crate::services::terminal::Shells;
 use crate::spec::Spec;
 use acheron_base::Result;
-use acheron_base::watch::Following;
+use acheron_base::watch::FileWatcher;
 use acheron_store::Store;
 
 pub struct SharedServices {
@@ -21,7 +21,7 @@ pub struct SharedServices {
     pub prompts: Arc<Library>,
     pub symbols: Arc<Shelf>,
     /// Reloads the prompts as long as it is held.
-    _watch: Option<Following>,
+    _watch: Option<FileWatcher>,
     pub bindings: Arc<Bindings>,
     /// The sessions of all terminals.
     pub shells: Arc<Shells>,

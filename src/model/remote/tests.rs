@@ -13,7 +13,7 @@ use crate::model::anthropic::MessagesApi;
 use crate::model::openai::ChatCompletions;
 use crate::model::{AnswerPiece, Message, Model, ModelAnswer, ModelRequest, Usage};
 use acheron_base::{Code, Error, Result};
-use acheron_http::{Http, Patience, Secret};
+use acheron_http::{Http, RetryPolicy, Secret};
 
 const KEY: &str = "sk-trial-0123456789";
 const PAST: &str = "retry-after: Sun, 06 Nov 1994 08:49:37 GMT";
@@ -228,12 +228,12 @@ enum ShortTimeout {
 }
 
 /// Generous where an answer is to come, so that a busy machine fails nothing; short where silence is the point.
-fn patience(brief: ShortTimeout) -> Patience {
+fn patience(brief: ShortTimeout) -> RetryPolicy {
     let wait = |at: ShortTimeout| if brief == at { Duration::from_millis(80) } else { Duration::from_secs(60) };
     let (connect, first_byte, idle) =
         (wait(ShortTimeout::Connect), wait(ShortTimeout::FirstByte), wait(ShortTimeout::Idle));
     let (pause, longest_pause) = (Duration::from_millis(1), Duration::from_secs(5));
-    Patience { connect, first_byte, idle, attempts: 3, pause, longest_pause }
+    RetryPolicy { connect, first_byte, idle, attempts: 3, pause, longest_pause }
 }
 
 fn ask() -> ModelRequest {

@@ -4,10 +4,16 @@ use serde_json::Value;
 
 use crate::contract::{Contract, Operation, check};
 use acheron_base::{Code, Error, Result};
-use acheron_sandbox::Ended;
+use acheron_sandbox::ExitStatus;
 
 /// Reads the answer of a program that ended like this and said that; `complaint` is the last line of its errors.
-pub fn answer(contract: &Contract, operation: &Operation, ended: Ended, said: &[u8], complaint: &str) -> Result<Value> {
+pub fn answer(
+    contract: &Contract,
+    operation: &Operation,
+    ended: ExitStatus,
+    said: &[u8],
+    complaint: &str,
+) -> Result<Value> {
     let name = &contract.name;
     if ended.code != Some(0) {
         return Err(told(said).unwrap_or_else(|| {
@@ -51,8 +57,11 @@ mod tests {
         let today = Operation::new("today", Effect::Read)
             .answers(json!({"type": "object", "required": ["celsius"], "properties": {"celsius": {"type": "number"}}}));
         let contract = Contract::plain("weather", "The weather.", vec![today]).unwrap();
-        let ended =
-            if code < 0 { Ended { code: None, signal: Some(-code) } } else { Ended { code: Some(code), signal: None } };
+        let ended = if code < 0 {
+            ExitStatus { code: None, signal: Some(-code) }
+        } else {
+            ExitStatus { code: Some(code), signal: None }
+        };
         let operation = contract.operation("today").unwrap();
         match answer(&contract, operation, ended, said.as_bytes(), complaint) {
             Ok(value) => value.to_string(),

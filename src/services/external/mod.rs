@@ -22,7 +22,7 @@ use crate::service::{Cx, Serve};
 use crate::spec;
 use acheron_base::host_dir::Source;
 use acheron_base::{Error, Result};
-use acheron_sandbox::{Bind, Guard, Plan, Show};
+use acheron_sandbox::{Bind, PathRule, Plan, Visibility};
 
 /// The longest answer that is read.
 const LONGEST: usize = 16 << 20;
@@ -107,10 +107,10 @@ impl Program {
             let found = self.found.clone().filter(|(directory, _)| !plan.bare && *directory == source);
             let (source, id) = found.map_or((source, None), |(_, found)| (found.path, Some(found.id)));
             let hidden = around.own.iter().filter_map(|own| own.strip_prefix(&source).ok());
-            plan.guards.extend(hidden.filter(|below| !below.as_os_str().is_empty()).map(|below| Guard {
+            plan.path_rules.extend(hidden.filter(|below| !below.as_os_str().is_empty()).map(|below| PathRule {
                 path: Path::new(INSIDE).join(below),
                 bind: INSIDE.into(),
-                show: Show::Hidden,
+                show: Visibility::Hidden,
             }));
             plan.binds.push(Bind { source, target: INSIDE.into(), read_only: true, alone: true, id });
         } else if plan.bare {

@@ -43,12 +43,11 @@ impl Bindings {
 
     /// The directory at `path` is there: its names are put back into it. What is kept of them is kept in `place`.
     pub fn settle(&self, path: &str, home: &Arc<Listing>, place: ConfinedDir) -> Result<()> {
-        let table: Table = match place.read(FILE) {
-            Ok(bytes) => {
+        let table: Table = match place.read_if_exists(FILE)? {
+            Some(bytes) => {
                 serde_json::from_slice(&bytes).map_err(|err| Error::invalid(format!("{FILE} of {path}: {err}")))?
             }
-            Err(err) if err.code == acheron_base::Code::NotFound => Table::default(),
-            Err(err) => return Err(err),
+            None => Table::default(),
         };
         for (name, target) in &table.0 {
             if home.lookup(name).is_none() {

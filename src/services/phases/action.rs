@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::contract::nearest::nearest;
+use acheron_base::nearest::nearest;
 
 /// The deepest walk that may be asked for.
 pub const DEEPEST: u64 = 5;

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::seal::{FIRST, Keys, Place, Tag};
 use acheron_base::confined_dir;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Code, Error, Result, if_exists};
 use acheron_store::{OptionalExtension, Store, Tx, params};
 
 /// The largest history file that is read.
@@ -142,11 +142,7 @@ impl Histories {
     fn load(&self, session: &str) -> Result<Loaded> {
         check_session(session)?;
         let (counted, last) = self.counted(session)?;
-        let bytes = match self.place.read_up_to(&file(session), LARGEST) {
-            Ok(bytes) => bytes,
-            Err(fault) if fault.code == Code::NotFound => vec![],
-            Err(fault) => return Err(fault),
-        };
+        let bytes = if_exists(self.place.read_up_to(&file(session), LARGEST))?.unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let keys = self.keys.lock().clone();
         let mut loaded = Loaded { records: vec![], last: FIRST, torn: false };
@@ -200,11 +196,7 @@ impl Histories {
 }
 
 fn sealed(place: &confined_dir::ConfinedDir, dir: &str) -> Result<Vec<String>> {
-    let entries = match place.list(dir) {
-        Ok(entries) => entries,
-        Err(fault) if fault.code == Code::NotFound => return Ok(vec![]),
-        Err(fault) => return Err(fault),
-    };
+    let entries = if_exists(place.list(dir))?.unwrap_or_default();
     let mut names: Vec<String> =
         entries.iter().filter_map(|entry| entry.name.strip_suffix(".sealed").map(str::to_owned)).collect();
     names.sort();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use acheron_base::confined_dir::{ConfinedDir, Kind, Lock};
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Code, Error, Result, if_exists};
 use acheron_prompts::descriptor::text_hash;
 use acheron_prompts::fault::Fault;
 use acheron_prompts::names;
@@ -103,20 +103,12 @@ impl OverrideStore {
     pub fn delete(&self, ns: &str, key: &str, tag: &str) -> Result<bool> {
         let path = path(ns, key, tag)?;
         let _lock = self.lock()?;
-        match self.place.remove(&path) {
-            Ok(()) => Ok(true),
-            Err(error) if error.code == Code::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        Ok(if_exists(self.place.remove(&path))?.is_some())
     }
 
     pub fn read(&self, ns: &str, key: &str, tag: &str) -> Result<Option<OverrideFile>> {
         let path = path(ns, key, tag)?;
-        let bytes = match self.place.read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.code == Code::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
+        let Some(bytes) = self.place.read_if_exists(&path)? else { return Ok(None) };
         let file = OverrideFile::read(&bytes, &path)?;
         file.belongs(ns, key, tag)?;
         Ok(Some(file))
@@ -125,10 +117,7 @@ impl OverrideStore {
     pub fn tags(&self, ns: &str, key: &str) -> Result<Vec<String>> {
         names::exact("namespace", ns)?;
         names::exact("prompt key", key)?;
-        let files = match self.place.list(&format!("{ns}/{key}")) {
-            Err(error) if error.code == Code::NotFound => return Ok(Vec::new()),
-            files => files?,
-        };
+        let files = if_exists(self.place.list(&format!("{ns}/{key}")))?.unwrap_or_default();
         let tags = files.into_iter().filter(|file| file.kind == Kind::File);
         Ok(tags.filter_map(|file| file.name.strip_suffix(".json").map(str::to_owned)).collect())
     }

@@ -6,10 +6,10 @@ use std::sync::{Arc, Weak};
 
 use super::Library;
 use acheron_base::Result;
-use acheron_base::watch::Following;
+use acheron_base::watch::FileWatcher;
 
 /// Follows the folder of a library; `reloaded` hears of each reload. A library without a folder has nothing to follow.
-pub fn watch(library: &Arc<Library>, reloaded: impl Fn(&Library) + Send + 'static) -> Result<Option<Following>> {
+pub fn watch(library: &Arc<Library>, reloaded: impl Fn(&Library) + Send + 'static) -> Result<Option<FileWatcher>> {
     let Some(folder) = library.folder().map(Path::to_owned).filter(|folder| folder.is_dir()) else { return Ok(None) };
     let library: Weak<Library> = Arc::downgrade(library);
     let following = acheron_base::watch::folder(&folder, move || {

@@ -7,7 +7,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::sync::Arc;
 
 use acheron_base::confined_dir::{ConfinedDir, Kind};
-use acheron_base::{Code, Error, Result, quoted};
+use acheron_base::{Code, Error, Result, if_exists, quoted};
 use acheron_recall::graph::Broken;
 use acheron_recall::index::{Index, Page};
 use acheron_recall::page::{Class, FOLDERS, ROOT, body, section};
@@ -150,11 +150,10 @@ impl Wiki {
     /// Adds a message to a transcript; whether it was not there yet. One that is there stays what it was.
     pub fn put_away(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         self.no_link(path)?;
-        match self.place.read_up_to(path, PAGE) {
-            Ok(there) if there == bytes => return Ok(false),
-            Ok(_) => return Err(Error::conflict(format!("{path} is there already, and says something else"))),
-            Err(error) if error.code == Code::NotFound => {}
-            Err(error) => return Err(error),
+        match if_exists(self.place.read_up_to(path, PAGE))? {
+            Some(there) if there == bytes => return Ok(false),
+            Some(_) => return Err(Error::conflict(format!("{path} is there already, and says something else"))),
+            None => {}
         }
         if let Some((dir, _)) = path.rsplit_once('/') {
             self.place.make_dir(dir)?;

@@ -47,7 +47,7 @@ pub fn standing(
     rights: &Rights,
 ) -> Result<Option<String>> {
     let seen = |rel: &str, dir| !root.covers(roots, rel) && (rights.sees)(&root.path(rel), dir);
-    let found = place.real(rel, &seen)?;
+    let found = place.resolve(rel, &seen)?;
     let path = root.path(&found.path);
     match (rights.may_read)(&path) {
         false => Err(Error::forbidden(format!("{path} may not be read"))),

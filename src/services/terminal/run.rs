@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use super::text::Capture;
 use acheron_base::Clock;
 use acheron_base::{Error, Result};
-use acheron_sandbox::{Ended, Plan, Streams, start};
+use acheron_sandbox::{ExitStatus, Plan, Streams, start};
 
 /// What to run, and for how long.
 pub struct Run<'a> {
@@ -30,7 +30,7 @@ pub trait Watch: Send + Sync {
 /// How it went.
 #[derive(Debug)]
 pub struct Ran {
-    pub ended: Ended,
+    pub ended: ExitStatus,
     pub out: Capture,
     pub err: Capture,
     pub duration_ms: u64,

@@ -16,7 +16,10 @@ use super::sentinel::{Listener, script};
 use super::text::{Capture, whole};
 use acheron_base::Clock;
 use acheron_base::{Error, Result};
-use acheron_sandbox::{Ended, Member, Plan, Pty, Running, Streams, Terminal, TerminalSize, end, family, since, start};
+use acheron_sandbox::{
+    ExitStatus, Plan, Pty, Running, SandboxProcess, Streams, Terminal, TerminalSize, descendants, kill_process, start,
+    started_since,
+};
 use acheron_vfs::Log;
 
 /// How much of a session's output is kept.
@@ -204,7 +207,7 @@ impl Session {
         let began = self.clock.now_ms();
         let answered = async {
             let _turn = self.turn.lock().await;
-            let mut stop = Interrupt { session: self, before: family(self.init), armed: true };
+            let mut stop = Interrupt { session: self, before: descendants(self.init), armed: true };
             let answered = self.converse(command, token, keep, watch).await;
             stop.armed = false;
             answered
@@ -262,14 +265,14 @@ impl Session {
     }
 
     /// Ends all that was started since, whatever group or session it is in now.
-    fn end_since(&self, before: &[Member]) {
+    fn end_since(&self, before: &[SandboxProcess]) {
         let Some(shell) = self.pty.leader() else { return };
         for _ in 0..ROUNDS {
-            let started = since(before, &family(self.init), shell);
+            let started = started_since(before, &descendants(self.init), shell);
             if started.is_empty() {
                 return;
             }
-            started.into_iter().for_each(end);
+            started.into_iter().for_each(kill_process);
             // It would go on with the next command of the list.
             self.pty.interrupt_leader();
         }
@@ -309,7 +312,7 @@ impl Session {
 struct Interrupt<'a> {
     session: &'a Session,
     /// What ran in the session before.
-    before: Vec<Member>,
+    before: Vec<SandboxProcess>,
     armed: bool,
 }
 
@@ -361,16 +364,16 @@ async fn listen(session: Arc<Session>, mut running: Running) {
                 }
                 _ => break,
             },
-            how = running.wait(), if ended.is_none() => ended = Some(how.unwrap_or(Ended::KILLED)),
-            () = session.end.cancelled(), if ended.is_none() => ended = Some(running.kill().await.unwrap_or(Ended::KILLED)),
+            how = running.wait(), if ended.is_none() => ended = Some(how.unwrap_or(ExitStatus::KILLED)),
+            () = session.end.cancelled(), if ended.is_none() => ended = Some(running.kill().await.unwrap_or(ExitStatus::KILLED)),
         }
     }
     let ended = match ended {
         Some(ended) => ended,
         // The shell closes its terminal before we hear how it ended. One that lives on without could not be reached.
         None => match tokio::time::timeout(Duration::from_secs(5), running.wait()).await {
-            Ok(how) => how.unwrap_or(Ended::KILLED),
-            Err(_) => running.kill().await.unwrap_or(Ended::KILLED),
+            Ok(how) => how.unwrap_or(ExitStatus::KILLED),
+            Err(_) => running.kill().await.unwrap_or(ExitStatus::KILLED),
         },
     };
     {

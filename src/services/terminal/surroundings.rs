@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use acheron_base::host_dir::Id;
-use acheron_sandbox::{Bind, Guard, Limits, Link, Plan, SharedLimits, SystemView};
+use acheron_sandbox::{Bind, Limits, Link, PathRule, Plan, SharedLimits, SystemView};
 
 /// An agent's share of the host, from which every plan is made.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Surroundings {
     pub shared: Vec<String>,
     pub projects: Vec<Project>,
     /// Parts of its projects that are shown otherwise.
-    pub guards: Vec<Guard>,
+    pub guards: Vec<PathRule>,
     /// Names in its projects that lead elsewhere.
     pub links: Vec<Link>,
     /// What it sees of the system.
@@ -67,7 +67,7 @@ impl Surroundings {
                 id: project.found,
             });
         }
-        plan.guards = self.guards.clone();
+        plan.path_rules = self.guards.clone();
         (plan.system, plan.hidden) = (self.system.named.clone(), self.system.hidden.clone());
         plan.links.extend(self.links.iter().cloned());
         plan.cwd = self.projects.first().map_or_else(|| PathBuf::from("/home"), place);

@@ -7,15 +7,15 @@ use rustix::fs::{Access, AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, 
 
 use super::{Passthrough, Requester, errno};
 use crate::attributes::Owner;
-use acheron_base::host_dir::{Facts, Outcome, by_number, reopen};
+use acheron_base::host_dir::{FileInfo, OsResult, by_number, reopen};
 use acheron_vfs::Access as TreeAccess;
 
 /// The cache time of names and attributes: none, so that the next request sees a change from outside.
 pub const UNCACHED: Duration = Duration::ZERO;
 
 /// Lets the kernel distinguish two files that had one number after each other.
-pub fn generation(facts: &Facts) -> Generation {
-    Generation(facts.life())
+pub fn generation(info: &FileInfo) -> Generation {
+    Generation(info.life())
 }
 
 pub fn kind(kind: rustix::fs::FileType) -> FileType {
@@ -30,22 +30,22 @@ pub fn kind(kind: rustix::fs::FileType) -> FileType {
     }
 }
 
-pub fn attributes(ino: u64, facts: &Facts) -> FileAttr {
+pub fn attributes(ino: u64, info: &FileInfo) -> FileAttr {
     FileAttr {
         ino: INodeNo(ino),
-        size: facts.size,
-        blocks: facts.blocks,
-        atime: facts.accessed,
-        mtime: facts.modified,
-        ctime: facts.changed,
-        crtime: facts.born,
-        kind: kind(facts.kind),
-        perm: facts.mode,
-        nlink: facts.links,
-        uid: facts.uid,
-        gid: facts.gid,
-        rdev: facts.device,
-        blksize: facts.block_size,
+        size: info.size,
+        blocks: info.blocks,
+        atime: info.accessed,
+        mtime: info.modified,
+        ctime: info.changed,
+        crtime: info.born,
+        kind: kind(info.kind),
+        perm: info.mode,
+        nlink: info.links,
+        uid: info.uid,
+        gid: info.gid,
+        rdev: info.device,
+        blksize: info.block_size,
         flags: 0,
     }
 }
@@ -85,19 +85,19 @@ pub struct AttributeChange {
 impl Passthrough {
     pub fn getattr(&self, ino: u64, reply: ReplyAttr) {
         self.in_pool(move |mirror| match mirror.find_file(ino) {
-            Ok(found) => reply.attr(&UNCACHED, &attributes(ino, &found.facts)),
+            Ok(found) => reply.attr(&UNCACHED, &attributes(ino, &found.info)),
             Err(error) => reply.error(errno(error)),
         });
     }
 
     pub fn setattr(&self, requester: Requester, ino: u64, change: AttributeChange, reply: ReplyAttr) {
         self.in_pool(move |mirror| match mirror.set(requester, ino, &change) {
-            Ok(facts) => reply.attr(&UNCACHED, &attributes(ino, &facts)),
+            Ok(info) => reply.attr(&UNCACHED, &attributes(ino, &info)),
             Err(error) => reply.error(errno(error)),
         });
     }
 
-    fn set(&self, requester: Requester, ino: u64, change: &AttributeChange) -> Outcome<Facts> {
+    fn set(&self, requester: Requester, ino: u64, change: &AttributeChange) -> OsResult<FileInfo> {
         let found = self.find_file(ino)?;
         let opened = change.by.and_then(|by| self.0.mirrors.files.get(by).ok());
         if opened.is_none() {
@@ -124,7 +124,7 @@ impl Passthrough {
             };
             rustix::fs::utimensat(CWD, &path, &times, AtFlags::empty())?;
         }
-        Facts::of(fd)
+        FileInfo::of(fd)
     }
 
     pub fn access(&self, ino: u64, mask: i32, reply: ReplyEmpty) {

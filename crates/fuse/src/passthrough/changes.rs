@@ -12,7 +12,7 @@ use super::attributes::UNCACHED;
 use super::file_requests;
 use super::name_requests::{made, reply_entry};
 use super::{FoundFile, Passthrough, Requester, errno};
-use acheron_base::host_dir::{Facts, Outcome, beneath};
+use acheron_base::host_dir::{FileInfo, OsResult, beneath};
 use acheron_vfs::Access;
 
 /// A name in a directory that may be changed.
@@ -23,13 +23,13 @@ struct ChangeTarget {
 }
 
 impl ChangeTarget {
-    fn dir(&self) -> Outcome<&OwnedFd> {
+    fn dir(&self) -> OsResult<&OwnedFd> {
         self.dir.fd()
     }
 }
 
 impl Passthrough {
-    fn change_target(&self, requester: Requester, parent: u64, name: &OsStr) -> Outcome<ChangeTarget> {
+    fn change_target(&self, requester: Requester, parent: u64, name: &OsStr) -> OsResult<ChangeTarget> {
         let dir = self.find_file(parent)?;
         // Checked first, so that the answer does not depend on whether the name exists.
         self.may(requester, Access::Write, &dir.view, &dir.path().join(name))?;
@@ -41,7 +41,7 @@ impl Passthrough {
     }
 
     /// Refuses to link or move between two views, as between two file systems.
-    fn one_view(&self, one: u64, other: u64) -> Outcome<()> {
+    fn one_view(&self, one: u64, other: u64) -> OsResult<()> {
         let view = |ino| self.inodes().get(ino).map(|known| known.view.root).ok_or(Errno::STALE);
         if view(one)? == view(other)? { Ok(()) } else { Err(Errno::XDEV) }
     }
@@ -53,15 +53,15 @@ impl Passthrough {
         parent: u64,
         name: &OsStr,
         reply: ReplyEntry,
-        make: impl FnOnce(&Passthrough, &OwnedFd, &OsStr) -> Outcome<()> + Send + 'static,
+        make: impl FnOnce(&Passthrough, &OwnedFd, &OsStr) -> OsResult<()> + Send + 'static,
     ) {
         let name = name.to_owned();
         self.in_pool(move |mirror| {
-            let found = mirror.change_target(requester, parent, &name).and_then(|change_target| {
-                make(&mirror, change_target.dir()?, &change_target.name)?;
-                mirror.find(&change_target.dir, change_target.parent, &change_target.name)
+            let entry = mirror.change_target(requester, parent, &name).and_then(|target| {
+                make(&mirror, target.dir()?, &target.name)?;
+                mirror.find(&target.dir, target.parent, &target.name)
             });
-            reply_entry(found, reply);
+            reply_entry(entry, reply);
         });
     }
 
@@ -97,21 +97,15 @@ impl Passthrough {
     pub fn create(&self, requester: Requester, parent: u64, name: &OsStr, mode: u32, flags: i32, reply: ReplyCreate) {
         let name = name.to_owned();
         self.in_pool(move |mirror| {
-            let created = mirror.change_target(requester, parent, &name).and_then(|change_target| {
+            let created = mirror.change_target(requester, parent, &name).and_then(|target| {
                 if flags & libc::O_ACCMODE != libc::O_WRONLY {
-                    mirror.may(
-                        requester,
-                        Access::Read,
-                        &change_target.dir.view,
-                        &change_target.dir.path().join(&change_target.name),
-                    )?;
+                    mirror.may(requester, Access::Read, &target.dir.view, &target.dir.path().join(&target.name))?;
                 }
                 let exclusive = OFlags::from_bits_retain((flags & libc::O_EXCL) as u32);
                 let flags =
                     file_requests::flags(flags) | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | exclusive;
-                let file = beneath(change_target.dir()?, &change_target.name, flags, bits(mode))?;
-                let (attributes, generation) =
-                    made(&mirror, &change_target.dir, parent, &change_target.name, &Facts::of(&file)?);
+                let file = beneath(target.dir()?, &target.name, flags, bits(mode))?;
+                let (attributes, generation) = made(&mirror, &target.dir, parent, &target.name, &FileInfo::of(&file)?);
                 Ok((attributes, generation, file))
             });
             match created {
@@ -135,9 +129,9 @@ impl Passthrough {
     fn remove(&self, requester: Requester, parent: u64, name: &OsStr, how: AtFlags, reply: ReplyEmpty) {
         let name = name.to_owned();
         self.in_pool(move |mirror| {
-            let removed = mirror.change_target(requester, parent, &name).and_then(|change_target| {
-                rustix::fs::unlinkat(change_target.dir()?, &change_target.name, how)?;
-                mirror.inodes().gone(parent, &change_target.name);
+            let removed = mirror.change_target(requester, parent, &name).and_then(|target| {
+                rustix::fs::unlinkat(target.dir()?, &target.name, how)?;
+                mirror.inodes().gone(parent, &target.name);
                 Ok(())
             });
             match removed {
@@ -153,12 +147,8 @@ impl Passthrough {
             let moved = mirror.one_view(from.0, to.0).and_then(|()| {
                 let (old, new) =
                     (mirror.change_target(requester, from.0, &from.1)?, mirror.change_target(requester, to.0, &to.1)?);
-                for change_target in [&old, &new] {
-                    mirror.may_move(
-                        requester,
-                        &change_target.dir.view,
-                        &change_target.dir.path().join(&change_target.name),
-                    )?;
+                for target in [&old, &new] {
+                    mirror.may_move(requester, &target.dir.view, &target.dir.path().join(&target.name))?;
                 }
                 let flags = RenameFlags::from_bits_retain(flags);
                 rustix::fs::renameat_with(old.dir()?, &old.name, new.dir()?, &new.name, flags)?;

@@ -12,7 +12,7 @@ use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
 
 use super::{Passthrough, Requester, errno};
-use acheron_base::host_dir::{Facts, Outcome, reopen};
+use acheron_base::host_dir::{FileInfo, OsResult, reopen};
 use acheron_vfs::Access;
 
 /// An open mirrored file.
@@ -44,7 +44,7 @@ impl Passthrough {
         });
     }
 
-    fn opened(&self, requester: Requester, ino: u64, flags: OFlags) -> Outcome<(u64, FopenFlags)> {
+    fn opened(&self, requester: Requester, ino: u64, flags: OFlags) -> OsResult<(u64, FopenFlags)> {
         let held = self.find_file(ino)?;
         if writes(flags) {
             self.may(requester, Access::Write, &held.view, held.path())?;
@@ -54,7 +54,7 @@ impl Passthrough {
             self.may(requester, Access::Read, &held.view, held.path())?;
         }
         let file = reopen(held.fd()?, flags)?;
-        let keep = self.inodes().cache_is_valid(ino, &Facts::of(&file)?);
+        let keep = self.inodes().cache_is_valid(ino, &FileInfo::of(&file)?);
         let keep = if keep { FopenFlags::FOPEN_KEEP_CACHE } else { FopenFlags::empty() };
         Ok((self.keep(ino, file.into()), keep))
     }
@@ -68,7 +68,7 @@ impl Passthrough {
         fh
     }
 
-    fn open_file(&self, fh: u64) -> Outcome<Arc<OpenMirrorFile>> {
+    fn open_file(&self, fh: u64) -> OsResult<Arc<OpenMirrorFile>> {
         self.0.mirrors.files.get(fh).map_err(|_| Errno::BADF)
     }
 
@@ -104,7 +104,7 @@ impl Passthrough {
         self.finish(fh, reply, move |file| rustix::fs::fallocate(file, mode, offset, length));
     }
 
-    fn finish(&self, fh: u64, reply: ReplyEmpty, work: impl FnOnce(&File) -> Outcome<()> + Send + 'static) {
+    fn finish(&self, fh: u64, reply: ReplyEmpty, work: impl FnOnce(&File) -> OsResult<()> + Send + 'static) {
         self.in_pool(move |mirror| match mirror.open_file(fh).and_then(|held| work(held.file())) {
             Ok(()) => reply.ok(),
             Err(error) => reply.error(errno(error)),
@@ -139,7 +139,7 @@ impl Passthrough {
     }
 }
 
-fn read(file: &File, offset: u64, size: usize) -> Outcome<Vec<u8>> {
+fn read(file: &File, offset: u64, size: usize) -> OsResult<Vec<u8>> {
     let mut bytes = vec![0; size];
     let mut filled = 0;
     while filled < size {
@@ -154,7 +154,7 @@ fn read(file: &File, offset: u64, size: usize) -> Outcome<Vec<u8>> {
     Ok(bytes)
 }
 
-fn write(file: &File, offset: u64, data: &[u8], append: bool) -> Outcome<()> {
+fn write(file: &File, offset: u64, data: &[u8], append: bool) -> OsResult<()> {
     let how = if append { ReadWriteFlags::APPEND } else { ReadWriteFlags::empty() };
     let mut written = 0;
     while written < data.len() {

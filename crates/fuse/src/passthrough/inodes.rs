@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use super::file_requests::OpenMirrorFile;
-use acheron_base::host_dir::{Facts, HostDir, Id};
+use acheron_base::host_dir::{FileInfo, HostDir, Id};
 use acheron_vfs::Listing;
 
 /// Set in the number of every mirrored file, and in no other.
@@ -50,9 +50,9 @@ struct InodesState {
 
 struct MirrorInode {
     view: Arc<View>,
-    facts: Facts,
+    info: FileInfo,
     /// Its attributes when it was last opened.
-    seen: Option<Facts>,
+    seen: Option<FileInfo>,
     /// The newest last; empty for the root of a view.
     names: Vec<(u64, OsString)>,
     lookups: u64,
@@ -62,7 +62,7 @@ struct MirrorInode {
 /// A file with the attributes that the kernel was told, and the paths below its view where it may be.
 pub struct KnownFile {
     pub view: Arc<View>,
-    pub facts: Facts,
+    pub info: FileInfo,
     pub paths: Vec<PathBuf>,
     pub open: Option<Arc<OpenMirrorFile>>,
 }
@@ -75,12 +75,12 @@ impl MirrorInodes {
     /// Records that the kernel is told of the root of the view at `path`; returns its number. Another directory at that
     /// path is another view.
     pub fn root(&self, path: &str, host_dir: &Arc<HostDir>, overlay: &Arc<Listing>) -> u64 {
-        let facts = *host_dir.facts();
+        let info = *host_dir.info();
         let mut state = self.state();
         let view = match state.views.get(path) {
             Some(view) if Arc::ptr_eq(&view.host_dir, host_dir) => view.clone(),
             _ => {
-                let root = number(path, facts.id);
+                let root = number(path, info.id);
                 let view = View { host_dir: host_dir.clone(), overlay: overlay.clone(), path: path.to_owned(), root };
                 let view = Arc::new(view);
                 state.views.insert(path.to_owned(), view.clone());
@@ -88,19 +88,19 @@ impl MirrorInodes {
             }
         };
         let root = view.root;
-        let file = state.files.entry(root).or_insert_with(|| MirrorInode::new(view.clone(), facts));
+        let file = state.files.entry(root).or_insert_with(|| MirrorInode::new(view.clone(), info));
         file.view = view;
         file.lookups += 1;
         root
     }
 
     /// Records that the kernel is told of `name` in `parent`; returns the number of the file.
-    pub fn remember(&self, view: &Arc<View>, parent: u64, name: &OsStr, facts: &Facts) -> u64 {
-        let number = number(&view.path, facts.id);
+    pub fn remember(&self, view: &Arc<View>, parent: u64, name: &OsStr, info: &FileInfo) -> u64 {
+        let number = number(&view.path, info.id);
         let mut state = self.state();
-        let file = state.files.entry(number).or_insert_with(|| MirrorInode::new(view.clone(), *facts));
+        let file = state.files.entry(number).or_insert_with(|| MirrorInode::new(view.clone(), *info));
         file.lookups += 1;
-        file.facts = *facts;
+        file.info = *info;
         state.name(parent, name, number);
         number
     }
@@ -143,10 +143,10 @@ impl MirrorInodes {
     }
 
     /// Whether the kernel may use the bytes that it has cached: not if the file has changed since it was last opened.
-    pub fn cache_is_valid(&self, number: u64, now: &Facts) -> bool {
+    pub fn cache_is_valid(&self, number: u64, now: &FileInfo) -> bool {
         let mut state = self.state();
         let Some(file) = state.files.get_mut(&number) else { return false };
-        let stamp = |facts: &Facts| (facts.size, facts.modified, facts.changed);
+        let stamp = |info: &FileInfo| (info.size, info.modified, info.changed);
         let before = file.seen.replace(*now);
         before.is_some_and(|before| before.same(now) && stamp(&before) == stamp(now))
     }
@@ -159,7 +159,7 @@ impl MirrorInodes {
             false => file.names.iter().rev().filter_map(|(parent, name)| state.path(*parent, name)).collect(),
         };
         let open = file.open.iter().find_map(Weak::upgrade);
-        Some(KnownFile { view: file.view.clone(), facts: file.facts, paths, open })
+        Some(KnownFile { view: file.view.clone(), info: file.info, paths, open })
     }
 
     pub fn views(&self) -> Vec<Arc<View>> {
@@ -223,8 +223,8 @@ impl InodesState {
 }
 
 impl MirrorInode {
-    fn new(view: Arc<View>, facts: Facts) -> MirrorInode {
-        MirrorInode { view, facts, seen: None, names: Vec::new(), lookups: 0, open: Vec::new() }
+    fn new(view: Arc<View>, info: FileInfo) -> MirrorInode {
+        MirrorInode { view, info, seen: None, names: Vec::new(), lookups: 0, open: Vec::new() }
     }
 }
 
@@ -242,24 +242,24 @@ mod tests {
     struct Scene {
         table: MirrorInodes,
         view: Arc<View>,
-        facts: Facts,
+        info: FileInfo,
         _place: tempfile::TempDir,
     }
 
     fn scene() -> Scene {
         let place = tempfile::tempdir().unwrap();
         let host_dir = Arc::new(HostDir::open(place.path(), false).unwrap());
-        let facts = *host_dir.facts();
+        let info = *host_dir.info();
         let table = MirrorInodes::default();
         table.root("/p", &host_dir, &Arc::default());
         let view = table.views().remove(0);
-        Scene { table, view, facts, _place: place }
+        Scene { table, view, info, _place: place }
     }
 
     impl Scene {
         fn remember(&self, parent: u64, name: &str, inode: u64) -> u64 {
-            let facts = Facts { id: Id { device: 1, inode }, ..self.facts };
-            self.table.remember(&self.view, parent, OsStr::new(name), &facts)
+            let info = FileInfo { id: Id { device: 1, inode }, ..self.info };
+            self.table.remember(&self.view, parent, OsStr::new(name), &info)
         }
 
         fn paths(&self, number: u64) -> String {
@@ -311,13 +311,13 @@ mod tests {
     fn bytes_are_kept_while_the_file_is_the_same() {
         let scene = scene();
         let file = scene.remember(scene.view.root, "a", 11);
-        let same = Facts { id: Id { device: 1, inode: 11 }, ..scene.facts };
+        let same = FileInfo { id: Id { device: 1, inode: 11 }, ..scene.info };
         assert!(!scene.table.cache_is_valid(file, &same));
         assert!(scene.table.cache_is_valid(file, &same));
-        let changed = Facts { changed: std::time::SystemTime::UNIX_EPOCH, ..same };
+        let changed = FileInfo { changed: std::time::SystemTime::UNIX_EPOCH, ..same };
         assert!(!scene.table.cache_is_valid(file, &changed));
         assert!(scene.table.cache_is_valid(file, &changed));
-        let another = Facts { born: std::time::SystemTime::UNIX_EPOCH, ..changed };
+        let another = FileInfo { born: std::time::SystemTime::UNIX_EPOCH, ..changed };
         assert!(!scene.table.cache_is_valid(file, &another));
     }
 }

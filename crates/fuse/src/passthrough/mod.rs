@@ -23,7 +23,7 @@ use super::handles;
 use super::notices::Notice;
 use super::server::Server;
 use acheron_base::Error;
-use acheron_base::host_dir::{Facts, Outcome};
+use acheron_base::host_dir::{FileInfo, OsResult};
 use acheron_vfs::{Access, Caller, Mirrored};
 
 pub use attributes::{AttributeChange, of_root};
@@ -68,7 +68,7 @@ pub fn is_mirrored(ino: u64) -> bool {
 
 /// The number of the root of a directory mirrored at `path`.
 pub fn root_number(path: &str, mirrored: &Mirrored) -> u64 {
-    inodes::number(path, mirrored.host_dir.facts().id)
+    inodes::number(path, mirrored.host_dir.info().id)
 }
 
 /// The caller of a request, as the kernel reports it.
@@ -96,7 +96,7 @@ struct FoundFile {
     path: Option<PathBuf>,
     /// `None` for a directory that another mount covers.
     fd: Option<OwnedFd>,
-    facts: Facts,
+    info: FileInfo,
 }
 
 impl Passthrough {
@@ -114,32 +114,32 @@ impl Passthrough {
         &self.0.mirrors.inodes
     }
 
-    fn find_file(&self, ino: u64) -> Outcome<FoundFile> {
+    fn find_file(&self, ino: u64) -> OsResult<FoundFile> {
         let known = self.inodes().get(ino).ok_or(Errno::STALE)?;
-        let (view, before) = (known.view, known.facts);
+        let (view, before) = (known.view, known.info);
         if before.is_covered() {
-            return Ok(FoundFile { view, path: known.paths.into_iter().next(), fd: None, facts: before });
+            return Ok(FoundFile { view, path: known.paths.into_iter().next(), fd: None, info: before });
         }
         for path in known.paths {
             let Ok(fd) = view.host_dir.open_path(&path) else { continue };
-            let facts = Facts::of(&fd)?;
-            if facts.same(&before) {
-                return Ok(FoundFile { view, path: Some(path), fd: Some(fd), facts });
+            let info = FileInfo::of(&fd)?;
+            if info.same(&before) {
+                return Ok(FoundFile { view, path: Some(path), fd: Some(fd), info });
             }
         }
         // It was removed or renamed; a process that has it open can still use it.
         let open = known.open.ok_or(Errno::STALE)?;
         let fd = open.file().try_clone().map_err(|_| Errno::MFILE)?.into();
-        Ok(FoundFile { view, path: None, facts: Facts::of(&fd)?, fd: Some(fd) })
+        Ok(FoundFile { view, path: None, info: FileInfo::of(&fd)?, fd: Some(fd) })
     }
 
     /// Refuses unless the requester may do `action` at `path` below the view.
-    fn may(&self, requester: Requester, action: Access, view: &View, path: &Path) -> Outcome<()> {
+    fn may(&self, requester: Requester, action: Access, view: &View, path: &Path) -> OsResult<()> {
         let refused = |error: Error| Errno::from_raw_os_error(error.errno());
         self.0.tree.may(&self.caller(requester), action, &view.path_of(path)).map_err(refused)
     }
 
-    fn may_move(&self, requester: Requester, view: &View, path: &Path) -> Outcome<()> {
+    fn may_move(&self, requester: Requester, view: &View, path: &Path) -> OsResult<()> {
         let refused = |error: Error| Errno::from_raw_os_error(error.errno());
         self.0.tree.may_move(&self.caller(requester), &view.path_of(path)).map_err(refused)
     }
@@ -160,11 +160,11 @@ impl Passthrough {
     }
 
     /// As [`find_file`](Self::find_file), if the caller may see it.
-    fn find_visible(&self, requester: Requester, ino: u64) -> Outcome<FoundFile> {
-        let held = self.find_file(ino)?;
-        let dir = held.facts.kind == FileType::Directory;
-        match self.sees(&self.caller(requester), &held.view, held.path(), dir) {
-            true => Ok(held),
+    fn find_visible(&self, requester: Requester, ino: u64) -> OsResult<FoundFile> {
+        let found = self.find_file(ino)?;
+        let dir = found.info.kind == FileType::Directory;
+        match self.sees(&self.caller(requester), &found.view, found.path(), dir) {
+            true => Ok(found),
             false => Err(Errno::NOENT),
         }
     }
@@ -173,8 +173,8 @@ impl Passthrough {
     pub fn changed(&self, path: &Path) {
         for view in self.inodes().views() {
             let Ok(below) = path.strip_prefix(view.host_dir.source()) else { continue };
-            if let Ok(facts) = view.host_dir.open_path(below).and_then(Facts::of) {
-                self.0.notices.post(Notice::Inode(inodes::number(&view.path, facts.id)));
+            if let Ok(info) = view.host_dir.open_path(below).and_then(FileInfo::of) {
+                self.0.notices.post(Notice::Inode(inodes::number(&view.path, info.id)));
             }
         }
     }
@@ -190,7 +190,7 @@ impl Passthrough {
 }
 
 impl FoundFile {
-    fn fd(&self) -> Outcome<&OwnedFd> {
+    fn fd(&self) -> OsResult<&OwnedFd> {
         self.fd.as_ref().ok_or(Errno::NOENT)
     }
 
@@ -200,7 +200,7 @@ impl FoundFile {
     }
 
     /// The descriptor, if the file or the names in it may be changed.
-    fn changeable(&self) -> Outcome<&OwnedFd> {
+    fn changeable(&self) -> OsResult<&OwnedFd> {
         self.view.host_dir.writable()?;
         self.fd.as_ref().ok_or(Errno::ROFS)
     }

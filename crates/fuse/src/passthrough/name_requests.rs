@@ -19,7 +19,7 @@ use super::attributes::{UNCACHED, attributes, generation, kind};
 use super::inodes::{View, number};
 use super::{FoundFile, Passthrough, Requester, errno};
 use crate::inodes::join;
-use acheron_base::host_dir::{Facts, Id, Outcome, look, reopen};
+use acheron_base::host_dir::{FileInfo, Id, OsResult, look, reopen};
 use acheron_vfs::{Access, Dir};
 
 /// The buffer size for reading a directory.
@@ -60,7 +60,7 @@ impl Passthrough {
     }
 
     /// Whether the requester may see `name`, if it exists.
-    fn shows(&self, requester: Requester, dir: &FoundFile, parent: u64, name: &OsStr) -> Outcome<bool> {
+    fn shows(&self, requester: Requester, dir: &FoundFile, parent: u64, name: &OsStr) -> OsResult<bool> {
         let (caller, path) = (self.caller(requester), dir.path().join(name));
         if !self.sees(&caller, &dir.view, &path, true) {
             return Ok(false);
@@ -73,13 +73,13 @@ impl Passthrough {
     }
 
     /// Looks `name` up and records that the kernel is told of it.
-    pub(super) fn find(&self, dir: &FoundFile, parent: u64, name: &OsStr) -> Outcome<(FileAttr, Generation)> {
+    pub(super) fn find(&self, dir: &FoundFile, parent: u64, name: &OsStr) -> OsResult<(FileAttr, Generation)> {
         if let Some(overlay) = self.overlay(&dir.view, parent, name) {
             return Ok((overlay, Generation(0)));
         }
-        let facts = look(dir.fd()?, name)?;
-        let ino = self.inodes().remember(&dir.view, parent, name, &facts);
-        Ok((attributes(ino, &facts), generation(&facts)))
+        let info = look(dir.fd()?, name)?;
+        let ino = self.inodes().remember(&dir.view, parent, name, &info);
+        Ok((attributes(ino, &info), generation(&info)))
     }
 
     /// The node that replaces a name of the root of a view.
@@ -117,12 +117,12 @@ impl Passthrough {
         });
     }
 
-    fn open_dir(&self, requester: Requester, ino: u64) -> Outcome<OpenMirrorDir> {
+    fn open_dir(&self, requester: Requester, ino: u64) -> OsResult<OpenMirrorDir> {
         let held = self.find_file(ino)?;
         self.may(requester, Access::Read, &held.view, held.path())?;
         let fd = held.fd.as_ref().map(|fd| reopen(fd, OFlags::RDONLY | OFlags::DIRECTORY)).transpose()?;
         let path = held.path().to_owned();
-        Ok(OpenMirrorDir { ino, view: held.view, path, fd, device: held.facts.id.device, turn: Mutex::default() })
+        Ok(OpenMirrorDir { ino, view: held.view, path, fd, device: held.info.id.device, turn: Mutex::default() })
     }
 
     pub fn readdir(&self, requester: Requester, fh: u64, offset: u64, mut reply: ReplyDirectory) {
@@ -156,19 +156,19 @@ impl Passthrough {
         });
     }
 
-    fn plus(&self, open_dir: &OpenMirrorDir, entry: &RawEntry<'_>) -> Outcome<(FileAttr, Generation)> {
+    fn plus(&self, open_dir: &OpenMirrorDir, entry: &RawEntry<'_>) -> OsResult<(FileAttr, Generation)> {
         let held =
-            FoundFile { view: open_dir.view.clone(), path: None, fd: None, facts: *open_dir.view.host_dir.facts() };
+            FoundFile { view: open_dir.view.clone(), path: None, fd: None, info: *open_dir.view.host_dir.info() };
         match entry.name.as_bytes() {
             // The kernel uses only the number.
-            b"." | b".." => Ok((attributes(open_dir.number(entry), &held.facts), Generation(0))),
+            b"." | b".." => Ok((attributes(open_dir.number(entry), &held.info), Generation(0))),
             _ => {
                 if let Some(overlay) = self.overlay(&open_dir.view, open_dir.ino, entry.name) {
                     return Ok((overlay, Generation(0)));
                 }
-                let facts = look(open_dir.fd.as_ref().ok_or(Errno::NOENT)?, entry.name)?;
-                let ino = self.inodes().remember(&open_dir.view, open_dir.ino, entry.name, &facts);
-                Ok((attributes(ino, &facts), generation(&facts)))
+                let info = look(open_dir.fd.as_ref().ok_or(Errno::NOENT)?, entry.name)?;
+                let ino = self.inodes().remember(&open_dir.view, open_dir.ino, entry.name, &info);
+                Ok((attributes(ino, &info), generation(&info)))
             }
         }
     }
@@ -180,7 +180,7 @@ impl Passthrough {
         fh: u64,
         offset: u64,
         mut full: impl FnMut(&OpenMirrorDir, &RawEntry<'_>) -> bool,
-    ) -> Outcome<()> {
+    ) -> OsResult<()> {
         let open_dir = self.0.mirrors.directories.get(fh).map_err(|_| Errno::BADF)?;
         let caller = self.caller(requester);
         let hidden = |name: &OsStr, dir: bool| {
@@ -244,7 +244,7 @@ impl OpenMirrorDir {
         (rest.map(|(at, name)| (name, LAST - at as u64)).collect(), 0)
     }
 
-    fn empty(&self, offset: u64, full: &mut impl FnMut(&OpenMirrorDir, &RawEntry<'_>) -> bool) -> Outcome<()> {
+    fn empty(&self, offset: u64, full: &mut impl FnMut(&OpenMirrorDir, &RawEntry<'_>) -> bool) -> OsResult<()> {
         for (at, name) in (1..).zip([".", ".."]).skip(usize::try_from(offset).unwrap_or(2)) {
             let entry = RawEntry { name: OsStr::new(name), inode: self.ino, kind: FileType::Directory, next: at };
             if full(self, &entry) {
@@ -255,7 +255,7 @@ impl OpenMirrorDir {
     }
 }
 
-pub(super) fn reply_entry(found: Outcome<(FileAttr, Generation)>, reply: ReplyEntry) {
+pub(super) fn reply_entry(found: OsResult<(FileAttr, Generation)>, reply: ReplyEntry) {
     match found {
         Ok((attributes, generation)) => reply.entry(&UNCACHED, &attributes, generation),
         Err(error) => reply.error(errno(error)),
@@ -268,8 +268,8 @@ pub(super) fn made(
     dir: &FoundFile,
     parent: u64,
     name: &OsStr,
-    facts: &Facts,
+    info: &FileInfo,
 ) -> (FileAttr, Generation) {
-    let ino = mirror.inodes().remember(&dir.view, parent, name, facts);
-    (attributes(ino, facts), generation(facts))
+    let ino = mirror.inodes().remember(&dir.view, parent, name, info);
+    (attributes(ino, info), generation(info))
 }

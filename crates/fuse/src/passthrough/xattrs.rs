@@ -7,7 +7,7 @@ use rustix::fs::XattrFlags;
 use rustix::io::Errno;
 
 use super::{Passthrough, Requester, errno};
-use acheron_base::host_dir::{Outcome, by_number};
+use acheron_base::host_dir::{OsResult, by_number};
 use acheron_vfs::Access;
 
 impl Passthrough {
@@ -51,8 +51,8 @@ impl Passthrough {
         &self,
         requester: Requester,
         ino: u64,
-        set: impl FnOnce(&std::path::Path) -> Outcome<()>,
-    ) -> Outcome<()> {
+        set: impl FnOnce(&std::path::Path) -> OsResult<()>,
+    ) -> OsResult<()> {
         let found = self.find_file(ino)?;
         self.may(requester, Access::Write, &found.view, found.path())?;
         let fd = found.changeable()?;
@@ -61,14 +61,14 @@ impl Passthrough {
 }
 
 /// Calls with a buffer that is large enough: the kernel limits an attribute, and the list of names, to 64 KiB.
-fn whole(call: impl FnOnce(&mut [u8]) -> Outcome<usize>) -> Outcome<Vec<u8>> {
+fn whole(call: impl FnOnce(&mut [u8]) -> OsResult<usize>) -> OsResult<Vec<u8>> {
     let mut buffer = vec![0; 64 << 10];
     let length = call(&mut buffer)?;
     buffer.truncate(length);
     Ok(buffer)
 }
 
-fn answer(value: Outcome<Vec<u8>>, size: u32, reply: ReplyXattr) {
+fn answer(value: OsResult<Vec<u8>>, size: u32, reply: ReplyXattr) {
     match value {
         Ok(value) if size == 0 => reply.size(value.len() as u32),
         Ok(value) if value.len() > size as usize => reply.error(fuser::Errno::ERANGE),
@@ -77,7 +77,7 @@ fn answer(value: Outcome<Vec<u8>>, size: u32, reply: ReplyXattr) {
     }
 }
 
-fn done(outcome: Outcome<()>, reply: ReplyEmpty) {
+fn done(outcome: OsResult<()>, reply: ReplyEmpty) {
     match outcome {
         Ok(()) => reply.ok(),
         Err(error) => reply.error(errno(error)),

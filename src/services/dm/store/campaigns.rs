@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Save;
 use acheron_base::confined_dir::{ConfinedDir, Kind};
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Error, Result, if_exists};
 use acheron_dm::act::{self, Act, JournalEntry};
 use acheron_dm::campaign::{begun, fits, layout, lock_for, name, replay};
 use acheron_dm::files::{Files, ReadFiles};
@@ -215,11 +215,7 @@ impl Campaigns {
 
     /// Reads `ACTIVE.md`, which has one line or two.
     pub fn active(&self) -> Result<Active> {
-        let text = match self.place.read_text("ACTIVE.md") {
-            Ok(text) => text,
-            Err(fault) if fault.code == Code::NotFound => return Ok(Active::default()),
-            Err(fault) => return Err(fault),
-        };
+        let Some(text) = if_exists(self.place.read_text("ACTIVE.md"))? else { return Ok(Active::default()) };
         let Some(id) = md::field(&text, "active_campaign").map(|own| own.trim_start_matches("campaigns/").to_owned())
         else {
             return Ok(Active::default());

@@ -1,8 +1,7 @@
-//! Where a path really stands: links followed by hand, each step by the descriptor of the one before.
-//!
-//! Rules are about the names of the tree, and a link gives a file another name. So the name that counts is found first,
-//! and what has that name is opened in a place [without links](super::ConfinedDir::without_links): if something was swapped
-//! meanwhile, that fails. A hard link is a name like any other, and cannot be told from the first.
+//! Resolves a path: follows links itself, each step by the descriptor of the one before. Rules are about the names of
+//! the tree, and a link gives a file another name. So the real name is found first, and that name is opened in a
+//! directory [without links](super::ConfinedDir::without_links): if something was swapped meanwhile, that fails. A hard
+//! link is a name like any other and cannot be distinguished from the first.
 
 use std::os::fd::OwnedFd;
 
@@ -12,20 +11,20 @@ use rustix::io::Errno;
 use super::{ConfinedDir, plain, resolved};
 use crate::error::Result;
 
-/// How many links one path may lead through, as in the kernel.
+/// The limit of links in one path, as in the kernel.
 const LINKS: usize = 40;
 
-/// Where a path leads, or would lead.
+/// The end of a path, existing or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// Below the place, without links and `..`; empty for the place itself.
+pub struct ResolvedPath {
+    /// The path below the directory, without links and `..`; empty for the directory itself.
     pub path: String,
-    /// Whether something stands there that may be seen.
+    /// Whether something is there that may be seen.
     pub there: bool,
 }
 
 impl ConfinedDir {
-    /// Whether a link stands at `rel` or on the way to it.
+    /// Whether `rel` or a directory above it is a link.
     pub fn has_link(&self, rel: &str) -> bool {
         let flags = OFlags::PATH | OFlags::NOFOLLOW;
         let Ok(rel) = plain(rel) else { return false };
@@ -37,9 +36,10 @@ impl ConfinedDir {
         }
     }
 
-    /// Follows `rel`, links included, to where it stands. A step for which `seen` says no is as one that is not there, so
-    /// that a way through it tells nothing; it is told whether the step is a directory. What leads out of the place is refused.
-    pub fn real(&self, rel: &str, seen: &dyn Fn(&str, bool) -> bool) -> Result<Standing> {
+    /// Follows `rel` through links to its end. A step for which `seen` is false is treated like a missing one, so that
+    /// the answer does not reveal it; the second argument of `seen` says whether the step is a directory. A path that
+    /// leads out is refused.
+    pub fn resolve(&self, rel: &str, seen: &dyn Fn(&str, bool) -> bool) -> Result<ResolvedPath> {
         let refused = |errno| self.refused(rel, errno);
         let mut wanted = steps(plain(rel)?);
         let mut held: Vec<OwnedFd> = Vec::new();
@@ -64,7 +64,9 @@ impl ConfinedDir {
                 step => step,
             };
             let step = match step {
-                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Standing { path: ended(path, wanted), there: false }),
+                Err(Errno::NOENT | Errno::NOTDIR) => {
+                    return Ok(ResolvedPath { path: ended(path, wanted), there: false });
+                }
                 step => step.map_err(refused)?,
             };
             if kind != FileType::Symlink {
@@ -82,7 +84,7 @@ impl ConfinedDir {
                 _ => return Err(refused(Errno::XDEV)),
             }
         }
-        Ok(Standing { path: path.join("/"), there: true })
+        Ok(ResolvedPath { path: path.join("/"), there: true })
     }
 }
 
@@ -91,11 +93,11 @@ fn steps(path: &str) -> Vec<String> {
     path.split('/').rev().filter(|name| !matches!(*name, "" | ".")).map(str::to_owned).collect()
 }
 
-/// The path that is reached when the rest is taken by its words: nothing there can be asked.
+/// The path with the remaining names appended: nothing there can be asked.
 fn ended(mut path: Vec<String>, wanted: Vec<String>) -> String {
     for name in wanted.into_iter().rev() {
         match name.as_str() {
-            // What lies behind something that is not there is not there either, and is named by it.
+            // A name below a missing one is missing too, and is named by it.
             ".." => break,
             _ => path.push(name),
         }
@@ -132,8 +134,8 @@ mod tests {
         }
         let place = ConfinedDir::open(root.join("in")).unwrap();
         let said = |path: &str, hidden: &str| match place.real(path, &|path, _| path != hidden) {
-            Ok(Standing { path, there: true }) => path,
-            Ok(Standing { path, there: false }) => format!("- {path}"),
+            Ok(ResolvedPath { path, there: true }) => path,
+            Ok(ResolvedPath { path, there: false }) => format!("- {path}"),
             Err(error) => format!("! {}", error.code.name()),
         };
         for (path, expected) in [
@@ -156,7 +158,7 @@ mod tests {
         ] {
             assert_eq!(said(path, "nothing"), expected, "{path}");
         }
-        assert_eq!(place.real("self", &|_, _| true).unwrap_err().errno(), libc::ELOOP);
+        assert_eq!(place.resolve("self", &|_, _| true).unwrap_err().errno(), libc::ELOOP);
         // What is hidden is as what is not there, also as a step on the way.
         for (path, hidden, expected) in [
             ("a/file", "a", "- a/file"),

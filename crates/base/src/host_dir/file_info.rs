@@ -1,4 +1,4 @@
-//! What `stat` says of a file of this machine.
+//! The attributes of a file of the machine.
 
 use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 
 use rustix::fs::{AtFlags, FileType, StatxFlags, StatxTimestamp, makedev, statx};
 
-use super::Outcome;
+use super::OsResult;
 
-/// Which file it is, by the numbers of its file system.
+/// The identity of a file: the numbers of its device and inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Id {
     pub device: u64,
     pub inode: u64,
 }
 
-/// The device of places that are covered by a mount: no real one has it.
+/// The device number of directories that a mount covers: no real one has it.
 const NOWHERE: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Facts {
+pub struct FileInfo {
     pub id: Id,
     pub kind: FileType,
     /// The permission bits, those for set-user-id and the like included.
@@ -30,7 +30,7 @@ pub struct Facts {
     pub links: u32,
     pub uid: u32,
     pub gid: u32,
-    /// Of a device.
+    /// The device number of a device file.
     pub device: u32,
     pub size: u64,
     pub blocks: u64,
@@ -41,11 +41,11 @@ pub struct Facts {
     pub born: SystemTime,
 }
 
-impl Facts {
-    pub fn of(held: impl AsFd) -> Outcome<Facts> {
+impl FileInfo {
+    pub fn of(held: impl AsFd) -> OsResult<FileInfo> {
         let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
         let said = statx(held, c"", AtFlags::EMPTY_PATH, wanted)?;
-        Ok(Facts {
+        Ok(FileInfo {
             id: Id { device: makedev(said.stx_dev_major, said.stx_dev_minor), inode: said.stx_ino },
             kind: FileType::from_raw_mode(u32::from(said.stx_mode)),
             mode: said.stx_mode & 0o7777,
@@ -63,24 +63,24 @@ impl Facts {
         })
     }
 
-    /// An empty directory in this one, for a place where something else is mounted.
-    pub fn covered(&self, name: &OsStr) -> Facts {
+    /// An empty directory in this one, in place of a directory that another mount covers.
+    pub fn covered(&self, name: &OsStr) -> FileInfo {
         let mut hasher = DefaultHasher::new();
         (self.id, name).hash(&mut hasher);
         let id = Id { device: NOWHERE, inode: hasher.finish() };
-        Facts { id, mode: 0o555, links: 2, size: 0, blocks: 0, ..*self }
+        FileInfo { id, mode: 0o555, links: 2, size: 0, blocks: 0, ..*self }
     }
 
     pub fn is_covered(&self) -> bool {
         self.id.device == NOWHERE
     }
 
-    /// Whether both are of one file, and not of two that had one number after each other.
-    pub fn same(&self, other: &Facts) -> bool {
+    /// Whether both belong to one file, and not to two that had one inode number after each other.
+    pub fn same(&self, other: &FileInfo) -> bool {
         self.id == other.id && self.born == other.born
     }
 
-    /// A number for the life of this file, for those who compare numbers alone.
+    /// A number for the lifetime of this file, for comparisons of numbers alone.
     pub fn life(&self) -> u64 {
         self.born.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
     }
