@@ -11,7 +11,7 @@ use super::{HostState, upgrade, wiring};
 use crate::agent::lifecycle::AgentLifecycle;
 use crate::agent::profiles::Profile;
 use crate::agent::runtime::Settings;
-use crate::agent::runtimes::check_alarms;
+use crate::agent::runtimes::check_wake_rules;
 use crate::spec::agent_faults;
 use acheron_base::blocking;
 use acheron_base::{Error, Result};
@@ -58,7 +58,7 @@ pub fn settle(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
     host.access.follow(host.profiles.policy()?);
     runtimes.change(id, settings)?;
     if before.spec.wake != profile.spec.wake || before.spec.budget != profile.spec.budget {
-        runtimes.set_alarms(id, &profile.spec.wake)?;
+        runtimes.set_wake_rules(id, &profile.spec.wake)?;
     }
     Ok(())
 }
@@ -69,7 +69,7 @@ fn sound(host: &HostState, id: &str, profile: &Profile) -> Result<Settings> {
     if !faults.is_empty() {
         return Err(Error::invalid(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")));
     }
-    check_alarms(&host.context.jobs, id, &profile.spec.wake)?;
+    check_wake_rules(&host.context.jobs, id, &profile.spec.wake)?;
     Ok(Settings { paused: profile.paused, ..wiring::chat::settings(host, id, &profile.spec)? })
 }
 
@@ -84,7 +84,7 @@ pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> 
             job.end().await;
         }
         if let Some(chat) = chat {
-            chat.rest().await;
+            chat.wait_idle().await;
         }
     };
     // What it wrote at its end must not come after what is removed here.

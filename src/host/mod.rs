@@ -163,7 +163,7 @@ fn open(spec: Spec, here: PathBuf, state: PathBuf, mountpoint: Option<PathBuf>, 
     let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
     let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
     let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
-    let identity = HostIdentity { name: acheron_sandbox::host(), started_at_ms: clock.now_ms() };
+    let identity = HostIdentity { name: acheron_sandbox::host_id(), started_at_ms: clock.now_ms() };
     let context = ServiceContext::new(book, event_logs, clock, access.clone(), tokio::runtime::Handle::current());
     let shared = SharedServices::open(&spec, &here, unasked.beside(&here, "prompts"), &store)?;
     Ok(HostState {

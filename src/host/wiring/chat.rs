@@ -23,7 +23,7 @@ pub fn open(env: &AgentEnv) -> Result<Chat> {
         let about = profiles.get(agent).map(|profile| profile.spec.about).unwrap_or_default();
         if about.trim().is_empty() { core } else { format!("{core}\n\n## Who you are\n\n{}\n", about.trim()) }
     };
-    host.shared.runtimes.join(&host.context, &env.agent, &env.home, Arc::new(core), settings)
+    host.shared.runtimes.add(&host.context, &env.agent, &env.home, Arc::new(core), settings)
 }
 
 /// The model and the limits of an agent. Opens the model; a limit that could not be kept is an error.

@@ -7,14 +7,14 @@ use crate::host::HostState;
 use crate::service::{Serve, Service, typed};
 use crate::services::web_search::{Off, PATIENCE, WebSearch};
 use acheron_base::Result;
-use acheron_http::{Http, Patience};
+use acheron_http::{Http, RetryPolicy};
 
 pub fn served(host: &HostState) -> Result<Arc<dyn Serve>> {
     let current = host.current.spec();
     let spec = current.services.get(<WebSearch as Service>::NAME);
     let patience = spec.and_then(|it| it.timeout_ms).map_or(PATIENCE, Duration::from_millis);
     match spec.and_then(|it| it.url.as_ref()) {
-        Some(url) => typed(WebSearch::new(url, Http::new(Patience::default()), patience)),
+        Some(url) => typed(WebSearch::new(url, Http::new(RetryPolicy::default()), patience)),
         None => Ok(Arc::new(Off::new()?)),
     }
 }

@@ -1,4 +1,5 @@
 use super::*;
+use acheron_base::Code;
 
 const AT: &str = "2026-11-16T10:00:00Z";
 
