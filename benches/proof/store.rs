@@ -14,7 +14,7 @@ use acheron::jobs::Jobs;
 use acheron::policy::Policy;
 use acheron::service::{self, Cx, ServiceContext, typed};
 use acheron::services::memory::{Memory, MemoryStore};
-use acheron_base::Clock;
+use acheron_base::{Clock, Ids, Random};
 use acheron_vfs::Caller;
 use rusqlite::Connection;
 use serde_json::json;
@@ -116,7 +116,7 @@ pub fn fill(state: &Path, count: usize) {
     runtime.expect("a runtime").block_on(async {
         let (store, clock) = (acheron::state::open(state).expect("a store"), Clock::real());
         let access = Arc::new(PolicyAccess::new(Policy::default(), store.clone(), clock.clone()));
-        let book = Arc::new(Jobs::new(Arc::new(store.clone()), clock.clone()));
+        let book = Arc::new(Jobs::new(Arc::new(store.clone()), Ids::new(clock.clone(), Random::real())));
         let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
         let event_log = event_logs.of("charon").expect("a diary");
         let runtime = tokio::runtime::Handle::current();

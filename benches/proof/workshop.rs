@@ -14,7 +14,7 @@ use acheron::host::{CallerIdentity, PolicyAccess};
 use acheron::jobs::{self, Jobs};
 use acheron::policy::Policy;
 use acheron::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
-use acheron_base::Clock;
+use acheron_base::{Clock, Ids, Random};
 use acheron_base::{Error, Result};
 use acheron_vfs::{
     Answer, Caller, CommandContext, CommandSink, Control, File, Handle, Kind, Listing, Node, Open, Reply, TextFile,
@@ -158,7 +158,7 @@ pub fn serve(dir: &Path, state: &Path) -> io::Result<()> {
     let ended: Result<()> = runtime.block_on(async {
         let (clock, store) = (Clock::real(), acheron::state::open(state)?);
         let access = Arc::new(PolicyAccess::new(Policy::default(), store.clone(), clock.clone()));
-        let book = Arc::new(Jobs::new(Arc::new(store.clone()), clock.clone()));
+        let book = Arc::new(Jobs::new(Arc::new(store.clone()), Ids::new(clock.clone(), Random::real())));
         let event_logs = Arc::new(EventLogs::new(Some(store), clock.clone()));
         let runtime = tokio::runtime::Handle::current();
         let context = ServiceContext::new(book.clone(), event_logs, clock, access.clone(), runtime.clone());

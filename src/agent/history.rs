@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::budget::Spent;
 use super::transcript::TurnSource;
+use acheron_base::Clock;
 use acheron_base::ConfinedDir;
 use acheron_base::{Error, Result};
 use acheron_vfs::{Log, line};
@@ -64,8 +65,8 @@ struct HistoryState {
 
 impl History {
     /// Opens the history. An incomplete last line is dropped.
-    pub fn open(dir: Arc<ConfinedDir>) -> Result<History> {
-        let log = Log::new(2 * LIMIT as usize);
+    pub fn open(dir: Arc<ConfinedDir>, clock: Clock) -> Result<History> {
+        let log = Log::new(2 * LIMIT as usize, clock);
         let mut state = HistoryState::default();
         for name in [OLDER, FILE] {
             let Some(bytes) = dir.read_if_exists(name)? else { continue };
@@ -201,11 +202,11 @@ mod tests {
     fn totals_and_numbers_outlive_the_host() {
         let dir = tempfile::tempdir().unwrap();
         let dir = Arc::new(ConfinedDir::open(dir.path()).unwrap());
-        let history = History::open(dir.clone()).unwrap();
+        let history = History::open(dir.clone(), Clock::real()).unwrap();
         history.add(entry("job-1", Some("hello"))).unwrap();
         history.add(entry("job-2", None)).unwrap();
         dir.append(FILE, b"{\"seq\":").unwrap();
-        let again = History::open(dir).unwrap();
+        let again = History::open(dir, Clock::real()).unwrap();
         again.add(entry("job-3", Some("bye"))).unwrap();
         let last = again.last().unwrap();
         assert_eq!((last.seq, last.total.rounds), (3, 6));
@@ -222,7 +223,7 @@ mod tests {
             let lines = |name: &str| dir.read_text(name).map_or(0, |text| text.lines().count());
             (lines(OLDER), lines(FILE))
         };
-        let history = History::open(dir.clone()).unwrap();
+        let history = History::open(dir.clone(), Clock::real()).unwrap();
         for ts_ms in [10, 20] {
             history.add(at(ts_ms)).unwrap();
         }
@@ -230,13 +231,13 @@ mod tests {
         assert_eq!(kept(&dir), (0, 2), "nothing is that old");
         history.forget(15).unwrap();
         assert_eq!(kept(&dir), (2, 0), "a part is");
-        let history = History::open(dir.clone()).unwrap();
+        let history = History::open(dir.clone(), Clock::real()).unwrap();
         history.forget(30).unwrap();
         assert_eq!(kept(&dir), (2, 0), "all of it is, but the last turn knows the costs");
         history.add(at(40)).unwrap();
         history.forget(30).unwrap();
         assert_eq!(kept(&dir), (0, 1));
-        let again = History::open(dir).unwrap().last().unwrap();
+        let again = History::open(dir, Clock::real()).unwrap().last().unwrap();
         assert_eq!((again.seq, again.total.rounds), (3, 6));
     }
 
@@ -245,13 +246,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let dir = Arc::new(ConfinedDir::open(dir.path()).unwrap());
         let rounds = |history: &History| history.total().rounds;
-        let history = History::open(dir.clone()).unwrap();
+        let history = History::open(dir.clone(), Clock::real()).unwrap();
         history.add(entry("job-1", None)).unwrap();
         history.charge(&Spent { rounds: 5, ..Spent::default() }).unwrap();
-        let again = History::open(dir.clone()).unwrap();
+        let again = History::open(dir.clone(), Clock::real()).unwrap();
         assert_eq!(rounds(&again), 7);
         again.add(entry("job-2", None)).unwrap();
         assert_eq!(rounds(&again), 9);
-        assert_eq!(rounds(&History::open(dir).unwrap()), 9);
+        assert_eq!(rounds(&History::open(dir, Clock::real()).unwrap()), 9);
     }
 }

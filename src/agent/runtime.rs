@@ -85,8 +85,8 @@ impl AgentRuntime {
         remember: Arc<Remember>,
         settings: Settings,
     ) -> Result<AgentRuntime> {
-        let history = History::open(dir.clone())?;
-        let (thoughts, settings) = (Thoughts::default(), RwLock::new(settings));
+        let history = History::open(dir.clone(), context.clock.clone())?;
+        let (thoughts, settings) = (Thoughts::new(context.clock.clone()), RwLock::new(settings));
         let agent_runtime =
             AgentRuntime { agent: agent.to_owned(), context, dir, thoughts, history, core, remember, settings };
         agent_runtime.restore_thoughts()?;
@@ -110,7 +110,8 @@ impl AgentRuntime {
 
     /// The three file tools for a turn of this agent.
     pub fn tools(&self, parked: Parked) -> Result<TreeTools> {
-        let id = Arc::new(|| format!("c-{}", uuid::Uuid::now_v7()));
+        let ids = self.context.ids.clone();
+        let id = Arc::new(move || ids.id("c"));
         Ok(TreeTools { tree: self.context.tree()?, caller: Caller::agent_in_turn(&self.agent), id, parked })
     }
 

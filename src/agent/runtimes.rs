@@ -17,6 +17,7 @@ use crate::model::config::ModelConfig;
 use crate::model::replay::Recording;
 use crate::service::ServiceContext;
 use crate::spec;
+use acheron_base::Clock;
 use acheron_base::ConfinedDir;
 use acheron_base::{Error, Result};
 use acheron_http::{Http, RetryPolicy};
@@ -48,8 +49,9 @@ struct RunningAgent {
 
 impl AgentRuntimes {
     /// `env` looks up a variable; keys come from nowhere else.
-    pub fn new(here: &Path, env: Box<Env>) -> Self {
-        let (http, call_queue) = (Arc::new(Http::new(RetryPolicy::default())), Arc::new(CallQueue::new(RUNNING, WAITING)));
+    pub fn new(here: &Path, env: Box<Env>, clock: Clock) -> Self {
+        let http = Arc::new(Http::new(RetryPolicy::default(), clock));
+        let call_queue = Arc::new(CallQueue::new(RUNNING, WAITING));
         let (servers, recording) = (RwLock::default(), Arc::default());
         AgentRuntimes { here: here.to_owned(), env, servers, http, call_queue, recording, members: DashMap::new() }
     }
@@ -181,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_key_goes_to_no_server_but_those_of_the_mountspec() {
-        let runtimes = AgentRuntimes::new(Path::new("."), Box::new(|_| Some("sk-secret".to_owned())));
+        let runtimes = AgentRuntimes::new(Path::new("."), Box::new(|_| Some("sk-secret".to_owned())), Clock::real());
         let given = |url: Option<&str>| runtimes.key("OPENAI_API_KEY", url).is_some();
         assert!(given(None), "the provider's own");
         assert!(!given(Some("https://proxy")));

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::protocol;
 use super::transcript::TranscriptRecord;
 use crate::model::{AnswerPiece, ModelAnswer};
+use acheron_base::Clock;
 use acheron_vfs::{Listing, Log, line, live, text};
 
 /// The size of `history.ndjson`; `history.ndjson.1` has the same size.
@@ -74,13 +75,11 @@ impl ThoughtsState {
     }
 }
 
-impl Default for Thoughts {
-    fn default() -> Self {
-        Thoughts(Arc::new(ThoughtsInner { log: Log::new(2 * LOG_BYTES), state: Mutex::default() }))
-    }
-}
-
 impl Thoughts {
+    pub fn new(clock: Clock) -> Self {
+        Thoughts(Arc::new(ThoughtsInner { log: Log::new(2 * LOG_BYTES, clock), state: Mutex::default() }))
+    }
+
     fn state(&self) -> MutexGuard<'_, ThoughtsState> {
         self.0.state.lock()
     }
@@ -196,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_thought_is_seen_while_it_grows_and_kept_when_it_ends() {
-        let thoughts = Thoughts::default();
+        let thoughts = Thoughts::new(Clock::at(1));
         thoughts.begin("job-1", 1, 5);
         thoughts.add_piece(&AnswerPiece::Thought("a".into()));
         thoughts.add_piece(&AnswerPiece::Again);

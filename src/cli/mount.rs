@@ -10,7 +10,7 @@ use super::{CommandResult, Failure, allocator, daemon, log};
 use crate::host::trusted_defaults::TrustedDefaults;
 use crate::host::{Host, Options};
 use crate::spec::{self, ModelKind, Spec};
-use acheron_base::Clock;
+use acheron_base::{Clock, Random};
 use acheron_base::{Error, Result};
 
 /// Mount a namespace; Ctrl-C unmounts it.
@@ -61,7 +61,8 @@ impl MountArgs {
         }
         log(if self.child { "info" } else { "warn" });
         let followed = spec_file(self.spec.as_deref(), &here).map(std::path::absolute).transpose()?;
-        let options = Options { spec, here, state, mountpoint: Some(dir.clone()), clock: Clock::real() };
+        let options =
+            Options { spec, here, state, mountpoint: Some(dir.clone()), clock: Clock::real(), random: Random::real() };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let served = runtime.block_on(serve(options, &dir, &self, followed.as_deref()));
         // A thread that still blocks must not keep the program alive.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{CommandResult, root};
 use crate::agent::tools::{self, Misuse, MountTools};
-use acheron_base::Error;
+use acheron_base::{Clock, Error, Ids, Random};
 
 /// Run file_read, file_write and file_list for an external agent: one JSON call per input line, one result per output line.
 #[derive(Args)]
@@ -26,7 +26,8 @@ const LINE: usize = 4 << 20;
 impl ToolArgs {
     pub fn run(self) -> CommandResult {
         let root = root::choose(self.root.as_deref())?;
-        let ground = MountTools::new(root, Arc::new(|| format!("tool-{}", uuid::Uuid::now_v7())));
+        let ids = Ids::new(Clock::real(), Random::real());
+        let ground = MountTools::new(root, Arc::new(move || ids.id("tool")));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (mut lines, mut stdout) = (std::io::stdin().lock(), std::io::stdout().lock());
         while let Some(line) = next_line(&mut lines)? {

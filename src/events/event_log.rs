@@ -134,7 +134,7 @@ impl EventLog {
             })?;
             (recent, last, shared) = (tail, end, restored(cursor));
         }
-        let shown = Log::new(LOG_BYTES);
+        let shown = Log::new(LOG_BYTES, clock.clone());
         recent.iter().for_each(|event| shown.append(&shown_line(event)));
         let state = EventLogState { recent: recent.into(), given: last, last, older: None, shared };
         let (agent, state) = (agent.to_owned(), Arc::new(Mutex::new(state)));

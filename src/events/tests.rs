@@ -13,7 +13,7 @@ use super::wait::Wait;
 use super::{EventLog, EventLogs, Selector, SignalType};
 use crate::jobs::{Jobs, NoJobStore};
 use crate::state::events::Event;
-use acheron_base::Clock;
+use acheron_base::{Clock, Ids, Random};
 use acheron_vfs::{Answer, Caller, File, Handle, Open};
 
 /// One step of a test.
@@ -68,7 +68,7 @@ impl WaitBench {
     fn new() -> WaitBench {
         let clock = Clock::real();
         let event_log = EventLogs::new(None, clock.clone()).of("ada").unwrap();
-        WaitBench { event_log, jobs: Arc::new(Jobs::new(Arc::new(NoJobStore), clock)) }
+        WaitBench { event_log, jobs: Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock, Random::real()))) }
     }
 
     fn fire(&self, parameter: u8) -> u64 {
@@ -180,7 +180,7 @@ fn long(store: &crate::state::TestStore, count: u64, wanted: u64) -> WaitBench {
     store.write_blocking(fill).unwrap();
     let clock = Clock::real();
     let event_log = EventLogs::new(Some((**store).clone()), clock.clone()).of("ada").unwrap();
-    WaitBench { event_log, jobs: Arc::new(Jobs::new(Arc::new(NoJobStore), clock)) }
+    WaitBench { event_log, jobs: Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock, Random::real()))) }
 }
 
 fn wait(paths: &[&str], since: Option<u64>) -> Wait {

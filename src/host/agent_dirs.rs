@@ -33,7 +33,7 @@ pub struct AgentDirs {
 
 impl AgentDirs {
     pub fn new(host: &Arc<HostState>) -> Arc<Self> {
-        let listing = Arc::new(Listing::default().link("self", Own(Arc::downgrade(host))));
+        let listing = Arc::new(Listing::timed(&host.context.clock).link("self", Own(Arc::downgrade(host))));
         Arc::new(AgentDirs { listing, homes: Mutex::default() })
     }
 
@@ -74,7 +74,7 @@ impl AgentDirs {
     /// Makes the directory of an agent.
     pub fn move_in(self: &Arc<Self>, host: &Arc<HostState>, id: &str) -> Result<()> {
         let env = AgentEnv::new(host, id)?;
-        let mut home = Listing::default()
+        let mut home = Listing::timed(&host.context.clock)
             .dir("jobs", jobs::files::directory(&host.context.jobs, id))
             .dir("events", events(host, &env.event_log))
             .dir("services", services_directory(host, id));

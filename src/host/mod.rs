@@ -36,9 +36,9 @@ use crate::jobs::{Job, JobStore, Jobs};
 use crate::policy::Principal;
 use crate::service::ServiceContext;
 use crate::spec::Spec;
-use acheron_base::Clock;
 use acheron_base::Result;
 use acheron_base::watch::FileWatcher;
+use acheron_base::{Clock, Ids, Random};
 use acheron_fuse::Mount;
 use acheron_vfs::{Listing, Node, Tree};
 use library::Source as Library;
@@ -60,6 +60,7 @@ pub struct Options {
     /// Where the tree will be mounted, if it will.
     pub mountpoint: Option<PathBuf>,
     pub clock: Clock,
+    pub random: Random,
 }
 
 /// A running host. Dropping it takes it down.
@@ -73,15 +74,15 @@ pub struct Host {
 impl Host {
     /// Builds everything but the mount. Must be called within a runtime.
     pub fn start(options: Options) -> Result<Host> {
-        let Options { spec, here, state, mountpoint, clock } = options;
-        programs::check(&spec, &here, [Some(state.as_path()), mountpoint.as_deref()])?;
-        let host = Arc::new(open(spec, here, state, mountpoint, clock)?);
+        let more = [Some(options.state.as_path()), options.mountpoint.as_deref()];
+        programs::check(&options.spec, &options.here, more)?;
+        let host = Arc::new(open(options)?);
         acheron_sandbox::remove_stale_groups();
         let recovered = recover(&host)?;
         system_paths::note(&host);
         let (root, agent_dirs) = build(&host)?;
         protected_paths::keep(&host)?;
-        let tree = Tree::new(Arc::new(root), host.access.clone());
+        let tree = Tree::new(Arc::new(root), host.access.clone()).started_at(host.context.clock.now());
         host.context.set_tree(&tree);
         host.dirs.set_agents(agent_dirs.clone());
         agent_dirs.open(&host)?;
@@ -155,17 +156,19 @@ impl Drop for Host {
 }
 
 /// Opens the state of a host. There is no tree yet.
-fn open(spec: Spec, here: PathBuf, state: PathBuf, mountpoint: Option<PathBuf>, clock: Clock) -> Result<HostState> {
+fn open(options: Options) -> Result<HostState> {
+    let Options { spec, here, state, mountpoint, clock, random } = options;
     let store = crate::state::open(&state)?;
     let profiles = Arc::new(AgentProfiles::open(&spec, &state)?);
     let access = Arc::new(PolicyAccess::new(profiles.policy()?, store.clone(), clock.clone()));
-    let book = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, clock.clone()));
+    let book = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, Ids::new(clock.clone(), random)));
     let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
     let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
     let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
     let identity = HostIdentity { name: acheron_sandbox::host_id(), started_at_ms: clock.now_ms() };
+    let shared = SharedServices::open(&spec, &here, unasked.beside(&here, "prompts"), &store, &clock)?;
+    let projects = Arc::new(projects::Projects::new(&clock));
     let context = ServiceContext::new(book, event_logs, clock, access.clone(), tokio::runtime::Handle::current());
-    let shared = SharedServices::open(&spec, &here, unasked.beside(&here, "prompts"), &store)?;
     Ok(HostState {
         current: Arc::new(edit::Current::new(Arc::new(spec))),
         paths: HostPaths { here, state, mountpoint, mountspec: Default::default(), library },
@@ -176,7 +179,7 @@ fn open(spec: Spec, here: PathBuf, state: PathBuf, mountpoint: Option<PathBuf>, 
         profiles,
         shared,
         dirs: Default::default(),
-        projects: Default::default(),
+        projects,
         system_paths: Default::default(),
         mount: Default::default(),
     })
@@ -211,7 +214,7 @@ fn recover(host: &HostState) -> Result<Vec<Arc<Job>>> {
         let path = format!("/agents/{}/jobs/{}/status.json", row.agent, row.id);
         host.context.event_logs.of(&row.agent)?.note("job", &path, crate::jobs::status_json(row));
     }
-    Ok(found.queued.iter().map(|row| host.context.jobs.restore(Job::from_row(row))).collect())
+    Ok(found.queued.iter().map(|row| host.context.jobs.restore(Job::from_row(row, &host.context.clock))).collect())
 }
 
 fn resume(host: &HostState, job: Arc<Job>) {

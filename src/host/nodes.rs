@@ -21,7 +21,8 @@ This host. `services/` has what all agents share; `STATUS.json` tells how it is,
 
 pub fn directory(host: &Arc<HostState>) -> Result<Listing> {
     let (status, context) = (Arc::downgrade(host), host.context.clone());
-    let services = Arc::new(Listing::default().file("SERVICES.json", live(move |_| Ok(rows(&services(&context))))));
+    let services = live(move |_| Ok(rows(&services(&context))));
+    let services = Arc::new(Listing::timed(&host.context.clock).file("SERVICES.json", services));
     let stand = ServiceRegistry::new(NODE, services.clone());
     for serve in stand.build(host)? {
         stand.put(host, serve);

@@ -14,6 +14,7 @@ use super::protected_paths;
 use super::watch::{self, Stale, Tell, Watching};
 use crate::policy::{self, Principal};
 use crate::spec::{Bind, ProjectSpec};
+use acheron_base::Clock;
 use acheron_base::ConfinedDir;
 use acheron_base::host_dir::Source;
 use acheron_base::{Error, Result};
@@ -21,7 +22,6 @@ use acheron_fuse::Mount;
 use acheron_vfs::{Listing, Node, pretty, text};
 
 /// The directory, and what notices changes below it.
-#[derive(Default)]
 pub struct Projects {
     listing: Arc<Listing>,
     watching: Mutex<Option<Watching>>,
@@ -30,6 +30,10 @@ pub struct Projects {
 }
 
 impl Projects {
+    pub fn new(clock: &Clock) -> Projects {
+        Projects { listing: Arc::new(Listing::timed(clock)), watching: Mutex::default(), sources: RwLock::default() }
+    }
+
     /// The directory that a project has at this place.
     pub fn source(&self, project: &str, at: &str) -> Option<Source> {
         let sources = self.sources.read();
@@ -149,7 +153,7 @@ fn one(host: &HostState, id: &str, project: &ProjectSpec) -> Listing {
         })
         .collect();
     let readme = format!("# {id}\n\n{}\n\n`meta.json` tells which directories it binds.\n", project.about);
-    Listing::default()
+    Listing::timed(&host.context.clock)
         .file("README.md", text(readme))
         .file("meta.json", text(pretty(&json!({ "project_id": id, "about": project.about, "binds": binds }))))
         .with("fs", fs(host, id, project))

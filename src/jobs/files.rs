@@ -62,9 +62,9 @@ pub fn directory(jobs: &Arc<Jobs>, agent: &str) -> VirtualDir {
     .modified_at(move || match here.last() {
         Some(id) => match here.get(&id) {
             Some(JobEntry::Loaded(job)) => time(job.created_at_ms),
-            _ => *acheron_vfs::STARTED,
+            _ => acheron_vfs::STARTED,
         },
-        None => *acheron_vfs::STARTED,
+        None => acheron_vfs::STARTED,
     })
 }
 

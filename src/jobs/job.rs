@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::contract::Effect;
 use crate::policy::Principal;
 pub use crate::state::jobs::JobState;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Clock, Code, Error, Result};
 use acheron_vfs::{Caller, Log};
 
 /// The size of a job's log in bytes.
@@ -95,7 +95,7 @@ pub struct Job {
 }
 
 impl Job {
-    pub fn new(id: String, call: JobCall, now_ms: u64) -> Self {
+    pub fn new(id: String, call: JobCall, now_ms: u64, clock: &Clock) -> Self {
         let state = JobState::Queued;
         let now = JobSnapshot {
             state,
@@ -110,7 +110,7 @@ impl Job {
             call,
             at_once: false,
             created_at_ms: now_ms,
-            log: Log::new(LOG),
+            log: Log::new(LOG, clock.clone()),
             cancel: CancellationToken::new(),
             reason: OnceLock::new(),
             deferred: AtomicBool::new(false),
@@ -154,7 +154,7 @@ impl Job {
     }
 
     /// A job from an earlier run of the host, restored from the journal.
-    pub fn from_row(row: &crate::state::jobs::JobRow) -> Self {
+    pub fn from_row(row: &crate::state::jobs::JobRow, clock: &Clock) -> Self {
         let effect = match row.effect.as_str() {
             "write" => Effect::Write,
             _ => Effect::Execute,
@@ -170,7 +170,7 @@ impl Job {
             principal: Principal::named(&row.principal),
             arguments: row.request.clone(),
         };
-        let job = Job::new(row.id.clone(), call, row.created_at_ms);
+        let job = Job::new(row.id.clone(), call, row.created_at_ms, clock);
         job.update(|now| now.attempt = row.attempt);
         if let Some(error) = &row.error {
             job.stop(error.clone());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::result_sizes::{self, ResultSizes};
 use super::{Job, JobCall, JobRow, JobState, JobStore, row};
 use crate::contract::Effect;
-use acheron_base::Clock;
+use acheron_base::{Clock, Ids};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, ChangeNotifier};
 
@@ -18,7 +18,7 @@ const MAX_LOADED: usize = 256;
 pub struct Jobs {
     by_agent: Mutex<HashMap<String, Arc<AgentJobs>>>,
     store: Arc<dyn JobStore>,
-    clock: Clock,
+    ids: Ids,
 }
 
 /// The jobs of one agent.
@@ -49,8 +49,8 @@ pub enum JobEntry {
 }
 
 impl Jobs {
-    pub fn new(store: Arc<dyn JobStore>, clock: Clock) -> Self {
-        Jobs { by_agent: Mutex::default(), store, clock }
+    pub fn new(store: Arc<dyn JobStore>, ids: Ids) -> Self {
+        Jobs { by_agent: Mutex::default(), store, ids }
     }
 
     pub fn store(&self) -> &Arc<dyn JobStore> {
@@ -58,7 +58,12 @@ impl Jobs {
     }
 
     pub fn clock(&self) -> &Clock {
-        &self.clock
+        self.ids.clock()
+    }
+
+    /// Where the names of jobs come from.
+    pub fn ids(&self) -> &Ids {
+        &self.ids
     }
 
     pub fn of(&self, agent: &str) -> Arc<AgentJobs> {
@@ -74,8 +79,8 @@ impl Jobs {
     /// Accepts all of `calls` or none; with `at_once` they start immediately. The jobs are in the tree on return; those
     /// with effects are durable when the answer resolves.
     pub fn accept(&self, calls: Vec<JobCall>, at_once: bool) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
-        let now = self.clock.now_ms();
-        let job = |call| Arc::new(Job::new(new_id(), call, now).at_once(at_once));
+        let (now, clock) = (self.clock().now_ms(), self.clock());
+        let job = |call| Arc::new(Job::new(self.ids.id("job"), call, now, clock).at_once(at_once));
         let jobs: Vec<Arc<Job>> = calls.into_iter().map(job).collect();
         for (i, job) in jobs.iter().enumerate() {
             let agent_jobs = self.of(&job.call.agent);
@@ -323,11 +328,6 @@ fn accepted(job: &Job) -> JobRow {
     }
 }
 
-/// Sorts by time and cannot be guessed.
-fn new_id() -> String {
-    format!("job-{}", uuid::Uuid::now_v7())
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::Value;
@@ -335,6 +335,7 @@ mod tests {
     use super::super::NoJobStore;
     use super::*;
     use crate::policy::Principal;
+    use acheron_base::Random;
     use acheron_vfs::{ChangeKind, Listener};
 
     #[derive(Default)]
@@ -364,7 +365,7 @@ mod tests {
 
     /// A list with `count` ended jobs.
     fn list(effect: Effect, count: usize) -> (Jobs, Vec<Arc<Job>>) {
-        let list = Jobs::new(Arc::new(NoJobStore), Clock::real());
+        let list = Jobs::new(Arc::new(NoJobStore), Ids::new(Clock::real(), Random::real()));
         let jobs = (0..count).map(|number| {
             let (jobs, _) = list.accept(vec![call(effect, number)], true).unwrap();
             jobs[0].update(|now| now.state = JobState::Done);
@@ -434,7 +435,10 @@ mod tests {
 
     #[test]
     fn listeners_learn_of_new_jobs_and_of_archived_ones() {
-        let (list, listener) = (Jobs::new(Arc::new(NoJobStore), Clock::real()), Arc::new(TestListener::default()));
+        let (list, listener) = (
+            Jobs::new(Arc::new(NoJobStore), Ids::new(Clock::real(), Random::real())),
+            Arc::new(TestListener::default()),
+        );
         list.of("ada").notifier.listen(&(listener.clone() as Arc<dyn Listener>));
         let mut ids = Vec::new();
         for _ in 0..=MAX_LOADED {

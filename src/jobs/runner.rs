@@ -174,7 +174,7 @@ mod tests {
     use crate::policy::Principal;
     use crate::state::TestStore;
     use crate::state::jobs as journal;
-    use acheron_base::Clock;
+    use acheron_base::{Clock, Ids, Random};
 
     fn call(idempotent: bool) -> JobCall {
         JobCall {
@@ -203,7 +203,7 @@ mod tests {
     /// Shuts down a host with one job and returns the journal's record of that job.
     async fn left(idempotent: bool, running: bool) -> String {
         let store = TestStore::new();
-        let jobs = Arc::new(Jobs::new(Arc::new((*store).clone()), Clock::real()));
+        let jobs = Arc::new(Jobs::new(Arc::new((*store).clone()), Ids::new(Clock::real(), Random::real())));
         let (accepted, safe) = jobs.accept(vec![call(idempotent)], false).unwrap();
         safe.wait().await.unwrap();
         let (job, queue) = (accepted[0].clone(), Arc::new(CallQueue::new(usize::from(running), 1)));

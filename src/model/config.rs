@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn a_key_is_asked_for_by_name() {
         let kind = ModelConfig::read("anthropic", Some("m"), None).unwrap();
-        let http = Arc::new(Http::new(Default::default()));
+        let http = Arc::new(Http::new(Default::default(), acheron_base::Clock::real()));
         let error = kind.open("ada", Path::new("."), &http, &|_| None, 0).err().unwrap();
         assert_eq!(error.message, "ANTHROPIC_API_KEY is not set; anthropic needs it");
     }

@@ -11,7 +11,7 @@ use super::ServiceInstance;
 use crate::contract::Effect;
 use crate::events::EventLogs;
 use crate::jobs::{self, Job, JobEnd, JobState, Jobs};
-use acheron_base::Clock;
+use acheron_base::{Clock, Ids};
 use acheron_base::{Error, Result};
 use acheron_vfs::{AccessControl, Answer, Caller, Tree, WeakTree};
 
@@ -28,6 +28,8 @@ pub struct ServiceContext {
     pub jobs: Arc<Jobs>,
     pub event_logs: Arc<EventLogs>,
     pub clock: Clock,
+    /// New names, and randomness.
+    pub ids: Ids,
     pub access: Arc<dyn ServiceAccess>,
     /// The runtime that runs calls: requests arrive on FUSE threads, outside of it.
     pub runtime: tokio::runtime::Handle,
@@ -44,7 +46,9 @@ impl ServiceContext {
         access: Arc<dyn ServiceAccess>,
         runtime: tokio::runtime::Handle,
     ) -> Arc<Self> {
+        let ids = book.ids().clone();
         Arc::new(ServiceContext {
+            ids,
             jobs,
             event_logs,
             clock,

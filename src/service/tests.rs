@@ -15,7 +15,7 @@ use super::*;
 use crate::contract::Effect;
 use crate::events::EventLogs;
 use crate::jobs::{self, Jobs, NoJobStore};
-use acheron_base::Clock;
+use acheron_base::{Clock, Ids, Random};
 use acheron_vfs::{AccessControl, Caller, Listing, Node, Open, Tree};
 
 struct TestService;
@@ -90,7 +90,7 @@ impl ServiceAccess for NoBreak {
 
 fn tree() -> (Tree, Arc<ServiceContext>) {
     let clock = Clock::real();
-    let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), clock.clone()));
+    let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock.clone(), Random::real())));
     let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
     let context =
         ServiceContext::new(jobs.clone(), event_logs, clock, Arc::new(NoBreak), tokio::runtime::Handle::current());
@@ -221,7 +221,7 @@ async fn a_cancelled_job_ends_and_its_waiters_hear_it() {
 #[tokio::test]
 async fn a_panic_is_a_failed_job() {
     let clock = Clock::real();
-    let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), clock.clone()));
+    let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock.clone(), Random::real())));
     let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
     let context = ServiceContext::new(jobs, event_logs, clock, Arc::new(AllowAll), tokio::runtime::Handle::current());
     let instance = ServiceInstance::of(&context, "ada", typed(TestService).unwrap());
@@ -235,7 +235,7 @@ async fn a_panic_is_a_failed_job() {
 #[tokio::test]
 async fn what_was_accepted_runs_although_its_caller_is_gone() {
     let (store, clock) = (crate::state::TestStore::new(), Clock::real());
-    let jobs = Arc::new(Jobs::new(Arc::new((*store).clone()), clock.clone()));
+    let jobs = Arc::new(Jobs::new(Arc::new((*store).clone()), Ids::new(clock.clone(), Random::real())));
     let event_logs = Arc::new(EventLogs::new(Some((*store).clone()), clock.clone()));
     let context =
         ServiceContext::new(jobs.clone(), event_logs, clock, Arc::new(AllowAll), tokio::runtime::Handle::current());
@@ -299,7 +299,7 @@ async fn a_private_call_that_was_left_queued_is_interrupted_and_never_run_withou
         principal: crate::policy::Principal::Operator,
         arguments: json!({"withheld": true}),
     };
-    let job = context.jobs.restore(jobs::Job::new("job-1".into(), call, 1));
+    let job = context.jobs.restore(jobs::Job::new("job-1".into(), call, 1, &Clock::at(1)));
     instance.resume(job.clone());
     let ended = job.end().await;
     assert_eq!(ended.state, jobs::JobState::Interrupted);

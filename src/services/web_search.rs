@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::contract::{Contract, Operation, ServiceCall};
 use crate::service::{Cx, Serve, Service};
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Code, Error, Random, Result};
 use acheron_http::{BodyBytes, Http, Request};
 
 /// The longest answer that is read, and the longest text of one result.
@@ -25,11 +25,12 @@ pub struct WebSearch {
     http: Http,
     /// How long the server may take, further attempts included.
     patience: Duration,
+    random: Random,
 }
 
 impl WebSearch {
-    pub fn new(url: &str, http: Http, patience: Duration) -> Self {
-        WebSearch { url: url.trim_end_matches('/').to_owned(), http, patience }
+    pub fn new(url: &str, http: Http, patience: Duration, random: Random) -> Self {
+        WebSearch { url: url.trim_end_matches('/').to_owned(), http, patience, random }
     }
 }
 
@@ -141,8 +142,8 @@ impl Service for WebSearch {
         request.headers.push(("accept", "application/json".to_owned()));
         request.limit = LARGEST;
         let mut body = BodyBytes::default();
-        // Seeded apart from any run: only the pauses between attempts depend on it.
-        let mut dice: rand::rngs::StdRng = rand::SeedableRng::from_os_rng();
+        // Only the pauses between attempts depend on it.
+        let mut dice: rand::rngs::StdRng = rand::SeedableRng::seed_from_u64(self.random.number());
         let fetch = self.http.fetch(&request, &mut dice, &mut body);
         let late = |_| Error::timeout(format!("{} did not answer within {} ms", self.url, self.patience.as_millis()));
         let fetched = tokio::time::timeout(self.patience, fetch).await.map_err(late)?;

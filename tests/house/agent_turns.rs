@@ -9,7 +9,7 @@ use acheron::agent::transcript::{self, TranscriptRecord};
 use acheron::host::{Host, Options};
 use acheron::model::script::Script;
 use acheron::model::{Message, Model, ModelRequest};
-use acheron_base::Clock;
+use acheron_base::{Clock, Ids, Random};
 use acheron_vfs::Caller;
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -122,7 +122,14 @@ fn unmounted(model: Value, prepare: impl FnOnce(&std::path::Path)) -> (Vec<Trans
     let spec = acheron::spec::Spec::check(&spec.to_string()).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let options = Options { spec, here, state: state.clone(), mountpoint: None, clock: Clock::real() };
+        let options = Options {
+            spec,
+            here,
+            state: state.clone(),
+            mountpoint: None,
+            clock: Clock::real(),
+            random: Random::real(),
+        };
         let host = Host::start(options).unwrap();
         let operator = Caller::operator();
         host.tree().write(&operator, "agents/self/chat/control/input", b"go").await.unwrap();
@@ -182,7 +189,8 @@ fn the_same_work_is_the_same_on_the_mount_and_off_it() {
     let outside = house(&steps);
     let text: String = steps.iter().map(|line| format!("{line}\n")).collect();
     let script = Script::read("steps", &text).unwrap();
-    let ground = MountTools::new(outside.root(), Arc::new(|| format!("tool-{}", uuid::Uuid::now_v7())));
+    let ids = Ids::new(Clock::real(), Random::real());
+    let ground = MountTools::new(outside.root(), Arc::new(move || ids.id("tool")));
     let mut seen = Vec::new();
     let ask = ModelRequest { messages: vec![Message::user("go")], ..ModelRequest::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

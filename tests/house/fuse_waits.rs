@@ -346,7 +346,7 @@ struct Slow {
 
 impl VersionStore for Slow {
     fn stat(&self) -> Stat {
-        Stat { size: 4096, modified: *STARTED }
+        Stat { size: 4096, modified: STARTED }
     }
 
     fn notifier(&self) -> Option<&ChangeNotifier> {

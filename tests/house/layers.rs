@@ -125,6 +125,46 @@ fn no_service_knows_the_host() {
     }
 }
 
+/// The ways to take the time, an id or chance from the system.
+const TAKEN: [&str; 9] = [
+    "SystemTime::now",
+    "Uuid::",
+    "rand::rng()",
+    "rand::random",
+    "from_os_rng",
+    "thread_rng",
+    "OsRng",
+    "Clock::real()",
+    "Random::real()",
+];
+
+/// The places that may do so, each with the reason. The list only shrinks.
+const MAY_TAKE: [(&str, &str); 5] = [
+    ("crates/base/src/clock.rs", "the clock of the system"),
+    ("crates/base/src/random.rs", "the randomness of the system"),
+    (
+        "crates/fuse/src/lib.rs",
+        "the name of a mount differs from those of all other processes, however they are seeded",
+    ),
+    ("src/cli/mount.rs", "hands them to the host"),
+    ("src/cli/tool.rs", "hands them to the tools"),
+];
+
+/// Everything else is handed a `Clock`, `Ids` or a `Random`, so that a run can be repeated.
+#[test]
+fn time_ids_and_randomness_come_from_outside() {
+    for (file, code) in all() {
+        let may = MAY_TAKE.iter().any(|(known, _)| Path::new(known) == file);
+        let tests = file.file_stem().is_some_and(|name| name.to_string_lossy().ends_with("tests"))
+            || file.iter().any(|part| part == "tests" || part == "sessions.rs");
+        // Tests of a module stand at its end.
+        let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        for taken in TAKEN {
+            assert!(may || tests || !code.contains(taken), "{} takes {taken}", file.display());
+        }
+    }
+}
+
 #[test]
 fn the_list_of_modules_is_whole_and_short() {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

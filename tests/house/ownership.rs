@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use acheron::host::{Host, Options};
 use acheron::policy::PrincipalCaller;
 use acheron::spec::Spec;
-use acheron_base::Clock;
+use acheron_base::{Clock, Random};
 use acheron_vfs::Caller;
 
 use crate::common;
@@ -45,7 +45,14 @@ fn a_host_that_is_dropped_is_gone_with_everything_in_it() {
     std::fs::write(here.join("notes.txt"), "a note\n").unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let spec = Spec::check(SPEC).unwrap_or_else(|faults| panic!("{faults:?}"));
-    let options = Options { spec, here, state: state.clone(), mountpoint: Some(root.clone()), clock: Clock::real() };
+    let options = Options {
+        spec,
+        here,
+        state: state.clone(),
+        mountpoint: Some(root.clone()),
+        clock: Clock::real(),
+        random: Random::real(),
+    };
     let host = runtime.block_on(async {
         let mut host = Host::start(options).unwrap();
         host.mount(&root).unwrap();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use acheron::policy::{Principal, identity};
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Result};
 use acheron_fuse::{Identify, Mount};
 use acheron_vfs::{
     AccessControl, Answer, Caller, ChangeNotifier, CommandContext, CommandSink, Control, Dir, FixedReply, Handle, Item,
@@ -103,10 +103,10 @@ impl AccessControl for Open_ {
 }
 
 fn tree() -> (Tree, Arc<Knobs>) {
-    let root = Arc::new(Listing::default());
+    let root = Arc::new(Listing::timed(&Clock::real()));
     let knobs = Arc::new(Knobs {
         page: TextFile::new("first\n", SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000)),
-        log: Log::new(1 << 20),
+        log: Log::new(1 << 20, Clock::real()),
         root: root.clone(),
         settled: watch::Sender::new(None),
         fired: watch::Sender::new(0),

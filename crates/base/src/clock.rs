@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -25,6 +25,11 @@ impl Clock {
     /// Milliseconds since 1970.
     pub fn now_ms(&self) -> u64 {
         self.now_ns() / NS_PER_MS
+    }
+
+    /// The time as files have it.
+    pub fn now(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_nanos(self.now_ns())
     }
 
     /// Nanoseconds since 1970; enough until the year 2554.

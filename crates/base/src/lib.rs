@@ -1,4 +1,4 @@
-//! The foundation of every layer: one error type, a clock, blocking work, the nearest known name, and directories that
+//! The foundation of every layer: one error type, a clock, ids, randomness, blocking work, the nearest known name, and directories that
 //! no path escapes. Any crate may use it; it uses none of ours. It knows neither the tree, a service nor an agent.
 
 #![forbid(unsafe_code)]
@@ -8,8 +8,10 @@ mod clock;
 pub mod confined_dir;
 mod error;
 pub mod host_dir;
+mod ids;
 pub mod mountinfo;
 pub mod nearest;
+mod random;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 pub mod tokens;
@@ -19,3 +21,5 @@ pub use blocking::blocking;
 pub use clock::Clock;
 pub use confined_dir::ConfinedDir;
 pub use error::{Code, Error, Result, if_exists, quoted};
+pub use ids::Ids;
+pub use random::Random;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fuser::{FileAttr, FileType, FopenFlags, INodeNo};
 
-use acheron_vfs::{Dir, File, Kind, Node, Open, STARTED, Stat};
+use acheron_vfs::{Dir, File, Kind, Node, Open, STARTED, Stat, Tree};
 
 /// The cache time of names whose changes are announced. It is long: an hour costs one request.
 const NAME_TTL: Duration = Duration::from_secs(3600);
@@ -31,12 +31,13 @@ pub fn kind(node: &Node) -> FileType {
     }
 }
 
-pub fn attributes(ino: u64, node: &Node, owner: Owner) -> FileAttr {
+pub fn attributes(ino: u64, node: &Node, owner: Owner, tree: &Tree) -> FileAttr {
     let (perm, Stat { size, modified }) = match node {
         Node::Dir(dir) => (0o555, Stat { size: 0, modified: dir.modified() }),
         Node::File(file) => (file.mode(), file.stat()),
-        Node::Link(_) => (0o777, Stat { size: 0, modified: *STARTED }),
+        Node::Link(_) => (0o777, Stat { size: 0, modified: STARTED }),
     };
+    let modified = tree.shown_time(modified);
     FileAttr {
         ino: INodeNo(ino),
         size,

@@ -73,7 +73,7 @@ impl Server {
     }
 
     pub fn attributes(&self, ino: u64, node: &Node) -> FileAttr {
-        attributes::attributes(ino, node, self.owner)
+        attributes::attributes(ino, node, self.owner, &self.tree)
     }
 
     /// Records that the kernel is told of `node` at `path`; returns its attributes.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use rand::RngCore;
 
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Clock, Code, Error, Result};
 pub use retry::{Retry, RetryPolicy};
 
 /// The size limit of an error answer.
@@ -145,14 +145,16 @@ impl BodySink for BodyBytes {
 #[derive(Debug)]
 pub struct Http {
     policy: RetryPolicy,
+    clock: Clock,
     /// For servers on this machine: without proxy and certificates.
     local: OnceLock<Result<reqwest::Client>>,
     remote: OnceLock<Result<reqwest::Client>>,
 }
 
 impl Http {
-    pub fn new(policy: RetryPolicy) -> Self {
-        Http { policy, local: OnceLock::new(), remote: OnceLock::new() }
+    /// `clock` says how far away a moment is that a server names for the next attempt.
+    pub fn new(policy: RetryPolicy, clock: Clock) -> Self {
+        Http { policy, clock, local: OnceLock::new(), remote: OnceLock::new() }
     }
 
     /// Sends the request until an answer was received completely or the policy gives up.
@@ -189,7 +191,7 @@ impl Http {
         let content_type = header("content-type").unwrap_or_default();
         let content_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         if !status.is_success() {
-            let later = retry::retry_after(header("retry-after"), header("date"), std::time::SystemTime::now());
+            let later = retry::retry_after(header("retry-after"), header("date"), self.clock.now());
             let to = header("location").map(str::to_owned).filter(|_| status.is_redirection());
             let mut said = Vec::new();
             // The body is only for the error message: without it the status is enough.

@@ -227,7 +227,7 @@ mod tests {
 
     impl VersionStore for Never {
         fn stat(&self) -> Stat {
-            Stat { size: 0, modified: *super::super::STARTED }
+            Stat { size: 0, modified: super::super::STARTED }
         }
 
         fn latest(&self) -> Answer<Bytes> {

@@ -32,7 +32,7 @@ pub fn waiting(source: impl Fn(&Caller) -> Answer<Bytes> + Send + Sync + 'static
 }
 
 fn computed(kind: Kind, source: impl Fn(&Caller) -> Answer<Bytes> + Send + Sync + 'static) -> ComputedFile {
-    ComputedFile { kind, source: Arc::new(source), modified: Box::new(|| *STARTED) }
+    ComputedFile { kind, source: Arc::new(source), modified: Box::new(|| STARTED) }
 }
 
 impl ComputedFile {

@@ -277,7 +277,7 @@ mod tests {
 
     impl VersionStore for Stored {
         fn stat(&self) -> Stat {
-            Stat { size: 0, modified: *super::super::STARTED }
+            Stat { size: 0, modified: super::super::STARTED }
         }
 
         fn latest(&self) -> Answer<Bytes> {

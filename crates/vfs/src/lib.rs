@@ -172,7 +172,7 @@ pub trait Dir: Send + Sync {
 
     /// When a name was last added or removed.
     fn modified(&self) -> SystemTime {
-        *STARTED
+        STARTED
     }
 
     /// Sends [`ChangeKind::Name`] whenever a name is removed or replaced. A server caches the names of a directory with a
@@ -256,7 +256,7 @@ pub trait File: Send + Sync {
 
     /// Its size and time.
     fn stat(&self) -> Stat {
-        Stat { size: 0, modified: *STARTED }
+        Stat { size: 0, modified: STARTED }
     }
 
     /// The permission bits. They say which direction makes sense; the [`AccessControl`] decides whether a caller may.
@@ -341,5 +341,6 @@ pub fn slice(bytes: &Bytes, offset: u64, size: usize) -> Bytes {
     bytes.slice(start..end)
 }
 
-/// When this process first used the tree: the time shown for nodes that have no time of their own.
-pub static STARTED: std::sync::LazyLock<SystemTime> = std::sync::LazyLock::new(SystemTime::now);
+/// The time of a node that has none of its own: a server shows the time at which the tree was made instead (see
+/// [`Tree::started_at`]).
+pub const STARTED: SystemTime = SystemTime::UNIX_EPOCH;

@@ -6,11 +6,14 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::time::SystemTime;
 
 use super::{ChangeNotifier, Dir, File, Link, Node, STARTED};
+use acheron_base::Clock;
 
 /// An ordered map from names to nodes. Names may be added and removed while the tree is served.
 pub struct Listing {
     entries: RwLock<Entries>,
     notifier: ChangeNotifier,
+    /// Says when names come and go; a listing without one keeps its first time.
+    clock: Option<Clock>,
 }
 
 struct Entries {
@@ -21,13 +24,23 @@ struct Entries {
 impl Default for Listing {
     fn default() -> Self {
         Listing {
-            entries: RwLock::new(Entries { nodes: BTreeMap::new(), modified: *STARTED }),
+            entries: RwLock::new(Entries { nodes: BTreeMap::new(), modified: STARTED }),
             notifier: ChangeNotifier::default(),
+            clock: None,
         }
     }
 }
 
 impl Listing {
+    /// A listing that records by this clock when names are added and removed.
+    pub fn timed(clock: &Clock) -> Self {
+        Listing { clock: Some(clock.clone()), ..Listing::default() }
+    }
+
+    fn now(&self) -> Option<SystemTime> {
+        self.clock.as_ref().map(Clock::now)
+    }
+
     /// Adds a file.
     pub fn file(self, name: &str, file: impl File + 'static) -> Self {
         self.with(name, Node::file(file))
@@ -55,7 +68,7 @@ impl Listing {
     pub fn put(&self, name: &str, node: Node) {
         let mut entries = self.entries.write();
         entries.nodes.insert(name.to_owned(), node);
-        entries.modified = SystemTime::now();
+        entries.modified = self.now().unwrap_or(entries.modified);
         drop(entries);
         self.notifier.name(name);
     }
@@ -64,18 +77,10 @@ impl Listing {
     pub fn take(&self, name: &str) -> bool {
         let mut entries = self.entries.write();
         let there = entries.nodes.remove(name).is_some();
-        entries.modified = SystemTime::now();
+        entries.modified = self.now().unwrap_or(entries.modified);
         drop(entries);
         self.notifier.name(name);
         there
-    }
-
-    /// Removes every name. This breaks reference cycles from a node to the owner of the tree.
-    pub fn clear(&self) {
-        let gone = std::mem::take(&mut self.entries.write().nodes);
-        for name in gone.keys() {
-            self.notifier.name(name);
-        }
     }
 
     /// The names in order.

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 
 use super::{Answer, Caller, File, Handle, Kind, Open, STARTED, Stat};
+use acheron_base::Clock;
 use acheron_base::Result;
 
 /// A bounded, append-only stream of bytes. A clone is the same log.
@@ -26,27 +27,22 @@ struct LogState {
     before: u64,
     half: usize,
     modified: SystemTime,
+    clock: Clock,
 }
 
 impl Log {
-    /// A log that holds at most `limit` bytes.
-    pub fn new(limit: usize) -> Self {
+    /// A log that holds at most `limit` bytes; `clock` says when it grows.
+    pub fn new(limit: usize, clock: Clock) -> Self {
         let (newest, older) = (Vec::new(), Vec::new());
-        Log(Arc::new(Mutex::new(LogState {
-            newest,
-            older,
-            dropped: 0,
-            before: 0,
-            half: limit / 2,
-            modified: *STARTED,
-        })))
+        let half = limit / 2;
+        Log(Arc::new(Mutex::new(LogState { newest, older, dropped: 0, before: 0, half, modified: STARTED, clock })))
     }
 
     /// Adds bytes at the end.
     pub fn append(&self, bytes: &[u8]) {
         let mut state = self.0.lock();
         state.newest.extend_from_slice(bytes);
-        state.modified = SystemTime::now();
+        state.modified = state.clock.now();
         if state.newest.len() > state.half {
             state.rotate();
         }
@@ -161,7 +157,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_older_part_is_a_second_file_and_offsets_stay_valid() {
-        let log = Log::new(8);
+        let log = Log::new(8, Clock::at(1));
         for word in ["ab", "cd", "e", "fg", "h"] {
             log.append(word.as_bytes());
         }

@@ -11,7 +11,7 @@ use acheron_base::Result;
 
 /// A file of fixed text.
 pub fn text(bytes: impl Into<Bytes>) -> TextFile {
-    TextFile::new(bytes, *STARTED)
+    TextFile::new(bytes, STARTED)
 }
 
 /// Text that its owner may replace. The kernel caches the bytes until they change, so reading it again costs nothing;

@@ -2,10 +2,11 @@
 //! tree and the buffers of open files.
 
 use std::sync::{Arc, Weak};
+use std::time::SystemTime;
 
 use bytes::Bytes;
 
-use super::{Access, Answer, Caller, Dir, File, Handle, Kind, Node, Open, OpenFileBuffers};
+use super::{Access, Answer, Caller, Dir, File, Handle, Kind, Node, Open, OpenFileBuffers, STARTED};
 use acheron_base::{Code, Error, Result};
 
 /// Decides what a caller may do. [`Tree::open`] asks it for every file; an error refuses.
@@ -39,6 +40,7 @@ pub struct Tree {
     root: Arc<dyn Dir>,
     access: Arc<dyn AccessControl>,
     buffers: Arc<OpenFileBuffers>,
+    started: SystemTime,
 }
 
 /// A reference to a tree that does not keep it alive. Nodes of a tree hold this one, because the tree holds them.
@@ -47,13 +49,14 @@ pub struct WeakTree {
     root: Weak<dyn Dir>,
     access: Arc<dyn AccessControl>,
     buffers: Arc<OpenFileBuffers>,
+    started: SystemTime,
 }
 
 impl WeakTree {
     /// The tree, unless its last owner has dropped it.
     pub fn upgrade(&self) -> Option<Tree> {
         let root = self.root.upgrade()?;
-        Some(Tree { root, access: self.access.clone(), buffers: self.buffers.clone() })
+        Some(Tree { root, access: self.access.clone(), buffers: self.buffers.clone(), started: self.started })
     }
 }
 
@@ -79,7 +82,17 @@ const LINKS: usize = 16;
 impl Tree {
     /// A tree with this root.
     pub fn new(root: Arc<dyn Dir>, access: Arc<dyn AccessControl>) -> Self {
-        Tree { root, access, buffers: Arc::default() }
+        Tree { root, access, buffers: Arc::default(), started: STARTED }
+    }
+
+    /// The same tree, made at this time: what has no time of its own shows it.
+    pub fn started_at(self, started: SystemTime) -> Self {
+        Tree { started, ..self }
+    }
+
+    /// The time that is shown of something that was changed then.
+    pub fn shown_time(&self, changed: SystemTime) -> SystemTime {
+        if changed == STARTED { self.started } else { changed }
     }
 
     /// The root directory.
@@ -89,7 +102,8 @@ impl Tree {
 
     /// A reference to this tree that does not keep it alive.
     pub fn downgrade(&self) -> WeakTree {
-        WeakTree { root: Arc::downgrade(&self.root), access: self.access.clone(), buffers: self.buffers.clone() }
+        let (access, buffers) = (self.access.clone(), self.buffers.clone());
+        WeakTree { root: Arc::downgrade(&self.root), access, buffers, started: self.started }
     }
 
     /// The memory that open files hold.

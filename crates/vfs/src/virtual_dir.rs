@@ -24,7 +24,7 @@ impl VirtualDir {
         names: impl Fn() -> Vec<String> + Send + Sync + 'static,
         find: impl Fn(&str) -> Option<Node> + Send + Sync + 'static,
     ) -> Self {
-        VirtualDir { find: Box::new(find), names: Box::new(names), notifier: None, modified: Box::new(|| *STARTED) }
+        VirtualDir { find: Box::new(find), names: Box::new(names), notifier: None, modified: Box::new(|| STARTED) }
     }
 
     /// Lets a server cache the names: every change of them must be sent through `notifier`.

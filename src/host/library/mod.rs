@@ -6,11 +6,11 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use super::HostState;
 use crate::contract::Contract;
 use crate::service::{ServiceAccess, static_directory};
+use acheron_base::Clock;
 use acheron_base::Result;
 use acheron_base::watch::FileWatcher;
 use acheron_vfs::{Dir, Listing, Node, TextFile};
@@ -25,7 +25,12 @@ pub fn directory(host: &Arc<HostState>) -> Result<impl Dir + use<>> {
     let access = host.access.clone();
     let listing = static_directory(&contract, move |caller| access.permissions(caller, "/global/library", &[]));
     let dirs = Mutex::new(BTreeMap::from([(String::new(), Arc::new(listing))]));
-    let shelf = Arc::new(Shelf { dirs, pages: Mutex::default(), following: Mutex::default() });
+    let shelf = Arc::new(Shelf {
+        dirs,
+        pages: Mutex::default(),
+        following: Mutex::default(),
+        clock: host.context.clock.clone(),
+    });
     shelf.show(&host.paths.library)?;
     if let Source::Folder(folder) = &host.paths.library {
         shelf.follow(folder.clone())?;
@@ -39,6 +44,7 @@ struct Shelf {
     pages: Mutex<BTreeMap<String, TextFile>>,
     /// Dropped with the shelf; its thread ends then.
     following: Mutex<Option<FileWatcher>>,
+    clock: Clock,
 }
 
 /// The directory keeps the shelf, and so what follows it, alive.
@@ -75,9 +81,9 @@ impl Shelf {
         for (path, text) in wanted {
             match pages.get(&path) {
                 Some(page) if page.bytes() == text.as_bytes() => (),
-                Some(page) => page.set(text, SystemTime::now()),
+                Some(page) => page.set(text, self.clock.now()),
                 None => {
-                    let page = TextFile::new(text, SystemTime::now());
+                    let page = TextFile::new(text, self.clock.now());
                     let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
                     self.dir(dir).put(name, Node::file(page.clone()));
                     pages.insert(path, page);
@@ -93,7 +99,7 @@ impl Shelf {
             return dir.clone();
         }
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let dir = Arc::new(Listing::default());
+        let dir = Arc::new(Listing::timed(&self.clock));
         self.dir(above).put(name, Node::Dir(dir.clone()));
         self.dirs.lock().insert(path.to_owned(), dir.clone());
         dir

@@ -34,15 +34,14 @@ pub use shared::SharedServices;
 
 /// Every service of one agent, one line each, and then those that the mountspec configures.
 pub fn all(env: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {
-    let shared = &env.host.shared;
     let mut all = vec![
         typed(search_code::service(env))?,
         services::memory::served(memory::parts(env))?,
         typed(services::prompts::Prompts::new(prompts::parts(env)?)?)?,
         services::recall::served(recall::parts(env))?,
-        typed(Terminal::new(&env.agent, acheron_sandbox::program(), surroundings::of(env), shared.shells.clone()))?,
+        typed(terminal(env))?,
         typed(mounts::service(env))?,
-        typed(Symbols::new(shared.symbols.clone()))?,
+        typed(Symbols::new(env.host.shared.symbols.clone()))?,
         typed(services::phases::open::open(&env.home, &env.agent, phases::parts(env))?)?,
         typed(services::agents::Agents::new(agents::parts(env)))?,
         typed(services::sub_brains::SubBrains::new(agents::helpers(env)?)?)?,
@@ -55,6 +54,11 @@ pub fn all(env: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {
     }
     all.extend(configured(env)?);
     Ok(all)
+}
+
+fn terminal(env: &AgentEnv) -> Terminal {
+    let (around, shells) = (surroundings::of(env), env.host.shared.shells.clone());
+    Terminal::new(&env.agent, acheron_sandbox::program(), around, shells, &env.host.context.clock)
 }
 
 /// The services of one agent that follow from `services` in the mountspec.

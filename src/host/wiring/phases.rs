@@ -13,6 +13,7 @@ pub fn parts(env: &AgentEnv) -> PhasesParts {
         speaker: speaker_of(own.clone()),
         store: env.host.store.clone(),
         clock: env.host.context.clock.clone(),
+        random: env.host.context.ids.random().clone(),
         room: room_of(own),
     }
 }

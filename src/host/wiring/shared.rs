@@ -12,6 +12,7 @@ use crate::services::symbols;
 use crate::services::symbols::shelf::Shelf;
 use crate::services::terminal::Shells;
 use crate::spec::Spec;
+use acheron_base::Clock;
 use acheron_base::Result;
 use acheron_base::watch::FileWatcher;
 use acheron_store::Store;
@@ -31,7 +32,13 @@ pub struct SharedServices {
 
 impl SharedServices {
     /// `beside` are the prompts that lie beside the host, for a mountspec that names none.
-    pub fn open(spec: &Spec, here: &Path, beside: Option<PathBuf>, store: &Store) -> Result<SharedServices> {
+    pub fn open(
+        spec: &Spec,
+        here: &Path,
+        beside: Option<PathBuf>,
+        store: &Store,
+        clock: &Clock,
+    ) -> Result<SharedServices> {
         let folder = spec.prompts.as_deref().map(|folder| here.join(folder));
         let folder = folder.or_else(|| beside.filter(|folder| folder.is_dir()));
         let prompts = Arc::new(Library::open(folder.as_deref()));
@@ -39,7 +46,7 @@ impl SharedServices {
             tracing::warn!(%error, "edits of prompts are not noticed");
             None
         });
-        let runtimes = Arc::new(AgentRuntimes::new(here, Box::new(|name| std::env::var(name).ok())));
+        let runtimes = Arc::new(AgentRuntimes::new(here, Box::new(|name| std::env::var(name).ok()), clock.clone()));
         runtimes.trust(spec);
         let symbols = symbols::open::open(&spec.symbols, store)?;
         let (bindings, shells, wikis) = (Arc::default(), Arc::default(), Arc::default());

@@ -14,7 +14,10 @@ pub fn served(host: &HostState) -> Result<Arc<dyn Serve>> {
     let spec = current.services.get(<WebSearch as Service>::NAME);
     let patience = spec.and_then(|it| it.timeout_ms).map_or(PATIENCE, Duration::from_millis);
     match spec.and_then(|it| it.url.as_ref()) {
-        Some(url) => typed(WebSearch::new(url, Http::new(RetryPolicy::default()), patience)),
+        Some(url) => {
+            let http = Http::new(RetryPolicy::default(), host.context.clock.clone());
+            typed(WebSearch::new(url, http, patience, host.context.ids.random().clone()))
+        }
         None => Ok(Arc::new(Off::new()?)),
     }
 }

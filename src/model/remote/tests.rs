@@ -242,7 +242,7 @@ fn ask() -> ModelRequest {
 
 fn remote<V: TestProtocol>(url: &str, brief: ShortTimeout) -> RemoteModel<V> {
     let server = ModelServer { model: "m".into(), base_url: url.to_owned(), key: Some(Secret::new(KEY)) };
-    RemoteModel::new(server, Arc::new(Http::new(patience(brief))), 7)
+    RemoteModel::new(server, Arc::new(Http::new(patience(brief), acheron_base::Clock::real())), 7)
 }
 
 async fn trial<V: TestProtocol>(

@@ -13,8 +13,8 @@ use crate::jobs::Jobs;
 use crate::service::test_access::AllowAll;
 use crate::service::{self, ServiceContext, directory, typed};
 use crate::state::TestStore;
-use acheron_base::Clock;
 use acheron_base::Result;
+use acheron_base::{Clock, Ids, Random};
 use acheron_vfs::{Answer, Caller, Listing, Node, Open, Tree};
 
 struct Echo;
@@ -40,7 +40,7 @@ impl Home {
     }
 
     fn on(store: TestStore, clock: Clock, budget: u64) -> Home {
-        let book = Arc::new(Jobs::new(Arc::new(store.clone()), clock.clone()));
+        let book = Arc::new(Jobs::new(Arc::new(store.clone()), Ids::new(clock.clone(), Random::real())));
         let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
         let runtime = tokio::runtime::Handle::current();
         let context = ServiceContext::new(book, event_logs.clone(), clock.clone(), Arc::new(AllowAll), runtime);

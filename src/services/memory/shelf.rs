@@ -6,12 +6,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::rows::Entry;
+use acheron_base::Clock;
 use acheron_vfs::{ChangeNotifier, STARTED};
 
 /// The memories of one agent that are not deleted.
 pub struct Shelf {
     slots: RwLock<BTreeMap<String, Arc<Slot>>>,
     changed: RwLock<SystemTime>,
+    clock: Clock,
     /// Rings when a memory comes or goes.
     pub notifier: Arc<ChangeNotifier>,
 }
@@ -42,10 +44,10 @@ impl Slot {
 }
 
 impl Shelf {
-    pub fn new(entries: Vec<Entry>) -> Shelf {
+    pub fn new(entries: Vec<Entry>, clock: Clock) -> Shelf {
         let there = entries.into_iter().filter(|entry| !entry.deleted);
         let slots = there.map(|entry| (entry.name.clone(), Slot::new(entry))).collect();
-        Shelf { slots: RwLock::new(slots), changed: RwLock::new(*STARTED), notifier: Arc::default() }
+        Shelf { slots: RwLock::new(slots), changed: RwLock::new(STARTED), clock, notifier: Arc::default() }
     }
 
     pub fn get(&self, name: &str) -> Option<Arc<Slot>> {
@@ -81,7 +83,7 @@ impl Shelf {
             None => drop(slots.insert(name.clone(), Slot::new(entry))),
         }
         drop(slots);
-        *self.changed.write() = SystemTime::now();
+        *self.changed.write() = self.clock.now();
         self.notifier.name(&name);
     }
 }
@@ -96,7 +98,7 @@ mod tests {
 
     #[test]
     fn memories_come_change_and_go() {
-        let shelf = Shelf::new(vec![entry("a", 1, false), entry("gone", 2, true)]);
+        let shelf = Shelf::new(vec![entry("a", 1, false), entry("gone", 2, true)], Clock::at(1));
         assert_eq!(shelf.names(), ["a"]);
         let slot = shelf.get("a").unwrap();
         shelf.note(entry("a", 2, false));

@@ -57,7 +57,8 @@ impl MemoryStore {
     pub fn open(store: Store, event_log: Arc<EventLog>, clock: Clock, budget: u64) -> Result<Arc<MemoryStore>> {
         let agent = event_log.agent.clone();
         let entries = store.look(|conn| rows::entries(conn, rows::agent(conn, &agent)?))?;
-        Ok(Arc::new(MemoryStore { store, agent, clock, budget, event_log, shelf: Shelf::new(entries) }))
+        let shelf = Shelf::new(entries, clock.clone());
+        Ok(Arc::new(MemoryStore { store, agent, clock, budget, event_log, shelf }))
     }
 
     /// Reads a `memory_path` as this agent means it.

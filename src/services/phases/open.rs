@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rand::RngCore;
 
 use super::history::Histories;
 use super::run::{Engine, Room};
@@ -16,8 +15,8 @@ use crate::services::prompts::Library;
 use crate::services::symbols::catalogue;
 use crate::services::symbols::shelf::Shelf;
 use crate::spec::ModelKind;
-use acheron_base::Clock;
 use acheron_base::Result;
+use acheron_base::{Clock, Random};
 use acheron_store::Store;
 
 /// Where a key for histories may be given instead of a file.
@@ -32,6 +31,8 @@ pub struct PhasesParts {
     pub speaker: Arc<dyn Speaker>,
     pub store: Store,
     pub clock: Clock,
+    /// For keys.
+    pub random: Random,
     /// What a run that begins now may use.
     pub room: ReadRoom,
 }
@@ -64,7 +65,8 @@ fn beside_answer(context_tokens: usize) -> usize {
 /// Opens the phases of `agent`, whose histories lie under `home`.
 pub fn open(home: &Path, agent: &str, parts: PhasesParts) -> Result<Phases> {
     let given = std::env::var(KEY_VARIABLE).ok();
-    let random = Arc::new(|bytes: &mut [u8]| rand::rng().fill_bytes(bytes));
+    let random = parts.random;
+    let random = Arc::new(move |bytes: &mut [u8]| random.fill(bytes));
     let dir = home.join("phases");
     let histories = Histories::open(&dir, agent, parts.store, given.as_deref(), random)?;
     let defaults = catalogue::shipped().defaults.as_deref().map(catalogue::defaults).transpose()?.unwrap_or_default();

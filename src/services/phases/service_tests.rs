@@ -19,7 +19,7 @@ use crate::services::prompts::Library;
 use crate::services::symbols::open::open as open_symbols;
 use crate::services::symbols::service::Symbols;
 use crate::spec;
-use acheron_base::Clock;
+use acheron_base::{Clock, Ids, Random};
 use acheron_base::{Error, Result};
 use acheron_vfs::{AccessControl, Caller, Listing, Node, Tree};
 
@@ -83,7 +83,7 @@ impl TestHost {
 
     fn kept_by(dir: TempDir, speaker: Arc<dyn Speaker>, access: Arc<dyn ServiceAccess>) -> TestHost {
         let clock = Clock::real();
-        let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), clock.clone()));
+        let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock.clone(), Random::real())));
         let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
         let runtime = tokio::runtime::Handle::current();
         let context = ServiceContext::new(jobs.clone(), event_logs, clock.clone(), access, runtime);
@@ -91,7 +91,7 @@ impl TestHost {
         let shelf = open_symbols(&spec::SymbolsSpec::default(), &store).unwrap();
         let library = Arc::new(Library::built_in());
         let room = Box::new(|| Ok(Room { prompt: 8192, run: 100_000 }));
-        let parts = PhasesParts { library, shelf: shelf.clone(), speaker, store, clock, room };
+        let parts = PhasesParts { library, shelf: shelf.clone(), speaker, store, clock, random: Random::real(), room };
         let phases = open(&dir.path().join("home"), "ada", parts).unwrap();
         let mut root = Listing::default().with("jobs", Node::dir(jobs::files::directory(&jobs, "ada")));
         for serve in [typed(phases).unwrap(), typed(Symbols::new(shelf)).unwrap()] {

@@ -240,7 +240,7 @@ impl Field {
 
 impl VersionStore for Field {
     fn stat(&self) -> Stat {
-        let modified: SystemTime = *STARTED;
+        let modified: SystemTime = STARTED;
         Stat { size: self.now().len() as u64, modified }
     }
 

@@ -62,13 +62,14 @@ impl Prompts {
             MEMORY.to_owned(),
             Arc::new(move |_: &Need| Ok(Arc::new(MemoryState::new(context.clone(), &agent)) as _)),
         );
-        let projects = parts.projects.clone();
+        let (projects, ids) = (parts.projects.clone(), parts.context.ids.clone());
         kinds.insert(
             FILESYSTEM.to_owned(),
             Arc::new(move |need: &Need| {
                 let (projects, project) = (projects.clone(), need.project.clone().unwrap_or_default());
                 projects(&project)?;
-                let fresh = || format!("copy-{}", uuid::Uuid::now_v7());
+                let ids = ids.clone();
+                let fresh = move || ids.id("copy");
                 Ok(Arc::new(ProjectFiles::new(move || projects(&project), ConfinedDir::open(&copies)?, fresh)) as _)
             }),
         );

@@ -20,8 +20,8 @@ use crate::model::Model;
 use crate::model::script::Script;
 use crate::service::test_access::AllowAll;
 use crate::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
-use acheron_base::Clock;
 use acheron_base::ConfinedDir;
+use acheron_base::{Clock, Ids, Random};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Caller, Listing, Node, Tree};
 
@@ -103,7 +103,7 @@ impl TestHost {
 
     fn at(folder: tempfile::TempDir, script: &str) -> TestHost {
         let clock = Clock::real();
-        let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), clock.clone()));
+        let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock.clone(), Random::real())));
         let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
         let context =
             ServiceContext::new(jobs, event_logs, clock, Arc::new(AllowAll), tokio::runtime::Handle::current());

@@ -253,7 +253,7 @@ struct Kept {
 impl VersionStore for Kept {
     fn stat(&self) -> Stat {
         let known = self.recall.wiki().and_then(|wiki| wiki.stat(&self.path));
-        known.map_or(Stat { size: 0, modified: *STARTED }, |(size, ms)| Stat { size, modified: time(ms) })
+        known.map_or(Stat { size: 0, modified: STARTED }, |(size, ms)| Stat { size, modified: time(ms) })
     }
 
     fn latest(&self) -> Answer<Bytes> {

@@ -192,7 +192,7 @@ struct Kept {
 impl VersionStore for Kept {
     fn stat(&self) -> Stat {
         let known = self.recall.talks().and_then(|talks| talks.stat(&self.id, &self.file));
-        known.map_or(Stat { size: 0, modified: *STARTED }, |(size, ms)| Stat { size, modified: time(ms) })
+        known.map_or(Stat { size: 0, modified: STARTED }, |(size, ms)| Stat { size, modified: time(ms) })
     }
 
     fn latest(&self) -> Answer<Bytes> {

@@ -14,7 +14,7 @@ use super::surroundings::Surroundings;
 use super::{files, text};
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Result};
 use acheron_sandbox::{Plan, TerminalSize, signal_named};
 use acheron_vfs::{Listing, Node, live, pretty};
 
@@ -32,8 +32,9 @@ pub struct Terminal {
 
 impl Terminal {
     /// `program` is what knows how to be a sandbox.
-    pub fn new(agent: &str, program: PathBuf, around: Around, shells: Arc<Shells>) -> Self {
-        Terminal { agent: agent.to_owned(), program, around, shells, sessions: Arc::default() }
+    pub fn new(agent: &str, program: PathBuf, around: Around, shells: Arc<Shells>, clock: &Clock) -> Self {
+        let sessions = Arc::new(Listing::timed(clock));
+        Terminal { agent: agent.to_owned(), program, around, shells, sessions }
     }
 
     fn plan(

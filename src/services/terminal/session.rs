@@ -121,7 +121,7 @@ impl Session {
         };
         let session = Arc::new(Session {
             id,
-            output: Log::new(KEPT),
+            output: Log::new(KEPT, clock.clone()),
             pty,
             init: running.init,
             screen: Mutex::default(),

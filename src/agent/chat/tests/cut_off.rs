@@ -49,7 +49,7 @@ fn left(world: &World) -> Arc<Job> {
         principal: Principal::Operator,
         arguments: json!({"source": "chat", "input": "go"}),
     };
-    world.context.jobs.restore(Job::new("job-1".into(), call, 1))
+    world.context.jobs.restore(Job::new("job-1".into(), call, 1, &acheron_base::Clock::at(1)))
 }
 
 /// The outcome of each call according to the transcripts, whose names sort by time.

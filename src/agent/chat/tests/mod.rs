@@ -25,8 +25,8 @@ use crate::model::{Model, Prices};
 use crate::service::test_access::AllowAll;
 use crate::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
 use crate::spec::Wake;
-use acheron_base::Clock;
 use acheron_base::ConfinedDir;
+use acheron_base::{Clock, Ids, Random};
 use acheron_vfs::{Caller, Listing, Node, Open, Tree};
 
 /// A service with an effect that can be counted.
@@ -85,7 +85,7 @@ impl World {
     }
 
     pub fn at(dir: &std::path::Path, settings: Settings, clock: Clock) -> World {
-        let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), clock.clone()));
+        let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock.clone(), Random::real())));
         let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
         let runtime = tokio::runtime::Handle::current();
         let context = ServiceContext::new(jobs.clone(), event_logs.clone(), clock, Arc::new(AllowAll), runtime);
@@ -376,7 +376,7 @@ fn a_turn_goes_on_after_a_crash_and_nothing_is_done_twice() {
     // The signal that was waited for never came; the model is asked nothing again, the read is made again.
     life().block_on(async {
         let world = World::new(dir.path(), thinking(&lines));
-        let again = world.context.jobs.restore(Job::new(job.id.clone(), job.call.clone(), 1));
+        let again = world.context.jobs.restore(Job::new(job.id.clone(), job.call.clone(), 1, &Clock::at(1)));
         world.chat.resume(again.clone());
         while again.now().progress.is_none_or(|progress| progress["waiting"] != true) {
             tokio::task::yield_now().await;

@@ -92,7 +92,7 @@ pub fn stamp(ms: u64) -> String {
 
 impl GameSession {
     pub fn new(campaigns: Campaigns, narrator: Arc<dyn Narrator>, clock: Clock) -> Arc<GameSession> {
-        let (campaign_dirs, cartridge_dirs) = (Arc::default(), Arc::default());
+        let (campaign_dirs, cartridge_dirs) = (Arc::new(Listing::timed(&clock)), Arc::new(Listing::timed(&clock)));
         let (turns, shown) = (Mutex::default(), Mutex::default());
         Arc::new(GameSession { campaigns, narrator, clock, turns, campaign_dirs, cartridge_dirs, shown })
     }
@@ -109,7 +109,12 @@ impl GameSession {
         let mut turns = self.turns.lock();
         let fresh = || {
             let (lock, busy) = (tokio::sync::Mutex::default(), watch::Sender::new(false));
-            Arc::new(CampaignTurn { lock, busy, refusal: Mutex::default(), sessions: Arc::default() })
+            Arc::new(CampaignTurn {
+                lock,
+                busy,
+                refusal: Mutex::default(),
+                sessions: Arc::new(Listing::timed(&self.clock)),
+            })
         };
         turns.entry(id.to_owned()).or_insert_with(fresh).clone()
     }
