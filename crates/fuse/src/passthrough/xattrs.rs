@@ -43,7 +43,7 @@ impl Passthrough {
     pub fn removexattr(&self, requester: Requester, ino: u64, name: &OsStr, reply: ReplyEmpty) {
         let name = name.to_owned();
         self.in_pool(move |mirror| {
-            done(mirror.set_attribute(requester, ino, |path| rustix::fs::removexattr(path, &*name)), reply)
+            done(mirror.set_attribute(requester, ino, |path| rustix::fs::removexattr(path, &*name)), reply);
         });
     }
 
