@@ -133,7 +133,7 @@ mod tests {
             symlink(to, root.join(name)).unwrap();
         }
         let place = ConfinedDir::open(root.join("in")).unwrap();
-        let said = |path: &str, hidden: &str| match place.real(path, &|path, _| path != hidden) {
+        let said = |path: &str, hidden: &str| match place.resolve(path, &|path, _| path != hidden) {
             Ok(ResolvedPath { path, there: true }) => path,
             Ok(ResolvedPath { path, there: false }) => format!("- {path}"),
             Err(error) => format!("! {}", error.code.name()),
