@@ -46,7 +46,7 @@ impl ServiceContext {
         access: Arc<dyn ServiceAccess>,
         runtime: tokio::runtime::Handle,
     ) -> Arc<Self> {
-        let ids = book.ids().clone();
+        let ids = jobs.ids().clone();
         Arc::new(ServiceContext {
             ids,
             jobs,
