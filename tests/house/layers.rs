@@ -16,7 +16,7 @@ const NAMED_IN: [(&str, &[&str]); 5] = [
     ("redis::", &["src/services/symbols/"]),
 ];
 
-/// The cores of services: their only crate of ours is `acheron-base`, and of that they use the error and the count of tokens.
+/// The cores of services: their only crate of ours is `acheron-base`, and of that they use the error, the count of tokens and the nearest name.
 const CORES: [&str; 3] = ["crates/dm", "crates/prompts", "crates/recall"];
 
 /// The code of a file, without comments: those may name anything.
@@ -59,9 +59,10 @@ fn a_core_takes_data_and_returns_data() {
             assert!(!foreign.is_match(&code), "{} uses {:?}", file.display(), foreign.find(&code));
             for found in used.captures_iter(&code) {
                 let items = found.get(2).map_or("", |items| items.as_str());
-                let error = word
-                    .find_iter(items)
-                    .all(|it| ["Code", "Error", "Result", "quoted", "tokens", "ideograph"].contains(&it.as_str()));
+                let error = word.find_iter(items).all(|it| {
+                    ["Code", "Error", "Result", "quoted", "tokens", "ideograph", "nearest", "nearest_within", "hint"]
+                        .contains(&it.as_str())
+                });
                 assert!(&found[1] == "base" && error, "{} uses {}", file.display(), &found[0]);
             }
         }
