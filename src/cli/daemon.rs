@@ -73,5 +73,5 @@ pub fn tell(child: bool, error: Option<&Error>) {
     if let Ok(null) = OpenOptions::new().write(true).open("/dev/null") {
         _ = rustix::stdio::dup2_stdout(&null);
     }
-    _ = nix::unistd::setsid();
+    _ = rustix::process::setsid();
 }

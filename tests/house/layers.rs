@@ -44,6 +44,18 @@ fn a_library_is_named_in_one_place() {
     }
 }
 
+/// `rustix` is for files, descriptors and mounts, `nix` for users, signals and forks. The first process of a sandbox forks and
+/// holds descriptors, so it needs both.
+#[test]
+fn a_file_uses_one_library_for_the_system() {
+    let nix = Regex::new(r"\bnix::").unwrap();
+    for (file, code) in all() {
+        let code = code.split("#[cfg(test)]").next().unwrap_or_default();
+        let both = code.contains("rustix::") && nix.is_match(code);
+        assert!(!both || lies_in(&file, &["crates/sandbox/src/init.rs"]), "{} uses nix and rustix", file.display());
+    }
+}
+
 #[test]
 fn a_core_takes_data_and_returns_data() {
     let foreign =

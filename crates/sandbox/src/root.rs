@@ -55,7 +55,7 @@ pub(super) fn build(plan: &Plan) -> Result<Root> {
     for name in ["tmp", "home"] {
         filesystem("tmpfs", name, MountFlags::NOSUID | MountFlags::NODEV, &scratch)?;
     }
-    for (name, text) in system::written(nix::unistd::getuid().as_raw(), nix::unistd::getgid().as_raw()) {
+    for (name, text) in system::written(rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw()) {
         fs::write(Path::new("etc").join(name), text)?;
     }
     links()?;
@@ -130,7 +130,7 @@ fn device_trees() -> Result<Vec<MountTree>> {
     }
     let terminal = [0, 1, 2].into_iter().find(|fd| {
         // SAFETY: the three streams are open for as long as the process lives.
-        nix::unistd::isatty(unsafe { BorrowedFd::borrow_raw(*fd) }).unwrap_or(false)
+        rustix::termios::isatty(unsafe { BorrowedFd::borrow_raw(*fd) })
     });
     if let Some(named) = terminal.and_then(|fd| fs::read_link(format!("/proc/self/fd/{fd}")).ok()) {
         // The name of the terminal is in the host's /dev/pts, which is not here; `tty` finds it as the console.
@@ -188,7 +188,7 @@ fn proc(plan: &Plan) -> Result<Root> {
     if rustix::mount::mount("proc", "proc", "proc", flags, None).is_err() {
         return Ok(Root { proc: false, own_pid_max: false });
     }
-    let limited = if own_pid_max(&nix::sys::utsname::uname().map(|u| u.release().to_owned()).unwrap_or_default()) {
+    let limited = if own_pid_max(&rustix::system::uname().release().to_string_lossy()) {
         // The kernel accepts nothing below 301.
         fs::write("proc/sys/kernel/pid_max", plan.limits.processes.max(301).to_string()).is_ok()
     } else {
@@ -201,8 +201,7 @@ fn proc(plan: &Plan) -> Result<Root> {
 }
 
 /// Whether `pid_max` belongs to the pid namespace (since Linux 6.14). Before, writing it would change the host's.
-fn own_pid_max(release: &std::ffi::OsStr) -> bool {
-    let release = release.to_string_lossy();
+fn own_pid_max(release: &str) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 14)
 }
@@ -355,7 +354,7 @@ mod tests {
             ("5.15", false),
             ("", false),
         ] {
-            assert_eq!(own_pid_max(std::ffi::OsStr::new(release)), expected, "{release}");
+            assert_eq!(own_pid_max(release), expected, "{release}");
         }
     }
 }

@@ -1,11 +1,5 @@
 //! What a Redis server still has after it fell: that is decided by its settings and not by us.
 
-use std::collections::BTreeMap;
-
-use redis::pipe;
-
-use super::backend::Backend as _;
-use super::redis::Redis;
 use acheron_base::Result;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,29 +14,19 @@ pub enum Kept {
 }
 
 /// What the server at an address is called, and what it keeps.
+#[cfg(feature = "redis")]
 pub async fn at(address: &str) -> (String, Result<Kept>) {
+    use super::backend::Backend as _;
+    use super::redis::Redis;
+
     match Redis::new(address) {
         Ok(redis) => (redis.describe(), redis.kept().await),
         Err(error) => ("redis".to_owned(), Err(error)),
     }
 }
 
-impl Redis {
-    /// Asks the server how it keeps what it is given.
-    pub async fn kept(&self) -> Result<Kept> {
-        let mut question = pipe();
-        question.cmd("CONFIG").arg("GET").arg("append*").cmd("CONFIG").arg("GET").arg("save");
-        let (log, snapshots): (BTreeMap<String, String>, BTreeMap<String, String>) = self.ask(&question).await?;
-        Ok(kept(&log, snapshots.get("save").map_or("", String::as_str)))
-    }
-}
-
-fn kept(log: &BTreeMap<String, String>, save: &str) -> Kept {
-    let set = |name: &str| log.get(name).map_or("", String::as_str);
-    match (set("appendonly"), set("appendfsync"), save) {
-        ("yes", "always", _) => Kept::Everything,
-        ("yes", behind, _) => Kept::Behind(behind.to_owned()),
-        (_, _, "") => Kept::Nothing,
-        _ => Kept::Snapshots,
-    }
+#[cfg(not(feature = "redis"))]
+pub async fn at(_address: &str) -> (String, Result<Kept>) {
+    let error = acheron_base::Error::unavailable("this acheron was built without redis");
+    ("redis".to_owned(), Err(error))
 }

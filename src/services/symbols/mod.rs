@@ -11,6 +11,7 @@ mod files;
 pub mod index;
 pub mod kit;
 pub mod open;
+#[cfg(feature = "redis")]
 pub mod redis;
 pub mod service;
 pub mod shelf;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::backend::Backend;
-use super::redis::Redis;
 use super::service::ready;
 use super::shelf::Shelf;
 use super::sqlite::Sqlite;
@@ -17,7 +16,7 @@ pub fn open(spec: &spec::SymbolsSpec, store: &Store) -> Result<Arc<Shelf>> {
     let ours = spec.backend == SymbolsBackend::Sqlite;
     let backend: Arc<dyn Backend> = match (spec.backend, &spec.url) {
         (SymbolsBackend::Sqlite, _) => Arc::new(Sqlite::new(store.clone())),
-        (SymbolsBackend::Redis, Some(url)) => Arc::new(Redis::new(url)?),
+        (SymbolsBackend::Redis, Some(url)) => redis(url)?,
         (SymbolsBackend::Redis, None) => return Err(Error::invalid("symbols.url: redis needs one")),
     };
     let shelf = Arc::new(Shelf::new(backend));
@@ -36,4 +35,14 @@ pub fn open(spec: &spec::SymbolsSpec, store: &Store) -> Result<Arc<Shelf>> {
         });
     }
     Ok(shelf)
+}
+
+#[cfg(feature = "redis")]
+fn redis(url: &str) -> Result<Arc<dyn Backend>> {
+    Ok(Arc::new(super::redis::Redis::new(url)?))
+}
+
+#[cfg(not(feature = "redis"))]
+fn redis(_url: &str) -> Result<Arc<dyn Backend>> {
+    Err(Error::unavailable("symbols.backend: this acheron was built without redis; build it with `--features redis`"))
 }

@@ -17,6 +17,7 @@ use tokio::sync::Mutex;
 
 use super::backend::{Backend, Filter, conflict};
 use super::change::{Act, Change, Edit, Kind, Record, places};
+use super::durability::Kept;
 use acheron_base::{Error, Result};
 
 /// How long to wait for the server before calling it unavailable.
@@ -269,5 +270,25 @@ impl Backend for Redis {
             Some((Kind::named(kind)?, id.to_owned()))
         };
         Ok((count, keys.into_iter().filter_map(parsed).collect()))
+    }
+}
+
+impl Redis {
+    /// Asks the server how it keeps what it is given.
+    pub async fn kept(&self) -> Result<Kept> {
+        let mut question = pipe();
+        question.cmd("CONFIG").arg("GET").arg("append*").cmd("CONFIG").arg("GET").arg("save");
+        let (log, snapshots): (BTreeMap<String, String>, BTreeMap<String, String>) = self.ask(&question).await?;
+        Ok(kept(&log, snapshots.get("save").map_or("", String::as_str)))
+    }
+}
+
+fn kept(log: &BTreeMap<String, String>, save: &str) -> Kept {
+    let set = |name: &str| log.get(name).map_or("", String::as_str);
+    match (set("appendonly"), set("appendfsync"), save) {
+        ("yes", "always", _) => Kept::Everything,
+        ("yes", behind, _) => Kept::Behind(behind.to_owned()),
+        (_, _, "") => Kept::Nothing,
+        _ => Kept::Snapshots,
     }
 }

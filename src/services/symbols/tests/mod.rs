@@ -13,6 +13,7 @@ use super::shelf::{Author, Shelf};
 use super::sqlite::Sqlite;
 use acheron_base::Code;
 
+#[cfg(feature = "redis")]
 mod redis_server;
 
 fn author() -> Author {
