@@ -4,7 +4,7 @@
 //! `use crate::`). Below them are the crates: `acheron-base`, `acheron-http`, `acheron-store`, `acheron-sandbox`,
 //! `acheron-vfs` and `acheron-fuse`, none of which knows an agent or a service. `docs/architecture.md` has the map.
 
-#![deny(unsafe_code)] // exceptions name their reason
+#![forbid(unsafe_code)]
 
 /// The contract of a service: README, schemas and checks from Rust types.
 pub mod contract;

@@ -1,7 +1,5 @@
 //! The command line: one file per command. Uses every other module; nothing else knows clap.
 
-#[allow(unsafe_code)] // settings of the C allocator
-mod allocator;
 mod backup;
 mod chat;
 mod check;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{CommandResult, Failure, allocator, daemon, log};
+use super::{CommandResult, Failure, daemon, log};
 use crate::host::trusted_defaults::TrustedDefaults;
 use crate::host::{Host, Options};
 use crate::spec::{self, ModelKind, Spec};
@@ -40,7 +40,7 @@ pub struct MountArgs {
 
 impl MountArgs {
     pub fn run(self) -> CommandResult {
-        allocator::begin();
+        acheron_fuse::allocator::begin();
         // Only descriptors left by the starter are open yet; programs of this host would inherit them.
         acheron_sandbox::close_others(None);
         let here = std::env::current_dir()?;
@@ -156,7 +156,7 @@ async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<
         true => daemon::tell(true, None),
         false => println!("mounted on {}; Ctrl-C unmounts it", dir.display()),
     }
-    allocator::settle();
+    acheron_fuse::allocator::settle();
     let [interrupt, terminate, hangup] = &mut ends;
     let ended = tokio::select! {
         ended = mount.ended() => ended,

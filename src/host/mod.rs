@@ -4,7 +4,6 @@
 //! stands in the tree refers to the host by `Weak`. So a host that is dropped is gone. Used by `src/cli` alone.
 
 mod agent_dirs;
-#[allow(unsafe_code)] // mount_setattr, which no library offers
 pub mod binds;
 mod caller_identity;
 mod edit;

@@ -66,6 +66,7 @@
 
 #![deny(missing_docs)]
 
+pub mod allocator;
 mod attach;
 mod attributes;
 mod file_requests;

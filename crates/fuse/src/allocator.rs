@@ -1,4 +1,5 @@
-//! Allocator settings that keep the memory of an idle daemon small.
+//! Settings of the C allocator that keep the memory of a program with an idle mount small. Without them, the buffer of a
+//! FUSE session counts as used memory. A program calls [`begin`] first and [`settle`] when it is mounted.
 
 use std::os::raw::c_void;
 
@@ -30,6 +31,7 @@ fn keep([at_once, free]: [libc::c_int; 2]) {
     }
 }
 
+/// Does nothing: another C library has no such settings.
 #[cfg(not(target_env = "gnu"))]
 pub fn begin() {}
 
