@@ -264,7 +264,7 @@ impl EventLog {
         safe.map_or(Answer::ok(()), Answer::soon)
     }
 
-    /// Records that a reader of `next.json` has read the event `seq`, or the job or timer at index `fired`.
+    /// Records that a reader of `next.json` has the event `seq`, or the job or timer at index `fired`.
     pub fn acknowledge(&self, arming: u64, seq: Option<u64>, fired: usize) {
         let mut state = self.state();
         let shared = &mut state.shared;
@@ -273,6 +273,7 @@ impl EventLog {
         }
         match seq {
             Some(seq) => shared.cursor = shared.cursor.max(seq),
+            None if shared.fired.contains(&fired) => return, // two readers had the same one
             None => shared.fired.push(fired),
         }
         let written = json!({ "wait": shared.wait, "fired": shared.fired });

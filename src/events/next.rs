@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::EventLog;
-use super::wait::{Armed, WaitMatch, not_configured};
+use super::wait::{Armed, Wait, WaitMatch, not_configured};
 use super::waiter::{Waiter, armed_selectors};
 use crate::jobs::Jobs;
 use acheron_base::Result;
@@ -23,6 +23,11 @@ impl File for NextFile {
         Kind::Waiting
     }
 
+    /// The close acknowledges the event.
+    fn flushed_by_readers(&self) -> bool {
+        true
+    }
+
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
         Ok(Box::new(NextReader { event_log: self.event_log.clone(), jobs: self.jobs.clone(), pass: Arc::default() }))
     }
@@ -34,15 +39,22 @@ struct NextReader {
     pass: Arc<Mutex<ReadPass>>,
 }
 
+/// One event on its way to the reader.
+///
+/// A read that returns the last byte does not acknowledge the event: if the host dies now, the answer may not arrive, or
+/// the read that looks for the end of the file fails, and the reader drops what it has. A reader that closes the file, or
+/// starts to read it again, has the event.
 #[derive(Default)]
 struct ReadPass {
     bytes: Option<Bytes>,
-    /// Acknowledged when the last byte has been read.
     found: Option<(Waiter, WaitMatch)>,
+    /// The last byte was given out.
+    complete: bool,
 }
 
 impl NextReader {
-    fn waiter(&self) -> Result<Option<Waiter>> {
+    /// The shared wait, its progress and its arming.
+    fn armed(&self) -> Result<Option<(Wait, Armed, u64)>> {
         let shared = self.event_log.shared();
         let Some(wait) = shared.wait else { return Ok(None) };
         let armed = Armed {
@@ -52,7 +64,7 @@ impl NextReader {
             fired: shared.fired.into_iter().collect(),
             turn: self.event_log.turn(),
         };
-        Ok(Some(Waiter::shared(&self.event_log, &self.jobs, armed, &wait, shared.arming)))
+        Ok(Some((wait, armed, shared.arming)))
     }
 }
 
@@ -60,12 +72,27 @@ impl ReadPass {
     fn part(&mut self, offset: u64, size: usize) -> Bytes {
         let Some(bytes) = &self.bytes else { return Bytes::new() };
         let part = slice(bytes, offset, size);
-        if offset.saturating_add(part.len() as u64) >= bytes.len() as u64
+        self.complete |= offset.saturating_add(part.len() as u64) >= bytes.len() as u64;
+        part
+    }
+
+    fn start(&mut self, bytes: Bytes, found: Option<(Waiter, WaitMatch)>) {
+        *self = ReadPass { bytes: Some(bytes), found, complete: false };
+    }
+
+    /// The reader has what it was given.
+    fn end(&mut self) {
+        if self.complete
             && let Some((waiter, found)) = self.found.take()
         {
             waiter.acknowledge(&found);
         }
-        part
+    }
+
+    /// The match that [`end`](Self::end) will acknowledge for this arming.
+    fn unacknowledged(&self, arming: u64) -> Option<&WaitMatch> {
+        let (waiter, found) = self.found.as_ref()?;
+        (self.complete && waiter.serves(arming)).then_some(found)
     }
 }
 
@@ -75,12 +102,13 @@ impl Handle for NextReader {
         if offset > 0 && pass.bytes.is_some() {
             return Answer::ok(pass.part(offset, size));
         }
+        pass.end();
         drop(pass);
-        let waiter = match self.waiter() {
-            Ok(Some(waiter)) => waiter,
+        let waiter = match self.armed() {
+            Ok(Some((wait, armed, arming))) => Waiter::shared(&self.event_log, &self.jobs, armed, &wait, arming),
             Ok(None) => {
                 let mut pass = self.pass.lock();
-                pass.bytes = Some(line(&not_configured()));
+                pass.start(line(&not_configured()), None);
                 return Answer::ok(pass.part(offset, size));
             }
             Err(error) => return Answer::refuse(error),
@@ -89,16 +117,28 @@ impl Handle for NextReader {
         Answer::later(async move {
             let (found, body) = waiter.next().await?;
             let mut pass = pass.lock();
-            pass.bytes = Some(line(&body));
-            pass.found = found.map(|found| (waiter, found));
+            pass.start(line(&body), found.map(|found| (waiter, found)));
             Ok(pass.part(offset, size))
         })
     }
 
+    fn flush(&self, _by_opener: bool) -> Answer<()> {
+        self.pass.lock().end();
+        Answer::ok(())
+    }
+
+    /// Does not count the event that this reader has: its next read acknowledges that one.
     fn readable(&self) -> Answer<()> {
-        match self.waiter() {
-            Ok(Some(waiter)) => Answer::later(async move { waiter.next().await.map(|_| ()) }),
-            _ => Answer::ok(()),
+        let Ok(Some((wait, mut armed, arming))) = self.armed() else { return Answer::ok(()) };
+        if let Some(found) = self.pass.lock().unacknowledged(arming) {
+            armed.acknowledge(found);
         }
+        // It does not share its progress, because others have not read that event.
+        let waiter = Waiter::new(&self.event_log, &self.jobs, armed, Some(wait.timeout_ms));
+        Answer::later(async move { waiter.next().await.map(|_| ()) })
+    }
+
+    fn closed(&self) {
+        self.pass.lock().end();
     }
 }

@@ -73,6 +73,10 @@ impl Reply for Once {
     fn read(&self) -> Answer<Bytes> {
         self.0.read()
     }
+
+    fn readable(&self) -> Answer<()> {
+        self.0.readable()
+    }
 }
 
 struct SourceReader(replies::Replies);

@@ -1,5 +1,5 @@
 //! Waits against a model: in any order of arming, firing, reading and killing, no event is lost and none is delivered
-//! again after it was read to its end.
+//! again after its reader had it and closed the file.
 
 use crate::policy::PrincipalCaller;
 use std::collections::BTreeSet;
@@ -9,12 +9,13 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::wait::Wait;
-use super::{EventLog, EventLogs, Selector, SignalType};
+use super::wait::{Armed, Wait};
+use super::{EventLog, EventLogs, Selector, SignalType, Waiter};
 use crate::jobs::{Jobs, NoJobStore};
 use crate::state::events::Event;
 use acheron_base::{Clock, Ids, Random};
-use acheron_vfs::{Answer, Caller, File, Handle, Open};
+use acheron_vfs::replies::Replies;
+use acheron_vfs::{Answer, Caller, File, Handle, Open, Reply};
 
 /// One step of a test.
 #[derive(Clone, Debug)]
@@ -23,10 +24,14 @@ enum Step {
     Fire(u8),
     /// Arms the shared wait for one parameter, or for all.
     Arm(Option<u8>),
-    /// Reads `next.json` to its end.
+    /// Reads `next.json` to its end and closes it.
     Read,
+    /// Reads `next.json` from its start on a handle that stays open.
+    ReadAgain,
     /// Reads only its first byte, and dies.
     ReadAndDie,
+    /// Reads all of it, and is gone before its close arrives.
+    ReadAndVanish,
     /// A reader that was parked is killed.
     Kill,
 }
@@ -36,7 +41,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => (0u8..3).prop_map(Step::Fire),
         2 => prop::option::of(0u8..3).prop_map(Step::Arm),
         4 => Just(Step::Read),
+        2 => Just(Step::ReadAgain),
         1 => Just(Step::ReadAndDie),
+        1 => Just(Step::ReadAndVanish),
         1 => Just(Step::Kill),
     ];
     prop::collection::vec(act, 1..40)
@@ -48,6 +55,8 @@ struct WaitModel {
     log: Vec<(u64, u8)>,
     cursor: u64,
     armed: Option<Option<u8>>,
+    /// The event that the reader with the open handle has, until the next arming.
+    open: Option<u64>,
 }
 
 impl WaitModel {
@@ -107,6 +116,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let _inside = runtime.enter();
         let (wait_bench, mut model) = (WaitBench::new(), WaitModel::default());
+        let kept = wait_bench.open();
         for act in steps {
             match act {
                 Step::Fire(parameter) => {
@@ -116,9 +126,12 @@ proptest! {
                 Step::Arm(parameter) => {
                     wait_bench.arm(parameter);
                     model.armed = Some(parameter);
+                    model.open = None;
                 }
                 Step::Read => {
-                    let said = at_once(wait_bench.open().read(0, 4096));
+                    let reader = wait_bench.open();
+                    let said = at_once(reader.read(0, 4096));
+                    prop_assert!(matches!(reader.flush(false), Answer::Now(Ok(()))));
                     match (model.armed, model.next()) {
                         (None, _) => prop_assert_eq!(&said.unwrap()["configured"], &json!(false)),
                         (_, None) => prop_assert_eq!(said, None, "a reader parks"),
@@ -128,10 +141,25 @@ proptest! {
                         }
                     }
                 }
+                Step::ReadAgain => {
+                    let said = at_once(kept.read(0, 4096));
+                    model.cursor = model.cursor.max(model.open.take().unwrap_or(0));
+                    model.open = model.next();
+                    let event = said.as_ref().and_then(|said| said["event_id"].as_u64());
+                    prop_assert_eq!(event, model.open);
+                }
                 Step::ReadAndDie => {
                     if model.next().is_some() {
-                        let first = wait_bench.open().read(0, 1).poll_once();
-                        prop_assert!(matches!(first, Answer::Now(Ok(_))));
+                        let reader = wait_bench.open();
+                        prop_assert!(matches!(reader.read(0, 1).poll_once(), Answer::Now(Ok(_))));
+                        prop_assert!(matches!(reader.flush(false), Answer::Now(Ok(()))));
+                        reader.closed();
+                    }
+                }
+                Step::ReadAndVanish => {
+                    if let Some(seq) = model.next() {
+                        let said = at_once(wait_bench.open().read(0, 4096)).unwrap();
+                        prop_assert_eq!(&said["event_id"], &json!(seq));
                     }
                 }
                 // Polling parks the read; dropping it is what a signal does. A read that was ready would have been
@@ -219,8 +247,12 @@ async fn what_a_reader_of_an_earlier_wait_heard_does_not_count_for_a_new_one() {
     assert_eq!(old.read(0, 1).wait().await.unwrap().len(), 1);
     wait_bench.event_log.arm(wait(&[P1], Some(0))).wait().await.unwrap();
     old.read(1, 4096).wait().await.unwrap();
-    assert_eq!(at_once(wait_bench.open().read(0, 4096)).unwrap()["event_id"], seqs[0]);
-    assert_eq!(at_once(wait_bench.open().read(0, 4096)).unwrap()["event_id"], seqs[1]);
+    old.closed();
+    for seq in seqs {
+        let reader = wait_bench.open();
+        assert_eq!(at_once(reader.read(0, 4096)).unwrap()["event_id"], seq);
+        reader.closed();
+    }
 }
 
 #[tokio::test]
@@ -229,4 +261,87 @@ async fn a_wait_for_a_job_that_is_gone_is_over() {
     wait_bench.event_log.arm(wait(&["/agents/ada/jobs/job-1/status.json"], None)).wait().await.unwrap();
     let said = at_once(wait_bench.open().read(0, 4096)).unwrap();
     assert_eq!((&said["job"]["job_id"], &said["job"]["archived"]), (&json!("job-1"), &json!(true)));
+}
+
+#[tokio::test]
+async fn an_event_that_a_reader_has_is_news_to_other_readers_and_not_to_its_own_poll() {
+    let wait_bench = WaitBench::new();
+    wait_bench.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
+    let (one, other) = (wait_bench.open(), wait_bench.open());
+    let ready = |reader: &dyn Handle| matches!(reader.readable().poll_once(), Answer::Now(Ok(())));
+    assert!(!ready(&*one));
+    let first = wait_bench.fire(1);
+    assert_eq!(at_once(one.read(0, 4096)).unwrap()["event_id"], first);
+    // Another event passes, which none of them waits for.
+    wait_bench.fire(2);
+    assert!(!ready(&*one) && ready(&*other));
+    let second = wait_bench.fire(1);
+    assert!(ready(&*one));
+    assert_eq!(at_once(other.read(0, 4096)).unwrap()["event_id"], first);
+    assert_eq!(at_once(one.read(0, 4096)).unwrap()["event_id"], second);
+    other.closed();
+    assert_eq!(at_once(wait_bench.open().read(0, 4096)).unwrap()["event_id"], second);
+}
+
+/// A poll that is answered late must not decide which event the reader of the handle acknowledges.
+#[tokio::test]
+async fn a_poll_does_not_acknowledge_for_the_reader() {
+    let clock = Clock::at(0);
+    let event_log = EventLogs::new(None, clock.clone()).of("ada").unwrap();
+    let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock.clone(), Random::real())));
+    let wait_bench = WaitBench { event_log, jobs };
+    let armed = Armed {
+        selectors: vec![Selector::At(1000), Selector::Signal(SignalType::User, None)],
+        cursor: 0,
+        armed_at_ms: 0,
+        fired: BTreeSet::new(),
+        turn: 0,
+    };
+    let waiter: Arc<dyn Reply> = Arc::new(Waiter::new(&wait_bench.event_log, &wait_bench.jobs, armed, None));
+    let replies = Replies::default();
+    replies.add(0, [waiter]);
+    let Answer::Later(poll) = replies.readable().poll_once() else { panic!("nothing has happened yet") };
+    let seq = wait_bench.fire(1);
+    let said = at_once(replies.read(0, 4096)).unwrap();
+    assert_eq!(said["event_id"], seq);
+    clock.set(1000);
+    poll.await.unwrap();
+    assert!(replies.read(4096, 4096).wait().await.unwrap().is_empty());
+    let said = at_once(replies.read(0, 4096)).unwrap();
+    assert_eq!(said["time"]["due_ms"], 1000, "{said}");
+}
+
+/// A bench whose log is in `store`, as in one life of the host.
+fn life(store: &crate::state::TestStore) -> WaitBench {
+    long(store, 0, 0)
+}
+
+/// Sends a signal; it is durable, and so is everything before it.
+async fn fire_durably(bench: &WaitBench) -> u64 {
+    let payload = json!({ "event_type": "user", "parameter": "p1" });
+    bench.event_log.add("signal", P1, payload).wait().await.unwrap()
+}
+
+#[tokio::test]
+async fn an_event_comes_again_after_a_crash_unless_its_reader_has_closed_the_file() {
+    let store = crate::state::TestStore::new();
+    let first = life(&store);
+    first.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
+    let seq = fire_durably(&first).await;
+    let reader = first.open();
+    let said: Value = serde_json::from_slice(&reader.read(0, 4096).wait().await.unwrap()).unwrap();
+    assert_eq!(said["event_id"], seq);
+    let next_seq = fire_durably(&first).await;
+
+    // The host dies before the reader learns that this was all: its next read fails.
+    let second = life(&store);
+    let again = second.open();
+    let said: Value = serde_json::from_slice(&again.read(0, 4096).wait().await.unwrap()).unwrap();
+    assert_eq!(said["event_id"], seq);
+    assert!(again.read(4096, 4096).wait().await.unwrap().is_empty());
+    again.flush(false).wait().await.unwrap();
+    fire_durably(&second).await;
+
+    let third = life(&store);
+    assert_eq!(at_once(third.open().read(0, 4096)).unwrap()["event_id"], next_seq);
 }

@@ -85,7 +85,12 @@ impl Waiter {
         }
     }
 
-    /// Notes that `found` was read to its end.
+    /// Whether this waiter serves that arming of `next.json`.
+    pub fn serves(&self, arming: u64) -> bool {
+        self.0.arming == Some(arming)
+    }
+
+    /// Notes that the reader has `found` to its end.
     pub fn acknowledge(&self, found: &WaitMatch) {
         self.0.armed.lock().acknowledge(found);
         if let Some(arming) = self.0.arming {
@@ -132,6 +137,11 @@ impl Reply for Waiter {
             *waiter.0.last_match.lock() = found;
             Ok(line(&body))
         })
+    }
+
+    fn readable(&self) -> Answer<()> {
+        let waiter = self.clone();
+        Answer::later(async move { waiter.next().await.map(|_| ()) })
     }
 
     fn finished(&self) -> bool {

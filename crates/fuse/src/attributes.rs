@@ -80,15 +80,16 @@ pub fn attribute_ttl(node: &Node) -> Duration {
 
 /// How the kernel treats an open file. `keep`: it may use the bytes that it has cached.
 pub fn file_flags(file: &dyn File, how: Open, keep: bool) -> FopenFlags {
-    match file.kind() {
-        Kind::Text if keep && file.notifier().is_some() => FopenFlags::FOPEN_KEEP_CACHE | FopenFlags::FOPEN_NOFLUSH,
-        Kind::Text => FopenFlags::FOPEN_NOFLUSH,
-        Kind::Live | Kind::Waiting | Kind::Log | Kind::Control => {
-            FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH
-        }
-        // Writes take effect at the close, so the kernel must send a flush.
-        Kind::Message | Kind::Item if how.write => FopenFlags::FOPEN_DIRECT_IO,
-        Kind::Message | Kind::Item => FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH,
+    let flags = match file.kind() {
+        Kind::Text if keep && file.notifier().is_some() => FopenFlags::FOPEN_KEEP_CACHE,
+        Kind::Text => FopenFlags::empty(),
+        _ => FopenFlags::FOPEN_DIRECT_IO,
+    };
+    // The kernel must send a flush where the close has an effect: there a message or a version becomes complete.
+    let writes = how.write && matches!(file.kind(), Kind::Message | Kind::Item);
+    match writes || how.read && file.flushed_by_readers() {
+        true => flags,
+        false => flags | FopenFlags::FOPEN_NOFLUSH,
     }
 }
 

@@ -272,6 +272,12 @@ pub trait File: Send + Sync {
         None
     }
 
+    /// Whether a reader's `close(2)` has an effect, so that a server must call [`Handle::flush`] before `close(2)` returns.
+    /// This costs each close one request.
+    fn flushed_by_readers(&self) -> bool {
+        false
+    }
+
     /// Opens the file. [`Tree::open`] has asked the [`AccessControl`] before.
     fn open(&self, caller: &Caller, how: Open) -> Result<Box<dyn Handle>>;
 }

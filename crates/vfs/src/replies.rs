@@ -15,6 +15,12 @@ pub trait Reply: Send + Sync {
     /// The whole answer.
     fn read(&self) -> Answer<Bytes>;
 
+    /// Answered once [`read`](Reply::read) would not wait. It changes nothing, because a poll may be answered while another
+    /// answer is being read.
+    fn readable(&self) -> Answer<()> {
+        self.read().map(|_| ())
+    }
+
     /// The reader has reached the end of the answer. Returns true if another one follows, as from a stream of events.
     fn finished(&self) -> bool {
         false
@@ -123,7 +129,7 @@ impl Replies {
     pub fn readable(&self) -> Answer<()> {
         let state = self.0.lock();
         match state.waiting.front() {
-            Some(due) if state.pass.is_none() => due.reply.read().map(|_| ()),
+            Some(due) if state.pass.is_none() => due.reply.readable(),
             _ => Answer::ok(()),
         }
     }

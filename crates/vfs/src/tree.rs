@@ -242,7 +242,9 @@ impl Tree {
     /// Reads the file at `path` to its end, waiting as a reader of the mount would.
     pub async fn read(&self, caller: &Caller, path: &str) -> Result<Bytes> {
         let handle = self.open_path(caller, path, Open::READ)?;
-        read_to_end(&*handle, 0, usize::MAX).await
+        let read = read_to_end(&*handle, 0, usize::MAX).await;
+        handle.closed();
+        read
     }
 
     /// Writes `data` to the file at `path`, as `echo >` would.
