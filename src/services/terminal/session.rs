@@ -11,9 +11,10 @@ use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::patience::{Patience, TICK};
 use super::screen::Screen;
-use super::sentinel::{Listener, script};
-use super::text::{Capture, whole};
+use super::sentinel::{Listener, fallback, script};
+use super::text::{Capture, PlainLines, whole};
 use acheron_base::Clock;
 use acheron_base::{Error, Result};
 use acheron_sandbox::{
@@ -235,10 +236,17 @@ impl Session {
         if !self.is_open() {
             self.ear().take(); // it went just now, and nobody would say so
         }
-        let (mut listener, mut output) = (Listener::new(token), Capture::new(keep));
-        let typed = script(token, command);
+        let (mut listener, mut lines, mut output) = (Listener::new(token), PlainLines::default(), Capture::new(keep));
+        let mut take = |text: &[u8]| {
+            watch(text);
+            output.take(text);
+        };
+        let (typed, second) = (script(token, command), fallback(token));
         let mut typing = std::pin::pin!(self.write(typed.as_bytes()));
-        let mut typing_on = true;
+        let (mut typing_on, mut second_typed) = (true, false);
+        let mut patience = Patience::default();
+        let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let piece = tokio::select! {
                 piece = hear.recv() => piece,
@@ -248,18 +256,33 @@ impl Session {
                     typing_on = false;
                     continue;
                 }
+                _ = ticks.tick(), if !typing_on && !second_typed => {
+                    // A shell that waits for a job is not in the foreground.
+                    if patience.tick() && self.pty.leader_in_foreground() {
+                        listener.fallback_typed();
+                        self.screen().fallback_typed(token);
+                        typing.set(self.write(second.as_bytes()));
+                        (typing_on, second_typed) = (true, true);
+                    }
+                    continue;
+                }
             };
-            let heard = listener.hear(piece.as_deref().unwrap_or_default());
-            let text = unterminal(&heard.output);
-            watch(&text);
-            output.take(&text);
-            if let Some(code) = heard.ended {
-                return Ok((output, code));
-            }
-            if piece.is_none() {
+            let Some(piece) = piece else {
                 // The command was `exit`, or it killed its own shell.
+                take(&lines.pass(&listener.finish()));
+                take(lines.finish());
                 let facts = self.facts();
                 return Ok((output, facts.exit_code.unwrap_or_else(|| 128 + facts.signal.unwrap_or(0))));
+            };
+            patience.heard(piece.len());
+            let heard = listener.hear(&piece);
+            take(&lines.pass(&heard.output));
+            if let Some(ended) = heard.ended {
+                take(lines.finish());
+                if ended.gave_up {
+                    output.drop_open_line(); // the shell's prompt
+                }
+                return Ok((output, ended.code));
             }
         }
     }
@@ -332,17 +355,6 @@ impl Drop for Interrupt<'_> {
 
 fn late(deadline: Duration) -> Error {
     Error::timeout(format!("the command did not end within {} ms; the session stays", deadline.as_millis()))
-}
-
-/// A terminal writes line ends as two characters; a program that asked for lines wants one.
-fn unterminal(bytes: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(bytes.len());
-    for (at, byte) in bytes.iter().enumerate() {
-        if *byte != b'\r' || bytes.get(at + 1) != Some(&b'\n') {
-            plain.push(*byte);
-        }
-    }
-    plain
 }
 
 /// Hears a session's terminal until the shell and all its children are gone.
