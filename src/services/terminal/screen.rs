@@ -89,6 +89,17 @@ impl Screen {
         shown
     }
 
+    /// What is shown of the bytes that were held back, when the terminal has closed.
+    pub fn finish(&mut self) -> Vec<u8> {
+        let mut shown = Vec::new();
+        if let Some(pending) = self.pending.take() {
+            self.read(&pending.echo.finish(), &mut shown);
+        }
+        let held = std::mem::take(&mut self.held);
+        self.pass(&held, &mut shown);
+        shown
+    }
+
     fn read(&mut self, bytes: &[u8], shown: &mut Vec<u8>) {
         let mut heard = std::mem::take(&mut self.held);
         heard.extend_from_slice(bytes);
@@ -283,6 +294,16 @@ mod tests {
             screen.open();
         };
         check(gone, &said, b"^C\r\n$ ");
+    }
+
+    #[test]
+    fn what_is_held_back_is_shown_when_the_terminal_closes() {
+        let mut screen = Screen::default();
+        second(&mut screen);
+        let shown = screen.show(b"typed\x1et1<\x1ea\x1et1 printf");
+        assert_eq!([shown, screen.finish()].concat(), b"wait\r\na\x1et1 printf");
+        let shown = screen.show(b"b\x1et1");
+        assert_eq!([shown, screen.finish()].concat(), b"b\x1et1");
     }
 
     #[test]

@@ -139,9 +139,10 @@ impl Listener {
     }
 
     /// The rest of the output, when the terminal has closed.
-    pub fn finish(mut self) -> Vec<u8> {
+    pub fn finish(&mut self) -> Vec<u8> {
         self.heard.extend(self.echo.take().map(EchoFilter::finish).unwrap_or_default());
-        if self.begun { self.heard } else { Vec::new() }
+        let rest = std::mem::take(&mut self.heard);
+        if self.begun { rest } else { Vec::new() }
     }
 
     /// Where the end mark stands, and what it tells.

@@ -11,10 +11,11 @@ use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::command_output::CommandOutput;
 use super::patience::{Patience, TICK};
 use super::screen::Screen;
-use super::sentinel::{Listener, fallback, script};
-use super::text::{Capture, PlainLines, whole};
+use super::sentinel::{fallback, script};
+use super::text::{Capture, whole};
 use acheron_base::Clock;
 use acheron_base::{Error, Result};
 use acheron_sandbox::{
@@ -158,6 +159,11 @@ impl Session {
         self.ear.lock()
     }
 
+    fn append(&self, shown: &[u8]) {
+        self.output.append(shown);
+        self.heard.send_modify(|heard| heard.until += shown.len() as u64);
+    }
+
     /// Types into the terminal.
     pub async fn write(&self, bytes: &[u8]) -> Result<()> {
         self.alive()?;
@@ -236,11 +242,7 @@ impl Session {
         if !self.is_open() {
             self.ear().take(); // it went just now, and nobody would say so
         }
-        let (mut listener, mut lines, mut output) = (Listener::new(token), PlainLines::default(), Capture::new(keep));
-        let mut take = |text: &[u8]| {
-            watch(text);
-            output.take(text);
-        };
+        let mut output = CommandOutput::new(token, keep, watch);
         let (typed, second) = (script(token, command), fallback(token));
         let mut typing = std::pin::pin!(self.write(typed.as_bytes()));
         let (mut typing_on, mut second_typed) = (true, false);
@@ -259,7 +261,7 @@ impl Session {
                 _ = ticks.tick(), if !typing_on && !second_typed => {
                     // A shell that waits for a job is not in the foreground.
                     if patience.tick() && self.pty.leader_in_foreground() {
-                        listener.fallback_typed();
+                        output.fallback_typed();
                         self.screen().fallback_typed(token);
                         typing.set(self.write(second.as_bytes()));
                         (typing_on, second_typed) = (true, true);
@@ -269,20 +271,14 @@ impl Session {
             };
             let Some(piece) = piece else {
                 // The command was `exit`, or it killed its own shell.
-                take(&lines.pass(&listener.finish()));
-                take(lines.finish());
+                output.close();
                 let facts = self.facts();
-                return Ok((output, facts.exit_code.unwrap_or_else(|| 128 + facts.signal.unwrap_or(0))));
+                let code = facts.exit_code.unwrap_or_else(|| 128 + facts.signal.unwrap_or(0));
+                return Ok((output.into_kept(), code));
             };
             patience.heard(piece.len());
-            let heard = listener.hear(&piece);
-            take(&lines.pass(&heard.output));
-            if let Some(ended) = heard.ended {
-                take(lines.finish());
-                if ended.gave_up {
-                    output.drop_open_line(); // the shell's prompt
-                }
-                return Ok((output, ended.code));
+            if let Some(code) = output.hear(&piece) {
+                return Ok((output.into_kept(), code));
             }
         }
     }
@@ -366,8 +362,7 @@ async fn listen(session: Arc<Session>, mut running: Running) {
             read = session.pty.read(&mut buffer) => match read {
                 Ok(count @ 1..) => {
                     let shown = session.screen().show(&buffer[..count]);
-                    session.output.append(&shown);
-                    session.heard.send_modify(|heard| heard.until += shown.len() as u64);
+                    session.append(&shown);
                     let ear = session.ear().clone();
                     if let Some(ear) = ear {
                         // Whoever has gone meanwhile hears nothing more.
@@ -380,6 +375,8 @@ async fn listen(session: Arc<Session>, mut running: Running) {
             () = session.end.cancelled(), if ended.is_none() => ended = Some(running.kill().await.unwrap_or(ExitStatus::KILLED)),
         }
     }
+    let rest = session.screen().finish();
+    session.append(&rest);
     let ended = match ended {
         Some(ended) => ended,
         // The shell closes its terminal before we hear how it ended. One that lives on without could not be reached.

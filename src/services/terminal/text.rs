@@ -56,8 +56,8 @@ impl PlainLines {
     }
 
     /// What was held back, when nothing more comes.
-    pub fn finish(self) -> &'static [u8] {
-        if self.half { b"\r" } else { b"" }
+    pub fn finish(&mut self) -> &'static [u8] {
+        if std::mem::take(&mut self.half) { b"\r" } else { b"" }
     }
 }
 
