@@ -44,6 +44,7 @@ pub fn terminal_marks() -> Target {
         "\x1et1<\x1e",
         "\x1et1>0\x1e",
         "\x1et1>",
+        "\x1et1=3\x1e",
         "\x1e",
         "t1",
         ">127\x1e",
@@ -59,7 +60,7 @@ pub fn terminal_marks() -> Target {
                 let said = listener.hear(piece);
                 output.extend(said.output);
                 if said.ended.is_some() {
-                    return (output, said.ended);
+                    return (output, said.ended.map(|ended| ended.code));
                 }
             }
             (output, None)

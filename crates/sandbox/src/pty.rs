@@ -91,6 +91,13 @@ impl Pty {
         rustix::termios::tcgetsid(self.0.get_ref()).ok().map(|pid| pid.as_raw_nonzero().get())
     }
 
+    /// Whether the shell itself is in the foreground, and no job of it.
+    pub fn leader_in_foreground(&self) -> bool {
+        let near = self.0.get_ref();
+        let group = rustix::termios::tcgetpgrp(near);
+        group.is_ok_and(|group| rustix::termios::tcgetsid(near).is_ok_and(|leader| leader == group))
+    }
+
     /// Sends SIGINT to the shell.
     pub fn interrupt_leader(&self) {
         if let Ok(leader) = rustix::termios::tcgetsid(self.0.get_ref()) {

@@ -1,10 +1,13 @@
 //! Terminals: one program at a time, or a shell that stays.
 //!
-//! `text` and `sentinel` are rules without a process; `run` and `session` are the processes; `shells` keeps the
-//! sessions, `files` shows them, `service` takes the commands.
+//! `text`, `sentinel`, `echo`, `command_output`, `screen` and `patience` are rules without a process; `run` and `session`
+//! are the processes; `shells` keeps the sessions, `files` shows them, `service` takes the commands.
 
 mod command;
+mod command_output;
+mod echo;
 mod files;
+mod patience;
 mod run;
 mod screen;
 pub mod sentinel;

@@ -11,8 +11,10 @@ use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::command_output::CommandOutput;
+use super::patience::{Patience, TICK};
 use super::screen::Screen;
-use super::sentinel::{Listener, script};
+use super::sentinel::{fallback, script};
 use super::text::{Capture, whole};
 use acheron_base::Clock;
 use acheron_base::{Error, Result};
@@ -157,6 +159,11 @@ impl Session {
         self.ear.lock()
     }
 
+    fn append(&self, shown: &[u8]) {
+        self.output.append(shown);
+        self.heard.send_modify(|heard| heard.until += shown.len() as u64);
+    }
+
     /// Types into the terminal.
     pub async fn write(&self, bytes: &[u8]) -> Result<()> {
         self.alive()?;
@@ -235,10 +242,13 @@ impl Session {
         if !self.is_open() {
             self.ear().take(); // it went just now, and nobody would say so
         }
-        let (mut listener, mut output) = (Listener::new(token), Capture::new(keep));
-        let typed = script(token, command);
+        let mut output = CommandOutput::new(token, keep, watch);
+        let (typed, second) = (script(token, command), fallback(token));
         let mut typing = std::pin::pin!(self.write(typed.as_bytes()));
-        let mut typing_on = true;
+        let (mut typing_on, mut second_typed) = (true, false);
+        let mut patience = Patience::default();
+        let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let piece = tokio::select! {
                 piece = hear.recv() => piece,
@@ -248,18 +258,27 @@ impl Session {
                     typing_on = false;
                     continue;
                 }
+                _ = ticks.tick(), if !typing_on && !second_typed => {
+                    // A shell that waits for a job is not in the foreground.
+                    if patience.tick() && self.pty.leader_in_foreground() {
+                        output.fallback_typed();
+                        self.screen().fallback_typed(token);
+                        typing.set(self.write(second.as_bytes()));
+                        (typing_on, second_typed) = (true, true);
+                    }
+                    continue;
+                }
             };
-            let heard = listener.hear(piece.as_deref().unwrap_or_default());
-            let text = unterminal(&heard.output);
-            watch(&text);
-            output.take(&text);
-            if let Some(code) = heard.ended {
-                return Ok((output, code));
-            }
-            if piece.is_none() {
+            let Some(piece) = piece else {
                 // The command was `exit`, or it killed its own shell.
+                output.close();
                 let facts = self.facts();
-                return Ok((output, facts.exit_code.unwrap_or_else(|| 128 + facts.signal.unwrap_or(0))));
+                let code = facts.exit_code.unwrap_or_else(|| 128 + facts.signal.unwrap_or(0));
+                return Ok((output.into_kept(), code));
+            };
+            patience.heard(piece.len());
+            if let Some(code) = output.hear(&piece) {
+                return Ok((output.into_kept(), code));
             }
         }
     }
@@ -334,17 +353,6 @@ fn late(deadline: Duration) -> Error {
     Error::timeout(format!("the command did not end within {} ms; the session stays", deadline.as_millis()))
 }
 
-/// A terminal writes line ends as two characters; a program that asked for lines wants one.
-fn unterminal(bytes: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(bytes.len());
-    for (at, byte) in bytes.iter().enumerate() {
-        if *byte != b'\r' || bytes.get(at + 1) != Some(&b'\n') {
-            plain.push(*byte);
-        }
-    }
-    plain
-}
-
 /// Hears a session's terminal until the shell and all its children are gone.
 async fn listen(session: Arc<Session>, mut running: Running) {
     let mut buffer = vec![0; 64 << 10];
@@ -354,8 +362,7 @@ async fn listen(session: Arc<Session>, mut running: Running) {
             read = session.pty.read(&mut buffer) => match read {
                 Ok(count @ 1..) => {
                     let shown = session.screen().show(&buffer[..count]);
-                    session.output.append(&shown);
-                    session.heard.send_modify(|heard| heard.until += shown.len() as u64);
+                    session.append(&shown);
                     let ear = session.ear().clone();
                     if let Some(ear) = ear {
                         // Whoever has gone meanwhile hears nothing more.
@@ -368,6 +375,8 @@ async fn listen(session: Arc<Session>, mut running: Running) {
             () = session.end.cancelled(), if ended.is_none() => ended = Some(running.kill().await.unwrap_or(ExitStatus::KILLED)),
         }
     }
+    let rest = session.screen().finish();
+    session.append(&rest);
     let ended = match ended {
         Some(ended) => ended,
         // The shell closes its terminal before we hear how it ended. One that lives on without could not be reached.

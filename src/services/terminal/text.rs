@@ -32,6 +32,35 @@ pub fn whole(bytes: &[u8]) -> usize {
     if start + needed > bytes.len() && start > 0 { start } else { bytes.len() }
 }
 
+/// A terminal writes line ends as two characters; a program that asked for lines wants one.
+#[derive(Debug, Default)]
+pub struct PlainLines {
+    /// The last byte was the first half of what may be a line end.
+    half: bool,
+}
+
+impl PlainLines {
+    /// The next bytes with plain line ends. A line end may come in two pieces.
+    pub fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut plain = Vec::with_capacity(bytes.len() + 1);
+        for byte in bytes {
+            if self.half && *byte != b'\n' {
+                plain.push(b'\r');
+            }
+            self.half = *byte == b'\r';
+            if !self.half {
+                plain.push(*byte);
+            }
+        }
+        plain
+    }
+
+    /// What was held back, when nothing more comes.
+    pub fn finish(&mut self) -> &'static [u8] {
+        if std::mem::take(&mut self.half) { b"\r" } else { b"" }
+    }
+}
+
 /// Keeps the first bytes of a stream and counts the rest.
 #[derive(Debug)]
 pub struct Capture {
@@ -49,6 +78,13 @@ impl Capture {
         let room = self.limit - self.kept.len();
         self.truncated |= bytes.len() > room;
         self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    /// Forgets what follows the last line end.
+    pub fn drop_open_line(&mut self) {
+        if !self.truncated {
+            self.kept.truncate(self.kept.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
+        }
     }
 }
 
@@ -92,6 +128,27 @@ mod tests {
         capture.take(b"def");
         capture.take(b"ghi");
         assert_eq!((capture.kept.as_slice(), capture.truncated), (&b"abcde"[..], true));
+    }
+
+    #[test]
+    fn an_open_line_is_dropped_and_no_other() {
+        for (said, kept) in [("", ""), ("$ ", ""), ("a\n$ ", "a\n"), ("a\n", "a\n"), ("a\nmuch longer", "a\nmuch l")] {
+            let mut capture = Capture::new(8);
+            capture.take(said.as_bytes());
+            capture.drop_open_line();
+            assert_eq!(String::from_utf8_lossy(&capture.kept), kept);
+        }
+    }
+
+    #[test]
+    fn line_ends_become_plain_in_any_pieces() {
+        let said = b"one\r\n\r\r\ntwo\rthree\n\r";
+        for size in 1..=said.len() {
+            let mut lines = PlainLines::default();
+            let mut plain: Vec<u8> = said.chunks(size).flat_map(|piece| lines.pass(piece)).collect();
+            plain.extend_from_slice(lines.finish());
+            assert_eq!(plain.escape_ascii().to_string(), r"one\n\r\ntwo\rthree\n\r", "pieces of {size}");
+        }
     }
 
     proptest! {

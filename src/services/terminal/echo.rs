@@ -1,0 +1,99 @@
+//! Removes the terminal's echo of one line that we typed while a command ran. `sentinel` and `screen` use it; it uses
+//! nothing. Pure: bytes in, bytes out.
+
+/// A line editor that had switched bracketed paste on switches it off at the end of a line.
+const PASTE_OFF: &[u8] = b"\x1b[?2004l\r";
+
+/// Removes every echo of one line, in whatever pieces it comes: the kernel may echo it, and a line editor once more.
+#[derive(Debug)]
+pub struct EchoFilter {
+    echo: Vec<u8>,
+    /// The beginning of what may become the echo.
+    held: Vec<u8>,
+}
+
+impl EchoFilter {
+    /// `line` is the text as typed, with its line end. It must not occur in other output, and no end of it may be its
+    /// beginning.
+    pub fn new(line: &str) -> Self {
+        EchoFilter { echo: line.replace('\n', "\r\n").into_bytes(), held: Vec::new() }
+    }
+
+    /// What is left of the next bytes. Keeps no more than could be the beginning of an echo.
+    pub fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut heard = std::mem::take(&mut self.held);
+        heard.extend_from_slice(bytes);
+        let (mut rest, mut left) = (&heard[..], Vec::new());
+        while let Some(at) = find(rest, &self.echo) {
+            left.extend_from_slice(&rest[..at]);
+            let after = &rest[at + self.echo.len()..];
+            if after.len() < PASTE_OFF.len() && PASTE_OFF.starts_with(after) {
+                self.held = rest[at..].to_vec();
+                return left;
+            }
+            rest = after.strip_prefix(PASTE_OFF).unwrap_or(after);
+        }
+        let longest = rest.len().min(self.echo.len() - 1);
+        let start = (rest.len() - longest..rest.len()).find(|at| self.echo.starts_with(&rest[*at..]));
+        let (passed, held) = rest.split_at(start.unwrap_or(rest.len()));
+        left.extend_from_slice(passed);
+        self.held = held.to_vec();
+        left
+    }
+
+    /// What was held back, when no echo can come any more.
+    pub fn finish(self) -> Vec<u8> {
+        self.held.strip_prefix(&self.echo[..]).map_or(self.held.clone(), <[u8]>::to_vec)
+    }
+}
+
+/// Where `needle`, which is not empty, first stands.
+pub fn find(heap: &[u8], needle: &[u8]) -> Option<usize> {
+    heap.windows(needle.len()).position(|window| window == needle)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LINE: &str = " printf x t1\n";
+
+    fn passed(said: &[u8], size: usize) -> Vec<u8> {
+        let mut filter = EchoFilter::new(LINE);
+        let mut left: Vec<u8> = said.chunks(size).flat_map(|piece| filter.pass(piece)).collect();
+        left.extend(filter.finish());
+        left
+    }
+
+    #[test]
+    fn the_echo_goes_and_the_rest_stays() {
+        for (said, left) in [
+            (&b"one printf x t1\r\ntwo"[..], &b"onetwo"[..]),
+            (b" printf x t1\r\n", b""),
+            (b"  printf x t1\r\n printf x t1\r\n$ ", b" $ "),
+            (b"$  printf x t1\r\n\x1b[?2004l\rafter", b"$ after"),
+            (b" printf x t1\r\n\x1b[?2004", b"\x1b[?2004"),
+            (b" printf x t2\r\n printf x t1", b" printf x t2\r\n printf x t1"),
+        ] {
+            for size in 1..=said.len() {
+                assert_eq!(passed(said, size).escape_ascii().to_string(), left.escape_ascii().to_string(), "{size}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_echo_anywhere_in_any_pieces_leaves_the_output_as_it_was(
+            output in proptest::collection::vec(prop_oneof![any::<u8>(), Just(b' '), Just(b'p'), Just(b'\r')], 0..60),
+            at in 0usize..61,
+            size in 1usize..20,
+        ) {
+            let (before, after) = output.split_at(at.min(output.len()));
+            prop_assume!(!after.starts_with(PASTE_OFF));
+            let said = [before, b" printf x t1\r\n", after].concat();
+            prop_assert_eq!(passed(&said, size), output);
+        }
+    }
+}
