@@ -187,3 +187,38 @@ fn no_left_over_is_left() {
         }
     }
 }
+
+/// Files that still hold longer tests. The list only shrinks.
+const LONG_TESTS: [&str; 4] = [
+    "src/events/selector.rs",
+    "src/events/wait.rs",
+    "src/services/terminal/screen.rs",
+    "src/services/terminal/sentinel.rs",
+];
+
+/// Unit tests stand in `foo/tests.rs` beside `foo.rs`, or in `foo.rs` itself when they have fewer than 40 lines.
+#[test]
+fn unit_tests_stand_beside_their_module() {
+    for (file, code) in all() {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        assert!(!name.ends_with("_tests.rs"), "{} is to be a tests.rs beside its module", file.display());
+        assert!(!code.contains("#[path"), "{} names the path of a module", file.display());
+        let inline = code.split_once("\nmod tests {").map_or(0, |(_, tests)| tests.lines().count());
+        let long = LONG_TESTS.iter().any(|known| Path::new(known) == file);
+        assert!(inline < 40 || long, "{} has {inline} lines of tests", file.display());
+    }
+}
+
+#[test]
+fn the_page_of_the_tests_names_every_folder() {
+    let page = include_str!("../README.md");
+    let mut named: Vec<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("- `")?.split_once("/`:")).map(|it| it.0).collect();
+    named.sort_unstable();
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let entries = std::fs::read_dir(top).unwrap().map(|entry| entry.unwrap().path());
+    let mut folders: Vec<String> =
+        entries.filter(|path| path.is_dir()).map(|path| path.file_name().unwrap().to_string_lossy().into()).collect();
+    folders.sort();
+    assert_eq!(named, folders);
+}

@@ -229,3 +229,6 @@ pub fn tokens(text: &str) -> usize {
 fn cost(lines: &[String]) -> usize {
     lines.iter().map(|line| tokens(line) + 1).sum()
 }
+
+#[cfg(test)]
+mod tests;

@@ -277,3 +277,6 @@ fn write_key(dir: &Path, text: &str, replace: bool) -> Result<()> {
     std::fs::File::open(dir)?.sync_all()?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

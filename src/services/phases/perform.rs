@@ -287,3 +287,6 @@ fn sorted(value: &Value) -> Value {
         other => other.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

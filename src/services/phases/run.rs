@@ -287,3 +287,6 @@ fn turn(record: &Record) -> Turn {
     };
     Turn { role: role.to_owned(), text }
 }
+
+#[cfg(test)]
+mod tests;

@@ -271,3 +271,6 @@ fn history(engine: &Arc<Engine>, session: &str) -> ComputedFile {
         Answer::soon(blocking(move || Ok(lines(&histories.read(&session)?))))
     })
 }
+
+#[cfg(test)]
+mod tests;

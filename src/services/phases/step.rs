@@ -207,3 +207,6 @@ impl Loop {
         None
     }
 }
+
+#[cfg(test)]
+mod tests;

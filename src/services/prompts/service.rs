@@ -337,3 +337,6 @@ fn listed(openings: &Openings) -> Listed {
         faults: openings.library.faults().iter().map(ToString::to_string).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! Histories on a real disk: what is kept, what is noticed, what is refused.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use super::super::seal::Keys;
+use super::{Histories, Record, check_session};
+use acheron_base::{Code, Result};
+use acheron_store::Store;
+use std::os::unix::fs::PermissionsExt;
+use tempfile::TempDir;
+
+struct Room {
+    dir: TempDir,
+    store: Store,
+}
+
+impl Room {
+    fn new() -> Room {
+        let dir = tempfile::tempdir().unwrap();
+        let store = crate::state::open(&dir.path().join("state")).unwrap();
+        Room { dir, store }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("sessions")
+    }
+
+    fn open(&self, given: Option<&str>) -> Result<Histories> {
+        let count = AtomicU8::new(1);
+        let random = move |bytes: &mut [u8]| bytes.fill(count.fetch_add(1, Ordering::SeqCst));
+        Histories::open(&self.path(), "charon", self.store.clone(), given, Arc::new(random))
+    }
+
+    fn file(&self, session: &str) -> PathBuf {
+        self.path().join(format!("{session}.sealed"))
+    }
+}
+
+fn record(role: &str, content: &str) -> Record {
+    Record { role: role.to_owned(), content: content.to_owned(), at_ms: 5 }
+}
+
+fn lines(file: &Path) -> Vec<String> {
+    std::fs::read_to_string(file).unwrap().lines().map(str::to_owned).collect()
+}
+
+fn put(file: &Path, lines: &[String]) {
+    std::fs::write(file, lines.join("\n") + "\n").unwrap();
+}
+
+#[test]
+fn what_is_appended_comes_back_in_order_after_a_restart() {
+    let room = Room::new();
+    let histories = room.open(None).unwrap();
+    assert_eq!(histories.read("s").unwrap(), []);
+    histories.append("s", &[record("query", "one"), record("assistant", "two")]).unwrap();
+    histories.append("s", &[record("query", "three")]).unwrap();
+    drop(histories);
+    let read = room.open(None).unwrap().read("s").unwrap();
+    assert_eq!(read.iter().map(|record| record.content.as_str()).collect::<Vec<_>>(), ["one", "two", "three"]);
+    assert_eq!(room.open(None).unwrap().sessions(), ["s"]);
+}
+
+#[test]
+fn nothing_can_be_read_on_the_disk() {
+    let room = Room::new();
+    room.open(None).unwrap().append("s", &[record("query", "plain words")]).unwrap();
+    let text = std::fs::read_to_string(room.file("s")).unwrap();
+    assert!(!text.contains("plain") && !text.starts_with('{') && text.lines().count() == 1);
+}
+
+#[test]
+fn lines_that_are_changed_moved_dropped_copied_or_cut_off_are_noticed() {
+    let room = Room::new();
+    let histories = room.open(None).unwrap();
+    for session in ["s", "t"] {
+        histories.append(session, &[record("a", "1"), record("b", "2"), record("c", "3")]).unwrap();
+    }
+    let file = room.file("s");
+    let good = lines(&file);
+    let other = lines(&room.file("t"));
+    let flipped = good[2][..good[2].len() - 3].to_owned() + "AAA";
+    for (name, bad) in [
+        ("changed", vec![good[0].clone(), good[1].clone(), flipped]),
+        ("moved", vec![good[1].clone(), good[0].clone(), good[2].clone()]),
+        ("dropped", vec![good[0].clone(), good[2].clone()]),
+        ("copied", vec![good[0].clone(), good[0].clone(), good[1].clone()]),
+        ("from another session", vec![other[0].clone(), good[1].clone(), good[2].clone()]),
+        ("cut off", good[..2].to_vec()),
+        ("in clear", vec!["{\"role\":\"a\",\"content\":\"1\"}".to_owned(), good[1].clone(), good[2].clone()]),
+    ] {
+        put(&file, &bad);
+        let fault = histories.read("s").expect_err(name);
+        assert_eq!(fault.code, Code::ExecutionFailed, "{name}: {fault}");
+        assert!(histories.append("s", &[record("d", "4")]).is_err(), "{name}");
+    }
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(histories.read("s").unwrap_err().message, "3 lines were cut off the history of session s");
+    put(&file, &good);
+    assert_eq!(histories.read("s").unwrap().len(), 3);
+}
+
+#[test]
+fn what_a_crash_left_uncounted_is_taken_up_and_half_a_line_is_not() {
+    let room = Room::new();
+    let histories = room.open(None).unwrap();
+    histories.append("s", &[record("a", "1")]).unwrap();
+    let one = lines(&room.file("s"));
+    histories.append("s", &[record("b", "2")]).unwrap();
+    let two = lines(&room.file("s"));
+    // The database of the moment before the second append, with the file of the moment after it.
+    let earlier = room.store.look(|conn| {
+        let row = |row: &acheron_store::Row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
+        Ok(conn.query_row("SELECT lines, last FROM sealed_histories", [], row)?)
+    });
+    assert_eq!(earlier.unwrap().0, 2);
+    room.store
+        .write_blocking(|tx| {
+            Ok(tx.execute("UPDATE sealed_histories SET lines = 0, last = 'AAAAAAAAAAAAAAAAAAAAAA'", [])?)
+        })
+        .unwrap();
+    assert_eq!(histories.read("s").unwrap().len(), 2);
+    let half = &two[1][..20];
+    std::fs::write(room.file("s"), format!("{}\n{half}", one[0])).unwrap();
+    assert_eq!(histories.read("s").unwrap().len(), 1);
+    histories.append("s", &[record("c", "3")]).unwrap();
+    let read = histories.read("s").unwrap();
+    assert_eq!(read.iter().map(|record| record.content.as_str()).collect::<Vec<_>>(), ["1", "3"]);
+}
+
+#[test]
+fn the_key_is_made_once_for_its_owner_alone() {
+    let room = Room::new();
+    room.open(None).unwrap();
+    let key = room.path().join("history.key");
+    assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
+    let text = std::fs::read_to_string(&key).unwrap();
+    assert!(Keys::read(&text).is_ok());
+    room.open(None).unwrap();
+    assert_eq!(std::fs::read_to_string(&key).unwrap(), text);
+}
+
+#[test]
+fn a_wrong_key_is_an_error_and_never_a_new_key() {
+    let room = Room::new();
+    room.open(None).unwrap().append("s", &[record("a", "1")]).unwrap();
+    let key = room.path().join("history.key");
+    let good = std::fs::read(&key).unwrap();
+    std::fs::write(&key, "MTIzNDU2Nzg5MA==\n").unwrap();
+    let short = room.open(None).map(drop).unwrap_err();
+    assert!(short.message.ends_with("history.key: line 1 of the history key is not 32 bytes in base64"), "{short}");
+    std::fs::remove_file(&key).unwrap();
+    let gone = room.open(None).map(drop).unwrap_err();
+    assert!(gone.message.ends_with("the key of existing histories is gone; put it back"), "{gone}");
+    assert!(!key.exists());
+    let stranger = Keys::line(&|bytes| bytes.fill(99));
+    let other = room.open(Some(&stranger)).unwrap().read("s").unwrap_err();
+    assert_eq!(other.code, Code::Unavailable);
+    assert!(other.message.ends_with("which is not among ours"), "{other}");
+    std::fs::write(&key, good).unwrap();
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
+    assert_eq!(room.open(None).map(drop).unwrap_err().code, Code::Forbidden);
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
+    assert_eq!(room.open(None).unwrap().read("s").unwrap().len(), 1);
+}
+
+#[test]
+fn after_a_rotation_old_and_new_lines_are_read() {
+    let room = Room::new();
+    let histories = room.open(None).unwrap();
+    histories.append("s", &[record("a", "1")]).unwrap();
+    let id = histories.rotate().unwrap();
+    histories.append("s", &[record("b", "2")]).unwrap();
+    assert!(lines(&room.file("s"))[1].contains(&id));
+    assert_eq!(room.open(None).unwrap().read("s").unwrap().len(), 2);
+    let mode = std::fs::metadata(room.path().join("history.key")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let given = Keys::line(&|bytes| bytes.fill(4));
+    let fresh = Room::new();
+    assert!(fresh.open(Some(&given)).unwrap().rotate().unwrap_err().message.contains("environment"));
+}
+
+#[test]
+fn a_session_is_a_plain_name() {
+    for bad in ["../evil", "", "a/b", ".hidden", "a b", "ä", "a\0", &"x".repeat(101)] {
+        assert_eq!(check_session(bad).unwrap_err().code, Code::InvalidPayload, "{bad:?}");
+    }
+    for good in ["s", "session-1_a.b", "A"] {
+        check_session(good).unwrap();
+    }
+    let room = Room::new();
+    assert!(room.open(None).unwrap().append("../evil", &[record("a", "1")]).is_err());
+    assert!(!room.dir.path().join("evil.sealed").exists());
+}
