@@ -33,7 +33,7 @@ pub struct AgentDirs {
 
 impl AgentDirs {
     pub fn new(host: &Arc<HostState>) -> Arc<Self> {
-        let listing = Arc::new(Listing::timed(&host.context.clock).link("self", Own(Arc::downgrade(host))));
+        let listing = Arc::new(Listing::timed(&host.context.clock).link("self", SelfLink(Arc::downgrade(host))));
         Arc::new(AgentDirs { listing, homes: Mutex::default() })
     }
 
@@ -83,7 +83,7 @@ impl AgentDirs {
             host.context.register(id, &instance);
             home = home.dir(instance.name(), directory(&instance));
         }
-        for (name, node) in wiring::rooms(&env)? {
+        for (name, node) in wiring::agent_nodes(&env)? {
             home = home.with(&name, node);
         }
         let home = Arc::new(home);
@@ -184,9 +184,9 @@ impl Callable {
 }
 
 /// `self`: each caller's own directory, and the default agent's for the operator.
-struct Own(Weak<HostState>);
+struct SelfLink(Weak<HostState>);
 
-impl Link for Own {
+impl Link for SelfLink {
     fn target(&self, caller: &Caller) -> Result<String> {
         match caller.principal() {
             Principal::Agent(id) => Ok(id.clone()),

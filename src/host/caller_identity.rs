@@ -26,18 +26,18 @@ const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL
 /// Tells agents from the operator by the sandbox that a process descends from.
 #[derive(Default)]
 pub struct CallerIdentity {
-    known: Mutex<HashMap<u32, Known>>,
+    known: Mutex<HashMap<u32, KnownThread>>,
 }
 
 /// A thread that was seen before.
-struct Known {
+struct KnownThread {
     /// Readable when the thread has ended.
     ended: OwnedFd,
     pid: u32,
     identity: Identity,
 }
 
-impl Known {
+impl KnownThread {
     fn lives(&self) -> bool {
         let mut asked = [PollFd::new(&self.ended, PollFlags::IN)];
         poll(&mut asked, Some(&Timespec::default())) == Ok(0)
@@ -55,7 +55,7 @@ impl Identify for CallerIdentity {
             Some((pid, principal)) => {
                 let identity = identity(principal);
                 if let Some(ended) = ended {
-                    self.remember(tid, Known { ended, pid, identity: identity.clone() });
+                    self.remember(tid, KnownThread { ended, pid, identity: identity.clone() });
                 }
                 Caller { uid, gid, pid, identity }
             }
@@ -77,7 +77,7 @@ pub fn sees_clearly() -> Result<()> {
 }
 
 impl CallerIdentity {
-    fn known(&self) -> MutexGuard<'_, HashMap<u32, Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<u32, KnownThread>> {
         self.known.lock()
     }
 
@@ -86,7 +86,7 @@ impl CallerIdentity {
         known.get(&tid).filter(|it| it.lives()).map(|it| (it.pid, it.identity.clone()))
     }
 
-    fn remember(&self, tid: u32, new: Known) {
+    fn remember(&self, tid: u32, new: KnownThread) {
         let mut known = self.known();
         known.retain(|_, it| it.lives());
         if known.len() >= KNOWN {

@@ -50,8 +50,8 @@ impl Mirror {
         let below = Mirror { path, ..self.clone() };
         match kind {
             FileType::Directory => Some(Node::dir(below)),
-            FileType::RegularFile => Some(Node::file(Regular(below))),
-            FileType::Symlink => Some(Node::link(Pointer(below))),
+            FileType::RegularFile => Some(Node::file(MirrorFile(below))),
+            FileType::Symlink => Some(Node::link(MirrorLink(below))),
             // Pipes, sockets and devices of the host are not part of the tree.
             _ => None,
         }
@@ -146,10 +146,10 @@ impl Dir for Mirror {
 
     fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
         self.writable(name)?;
-        let made = Regular(Mirror { path: self.path.join(name), ..self.clone() });
+        let made = MirrorFile(Mirror { path: self.path.join(name), ..self.clone() });
         let flags = flags(how) | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let handle = match beneath(self.held()?, name, flags, Mode::from_raw_mode(0o644)) {
-            Ok(file) => Box::new(Held::new(file, how)) as Box<dyn Handle>,
+            Ok(file) => Box::new(MirrorHandle::new(file, how)) as Box<dyn Handle>,
             // Somebody was faster; or it is something that is not shown, which must not be opened for a new file.
             Err(Errno::EXIST) => made.open(caller, how)?,
             Err(err) => return Err(told(Path::new(name), err)),
@@ -169,9 +169,9 @@ fn flags(how: Open) -> OFlags {
 }
 
 /// A regular file.
-struct Regular(Mirror);
+struct MirrorFile(Mirror);
 
-impl File for Regular {
+impl File for MirrorFile {
     fn kind(&self) -> Kind {
         Kind::Live
     }
@@ -198,23 +198,23 @@ impl File for Regular {
             return Err(Error::forbidden(format!("`{path}` is a pipe, a device or a socket, not a file")));
         }
         let file = reopen(&held, flags(how)).map_err(|err| told(&self.0.path, err))?;
-        Ok(Box::new(Held::new(file, how)))
+        Ok(Box::new(MirrorHandle::new(file, how)))
     }
 }
 
-struct Held {
+struct MirrorHandle {
     file: std::fs::File,
     append: bool,
     write: bool,
 }
 
-impl Held {
-    fn new(file: OwnedFd, how: Open) -> Held {
-        Held { file: file.into(), append: how.append, write: how.write }
+impl MirrorHandle {
+    fn new(file: OwnedFd, how: Open) -> MirrorHandle {
+        MirrorHandle { file: file.into(), append: how.append, write: how.write }
     }
 }
 
-impl Handle for Held {
+impl Handle for MirrorHandle {
     fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
         let mut buffer = vec![0; size];
         let mut filled = 0;
@@ -251,9 +251,9 @@ impl Handle for Held {
 }
 
 /// A symbolic link; tells the truth, and whoever follows it is stopped at the root.
-struct Pointer(Mirror);
+struct MirrorLink(Mirror);
 
-impl Link for Pointer {
+impl Link for MirrorLink {
     fn target(&self, _caller: &Caller) -> Result<String> {
         let target = rustix::fs::readlinkat(self.0.held()?, c"", Vec::new()).map_err(|err| told(&self.0.path, err))?;
         target.into_string().map_err(|_| Error::invalid("the link's target is no text"))
@@ -261,12 +261,12 @@ impl Link for Pointer {
 }
 
 /// A directory with places of its own over those of another.
-pub struct Over {
+pub struct OverlayDir {
     pub base: Mirror,
     pub places: Arc<Listing>,
 }
 
-impl Dir for Over {
+impl Dir for OverlayDir {
     fn lookup(&self, name: &str) -> Option<Node> {
         self.places.lookup(name).or_else(|| self.base.lookup(name))
     }

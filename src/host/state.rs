@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
-use super::library::Source as Library;
+use super::library::LibrarySource as Library;
 use super::projects::Projects;
 use super::service_registry::ServiceRegistry;
 use super::system_paths::SystemPaths;
@@ -21,7 +21,7 @@ use acheron_store::Store;
 /// The state of a running host.
 pub struct HostState {
     /// The mountspec, as it was at the mount and as it reads now.
-    pub current: Arc<edit::Current>,
+    pub current: Arc<edit::CurrentSpec>,
     pub paths: HostPaths,
     pub identity: HostIdentity,
     pub store: Store,

@@ -51,7 +51,7 @@ pub struct SubBrains {
     parts: SubBrainsParts,
     brains: Mutex<BTreeMap<String, Brain>>,
     /// Held while a helper is let in, so that no two take the last room or the same money.
-    door: tokio::sync::Mutex<()>,
+    admission: tokio::sync::Mutex<()>,
 }
 
 /// A kind of helper.
@@ -104,14 +104,15 @@ pub enum Command {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Output {
-    List { sub_brains: Vec<Listed>, children: Vec<String>, count: usize },
+    List { sub_brains: Vec<ListedBrain>, children: Vec<String>, count: usize },
     Kept { brain: String, updated: bool },
     Removed { brain: String, removed: bool },
-    Ended(Ended),
+    Ended(TaskResult),
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Listed {
+#[schemars(rename = "Listed")]
+pub struct ListedBrain {
     pub brain: String,
     #[serde(flatten)]
     pub kept: Brain,
@@ -119,7 +120,8 @@ pub struct Listed {
 
 /// How a helper's task ended.
 #[derive(Serialize, JsonSchema)]
-pub struct Ended {
+#[schemars(rename = "Ended")]
+pub struct TaskResult {
     pub agent_id: String,
     /// The turn, among the jobs of the helper.
     pub job_id: String,
@@ -134,7 +136,7 @@ impl SubBrains {
                 serde_json::from_slice(&bytes).map_err(|error| Error::invalid(format!("{FILE}: {error}")))?
             }
         };
-        Ok(SubBrains { parts, brains: Mutex::new(brains), door: tokio::sync::Mutex::default() })
+        Ok(SubBrains { parts, brains: Mutex::new(brains), admission: tokio::sync::Mutex::default() })
     }
 
     fn brains(&self) -> BTreeMap<String, Brain> {
@@ -185,7 +187,7 @@ impl SubBrains {
         if parent.depth >= DEPTH {
             return Err(Error::budget_exceeded(format!("{DEPTH} sub-brains deep is the most")));
         }
-        let door = self.door.lock().await;
+        let admission = self.admission.lock().await;
         self.make_room().await?;
         let id = name_of(agent, name, cx.job_id());
         let left = runtimes.chat(agent)?.left(&self.promised());
@@ -196,9 +198,9 @@ impl SubBrains {
         let chat = runtimes.chat(&id)?;
         let from = Principal::Agent(agent.clone());
         let job = chat.say(ChatMessage { source: TurnSource::Task(agent.clone()), text: task, from }).wait().await?;
-        drop(door);
+        drop(admission);
         // A spawn that is cancelled takes its helper's turn along.
-        let turn = Ending(job.clone());
+        let turn = CancelOnDrop(job.clone());
         let now = job.end().await;
         drop(turn);
         if let Ok(parent) = runtimes.chat(agent) {
@@ -208,7 +210,7 @@ impl SubBrains {
         match now.outcome.as_deref() {
             Some(Ok(reply)) => {
                 let reply = reply.as_str().map_or_else(|| reply.to_string(), str::to_owned);
-                Ok(Output::Ended(Ended { agent_id: id, job_id: job.id.clone(), reply }))
+                Ok(Output::Ended(TaskResult { agent_id: id, job_id: job.id.clone(), reply }))
             }
             Some(Err(error)) => Err(error.clone().about(&id)),
             None => Err(Error::internal(format!("{id} ended without an outcome"))),
@@ -255,9 +257,9 @@ impl SubBrains {
 }
 
 /// Cancels a turn when whoever waits for it is gone; one that has ended does not mind.
-struct Ending(Arc<Job>);
+struct CancelOnDrop(Arc<Job>);
 
-impl Drop for Ending {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if !self.0.settled() {
             self.0.cancel.cancel();
@@ -331,7 +333,7 @@ impl Service for SubBrains {
             Operation::write("delete").example(json!({"brain": "scout"})).idempotent(),
             Operation::execute("spawn")
                 .example(json!({"brain": "scout", "task": "What is in the README of this project?"}))
-                .gives::<Ended>()
+                .gives::<TaskResult>()
                 .deadline(std::time::Duration::from_secs(24 * 3600)),
         ]
     }
@@ -340,7 +342,7 @@ impl Service for SubBrains {
         match command {
             Command::List {} => {
                 let sub_brains: Vec<_> =
-                    self.brains().into_iter().map(|(brain, kept)| Listed { brain, kept }).collect();
+                    self.brains().into_iter().map(|(brain, kept)| ListedBrain { brain, kept }).collect();
                 let all = self.parts.profiles.all();
                 let mine = all.into_iter().filter(|(_, child)| child.parent.as_ref() == Some(&self.parts.agent));
                 let children = mine.map(|(id, _)| id).collect();

@@ -222,3 +222,29 @@ fn the_page_of_the_tests_names_every_folder() {
     folders.sort();
     assert_eq!(named, folders);
 }
+
+/// Names that several types of one crate may have: the commands and the outputs of each service, by convention (see
+/// `CONTRIBUTING.md`). `Heard` in the terminal is left. The list only shrinks.
+const SHARED_NAMES: [&str; 3] = ["Command", "Output", "Heard"];
+
+/// A type is found by its name: no two in one crate have the same, apart from types within tests.
+#[test]
+fn every_type_name_is_unique_in_its_crate() {
+    let declared = Regex::new(r"(?m)^(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|type|union) (\w+)").unwrap();
+    let is_test = |file: &Path| {
+        file.iter().any(|part| ["tests", "tests.rs", "examples"].contains(&&*part.to_string_lossy()))
+            || file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("test_"))
+    };
+    let mut places: std::collections::BTreeMap<(String, String), Vec<String>> = Default::default();
+    for (file, code) in all().into_iter().filter(|(file, _)| !is_test(file)) {
+        let parts: Vec<_> = file.iter().map(|part| part.to_string_lossy()).collect();
+        let own = if parts[0] == "src" { "acheron".to_owned() } else { parts[1].to_string() };
+        let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        for found in declared.captures_iter(code) {
+            places.entry((own.clone(), found[1].to_owned())).or_default().push(file.display().to_string());
+        }
+    }
+    assert!(places.len() > 500, "only {} types were found", places.len());
+    places.retain(|(_, name), files| files.len() > 1 && !SHARED_NAMES.contains(&name.as_str()));
+    assert!(places.is_empty(), "names that stand for several types: {places:#?}");
+}

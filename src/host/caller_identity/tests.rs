@@ -42,7 +42,7 @@ fn a_number_that_changed_hands_is_looked_at_anew() {
     let census = CallerIdentity::default();
     let child = sleeper();
     let ended = descriptor(child.id()).unwrap();
-    let known = Known { ended, pid: child.id(), identity: identity(Principal::Agent("styx".into())) };
+    let known = KnownThread { ended, pid: child.id(), identity: identity(Principal::Agent("styx".into())) };
     census.remember(me(), known);
     assert_eq!(census.caller(0, 0, me()).principal(), &Principal::Agent("styx".into()));
     end(child);
@@ -54,7 +54,7 @@ fn not_everybody_is_remembered() {
     let census = CallerIdentity::default();
     for number in 0..3 * KNOWN as u32 {
         let ended = descriptor(me()).unwrap();
-        census.remember(1_000_000 + number, Known { ended, pid: 1, identity: identity(Principal::Operator) });
+        census.remember(1_000_000 + number, KnownThread { ended, pid: 1, identity: identity(Principal::Operator) });
     }
     assert!(census.known().len() <= KNOWN);
 }

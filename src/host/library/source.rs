@@ -17,53 +17,53 @@ const LIBRARY_LIMIT: u64 = 64 << 20;
 
 /// A text of the library and where it stands: `topics/events.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct LibraryPage {
     pub path: String,
     pub text: String,
 }
 
 /// Where the pages come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum LibrarySource {
     Embedded,
     Folder(PathBuf),
 }
 
-impl Source {
+impl LibrarySource {
     /// What the spec names; else the folder that lies beside the host if it is a library; else what is in the program.
-    pub fn choose(named: Option<&str>, here: &Path, beside: Option<PathBuf>) -> Source {
+    pub fn choose(named: Option<&str>, here: &Path, beside: Option<PathBuf>) -> LibrarySource {
         match (named, beside) {
-            (Some(folder), _) => Source::Folder(here.join(folder)),
-            (None, Some(folder)) if folder.join("Index.md").is_file() => Source::Folder(folder),
-            (None, _) => Source::Embedded,
+            (Some(folder), _) => LibrarySource::Folder(here.join(folder)),
+            (None, Some(folder)) if folder.join("Index.md").is_file() => LibrarySource::Folder(folder),
+            (None, _) => LibrarySource::Embedded,
         }
     }
 
     pub fn folder(&self) -> Option<&Path> {
         match self {
-            Source::Embedded => None,
-            Source::Folder(folder) => Some(folder),
+            LibrarySource::Embedded => None,
+            LibrarySource::Folder(folder) => Some(folder),
         }
     }
 
     /// All pages, sorted by path. What is not text is left out, and so are hidden files, which editors leave behind.
-    pub fn pages(&self) -> Result<Vec<Page>> {
+    pub fn pages(&self) -> Result<Vec<LibraryPage>> {
         match self {
-            Source::Embedded => Ok(embedded()),
-            Source::Folder(folder) => from_folder(&ConfinedDir::open(folder)?),
+            LibrarySource::Embedded => Ok(embedded()),
+            LibrarySource::Folder(folder) => from_folder(&ConfinedDir::open(folder)?),
         }
     }
 }
 
 /// The pages in the program.
-pub fn embedded() -> Vec<Page> {
+pub fn embedded() -> Vec<LibraryPage> {
     let mut pages = Vec::new();
     let mut open = vec![&EMBEDDED];
     while let Some(dir) = open.pop() {
         open.extend(dir.dirs());
         for file in dir.files() {
             if let (Some(path), Some(text)) = (file.path().to_str(), file.contents_utf8()) {
-                pages.push(Page { path: path.to_owned(), text: text.to_owned() });
+                pages.push(LibraryPage { path: path.to_owned(), text: text.to_owned() });
             }
         }
     }
@@ -71,7 +71,7 @@ pub fn embedded() -> Vec<Page> {
     pages
 }
 
-fn from_folder(folder: &ConfinedDir) -> Result<Vec<Page>> {
+fn from_folder(folder: &ConfinedDir) -> Result<Vec<LibraryPage>> {
     let mut pages = Vec::new();
     let mut left = LIBRARY_LIMIT;
     for entry in folder.walk("")? {
@@ -84,7 +84,7 @@ fn from_folder(folder: &ConfinedDir) -> Result<Vec<Page>> {
             && let Ok(text) = text
         {
             left = left.saturating_sub(text.len() as u64);
-            pages.push(Page { path: entry.name, text });
+            pages.push(LibraryPage { path: entry.name, text });
         }
     }
     pages.sort_by(|a, b| a.path.cmp(&b.path));

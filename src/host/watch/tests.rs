@@ -1,8 +1,8 @@
 use super::*;
 
-fn bound(source: &Path) -> Bound {
+fn bound(source: &Path) -> BoundDir {
     let (path, source) = ("projects/p/fs".into(), source.to_owned());
-    Bound { path, at: "/".to_owned(), source, read_only: true, mirror: false }
+    BoundDir { path, at: "/".to_owned(), source, read_only: true, mirror: false }
 }
 
 #[test]
@@ -13,11 +13,11 @@ fn changes_of_files_are_told_by_their_place_in_the_tree() {
     }
     let (said, heard) = mpsc::channel();
     let said = parking_lot::Mutex::new(said);
-    let tell: Tell = Arc::new(move |project: &str, path: &str, what| {
+    let tell: NotifyChange = Arc::new(move |project: &str, path: &str, what| {
         _ = said.lock().send(format!("{project} {path} {}", what["what"]));
     });
     let bound = bound(source.path());
-    let (state, stale): (_, Stale) = (source.path().join("state"), Arc::new(|_| ()));
+    let (state, stale): (_, MarkStale) = (source.path().join("state"), Arc::new(|_| ()));
     let _watching = watch(&[bound], &state, &tell, &stale);
     let until = |wanted: &str| {
         let mut all = Vec::new();
@@ -49,10 +49,10 @@ fn what_the_kernel_could_not_tell_of_is_a_change_of_the_whole() {
     note(&mut changes, &Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan), root);
     let said = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let kept = said.clone();
-    let stale: Stale = Arc::new(move |changed| {
+    let stale: MarkStale = Arc::new(move |changed| {
         kept.lock().push(match changed {
-            Changed::File(path) => format!("file {}", path.display()),
-            Changed::Everything(path) => format!("all of {}", path.display()),
+            DiskChange::File(path) => format!("file {}", path.display()),
+            DiskChange::Everything(path) => format!("all of {}", path.display()),
         });
     });
     spoiled(root, &changes, &stale);
@@ -65,7 +65,7 @@ fn many_changes_at_once_are_one() {
     let changes = (0..MANY + 1).map(|n| (PathBuf::from(n.to_string()), "created")).collect();
     let lines = Arc::new(parking_lot::Mutex::new(Vec::new()));
     let kept = lines.clone();
-    let tell: Tell = Arc::new(move |_: &str, path: &str, what| kept.lock().push(format!("{path} {what}")));
+    let tell: NotifyChange = Arc::new(move |_: &str, path: &str, what| kept.lock().push(format!("{path} {what}")));
     told(&bound, &changes, &tell);
     assert_eq!(*lines.lock(), ["/projects/p/fs {\"what\":\"changed\",\"files\":201}"]);
 }

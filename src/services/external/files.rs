@@ -46,11 +46,11 @@ pub struct ProgramFile {
     /// Where the program finds the other files that it loads.
     pub directories: Vec<PathBuf>,
     pub exists: bool,
-    pub role: Role,
+    pub role: FileRole,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum FileRole {
     /// The program, a file that it is given by path, or an interpreter named by path.
     Runs,
     /// A file only if it is looked for in the right directory: `x.py` in `python3 x.py`.
@@ -66,17 +66,17 @@ pub fn program_files(service: &ServiceSpec, here: &Path) -> Vec<ProgramFile> {
         let named_at = format!("command[{index}]");
         let path = here.join(word);
         match (index, word.contains('/')) {
-            (0, true) => add(&mut all, &named_at, &path, Role::Runs, INTERPRETERS),
+            (0, true) => add(&mut all, &named_at, &path, FileRole::Runs, INTERPRETERS),
             (0, false) => searched(&mut all, &named_at, word, service.env.get("PATH").map_or(PATH, String::as_str)),
-            (_, true) if path.is_file() => add(&mut all, &named_at, &path, Role::Runs, INTERPRETERS),
-            (_, false) if path.is_file() => add(&mut all, &named_at, &path, Role::MayRun, INTERPRETERS),
+            (_, true) if path.is_file() => add(&mut all, &named_at, &path, FileRole::Runs, INTERPRETERS),
+            (_, false) if path.is_file() => add(&mut all, &named_at, &path, FileRole::MayRun, INTERPRETERS),
             _ => mentioned(&mut all, &named_at, word, here),
         }
     }
     for (name, value) in service.env.iter().filter(|(name, _)| LOADING.contains(&name.as_str())) {
         // A directory that code is loaded from counts as what could be put into it.
         for part in value.split([':', ' ', ',', '=']).filter(|part| !part.is_empty()) {
-            let mut file = found(&format!("env.{name}"), &here.join(part), Role::Mentioned);
+            let mut file = found(&format!("env.{name}"), &here.join(part), FileRole::Mentioned);
             if file.names.last().is_some_and(|last| last.is_dir()) {
                 file.names.extend(file.names.last().map(|last| last.join("*")));
             }
@@ -86,7 +86,7 @@ pub fn program_files(service: &ServiceSpec, here: &Path) -> Vec<ProgramFile> {
     all
 }
 
-fn add(all: &mut Vec<ProgramFile>, named_at: &str, path: &Path, role: Role, depth: usize) {
+fn add(all: &mut Vec<ProgramFile>, named_at: &str, path: &Path, role: FileRole, depth: usize) {
     let file = found(named_at, path, role);
     let interpreter = file.names.last().filter(|_| depth > 0).map(|file| interpreter(file)).unwrap_or_default();
     all.push(file);
@@ -103,7 +103,7 @@ fn searched(all: &mut Vec<ProgramFile>, named_at: &str, word: &str, path: &str) 
     for directory in path.split(':').filter(|directory| directory.starts_with('/')) {
         let file = Path::new(directory).join(word);
         let there = file.is_file();
-        add(all, named_at, &file, if there { Role::Runs } else { Role::MayRun }, INTERPRETERS);
+        add(all, named_at, &file, if there { FileRole::Runs } else { FileRole::MayRun }, INTERPRETERS);
         if there {
             return;
         }
@@ -120,12 +120,12 @@ fn mentioned(all: &mut Vec<ProgramFile>, named_at: &str, word: &str, here: &Path
         let leads = piece.contains('/') && first.is_some_and(|first| here.join(first.as_os_str()).exists());
         // A directory is what a program works on, not the program.
         if path.is_file() || (leads && !path.is_dir()) {
-            all.push(found(named_at, &path, Role::Mentioned));
+            all.push(found(named_at, &path, FileRole::Mentioned));
         }
     }
 }
 
-fn found(named_at: &str, path: &Path, role: Role) -> ProgramFile {
+fn found(named_at: &str, path: &Path, role: FileRole) -> ProgramFile {
     let (named_at, names, directories) = (named_at.to_owned(), Vec::new(), Vec::new());
     let mut file = ProgramFile { named_at, names, directories, exists: false, role };
     let mut left: VecDeque<PathBuf> = parts(path).collect();

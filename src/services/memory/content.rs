@@ -15,7 +15,7 @@ pub enum Content {
 
 /// What a mutation asks for.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum ContentChange {
     Replace(Value),
     /// A JSON merge patch (RFC 7396).
     Patch(Value),
@@ -77,25 +77,25 @@ impl Content {
         }
     }
 
-    pub fn changed(self, change: Change) -> Result<Content> {
+    pub fn changed(self, change: ContentChange) -> Result<Content> {
         match (self, change) {
-            (_, Change::Replace(value)) => Content::given(value),
-            (Content::Json(mut value), Change::Patch(patch)) => {
+            (_, ContentChange::Replace(value)) => Content::given(value),
+            (Content::Json(mut value), ContentChange::Patch(patch)) => {
                 merge(&mut value, patch);
                 Content::given(value)
             }
-            (Content::Text(_), Change::Patch(_)) => {
+            (Content::Text(_), ContentChange::Patch(_)) => {
                 Err(Error::invalid("a patch changes JSON, and this memory is text: give `content` or `append`"))
             }
-            (Content::Text(text), Change::Append(Value::String(more))) => Content::Text(text + &more).fitting(),
-            (Content::Text(_), Change::Append(_)) => {
+            (Content::Text(text), ContentChange::Append(Value::String(more))) => Content::Text(text + &more).fitting(),
+            (Content::Text(_), ContentChange::Append(_)) => {
                 Err(Error::invalid("only a string can be appended to a memory that is text"))
             }
-            (Content::Json(Value::Array(mut items)), Change::Append(item)) => {
+            (Content::Json(Value::Array(mut items)), ContentChange::Append(item)) => {
                 items.push(item);
                 Content::Json(Value::Array(items)).fitting()
             }
-            (Content::Json(_), Change::Append(_)) => {
+            (Content::Json(_), ContentChange::Append(_)) => {
                 Err(Error::invalid("one can append to a text or to a JSON array: give `content` or `patch`"))
             }
         }

@@ -13,7 +13,7 @@ const TERMS: usize = 64;
 
 /// A question to the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Query {
+pub enum WordQuery {
     /// Nothing was asked: everything matches.
     Blank,
     /// Something was asked, but no word is in it.
@@ -50,9 +50,9 @@ pub fn indexed(text: &str) -> String {
 
 /// What somebody typed, as a question. Words in double quotes belong together; a word that ends in `*` is a beginning.
 /// Nothing that is typed is a fault.
-pub fn query(typed: &str) -> Query {
+pub fn query(typed: &str) -> WordQuery {
     if typed.trim().is_empty() {
-        return Query::Blank;
+        return WordQuery::Blank;
     }
     let mut terms = Vec::new();
     let mut needles = Vec::new();
@@ -63,9 +63,9 @@ pub fn query(typed: &str) -> Query {
         }
     }
     if terms.is_empty() {
-        return Query::Wordless;
+        return WordQuery::Wordless;
     }
-    Query::Words { all: terms.join(" AND "), any: terms.join(" OR "), needles }
+    WordQuery::Words { all: terms.join(" AND "), any: terms.join(" OR "), needles }
 }
 
 /// Adds one term, unless there is no word in it.

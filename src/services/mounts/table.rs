@@ -18,9 +18,9 @@ pub struct Binding {
 /// The bindings in one directory: name → path of the tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Table(pub BTreeMap<String, String>);
+pub struct BindingTable(pub BTreeMap<String, String>);
 
-impl Table {
+impl BindingTable {
     /// As they are told, for the directory at `home`.
     pub fn bindings(&self, home: &str) -> Vec<Binding> {
         let binding = |(name, target): (&String, &String)| Binding {
@@ -33,11 +33,11 @@ impl Table {
 
 /// All bindings there are: path of the name → path of the tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names(BTreeMap<String, String>);
+pub struct AllBindings(BTreeMap<String, String>);
 
-impl Names {
-    pub fn of(bindings: impl IntoIterator<Item = Binding>) -> Names {
-        Names(bindings.into_iter().map(|it| (it.bind_path, it.target_path)).collect())
+impl AllBindings {
+    pub fn of(bindings: impl IntoIterator<Item = Binding>) -> AllBindings {
+        AllBindings(bindings.into_iter().map(|it| (it.bind_path, it.target_path)).collect())
     }
 
     /// Where `path` (in full) leads when every binding on the way is followed, and whether one was.

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::scan::{Patience, bounded, thoughts, within};
+use super::scan::{ScanBudget, bounded, thoughts, within};
 
 /// What a command begins with: U+27D0 and three letters.
 pub const MARKER: &str = "⟐CMD";
@@ -19,7 +19,7 @@ const MOST_MARKERS: usize = 1024;
 
 /// Something that the model asked the host to do.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct RequestedCommand {
     pub body: Value,
     /// Where it stood in the reply.
     pub span: Range<usize>,
@@ -35,19 +35,19 @@ pub struct Diagnostic {
 
 /// What a reply holds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
-    pub commands: Vec<Asked>,
+pub struct ReplyCommands {
+    pub commands: Vec<RequestedCommand>,
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Finds the commands that are written with a marker outside any other object.
-pub fn marked(reply: &str) -> Found {
+pub fn marked(reply: &str) -> ReplyCommands {
     let text = bounded(reply);
     let thoughts = thoughts(text);
-    let mut found = Found::default();
+    let mut found = ReplyCommands::default();
     let mut at = 0;
     let mut seen = 0;
-    let mut patience = Patience::default();
+    let mut scan_budget = ScanBudget::default();
     while let Some(place) = next(text, at) {
         if let Some(thought) = within(&thoughts, place) {
             at = thought.end;
@@ -55,23 +55,23 @@ pub fn marked(reply: &str) -> Found {
         }
         if text.as_bytes()[place] == b'{' {
             // An object that is not a command: markers inside it are its own (a payload's emit list, a string).
-            at = patience.object(text, place).map_or(place + 1, |(_, end)| end);
-            if patience.is_over() {
+            at = scan_budget.object(text, place).map_or(place + 1, |(_, end)| end);
+            if scan_budget.is_over() {
                 break;
             }
             continue;
         }
         seen += 1;
-        if seen > MOST_MARKERS || patience.is_over() {
+        if seen > MOST_MARKERS || scan_budget.is_over() {
             let message = "too many markers or broken objects; the rest is not read".to_owned();
             found.diagnostics.push(Diagnostic { offset: place, message });
             break;
         }
         at = place + MARKER.len();
         let Some(start) = opening(text, at) else { continue };
-        match patience.object(text, start) {
+        match scan_budget.object(text, start) {
             Ok((body, end)) => {
-                found.commands.push(Asked { body, span: place..end });
+                found.commands.push(RequestedCommand { body, span: place..end });
                 at = end;
             }
             Err(message) => found.diagnostics.push(Diagnostic { offset: place, message }),
@@ -97,8 +97,8 @@ fn opening(text: &str, at: usize) -> Option<usize> {
 }
 
 /// The entries of a payload's `control_signature.emit`: `{"⟐CMD": {…}}` or the bare object.
-pub fn emitted(payload: &Value, span: &Range<usize>) -> Found {
-    let mut found = Found::default();
+pub fn emitted(payload: &Value, span: &Range<usize>) -> ReplyCommands {
+    let mut found = ReplyCommands::default();
     let entries = match payload.pointer("/control_signature/emit") {
         None | Some(Value::Null) => return found,
         Some(Value::Array(entries)) => entries.as_slice(),
@@ -112,7 +112,7 @@ pub fn emitted(payload: &Value, span: &Range<usize>) -> Found {
     for (place, entry) in entries.iter().enumerate() {
         let body = entry.get(MARKER).unwrap_or(entry);
         if body.is_object() {
-            found.commands.push(Asked { body: body.clone(), span: span.clone() });
+            found.commands.push(RequestedCommand { body: body.clone(), span: span.clone() });
         } else {
             let message = format!("entry {place} of control_signature.emit is not an object");
             found.diagnostics.push(Diagnostic { offset: span.start, message });
@@ -122,7 +122,7 @@ pub fn emitted(payload: &Value, span: &Range<usize>) -> Found {
 }
 
 /// Both ways together, in order, the same command only once.
-pub fn all(marked: Found, emitted: Found) -> Found {
+pub fn all(marked: ReplyCommands, emitted: ReplyCommands) -> ReplyCommands {
     let mut all = marked;
     let written = all.commands.len();
     for asked in emitted.commands {

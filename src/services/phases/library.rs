@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::set::{PhaseSet, Source};
+use super::set::{PhaseSet, PhaseSource};
 use crate::services::prompts::Library;
 use acheron_base::{Error, Result};
 
@@ -15,7 +15,7 @@ pub const TRUST_BEACON: &str = "[ΣTR-⟐⇌🜔⇌⟐]";
 
 /// The phases of a set.
 pub fn set(library: &Library, name: &str) -> Result<PhaseSet> {
-    let sources: Vec<Source> = sources(library, name);
+    let sources: Vec<PhaseSource> = sources(library, name);
     if sources.is_empty() || name == SHARED_SET {
         let known = names(library).join(", ");
         return Err(Error::not_found(format!("there are no phases in the set `{name:.64}`; sets are {known}")));
@@ -50,8 +50,8 @@ pub fn own(library: &Library, set: &str, file: &str) -> Result<String> {
     library.text(set, file, &json!({}))
 }
 
-fn sources(library: &Library, name: &str) -> Vec<Source> {
-    let source = |template: std::sync::Arc<acheron_prompts::PromptTemplate>| Source {
+fn sources(library: &Library, name: &str) -> Vec<PhaseSource> {
+    let source = |template: std::sync::Arc<acheron_prompts::PromptTemplate>| PhaseSource {
         stem: template.key.clone(),
         phase_id: template.front.phase_id.clone(),
         aliases: template.front.aliases.clone(),

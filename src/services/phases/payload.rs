@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::command::{Asked, Diagnostic};
-use super::scan::{Patience, bounded, joined, thoughts, within};
+use super::command::{Diagnostic, RequestedCommand};
+use super::scan::{ScanBudget, bounded, joined, thoughts, within};
 
 /// The most candidates that are tried in one reply.
 const MOST_CANDIDATES: usize = 64;
@@ -21,36 +21,36 @@ pub struct Payload {
 
 /// What was found, and what was tried in vain before it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Search {
+pub struct PayloadSearch {
     pub payload: Option<Payload>,
     pub rejected: Vec<Diagnostic>,
 }
 
 /// Finds the payload of a reply whose commands are known.
-pub fn find(reply: &str, commands: &[Asked]) -> Search {
+pub fn find(reply: &str, commands: &[RequestedCommand]) -> PayloadSearch {
     let text = bounded(reply);
     let mut skip = thoughts(text);
     skip.extend(commands.iter().map(|asked| asked.span.clone()));
     let skip = joined(skip);
     if is_list(text, &skip) {
-        return Search::default();
+        return PayloadSearch::default();
     }
-    let mut search = Search::default();
+    let mut search = PayloadSearch::default();
     let mut at = 0;
-    let mut patience = Patience::default();
+    let mut scan_budget = ScanBudget::default();
     while let Some(place) = text[at..].find('{').map(|found| at + found) {
         if let Some(span) = within(&skip, place) {
             at = span.end;
             continue;
         }
-        match patience.object(text, place) {
+        match scan_budget.object(text, place) {
             Ok((value, end)) => {
                 search.payload = Some(Payload { value, span: place..end });
                 break;
             }
             Err(message) => search.rejected.push(Diagnostic { offset: place, message }),
         }
-        if search.rejected.len() >= MOST_CANDIDATES || patience.is_over() {
+        if search.rejected.len() >= MOST_CANDIDATES || scan_budget.is_over() {
             break;
         }
         at = place + 1;
@@ -77,7 +77,7 @@ fn is_list(text: &str, skip: &[Range<usize>]) -> bool {
 }
 
 /// The name of the next phase, as the payload has it.
-pub enum Wish {
+pub enum NextPhase {
     /// Nothing, null or an empty string: the run is complete.
     None,
     Phase(String),
@@ -85,15 +85,15 @@ pub enum Wish {
     Strange(String),
 }
 
-pub fn wish(payload: &Value) -> Wish {
+pub fn wish(payload: &Value) -> NextPhase {
     match payload.get("next_phase") {
-        None | Some(Value::Null | Value::Bool(false)) => Wish::None,
-        Some(Value::String(name)) if name.trim().is_empty() => Wish::None,
-        Some(Value::String(name)) => Wish::Phase(name.clone()),
+        None | Some(Value::Null | Value::Bool(false)) => NextPhase::None,
+        Some(Value::String(name)) if name.trim().is_empty() => NextPhase::None,
+        Some(Value::String(name)) => NextPhase::Phase(name.clone()),
         Some(other) => {
             let mut shown = other.to_string();
             shown.truncate(shown.floor_char_boundary(80));
-            Wish::Strange(shown)
+            NextPhase::Strange(shown)
         }
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::history::Histories;
-use super::record::{Pages, Run};
+use super::record::{Run, RunPages};
 use acheron_base::Result;
 use acheron_base::blocking;
 use acheron_vfs::{Answer, ComputedFile, Listing, Node, VirtualDir, line, waiting};
@@ -67,7 +67,7 @@ impl Runs {
 
     /// `runs/<id>/`.
     fn one(self: &Arc<Self>, id: &str) -> Listing {
-        let file = |show: fn(&Pages) -> Bytes| {
+        let file = |show: fn(&RunPages) -> Bytes| {
             let (runs, id) = (self.clone(), id.to_owned());
             ComputedFile::fetched(move |_| runs.pages(&id).map(move |pages| show(&pages)))
         };
@@ -88,7 +88,7 @@ impl Runs {
             .file("status.json", file(|pages| line(&pages.status)))
     }
 
-    fn pages(self: &Arc<Self>, id: &str) -> Answer<Pages> {
+    fn pages(self: &Arc<Self>, id: &str) -> Answer<RunPages> {
         if let Some(run) = self.in_memory(id) {
             return Answer::ok(run.pages());
         }

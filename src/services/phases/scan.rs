@@ -77,17 +77,17 @@ impl Broken {
 }
 
 /// How much a parser may read in vain, all tries together: hostile text must not cost more than its length squared.
-pub struct Patience {
+pub struct ScanBudget {
     left: usize,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience { left: 8 * LONGEST }
+impl Default for ScanBudget {
+    fn default() -> ScanBudget {
+        ScanBudget { left: 8 * LONGEST }
     }
 }
 
-impl Patience {
+impl ScanBudget {
     pub fn is_over(&self) -> bool {
         self.left == 0
     }

@@ -27,7 +27,7 @@ pub type Random<'a> = &'a (dyn Fn(&mut [u8]) + Send + Sync);
 
 /// Keys, the newest last: that one seals, all of them open.
 #[derive(Clone)]
-pub struct Keys {
+pub struct SealKeys {
     keys: Vec<Key>,
 }
 
@@ -37,15 +37,15 @@ struct Key {
     secret: [u8; KEY],
 }
 
-impl std::fmt::Debug for Keys {
+impl std::fmt::Debug for SealKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.keys.iter().map(|key| &key.id)).finish()
     }
 }
 
-impl Keys {
+impl SealKeys {
     /// Reads keys in base64, one a line; `#` begins a remark.
-    pub fn read(text: &str) -> Result<Keys> {
+    pub fn read(text: &str) -> Result<SealKeys> {
         let mut keys = Vec::new();
         for (number, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default();
@@ -64,10 +64,10 @@ impl Keys {
         if keys.is_empty() {
             return Err(Error::invalid("the history key is empty"));
         }
-        Ok(Keys { keys })
+        Ok(SealKeys { keys })
     }
 
-    /// A new key, as a line for [`Keys::read`].
+    /// A new key, as a line for [`SealKeys::read`].
     pub fn line(random: Random) -> String {
         let mut secret = [0; KEY];
         random(&mut secret);
@@ -80,7 +80,7 @@ impl Keys {
     }
 
     /// Seals one text for its place.
-    pub fn seal(&self, place: &Place, plain: &[u8], random: Random) -> Result<(String, Tag)> {
+    pub fn seal(&self, place: &LinePosition, plain: &[u8], random: Random) -> Result<(String, Tag)> {
         let key = self.keys.last().ok_or_else(|| Error::internal("there is no history key"))?;
         let mut sealed = vec![0; NONCE];
         random(&mut sealed);
@@ -94,7 +94,7 @@ impl Keys {
     }
 
     /// Opens one line at its place.
-    pub fn open(&self, place: &Place, line: &str) -> Result<(Vec<u8>, Tag)> {
+    pub fn open(&self, place: &LinePosition, line: &str) -> Result<(Vec<u8>, Tag)> {
         let at = format!("line {} of {} {}", place.position + 1, place.what, place.name);
         let damaged = || Error::failed(format!("{at} is not a sealed line"));
         let mut parts = line.trim_end().splitn(3, '.');
@@ -120,7 +120,7 @@ impl Keys {
 
 /// Where a line stands.
 #[derive(Clone, Debug)]
-pub struct Place<'a> {
+pub struct LinePosition<'a> {
     /// `session` or `run`.
     pub what: &'a str,
     pub name: &'a str,
@@ -128,7 +128,7 @@ pub struct Place<'a> {
     pub previous: Tag,
 }
 
-impl Place<'_> {
+impl LinePosition<'_> {
     fn bound(&self) -> Vec<u8> {
         let mut bound = b"acheron".to_vec();
         for text in [FORM, self.what, self.name] {

@@ -12,7 +12,7 @@ use acheron_base::{Error, Result};
 
 /// What is known of a phase's prompt before it is rendered.
 #[derive(Clone, Debug, Default)]
-pub struct Source {
+pub struct PhaseSource {
     /// The file name without its ending.
     pub stem: String,
     pub phase_id: Option<String>,
@@ -42,7 +42,7 @@ pub struct PhaseSet {
 
 impl PhaseSet {
     /// Orders the sources by file name and gives each its names.
-    pub fn new(name: &str, mut sources: Vec<Source>) -> Result<PhaseSet> {
+    pub fn new(name: &str, mut sources: Vec<PhaseSource>) -> Result<PhaseSet> {
         sources.sort_by(|a, b| a.stem.cmp(&b.stem));
         let mut set = PhaseSet { name: name.to_owned(), ..PhaseSet::default() };
         for (place, source) in sources.into_iter().enumerate() {

@@ -18,7 +18,7 @@ pub struct Talks {
 }
 
 /// A conversation that nobody else writes to as long as this is held.
-pub struct Held {
+pub struct LockedTalk {
     talks: Arc<Talks>,
     pub id: String,
     _lock: Lock,
@@ -106,7 +106,7 @@ impl Talks {
     }
 
     /// Takes a conversation for writing, or says that somebody else has it.
-    pub fn hold(self: &Arc<Self>, id: &str) -> Result<Held> {
+    pub fn hold(self: &Arc<Self>, id: &str) -> Result<LockedTalk> {
         if !self.has(id) {
             check(id)?;
             return Err(Error::not_found(format!("there is no conversation {id}")));
@@ -115,11 +115,11 @@ impl Talks {
             Code::Busy => Error::busy(format!("a turn of the conversation {id} is under way")),
             _ => error,
         })?;
-        Ok(Held { talks: self.clone(), id: id.to_owned(), _lock: lock })
+        Ok(LockedTalk { talks: self.clone(), id: id.to_owned(), _lock: lock })
     }
 }
 
-impl Held {
+impl LockedTalk {
     /// Adds a message after all that are there; gives its name.
     pub fn add(&self, role: Role, text: &str) -> Result<String> {
         if text.len() > MESSAGE {

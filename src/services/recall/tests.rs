@@ -8,7 +8,7 @@ use async_trait::async_trait;
 
 use super::archive::archive;
 use super::speak::Speak;
-use super::state::{RecallParts, RecallState, Turned};
+use super::state::{RecallParts, RecallState, TurnReport};
 use super::watch::Wikis;
 use super::wiki::Wiki;
 use crate::services::prompts::Library;
@@ -35,7 +35,7 @@ impl Speak for Scripted {
     }
 }
 
-struct Scene {
+struct Fixture {
     dir: tempfile::TempDir,
     recall: Arc<RecallState>,
     model: Arc<Scripted>,
@@ -47,8 +47,8 @@ fn put(root: &Path, path: &str, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
-impl Scene {
-    fn new(lines: &[&'static str], pages: &[(&str, &str)]) -> Scene {
+impl Fixture {
+    fn new(lines: &[&'static str], pages: &[(&str, &str)]) -> Fixture {
         let dir = tempfile::tempdir().unwrap();
         for (path, text) in pages {
             put(&dir.path().join("store"), path, text);
@@ -68,10 +68,10 @@ impl Scene {
             speak: model.clone(),
             window: Box::new(|| 32_768),
         }));
-        Scene { dir, recall, model }
+        Fixture { dir, recall, model }
     }
 
-    async fn turn(&self, conversation: Option<&str>, message: &str) -> Turned {
+    async fn turn(&self, conversation: Option<&str>, message: &str) -> TurnReport {
         self.recall.turn(conversation.map(str::to_owned), message.to_owned(), |_| ()).await.unwrap()
     }
 
@@ -91,10 +91,10 @@ const PAGES: [(&str, &str); 2] = [
 
 #[tokio::test]
 async fn a_model_recalls_a_page_and_answers() {
-    let scene = Scene::new(&["Let me see. <recall>river</recall>", "It is wide and dark."], &PAGES);
-    let turned = scene.turn(None, "How is the river?\n").await;
+    let fixture = Fixture::new(&["Let me see. <recall>river</recall>", "It is wide and dark."], &PAGES);
+    let turned = fixture.turn(None, "How is the river?\n").await;
     assert_eq!((turned.outcome.text.as_str(), turned.outcome.end), ("It is wide and dark.", "done"));
-    let said = scene.recall.talks().unwrap().said(&turned.conversation).unwrap();
+    let said = fixture.recall.talks().unwrap().said(&turned.conversation).unwrap();
     let told: Vec<_> = said[1..].iter().map(|(role, text)| (role.name(), text.as_str())).collect();
     assert_eq!(
         told,
@@ -105,32 +105,32 @@ async fn a_model_recalls_a_page_and_answers() {
             ("assistant", "It is wide and dark."),
         ]
     );
-    let messages = scene.recall.talks().unwrap().messages(&turned.conversation).unwrap();
+    let messages = fixture.recall.talks().unwrap().messages(&turned.conversation).unwrap();
     assert_eq!(messages.last().unwrap().file, turned.filename);
 }
 
 #[tokio::test]
 async fn the_prompt_comes_once_and_first_and_is_never_expanded_again() {
-    let scene = Scene::new(&["so"], &PAGES);
-    let prompt = scene.recall.prompt().unwrap(); // 2, 4
+    let fixture = Fixture::new(&["so"], &PAGES);
+    let prompt = fixture.recall.prompt().unwrap(); // 2, 4
     assert!(prompt.contains("<recall>Title</recall>") && !prompt.contains("created:"), "{prompt}");
     assert!(prompt.ends_with("Start at [[River]]. {{IF_INCLUDE_RECALL}} __MEMORY_ROOT__"), "{prompt}");
-    put(scene.dir.path(), "home/conversations/old/7-user.md", "hi");
-    put(scene.dir.path(), "home/conversations/old/8-assistant.md", "yes");
+    put(fixture.dir.path(), "home/conversations/old/7-user.md", "hi");
+    put(fixture.dir.path(), "home/conversations/old/8-assistant.md", "yes");
     for _ in 0..2 {
-        scene.turn(Some("old"), "again").await; // 5, 6
+        fixture.turn(Some("old"), "again").await; // 5, 6
     }
     use Role::{Assistant, System, User};
-    assert_eq!(scene.roles("old"), [System, User, Assistant, User, Assistant, User, Assistant]);
-    assert_eq!(scene.model.asked.lock()[0][0], (System, prompt));
+    assert_eq!(fixture.roles("old"), [System, User, Assistant, User, Assistant, User, Assistant]);
+    assert_eq!(fixture.model.asked.lock()[0][0], (System, prompt));
 }
 
 #[test]
 fn a_wiki_with_nothing_but_an_index_says_nothing_of_recalling() {
-    let scene = Scene::new(&[], &[("index.md", "Nothing yet."), ("meta/prompt.md", ""), ("sleep/1/job.md", "")]);
-    let prompt = scene.recall.prompt().unwrap(); // 1
+    let fixture = Fixture::new(&[], &[("index.md", "Nothing yet."), ("meta/prompt.md", ""), ("sleep/1/job.md", "")]);
+    let prompt = fixture.recall.prompt().unwrap(); // 1
     assert!(!prompt.contains("<recall>") && !prompt.contains("\n\n\n"), "{prompt}");
-    let fresh = Scene::new(&[], &[]);
+    let fresh = Fixture::new(&[], &[]);
     assert!(fresh.recall.prompt().unwrap().contains("# Index"));
     let names = fresh.recall.wiki().unwrap().index().names("").0;
     assert_eq!(names, ["episodic", "episodic-raw", "meta", "semantic", "sleep"]);
@@ -146,37 +146,37 @@ fn a_template_that_is_not_closed_is_refused_with_its_line() {
 
 #[tokio::test]
 async fn a_model_that_never_stops_is_stopped() {
-    let scene = Scene::new(&["<recall>River</recall>"], &PAGES);
-    let turned = scene.turn(None, "go").await;
+    let fixture = Fixture::new(&["<recall>River</recall>"], &PAGES);
+    let turned = fixture.turn(None, "go").await;
     assert_eq!((turned.outcome.end, turned.outcome.generations, turned.outcome.reads), ("limit", 8, 1)); // 19
     assert_eq!(turned.outcome.text, "");
-    let again = scene.turn(Some(&turned.conversation), "go").await; // 20
+    let again = fixture.turn(Some(&turned.conversation), "go").await; // 20
     assert_eq!(again.outcome.recalls[0].code, "served");
 }
 
 #[tokio::test]
 async fn what_changes_on_disk_is_what_is_recalled() {
-    let scene = Scene::new(&["<recall>River</recall>", "so"], &PAGES);
-    scene.recall.wiki().unwrap();
-    let path = scene.dir.path().join("store/semantic/River.md");
+    let fixture = Fixture::new(&["<recall>River</recall>", "so"], &PAGES);
+    fixture.recall.wiki().unwrap();
+    let path = fixture.dir.path().join("store/semantic/River.md");
     std::fs::write(&path, "narrow now").unwrap(); // 27
-    let turned = scene.turn(None, "go").await;
-    assert_eq!(scene.model.asked.lock()[1][3].1, "<memory name=\"River\">\nnarrow now\n</memory>");
+    let turned = fixture.turn(None, "go").await;
+    assert_eq!(fixture.model.asked.lock()[1][3].1, "<memory name=\"River\">\nnarrow now\n</memory>");
     assert_eq!(turned.outcome.recalls[0].path.as_deref(), Some("semantic/River.md"));
     std::fs::remove_file(&path).unwrap();
-    assert_eq!(scene.look("River"), Looked::Missed(Miss::NotFound));
+    assert_eq!(fixture.look("River"), Looked::Missed(Miss::NotFound));
 }
 
 #[test]
 fn nothing_outside_is_read() {
-    let scene = Scene::new(&[], &PAGES);
-    let store = scene.dir.path().join("store");
-    std::os::unix::fs::symlink(scene.dir.path().join("secret.md"), store.join("semantic/Out.md")).unwrap();
+    let fixture = Fixture::new(&[], &PAGES);
+    let store = fixture.dir.path().join("store");
+    std::os::unix::fs::symlink(fixture.dir.path().join("secret.md"), store.join("semantic/Out.md")).unwrap();
     std::os::unix::fs::symlink("River.md", store.join("semantic/In.md")).unwrap();
-    std::os::unix::fs::symlink(scene.dir.path(), store.join("up")).unwrap();
+    std::os::unix::fs::symlink(fixture.dir.path(), store.join("up")).unwrap();
     std::fs::create_dir(store.join("Dir.md")).unwrap();
     std::fs::write(store.join("semantic/Binary.md"), b"\xff\xfe").unwrap();
-    let code = |name: &str| match scene.look(name) {
+    let code = |name: &str| match fixture.look(name) {
         Looked::Page { path, .. } => path,
         Looked::Missed(miss) => miss.code().to_owned(),
     };
@@ -196,13 +196,13 @@ fn nothing_outside_is_read() {
     ] {
         assert_eq!(code(name), wanted, "{name}");
     }
-    let wiki = scene.recall.wiki().unwrap();
+    let wiki = fixture.recall.wiki().unwrap();
     for path in
         ["../x.md", "a/../../x.md", "/x.md", "semantic/Out.md", "up/x.md", "sleep/x.md", "x.txt", ".x.md", "a|b.md"]
     {
         assert!(wiki.write(path, b"x").is_err(), "{path}");
     }
-    assert_eq!(std::fs::read_to_string(scene.dir.path().join("secret.md")).unwrap(), "outside");
+    assert_eq!(std::fs::read_to_string(fixture.dir.path().join("secret.md")).unwrap(), "outside");
     assert_eq!(wiki.write("semantic/New.md", b"\xff").unwrap_err().code, Code::InvalidPayload);
     wiki.write("semantic/New.md", b"[[River]]").unwrap();
     let river = wiki.find("River", Access::Nodes).unwrap().page;
@@ -211,62 +211,62 @@ fn nothing_outside_is_read() {
 
 #[tokio::test]
 async fn what_is_archived_is_what_was_said_byte_for_byte() {
-    let scene = Scene::new(&["<recall>River</recall>", "so"], &PAGES);
-    put(scene.dir.path(), "home/conversations/old/1794787200000000007-user.md", "\u{feff}hi \r\n\n");
-    scene.turn(Some("old"), "and the river?").await;
-    let (talks, wiki) = (scene.recall.talks().unwrap(), scene.recall.wiki().unwrap());
+    let fixture = Fixture::new(&["<recall>River</recall>", "so"], &PAGES);
+    put(fixture.dir.path(), "home/conversations/old/1794787200000000007-user.md", "\u{feff}hi \r\n\n");
+    fixture.turn(Some("old"), "and the river?").await;
+    let (talks, wiki) = (fixture.recall.talks().unwrap(), fixture.recall.wiki().unwrap());
     let archived = archive(talks, wiki, "old").unwrap(); // 44
     assert_eq!(archived.path, "episodic-raw/2026-11-16/old");
     assert_eq!((archived.messages, archived.added), (6, 6));
     let bytes = |dir: &str| {
-        let all = std::fs::read_dir(scene.dir.path().join(dir)).unwrap().map(|entry| entry.unwrap().path());
+        let all = std::fs::read_dir(fixture.dir.path().join(dir)).unwrap().map(|entry| entry.unwrap().path());
         let mut all: Vec<_> = all.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
         all.sort();
         all.iter().map(|path| (path.file_name().unwrap().to_owned(), std::fs::read(path).unwrap())).collect::<Vec<_>>()
     };
     assert_eq!(bytes("store/episodic-raw/2026-11-16/old"), bytes("home/conversations/old"));
-    scene.turn(Some("old"), "thanks").await;
+    fixture.turn(Some("old"), "thanks").await;
     let again = archive(talks, wiki, "old").unwrap();
     assert_eq!((again.messages, again.added), (8, 2));
     // Transcripts are not recalled, and one that was changed is not written over.
     let name = format!("{}/1794787200000000007-user", again.path);
-    assert!(matches!(scene.look(&name), Looked::Missed(Miss::Denied(_))));
-    put(scene.dir.path(), &format!("store/{name}.md"), "changed");
+    assert!(matches!(fixture.look(&name), Looked::Missed(Miss::Denied(_))));
+    put(fixture.dir.path(), &format!("store/{name}.md"), "changed");
     assert_eq!(archive(talks, wiki, "old").map(drop).unwrap_err().code, Code::Conflict);
     assert_eq!(archive(talks, wiki, "new").map(drop).unwrap_err().code, Code::NotFound);
 }
 
 #[tokio::test]
 async fn a_long_conversation_is_cut_to_the_window_and_says_so_when_it_cannot_be() {
-    let mut scene = Scene::new(&["<recall>River</recall>", "so"], &PAGES);
+    let mut fixture = Fixture::new(&["<recall>River</recall>", "so"], &PAGES);
     let long = "word ".repeat(300);
     for at in 1..9 {
-        put(scene.dir.path(), &format!("home/conversations/long/{at}-user.md"), &format!("{at} {long}"));
+        put(fixture.dir.path(), &format!("home/conversations/long/{at}-user.md"), &format!("{at} {long}"));
     }
-    let recall = Arc::get_mut(&mut scene.recall).unwrap();
+    let recall = Arc::get_mut(&mut fixture.recall).unwrap();
     recall.parts.window = Box::new(|| 2000);
-    scene.turn(Some("long"), "and the river?").await;
-    let asked = scene.model.asked.lock().clone();
+    fixture.turn(Some("long"), "and the river?").await;
+    let asked = fixture.model.asked.lock().clone();
     let heads =
         |said: &[(Role, String)]| said[1..].iter().map(|it| it.1.chars().take(5).collect()).collect::<Vec<String>>();
     assert_eq!(asked[0][0].0, Role::System);
     assert_eq!(heads(&asked[0]), ["6 wor", "7 wor", "8 wor", "and t"]);
     assert_eq!(heads(&asked[1]), ["6 wor", "7 wor", "8 wor", "and t", "<reca", "<memo"]);
-    let recall = Arc::get_mut(&mut scene.recall).unwrap();
+    let recall = Arc::get_mut(&mut fixture.recall).unwrap();
     recall.parts.window = Box::new(|| 64);
-    let refused = scene.recall.turn(Some("long".to_owned()), long, |_| ()).await.unwrap_err();
+    let refused = fixture.recall.turn(Some("long".to_owned()), long, |_| ()).await.unwrap_err();
     assert_eq!(refused.code, Code::BudgetExceeded);
 }
 
 #[tokio::test]
 async fn a_turn_that_fails_leaves_the_conversation_free() {
-    let scene = Scene::new(&[], &PAGES);
-    let id = scene.recall.talks().unwrap().begin(Some("a")).unwrap();
-    let failed = scene.recall.turn(Some(id.clone()), "go".to_owned(), |_| ()).await;
+    let fixture = Fixture::new(&[], &PAGES);
+    let id = fixture.recall.talks().unwrap().begin(Some("a")).unwrap();
+    let failed = fixture.recall.turn(Some(id.clone()), "go".to_owned(), |_| ()).await;
     assert_eq!(failed.unwrap_err().code, Code::ProviderError);
-    assert!(scene.recall.running(&id).is_none());
-    scene.recall.talks().unwrap().hold(&id).unwrap();
-    let empty = scene.recall.turn(Some(id), " \n".to_owned(), |_| ()).await;
+    assert!(fixture.recall.running(&id).is_none());
+    fixture.recall.talks().unwrap().hold(&id).unwrap();
+    let empty = fixture.recall.turn(Some(id), " \n".to_owned(), |_| ()).await;
     assert_eq!(empty.unwrap_err().code, Code::InvalidPayload);
 }
 

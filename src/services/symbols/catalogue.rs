@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::change::Kind;
+use super::change::DocumentKind;
 use super::symbol::Symbol;
 use acheron_base::{Error, Result};
 
@@ -15,7 +15,7 @@ const MOST: usize = 200_000;
 
 /// The four texts of a catalogue; each may be absent.
 #[derive(Clone, Debug, Default)]
-pub struct Texts {
+pub struct CatalogueTexts {
     pub symbols: Option<String>,
     pub kits: Option<String>,
     pub agents: Option<String>,
@@ -32,9 +32,9 @@ pub struct Defaults {
 }
 
 /// What is shipped in the program, from `global-library/catalogue/`.
-pub fn shipped() -> Texts {
+pub fn shipped() -> CatalogueTexts {
     let text = |text: &str| Some(text.to_owned());
-    Texts {
+    CatalogueTexts {
         symbols: text(include_str!("../../../global-library/catalogue/symbol_catalog.json")),
         kits: text(include_str!("../../../global-library/catalogue/kits.json")),
         agents: text(include_str!("../../../global-library/catalogue/agents.json")),
@@ -43,16 +43,16 @@ pub fn shipped() -> Texts {
 }
 
 /// Reads symbols, kits and agents, in that order.
-pub fn documents(texts: &Texts) -> Result<Vec<(Kind, Value)>> {
+pub fn documents(texts: &CatalogueTexts) -> Result<Vec<(DocumentKind, Value)>> {
     let mut all = Vec::new();
     if let Some(text) = &texts.symbols {
-        all.extend(symbols(&parsed("the catalogue", text)?)?.into_iter().map(|body| (Kind::Symbol, body)));
+        all.extend(symbols(&parsed("the catalogue", text)?)?.into_iter().map(|body| (DocumentKind::Symbol, body)));
     }
     if let Some(text) = &texts.kits {
-        all.extend(kits(&parsed("the list of kits", text)?)?.into_iter().map(|body| (Kind::Kit, body)));
+        all.extend(kits(&parsed("the list of kits", text)?)?.into_iter().map(|body| (DocumentKind::Kit, body)));
     }
     if let Some(text) = &texts.agents {
-        all.extend(agents(&parsed("the book of personas", text)?)?.into_iter().map(|body| (Kind::Agent, body)));
+        all.extend(agents(&parsed("the book of personas", text)?)?.into_iter().map(|body| (DocumentKind::Agent, body)));
     }
     if all.len() > MOST {
         return Err(Error::too_large(format!("{} documents are more than {MOST}", all.len())));

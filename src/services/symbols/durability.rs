@@ -9,7 +9,7 @@ use super::redis::Redis;
 use acheron_base::Result;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum RedisDurability {
     /// A change is on its disk before it is acknowledged.
     Everything,
     /// Its log is written behind, by the setting `appendfsync`.
@@ -20,7 +20,7 @@ pub enum Kept {
 }
 
 /// What the server at an address is called, and what it keeps.
-pub async fn at(address: &str) -> (String, Result<Kept>) {
+pub async fn at(address: &str) -> (String, Result<RedisDurability>) {
     match Redis::new(address) {
         Ok(redis) => (redis.describe(), redis.kept().await),
         Err(error) => ("redis".to_owned(), Err(error)),
@@ -29,7 +29,7 @@ pub async fn at(address: &str) -> (String, Result<Kept>) {
 
 impl Redis {
     /// Asks the server how it keeps what it is given.
-    pub async fn kept(&self) -> Result<Kept> {
+    pub async fn kept(&self) -> Result<RedisDurability> {
         let mut question = pipe();
         question.cmd("CONFIG").arg("GET").arg("append*").cmd("CONFIG").arg("GET").arg("save");
         let (log, snapshots): (BTreeMap<String, String>, BTreeMap<String, String>) = self.ask(&question).await?;
@@ -37,12 +37,12 @@ impl Redis {
     }
 }
 
-fn kept(log: &BTreeMap<String, String>, save: &str) -> Kept {
+fn kept(log: &BTreeMap<String, String>, save: &str) -> RedisDurability {
     let set = |name: &str| log.get(name).map_or("", String::as_str);
     match (set("appendonly"), set("appendfsync"), save) {
-        ("yes", "always", _) => Kept::Everything,
-        ("yes", behind, _) => Kept::Behind(behind.to_owned()),
-        (_, _, "") => Kept::Nothing,
-        _ => Kept::Snapshots,
+        ("yes", "always", _) => RedisDurability::Everything,
+        ("yes", behind, _) => RedisDurability::Behind(behind.to_owned()),
+        (_, _, "") => RedisDurability::Nothing,
+        _ => RedisDurability::Snapshots,
     }
 }

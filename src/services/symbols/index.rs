@@ -23,7 +23,7 @@ const STRANGERS: i32 = 250;
 
 /// One symbol that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Hit {
+pub struct SymbolHit {
     pub id: String,
     /// 0 to 1000.
     pub score: u32,
@@ -43,7 +43,7 @@ pub struct Within<'a> {
 /// The words and vectors of every symbol.
 #[derive(Default)]
 pub struct Index {
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<IndexEntry>>,
     free: Vec<u32>,
     places: HashMap<String, u32>,
     terms: HashMap<String, u32>,
@@ -52,7 +52,7 @@ pub struct Index {
     total: u64,
 }
 
-struct Entry {
+struct IndexEntry {
     id: String,
     domain: String,
     tag: String,
@@ -96,7 +96,7 @@ impl Index {
         let length = terms.iter().map(|(_, weight)| weight).sum();
         self.total += u64::from(length);
         let whole = fields.map(|(text, _)| text.as_str()).join(" ");
-        let entry = Entry {
+        let entry = IndexEntry {
             id: symbol.id.clone(),
             domain: symbol.symbol_domain.clone(),
             tag: symbol.symbol_tag.clone(),
@@ -125,7 +125,7 @@ impl Index {
     }
 
     /// The `k` nearest symbols to a text.
-    pub fn search(&self, query: &str, k: usize, within: &Within) -> Vec<Hit> {
+    pub fn search(&self, query: &str, k: usize, within: &Within) -> Vec<SymbolHit> {
         let strengths = self.strengths(query);
         let best = strengths.values().copied().fold(0.0f32, f32::max);
         let asked = vector(query);
@@ -148,7 +148,7 @@ impl Index {
         }
         hits.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.3.cmp(b.3)));
         hits.truncate(k);
-        let hit = |(score, words, likeness, id): (u32, u32, i32, &str)| Hit {
+        let hit = |(score, words, likeness, id): (u32, u32, i32, &str)| SymbolHit {
             id: id.to_owned(),
             score,
             words,

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn the_program_carries_the_library_of_the_repository() {
-    let repository = Source::Folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("global-library"));
+    let repository = LibrarySource::Folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("global-library"));
     assert_eq!(embedded(), repository.pages().unwrap());
     assert!(embedded().iter().any(|page| page.path == "Index.md"));
 }
@@ -22,7 +22,7 @@ fn a_folder_gives_its_texts_and_nothing_else() {
         place.write(path, bytes).unwrap();
     }
     std::os::unix::fs::symlink("/etc/passwd", dir.path().join("link.md")).unwrap();
-    let pages = Source::Folder(dir.path().to_owned()).pages().unwrap();
+    let pages = LibrarySource::Folder(dir.path().to_owned()).pages().unwrap();
     let paths: Vec<_> = pages.iter().map(|page| page.path.as_str()).collect();
     assert_eq!(paths, ["Index.md", "topics/a.md"]);
 }
@@ -32,11 +32,11 @@ fn the_spec_comes_first_then_the_folder_beside_then_the_program() {
     let dir = tempfile::tempdir().unwrap();
     let here = dir.path();
     let beside = || Some(here.join("global-library"));
-    assert_eq!(Source::choose(None, here, None), Source::Embedded);
+    assert_eq!(LibrarySource::choose(None, here, None), LibrarySource::Embedded);
     std::fs::create_dir(here.join("global-library")).unwrap();
-    assert_eq!(Source::choose(None, here, beside()), Source::Embedded, "an empty folder is no library");
+    assert_eq!(LibrarySource::choose(None, here, beside()), LibrarySource::Embedded, "an empty folder is no library");
     std::fs::write(here.join("global-library/Index.md"), "x").unwrap();
-    assert_eq!(Source::choose(None, here, beside()), Source::Folder(here.join("global-library")));
-    assert_eq!(Source::choose(Some("/books"), here, beside()), Source::Folder(PathBuf::from("/books")));
-    assert!(Source::Folder(here.join("absent")).pages().is_err());
+    assert_eq!(LibrarySource::choose(None, here, beside()), LibrarySource::Folder(here.join("global-library")));
+    assert_eq!(LibrarySource::choose(Some("/books"), here, beside()), LibrarySource::Folder(PathBuf::from("/books")));
+    assert!(LibrarySource::Folder(here.join("absent")).pages().is_err());
 }

@@ -10,7 +10,7 @@ pub use session::GameSession;
 
 use std::sync::Arc;
 
-use super::narrator::{ByModel, Narrator};
+use super::narrator::{ModelNarrator, Narrator};
 use super::store::Campaigns;
 use crate::agent::own_model::OwnModel;
 use crate::service::{Serve, typed};
@@ -46,7 +46,7 @@ fn narrator(own: OwnModel, named: bool, prompts: Arc<Library>) -> Arc<dyn Narrat
         _ if named => own.open(),
         _ => Ok(None),
     };
-    Arc::new(ByModel::new(open, prompts))
+    Arc::new(ModelNarrator::new(open, prompts))
 }
 
 #[cfg(test)]

@@ -67,9 +67,9 @@ impl CampaignTurn {
 }
 
 /// Clears the busy flag when the turn ends, in whatever way.
-struct Over<'a>(&'a watch::Sender<bool>);
+struct BusyGuard<'a>(&'a watch::Sender<bool>);
 
-impl Drop for Over<'_> {
+impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
         self.0.send_replace(false);
     }
@@ -135,7 +135,7 @@ impl GameSession {
         let busy = || Error::busy(format!("campaign {id} is in the middle of a turn"));
         let _lock = turn.lock.try_lock().map_err(|_| busy())?;
         turn.busy.send_replace(true);
-        let _over = Over(&turn.busy);
+        let _over = BusyGuard(&turn.busy);
         let answer = self.answer(id, input).await;
         let said = answer.as_ref().err().map(|fault| format!("{}\n", fault.message.trim_end()));
         *turn.refusal.lock() = said;

@@ -36,15 +36,15 @@ fn changes_fit_what_is_there() {
     let list = || Content::Json(json!([1]));
     let object = || Content::Json(json!({"a": 1}));
     let table = [
-        (text(), Change::Append(json!("two\n")), Ok(Content::Text("one\ntwo\n".into()))),
-        (text(), Change::Append(json!(2)), Err(Code::InvalidPayload)),
-        (text(), Change::Patch(json!({})), Err(Code::InvalidPayload)),
-        (text(), Change::Replace(json!({"a": 1})), Ok(object())),
-        (list(), Change::Append(json!([2])), Ok(Content::Json(json!([1, [2]])))),
-        (object(), Change::Append(json!("x")), Err(Code::InvalidPayload)),
-        (object(), Change::Patch(json!({"a": 2})), Ok(Content::Json(json!({"a": 2})))),
-        (object(), Change::Patch(json!("said")), Ok(Content::Text("said".into()))),
-        (text(), Change::Append(json!("x".repeat(LIMIT))), Err(Code::TooLarge)),
+        (text(), ContentChange::Append(json!("two\n")), Ok(Content::Text("one\ntwo\n".into()))),
+        (text(), ContentChange::Append(json!(2)), Err(Code::InvalidPayload)),
+        (text(), ContentChange::Patch(json!({})), Err(Code::InvalidPayload)),
+        (text(), ContentChange::Replace(json!({"a": 1})), Ok(object())),
+        (list(), ContentChange::Append(json!([2])), Ok(Content::Json(json!([1, [2]])))),
+        (object(), ContentChange::Append(json!("x")), Err(Code::InvalidPayload)),
+        (object(), ContentChange::Patch(json!({"a": 2})), Ok(Content::Json(json!({"a": 2})))),
+        (object(), ContentChange::Patch(json!("said")), Ok(Content::Text("said".into()))),
+        (text(), ContentChange::Append(json!("x".repeat(LIMIT))), Err(Code::TooLarge)),
     ];
     for (before, change, expected) in table {
         assert_eq!(before.changed(change).map_err(|error| error.code), expected);

@@ -3,10 +3,10 @@ use proptest::prelude::*;
 use super::*;
 
 /// `id:tokens`, least recently used first; `!` pinned, `^` unevictable.
-fn held(line: &str) -> Vec<Held> {
+fn held(line: &str) -> Vec<ActiveMemory> {
     let one = |(used, word): (usize, &str)| {
         let (id, tokens) = word.trim_end_matches(['!', '^']).split_once(':').unwrap();
-        Held {
+        ActiveMemory {
             id: id.parse().unwrap(),
             tokens: tokens.parse().unwrap(),
             used: used as u64,
@@ -42,14 +42,14 @@ fn the_rule() {
 
 #[test]
 fn equals_leave_in_the_order_of_their_making() {
-    let one = |id| Held { id, tokens: 5, used: 7, pinned: false, unevictable: false };
+    let one = |id| ActiveMemory { id, tokens: 5, used: 7, pinned: false, unevictable: false };
     assert_eq!(leaving(&[one(2), one(1), one(3)], 10), [1]);
 }
 
-fn any_held() -> impl Strategy<Value = Vec<Held>> {
+fn any_held() -> impl Strategy<Value = Vec<ActiveMemory>> {
     let one = (0u64..50, 0u64..9, any::<bool>(), any::<bool>());
     proptest::collection::vec(one, 0..12).prop_map(|all| {
-        let held = |(id, (tokens, used, pinned, unevictable))| Held { id, tokens, used, pinned, unevictable };
+        let held = |(id, (tokens, used, pinned, unevictable))| ActiveMemory { id, tokens, used, pinned, unevictable };
         (1i64..).zip(all).map(held).collect()
     })
 }
@@ -61,7 +61,7 @@ proptest! {
         prop_assert!(held.iter().all(|one| !one.stays() || !gone.contains(&one.id)));
         let left: Vec<_> = held.iter().filter(|one| !gone.contains(&one.id)).cloned().collect();
         let total: u64 = left.iter().map(|one| one.tokens).sum();
-        prop_assert!(total <= budget || left.iter().all(Held::stays));
+        prop_assert!(total <= budget || left.iter().all(ActiveMemory::stays));
         prop_assert_eq!(leaving(&left, budget), Vec::<i64>::new());
     }
 }

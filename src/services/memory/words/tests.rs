@@ -23,7 +23,7 @@ fn runs_become_pairs() {
 
 fn check(typed: &str, expected: Expect) {
     let shown = match query(typed) {
-        Query::Words { all, .. } => all,
+        WordQuery::Words { all, .. } => all,
         other => format!("{other:?}"),
     };
     expected.assert_eq(&shown);
@@ -53,7 +53,7 @@ fn found(texts: &[&str], typed: &str) -> Vec<usize> {
         let row = (n as i64, indexed(text));
         conn.execute("INSERT INTO w (rowid, t) VALUES (?1, ?2)", row).unwrap();
     }
-    let Query::Words { all, .. } = query(typed) else { return Vec::new() };
+    let WordQuery::Words { all, .. } = query(typed) else { return Vec::new() };
     let mut select = conn.prepare("SELECT rowid FROM w WHERE w MATCH ?1 ORDER BY rowid").unwrap();
     select.query_map([all], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
@@ -101,7 +101,7 @@ fn words_are_found() {
 #[test]
 fn a_very_long_question_is_cut() {
     let typed = "word ".repeat(10_000);
-    let Query::Words { all, .. } = query(&typed) else { panic!() };
+    let WordQuery::Words { all, .. } = query(&typed) else { panic!() };
     assert_eq!(all.matches("AND").count(), TERMS - 1);
 }
 

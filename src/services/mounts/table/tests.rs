@@ -1,7 +1,7 @@
 use super::*;
 
-fn names(lines: &[(&str, &str)]) -> Names {
-    Names(lines.iter().map(|(name, target)| ((*name).to_owned(), (*target).to_owned())).collect())
+fn names(lines: &[(&str, &str)]) -> AllBindings {
+    AllBindings(lines.iter().map(|(name, target)| ((*name).to_owned(), (*target).to_owned())).collect())
 }
 
 #[test]

@@ -124,8 +124,8 @@ fn a_flood_of_markers_is_cut_off() {
     let found = marked(&"⟐CMD ".repeat(MOST_MARKERS + 5));
     assert_eq!(found.diagnostics.len(), 1);
     assert!(marked(&"⟐CMD {".repeat(50_000)).diagnostics.len() <= MOST_MARKERS + 1);
-    assert_eq!(marked(&"{".repeat(2 << 20)), Found::default());
-    assert_eq!(marked(&"{\"".repeat(1 << 20)), Found::default());
+    assert_eq!(marked(&"{".repeat(2 << 20)), ReplyCommands::default());
+    assert_eq!(marked(&"{\"".repeat(1 << 20)), ReplyCommands::default());
 }
 
 proptest::proptest! {

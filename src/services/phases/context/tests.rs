@@ -1,11 +1,11 @@
 //! Contexts as data: what goes in, what the model is shown, what was left out.
 
-use super::{Context, Line, Material, Turn, assemble, tokens};
+use super::{Context, LedgerLine, Material, Turn, assemble, tokens};
 use expect_test::expect;
 use proptest::prelude::*;
 
-fn line(id: &str, text: &str, relevance: u32, loaded: bool) -> Line {
-    Line { id: id.to_owned(), text: text.to_owned(), relevance, loaded }
+fn line(id: &str, text: &str, relevance: u32, loaded: bool) -> LedgerLine {
+    LedgerLine { id: id.to_owned(), text: text.to_owned(), relevance, loaded }
 }
 
 fn turn(role: &str, text: &str) -> Turn {
@@ -96,7 +96,7 @@ fn the_newest_history_is_kept() {
 
 #[test]
 fn loaded_symbols_have_a_share_that_defaults_cannot_take() {
-    let mut symbols: Vec<Line> =
+    let mut symbols: Vec<LedgerLine> =
         (0..50).map(|n| line(&format!("D{n}"), &"default words ".repeat(12), 20, false)).collect();
     symbols.extend((0..3).map(|n| line(&format!("L{n}"), &"loaded words ".repeat(12), 10, true)));
     let context = assemble(&Material { symbols, ..small() }, 2000).unwrap();
@@ -106,15 +106,15 @@ fn loaded_symbols_have_a_share_that_defaults_cannot_take() {
 
 #[test]
 fn what_one_section_does_not_need_goes_to_the_others() {
-    let symbols: Vec<Line> = (0..60).map(|n| line(&format!("S{n}"), &"sym bols ".repeat(10), 1, false)).collect();
+    let symbols: Vec<LedgerLine> = (0..60).map(|n| line(&format!("S{n}"), &"sym bols ".repeat(10), 1, false)).collect();
     let context = assemble(&Material { symbols, ..small() }, 3000).unwrap();
     let used: usize = context.symbols.len() * (tokens(&"sym bols ".repeat(10)) + 1);
     assert!(used > context.budgets[1], "{used} of {}", context.budgets[1]);
 }
 
-fn lines() -> impl Strategy<Value = Vec<Line>> {
+fn lines() -> impl Strategy<Value = Vec<LedgerLine>> {
     proptest::collection::vec(("[a-z]{1,4}", "\\PC{0,200}", 0u32..30, any::<bool>()), 0..20).prop_map(|lines| {
-        lines.into_iter().map(|(id, text, relevance, loaded)| Line { id, text, relevance, loaded }).collect()
+        lines.into_iter().map(|(id, text, relevance, loaded)| LedgerLine { id, text, relevance, loaded }).collect()
     })
 }
 

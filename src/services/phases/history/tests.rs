@@ -4,23 +4,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::super::seal::Keys;
-use super::{Histories, Record, check_session};
+use super::super::seal::SealKeys;
+use super::{Histories, HistoryRecord, check_session};
 use acheron_base::{Code, Result};
 use acheron_store::Store;
 use std::os::unix::fs::PermissionsExt;
 use tempfile::TempDir;
 
-struct Room {
+struct Fixture {
     dir: TempDir,
     store: Store,
 }
 
-impl Room {
-    fn new() -> Room {
+impl Fixture {
+    fn new() -> Fixture {
         let dir = tempfile::tempdir().unwrap();
         let store = crate::state::open(&dir.path().join("state")).unwrap();
-        Room { dir, store }
+        Fixture { dir, store }
     }
 
     fn path(&self) -> PathBuf {
@@ -38,8 +38,8 @@ impl Room {
     }
 }
 
-fn record(role: &str, content: &str) -> Record {
-    Record { role: role.to_owned(), content: content.to_owned(), at_ms: 5 }
+fn record(role: &str, content: &str) -> HistoryRecord {
+    HistoryRecord { role: role.to_owned(), content: content.to_owned(), at_ms: 5 }
 }
 
 fn lines(file: &Path) -> Vec<String> {
@@ -52,35 +52,35 @@ fn put(file: &Path, lines: &[String]) {
 
 #[test]
 fn what_is_appended_comes_back_in_order_after_a_restart() {
-    let room = Room::new();
-    let histories = room.open(None).unwrap();
+    let fixture = Fixture::new();
+    let histories = fixture.open(None).unwrap();
     assert_eq!(histories.read("s").unwrap(), []);
     histories.append("s", &[record("query", "one"), record("assistant", "two")]).unwrap();
     histories.append("s", &[record("query", "three")]).unwrap();
     drop(histories);
-    let read = room.open(None).unwrap().read("s").unwrap();
+    let read = fixture.open(None).unwrap().read("s").unwrap();
     assert_eq!(read.iter().map(|record| record.content.as_str()).collect::<Vec<_>>(), ["one", "two", "three"]);
-    assert_eq!(room.open(None).unwrap().sessions(), ["s"]);
+    assert_eq!(fixture.open(None).unwrap().sessions(), ["s"]);
 }
 
 #[test]
 fn nothing_can_be_read_on_the_disk() {
-    let room = Room::new();
-    room.open(None).unwrap().append("s", &[record("query", "plain words")]).unwrap();
-    let text = std::fs::read_to_string(room.file("s")).unwrap();
+    let fixture = Fixture::new();
+    fixture.open(None).unwrap().append("s", &[record("query", "plain words")]).unwrap();
+    let text = std::fs::read_to_string(fixture.file("s")).unwrap();
     assert!(!text.contains("plain") && !text.starts_with('{') && text.lines().count() == 1);
 }
 
 #[test]
 fn lines_that_are_changed_moved_dropped_copied_or_cut_off_are_noticed() {
-    let room = Room::new();
-    let histories = room.open(None).unwrap();
+    let fixture = Fixture::new();
+    let histories = fixture.open(None).unwrap();
     for session in ["s", "t"] {
         histories.append(session, &[record("a", "1"), record("b", "2"), record("c", "3")]).unwrap();
     }
-    let file = room.file("s");
+    let file = fixture.file("s");
     let good = lines(&file);
-    let other = lines(&room.file("t"));
+    let other = lines(&fixture.file("t"));
     let flipped = good[2][..good[2].len() - 3].to_owned() + "AAA";
     for (name, bad) in [
         ("changed", vec![good[0].clone(), good[1].clone(), flipped]),
@@ -104,26 +104,27 @@ fn lines_that_are_changed_moved_dropped_copied_or_cut_off_are_noticed() {
 
 #[test]
 fn what_a_crash_left_uncounted_is_taken_up_and_half_a_line_is_not() {
-    let room = Room::new();
-    let histories = room.open(None).unwrap();
+    let fixture = Fixture::new();
+    let histories = fixture.open(None).unwrap();
     histories.append("s", &[record("a", "1")]).unwrap();
-    let one = lines(&room.file("s"));
+    let one = lines(&fixture.file("s"));
     histories.append("s", &[record("b", "2")]).unwrap();
-    let two = lines(&room.file("s"));
+    let two = lines(&fixture.file("s"));
     // The database of the moment before the second append, with the file of the moment after it.
-    let earlier = room.store.look(|conn| {
+    let earlier = fixture.store.look(|conn| {
         let row = |row: &acheron_store::Row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
         Ok(conn.query_row("SELECT lines, last FROM sealed_histories", [], row)?)
     });
     assert_eq!(earlier.unwrap().0, 2);
-    room.store
+    fixture
+        .store
         .write_blocking(|tx| {
             Ok(tx.execute("UPDATE sealed_histories SET lines = 0, last = 'AAAAAAAAAAAAAAAAAAAAAA'", [])?)
         })
         .unwrap();
     assert_eq!(histories.read("s").unwrap().len(), 2);
     let half = &two[1][..20];
-    std::fs::write(room.file("s"), format!("{}\n{half}", one[0])).unwrap();
+    std::fs::write(fixture.file("s"), format!("{}\n{half}", one[0])).unwrap();
     assert_eq!(histories.read("s").unwrap().len(), 1);
     histories.append("s", &[record("c", "3")]).unwrap();
     let read = histories.read("s").unwrap();
@@ -132,53 +133,53 @@ fn what_a_crash_left_uncounted_is_taken_up_and_half_a_line_is_not() {
 
 #[test]
 fn the_key_is_made_once_for_its_owner_alone() {
-    let room = Room::new();
-    room.open(None).unwrap();
-    let key = room.path().join("history.key");
+    let fixture = Fixture::new();
+    fixture.open(None).unwrap();
+    let key = fixture.path().join("history.key");
     assert_eq!(std::fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
     let text = std::fs::read_to_string(&key).unwrap();
-    assert!(Keys::read(&text).is_ok());
-    room.open(None).unwrap();
+    assert!(SealKeys::read(&text).is_ok());
+    fixture.open(None).unwrap();
     assert_eq!(std::fs::read_to_string(&key).unwrap(), text);
 }
 
 #[test]
 fn a_wrong_key_is_an_error_and_never_a_new_key() {
-    let room = Room::new();
-    room.open(None).unwrap().append("s", &[record("a", "1")]).unwrap();
-    let key = room.path().join("history.key");
+    let fixture = Fixture::new();
+    fixture.open(None).unwrap().append("s", &[record("a", "1")]).unwrap();
+    let key = fixture.path().join("history.key");
     let good = std::fs::read(&key).unwrap();
     std::fs::write(&key, "MTIzNDU2Nzg5MA==\n").unwrap();
-    let short = room.open(None).map(drop).unwrap_err();
+    let short = fixture.open(None).map(drop).unwrap_err();
     assert!(short.message.ends_with("history.key: line 1 of the history key is not 32 bytes in base64"), "{short}");
     std::fs::remove_file(&key).unwrap();
-    let gone = room.open(None).map(drop).unwrap_err();
+    let gone = fixture.open(None).map(drop).unwrap_err();
     assert!(gone.message.ends_with("the key of existing histories is gone; put it back"), "{gone}");
     assert!(!key.exists());
-    let stranger = Keys::line(&|bytes| bytes.fill(99));
-    let other = room.open(Some(&stranger)).unwrap().read("s").unwrap_err();
+    let stranger = SealKeys::line(&|bytes| bytes.fill(99));
+    let other = fixture.open(Some(&stranger)).unwrap().read("s").unwrap_err();
     assert_eq!(other.code, Code::Unavailable);
     assert!(other.message.ends_with("which is not among ours"), "{other}");
     std::fs::write(&key, good).unwrap();
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).unwrap();
-    assert_eq!(room.open(None).map(drop).unwrap_err().code, Code::Forbidden);
+    assert_eq!(fixture.open(None).map(drop).unwrap_err().code, Code::Forbidden);
     std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o600)).unwrap();
-    assert_eq!(room.open(None).unwrap().read("s").unwrap().len(), 1);
+    assert_eq!(fixture.open(None).unwrap().read("s").unwrap().len(), 1);
 }
 
 #[test]
 fn after_a_rotation_old_and_new_lines_are_read() {
-    let room = Room::new();
-    let histories = room.open(None).unwrap();
+    let fixture = Fixture::new();
+    let histories = fixture.open(None).unwrap();
     histories.append("s", &[record("a", "1")]).unwrap();
     let id = histories.rotate().unwrap();
     histories.append("s", &[record("b", "2")]).unwrap();
-    assert!(lines(&room.file("s"))[1].contains(&id));
-    assert_eq!(room.open(None).unwrap().read("s").unwrap().len(), 2);
-    let mode = std::fs::metadata(room.path().join("history.key")).unwrap().permissions().mode();
+    assert!(lines(&fixture.file("s"))[1].contains(&id));
+    assert_eq!(fixture.open(None).unwrap().read("s").unwrap().len(), 2);
+    let mode = std::fs::metadata(fixture.path().join("history.key")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let given = Keys::line(&|bytes| bytes.fill(4));
-    let fresh = Room::new();
+    let given = SealKeys::line(&|bytes| bytes.fill(4));
+    let fresh = Fixture::new();
     assert!(fresh.open(Some(&given)).unwrap().rotate().unwrap_err().message.contains("environment"));
 }
 
@@ -190,7 +191,7 @@ fn a_session_is_a_plain_name() {
     for good in ["s", "session-1_a.b", "A"] {
         check_session(good).unwrap();
     }
-    let room = Room::new();
-    assert!(room.open(None).unwrap().append("../evil", &[record("a", "1")]).is_err());
-    assert!(!room.dir.path().join("evil.sealed").exists());
+    let fixture = Fixture::new();
+    assert!(fixture.open(None).unwrap().append("../evil", &[record("a", "1")]).is_err());
+    assert!(!fixture.dir.path().join("evil.sealed").exists());
 }

@@ -92,9 +92,9 @@ fn the_corpus_is_read_however_it_is_damaged() {
 #[test]
 fn a_wish_that_is_no_name_is_strange() {
     let kind = |text: &str| match wish(&serde_json::from_str(text).unwrap()) {
-        Wish::None => "none".to_owned(),
-        Wish::Phase(name) => name,
-        Wish::Strange(shown) => format!("strange {shown}"),
+        NextPhase::None => "none".to_owned(),
+        NextPhase::Phase(name) => name,
+        NextPhase::Strange(shown) => format!("strange {shown}"),
     };
     for (payload, expected) in [
         ("{}", "none"),

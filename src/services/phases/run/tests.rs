@@ -9,15 +9,15 @@ use tempfile::TempDir;
 
 use super::super::history::Histories;
 use super::super::record::Run;
-use super::super::speaker::{Guide, Question, Speaker};
+use super::super::speaker::{OfflineSpeaker, Question, Speaker};
 use super::super::step::Stop;
-use super::{Engine, Order, Report, Room};
+use super::{Engine, RunReport, RunRequest, TokenBudget};
 use crate::services::prompts::Library;
 use crate::services::symbols::catalogue::Defaults;
-use crate::services::symbols::change::{By, Kind};
+use crate::services::symbols::change::{By, DocumentKind};
 use crate::services::symbols::service::ready;
-use crate::services::symbols::shelf::Shelf;
 use crate::services::symbols::sqlite::Sqlite;
+use crate::services::symbols::store::SymbolStore;
 use acheron_base::Clock;
 use acheron_base::{Code, Error, Result};
 
@@ -47,16 +47,16 @@ struct Stage {
     told: Arc<Mutex<Vec<String>>>,
 }
 
-fn room(prompt: usize, run: usize) -> Box<dyn Fn() -> Result<Room> + Send + Sync> {
-    Box::new(move || Ok(Room { prompt, run }))
+fn token_budget(prompt: usize, run: usize) -> Box<dyn Fn() -> Result<TokenBudget> + Send + Sync> {
+    Box::new(move || Ok(TokenBudget { prompt, run }))
 }
 
 impl Stage {
     async fn new(answers: &[&str]) -> Stage {
         let dir = tempfile::tempdir().unwrap();
         let store = crate::state::open(&dir.path().join("state")).unwrap();
-        let shelf = Arc::new(Shelf::new(Arc::new(Sqlite::new(store.clone()))));
-        ready(&shelf).await.unwrap();
+        let symbol_store = Arc::new(SymbolStore::new(Arc::new(Sqlite::new(store.clone()))));
+        ready(&symbol_store).await.unwrap();
         let count = std::sync::atomic::AtomicU8::new(1);
         let random = move |bytes: &mut [u8]| bytes.fill(count.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
         let histories = Histories::open(&dir.path().join("h"), "charon", store, None, Arc::new(random)).unwrap();
@@ -70,12 +70,12 @@ impl Stage {
         };
         let engine = Engine {
             library: Arc::new(Library::built_in()),
-            shelf,
+            symbol_store,
             histories: Arc::new(histories),
             speaker: script.clone(),
             defaults,
             clock: Clock::at(7),
-            room: room(8192, 200_000),
+            token_budget: token_budget(8192, 200_000),
         };
         Stage { _dir: dir, engine, script, told: Arc::default() }
     }
@@ -86,7 +86,7 @@ impl Stage {
         Run::new("run-1", "s", "recursive", Clock::at(7), Box::new(tell))
     }
 
-    async fn run(&self, order: Order) -> (Result<Report>, Arc<Run>) {
+    async fn run(&self, order: RunRequest) -> (Result<RunReport>, Arc<Run>) {
         let run = self.record();
         let report = self.engine.run(&order, &run, &By::who("charon"), None).await;
         (report, run)
@@ -97,8 +97,8 @@ impl Stage {
     }
 }
 
-fn order(query: &str) -> Order {
-    Order { query: query.into(), session_id: "s".into(), set: "recursive".into(), ..Order::default() }
+fn order(query: &str) -> RunRequest {
+    RunRequest { query: query.into(), session_id: "s".into(), set: "recursive".into(), ..RunRequest::default() }
 }
 
 fn to(phase: &str) -> String {
@@ -204,8 +204,8 @@ async fn a_query_or_a_set_that_cannot_be_run_is_refused_before_the_model_is_aske
     let stage = Stage::new(&["never"]).await;
     for (bad, expected) in [
         (order(" "), "the query is empty"),
-        (Order { session_id: "../evil".into(), ..order("q") }, "session_id"),
-        (Order { set: "nowhere".into(), ..order("q") }, "there are no phases in the set `nowhere`"),
+        (RunRequest { session_id: "../evil".into(), ..order("q") }, "session_id"),
+        (RunRequest { set: "nowhere".into(), ..order("q") }, "there are no phases in the set `nowhere`"),
         (order(&"x".repeat(65_537)), "a query of 65537 bytes is over 65536"),
     ] {
         let fault = stage.run(bad).await.0.unwrap_err();
@@ -218,10 +218,10 @@ async fn a_query_or_a_set_that_cannot_be_run_is_refused_before_the_model_is_aske
 async fn a_run_that_has_no_room_ends_by_its_budget() {
     let mut stage = Stage::new(&["measured", &to("recurse_thought"), "x"]).await;
     let measured = stage.run(order("q")).await.1.pages().trace[0]["context"]["tokens"].as_u64().unwrap() as usize;
-    stage.engine.room = room(8192, measured + measured / 2);
+    stage.engine.token_budget = token_budget(8192, measured + measured / 2);
     let report = stage.run(order("q")).await.0.unwrap();
     assert_eq!((report.stop_reason, report.intermediate_responses.len()), (Stop::Budget, 1));
-    stage.engine.room = room(100, 200_000);
+    stage.engine.token_budget = token_budget(100, 200_000);
     let (report, run) = stage.run(order("q")).await;
     assert_eq!(report.unwrap_err().code, Code::BudgetExceeded);
     assert_eq!(run.pages().status.stop_reason, Some(Stop::Budget));
@@ -237,14 +237,15 @@ async fn what_is_told_and_logged_holds_nothing_that_was_said() {
     let told = stage.told.lock().join("\n");
     assert!(told.contains("command") && told.contains("phase") && told.contains("context"));
     assert!(!told.contains("secret"), "{told}");
-    let ledger = stage.engine.shelf.backend().ledger(Kind::Symbol, "ACH-Trust-Repair-005").await.unwrap();
+    let ledger =
+        stage.engine.symbol_store.backend().ledger(DocumentKind::Symbol, "ACH-Trust-Repair-005").await.unwrap();
     assert_eq!(ledger.last().unwrap().by.phase, "symbolize_input");
 }
 
 #[tokio::test]
 async fn the_guide_walks_through_everything_and_says_what_it_is() {
     let mut stage = Stage::new(&[]).await;
-    stage.engine.speaker = Arc::new(Guide);
+    stage.engine.speaker = Arc::new(OfflineSpeaker);
     let report = stage.run(order("how do we mend trust?")).await.0.unwrap();
     assert_eq!((report.stop_reason, report.intermediate_responses.len()), (Stop::Complete, 5));
     assert!(report.reply.contains("I am a scripted guide, not a language model"));

@@ -1,14 +1,14 @@
 use super::*;
 
-fn keys(fill: u8) -> Keys {
-    Keys::read(&URL_SAFE_NO_PAD.encode([fill; KEY])).unwrap()
+fn keys(fill: u8) -> SealKeys {
+    SealKeys::read(&URL_SAFE_NO_PAD.encode([fill; KEY])).unwrap()
 }
 
-fn at(name: &str, position: u64, previous: Tag) -> Place<'_> {
-    Place { what: "session", name, position, previous }
+fn at(name: &str, position: u64, previous: Tag) -> LinePosition<'_> {
+    LinePosition { what: "session", name, position, previous }
 }
 
-fn seal(place: &Place, text: &str) -> (String, Tag) {
+fn seal(place: &LinePosition, text: &str) -> (String, Tag) {
     keys(1).seal(place, text.as_bytes(), &|bytes| bytes.fill(7)).unwrap()
 }
 
@@ -22,7 +22,9 @@ fn what_is_sealed_opens_at_its_place() {
 #[test]
 fn a_line_opens_nowhere_else() {
     let (line, tag) = seal(&at("s", 0, FIRST), "x");
-    for place in [at("t", 0, FIRST), at("s", 1, FIRST), at("s", 0, tag), Place { what: "run", ..at("s", 0, FIRST) }] {
+    for place in
+        [at("t", 0, FIRST), at("s", 1, FIRST), at("s", 0, tag), LinePosition { what: "run", ..at("s", 0, FIRST) }]
+    {
         let fault = keys(1).open(&place, &line).unwrap_err();
         assert!(fault.message.contains("its seal is broken"), "{fault}");
     }
@@ -55,7 +57,7 @@ fn a_key_that_is_none_is_refused() {
         ("MTIzNDU2Nzg5MA==", "line 1 of the history key is not 32 bytes in base64"),
         ("\n!!!", "line 2 of the history key is not 32 bytes in base64"),
     ] {
-        assert_eq!(Keys::read(text).unwrap_err().message, expected);
+        assert_eq!(SealKeys::read(text).unwrap_err().message, expected);
     }
 }
 
@@ -63,7 +65,8 @@ fn a_key_that_is_none_is_refused() {
 fn after_a_rotation_old_lines_still_open() {
     let (line, tag) = seal(&at("s", 0, FIRST), "old");
     let both =
-        Keys::read(&format!("{}\n{}", URL_SAFE_NO_PAD.encode([1; KEY]), Keys::line(&|bytes| bytes.fill(3)))).unwrap();
+        SealKeys::read(&format!("{}\n{}", URL_SAFE_NO_PAD.encode([1; KEY]), SealKeys::line(&|bytes| bytes.fill(3))))
+            .unwrap();
     assert_eq!(both.open(&at("s", 0, FIRST), &line).unwrap().0, b"old");
     let (newer, _) = both.seal(&at("s", 1, tag), b"new", &|bytes| bytes.fill(9)).unwrap();
     assert!(newer.starts_with(&format!("v1.{}.", both.ids()[1])));

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::super::open::{PhasesParts, open};
-use super::super::run::Room;
-use super::super::speaker::{Guide, Question, Speaker};
+use super::super::run::TokenBudget;
+use super::super::speaker::{OfflineSpeaker, Question, Speaker};
 use crate::contract::Effect;
 use crate::events::EventLogs;
 use crate::jobs::{self, Jobs, NoJobStore};
@@ -88,13 +88,21 @@ impl TestHost {
         let runtime = tokio::runtime::Handle::current();
         let context = ServiceContext::new(jobs.clone(), event_logs, clock.clone(), access, runtime);
         let store = crate::state::open(&dir.path().join("state")).unwrap();
-        let shelf = open_symbols(&spec::SymbolsSpec::default(), &store).unwrap();
+        let symbol_store = open_symbols(&spec::SymbolsSpec::default(), &store).unwrap();
         let library = Arc::new(Library::built_in());
-        let room = Box::new(|| Ok(Room { prompt: 8192, run: 100_000 }));
-        let parts = PhasesParts { library, shelf: shelf.clone(), speaker, store, clock, random: Random::real(), room };
+        let token_budget = Box::new(|| Ok(TokenBudget { prompt: 8192, run: 100_000 }));
+        let parts = PhasesParts {
+            library,
+            symbol_store: symbol_store.clone(),
+            speaker,
+            store,
+            clock,
+            random: Random::real(),
+            token_budget,
+        };
         let phases = open(&dir.path().join("home"), "ada", parts).unwrap();
         let mut root = Listing::default().with("jobs", Node::dir(jobs::files::directory(&jobs, "ada")));
-        for serve in [typed(phases).unwrap(), typed(Symbols::new(shelf)).unwrap()] {
+        for serve in [typed(phases).unwrap(), typed(Symbols::new(symbol_store)).unwrap()] {
             let instance = ServiceInstance::of(&context, "ada", serve);
             context.register("ada", &instance);
             root = root.dir(instance.name(), directory(&instance));
@@ -128,7 +136,7 @@ impl TestHost {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_leaves_its_files() {
-    let host = TestHost::new(Arc::new(Guide));
+    let host = TestHost::new(Arc::new(OfflineSpeaker));
     let result = host.call("phases", "run", json!({"query": "mend trust", "session_id": "first"})).await;
     assert_eq!((&result["ok"], &result["result"]["stop_reason"]), (&json!(true), &json!("complete")), "{result}");
     let id = result["result"]["run_id"].as_str().unwrap().to_owned();
@@ -154,7 +162,7 @@ async fn a_run_leaves_its_files() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_files_of_a_run_are_there_after_a_restart_and_nothing_is_in_clear_on_the_disk() {
-    let host = TestHost::new(Arc::new(Guide));
+    let host = TestHost::new(Arc::new(OfflineSpeaker));
     let words = "unusual zanzibar words";
     let result = host.call("phases", "run", json!({"query": words, "session_id": "first"})).await;
     let id = result["result"]["run_id"].as_str().unwrap().to_owned();
@@ -181,7 +189,7 @@ async fn the_files_of_a_run_are_there_after_a_restart_and_nothing_is_in_clear_on
         }
     }
     drop(again);
-    let host = TestHost::at(dir, Arc::new(Guide));
+    let host = TestHost::at(dir, Arc::new(OfflineSpeaker));
     assert!(host.read(&format!("phases/runs/{id}/reply.txt")).await.contains("scripted guide"));
     assert!(host.read("phases/sessions/first/history.ndjson").await.contains(words));
 }
@@ -204,7 +212,7 @@ async fn a_cancelled_run_says_so_and_its_reader_is_let_go() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn phases_are_listed_and_described() {
-    let host = TestHost::new(Arc::new(Guide));
+    let host = TestHost::new(Arc::new(OfflineSpeaker));
     let sets = host.json("phases/phases.json").await;
     assert_eq!(sets["sets"][0]["phases"][3]["phase_id"], "validate_symbols");
     let described = host.call("phases", "describe", json!({"phase": "Build-Narrative"})).await;
@@ -225,7 +233,7 @@ async fn phases_are_listed_and_described() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn symbols_are_files_and_operations() {
-    let host = TestHost::new(Arc::new(Guide));
+    let host = TestHost::new(Arc::new(OfflineSpeaker));
     assert!(host.names("symbols/items").len() >= 30);
     assert!(host.names("symbols/kits").contains(&"Repair Kit.json".to_owned()));
     assert!(host.names("symbols/agents").contains(&"ACH-P001.json".to_owned()));

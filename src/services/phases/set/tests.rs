@@ -1,7 +1,7 @@
 use super::*;
 
-pub fn source(stem: &str, id: &str, aliases: &[&str], max_visits: Option<u32>) -> Source {
-    Source {
+pub fn source(stem: &str, id: &str, aliases: &[&str], max_visits: Option<u32>) -> PhaseSource {
+    PhaseSource {
         stem: stem.to_owned(),
         phase_id: (!id.is_empty()).then(|| id.to_owned()),
         aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),

@@ -42,12 +42,14 @@ fn what_is_exported_can_be_imported_again() {
 fn what_we_ship_is_whole() {
     let all = documents(&shipped()).unwrap();
     let of = |kind| all.iter().filter(move |(other, _)| *other == kind).map(|(_, body)| body);
-    let symbols: HashMap<String, Symbol> =
-        of(Kind::Symbol).map(|body| Symbol::read(body).unwrap()).map(|symbol| (symbol.id.clone(), symbol)).collect();
-    let agents: Vec<Agent> = of(Kind::Agent).map(|body| Agent::read(body).unwrap()).collect();
-    let kits: Vec<Kit> = of(Kind::Kit).map(|body| Kit::read(body).unwrap()).collect();
+    let symbols: HashMap<String, Symbol> = of(DocumentKind::Symbol)
+        .map(|body| Symbol::read(body).unwrap())
+        .map(|symbol| (symbol.id.clone(), symbol))
+        .collect();
+    let agents: Vec<Agent> = of(DocumentKind::Agent).map(|body| Agent::read(body).unwrap()).collect();
+    let kits: Vec<Kit> = of(DocumentKind::Kit).map(|body| Kit::read(body).unwrap()).collect();
     assert!(symbols.len() >= 30 && kits.len() >= 3 && agents.len() >= 4);
-    assert_eq!(symbols.len(), of(Kind::Symbol).count(), "no id twice");
+    assert_eq!(symbols.len(), of(DocumentKind::Symbol).count(), "no id twice");
     for symbol in symbols.values() {
         assert!(symbol.validated(), "{}", symbol.id);
         assert!(symbol.links().iter().all(|link| symbols.contains_key(*link)), "{}", symbol.id);

@@ -1,6 +1,6 @@
 //! The symbols, kits and agents as one thing to ask: a backend, and an index that follows it.
 //!
-//! Every change goes through [`Shelf::change`], which numbers it and tries again when somebody else was faster. The index
+//! Every change goes through [`SymbolStore::change`], which numbers it and tries again when somebody else was faster. The index
 //! is brought up to date from the backend's own list of changes, so it also sees what other hosts did.
 
 use parking_lot::RwLock;
@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
 use super::backend::{Backend, Filter};
-use super::change::{Act, By, Change, Edit, Kind, Record, before_last, last_version, version_of};
-use super::index::{Hit, Index, Within};
+use super::change::{
+    By, DocumentKind, DocumentRecord, Edit, LedgerAction, LedgerEntry, before_last, last_version, version_of,
+};
+use super::index::{Index, SymbolHit, Within};
 use super::kit::{Agent, Kit, means};
 use super::symbol::{Symbol, check_id, merged};
 use super::walk::{Walk, Walked};
@@ -44,31 +46,31 @@ impl Author {
 
 /// A kit with what its names lead to.
 #[derive(Clone, Debug, Default)]
-pub struct Resolved {
+pub struct ResolvedKit {
     pub kit: Kit,
     pub symbols: Vec<Symbol>,
     pub agents: Vec<Agent>,
     pub unresolved: Vec<String>,
 }
 
-pub struct Shelf {
+pub struct SymbolStore {
     backend: Arc<dyn Backend>,
-    index: Mutex<Followed>,
+    index: Mutex<FollowedIndex>,
     /// What there is, for listings, which must not wait.
-    names: RwLock<BTreeSet<(Kind, String)>>,
+    names: RwLock<BTreeSet<(DocumentKind, String)>>,
     pub(super) seeded: OnceCell<()>,
 }
 
 /// The index, and how much of the backend's history is in it; none before the first look.
 #[derive(Default)]
-struct Followed {
+struct FollowedIndex {
     index: Index,
     seen: Option<u64>,
 }
 
-impl Shelf {
-    pub fn new(backend: Arc<dyn Backend>) -> Shelf {
-        Shelf { backend, index: Mutex::default(), names: RwLock::default(), seeded: OnceCell::new() }
+impl SymbolStore {
+    pub fn new(backend: Arc<dyn Backend>) -> SymbolStore {
+        SymbolStore { backend, index: Mutex::default(), names: RwLock::default(), seeded: OnceCell::new() }
     }
 
     pub fn backend(&self) -> &dyn Backend {
@@ -76,40 +78,46 @@ impl Shelf {
     }
 
     /// The ids of a kind, sorted, as far as this host knows.
-    pub fn names(&self, kind: Kind) -> Vec<String> {
+    pub fn names(&self, kind: DocumentKind) -> Vec<String> {
         let names = self.names.read();
         let from = (kind, String::new());
         names.range(from..).take_while(|(other, _)| *other == kind).map(|(_, id)| id.clone()).collect()
     }
 
-    pub fn has(&self, kind: Kind, id: &str) -> bool {
+    pub fn has(&self, kind: DocumentKind, id: &str) -> bool {
         self.names.read().contains(&(kind, id.to_owned()))
     }
 
     /// The document of that kind and id.
-    pub async fn get(&self, kind: Kind, id: &str) -> Result<Option<Record>> {
+    pub async fn get(&self, kind: DocumentKind, id: &str) -> Result<Option<DocumentRecord>> {
         Ok(self.backend.get(kind, &[id.to_owned()]).await?.pop().flatten())
     }
 
     /// The symbols of these ids, in the order asked.
     pub async fn symbols(&self, ids: &[String]) -> Result<Vec<Option<Symbol>>> {
-        let records = self.backend.get(Kind::Symbol, ids).await?;
+        let records = self.backend.get(DocumentKind::Symbol, ids).await?;
         Ok(records.into_iter().map(|record| Symbol::read(&record?.body).ok()).collect())
     }
 
     pub async fn agent(&self, id: &str) -> Result<Option<Agent>> {
-        self.get(Kind::Agent, id).await?.map(|record| Agent::read(&record.body)).transpose()
+        self.get(DocumentKind::Agent, id).await?.map(|record| Agent::read(&record.body)).transpose()
     }
 
-    pub async fn list(&self, kind: Kind, filter: &Filter, after: Option<&str>, limit: usize) -> Result<Vec<Record>> {
+    pub async fn list(
+        &self,
+        kind: DocumentKind,
+        filter: &Filter,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<DocumentRecord>> {
         self.backend.page(kind, filter, after, limit).await
     }
 
     /// Stores a document as it is written, under its own id, as its next version.
-    pub async fn put(&self, kind: Kind, written: &Value, author: &Author) -> Result<Record> {
+    pub async fn put(&self, kind: DocumentKind, written: &Value, author: &Author) -> Result<DocumentRecord> {
         let (id, body) = canonical(kind, written)?;
         let given = version_of(&body);
-        self.change(kind, &id, Act::Put, author, |_, ledger| {
+        self.change(kind, &id, LedgerAction::Put, author, |_, ledger| {
             let version = if ledger.is_empty() { given.max(1) } else { last_version(ledger) + 1 };
             Ok(Some((version, Some(body.clone()))))
         })
@@ -120,13 +128,13 @@ impl Shelf {
     /// Merges `update` over what is stored under its id, or stores it if there is nothing. `accept` may refuse the whole.
     pub async fn update(
         &self,
-        kind: Kind,
+        kind: DocumentKind,
         update: &Value,
         author: &Author,
         accept: impl Fn(&Value) -> Result<()> + Send + Sync,
-    ) -> Result<Record> {
+    ) -> Result<DocumentRecord> {
         let (id, _) = canonical(kind, update)?;
-        self.change(kind, &id, Act::Put, author, |now, ledger| {
+        self.change(kind, &id, LedgerAction::Put, author, |now, ledger| {
             let whole = now.map_or_else(|| update.clone(), |now| merged(&now.body, update));
             let (_, body) = canonical(kind, &whole)?;
             accept(&body)?;
@@ -137,10 +145,10 @@ impl Shelf {
     }
 
     /// Takes a document away; whether it was there. Its ledger stays.
-    pub async fn delete(&self, kind: Kind, id: &str, author: &Author) -> Result<bool> {
+    pub async fn delete(&self, kind: DocumentKind, id: &str, author: &Author) -> Result<bool> {
         let mut was_there = false;
         let there = &mut was_there;
-        self.change(kind, id, Act::Delete, author, |now, ledger| {
+        self.change(kind, id, LedgerAction::Delete, author, |now, ledger| {
             *there = now.is_some();
             Ok(now.map(|_| (last_version(ledger) + 1, None)))
         })
@@ -149,8 +157,8 @@ impl Shelf {
     }
 
     /// Goes back by one change, as a change of its own. The document as it is then, if it is.
-    pub async fn undo(&self, kind: Kind, id: &str, author: &Author) -> Result<Option<Record>> {
-        self.change(kind, id, Act::Undo, author, |_, ledger| {
+    pub async fn undo(&self, kind: DocumentKind, id: &str, author: &Author) -> Result<Option<DocumentRecord>> {
+        self.change(kind, id, LedgerAction::Undo, author, |_, ledger| {
             let body = before_last(ledger).map_err(|fault| fault.about(format_args!("{} {id}", kind.name())))?;
             Ok(Some((last_version(ledger) + 1, body)))
         })
@@ -158,17 +166,17 @@ impl Shelf {
     }
 
     /// Writes a remark into the ledger of a document; whether that document is there.
-    pub async fn feedback(&self, kind: Kind, id: &str, author: &Author) -> Result<bool> {
+    pub async fn feedback(&self, kind: DocumentKind, id: &str, author: &Author) -> Result<bool> {
         check_id(id)?;
         let now = self.get(kind, id).await?;
         let version = now.as_ref().map_or(0, |record| record.version);
-        let change = entry(kind, id, version, Act::Feedback, author, None);
+        let change = entry(kind, id, version, LedgerAction::Feedback, author, None);
         self.backend.commit(&[Edit { expected: version, change }]).await?;
         Ok(now.is_some())
     }
 
     /// The symbols nearest to a text, best first.
-    pub async fn search(&self, query: &str, k: usize, within: &Within<'_>) -> Result<Vec<(Hit, Symbol)>> {
+    pub async fn search(&self, query: &str, k: usize, within: &Within<'_>) -> Result<Vec<(SymbolHit, Symbol)>> {
         let hits = {
             let mut followed = self.index.lock().await;
             self.follow(&mut followed).await?;
@@ -190,10 +198,10 @@ impl Shelf {
     }
 
     /// A kit, with the symbols and agents that its names lead to.
-    pub async fn kit(&self, id: &str) -> Result<Option<Resolved>> {
-        let Some(record) = self.get(Kind::Kit, id).await? else { return Ok(None) };
+    pub async fn kit(&self, id: &str) -> Result<Option<ResolvedKit>> {
+        let Some(record) = self.get(DocumentKind::Kit, id).await? else { return Ok(None) };
         let kit = Kit::read(&record.body)?;
-        let mut resolved = Resolved::default();
+        let mut resolved = ResolvedKit::default();
         let names: Vec<String> = kit.wanted().into_iter().map(str::to_owned).collect();
         let symbols = self.symbols(&names).await?;
         let agents = self.agents().await?;
@@ -206,18 +214,18 @@ impl Shelf {
                 (None, None) => resolved.unresolved.push(name),
             }
         }
-        Ok(Some(Resolved { kit, ..resolved }))
+        Ok(Some(ResolvedKit { kit, ..resolved }))
     }
 
     /// Every agent there is, up to a page of them.
     pub async fn agents(&self) -> Result<Vec<Agent>> {
-        let records = self.backend.page(Kind::Agent, &Filter::default(), None, PAGE).await?;
+        let records = self.backend.page(DocumentKind::Agent, &Filter::default(), None, PAGE).await?;
         Ok(records.iter().filter_map(|record| Agent::read(&record.body).ok()).collect())
     }
 
     /// Every document of a kind, page by page.
-    pub async fn all(&self, kind: Kind) -> Result<Vec<Record>> {
-        let mut all: Vec<Record> = Vec::new();
+    pub async fn all(&self, kind: DocumentKind) -> Result<Vec<DocumentRecord>> {
+        let mut all: Vec<DocumentRecord> = Vec::new();
         loop {
             let after = all.last().map(|record| record.id.clone());
             let page = self.backend.page(kind, &Filter::default(), after.as_deref(), PAGE).await?;
@@ -231,12 +239,12 @@ impl Shelf {
     /// Makes one change. `decide` is told what is there and what was, and gives the new version and body, or nothing.
     async fn change(
         &self,
-        kind: Kind,
+        kind: DocumentKind,
         id: &str,
-        act: Act,
+        act: LedgerAction,
         author: &Author,
-        mut decide: impl FnMut(Option<&Record>, &[Change]) -> Result<Option<(u64, Option<Value>)>>,
-    ) -> Result<Option<Record>> {
+        mut decide: impl FnMut(Option<&DocumentRecord>, &[LedgerEntry]) -> Result<Option<(u64, Option<Value>)>>,
+    ) -> Result<Option<DocumentRecord>> {
         check_id(id)?;
         for _ in 0..TRIES {
             let now = self.get(kind, id).await?;
@@ -248,7 +256,7 @@ impl Shelf {
             match self.backend.commit(&[edit]).await {
                 Ok(()) => {
                     self.name(kind, id, body.is_some());
-                    return Ok(body.map(|body| Record::of(id, body)));
+                    return Ok(body.map(|body| DocumentRecord::of(id, body)));
                 }
                 Err(fault) if fault.code == Code::Conflict => (), // somebody was faster: look again
                 Err(fault) => return Err(fault),
@@ -263,12 +271,12 @@ impl Shelf {
     }
 
     /// Brings the index and the names to where the backend is.
-    async fn follow(&self, followed: &mut Followed) -> Result<()> {
+    async fn follow(&self, followed: &mut FollowedIndex) -> Result<()> {
         if let Some(seen) = followed.seen {
             let (count, changed) = self.backend.since(seen).await?;
             if count >= seen {
-                let changed: BTreeSet<(Kind, String)> = changed.into_iter().collect();
-                for kind in Kind::ALL {
+                let changed: BTreeSet<(DocumentKind, String)> = changed.into_iter().collect();
+                for kind in DocumentKind::ALL {
                     let ids: Vec<String> =
                         changed.iter().filter(|(other, _)| *other == kind).map(|(_, id)| id.clone()).collect();
                     self.look_again(followed, kind, &ids).await?;
@@ -281,9 +289,9 @@ impl Shelf {
         let (count, _) = self.backend.since(u64::MAX >> 1).await?;
         followed.index = Index::default();
         let mut names = BTreeSet::new();
-        for kind in Kind::ALL {
+        for kind in DocumentKind::ALL {
             for record in self.all(kind).await? {
-                if let (Kind::Symbol, Ok(symbol)) = (kind, Symbol::read(&record.body)) {
+                if let (DocumentKind::Symbol, Ok(symbol)) = (kind, Symbol::read(&record.body)) {
                     followed.index.put(&symbol);
                 }
                 names.insert((kind, record.id));
@@ -295,11 +303,11 @@ impl Shelf {
     }
 
     /// Takes over what became of some documents.
-    async fn look_again(&self, followed: &mut Followed, kind: Kind, ids: &[String]) -> Result<()> {
+    async fn look_again(&self, followed: &mut FollowedIndex, kind: DocumentKind, ids: &[String]) -> Result<()> {
         for ids in ids.chunks(PAGE) {
             for (id, record) in ids.iter().zip(self.backend.get(kind, ids).await?) {
                 self.name(kind, id, record.is_some());
-                if kind != Kind::Symbol {
+                if kind != DocumentKind::Symbol {
                     continue;
                 }
                 match record.and_then(|record| Symbol::read(&record.body).ok()) {
@@ -313,7 +321,7 @@ impl Shelf {
         Ok(())
     }
 
-    pub(super) fn name(&self, kind: Kind, id: &str, there: bool) {
+    pub(super) fn name(&self, kind: DocumentKind, id: &str, there: bool) {
         let mut names = self.names.write();
         let key = (kind, id.to_owned());
         if there {
@@ -324,8 +332,15 @@ impl Shelf {
     }
 }
 
-pub(super) fn entry(kind: Kind, id: &str, version: u64, act: Act, author: &Author, body: Option<Value>) -> Change {
-    Change {
+pub(super) fn entry(
+    kind: DocumentKind,
+    id: &str,
+    version: u64,
+    act: LedgerAction,
+    author: &Author,
+    body: Option<Value>,
+) -> LedgerEntry {
+    LedgerEntry {
         kind,
         id: id.to_owned(),
         version,
@@ -338,17 +353,17 @@ pub(super) fn entry(kind: Kind, id: &str, version: u64, act: Act, author: &Autho
 }
 
 /// The id and the canonical form of what someone wrote.
-pub(super) fn canonical(kind: Kind, written: &Value) -> Result<(String, Value)> {
+pub(super) fn canonical(kind: DocumentKind, written: &Value) -> Result<(String, Value)> {
     Ok(match kind {
-        Kind::Symbol => {
+        DocumentKind::Symbol => {
             let symbol = Symbol::read(written)?;
             (symbol.id.clone(), symbol.json())
         }
-        Kind::Kit => {
+        DocumentKind::Kit => {
             let kit = Kit::read(written)?;
             (kit.kit.clone(), json!(kit))
         }
-        Kind::Agent => {
+        DocumentKind::Agent => {
             let agent = Agent::read(written)?;
             (agent.id.clone(), json!(agent))
         }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::{Memory, MemoryStore, Summarize};
+use super::super::{Memory, MemoryStore, Summarize};
 use crate::events::EventLogs;
 use crate::jobs::Jobs;
 use crate::service::test_access::AllowAll;
@@ -40,10 +40,10 @@ impl Home {
     }
 
     fn on(store: TestStore, clock: Clock, budget: u64) -> Home {
-        let book = Arc::new(Jobs::new(Arc::new(store.clone()), Ids::new(clock.clone(), Random::real())));
+        let all_jobs = Arc::new(Jobs::new(Arc::new(store.clone()), Ids::new(clock.clone(), Random::real())));
         let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
         let runtime = tokio::runtime::Handle::current();
-        let context = ServiceContext::new(book, event_logs.clone(), clock.clone(), Arc::new(AllowAll), runtime);
+        let context = ServiceContext::new(all_jobs, event_logs.clone(), clock.clone(), Arc::new(AllowAll), runtime);
         let memory = MemoryStore::open(store.clone(), event_logs.of("charon").unwrap(), clock.clone(), budget).unwrap();
         let serve = typed(Memory::new(memory, Some(Arc::new(Echo)))).unwrap();
         let root =

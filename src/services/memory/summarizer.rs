@@ -18,21 +18,21 @@ Leave out what is said twice, what is out of date and what can be looked up agai
 const LONGEST: u32 = 2048;
 
 /// A model, and how much it can read at once.
-type Open = dyn Fn() -> Result<Option<(Arc<dyn Model>, u64)>> + Send + Sync;
+type OpenSummaryModel = dyn Fn() -> Result<Option<(Arc<dyn Model>, u64)>> + Send + Sync;
 
 /// Opens the model when there is something to sum up.
-pub struct Narrator {
-    open: Box<Open>,
+pub struct ModelSummarizer {
+    open: Box<OpenSummaryModel>,
 }
 
-impl Narrator {
-    pub fn new(open: impl Fn() -> Result<Option<(Arc<dyn Model>, u64)>> + Send + Sync + 'static) -> Narrator {
-        Narrator { open: Box::new(open) }
+impl ModelSummarizer {
+    pub fn new(open: impl Fn() -> Result<Option<(Arc<dyn Model>, u64)>> + Send + Sync + 'static) -> ModelSummarizer {
+        ModelSummarizer { open: Box::new(open) }
     }
 }
 
 #[async_trait]
-impl Summarize for Narrator {
+impl Summarize for ModelSummarizer {
     async fn summarize(&self, _agent: &str, memories: &[(String, String)]) -> Result<String> {
         let model = (self.open)()?;
         let (model, context_tokens) =
@@ -82,7 +82,7 @@ mod tests {
 
     async fn summed(script: &'static str) -> Result<String> {
         let open = move || Ok(Some((Arc::new(Script::read("test", script)?) as Arc<dyn Model>, 4096)));
-        Narrator::new(open).summarize("charon", &memories()).await
+        ModelSummarizer::new(open).summarize("charon", &memories()).await
     }
 
     #[tokio::test]
@@ -91,7 +91,7 @@ mod tests {
             r##"{"when":"(?s)## /a\n\nthe river is wide\n\n## /b\n\nthe boat is small","answer":" go twice \n"}"##;
         assert_eq!(summed(script).await, Ok("go twice".into()));
         assert_eq!(summed("\"  \"").await.unwrap_err().code, Code::ProviderError);
-        let none = Narrator::new(|| Ok(None)).summarize("charon", &memories()).await;
+        let none = ModelSummarizer::new(|| Ok(None)).summarize("charon", &memories()).await;
         assert_eq!(none.unwrap_err().code, Code::Unavailable);
     }
 

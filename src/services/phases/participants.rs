@@ -1,6 +1,6 @@
 //! What a run has before its eyes: the roster of agents and the ledger of symbols, and how they are written in a prompt.
 
-use super::context::Line;
+use super::context::LedgerLine;
 use crate::services::symbols::kit::Agent;
 use crate::services::symbols::symbol::Symbol;
 
@@ -11,7 +11,7 @@ const MOST_AGENTS: usize = 32;
 
 /// Why a symbol is here; decides how much it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum SymbolReason {
     /// Every session begins with it.
     Default,
     /// It is near to the query; the score is out of 1000.
@@ -20,29 +20,29 @@ pub enum Why {
     Loaded,
 }
 
-impl Why {
+impl SymbolReason {
     fn relevance(self) -> u32 {
         match self {
-            Why::Default => 2000,
-            Why::Loaded => 1500,
-            Why::Near(score) => 1000 + score.min(400),
+            SymbolReason::Default => 2000,
+            SymbolReason::Loaded => 1500,
+            SymbolReason::Near(score) => 1000 + score.min(400),
         }
     }
 }
 
 /// The agents and symbols of a run, in the order in which they came.
 #[derive(Clone, Debug, Default)]
-pub struct Scene {
+pub struct Participants {
     agents: Vec<Agent>,
-    symbols: Vec<(Symbol, Why)>,
+    symbols: Vec<(Symbol, SymbolReason)>,
 }
 
-impl Scene {
+impl Participants {
     /// Adds a symbol; whether it is new. One that is there already and is asked for again matters as a loaded one does.
-    pub fn bring(&mut self, symbol: Symbol, why: Why) -> bool {
+    pub fn bring(&mut self, symbol: Symbol, why: SymbolReason) -> bool {
         if let Some((known, reason)) = self.symbols.iter_mut().find(|(known, _)| known.id == symbol.id) {
             *known = symbol;
-            if why == Why::Loaded && *reason != Why::Default {
+            if why == SymbolReason::Loaded && *reason != SymbolReason::Default {
                 *reason = why;
             }
             return false;
@@ -80,24 +80,25 @@ impl Scene {
 
     /// The symbols' ids: defaults, then neighbours, then what was loaded.
     pub fn ids(&self) -> Vec<String> {
-        let of = |fits: fn(&Why) -> bool| {
+        let of = |fits: fn(&SymbolReason) -> bool| {
             self.symbols.iter().filter(move |(_, why)| fits(why)).map(|(symbol, _)| symbol.id.clone())
         };
-        let (first, second) = (of(|why| *why == Why::Default), of(|why| matches!(why, Why::Near(_))));
-        first.chain(second).chain(of(|why| *why == Why::Loaded)).collect()
+        let (first, second) = (of(|why| *why == SymbolReason::Default), of(|why| matches!(why, SymbolReason::Near(_))));
+        first.chain(second).chain(of(|why| *why == SymbolReason::Loaded)).collect()
     }
 
-    pub fn agent_lines(&self) -> Vec<Line> {
-        let line = |agent: &Agent| Line { id: agent.id.clone(), text: agent_text(agent), relevance: 0, loaded: false };
+    pub fn agent_lines(&self) -> Vec<LedgerLine> {
+        let line =
+            |agent: &Agent| LedgerLine { id: agent.id.clone(), text: agent_text(agent), relevance: 0, loaded: false };
         self.agents.iter().map(line).collect()
     }
 
-    pub fn symbol_lines(&self) -> Vec<Line> {
-        let line = |(symbol, why): &(Symbol, Why)| Line {
+    pub fn symbol_lines(&self) -> Vec<LedgerLine> {
+        let line = |(symbol, why): &(Symbol, SymbolReason)| LedgerLine {
             id: symbol.id.clone(),
             text: symbol_text(symbol),
             relevance: why.relevance(),
-            loaded: *why == Why::Loaded,
+            loaded: *why == SymbolReason::Loaded,
         };
         self.symbols.iter().map(line).collect()
     }

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::rows::Entry;
+use super::rows::MemoryEntry;
 use acheron_base::Clock;
 use acheron_vfs::{ChangeNotifier, STARTED};
 
 /// The memories of one agent that are not deleted.
-pub struct Shelf {
+pub struct LiveMemories {
     slots: RwLock<BTreeMap<String, Arc<Slot>>>,
     changed: RwLock<SystemTime>,
     clock: Clock,
@@ -21,7 +21,7 @@ pub struct Shelf {
 /// One memory; the same one from its making to its deletion.
 pub struct Slot {
     pub name: String,
-    entry: RwLock<Entry>,
+    entry: RwLock<MemoryEntry>,
     /// Rings when there is a new version.
     pub content: ChangeNotifier,
     /// Rings with the name of each new version.
@@ -29,12 +29,12 @@ pub struct Slot {
 }
 
 impl Slot {
-    fn new(entry: Entry) -> Arc<Slot> {
+    fn new(entry: MemoryEntry) -> Arc<Slot> {
         let name = entry.name.clone();
         Arc::new(Slot { name, entry: RwLock::new(entry), content: ChangeNotifier::default(), versions: Arc::default() })
     }
 
-    pub fn now(&self) -> Entry {
+    pub fn now(&self) -> MemoryEntry {
         self.entry.read().clone()
     }
 
@@ -43,11 +43,11 @@ impl Slot {
     }
 }
 
-impl Shelf {
-    pub fn new(entries: Vec<Entry>, clock: Clock) -> Shelf {
+impl LiveMemories {
+    pub fn new(entries: Vec<MemoryEntry>, clock: Clock) -> LiveMemories {
         let there = entries.into_iter().filter(|entry| !entry.deleted);
         let slots = there.map(|entry| (entry.name.clone(), Slot::new(entry))).collect();
-        Shelf { slots: RwLock::new(slots), changed: RwLock::new(STARTED), clock, notifier: Arc::default() }
+        LiveMemories { slots: RwLock::new(slots), changed: RwLock::new(STARTED), clock, notifier: Arc::default() }
     }
 
     pub fn get(&self, name: &str) -> Option<Arc<Slot>> {
@@ -64,7 +64,7 @@ impl Shelf {
     }
 
     /// Shows a memory as it is since the last commit. Called in the order of commits.
-    pub fn note(&self, entry: Entry) {
+    pub fn note(&self, entry: MemoryEntry) {
         let name = entry.name.clone();
         let mut slots = self.slots.write();
         match slots.get(&name).cloned() {
@@ -92,20 +92,20 @@ impl Shelf {
 mod tests {
     use super::*;
 
-    fn entry(name: &str, version: u64, deleted: bool) -> Entry {
-        Entry { name: name.into(), version, bytes: 3, written_at_ms: 5, deleted, write_protected: false }
+    fn entry(name: &str, version: u64, deleted: bool) -> MemoryEntry {
+        MemoryEntry { name: name.into(), version, bytes: 3, written_at_ms: 5, deleted, write_protected: false }
     }
 
     #[test]
     fn memories_come_change_and_go() {
-        let shelf = Shelf::new(vec![entry("a", 1, false), entry("gone", 2, true)], Clock::at(1));
-        assert_eq!(shelf.names(), ["a"]);
-        let slot = shelf.get("a").unwrap();
-        shelf.note(entry("a", 2, false));
+        let live = LiveMemories::new(vec![entry("a", 1, false), entry("gone", 2, true)], Clock::at(1));
+        assert_eq!(live.names(), ["a"]);
+        let slot = live.get("a").unwrap();
+        live.note(entry("a", 2, false));
         assert_eq!(slot.now().version, 2, "who holds it sees it change");
-        shelf.note(entry("b", 1, false));
-        shelf.note(entry("a", 3, true));
-        shelf.note(entry("never", 1, true));
-        assert_eq!(shelf.names(), ["b"]);
+        live.note(entry("b", 1, false));
+        live.note(entry("a", 3, true));
+        live.note(entry("never", 1, true));
+        assert_eq!(live.names(), ["b"]);
     }
 }
