@@ -4,15 +4,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use acheron::services::symbols::change::{By, DocumentKind};
-use acheron::services::symbols::index::Within;
-use acheron::services::symbols::sqlite::Sqlite;
-use acheron::services::symbols::store::{Author, SymbolStore};
 use serde_json::{Value, json};
 
 use super::Run;
 use super::house::Scratch;
 use super::table::{Aim, Figure, time};
+use acheron::services::symbols::change::{By, DocumentKind};
+use acheron::services::symbols::index::Within;
+use acheron::services::symbols::sqlite::Sqlite;
+use acheron::services::symbols::store::{Author, SymbolStore};
 
 const WORDS: [&str; 16] = [
     "trust", "repair", "drift", "anchor", "memory", "story", "consent", "audit", "signal", "ledger", "doubt",

@@ -1,15 +1,13 @@
 //! The history of a chat: input, reply and cost of every turn, and the total cost.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use super::budget::Spent;
 use super::transcript::TurnSource;
-use acheron_base::Clock;
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, ConfinedDir, Error, Result};
 use acheron_vfs::{Log, line};
 
 const FILE: &str = "history.ndjson";

@@ -4,16 +4,15 @@
 //! agent that the mountspec names, until that entry of the mountspec is edited. The host opens the profiles, and hands
 //! them to the services that manage agents.
 
-use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::{Action, Policy, Rule};
 use crate::spec::{self, Spec};
-use acheron_base::ConfinedDir;
-use acheron_base::{Code, Error, Result, if_exists};
+use acheron_base::{Code, ConfinedDir, Error, Result, if_exists};
 
 /// One who lives here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

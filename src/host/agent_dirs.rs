@@ -1,10 +1,9 @@
 //! `agents/`: one directory per agent, and `self`.
 
-use crate::policy::PrincipalCaller;
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use super::service_registry::ServiceRegistry;
@@ -12,10 +11,9 @@ use super::wiring::{self, AgentEnv};
 use super::{HostState, PolicyAccess, upgrade};
 use crate::events::{self, EventLog};
 use crate::jobs;
-use crate::policy::{Action, Principal};
+use crate::policy::{Action, Principal, PrincipalCaller};
 use crate::service::{ServiceContext, ServiceInstance, directory};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result};
 use acheron_vfs::{Access, AccessControl, Caller, Dir, Link, Listing, Node, live, rows};
 
 const README: &str = "\

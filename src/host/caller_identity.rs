@@ -4,10 +4,10 @@
 //! in the life of a thread: a descriptor of the thread itself tells whether its number still means the same one. What
 //! was found stays right as long, for nobody's ancestors change in a way that would give it more rights.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 

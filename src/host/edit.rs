@@ -3,12 +3,12 @@
 //! A faulty edit changes nothing, and health.json tells what is wrong with it. Whatever else is edited counts at the next
 //! mount, and health.json names it.
 
-use parking_lot::RwLock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use parking_lot::RwLock;
 use serde::Serialize;
 use serde_json::{Value, json};
 

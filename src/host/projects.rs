@@ -1,10 +1,10 @@
 //! `projects/`: directories of this machine, by name.
 
-use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::{Mutex, RwLock};
 use serde_json::json;
 
 use super::HostState;
@@ -14,10 +14,8 @@ use super::protected_paths;
 use super::watch::{self, MarkStale, NotifyChange, Watching};
 use crate::policy::{self, Principal};
 use crate::spec::{Bind, ProjectSpec};
-use acheron_base::Clock;
-use acheron_base::ConfinedDir;
 use acheron_base::host_dir::Source;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, ConfinedDir, Error, Result};
 use acheron_fuse::Mount;
 use acheron_vfs::{Listing, Node, pretty, text};
 

@@ -10,8 +10,7 @@ use super::projects::plain;
 use super::trusted_defaults::TrustedDefaults;
 use super::{HostState, programs, system_paths};
 use crate::policy::{Action, Rule};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result};
 
 /// Something of the host's own, without links in its path.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,9 @@
 //! What the modules of the host share. Services never see it: they are handed what they use.
 
-use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::Mutex;
 
 use super::library::LibrarySource as Library;
 use super::projects::Projects;
@@ -13,8 +14,7 @@ use super::{AgentDirs, PolicyAccess, edit, protected_paths};
 use crate::agent::own_model::AgentModels;
 use crate::agent::profiles::AgentProfiles;
 use crate::service::ServiceContext;
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result};
 use acheron_fuse::Mount;
 use acheron_store::Store;
 

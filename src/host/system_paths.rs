@@ -3,12 +3,12 @@
 //! Rules hold under `/projects`; `/usr/src/x` is another name for the same files. So everything that is the host's own, and
 //! every directory of a project, the agent's too, is covered where it shows as a part of the system.
 
-use parking_lot::RwLock;
 use std::path::PathBuf;
 
+use parking_lot::RwLock;
+
 use super::{HostState, protected_paths};
-use acheron_base::mountinfo;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, mountinfo};
 use acheron_sandbox::SystemView;
 
 /// Paths without links, as they were when the mountspec was read: to ask for them later could ask our own mount.

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use super::HostState;
 use crate::state::{self, Pruned, RetentionLimits};
-use acheron_base::blocking;
-use acheron_base::{Code, Result};
+use acheron_base::{Code, Result, blocking};
 
 const NOW_AND_THEN: Duration = Duration::from_secs(600);
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;

@@ -1,14 +1,14 @@
 //! All jobs by agent, in order of creation.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::result_sizes::{self, ResultSizes};
 use super::{Job, JobCall, JobRow, JobState, JobStore, row};
 use crate::contract::Effect;
-use acheron_base::{Clock, Ids};
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Ids, Result};
 use acheron_vfs::{Answer, ChangeNotifier};
 
 /// Ended jobs per agent whose results stay in memory. Older results are fetched from the store.

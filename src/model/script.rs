@@ -6,9 +6,8 @@
 //! the answer; a capture whose name ends in `_json` comes from a JSON string and is unescaped. Empty lines and lines
 //! that begin with `#` are ignored.
 
-use parking_lot::Mutex;
-
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use regex::{Captures, Regex};
 use serde::Deserialize;
 use serde_json::Value;

@@ -10,10 +10,11 @@ pub mod pattern;
 use std::collections::HashMap;
 use std::fmt;
 
-use acheron_vfs::Access;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use acheron_vfs::Access;
 
 pub use caller::{PrincipalCaller, identity};
 use pattern::Pattern;

@@ -3,7 +3,6 @@
 //! The operator may do everything. An agent may look, and may do to another what a rule of its own allows on that
 //! agent's `agents/control/<op>.json`; nobody can give itself more than it has.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -16,7 +15,7 @@ use crate::agent::lifecycle::AgentLifecycle;
 use crate::agent::profiles::{AgentProfiles, Profile};
 use crate::agent::runtimes::AgentRuntimes;
 use crate::contract::Operation;
-use crate::policy::{Action, Policy, Principal, Rule, authorize};
+use crate::policy::{Action, Policy, Principal, PrincipalCaller, Rule, authorize};
 use crate::service::{Cx, Latest, Service};
 use crate::spec::{Budget, ModelChange, Spec, TurnLimits, Wake, is_id};
 use acheron_base::{Error, Result};

@@ -18,8 +18,7 @@ use serde_json::json;
 
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use acheron_base::Result;
-use acheron_base::blocking;
+use acheron_base::{Result, blocking};
 use scope::Rights;
 pub use scope::Root;
 use search::{CodeMatches, CodeQuery, SearchControl};

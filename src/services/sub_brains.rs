@@ -4,12 +4,11 @@
 //! share of its parent's budget; it does one task and its reply is the result of the job that started it. How deep and
 //! how many is bounded.
 
-use crate::policy::PrincipalCaller;
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -23,12 +22,10 @@ use crate::agent::transcript::TurnSource;
 use crate::contract::Operation;
 use crate::jobs::Job;
 use crate::model::Usage;
-use crate::policy::{Principal, Rule};
+use crate::policy::{Principal, PrincipalCaller, Rule};
 use crate::service::{Cx, Service};
 use crate::spec::{self, ModelChange, TurnLimits, is_id};
-use acheron_base::ConfinedDir;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result, blocking};
 
 const FILE: &str = "sub_brains.json";
 /// Kinds of helper an agent may keep, helpers that may live at once, and parents above a helper.

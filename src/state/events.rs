@@ -1,8 +1,9 @@
 //! The event tables: one log per agent, with the cursor and the armed wait of its shared reader.
 
+use serde_json::Value;
+
 use acheron_base::Result;
 use acheron_store::{Connection, OptionalExtension, Row, Tx, json, params};
-use serde_json::Value;
 
 /// One event. Sequence numbers of an agent rise by one and are never reused.
 #[derive(Clone, Debug, PartialEq)]

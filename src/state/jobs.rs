@@ -1,9 +1,10 @@
 //! The jobs table (the journal): each call with its request and outcome.
 
-use acheron_base::{Error, Result};
-use acheron_store::{Connection, OptionalExtension, Row, Tx, json, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use acheron_base::{Error, Result};
+use acheron_store::{Connection, OptionalExtension, Row, Tx, json, params};
 
 /// The state of a job. A settled state never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]

@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+use crate::driver::{Kind, Target};
+use crate::kind;
 use acheron::events::Selector;
 use acheron::policy::pattern::Pattern;
 use acheron::services::memory::path::{self, Target as Memory};
@@ -11,9 +13,6 @@ use acheron::services::symbols::symbol::check_id;
 use acheron_base::mountinfo;
 use acheron_store::Connection;
 use acheron_vfs::normalize;
-
-use crate::driver::{Kind, Target};
-use crate::kind;
 
 /// What is waited for.
 pub fn selector() -> Target {

@@ -2,6 +2,10 @@
 
 use std::sync::LazyLock;
 
+use serde_json::{Value, json};
+
+use crate::driver::{Kind, Target};
+use crate::kind;
 use acheron::model::anthropic::MessagesApi;
 use acheron::model::openai::ChatCompletions;
 use acheron::model::remote::{PartialAnswer, ProviderProtocol};
@@ -9,10 +13,6 @@ use acheron::services::phases::{action, command, payload};
 use acheron_prompts::manifest::{Container, Shape};
 use acheron_prompts::output::Output;
 use acheron_recall::{block, tag};
-use serde_json::{Value, json};
-
-use crate::driver::{Kind, Target};
-use crate::kind;
 
 static SHAPES: LazyLock<[Output; 2]> = LazyLock::new(|| {
     [Container::Object, Container::Array].map(|container| {

@@ -248,3 +248,14 @@ fn every_type_name_is_unique_in_its_crate() {
     places.retain(|(_, name), files| files.len() > 1 && !SHARED_NAMES.contains(&name.as_str()));
     assert!(places.is_empty(), "names that stand for several types: {places:#?}");
 }
+
+/// Imports stand in three groups: the standard library, other crates, ours.
+#[test]
+fn imports_of_the_standard_library_stand_first() {
+    for (file, code) in all() {
+        let imports: Vec<&str> = code.lines().filter(|line| line.starts_with("use ")).collect();
+        let late =
+            imports.iter().skip_while(|line| line.starts_with("use std::")).find(|line| line.starts_with("use std::"));
+        assert!(late.is_none(), "{} has {late:?} after other imports", file.display());
+    }
+}

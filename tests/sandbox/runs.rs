@@ -1,16 +1,15 @@
 //! One program from start to end.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
-use acheron::services::terminal::{ProgramOutcome, ProgramRun, StreamListener};
-use acheron_base::Clock;
-use acheron_base::{Code, Result};
-use acheron_sandbox::Plan;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::{block, program, shell};
+use acheron::services::terminal::{ProgramOutcome, ProgramRun, StreamListener};
+use acheron_base::{Clock, Code, Result};
+use acheron_sandbox::Plan;
 
 #[derive(Default)]
 struct Heard(Mutex<Vec<u8>>, Notify);

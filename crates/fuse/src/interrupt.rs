@@ -7,13 +7,13 @@
 //! Request numbers repeat between mounts, so the server of a descriptor registers for that descriptor. The crate root
 //! uses this module; it knows nothing of the waiters.
 
-use parking_lot::RwLock;
 use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{c_int, c_void, size_t, ssize_t};
+use parking_lot::RwLock;
 
 /// Receives the interrupts of one descriptor. Called on the thread of the session, between two requests.
 pub trait Interrupts: Send + Sync {

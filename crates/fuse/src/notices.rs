@@ -3,13 +3,13 @@
 //! request being served would deadlock beyond `kill -9`: the kernel waits for a page that the same thread should fill.
 //! Inodes, replies and poll watches use it; it knows nothing of nodes.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fuser::{INodeNo, Notifier, PollHandle};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// A notification. One that is already queued is not queued again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,12 +1,13 @@
 //! Replies that cannot be given yet, each under the number of its request. A waiter is a future and a reply; it costs
 //! no thread and no task. The server uses it; it knows nothing of files.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::interrupt::Interrupts;
 use super::turns::{Turn, Turns};

@@ -3,12 +3,12 @@
 //! request, on the thread of the session and before the writer is answered: no other processor has to wake up. A waiter
 //! that is woken elsewhere runs in a task. Parking and poll watches use it; it knows nothing of files.
 
-use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 /// A waiter that can continue.

@@ -6,8 +6,7 @@
 
 use crate::block::injected;
 use crate::message::Role;
-use acheron_base::tokens;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, tokens};
 
 /// The longest answer that is asked for.
 const ANSWER: u32 = 4096;

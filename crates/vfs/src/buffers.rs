@@ -4,12 +4,12 @@
 //! memory by opening many files. A caller above the limit is refused; others are not affected. [`Tree`](super::Tree) uses
 //! it for every open file; it uses only the traits of the tree.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::{Answer, Caller, Handle, Identity, Kind};
 use acheron_base::{Error, Result};

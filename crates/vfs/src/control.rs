@@ -1,9 +1,9 @@
 //! A file that takes commands, one JSON object each. Uses only the traits of the tree and [`replies`](super::replies).
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::replies::Replies;

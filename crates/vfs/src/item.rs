@@ -1,9 +1,9 @@
 //! A file with versions: each flush of a writer makes one. Uses only the traits of the tree.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::{Answer, Caller, ChangeNotifier, File, Handle, Kind, Open, Stat, slice};
 use acheron_base::{Error, Result};

@@ -1,9 +1,9 @@
 //! A file that takes text, one message per flush. Uses only the traits of the tree and [`replies`](super::replies).
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::replies::Replies;
 use super::{Answer, Caller, File, Handle, Kind, Open, Reply, slice};

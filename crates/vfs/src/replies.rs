@@ -1,10 +1,10 @@
 //! Replies to the commands of one handle: each open file is its own conversation. Uses only [`Answer`].
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::{Answer, slice};
 

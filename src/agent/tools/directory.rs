@@ -13,8 +13,7 @@ use rustix::io::Errno;
 use super::FileWrite;
 use super::perform::{EntryKind, ListedEntry, ReadBytes, ToolBackend};
 use super::tagged::{job_of, tagged};
-use acheron_base::blocking;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Code, Error, Result, blocking};
 use acheron_vfs::Smallest;
 
 pub struct MountTools {

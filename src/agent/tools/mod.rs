@@ -8,9 +8,10 @@ mod perform;
 mod tagged;
 pub mod tree;
 
-use acheron_base::nearest::nearest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use acheron_base::nearest::nearest;
 
 pub use directory::MountTools;
 pub use perform::{EntryKind, ListedEntry, ReadBytes, ToolBackend, perform};

@@ -1,5 +1,6 @@
-use super::*;
 use serde_json::json;
+
+use super::*;
 
 fn said(name: &str, arguments: Value) -> String {
     match ToolCall::read(name, arguments.as_object().unwrap().clone()) {

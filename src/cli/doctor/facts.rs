@@ -7,8 +7,7 @@ use std::time::Duration;
 use super::findings::{Cgroups, Database, Device, MachineFacts, Namespaces};
 use crate::services::symbols::durability::{self, RedisDurability};
 use crate::spec::{Spec, SymbolsBackend, SymbolsSpec};
-use acheron_base::ConfinedDir;
-use acheron_base::{Code, Result};
+use acheron_base::{Code, ConfinedDir, Result};
 
 /// The time limit of the sandbox test.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -2,17 +2,17 @@
 
 mod source;
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use super::HostState;
 use crate::contract::Contract;
 use crate::service::{ServiceAccess, static_directory};
-use acheron_base::Clock;
-use acheron_base::Result;
 use acheron_base::watch::FileWatcher;
+use acheron_base::{Clock, Result};
 use acheron_vfs::{Dir, Listing, Node, TextFile};
 
 pub use source::{LibraryPage, LibrarySource, embedded};

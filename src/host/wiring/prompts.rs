@@ -9,8 +9,7 @@ use crate::host::upgrade;
 use crate::services::prompts::PromptsParts;
 use crate::services::prompts::override_store::OverrideStore;
 use crate::services::prompts::service::{ChooseModel, OpenProject};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result};
 use acheron_prompts::names::clipped;
 
 pub fn parts(env: &AgentEnv) -> Result<PromptsParts> {

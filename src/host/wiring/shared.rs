@@ -12,9 +12,8 @@ use crate::services::symbols;
 use crate::services::symbols::store::SymbolStore;
 use crate::services::terminal::Shells;
 use crate::spec::Spec;
-use acheron_base::Clock;
-use acheron_base::Result;
 use acheron_base::watch::FileWatcher;
+use acheron_base::{Clock, Result};
 use acheron_store::Store;
 
 pub struct SharedServices {

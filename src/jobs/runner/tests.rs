@@ -1,8 +1,7 @@
 use super::*;
 use crate::jobs::JobCall;
 use crate::policy::Principal;
-use crate::state::TestStore;
-use crate::state::jobs as journal;
+use crate::state::{TestStore, jobs as journal};
 use acheron_base::{Clock, Ids, Random};
 
 fn call(idempotent: bool) -> JobCall {

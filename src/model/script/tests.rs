@@ -1,5 +1,6 @@
-use super::*;
 use expect_test::{Expect, expect};
+
+use super::*;
 
 fn check(script: &str, messages: &[&str], expected: Expect) {
     let shown = match Script::read("s", script) {

@@ -1,12 +1,11 @@
 //! The active set: which memories the agent has before its eyes, within a budget of tokens.
 
-use acheron_base::{Error, Result};
-
 use super::evict::{self, ActiveMemory};
 use super::path::Target;
 use super::rows::{self, MemoryHead};
 use super::snippet::headline;
 use super::tx::{MemoryReader, MemoryTx, StoredMemory};
+use acheron_base::{Error, Result};
 
 /// A memory that has left the active set, and the line that stands in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! What the directory of memories shows, in memory: names never wait for a disk.
 
-use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use parking_lot::RwLock;
 
 use super::rows::MemoryEntry;
 use acheron_base::Clock;

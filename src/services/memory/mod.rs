@@ -27,8 +27,7 @@ use std::sync::Arc;
 use crate::agent::own_model::OwnModel;
 use crate::events::EventLog;
 use crate::service::{Serve, typed};
-use acheron_base::Clock;
-use acheron_base::Result;
+use acheron_base::{Clock, Result};
 use acheron_store::Store;
 
 pub use rows::purge;

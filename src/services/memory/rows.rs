@@ -1,12 +1,10 @@
 //! The rows of the memory tables, read and written one at a time. Decides nothing.
 
-use acheron_base::Result;
-use acheron_base::tokens;
-use acheron_store::{Connection, OptionalExtension, Row, Tx, params};
-
 use super::content::Content;
 use super::evict::ActiveMemory;
 use super::words;
+use acheron_base::{Result, tokens};
+use acheron_store::{Connection, OptionalExtension, Row, Tx, params};
 
 /// The row ids of one agent are one range of this length; see the second step of the schema.
 pub const RANGE: i64 = 1 << 40;

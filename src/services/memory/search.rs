@@ -1,12 +1,11 @@
 //! Finding memories by their words.
 
-use acheron_base::{Error, Result};
-use acheron_store::{OptionalExtension, params};
-
 use super::rows;
 use super::snippet::snippet;
 use super::tx::{MemoryReader, StoredMemory};
 use super::words::{self, WordQuery};
+use acheron_base::{Error, Result};
+use acheron_store::{OptionalExtension, params};
 
 /// The longest question, in characters.
 const LONGEST: usize = 4096;

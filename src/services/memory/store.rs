@@ -18,8 +18,7 @@ use super::rows::{self, MemoryEntry};
 use super::search::MemorySearch;
 use super::tx::{MemoryReader, MemoryTx, NewMemory, StoredMemory};
 use crate::events::EventLog;
-use acheron_base::Clock;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Result};
 use acheron_store::Store;
 
 /// How many of those that left `active.json` tells of.

@@ -6,8 +6,7 @@ use async_trait::async_trait;
 
 use super::store::Summarize;
 use crate::model::{Message, Model, ModelRequest};
-use acheron_base::tokens;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, tokens};
 
 const SYSTEM: &str = "\
 You are given memories of an agent, each under its path. Sum them up in plain text that can take their place: the \

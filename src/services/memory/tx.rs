@@ -2,12 +2,11 @@
 //!
 //! Every method is one step of a transaction that the caller holds. The active set has its own file, and so has search.
 
-use acheron_base::{Error, Result, quoted};
-use acheron_store::{Connection, Tx};
-
 use super::content::{Content, ContentChange};
 use super::path::{self, Target};
 use super::rows::{self, MemoryHead, Version};
+use acheron_base::{Error, Result, quoted};
+use acheron_store::{Connection, Tx};
 
 /// The memory of one agent, open for reading.
 pub struct MemoryReader<'c> {

@@ -5,22 +5,22 @@
 
 mod table;
 
-use crate::policy::PrincipalCaller;
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+
+use crate::policy::PrincipalCaller;
 
 pub use self::table::{AllBindings, Binding, BindingTable};
 use self::table::{full, place, relative};
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result};
 use acheron_vfs::{Caller, Dir, Link, Listing, Node};
 
 /// Where the bindings of a directory are kept.

@@ -3,7 +3,6 @@
 //! Lines go to the file first and are counted afterwards. So after a crash a file may have lines that are not counted
 //! yet: they are ours if they open in their place, and are counted then. Fewer than counted means that some were cut off.
 
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,12 +12,12 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::seal::{FIRST, LinePosition, SealKeys, Tag};
-use acheron_base::confined_dir;
-use acheron_base::{Code, Error, Result, if_exists};
+use acheron_base::{Code, Error, Result, confined_dir, if_exists};
 use acheron_store::{OptionalExtension, Store, Tx, params};
 
 /// The largest history file that is read.

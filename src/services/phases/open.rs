@@ -15,8 +15,7 @@ use crate::services::prompts::Library;
 use crate::services::symbols::catalogue;
 use crate::services::symbols::store::SymbolStore;
 use crate::spec::ModelKind;
-use acheron_base::Result;
-use acheron_base::{Clock, Random};
+use acheron_base::{Clock, Random, Result};
 use acheron_store::Store;
 
 /// Where a key for histories may be given instead of a file.

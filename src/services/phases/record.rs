@@ -2,9 +2,9 @@
 //!
 //! It holds everything that was said, so it lives in memory and, when the run is over, sealed on the disk.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::watch;

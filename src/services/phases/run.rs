@@ -22,9 +22,7 @@ use crate::services::symbols::catalogue::Defaults;
 use crate::services::symbols::change::By;
 use crate::services::symbols::index::Within;
 use crate::services::symbols::store::SymbolStore;
-use acheron_base::Clock;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Result, blocking};
 
 /// How many symbols near the query a run begins with.
 const NEIGHBOURS: usize = 5;

@@ -1,16 +1,15 @@
 //! All runs of an agent: those in memory, and older ones sealed on the disk, as directories.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 use super::history::Histories;
 use super::record::{Run, RunPages};
-use acheron_base::Result;
-use acheron_base::blocking;
+use acheron_base::{Result, blocking};
 use acheron_vfs::{Answer, ComputedFile, Listing, Node, VirtualDir, line, waiting};
 
 /// How many runs that are over stay in memory.

@@ -1,6 +1,5 @@
 //! The service `phases`: runs as jobs, and what they leave as files.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,11 +17,11 @@ use super::runs::{Runs, lines};
 use super::set::Phase;
 use super::step::Stop;
 use crate::contract::Operation;
+use crate::policy::PrincipalCaller;
 use crate::service::{Cx, Service};
 use crate::services::symbols::change::By;
 use crate::services::symbols::service::ready;
-use acheron_base::Result;
-use acheron_base::blocking;
+use acheron_base::{Result, blocking};
 use acheron_vfs::{Answer, Caller, ComputedFile, Listing, Node, VirtualDir, live, pretty};
 
 /// The recursive loop of one agent.

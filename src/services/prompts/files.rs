@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 
 use super::opened::Opened;
 use super::openings::Openings;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 use acheron_prompts::manifest::Visibility;
 use acheron_prompts::{Fault, PromptTemplate};
 use acheron_vfs::{Answer, Caller, Item, Listing, Node, STARTED, Stat, VersionStore, VirtualDir, live, pretty};

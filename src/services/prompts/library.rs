@@ -3,12 +3,12 @@
 //! A prompt of the folder replaces the built-in one of the same name. A faulty one replaces nothing: the last good one
 //! stays, and the fault is listed until it is mended.
 
-use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use include_dir::{Dir, include_dir};
+use parking_lot::RwLock;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;

@@ -2,10 +2,10 @@
 //!
 //! Knows nothing of files; `files` shows it as a directory, `openings` keeps it.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 

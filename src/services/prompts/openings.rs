@@ -1,9 +1,9 @@
 //! The open prompts of one agent: opened, kept on disk so that they outlive the host, closed.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::Library;
@@ -11,8 +11,7 @@ use super::opened::{Opened, SavedPrompt};
 use super::override_store::{LATEST, OverrideStore};
 use super::resources::Resources;
 use super::resources::kinds::{self, ResourceKinds, SESSION, SessionState};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result};
 use acheron_prompts::manifest::{Headings, Need};
 use acheron_prompts::prompt::{Prompt, Session};
 use acheron_prompts::{PromptTemplate, load, names};

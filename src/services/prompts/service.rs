@@ -1,6 +1,5 @@
 //! The service: commands in, answers out. Everything else is in the cores.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,19 +11,16 @@ use super::command::{Command, Opening, PromptList, PromptView};
 use super::evaluate::{Evaluated, evaluate};
 use super::memory::MemoryState;
 use super::openings::{OpenRequest, Openings};
-use super::override_store::OverrideStore;
-use super::override_store::{Inspected, LATEST};
+use super::override_store::{Inspected, LATEST, OverrideStore};
 use super::resources::kinds::{FILESYSTEM, MEMORY, ResourceKinds};
 use super::resources::{ProjectFiles, Snapshot};
 use super::tool_call::{self, Called, PromptTools};
 use super::{Library, files};
 use crate::contract::Operation;
 use crate::model::Model;
-use crate::policy::Principal;
+use crate::policy::{Principal, PrincipalCaller};
 use crate::service::{Cx, Service, ServiceContext};
-use acheron_base::ConfinedDir;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result, blocking};
 use acheron_prompts::manifest::Need;
 use acheron_vfs::Node;
 

@@ -1,6 +1,5 @@
 //! Running a tool of an open prompt: a call to a service, within a transaction over the prompt's resources.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -11,9 +10,9 @@ use tokio::sync::OwnedMutexGuard;
 use super::evaluate::ToolRunner;
 use super::opened::Opened;
 use super::resources::Transaction;
+use crate::policy::PrincipalCaller;
 use crate::service::Cx;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 use acheron_prompts::{disclosure, names};
 use acheron_vfs::Caller;
 

@@ -23,9 +23,11 @@ pub fn watch(library: &Arc<Library>, reloaded: impl Fn(&Library) + Send + 'stati
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use serde_json::json;
     use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn an_edit_is_seen_without_being_asked_for() {

@@ -8,8 +8,7 @@ use bytes::Bytes;
 use super::state::RecallState;
 use super::talk_files::conversations;
 use super::wiki::PAGE;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 use acheron_recall::page::{Class, ROOT};
 use acheron_vfs::{
     Answer, Caller, ComputedFile, Dir, File as _, Handle, Item, Link, Listing, Node, Open, STARTED, Stat, VersionStore,

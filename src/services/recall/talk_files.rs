@@ -1,6 +1,5 @@
 //! Conversations as files: `conversations/<id>/{messages/,control/input,latest.txt,status.json}`.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,9 +9,8 @@ use super::files::{fetched, no_such, time};
 use super::state::RecallState;
 use super::talks::MESSAGE;
 use crate::jobs::files::plain;
-use crate::policy::Principal;
-use acheron_base::blocking;
-use acheron_base::{Error, Result, quoted};
+use crate::policy::{Principal, PrincipalCaller};
+use acheron_base::{Error, Result, blocking, quoted};
 use acheron_recall::message::{Name, Role};
 use acheron_recall::tag::shown;
 use acheron_recall::window::fitted;

@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
-use acheron_base::Clock;
 use acheron_base::confined_dir::{ConfinedDir, Kind, Lock};
-use acheron_base::{Code, Error, Result, quoted};
+use acheron_base::{Clock, Code, Error, Result, quoted};
 use acheron_recall::message::{Name, Role, first, next};
 
 /// The longest message.

@@ -1,10 +1,10 @@
 //! Whole turns on a folder, with a model that says what was written down for it.
 
-use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 
 use super::archive::archive;
 use super::speak::Speak;
@@ -12,9 +12,7 @@ use super::state::{RecallParts, RecallState, TurnReport};
 use super::watch::Wikis;
 use super::wiki::Wiki;
 use crate::services::prompts::Library;
-use acheron_base::Clock;
-use acheron_base::ConfinedDir;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Clock, Code, ConfinedDir, Error, Result};
 use acheron_recall::message::Role;
 use acheron_recall::resolve::{Access, Miss};
 use acheron_recall::turn::Looked;

@@ -1,7 +1,6 @@
 //! The wikis of the house, each opened once however many agents read it, and one watcher for all of them: the system has
 //! few to give.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,10 +9,10 @@ use std::time::Duration;
 
 use notify::event::{CreateKind, ModifyKind};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use parking_lot::Mutex;
 
 use super::wiki::Wiki;
-use acheron_base::ConfinedDir;
-use acheron_base::Result;
+use acheron_base::{ConfinedDir, Result};
 
 /// A folder that is new is looked at once more after this long: something may have come into it before it was watched.
 const SETTLING: Duration = Duration::from_millis(100);

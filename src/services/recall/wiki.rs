@@ -3,8 +3,9 @@
 //! Everything is read and written beneath one open directory. Links are not pages, wherever they lead, and hidden names
 //! belong to somebody else. Calls touch the disk; call from where blocking is allowed.
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use acheron_base::confined_dir::{ConfinedDir, Kind};
 use acheron_base::{Code, Error, Result, if_exists, quoted};

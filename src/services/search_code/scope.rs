@@ -1,9 +1,8 @@
 //! Where to search: from a path that someone wrote to directories of this machine.
 
 use crate::spec::Spec;
-use acheron_base::ConfinedDir;
 use acheron_base::host_dir::Source;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result};
 use acheron_vfs::normalize;
 
 /// A directory of this machine and where it stands in the tree.

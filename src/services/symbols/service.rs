@@ -1,6 +1,5 @@
 //! The service `symbols`: the shelf as operations and files.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -16,6 +15,7 @@ use super::index::{SymbolHit, Within};
 use super::store::{Author, SymbolStore};
 use super::symbol::Symbol;
 use crate::contract::Operation;
+use crate::policy::PrincipalCaller;
 use crate::service::{Cx, Service};
 use acheron_base::{Error, Result};
 use acheron_vfs::Node;

@@ -3,10 +3,10 @@
 //! Every change goes through [`SymbolStore::change`], which numbers it and tries again when somebody else was faster. The index
 //! is brought up to date from the backend's own list of changes, so it also sees what other hosts did.
 
-use parking_lot::RwLock;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use parking_lot::RwLock;
 use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 

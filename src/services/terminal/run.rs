@@ -6,8 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use super::text::Capture;
-use acheron_base::Clock;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Result};
 use acheron_sandbox::{ExitStatus, Plan, Streams, start};
 
 /// What to run, and for how long.

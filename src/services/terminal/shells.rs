@@ -1,7 +1,8 @@
 //! The sessions of all agents: opened, found, listed, and ended together when the host goes down.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::session::{Facts, Session};
 use acheron_base::{Error, Result};

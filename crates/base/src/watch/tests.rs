@@ -1,6 +1,7 @@
-use super::*;
 use std::fs;
 use std::sync::mpsc::Receiver;
+
+use super::*;
 
 fn heard() -> (Receiver<()>, impl FnMut() -> ControlFlow<()>) {
     let (tell, news) = channel();

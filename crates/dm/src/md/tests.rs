@@ -1,5 +1,6 @@
-use super::*;
 use proptest::prelude::*;
+
+use super::*;
 
 const PAGE: &str = "# Panel\n\n## Clocks\n\n| clock | at |\n|---|---|\n| tide | 1/6 |\n\n## Notes\n- a: b\n";
 

@@ -1,5 +1,6 @@
-use super::*;
 use serde_json::json;
+
+use super::*;
 
 fn decision(turn: u64) -> Decision {
     Decision {

@@ -1,7 +1,8 @@
-use parking_lot::Mutex;
 use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixDatagram;
+
+use parking_lot::Mutex;
 
 use super::*;
 

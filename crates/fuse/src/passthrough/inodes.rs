@@ -2,12 +2,13 @@
 //! name, so two hard links are one file and a renamed file keeps its number. A name may have become wrong since: its
 //! user checks whether it still leads to the file. The passthrough uses it; it touches no disk.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::file_requests::OpenMirrorFile;
 use acheron_base::host_dir::{FileInfo, HostDir, Id};

@@ -1,5 +1,6 @@
-use super::*;
 use proptest::prelude::*;
+
+use super::*;
 
 fn shown(chunks: &[&[u8]]) -> String {
     let mut decoder = Decoder::default();

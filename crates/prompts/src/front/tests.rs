@@ -1,5 +1,6 @@
-use super::*;
 use proptest::prelude::*;
+
+use super::*;
 
 #[test]
 fn front_matter_gives_four_names_and_the_rest_is_the_text() {

@@ -1,5 +1,6 @@
-use super::*;
 use schemars::JsonSchema;
+
+use super::*;
 
 /// A finding.
 #[derive(JsonSchema)]

@@ -1,6 +1,7 @@
-use super::*;
 use Role::{Assistant, System, User};
 use proptest::prelude::*;
+
+use super::*;
 
 /// Every message costs ten tokens and its frame, whoever says it.
 fn talk(parts: &[(Role, &str)]) -> Vec<(Role, String)> {

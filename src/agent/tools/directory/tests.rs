@@ -1,6 +1,7 @@
+use serde_json::{Value, json};
+
 use super::*;
 use crate::agent::tools::{ToolCall, perform};
-use serde_json::{Value, json};
 
 fn tool(name: &str, arguments: Value) -> ToolCall {
     ToolCall::read(name, arguments.as_object().unwrap().clone()).unwrap()

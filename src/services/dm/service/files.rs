@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::store::Save;
 use super::GameSession;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 use acheron_dm::act::JOURNAL;
 use acheron_dm::files::{Files, ReadFiles, need};
 use acheron_dm::state::State;

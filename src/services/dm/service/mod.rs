@@ -16,9 +16,7 @@ use crate::agent::own_model::OwnModel;
 use crate::service::{Serve, typed};
 use crate::services::prompts::Library;
 use crate::spec::ModelKind;
-use acheron_base::Clock;
-use acheron_base::ConfinedDir;
-use acheron_base::Result;
+use acheron_base::{Clock, ConfinedDir, Result};
 
 /// What the game master of one agent is built from.
 pub struct DmParts {

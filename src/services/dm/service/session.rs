@@ -1,18 +1,16 @@
 //! The game of one agent: its campaigns on disk, its narrator, and one turn per campaign at a time. The operations and the
 //! files of the service use it; it uses the rules of `acheron-dm`, and `store` for everything on disk.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::super::narrator::Narrator;
 use super::super::store::{Campaigns, Save};
-use acheron_base::Clock;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Result, blocking};
 use acheron_dm::act::{Act, ActResult};
 use acheron_dm::brief::Brief;
 use acheron_dm::files::ReadFiles as _;

@@ -1,6 +1,5 @@
 use std::sync::Arc;
 
-use crate::policy::PrincipalCaller;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
@@ -8,9 +7,8 @@ use super::super::narrator::{ModelNarrator, Narrator, NoNarrator};
 use super::super::store::Campaigns;
 use super::*;
 use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest};
-use acheron_base::Clock;
-use acheron_base::ConfinedDir;
-use acheron_base::{Code, Error, Result};
+use crate::policy::PrincipalCaller;
+use acheron_base::{Clock, Code, ConfinedDir, Error, Result};
 use acheron_dm::act::Act;
 use acheron_dm::brief::Brief;
 use acheron_dm::tools::Call;

@@ -1,6 +1,5 @@
 //! Memory as it is used: files and operations of the service, without FUSE.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,11 +9,11 @@ use serde_json::{Value, json};
 use super::super::{Memory, MemoryStore, Summarize};
 use crate::events::EventLogs;
 use crate::jobs::Jobs;
+use crate::policy::PrincipalCaller;
 use crate::service::test_access::AllowAll;
 use crate::service::{self, ServiceContext, directory, typed};
 use crate::state::TestStore;
-use acheron_base::Result;
-use acheron_base::{Clock, Ids, Random};
+use acheron_base::{Clock, Ids, Random, Result};
 use acheron_vfs::{Answer, Caller, Listing, Node, Open, Tree};
 
 struct Echo;

@@ -1,6 +1,7 @@
+use expect_test::{Expect, expect};
+
 use super::*;
 use crate::services::phases::payload;
-use expect_test::{Expect, expect};
 
 fn check(reply: &str, expected: Expect) {
     let marked = marked(reply);

@@ -1,8 +1,9 @@
 //! Contexts as data: what goes in, what the model is shown, what was left out.
 
-use super::{Context, LedgerLine, Material, Turn, assemble, tokens};
 use expect_test::expect;
 use proptest::prelude::*;
+
+use super::{Context, LedgerLine, Material, Turn, assemble, tokens};
 
 fn line(id: &str, text: &str, relevance: u32, loaded: bool) -> LedgerLine {
     LedgerLine { id: id.to_owned(), text: text.to_owned(), relevance, loaded }

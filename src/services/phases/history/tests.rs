@@ -1,15 +1,16 @@
 //! Histories on a real disk: what is kept, what is noticed, what is refused.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+
+use tempfile::TempDir;
 
 use super::super::seal::SealKeys;
 use super::{Histories, HistoryRecord, check_session};
 use acheron_base::{Code, Result};
 use acheron_store::Store;
-use std::os::unix::fs::PermissionsExt;
-use tempfile::TempDir;
 
 struct Fixture {
     dir: TempDir,

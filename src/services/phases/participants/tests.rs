@@ -1,5 +1,6 @@
-use super::*;
 use serde_json::json;
+
+use super::*;
 
 fn symbol(id: &str) -> Symbol {
     Symbol { id: id.to_owned(), ..Symbol::default() }

@@ -1,6 +1,7 @@
+use expect_test::{Expect, expect};
+
 use super::*;
 use crate::services::phases::command::marked;
-use expect_test::{Expect, expect};
 
 fn check(reply: &str, expected: Expect) {
     let search = find(reply, &marked(reply).commands);

@@ -1,9 +1,9 @@
 //! Commands on a real store: what each gives, what the next phase is told, what changed.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -1,9 +1,9 @@
 //! Whole runs on scripted speakers, with the real prompts, the real store and the real histories.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -18,8 +18,7 @@ use crate::services::symbols::change::{By, DocumentKind};
 use crate::services::symbols::service::ready;
 use crate::services::symbols::sqlite::Sqlite;
 use crate::services::symbols::store::SymbolStore;
-use acheron_base::Clock;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Clock, Code, Error, Result};
 
 /// Gives its answers in order and remembers what it was asked.
 #[derive(Default)]

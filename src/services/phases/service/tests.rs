@@ -1,6 +1,5 @@
 //! The two services without FUSE: what is written to their directories, and what is read.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -12,15 +11,14 @@ use super::super::speaker::{OfflineSpeaker, Question, Speaker};
 use crate::contract::Effect;
 use crate::events::EventLogs;
 use crate::jobs::{self, Jobs, NoJobStore};
-use crate::policy::Principal;
+use crate::policy::{Principal, PrincipalCaller};
 use crate::service::test_access::AllowAll;
 use crate::service::{ServiceAccess, ServiceContext, ServiceInstance, directory, typed};
 use crate::services::prompts::Library;
 use crate::services::symbols::open::open as open_symbols;
 use crate::services::symbols::service::Symbols;
 use crate::spec;
-use acheron_base::{Clock, Ids, Random};
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Ids, Random, Result};
 use acheron_vfs::{AccessControl, Caller, Listing, Node, Tree};
 
 /// Never answers.

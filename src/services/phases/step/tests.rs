@@ -1,9 +1,10 @@
 //! The loop, told as replies: each row is a script and how the run went.
 
+use serde_json::json;
+
 use super::super::set::PhaseSet;
 use super::super::set::tests::source;
 use super::{COMMANDS_PER_PHASE, COMMANDS_PER_RUN, LARGEST_STATE, PhaseLoop, Stop};
-use serde_json::json;
 
 fn set(names: &[(&str, Option<u32>)]) -> PhaseSet {
     PhaseSet::new("s", names.iter().map(|(name, visits)| source(name, "", &[], *visits)).collect()).unwrap()

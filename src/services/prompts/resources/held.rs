@@ -1,7 +1,8 @@
 //! The resources of one open prompt while it is open: made once, handed out, closed in the opposite order.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::{Resource, ResourceRegistry};
 use acheron_base::{Code, Error, Result};

@@ -1,9 +1,9 @@
 //! From what a prompt declares to bindings: which needs count, and which kinds there are.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::{Resource, ResourceBinding, ResourceRegistry};

@@ -3,10 +3,10 @@
 //! Restoring is done in two steps: first every resource says whether it can, then all of them do. If one fails then
 //! after all, those that went back already are taken forward again: it is all or nothing.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

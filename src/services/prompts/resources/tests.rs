@@ -1,14 +1,13 @@
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::kinds::{self, SessionState};
 use super::*;
 use crate::services::prompts::test_prompts::read;
-use acheron_base::ConfinedDir;
-use acheron_base::Error;
+use acheron_base::{ConfinedDir, Error};
 use acheron_prompts::manifest::{Need, Scope};
 use acheron_prompts::prompt::Session;
 

@@ -1,6 +1,5 @@
 //! The service without FUSE: what is written to its files, and what is read.
 
-use crate::policy::PrincipalCaller;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,11 +17,10 @@ use crate::events::EventLogs;
 use crate::jobs::{Jobs, NoJobStore};
 use crate::model::Model;
 use crate::model::script::Script;
+use crate::policy::PrincipalCaller;
 use crate::service::test_access::AllowAll;
 use crate::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
-use acheron_base::ConfinedDir;
-use acheron_base::{Clock, Ids, Random};
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, ConfinedDir, Error, Ids, Random, Result};
 use acheron_vfs::{Caller, Listing, Node, Tree};
 
 /// A service that writes into the project and then does as it is told.

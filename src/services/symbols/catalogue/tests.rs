@@ -1,6 +1,7 @@
+use std::collections::{HashMap, HashSet};
+
 use super::*;
 use crate::services::symbols::kit::{Agent, Kit};
-use std::collections::{HashMap, HashSet};
 
 #[test]
 fn a_catalogue_without_symbols_is_refused() {

@@ -1,5 +1,6 @@
-use super::*;
 use serde_json::json;
+
+use super::*;
 
 fn change(version: u64, act: LedgerAction, body: Option<Value>) -> LedgerEntry {
     LedgerEntry {

@@ -1,5 +1,6 @@
-use super::*;
 use serde_json::json;
+
+use super::*;
 
 fn index(symbols: &[(&str, &str, &str)]) -> Index {
     let mut index = Index::default();

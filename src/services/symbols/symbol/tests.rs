@@ -1,6 +1,7 @@
-use super::*;
 use expect_test::{Expect, expect};
 use serde_json::json;
+
+use super::*;
 
 fn check(written: Value, expected: Expect) {
     let shown = match Symbol::read(&written) {

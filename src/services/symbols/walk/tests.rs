@@ -1,5 +1,6 @@
-use super::*;
 use serde_json::json;
+
+use super::*;
 
 fn symbol(id: &str, links: &str) -> Symbol {
     let (patterns, lnk) = links.split_once('+').unwrap_or((links, ""));

@@ -1,5 +1,6 @@
-use super::*;
 use proptest::prelude::*;
+
+use super::*;
 
 #[test]
 fn a_comment_inside_does_not_end_the_block() {
