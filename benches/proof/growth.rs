@@ -4,8 +4,6 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use acheron::contract::Effect;
-use acheron::state::jobs::{JobRow, JobState, insert};
 use serde_json::json;
 
 use super::Run;
@@ -13,6 +11,8 @@ use super::house::{Scratch, TestHost, ask, plain, read_once, status};
 use super::method::compare;
 use super::store::fill;
 use super::table::{Aim, Figure};
+use acheron::contract::Effect;
+use acheron::state::jobs::{JobRow, JobState, insert};
 
 const FLAT: Aim = Aim::AtMost(1.3);
 

@@ -1,21 +1,11 @@
 //! Memory: acknowledged writes and searches, against bare SQLite.
 
-use acheron::policy::PrincipalCaller;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
-use acheron::contract::ServiceCall;
-use acheron::events::EventLogs;
-use acheron::host::PolicyAccess;
-use acheron::jobs::Jobs;
-use acheron::policy::Policy;
-use acheron::service::{self, Cx, ServiceContext, typed};
-use acheron::services::memory::{Memory, MemoryStore};
-use acheron_base::{Clock, Ids, Random};
-use acheron_vfs::Caller;
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -24,6 +14,15 @@ use super::calls::Ledger;
 use super::house::{Scratch, TestHost, ask, plain};
 use super::method::{compare, compare_timed};
 use super::table::{Aim, Figure};
+use acheron::contract::ServiceCall;
+use acheron::events::EventLogs;
+use acheron::host::PolicyAccess;
+use acheron::jobs::Jobs;
+use acheron::policy::{Policy, PrincipalCaller};
+use acheron::service::{self, Cx, ServiceContext, typed};
+use acheron::services::memory::{Memory, MemoryStore};
+use acheron_base::{Clock, Ids, Random};
+use acheron_vfs::Caller;
 
 pub fn rows(run: &Run) -> Vec<Figure> {
     let mut figures: Vec<Figure> = [1, 8, 64].into_iter().map(|writers| written(run, writers)).collect();

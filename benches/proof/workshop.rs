@@ -1,6 +1,5 @@
 //! A small house with a service that does next to nothing: what remains is what every call and every wait costs.
 
-use parking_lot::Mutex;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -8,26 +7,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use acheron::contract::Operation;
-use acheron::events::EventLogs;
-use acheron::host::{CallerIdentity, PolicyAccess};
-use acheron::jobs::{self, Jobs};
-use acheron::policy::Policy;
-use acheron::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
-use acheron_base::{Clock, Ids, Random};
-use acheron_base::{Error, Result};
-use acheron_vfs::{
-    Answer, Caller, CommandContext, CommandSink, Control, File, Handle, Kind, Listing, Node, Open, Reply, TextFile,
-    Tree,
-};
 use async_trait::async_trait;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use super::house::{Scratch, again, ready};
+use acheron::contract::Operation;
+use acheron::events::EventLogs;
+use acheron::host::{CallerIdentity, PolicyAccess};
+use acheron::jobs::{self, Jobs};
+use acheron::policy::Policy;
+use acheron::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
+use acheron_base::{Clock, Error, Ids, Random, Result};
+use acheron_vfs::{
+    Answer, Caller, CommandContext, CommandSink, Control, File, Handle, Kind, Listing, Node, Open, Reply, TextFile,
+    Tree,
+};
 
 /// As many have the service, each its own.
 pub const AGENTS: usize = 64;

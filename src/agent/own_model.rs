@@ -2,10 +2,10 @@
 //!
 //! Services are handed an [`OwnModel`]; the host makes them from [`AgentModels`].
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 
 use super::budget::{Spent, Standing, standing};
 use super::chat::Chat;
@@ -13,8 +13,7 @@ use super::profiles::AgentProfiles;
 use super::runtimes::AgentRuntimes;
 use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest, Prices};
 use crate::spec::{self, ModelChange, ModelKind};
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 
 /// Where the models of agents come from.
 #[derive(Clone)]

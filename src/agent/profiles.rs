@@ -4,16 +4,15 @@
 //! agent that the mountspec names, until that entry of the mountspec is edited. The host opens the profiles, and hands
 //! them to the services that manage agents.
 
-use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 
 use crate::policy::{Action, Policy, Rule};
 use crate::spec::{self, Spec};
-use acheron_base::ConfinedDir;
-use acheron_base::{Code, Error, Result, if_exists};
+use acheron_base::{Code, ConfinedDir, Error, Result, if_exists};
 
 /// One who lives here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -152,46 +151,4 @@ impl AgentProfiles {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn spec(about: &str) -> Spec {
-        let entry = serde_json::json!({ "about": about });
-        Spec::check(&serde_json::json!({ "agents": { "ada": entry } }).to_string()).unwrap()
-    }
-
-    /// What is said of ada at a start with that entry in the mountspec.
-    fn starts(state: &Path, entry: &str) -> String {
-        let ada = AgentProfiles::open(&spec(entry), state).unwrap().get("ada").unwrap();
-        format!("{} {}{}", ada.name, ada.spec.about, if ada.paused { " paused" } else { "" })
-    }
-
-    #[test]
-    fn a_change_holds_over_the_entry_for_which_it_was_made_and_over_no_other() {
-        let state = tempfile::tempdir().unwrap();
-        let profiles = AgentProfiles::open(&spec("old"), state.path()).unwrap();
-        let mut ada = profiles.get("ada").unwrap();
-        ada.over = Some(Box::new(ada.spec.clone()));
-        (ada.spec.about, ada.name, ada.paused) = ("new".into(), "Ada".into(), true);
-        profiles.put("ada", ada).unwrap();
-        for (entry, wanted) in [
-            ("old", "Ada new paused"),
-            ("old", "Ada new paused"),
-            ("edited", "ada edited paused"),
-            ("old", "ada old paused"), // edited back: what was dropped stays so
-        ] {
-            assert_eq!(starts(state.path(), entry), wanted);
-        }
-    }
-
-    #[test]
-    fn a_change_that_does_not_fit_the_mountspec_any_more_is_dropped() {
-        let state = tempfile::tempdir().unwrap();
-        let profiles = AgentProfiles::open(&spec("old"), state.path()).unwrap();
-        let mut ada = profiles.get("ada").unwrap();
-        ada.over = Some(Box::new(ada.spec.clone()));
-        ada.spec.projects = vec!["a project that is gone".into()];
-        profiles.put("ada", ada).unwrap();
-        assert_eq!(starts(state.path(), "old"), "ada old");
-    }
-}
+mod tests;

@@ -1,11 +1,10 @@
 //! The runtime of one agent: its model, limits, history and files, shared by all its turns.
 
-use crate::policy::PrincipalCaller;
-use parking_lot::RwLock;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use parking_lot::RwLock;
 use serde_json::Value;
 
 use super::budget::BudgetLimits;
@@ -14,6 +13,7 @@ use super::thoughts::Thoughts;
 use super::transcript::{self, Transcript};
 use crate::agent::tools::tree::{Parked, TreeTools};
 use crate::model::{Model, Prices};
+use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
 use acheron_base::confined_dir::{ConfinedDir, Entry};
 use acheron_base::{Result, if_exists};

@@ -1,12 +1,11 @@
 //! The runtimes of all agents of the host: their chats, models and wake rules.
 
-use crate::policy::PrincipalCaller;
-use parking_lot::RwLock;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dashmap::DashMap;
+use parking_lot::RwLock;
 
 use super::budget::BudgetLimits;
 use super::chat::Chat;
@@ -15,11 +14,10 @@ use super::wake::{self, WakeRules};
 use crate::jobs::{CallQueue, Jobs};
 use crate::model::config::ModelConfig;
 use crate::model::replay::Recording;
+use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
 use crate::spec;
-use acheron_base::Clock;
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, ConfinedDir, Error, Result};
 use acheron_http::{Http, RetryPolicy};
 use acheron_vfs::Caller;
 

@@ -1,8 +1,8 @@
 //! `thoughts/`: the reasoning of the model, for observers. It is never part of the chat.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::json;
 

@@ -11,8 +11,7 @@ use serde_json::Value;
 use super::budget::BudgetLimits;
 use super::protocol::ModelCall;
 use crate::model::{ModelAnswer, Prices};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result};
 
 /// The trigger of a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,12 +3,12 @@
 //! [`step`] decides what comes next; this file does it. A turn that a crash interrupted continues from its transcript.
 //! Dropping the future ends the turn at once and cancels a request to the model.
 
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
@@ -22,9 +22,7 @@ use super::transcript::{Transcript, TranscriptRecord, TurnEnd, TurnSource};
 use crate::agent::tools::{failure, perform};
 use crate::jobs::Job;
 use crate::model::{Model, ModelRequest};
-use acheron_base::Clock;
-use acheron_base::blocking;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Clock, Code, Error, Result, blocking};
 
 /// The number of transcripts written to disk at the same time.
 static DISK_WRITES: Semaphore = Semaphore::const_new(16);

@@ -3,10 +3,10 @@
 //! Each rule waits for its selector, starts a turn, and waits again when that turn has ended. An agent whose budget is
 //! used up is not woken.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::budget::{Standing, standing};
@@ -17,9 +17,7 @@ use crate::events::{Selector, Waiter};
 use crate::jobs::Jobs;
 use crate::policy::Principal;
 use crate::spec::Wake;
-use acheron_base::ConfinedDir;
-use acheron_base::Result;
-use acheron_base::blocking;
+use acheron_base::{ConfinedDir, Result, blocking};
 use acheron_vfs::line;
 
 const FILE: &str = "woken.json";

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::host::library::Page;
+use crate::host::library::LibraryPage;
 use acheron_base::Code;
 
 /// Every kind of file outside the services, with the effect of reading and writing it. `<…>` stands for a name.
@@ -64,7 +64,7 @@ const SERVICE: [(&str, &str); 9] = [
 ];
 
 /// Renders the page from the built-in library and the text of `docs/bugs.md`.
-pub fn page(library: &[Page], known_bugs: &str, version: &str) -> String {
+pub fn page(library: &[LibraryPage], known_bugs: &str, version: &str) -> String {
     let mut out = format!(".TH ACHERON 4 \"\" \"acheron {}\" \"File servers\"\n", plain(version));
     section(&mut out, "NAME", "acheron \\- an agent host that you can ls\n");
     section(&mut out, "SYNOPSIS", ".B acheron mount\n.I DIR\n");
@@ -104,7 +104,7 @@ struct ServiceSummary<'a> {
     operations: Vec<(&'a str, &'a str)>,
 }
 
-fn service(page: &Page) -> Option<ServiceSummary<'_>> {
+fn service(page: &LibraryPage) -> Option<ServiceSummary<'_>> {
     let name = page.path.strip_prefix("services/")?.strip_suffix(".md")?;
     let mut parts = page.text.split("\n## ");
     // The rest is the same for every service and is described above.
@@ -154,8 +154,8 @@ mod tests {
     fn a_service_is_a_heading_and_its_control_files() {
         let text = "# oar\n\nMoves.\n\nThe boat.\n\nWrite a command.\n\n## pull\n\nPulls once\nand hard.\n\n- `n`\n\n## Any operation\n\nx\n";
         let library = [
-            Page { path: "Index.md".to_owned(), text: "# no".to_owned() },
-            Page { path: "services/oar.md".to_owned(), text: text.to_owned() },
+            LibraryPage { path: "Index.md".to_owned(), text: "# no".to_owned() },
+            LibraryPage { path: "services/oar.md".to_owned(), text: text.to_owned() },
         ];
         let page = page(&library, "# Bugs\n\nKnown ones.\n\n- One\n  of them.\n- `.two`\n", "1");
         assert!(

@@ -10,8 +10,7 @@ use super::{CommandResult, Failure, daemon, log};
 use crate::host::trusted_defaults::TrustedDefaults;
 use crate::host::{Host, Options};
 use crate::spec::{self, ModelKind, Spec};
-use acheron_base::{Clock, Random};
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Random, Result};
 
 /// Mount a namespace; Ctrl-C unmounts it.
 #[derive(Args)]

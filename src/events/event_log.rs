@@ -1,10 +1,10 @@
 //! The event log of one agent: recent events in memory, all retained events in the store.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -12,8 +12,7 @@ use super::Event;
 use super::wait::Wait;
 use crate::state::events as table;
 use crate::state::events::Cursor;
-use acheron_base::Clock;
-use acheron_base::Result;
+use acheron_base::{Clock, Result};
 use acheron_store::{Change, Store, Tx};
 use acheron_vfs::{Answer, Log, line};
 

@@ -1,10 +1,10 @@
 //! `events/`: the directory of an agent's events, with the control files that wait and signal.
 
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::next::NextFile;

@@ -1,9 +1,9 @@
 //! `next.json`: the shared reader of an agent's events.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::EventLog;
 use super::wait::{Armed, Wait, WaitMatch, not_configured};

@@ -1,6 +1,5 @@
 //! `signal.json`: sends a signal to an agent.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::selector::check_parameter;
 use super::{EventLog, Selector, SignalType};
+use crate::policy::PrincipalCaller;
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller};
 

@@ -1,7 +1,6 @@
 //! Waits against a model: in any order of arming, firing, reading and killing, no event is lost and none is delivered
 //! again after its reader had it and closed the file.
 
-use crate::policy::PrincipalCaller;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use serde_json::{Value, json};
 use super::wait::{Armed, Wait};
 use super::{EventLog, EventLogs, Selector, SignalType, Waiter};
 use crate::jobs::{Jobs, NoJobStore};
+use crate::policy::PrincipalCaller;
 use crate::state::events::Event;
 use acheron_base::{Clock, Ids, Random};
 use acheron_vfs::replies::Replies;

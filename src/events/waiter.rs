@@ -1,10 +1,10 @@
 //! One waiter: checks for a match and sleeps until there may be one.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::wait::{Armed, WaitMatch, WaitOutcome, find_match, timed_out};

@@ -1,10 +1,9 @@
 //! `agents/`: one directory per agent, and `self`.
 
-use crate::policy::PrincipalCaller;
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use super::service_registry::ServiceRegistry;
@@ -12,10 +11,9 @@ use super::wiring::{self, AgentEnv};
 use super::{HostState, PolicyAccess, upgrade};
 use crate::events::{self, EventLog};
 use crate::jobs;
-use crate::policy::{Action, Principal};
+use crate::policy::{Action, Principal, PrincipalCaller};
 use crate::service::{ServiceContext, ServiceInstance, directory};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result};
 use acheron_vfs::{Access, AccessControl, Caller, Dir, Link, Listing, Node, live, rows};
 
 const README: &str = "\
@@ -33,7 +31,7 @@ pub struct AgentDirs {
 
 impl AgentDirs {
     pub fn new(host: &Arc<HostState>) -> Arc<Self> {
-        let listing = Arc::new(Listing::timed(&host.context.clock).link("self", Own(Arc::downgrade(host))));
+        let listing = Arc::new(Listing::timed(&host.context.clock).link("self", SelfLink(Arc::downgrade(host))));
         Arc::new(AgentDirs { listing, homes: Mutex::default() })
     }
 
@@ -83,7 +81,7 @@ impl AgentDirs {
             host.context.register(id, &instance);
             home = home.dir(instance.name(), directory(&instance));
         }
-        for (name, node) in wiring::rooms(&env)? {
+        for (name, node) in wiring::agent_nodes(&env)? {
             home = home.with(&name, node);
         }
         let home = Arc::new(home);
@@ -184,9 +182,9 @@ impl Callable {
 }
 
 /// `self`: each caller's own directory, and the default agent's for the operator.
-struct Own(Weak<HostState>);
+struct SelfLink(Weak<HostState>);
 
-impl Link for Own {
+impl Link for SelfLink {
     fn target(&self, caller: &Caller) -> Result<String> {
         match caller.principal() {
             Principal::Agent(id) => Ok(id.clone()),

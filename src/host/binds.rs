@@ -16,7 +16,7 @@ use acheron_sandbox::{MountAttributes, set_mount_attributes};
 
 /// One directory and its place in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bound {
+pub struct BoundDir {
     /// `projects/here/fs/docs`.
     pub path: PathBuf,
     /// `/docs`, as the mountspec writes it.
@@ -27,7 +27,7 @@ pub struct Bound {
     pub mirror: bool,
 }
 
-impl Bound {
+impl BoundDir {
     /// The project that it is a part of.
     pub fn project(&self) -> Option<&str> {
         self.path.iter().nth(1)?.to_str()
@@ -35,14 +35,14 @@ impl Bound {
 }
 
 /// Every bind of the spec, what lies deeper last.
-pub fn all(spec: &Spec, here: &Path) -> Vec<Bound> {
+pub fn all(spec: &Spec, here: &Path) -> Vec<BoundDir> {
     let mut all = Vec::new();
     for (id, project) in &spec.projects {
         let mirror = mirrored(project, here);
         for (at, bind) in &project.binds {
             let below = at.trim_start_matches('/');
             let path = Path::new("projects").join(id).join("fs").join(below).components().collect();
-            all.push(Bound {
+            all.push(BoundDir {
                 path,
                 at: at.clone(),
                 source: here.join(&bind.path).components().collect(),
@@ -81,7 +81,7 @@ pub fn outside(source: &Path, mountpoint: &Path) -> Result<PathBuf> {
 }
 
 /// Mounts every directory over the tree. One that cannot be is told of, and the others are made nevertheless.
-pub fn make(mount: &Mount, all: &[Bound]) -> Vec<(Bound, Error)> {
+pub fn make(mount: &Mount, all: &[BoundDir]) -> Vec<(BoundDir, Error)> {
     let mut failed = Vec::new();
     // What is protected is not said to be old any more: the kernel must know by then.
     mount.flush_notices();
@@ -116,7 +116,7 @@ pub fn undo(mount: &Mount, project: &str) {
     }
 }
 
-fn one(mountpoint: &Path, bound: &Bound) -> Result<()> {
+fn one(mountpoint: &Path, bound: &BoundDir) -> Result<()> {
     let source = outside(&bound.source, mountpoint)?;
     let io = |err: rustix::io::Errno| told(bound, &std::io::Error::from(err).to_string());
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -143,7 +143,7 @@ fn attributes(tree: BorrowedFd<'_>, read_only: bool) -> rustix::io::Result<()> {
     set_mount_attributes(tree, MountAttributes { set, private: true, ..MountAttributes::default() })
 }
 
-fn told(bound: &Bound, why: &str) -> Error {
+fn told(bound: &BoundDir, why: &str) -> Error {
     Error::unavailable(format!("`{}` cannot be shown as /{}: {why}", bound.source.display(), bound.path.display()))
 }
 

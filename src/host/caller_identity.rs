@@ -4,10 +4,10 @@
 //! in the life of a thread: a descriptor of the thread itself tells whether its number still means the same one. What
 //! was found stays right as long, for nobody's ancestors change in a way that would give it more rights.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -26,18 +26,18 @@ const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL
 /// Tells agents from the operator by the sandbox that a process descends from.
 #[derive(Default)]
 pub struct CallerIdentity {
-    known: Mutex<HashMap<u32, Known>>,
+    known: Mutex<HashMap<u32, KnownThread>>,
 }
 
 /// A thread that was seen before.
-struct Known {
+struct KnownThread {
     /// Readable when the thread has ended.
     ended: OwnedFd,
     pid: u32,
     identity: Identity,
 }
 
-impl Known {
+impl KnownThread {
     fn lives(&self) -> bool {
         let mut asked = [PollFd::new(&self.ended, PollFlags::IN)];
         poll(&mut asked, Some(&Timespec::default())) == Ok(0)
@@ -55,7 +55,7 @@ impl Identify for CallerIdentity {
             Some((pid, principal)) => {
                 let identity = identity(principal);
                 if let Some(ended) = ended {
-                    self.remember(tid, Known { ended, pid, identity: identity.clone() });
+                    self.remember(tid, KnownThread { ended, pid, identity: identity.clone() });
                 }
                 Caller { uid, gid, pid, identity }
             }
@@ -77,7 +77,7 @@ pub fn sees_clearly() -> Result<()> {
 }
 
 impl CallerIdentity {
-    fn known(&self) -> MutexGuard<'_, HashMap<u32, Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<u32, KnownThread>> {
         self.known.lock()
     }
 
@@ -86,7 +86,7 @@ impl CallerIdentity {
         known.get(&tid).filter(|it| it.lives()).map(|it| (it.pid, it.identity.clone()))
     }
 
-    fn remember(&self, tid: u32, new: Known) {
+    fn remember(&self, tid: u32, new: KnownThread) {
         let mut known = self.known();
         known.retain(|_, it| it.lives());
         if known.len() >= KNOWN {
@@ -118,65 +118,4 @@ fn process_of(tid: u32) -> Option<u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::process::{Child, Command};
-
-    use super::*;
-    use crate::policy::PrincipalCaller;
-
-    fn me() -> u32 {
-        nix::unistd::gettid().as_raw() as u32
-    }
-
-    fn sleeper() -> Child {
-        Command::new("sleep").arg("3600").spawn().unwrap()
-    }
-
-    fn end(mut child: Child) {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-
-    #[test]
-    fn a_process_that_is_gone_is_nobody_even_if_it_was_known() {
-        let census = CallerIdentity::default();
-        assert_eq!(census.caller(0, 0, 0).principal(), &Principal::Nobody);
-        let child = sleeper();
-        let pid = child.id();
-        assert_eq!(census.caller(0, 0, pid).principal(), &Principal::Operator);
-        assert_eq!(census.known().len(), 1);
-        end(child);
-        assert_eq!(census.caller(0, 0, pid).principal(), &Principal::Nobody);
-    }
-
-    #[test]
-    fn a_thread_leads_to_its_process_the_first_time_and_later() {
-        let census = CallerIdentity::default();
-        let caller = || census.caller(0, 0, me());
-        let (first, later) = std::thread::scope(|scope| scope.spawn(|| (caller(), caller())).join().unwrap());
-        assert_eq!((first.pid, first.principal()), (std::process::id(), &Principal::Operator));
-        assert_eq!(first, later);
-    }
-
-    #[test]
-    fn a_number_that_changed_hands_is_looked_at_anew() {
-        let census = CallerIdentity::default();
-        let child = sleeper();
-        let ended = descriptor(child.id()).unwrap();
-        let known = Known { ended, pid: child.id(), identity: identity(Principal::Agent("styx".into())) };
-        census.remember(me(), known);
-        assert_eq!(census.caller(0, 0, me()).principal(), &Principal::Agent("styx".into()));
-        end(child);
-        assert_eq!(census.caller(0, 0, me()).principal(), &Principal::Operator);
-    }
-
-    #[test]
-    fn not_everybody_is_remembered() {
-        let census = CallerIdentity::default();
-        for number in 0..3 * KNOWN as u32 {
-            let ended = descriptor(me()).unwrap();
-            census.remember(1_000_000 + number, Known { ended, pid: 1, identity: identity(Principal::Operator) });
-        }
-        assert!(census.known().len() <= KNOWN);
-    }
-}
+mod tests;

@@ -3,12 +3,12 @@
 //! A faulty edit changes nothing, and health.json tells what is wrong with it. Whatever else is edited counts at the next
 //! mount, and health.json names it.
 
-use parking_lot::RwLock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use parking_lot::RwLock;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -19,20 +19,20 @@ use acheron_base::watch::FileWatcher;
 use acheron_base::{Error, Result};
 
 /// The mountspec that is in force, and the outcome of its last edit.
-pub struct Current {
+pub struct CurrentSpec {
     /// The mountspec as it was at the mount; what is opened once goes by it.
     pub mounted_with: Arc<Spec>,
     spec: RwLock<Arc<Spec>>,
-    edited: RwLock<Option<Edited>>,
+    edited: RwLock<Option<EditOutcome>>,
 }
 
 /// How the last edit of the mountspec went.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Edited {
+pub struct EditOutcome {
     pub at_ms: u64,
     /// What came, changed or went with it.
     #[serde(flatten)]
-    pub changed: Changed,
+    pub changed: ChangedParts,
     /// Parts of the mountspec that count only at the next mount.
     pub at_next_mount: Vec<String>,
     /// Why nothing, or not everything, came of it.
@@ -41,22 +41,22 @@ pub struct Edited {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Changed {
+pub struct ChangedParts {
     pub services: BTreeSet<String>,
     pub agents: BTreeSet<String>,
     pub projects: BTreeSet<String>,
 }
 
-impl Current {
+impl CurrentSpec {
     pub fn new(spec: Arc<Spec>) -> Self {
-        Current { mounted_with: spec.clone(), spec: RwLock::new(spec), edited: RwLock::default() }
+        CurrentSpec { mounted_with: spec.clone(), spec: RwLock::new(spec), edited: RwLock::default() }
     }
 
     pub fn spec(&self) -> Arc<Spec> {
         self.spec.read().clone()
     }
 
-    pub fn edited(&self) -> Option<Edited> {
+    pub fn edited(&self) -> Option<EditOutcome> {
         self.edited.read().clone()
     }
 
@@ -70,7 +70,7 @@ pub fn follow(host: &Arc<HostState>, file: &Path) -> Result<FileWatcher> {
     if protected_paths::written(host, file) {
         let said = format!("{} lies in a project that agents may write", file.display());
         let error = Some(format!("edits of the mountspec count at the next mount: {said}"));
-        let edited = Edited { at_ms: host.context.clock.now_ms(), error, ..Edited::default() };
+        let edited = EditOutcome { at_ms: host.context.clock.now_ms(), error, ..EditOutcome::default() };
         *host.current.edited.write() = Some(edited);
         return Err(Error::forbidden(said));
     }
@@ -89,9 +89,9 @@ pub fn follow(host: &Arc<HostState>, file: &Path) -> Result<FileWatcher> {
     })
 }
 
-fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> Edited {
+fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome {
     let at_ms = host.context.clock.now_ms();
-    let failed = |error: Error| Edited { at_ms, error: Some(error.message), ..Edited::default() };
+    let failed = |error: Error| EditOutcome { at_ms, error: Some(error.message), ..EditOutcome::default() };
     let new = match new {
         Ok(new) => new,
         Err(error) => return failed(error),
@@ -102,7 +102,7 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> Edited {
     {
         return failed(error);
     }
-    let changed = Changed {
+    let changed = ChangedParts {
         services: different(&old.services, &new.services),
         agents: different(&old.agents, &new.agents),
         projects: different(&old.projects, &new.projects),
@@ -144,7 +144,7 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> Edited {
     faults.extend(protected_paths::keep(host).err().map(|error| error.message));
     faults.extend(people(host, &changed.agents));
     let error = (!faults.is_empty()).then(|| faults.join("; "));
-    Edited { at_ms, changed, at_next_mount, error }
+    EditOutcome { at_ms, changed, at_next_mount, error }
 }
 
 /// Lets those move in who are new in the mountspec, and those out who are gone from it; returns what went wrong.

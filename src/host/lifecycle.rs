@@ -13,8 +13,7 @@ use crate::agent::profiles::Profile;
 use crate::agent::runtime::Settings;
 use crate::agent::runtimes::check_wake_rules;
 use crate::spec::agent_faults;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 
 /// How long an agent that is taken away may need to come to its end.
 const ENDING: Duration = Duration::from_secs(30);

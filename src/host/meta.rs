@@ -1,12 +1,11 @@
 //! `meta/`: what this host is, how it is, and what it has done.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::{HostState, upgrade};
-use crate::policy::Principal;
+use crate::policy::{Principal, PrincipalCaller};
 use acheron_vfs::{Caller, Listing, live, pretty, text};
 
 pub fn directory(host: &Arc<HostState>) -> Listing {

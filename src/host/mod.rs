@@ -35,12 +35,11 @@ use crate::jobs::{Job, JobStore, Jobs};
 use crate::policy::Principal;
 use crate::service::ServiceContext;
 use crate::spec::Spec;
-use acheron_base::Result;
 use acheron_base::watch::FileWatcher;
-use acheron_base::{Clock, Ids, Random};
+use acheron_base::{Clock, Ids, Random, Result};
 use acheron_fuse::Mount;
 use acheron_vfs::{Listing, Node, Tree};
-use library::Source as Library;
+use library::LibrarySource as Library;
 use state::{HostIdentity, HostPaths, upgrade};
 use wiring::SharedServices;
 
@@ -160,16 +159,16 @@ fn open(options: Options) -> Result<HostState> {
     let store = crate::state::open(&state)?;
     let profiles = Arc::new(AgentProfiles::open(&spec, &state)?);
     let access = Arc::new(PolicyAccess::new(profiles.policy()?, store.clone(), clock.clone()));
-    let book = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, Ids::new(clock.clone(), random)));
+    let all_jobs = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, Ids::new(clock.clone(), random)));
     let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
     let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
     let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
     let identity = HostIdentity { name: acheron_sandbox::host_id(), started_at_ms: clock.now_ms() };
     let shared = SharedServices::open(&spec, &here, unasked.beside(&here, "prompts"), &store, &clock)?;
     let projects = Arc::new(projects::Projects::new(&clock));
-    let context = ServiceContext::new(book, event_logs, clock, access.clone(), tokio::runtime::Handle::current());
+    let context = ServiceContext::new(all_jobs, event_logs, clock, access.clone(), tokio::runtime::Handle::current());
     Ok(HostState {
-        current: Arc::new(edit::Current::new(Arc::new(spec))),
+        current: Arc::new(edit::CurrentSpec::new(Arc::new(spec))),
         paths: HostPaths { here, state, mountpoint, mountspec: Default::default(), library },
         identity,
         store,

@@ -42,16 +42,16 @@ fn capable(host: &Arc<HostState>) -> ComputedFile {
         let tried = tried.clone();
         // Processes are started by the runtime, not by whoever reads.
         let trying = runtime.spawn(async move {
-            let walls = async { acheron_sandbox::probe(&acheron_sandbox::program()).await };
-            pretty(&caps(tried.get_or_init(|| walls).await))
+            let confinement = async { acheron_sandbox::probe(&acheron_sandbox::program()).await };
+            pretty(&caps(tried.get_or_init(|| confinement).await))
         });
         Answer::soon(async move { trying.await.map_err(|err| Error::internal(err.to_string())) })
     })
 }
 
-fn caps(walls: &Result<acheron_sandbox::Confinement>) -> Value {
-    let sandbox = match walls {
-        Ok(walls) => json!({ "complete": walls.missing().next().is_none(), "walls": walls }),
+fn caps(confinement: &Result<acheron_sandbox::Confinement>) -> Value {
+    let sandbox = match confinement {
+        Ok(confinement) => json!({ "complete": confinement.missing().next().is_none(), "walls": confinement }),
         Err(error) => json!({ "complete": false, "walls": [], "error": error }),
     };
     json!({

@@ -1,18 +1,16 @@
 //! Access control by the policy: decides, counts refusals and writes them down.
 
-use crate::policy::PrincipalCaller;
-use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::RwLock;
 use serde_json::Value;
 
 use crate::contract::Effect;
-use crate::policy::{self, Action, Policy};
+use crate::policy::{self, Action, Policy, PrincipalCaller};
 use crate::service::ServiceAccess;
 use crate::state::audit;
-use acheron_base::Clock;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Result};
 use acheron_store::Store;
 use acheron_vfs::{Access, AccessControl, Caller};
 

@@ -12,7 +12,7 @@ use super::HostState;
 use super::protected_paths::place;
 use crate::contract::ValueFault;
 use crate::policy::{Action, Policy, Rule, any_agent_reaches};
-use crate::services::external::{ProgramFile, Role, Trust, WITHHELD, program_files};
+use crate::services::external::{FileRole, ProgramFile, Trust, WITHHELD, program_files};
 use crate::spec::{ServiceSpec, Spec};
 use acheron_base::{Error, Result};
 
@@ -93,7 +93,7 @@ pub fn rules(spec: &Spec, here: &Path) -> Vec<Rule> {
     let written = written(spec, here);
     let sources: Vec<PathBuf> = written.iter().map(|(source, _)| source.clone()).collect();
     for service in spec.services.values().filter(|service| !service.command.is_empty()) {
-        for file in program_files(service, here).iter().filter(|file| file.role == Role::Runs && file.exists) {
+        for file in program_files(service, here).iter().filter(|file| file.role == FileRole::Runs && file.exists) {
             let again = other_names(file, &sources);
             for (source, place) in &written {
                 let directories: Vec<&PathBuf> =
@@ -133,7 +133,7 @@ fn refused<'a>(service: &ServiceSpec, file: &'a ProgramFile, sources: &[PathBuf]
     let found = sources.iter().find_map(|source| Some((file.names.iter().find(|name| inside(name, source))?, source)));
     let (name, source) = found?;
     let (name, source) = (name.display(), source.display());
-    let missing = !file.exists && file.role == Role::Runs;
+    let missing = !file.exists && file.role == FileRole::Runs;
     let message = match (service.unconfined, missing) {
         (_, true) => format!("{name} is not there, and agents may write {source}: they could make it; make it first"),
         (true, false) => format!(
@@ -171,7 +171,7 @@ fn other_names(file: &ProgramFile, sources: &[PathBuf]) -> Vec<PathBuf> {
 
 /// Why a confined program counts as one that agents could change, if one of them may.
 fn exposed(files: &[ProgramFile], written: &[(PathBuf, String)], policy: &Policy) -> Option<String> {
-    for file in files.iter().filter(|file| file.role != Role::Mentioned) {
+    for file in files.iter().filter(|file| file.role != FileRole::Mentioned) {
         for (source, place) in written {
             let names = file.names.iter().filter(|name| inside(name, source));
             let directories = file.directories.iter().filter(|directory| directory.starts_with(source));

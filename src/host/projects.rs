@@ -1,23 +1,21 @@
 //! `projects/`: directories of this machine, by name.
 
-use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::{Mutex, RwLock};
 use serde_json::json;
 
 use super::HostState;
-use super::binds::{self, Bound};
-use super::mirror::{Mirror, Over};
+use super::binds::{self, BoundDir};
+use super::mirror::{Mirror, OverlayDir};
 use super::protected_paths;
-use super::watch::{self, Stale, Tell, Watching};
+use super::watch::{self, MarkStale, NotifyChange, Watching};
 use crate::policy::{self, Principal};
 use crate::spec::{Bind, ProjectSpec};
-use acheron_base::Clock;
-use acheron_base::ConfinedDir;
 use acheron_base::host_dir::Source;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, ConfinedDir, Error, Result};
 use acheron_fuse::Mount;
 use acheron_vfs::{Listing, Node, pretty, text};
 
@@ -88,11 +86,11 @@ fn put_project(host: &Arc<HostState>, id: &str, project: &ProjectSpec) -> Result
 }
 
 /// Puts the directories themselves over the tree where this process may, and notices changes in all of them.
-pub fn bind(host: &Arc<HostState>, mount: &Arc<Mount>, which: impl Fn(&Bound) -> bool) -> Vec<String> {
+pub fn bind(host: &Arc<HostState>, mount: &Arc<Mount>, which: impl Fn(&BoundDir) -> bool) -> Vec<String> {
     let all = places(host);
     let mut faults = Vec::new();
     if binds::may_mount() {
-        let wanted: Vec<Bound> = all.iter().filter(|bound| which(bound)).cloned().collect();
+        let wanted: Vec<BoundDir> = all.iter().filter(|bound| which(bound)).cloned().collect();
         for (_, error) in binds::make(mount, &wanted) {
             tracing::warn!(%error, "shown through the mount instead");
             faults.push(error.message);
@@ -104,7 +102,7 @@ pub fn bind(host: &Arc<HostState>, mount: &Arc<Mount>, which: impl Fn(&Bound) ->
 }
 
 /// Every place that could be opened when it was bound, by the directory that it was then.
-fn places(host: &HostState) -> Vec<Bound> {
+fn places(host: &HostState) -> Vec<BoundDir> {
     let mut all = binds::all(&host.current.spec(), &host.paths.here);
     all.retain_mut(|bound| {
         let source = bound.project().and_then(|project| host.projects.source(project, &bound.at));
@@ -114,7 +112,7 @@ fn places(host: &HostState) -> Vec<Bound> {
 }
 
 /// Tells the agents of a project what changed in it.
-fn tell(host: &Arc<HostState>) -> Tell {
+fn tell(host: &Arc<HostState>) -> NotifyChange {
     let host = Arc::downgrade(host);
     Arc::new(move |project: &str, path: &str, what| {
         let Some(host) = host.upgrade() else { return };
@@ -132,13 +130,13 @@ fn tell(host: &Arc<HostState>) -> Tell {
 }
 
 /// Tells the kernel what it may have kept of a file that was changed.
-fn stale(mount: &Arc<Mount>) -> Stale {
+fn stale(mount: &Arc<Mount>) -> MarkStale {
     let mount = Arc::downgrade(mount);
-    Arc::new(move |changed: watch::Changed<'_>| {
+    Arc::new(move |changed: watch::DiskChange<'_>| {
         let Some(mount) = mount.upgrade() else { return };
         match changed {
-            watch::Changed::File(file) => mount.changed(file),
-            watch::Changed::Everything(directory) => mount.all_changed(directory),
+            watch::DiskChange::File(file) => mount.changed(file),
+            watch::DiskChange::Everything(directory) => mount.all_changed(directory),
         }
     })
 }
@@ -183,7 +181,7 @@ fn fs(host: &HostState, id: &str, project: &ProjectSpec) -> Node {
     }
     match base {
         Some(base) if places.names().is_empty() => Node::dir(base),
-        Some(base) => Node::dir(Over { base, places: Arc::new(places) }),
+        Some(base) => Node::dir(OverlayDir { base, places: Arc::new(places) }),
         None => Node::dir(places),
     }
 }

@@ -10,12 +10,11 @@ use super::projects::plain;
 use super::trusted_defaults::TrustedDefaults;
 use super::{HostState, programs, system_paths};
 use crate::policy::{Action, Rule};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result};
 
 /// Something of the host's own, without links in its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Own {
+pub struct ProtectedPath {
     pub path: PathBuf,
     pub hidden: bool,
 }
@@ -90,9 +89,9 @@ fn written_sources(host: &HostState) -> Vec<PathBuf> {
 }
 
 /// All that is the host's own.
-pub(super) fn own(host: &HostState) -> Vec<Own> {
+pub(super) fn own(host: &HostState) -> Vec<ProtectedPath> {
     let mut all = Vec::new();
-    let mut add = |path: &Path, hidden| all.extend(named(path).into_iter().map(|path| Own { path, hidden }));
+    let mut add = |path: &Path, hidden| all.extend(named(path).into_iter().map(|path| ProtectedPath { path, hidden }));
     add(&host.paths.state, true);
     [host.shared.prompts.folder(), host.paths.library.folder()]
         .into_iter()
@@ -117,7 +116,7 @@ fn named(path: &Path) -> Vec<PathBuf> {
 }
 
 /// The rule for something of the host's own in what is bound at a place of the tree.
-fn rule(own: &Own, source: &Path, place: &str) -> Option<Rule> {
+fn rule(own: &ProtectedPath, source: &Path, place: &str) -> Option<Rule> {
     let below = match own.path.strip_prefix(source) {
         Ok(below) => Path::new(place).join(below),
         Err(_) if source.starts_with(&own.path) => PathBuf::from(place),
@@ -144,7 +143,7 @@ mod tests {
     #[test]
     fn what_is_the_hosts_own_is_found_in_what_is_bound() {
         let said = |own: &str, hidden, source: &str| {
-            let rule = rule(&Own { path: own.into(), hidden }, Path::new(source), "/projects/p/fs");
+            let rule = rule(&ProtectedPath { path: own.into(), hidden }, Path::new(source), "/projects/p/fs");
             rule.map_or("-".to_owned(), |rule| format!("{} {}", rule.path, rule.deny.len()))
         };
         for (own, hidden, source, expected) in [

@@ -1,10 +1,11 @@
 //! What the modules of the host share. Services never see it: they are handed what they use.
 
-use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
-use super::library::Source as Library;
+use parking_lot::Mutex;
+
+use super::library::LibrarySource as Library;
 use super::projects::Projects;
 use super::service_registry::ServiceRegistry;
 use super::system_paths::SystemPaths;
@@ -13,15 +14,14 @@ use super::{AgentDirs, PolicyAccess, edit, protected_paths};
 use crate::agent::own_model::AgentModels;
 use crate::agent::profiles::AgentProfiles;
 use crate::service::ServiceContext;
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result};
 use acheron_fuse::Mount;
 use acheron_store::Store;
 
 /// The state of a running host.
 pub struct HostState {
     /// The mountspec, as it was at the mount and as it reads now.
-    pub current: Arc<edit::Current>,
+    pub current: Arc<edit::CurrentSpec>,
     pub paths: HostPaths,
     pub identity: HostIdentity,
     pub store: Store,

@@ -3,20 +3,20 @@
 //! Rules hold under `/projects`; `/usr/src/x` is another name for the same files. So everything that is the host's own, and
 //! every directory of a project, the agent's too, is covered where it shows as a part of the system.
 
-use parking_lot::RwLock;
 use std::path::PathBuf;
 
+use parking_lot::RwLock;
+
 use super::{HostState, protected_paths};
-use acheron_base::mountinfo;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, mountinfo};
 use acheron_sandbox::SystemView;
 
 /// Paths without links, as they were when the mountspec was read: to ask for them later could ask our own mount.
 #[derive(Default)]
-pub struct SystemPaths(RwLock<Known>);
+pub struct SystemPaths(RwLock<KnownPaths>);
 
 #[derive(Clone, Default)]
-struct Known {
+struct KnownPaths {
     own: Vec<PathBuf>,
     projects: Vec<PathBuf>,
 }
@@ -37,7 +37,7 @@ pub fn note(host: &HostState) {
     }
     projects.sort();
     projects.dedup();
-    *host.system_paths.0.write() = Known { own, projects };
+    *host.system_paths.0.write() = KnownPaths { own, projects };
 }
 
 /// The host's own paths, without links.
@@ -48,7 +48,7 @@ pub fn own(host: &HostState) -> Vec<PathBuf> {
 /// What sandboxes show of the system, with what is mounted now.
 pub fn shown(host: &HostState) -> Result<SystemView> {
     let named: Vec<PathBuf> = host.current.spec().sandbox.system.iter().map(PathBuf::from).collect();
-    let Known { own, projects } = host.system_paths.0.read().clone();
+    let KnownPaths { own, projects } = host.system_paths.0.read().clone();
     for path in &named {
         let real = path.canonicalize().unwrap_or_else(|_| path.clone());
         if own.iter().any(|own| real.starts_with(own)) {

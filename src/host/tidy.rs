@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use super::HostState;
 use crate::state::{self, Pruned, RetentionLimits};
-use acheron_base::blocking;
-use acheron_base::{Code, Result};
+use acheron_base::{Code, Result, blocking};
 
 const NOW_AND_THEN: Duration = Duration::from_secs(600);
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Events are smaller than jobs, and one job makes several.
-const EVENTS_A_JOB: u64 = 10;
+const EVENTS_PER_JOB: u64 = 10;
 
 /// Begins the tidying, which ends with the house.
 pub fn now_and_then(host: &Arc<HostState>) {
@@ -36,7 +35,7 @@ pub async fn tidy(host: &HostState) -> Result<Pruned> {
     let retention = host.current.spec().retention;
     let keep = RetentionLimits {
         jobs: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
-        events: retention.jobs.saturating_mul(EVENTS_A_JOB),
+        events: retention.jobs.saturating_mul(EVENTS_PER_JOB),
         audit: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
         before_ms: host.context.clock.now_ms().saturating_sub(retention.days.saturating_mul(DAY_MS)),
     };

@@ -14,7 +14,7 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use rustix::io::Errno;
 use serde_json::json;
 
-use super::binds::Bound;
+use super::binds::BoundDir;
 use acheron_base::host_dir::HostDir;
 use acheron_base::{Error, Result};
 
@@ -31,17 +31,17 @@ const MANY: usize = 200;
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// Hears of a change: the project, the path of the tree, and what happened.
-pub type Tell = Arc<dyn Fn(&str, &str, serde_json::Value) + Send + Sync>;
+pub type NotifyChange = Arc<dyn Fn(&str, &str, serde_json::Value) + Send + Sync>;
 
 /// What changed on the disk, by its path there.
-pub enum Changed<'a> {
+pub enum DiskChange<'a> {
     File(&'a Path),
     /// More below the directory than anybody counted.
     Everything(&'a Path),
 }
 
 /// Hears of what changed before anybody is told.
-pub type Stale = Arc<dyn Fn(Changed<'_>) + Send + Sync>;
+pub type MarkStale = Arc<dyn Fn(DiskChange<'_>) + Send + Sync>;
 
 /// Watches as long as it is held.
 pub struct Watching {
@@ -52,7 +52,7 @@ pub struct Watching {
 ///
 /// A large place is still being gone through when this returns. What changed in it until then is not known, so when that is
 /// done the whole of it counts as changed.
-pub fn watch(all: &[Bound], state: &Path, tell: &Tell, stale: &Stale) -> Watching {
+pub fn watch(all: &[BoundDir], state: &Path, tell: &NotifyChange, stale: &MarkStale) -> Watching {
     let mut watchers = Vec::new();
     let until = Instant::now() + PATIENCE;
     for bound in all {
@@ -64,11 +64,11 @@ pub fn watch(all: &[Bound], state: &Path, tell: &Tell, stale: &Stale) -> Watchin
     Watching { _watchers: watchers }
 }
 
-type Shared = Arc<parking_lot::Mutex<RecommendedWatcher>>;
+type SharedWatcher = Arc<parking_lot::Mutex<RecommendedWatcher>>;
 
-fn one(bound: &Bound, state: &Path, until: Instant, tell: Tell, stale: Stale) -> Result<Shared> {
+fn one(bound: &BoundDir, state: &Path, until: Instant, tell: NotifyChange, stale: MarkStale) -> Result<SharedWatcher> {
     let root = bound.source.canonicalize()?;
-    let bounds = Bounds { device: root.metadata()?.dev(), state: state.canonicalize()? };
+    let bounds = WatchBounds { device: root.metadata()?.dev(), state: state.canonicalize()? };
     let ground = HostDir::open(&root, true).map_err(std::io::Error::from)?;
     let (said, heard) = mpsc::channel::<Event>();
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
@@ -123,12 +123,12 @@ fn follow(watcher: &parking_lot::Mutex<RecommendedWatcher>, directory: &Path) ->
 }
 
 /// How far a watch goes.
-struct Bounds {
+struct WatchBounds {
     device: u64,
     state: PathBuf,
 }
 
-impl Bounds {
+impl WatchBounds {
     fn hold(&self, path: &Path) -> bool {
         // A mountpoint has another device than the directory that it stands in; asking it nothing else is safe.
         !path.starts_with(&self.state) && device_of(path) == Some(self.device)
@@ -205,14 +205,14 @@ fn stands(ground: &HostDir, path: &Path) -> bool {
     !matches!(ground.open_path(above), Err(Errno::LOOP | Errno::NOTDIR | Errno::XDEV))
 }
 
-fn spoiled(root: &Path, changes: &BTreeMap<PathBuf, &'static str>, stale: &Stale) {
+fn spoiled(root: &Path, changes: &BTreeMap<PathBuf, &'static str>, stale: &MarkStale) {
     match changes.len() > MANY || changes.contains_key(Path::new("")) {
-        true => stale(Changed::Everything(root)),
-        false => changes.keys().for_each(|path| stale(Changed::File(&root.join(path)))),
+        true => stale(DiskChange::Everything(root)),
+        false => changes.keys().for_each(|path| stale(DiskChange::File(&root.join(path)))),
     }
 }
 
-fn told(bound: &Bound, changes: &BTreeMap<PathBuf, &'static str>, tell: &Tell) {
+fn told(bound: &BoundDir, changes: &BTreeMap<PathBuf, &'static str>, tell: &NotifyChange) {
     let project = bound.project().unwrap_or_default();
     if changes.len() > MANY {
         tell(project, &format!("/{}", bound.path.display()), json!({ "what": "changed", "files": changes.len() }));
@@ -225,78 +225,4 @@ fn told(bound: &Bound, changes: &BTreeMap<PathBuf, &'static str>, tell: &Tell) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bound(source: &Path) -> Bound {
-        let (path, source) = ("projects/p/fs".into(), source.to_owned());
-        Bound { path, at: "/".to_owned(), source, read_only: true, mirror: false }
-    }
-
-    #[test]
-    fn changes_of_files_are_told_by_their_place_in_the_tree() {
-        let source = tempfile::tempdir().unwrap();
-        for name in ["old", "state"] {
-            std::fs::create_dir(source.path().join(name)).unwrap();
-        }
-        let (said, heard) = mpsc::channel();
-        let said = parking_lot::Mutex::new(said);
-        let tell: Tell = Arc::new(move |project: &str, path: &str, what| {
-            _ = said.lock().send(format!("{project} {path} {}", what["what"]));
-        });
-        let bound = bound(source.path());
-        let (state, stale): (_, Stale) = (source.path().join("state"), Arc::new(|_| ()));
-        let _watching = watch(&[bound], &state, &tell, &stale);
-        let until = |wanted: &str| {
-            let mut all = Vec::new();
-            while !all.iter().any(|line| line == wanted) {
-                all.push(
-                    heard.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("no {wanted} in {all:?}")),
-                );
-            }
-            all
-        };
-        std::fs::write(state.join("acheron.db"), "1").unwrap();
-        std::fs::create_dir(state.join("agents")).unwrap();
-        std::fs::write(source.path().join("old/a"), "1").unwrap();
-        let all = until("p /projects/p/fs/old/a \"created\"");
-        std::fs::create_dir(source.path().join("new")).unwrap();
-        assert!(!all.concat().contains("state"), "the host hears itself write: {all:?}");
-        until("p /projects/p/fs/new \"created\"");
-        std::fs::remove_file(source.path().join("old/a")).unwrap();
-        until("p /projects/p/fs/old/a \"removed\"");
-        let elsewhere = tempfile::tempdir().unwrap();
-        std::fs::create_dir(elsewhere.path().join("moved")).unwrap();
-        std::fs::rename(elsewhere.path().join("moved"), source.path().join("moved")).unwrap();
-        until("p /projects/p/fs/moved \"renamed\"");
-        std::fs::write(source.path().join("moved/b"), "1").unwrap();
-        until("p /projects/p/fs/moved/b \"created\"");
-    }
-
-    #[test]
-    fn what_the_kernel_could_not_tell_of_is_a_change_of_the_whole() {
-        let (mut changes, root) = (BTreeMap::new(), Path::new("/x"));
-        note(&mut changes, &Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan), root);
-        let said = Arc::new(parking_lot::Mutex::new(Vec::new()));
-        let kept = said.clone();
-        let stale: Stale = Arc::new(move |changed| {
-            kept.lock().push(match changed {
-                Changed::File(path) => format!("file {}", path.display()),
-                Changed::Everything(path) => format!("all of {}", path.display()),
-            });
-        });
-        spoiled(root, &changes, &stale);
-        assert_eq!(*said.lock(), ["all of /x"]);
-    }
-
-    #[test]
-    fn many_changes_at_once_are_one() {
-        let bound = bound(Path::new("/x"));
-        let changes = (0..MANY + 1).map(|n| (PathBuf::from(n.to_string()), "created")).collect();
-        let lines = Arc::new(parking_lot::Mutex::new(Vec::new()));
-        let kept = lines.clone();
-        let tell: Tell = Arc::new(move |_: &str, path: &str, what| kept.lock().push(format!("{path} {what}")));
-        told(&bound, &changes, &tell);
-        assert_eq!(*lines.lock(), ["/projects/p/fs {\"what\":\"changed\",\"files\":201}"]);
-    }
-}
+mod tests;

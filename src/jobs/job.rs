@@ -1,6 +1,5 @@
 //! One job: its call, its state and its outcome.
 
-use crate::policy::PrincipalCaller;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +9,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::contract::Effect;
-use crate::policy::Principal;
+use crate::policy::{Principal, PrincipalCaller};
 pub use crate::state::jobs::JobState;
 use acheron_base::{Clock, Code, Error, Result};
 use acheron_vfs::{Caller, Log};

@@ -4,7 +4,6 @@
 //! replay returns the lines of each agent in order. It does not check the request, because ids and times differ between
 //! runs; the digest shows where two runs diverge.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -13,6 +12,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 

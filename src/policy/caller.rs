@@ -5,10 +5,9 @@
 
 use std::sync::LazyLock;
 
+use super::Principal;
 use acheron_base::{Error, Result};
 use acheron_vfs::{Caller, Identity};
-
-use super::Principal;
 
 /// The extension of a caller's identity.
 struct CallerInfo {

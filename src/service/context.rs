@@ -11,8 +11,7 @@ use super::ServiceInstance;
 use crate::contract::Effect;
 use crate::events::EventLogs;
 use crate::jobs::{self, Job, JobEnd, JobState, Jobs};
-use acheron_base::{Clock, Ids};
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Ids, Result};
 use acheron_vfs::{AccessControl, Answer, Caller, Tree, WeakTree};
 
 /// Something of the host that changes while it runs, as it is now: a service that may look at it is handed this.

@@ -8,8 +8,7 @@ use serde_json::Value;
 use super::ServiceContext;
 use crate::events::EventLog;
 use crate::jobs::Job;
-use acheron_base::Clock;
-use acheron_base::Result;
+use acheron_base::{Clock, Result};
 use acheron_vfs::{Caller, Tree};
 
 /// The caller, the job, and the parts of the host that a call may use.

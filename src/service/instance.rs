@@ -1,19 +1,18 @@
 //! An instance of a service in the tree: accepts its calls and runs them as jobs.
 
-use crate::policy::PrincipalCaller;
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Waker};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{Cx, Serve, ServiceContext};
 use crate::contract::{Contract, Effect, ServiceCall};
 use crate::jobs::{self, CallQueue, Job};
-use crate::policy::Principal;
+use crate::policy::{Principal, PrincipalCaller};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller};
 

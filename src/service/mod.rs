@@ -12,12 +12,12 @@ pub mod test_access;
 #[cfg(test)]
 mod tests;
 
-use parking_lot::Mutex;
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,6 +1,5 @@
 //! A service without FUSE: what is written to its directory, and what is read.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use super::*;
 use crate::contract::Effect;
 use crate::events::EventLogs;
 use crate::jobs::{self, Jobs, NoJobStore};
+use crate::policy::PrincipalCaller;
 use acheron_base::{Clock, Ids, Random};
 use acheron_vfs::{AccessControl, Caller, Listing, Node, Open, Tree};
 

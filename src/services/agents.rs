@@ -3,7 +3,6 @@
 //! The operator may do everything. An agent may look, and may do to another what a rule of its own allows on that
 //! agent's `agents/control/<op>.json`; nobody can give itself more than it has.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -16,7 +15,7 @@ use crate::agent::lifecycle::AgentLifecycle;
 use crate::agent::profiles::{AgentProfiles, Profile};
 use crate::agent::runtimes::AgentRuntimes;
 use crate::contract::Operation;
-use crate::policy::{Action, Policy, Principal, Rule, authorize};
+use crate::policy::{Action, Policy, Principal, PrincipalCaller, Rule, authorize};
 use crate::service::{Cx, Latest, Service};
 use crate::spec::{Budget, ModelChange, Spec, TurnLimits, Wake, is_id};
 use acheron_base::{Error, Result};
@@ -51,7 +50,7 @@ pub enum Command {
         /// `[a-z0-9][a-z0-9_-]{0,63}`, and not `self`.
         agent_id: String,
         #[serde(flatten)]
-        with: Change,
+        with: AgentChange,
     },
     /// One agent.
     Get { agent_id: String },
@@ -60,7 +59,7 @@ pub enum Command {
     Update {
         agent_id: String,
         #[serde(flatten)]
-        with: Change,
+        with: AgentChange,
     },
     /// New turns wait until it is resumed; the one under way goes on.
     Pause { agent_id: String },
@@ -80,14 +79,15 @@ pub enum Command {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Output {
-    List { agents: Vec<Shown>, count: usize },
-    One(Box<Shown>),
+    List { agents: Vec<AgentView>, count: usize },
+    One(Box<AgentView>),
     Deleted { agent_id: String, deleted: bool, purged: bool },
 }
 
 /// One agent, as others see it.
 #[derive(Serialize, JsonSchema)]
-pub struct Shown {
+#[schemars(rename = "Shown")]
+pub struct AgentView {
     pub agent_id: String,
     pub name: String,
     pub about: String,
@@ -108,7 +108,7 @@ pub struct Shown {
 /// What `create` and `update` may say.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Change {
+pub struct AgentChange {
     pub name: Option<String>,
     /// Who it is, in its own prompt and in listings.
     pub about: Option<String>,
@@ -126,7 +126,7 @@ pub struct Change {
     pub wake: Option<Vec<Wake>>,
 }
 
-impl Change {
+impl AgentChange {
     /// Whether it could give somebody more than they had.
     fn widens(&self) -> bool {
         let costs = self.model.is_some() || self.limits.is_some() || self.budget.is_some();
@@ -164,42 +164,42 @@ impl Service for Agents {
         vec![
             Operation::read("list").example(json!({})),
             Operation::write("create").example(example),
-            Operation::read("get").example(one.clone()).gives::<Shown>(),
-            Operation::write("update").example(json!({"agent_id": "scribe", "limits": limits})).gives::<Shown>(),
-            Operation::write("pause").example(one.clone()).gives::<Shown>().idempotent(),
-            Operation::write("resume").example(one.clone()).gives::<Shown>().idempotent(),
-            Operation::write("stop").example(one).gives::<Shown>().idempotent(),
+            Operation::read("get").example(one.clone()).gives::<AgentView>(),
+            Operation::write("update").example(json!({"agent_id": "scribe", "limits": limits})).gives::<AgentView>(),
+            Operation::write("pause").example(one.clone()).gives::<AgentView>().idempotent(),
+            Operation::write("resume").example(one.clone()).gives::<AgentView>().idempotent(),
+            Operation::write("stop").example(one).gives::<AgentView>().idempotent(),
             Operation::write("delete").example(json!({"agent_id": "scribe", "purge": true})),
         ]
     }
 
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
-        let desk = Visit { parts: &self.parts, cx };
-        let one = |shown: Shown| Ok(Output::One(Box::new(shown)));
+        let call = AgentsCall { parts: &self.parts, cx };
+        let one = |shown: AgentView| Ok(Output::One(Box::new(shown)));
         match command {
-            Command::List {} => desk.list(),
-            Command::Get { agent_id } => one(desk.get(&agent_id)?),
-            Command::Create { agent_id, with } => one(desk.create(&agent_id, with)?),
-            Command::Update { agent_id, with } => one(desk.update(&agent_id, with)?),
-            Command::Pause { agent_id } => one(desk.pause(&agent_id, true)?),
-            Command::Resume { agent_id } => one(desk.pause(&agent_id, false)?),
+            Command::List {} => call.list(),
+            Command::Get { agent_id } => one(call.get(&agent_id)?),
+            Command::Create { agent_id, with } => one(call.create(&agent_id, with)?),
+            Command::Update { agent_id, with } => one(call.update(&agent_id, with)?),
+            Command::Pause { agent_id } => one(call.pause(&agent_id, true)?),
+            Command::Resume { agent_id } => one(call.pause(&agent_id, false)?),
             Command::Stop { agent_id } => {
-                desk.may("stop", &agent_id)?;
+                call.may("stop", &agent_id)?;
                 self.parts.runtimes.chat(&agent_id)?.stop();
-                one(desk.shown(&agent_id)?)
+                one(call.shown(&agent_id)?)
             }
-            Command::Delete { agent_id, purge } => desk.delete(&agent_id, purge).await,
+            Command::Delete { agent_id, purge } => call.delete(&agent_id, purge).await,
         }
     }
 }
 
 /// One call.
-struct Visit<'a> {
+struct AgentsCall<'a> {
     parts: &'a AgentsParts,
     cx: &'a Cx,
 }
 
-impl Visit<'_> {
+impl AgentsCall<'_> {
     fn may(&self, op: &str, agent: &str) -> Result<()> {
         let path = format!("/agents/{agent}/agents/control/{op}.json");
         let decision = authorize(&(self.parts.policy)(), self.cx.caller.principal(), Action::Invoke, &path);
@@ -213,7 +213,7 @@ impl Visit<'_> {
         self.cx.caller.principal() == &Principal::Operator
     }
 
-    fn may_widen(&self, change: &Change) -> Result<()> {
+    fn may_widen(&self, change: &AgentChange) -> Result<()> {
         match self.operator() || !change.widens() {
             true => Ok(()),
             false => {
@@ -234,14 +234,14 @@ impl Visit<'_> {
     }
 
     /// One whom the caller may not know of is as absent as one who is not.
-    fn get(&self, id: &str) -> Result<Shown> {
+    fn get(&self, id: &str) -> Result<AgentView> {
         match self.sees(id) {
             true => self.shown(id),
             false => Err(Error::not_found(format!("there is no agent `{id}`"))),
         }
     }
 
-    fn shown(&self, id: &str) -> Result<Shown> {
+    fn shown(&self, id: &str) -> Result<AgentView> {
         let profile = self.parts.profiles.get(id)?;
         let chat = self.parts.runtimes.chat(id)?;
         let settings = chat.agent_runtime().settings();
@@ -250,7 +250,7 @@ impl Visit<'_> {
             None if settings.paused => "paused",
             None => "idle",
         };
-        Ok(Shown {
+        Ok(AgentView {
             agent_id: id.to_owned(),
             name: if profile.name.is_empty() { id.to_owned() } else { profile.name },
             about: profile.spec.about,
@@ -267,7 +267,7 @@ impl Visit<'_> {
         })
     }
 
-    fn create(&self, id: &str, change: Change) -> Result<Shown> {
+    fn create(&self, id: &str, change: AgentChange) -> Result<AgentView> {
         if !is_id(id) || id == "self" {
             return Err(Error::invalid(format!(
                 "`{id}` cannot be an agent's id: up to 64 of a-z, 0-9, _ and -, a letter or digit first, and not self"
@@ -284,7 +284,7 @@ impl Visit<'_> {
         self.shown(id)
     }
 
-    fn update(&self, id: &str, change: Change) -> Result<Shown> {
+    fn update(&self, id: &str, change: AgentChange) -> Result<AgentView> {
         self.may("update", id)?;
         self.may_widen(&change)?;
         let mut profile = self.parts.profiles.get(id)?;
@@ -296,7 +296,7 @@ impl Visit<'_> {
         self.shown(id)
     }
 
-    fn pause(&self, id: &str, paused: bool) -> Result<Shown> {
+    fn pause(&self, id: &str, paused: bool) -> Result<AgentView> {
         self.may(if paused { "pause" } else { "resume" }, id)?;
         let profile = self.parts.profiles.get(id)?;
         self.parts.profiles.put(id, Profile { paused, ..profile })?;

@@ -4,12 +4,11 @@
 //! share of its parent's budget; it does one task and its reply is the result of the job that started it. How deep and
 //! how many is bounded.
 
-use crate::policy::PrincipalCaller;
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -23,12 +22,10 @@ use crate::agent::transcript::TurnSource;
 use crate::contract::Operation;
 use crate::jobs::Job;
 use crate::model::Usage;
-use crate::policy::{Principal, Rule};
+use crate::policy::{Principal, PrincipalCaller, Rule};
 use crate::service::{Cx, Service};
 use crate::spec::{self, ModelChange, TurnLimits, is_id};
-use acheron_base::ConfinedDir;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result, blocking};
 
 const FILE: &str = "sub_brains.json";
 /// Kinds of helper an agent may keep, helpers that may live at once, and parents above a helper.
@@ -51,7 +48,7 @@ pub struct SubBrains {
     parts: SubBrainsParts,
     brains: Mutex<BTreeMap<String, Brain>>,
     /// Held while a helper is let in, so that no two take the last room or the same money.
-    door: tokio::sync::Mutex<()>,
+    admission: tokio::sync::Mutex<()>,
 }
 
 /// A kind of helper.
@@ -104,14 +101,15 @@ pub enum Command {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Output {
-    List { sub_brains: Vec<Listed>, children: Vec<String>, count: usize },
+    List { sub_brains: Vec<ListedBrain>, children: Vec<String>, count: usize },
     Kept { brain: String, updated: bool },
     Removed { brain: String, removed: bool },
-    Ended(Ended),
+    Ended(TaskResult),
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Listed {
+#[schemars(rename = "Listed")]
+pub struct ListedBrain {
     pub brain: String,
     #[serde(flatten)]
     pub kept: Brain,
@@ -119,7 +117,8 @@ pub struct Listed {
 
 /// How a helper's task ended.
 #[derive(Serialize, JsonSchema)]
-pub struct Ended {
+#[schemars(rename = "Ended")]
+pub struct TaskResult {
     pub agent_id: String,
     /// The turn, among the jobs of the helper.
     pub job_id: String,
@@ -134,7 +133,7 @@ impl SubBrains {
                 serde_json::from_slice(&bytes).map_err(|error| Error::invalid(format!("{FILE}: {error}")))?
             }
         };
-        Ok(SubBrains { parts, brains: Mutex::new(brains), door: tokio::sync::Mutex::default() })
+        Ok(SubBrains { parts, brains: Mutex::new(brains), admission: tokio::sync::Mutex::default() })
     }
 
     fn brains(&self) -> BTreeMap<String, Brain> {
@@ -185,7 +184,7 @@ impl SubBrains {
         if parent.depth >= DEPTH {
             return Err(Error::budget_exceeded(format!("{DEPTH} sub-brains deep is the most")));
         }
-        let door = self.door.lock().await;
+        let admission = self.admission.lock().await;
         self.make_room().await?;
         let id = name_of(agent, name, cx.job_id());
         let left = runtimes.chat(agent)?.left(&self.promised());
@@ -196,9 +195,9 @@ impl SubBrains {
         let chat = runtimes.chat(&id)?;
         let from = Principal::Agent(agent.clone());
         let job = chat.say(ChatMessage { source: TurnSource::Task(agent.clone()), text: task, from }).wait().await?;
-        drop(door);
+        drop(admission);
         // A spawn that is cancelled takes its helper's turn along.
-        let turn = Ending(job.clone());
+        let turn = CancelOnDrop(job.clone());
         let now = job.end().await;
         drop(turn);
         if let Ok(parent) = runtimes.chat(agent) {
@@ -208,7 +207,7 @@ impl SubBrains {
         match now.outcome.as_deref() {
             Some(Ok(reply)) => {
                 let reply = reply.as_str().map_or_else(|| reply.to_string(), str::to_owned);
-                Ok(Output::Ended(Ended { agent_id: id, job_id: job.id.clone(), reply }))
+                Ok(Output::Ended(TaskResult { agent_id: id, job_id: job.id.clone(), reply }))
             }
             Some(Err(error)) => Err(error.clone().about(&id)),
             None => Err(Error::internal(format!("{id} ended without an outcome"))),
@@ -255,9 +254,9 @@ impl SubBrains {
 }
 
 /// Cancels a turn when whoever waits for it is gone; one that has ended does not mind.
-struct Ending(Arc<Job>);
+struct CancelOnDrop(Arc<Job>);
 
-impl Drop for Ending {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if !self.0.settled() {
             self.0.cancel.cancel();
@@ -331,7 +330,7 @@ impl Service for SubBrains {
             Operation::write("delete").example(json!({"brain": "scout"})).idempotent(),
             Operation::execute("spawn")
                 .example(json!({"brain": "scout", "task": "What is in the README of this project?"}))
-                .gives::<Ended>()
+                .gives::<TaskResult>()
                 .deadline(std::time::Duration::from_secs(24 * 3600)),
         ]
     }
@@ -340,7 +339,7 @@ impl Service for SubBrains {
         match command {
             Command::List {} => {
                 let sub_brains: Vec<_> =
-                    self.brains().into_iter().map(|(brain, kept)| Listed { brain, kept }).collect();
+                    self.brains().into_iter().map(|(brain, kept)| ListedBrain { brain, kept }).collect();
                 let all = self.parts.profiles.all();
                 let mine = all.into_iter().filter(|(_, child)| child.parent.as_ref() == Some(&self.parts.agent));
                 let children = mine.map(|(id, _)| id).collect();
@@ -359,54 +358,4 @@ impl Service for SubBrains {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::policy::Action;
-    use acheron_base::Code;
-
-    fn limits(rounds: u32) -> TurnLimits {
-        TurnLimits { rounds, ..TurnLimits::default() }
-    }
-
-    #[test]
-    fn a_helper_has_its_parents_rights_or_less_and_the_smallest_budget() {
-        let mut parent = Profile { depth: 1, ..Profile::default() };
-        parent.spec.projects = vec!["here".into()];
-        parent.spec.permissions = vec![Rule::deny(&[Action::Read], "/projects/here/fs/secret/**")];
-        let deny = Rule::deny(&[Action::Invoke], "/agents/self/terminal/**");
-        let brain = Brain { limits: Some(limits(10)), permissions: vec![deny.clone()], ..Brain::default() };
-        let left = BudgetLimits { rounds: Some(7), tokens: Some(500), ..BudgetLimits::default() };
-        let made = child("ada", &parent, &brain, Some(limits(9)), &left).unwrap();
-        assert_eq!((made.spec.limits.rounds, made.spec.limits.tokens), (7, 500));
-        assert_eq!((made.parent.as_deref(), made.depth), (Some("ada"), 2));
-        assert_eq!(made.spec.permissions, [parent.spec.permissions[0].clone(), deny]);
-        let nothing = BudgetLimits { tokens: Some(0), ..left };
-        assert_eq!(child("ada", &parent, &brain, None, &nothing).unwrap_err().code, Code::BudgetExceeded);
-    }
-
-    #[test]
-    fn what_a_parent_may_not_do_in_its_own_subtree_its_helper_may_not_do_in_its_own() {
-        for (path, expected) in [
-            ("/agents/ada/terminal/**", "/agents/self/terminal/**"),
-            ("/agents/ada", "/agents/self"),
-            ("/agents/adam/terminal/**", "/agents/adam/terminal/**"),
-            ("/agents/self/terminal/**", "/agents/self/terminal/**"),
-            ("/projects/ada/fs/**", "/projects/ada/fs/**"),
-        ] {
-            assert_eq!(own(path, "ada"), expected);
-        }
-        let mut parent = Profile::default();
-        parent.spec.permissions = vec![Rule::deny(&[Action::Invoke], "/agents/ada/terminal/**")];
-        let left = limits_of(&parent.spec.limits);
-        let made = child("ada", &parent, &Brain::default(), None, &left).unwrap();
-        assert_eq!(made.spec.permissions, [Rule::deny(&[Action::Invoke], "/agents/self/terminal/**")]);
-    }
-
-    #[test]
-    fn a_helpers_name_is_an_id() {
-        for (parent, brain) in [("ada", "scout"), (&*"a".repeat(64), &*"b".repeat(32))] {
-            let name = name_of(parent, brain, "job-0192d0c0-0000-7000-8000-00000abcdef1");
-            assert!(is_id(&name) && name.ends_with("1fedcba0"), "{name}");
-        }
-    }
-}
+mod tests;

@@ -1,8 +1,9 @@
 //! The audit table: access decisions, with principal, action and time.
 
+use serde::Serialize;
+
 use acheron_base::Result;
 use acheron_store::{Connection, Row, Tx, params};
-use serde::Serialize;
 
 /// One access decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

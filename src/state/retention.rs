@@ -1,9 +1,8 @@
 //! Deletes expired records in the background, in small transactions so that other writers do not wait. Used by `host`.
 
+use super::{audit, events, jobs};
 use acheron_base::Result;
 use acheron_store::Store;
-
-use super::{audit, events, jobs};
 
 /// Records deleted per table and transaction.
 const BATCH: usize = 256;

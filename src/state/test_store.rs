@@ -2,8 +2,9 @@
 
 use std::ops::Deref;
 
-use acheron_store::Store;
 use tempfile::TempDir;
+
+use acheron_store::Store;
 
 /// A store whose directory is deleted on drop.
 pub(crate) struct TestStore {

@@ -1,11 +1,16 @@
 //! What is asked of a service, and what a program answers.
 
-use acheron::policy::PrincipalCaller;
-use parking_lot::Mutex;
 use std::sync::{Arc, LazyLock};
 
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::driver::{Kind, Target};
+use crate::kind;
 use acheron::agent::protocol;
 use acheron::contract::{Contract, ServiceCall};
+use acheron::policy::PrincipalCaller;
 use acheron::service::Service;
 use acheron::services::external::answer::answer;
 use acheron::services::memory::Memory;
@@ -14,11 +19,6 @@ use acheron_base::{Error, Result};
 use acheron_dm::tools::{self, Role};
 use acheron_sandbox::ExitStatus;
 use acheron_vfs::{Answer, Caller, CommandContext, CommandSink, Control, File as _, Handle, Open, Reply};
-use bytes::Bytes;
-use serde_json::{Value, json};
-
-use crate::driver::{Kind, Target};
-use crate::kind;
 
 static CONTRACT: LazyLock<Contract> = LazyLock::new(|| {
     let operations = Memory::operations();

@@ -1,12 +1,11 @@
 //! The game master's texts: what a player types, deltas, rules, tables.
 
+use crate::driver::{Kind, Target};
+use crate::kind;
 use acheron_dm::delta::{self, apply};
 use acheron_dm::input::{self, Header, Input};
 use acheron_dm::mechanics::{combat, governance, maps, social, tables};
 use acheron_dm::{index, md, rule, session};
-
-use crate::driver::{Kind, Target};
-use crate::kind;
 
 /// What a player types.
 pub fn dm_input() -> Target {

@@ -2,6 +2,10 @@
 
 use std::sync::LazyLock;
 
+use serde_json::{Value, json};
+
+use crate::driver::{Kind, Target};
+use crate::kind;
 use acheron::model::anthropic::MessagesApi;
 use acheron::model::openai::ChatCompletions;
 use acheron::model::remote::{PartialAnswer, ProviderProtocol};
@@ -9,10 +13,6 @@ use acheron::services::phases::{action, command, payload};
 use acheron_prompts::manifest::{Container, Shape};
 use acheron_prompts::output::Output;
 use acheron_recall::{block, tag};
-use serde_json::{Value, json};
-
-use crate::driver::{Kind, Target};
-use crate::kind;
 
 static SHAPES: LazyLock<[Output; 2]> = LazyLock::new(|| {
     [Container::Object, Container::Array].map(|container| {
@@ -112,9 +112,9 @@ pub fn phase_payload() -> Target {
         let Some(found) = search.payload else { return search.rejected.len() as u64 };
         assert_eq!(serde_json::from_str::<Value>(&reply[found.span.clone()]).unwrap(), found.value);
         let wish = match payload::wish(&found.value) {
-            payload::Wish::None => 1,
-            payload::Wish::Phase(_) => 2,
-            payload::Wish::Strange(shown) => 3 + shown.len() as u64 / 81,
+            payload::NextPhase::None => 1,
+            payload::NextPhase::Phase(_) => 2,
+            payload::NextPhase::Strange(shown) => 3 + shown.len() as u64 / 81,
         };
         let emitted = command::emitted(&found.value, &found.span);
         let all = command::all(marked, emitted);

@@ -1,5 +1,9 @@
 //! Files and streams: what is read line by line or in pieces.
 
+use futures_util::FutureExt as _;
+
+use crate::driver::{Kind, Target};
+use crate::kind;
 use acheron::agent::transcript;
 use acheron::model::replay::Replay;
 use acheron::model::script::Script;
@@ -10,10 +14,6 @@ use acheron_http::sse::{Decoder, Event};
 use acheron_prompts::front;
 use acheron_prompts::template::{Dialect, Template, Values};
 use acheron_recall::{links, page};
-use futures_util::FutureExt as _;
-
-use crate::driver::{Kind, Target};
-use crate::kind;
 
 /// Two halves of an input, the same each time.
 fn halves(input: &[u8]) -> (&[u8], &[u8]) {

@@ -1,21 +1,21 @@
 //! An agent at work: the same run on the mount and off it, helpers, and runs given again.
 
-use acheron::policy::PrincipalCaller;
 use std::sync::Arc;
 
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::common::GUARD;
+use crate::test_host::{TestHost, steady};
 use acheron::agent::protocol;
 use acheron::agent::tools::{MountTools, perform};
 use acheron::agent::transcript::{self, TranscriptRecord};
 use acheron::host::{Host, Options};
 use acheron::model::script::Script;
 use acheron::model::{Message, Model, ModelRequest};
+use acheron::policy::PrincipalCaller;
 use acheron_base::{Clock, Ids, Random};
 use acheron_vfs::Caller;
-use expect_test::expect;
-use serde_json::{Value, json};
-
-use crate::common::GUARD;
-use crate::test_host::{TestHost, steady};
 
 fn call(when: Option<&str>, name: &str, arguments: Value) -> Value {
     let mut line = json!({"answer": {"tool_calls": [{"name": name, "arguments": arguments}]}});

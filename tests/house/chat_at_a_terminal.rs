@@ -1,12 +1,12 @@
 //! `acheron chat` as a person meets it: on a real terminal, key by key.
 
-use parking_lot::Mutex;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::pty::OpenptFlags;
 use serde_json::{Value, json};
 

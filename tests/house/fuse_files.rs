@@ -1,13 +1,13 @@
 //! The laws of files, row by row, with ordinary programs.
 
-use acheron::policy::PrincipalCaller;
 use std::time::SystemTime;
 
-use acheron_vfs::{Node, text};
 use expect_test::expect;
 
 use crate::common::{check, python, session};
 use crate::workshop::Workshop;
+use acheron::policy::PrincipalCaller;
+use acheron_vfs::{Node, text};
 
 #[test]
 fn a_tree_is_listed_and_walked_without_a_single_error() {

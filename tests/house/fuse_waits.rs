@@ -1,12 +1,9 @@
 //! Reads that wait: what ends them, what does not, and what they leave behind.
 
-use acheron::policy::PrincipalCaller;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use acheron_base::Error;
-use acheron_vfs::{Answer, Caller, ChangeNotifier, Item, Node, STARTED, Stat, VersionStore};
 use bytes::Bytes;
 use expect_test::expect;
 use nix::sys::signal::{Signal, kill};
@@ -15,6 +12,9 @@ use tokio::sync::watch;
 
 use crate::common::{check, command, python, session, state, until};
 use crate::workshop::Workshop;
+use acheron::policy::PrincipalCaller;
+use acheron_base::Error;
+use acheron_vfs::{Answer, Caller, ChangeNotifier, Item, Node, STARTED, Stat, VersionStore};
 
 /// A reader of `waiting.json` that is parked and asleep.
 struct Reader(Child);

@@ -3,18 +3,18 @@
 //! The cases are generated: verbs × names. A hidden name that is there must be refused exactly as one that is not, so that
 //! nothing is learned, and nothing may change on the disk.
 
-use acheron::policy::PrincipalCaller;
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
-use acheron::agent::tools::tree::TreeTools;
-use acheron::agent::tools::{ToolCall, perform};
-use acheron_vfs::Caller;
 use serde_json::{Value, json};
 
 use crate::test_host::TestHost;
+use acheron::agent::tools::tree::TreeTools;
+use acheron::agent::tools::{ToolCall, perform};
+use acheron::policy::PrincipalCaller;
+use acheron_vfs::Caller;
 
 /// Names that are there and hidden, each with one that is as hidden and not there. The last ones are hidden by a rule that
 /// denies reading alone.

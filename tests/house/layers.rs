@@ -199,3 +199,75 @@ fn no_left_over_is_left() {
         }
     }
 }
+
+/// Files that still hold longer tests. The list only shrinks.
+const LONG_TESTS: [&str; 4] = [
+    "src/events/selector.rs",
+    "src/events/wait.rs",
+    "src/services/terminal/screen.rs",
+    "src/services/terminal/sentinel.rs",
+];
+
+/// Unit tests stand in `foo/tests.rs` beside `foo.rs`, or in `foo.rs` itself when they have fewer than 40 lines.
+#[test]
+fn unit_tests_stand_beside_their_module() {
+    for (file, code) in all() {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        assert!(!name.ends_with("_tests.rs"), "{} is to be a tests.rs beside its module", file.display());
+        assert!(!code.contains("#[path"), "{} names the path of a module", file.display());
+        let inline = code.split_once("\nmod tests {").map_or(0, |(_, tests)| tests.lines().count());
+        let long = LONG_TESTS.iter().any(|known| Path::new(known) == file);
+        assert!(inline < 40 || long, "{} has {inline} lines of tests", file.display());
+    }
+}
+
+#[test]
+fn the_page_of_the_tests_names_every_folder() {
+    let page = include_str!("../README.md");
+    let mut named: Vec<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("- `")?.split_once("/`:")).map(|it| it.0).collect();
+    named.sort_unstable();
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let entries = std::fs::read_dir(top).unwrap().map(|entry| entry.unwrap().path());
+    let mut folders: Vec<String> =
+        entries.filter(|path| path.is_dir()).map(|path| path.file_name().unwrap().to_string_lossy().into()).collect();
+    folders.sort();
+    assert_eq!(named, folders);
+}
+
+/// Names that several types of one crate may have: the commands and the outputs of each service, by convention (see
+/// `CONTRIBUTING.md`). `Heard` in the terminal is left. The list only shrinks.
+const SHARED_NAMES: [&str; 3] = ["Command", "Output", "Heard"];
+
+/// A type is found by its name: no two in one crate have the same, apart from types within tests.
+#[test]
+fn every_type_name_is_unique_in_its_crate() {
+    let declared = Regex::new(r"(?m)^(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|type|union) (\w+)").unwrap();
+    let is_test = |file: &Path| {
+        file.iter().any(|part| ["tests", "tests.rs", "examples"].contains(&&*part.to_string_lossy()))
+            || file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("test_"))
+    };
+    let mut places: std::collections::BTreeMap<(String, String), Vec<String>> = Default::default();
+    for (file, code) in all().into_iter().filter(|(file, _)| !is_test(file)) {
+        let parts: Vec<_> = file.iter().map(|part| part.to_string_lossy()).collect();
+        let own = if parts[0] == "src" { "acheron".to_owned() } else { parts[1].to_string() };
+        let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        for found in declared.captures_iter(code) {
+            places.entry((own.clone(), found[1].to_owned())).or_default().push(file.display().to_string());
+        }
+    }
+    assert!(places.len() > 500, "only {} types were found", places.len());
+    places.retain(|(_, name), files| files.len() > 1 && !SHARED_NAMES.contains(&name.as_str()));
+    assert!(places.is_empty(), "names that stand for several types: {places:#?}");
+}
+
+/// Imports stand in three groups: the standard library, other crates, ours.
+#[test]
+fn imports_of_the_standard_library_stand_first() {
+    for (file, code) in all() {
+        let imports: Vec<&str> = code.lines().filter(|line| line.starts_with("use ")).collect();
+        let late =
+            imports.iter().skip_while(|line| line.starts_with("use std::")).find(|line| line.starts_with("use std::"));
+        assert!(late.is_none(), "{} has {late:?} after other imports", file.display());
+    }
+}

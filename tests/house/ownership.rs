@@ -3,13 +3,12 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use crate::common;
 use acheron::host::{Host, Options};
 use acheron::policy::PrincipalCaller;
 use acheron::spec::Spec;
 use acheron_base::{Clock, Random};
 use acheron_vfs::Caller;
-
-use crate::common;
 
 /// How long threads of the kernel's side may need to end.
 const GUARD: Duration = Duration::from_secs(60);

@@ -1,16 +1,16 @@
 //! What is the host's own, in a project that an agent may write: neither seen nor changed, whichever way.
 
-use acheron::policy::PrincipalCaller;
 use std::sync::Arc;
 
-use acheron::agent::tools::tree::TreeTools;
-use acheron::agent::tools::{ToolCall, perform};
-use acheron_vfs::Caller;
 use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::common::session;
 use crate::test_host::TestHost;
+use acheron::agent::tools::tree::TreeTools;
+use acheron::agent::tools::{ToolCall, perform};
+use acheron::policy::PrincipalCaller;
+use acheron_vfs::Caller;
 
 /// The project holds the mountspec, the state, the prompts and the library of its own host. Bound by the kernel, or mirrored.
 fn spec(mirror: bool) -> String {

@@ -1,12 +1,7 @@
 //! Every code of the error enum, as a person meets it through the mount.
 
-use acheron::policy::PrincipalCaller;
 use std::collections::BTreeSet;
 
-use acheron::contract::Operation;
-use acheron::service::{Cx, Service, ServiceInstance, typed};
-use acheron_base::{Code, Result};
-use acheron_vfs::Caller;
 use async_trait::async_trait;
 use expect_test::expect;
 use schemars::JsonSchema;
@@ -14,6 +9,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::test_host::TestHost;
+use acheron::contract::Operation;
+use acheron::policy::PrincipalCaller;
+use acheron::service::{Cx, Service, ServiceInstance, typed};
+use acheron_base::{Code, Result};
+use acheron_vfs::Caller;
 
 const SPEC: &str = r#"{
     "layout": "acheron-1", "default_agent": "charon",

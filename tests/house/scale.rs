@@ -1,6 +1,5 @@
 //! A directory of very many files, and very many bytes in open files: they stall and harm nobody else.
 
-use acheron::policy::PrincipalCaller;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,15 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use acheron::agent::tools::tree::TreeTools;
-use acheron::agent::tools::{ToolCall, perform};
-use acheron_vfs::Caller;
 use expect_test::expect;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::common::{python, until};
 use crate::test_host::TestHost;
+use acheron::agent::tools::tree::TreeTools;
+use acheron::agent::tools::{ToolCall, perform};
+use acheron::policy::PrincipalCaller;
+use acheron_vfs::Caller;
 
 /// Made in memory, which takes some ten seconds and a gibibyte.
 const MILLION: usize = 1_000_000;

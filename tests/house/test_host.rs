@@ -1,16 +1,16 @@
 //! A whole host on a real mount, in a directory of its own.
 
-use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 
-use acheron::host::{Host, Options};
-use acheron::spec::Spec;
-use acheron_base::{Clock, Random};
 use expect_test::Expect;
+use parking_lot::Mutex;
 use regex::Regex;
 use tempfile::TempDir;
 
 use crate::common;
+use acheron::host::{Host, Options};
+use acheron::spec::Spec;
+use acheron_base::{Clock, Random};
 
 /// A mounted host. Dropping it takes everything away again, also when a test fails.
 pub struct TestHost {

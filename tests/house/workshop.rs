@@ -1,13 +1,18 @@
 //! A tree with one file of each kind, and knobs to turn behind it.
 
-use acheron::policy::PrincipalCaller;
-use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use acheron::policy::{Principal, identity};
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+use acheron::policy::{Principal, PrincipalCaller, identity};
 use acheron_base::{Clock, Error, Result};
 use acheron_fuse::{Identify, Mount};
 use acheron_vfs::{
@@ -15,11 +20,6 @@ use acheron_vfs::{
     Link, Listing, Log, MessageFile, MessageSink, Node, Open, Reply, ReplyFn, Stat, TextFile, Tree, VersionStore,
     VirtualDir, line, live, text, waiting,
 };
-use bytes::Bytes;
-use serde_json::{Value, json};
-use tempfile::TempDir;
-use tokio::runtime::Runtime;
-use tokio::sync::watch;
 
 pub struct Workshop {
     // Dropped in this order: the mount goes while the runtime can still answer.

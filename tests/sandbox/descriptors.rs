@@ -3,10 +3,9 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use crate::{block, check, program, run, secret, shell};
 use acheron_base::{Code, Error};
 use acheron_sandbox::{Plan, Streams, read_process, start};
-
-use crate::{block, check, program, run, secret, shell};
 
 /// A directory of the host, held by a descriptor that every child of this process inherits.
 fn inherited(path: &Path) -> OwnedFd {

@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
+use crate::{block, check, python, run, shell};
 use acheron_base::host_dir::Source;
 use acheron_sandbox::{PathRule, Plan, Visibility};
-
-use crate::{block, check, python, run, shell};
 
 const INSIDE: &str = "/projects/p/fs";
 

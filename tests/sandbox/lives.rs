@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 
-use acheron_base::Code;
-use acheron_sandbox::{ExitStatus, Plan, ProcessOwner, Streams, owner_of, probe, read_process, start};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use crate::{block, check, finish, program, run, shell};
+use acheron_base::Code;
+use acheron_sandbox::{ExitStatus, Plan, ProcessOwner, Streams, owner_of, probe, read_process, start};
 
 #[test]
 fn the_host_hears_how_it_ended() {

@@ -12,8 +12,9 @@ mod together;
 use std::path::Path;
 use std::time::Duration;
 
-use acheron_sandbox::{ExitStatus, Plan, Running, Streams, start};
 use tokio::io::{AsyncRead, AsyncReadExt};
+
+use acheron_sandbox::{ExitStatus, Plan, Running, Streams, start};
 
 /// Far longer than anything here takes; only a hang is cut off by it.
 const GUARD: Duration = Duration::from_secs(120);

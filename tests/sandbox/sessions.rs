@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use acheron::services::terminal::Session;
-use acheron_base::Clock;
-use acheron_base::Code;
-use acheron_sandbox::{Plan, TerminalSize, signal_named};
-
 use crate::{block, program};
+use acheron::services::terminal::Session;
+use acheron_base::{Clock, Code};
+use acheron_sandbox::{Plan, TerminalSize, signal_named};
 
 const LONG: Duration = Duration::from_secs(20);
 

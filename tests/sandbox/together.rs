@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use acheron_base::Code;
-use acheron_sandbox::{AgentLimits, Plan, Running, SharedLimits, Streams, read_process, start};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::{block, program, python, run, shell};
+use acheron_base::Code;
+use acheron_sandbox::{AgentLimits, Plan, Running, SharedLimits, Streams, read_process, start};
 
 /// Forks until it may not, says how often it could, and holds on to all of it.
 const BOMB: &str = "

@@ -1,7 +1,8 @@
 //! Names that are new each time and in order of time.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::{Clock, Random};
 

@@ -2,9 +2,9 @@
 //!
 //! Every part is handed a source instead of asking the system, so that a run can be replayed.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngCore, SeedableRng};
 

@@ -59,9 +59,10 @@ pub fn read(path: &str, text: &str) -> Result<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn row_97_a_merge_patch_changes_only_its_key() {

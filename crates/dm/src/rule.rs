@@ -178,8 +178,9 @@ impl fmt::Display for Effect {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn effects_print_as_they_are_written() {

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use tokio::io::{AsyncBufReadExt, BufReader, stdin};
+use tokio::sync::watch;
+
 use acheron_base::{Error, Result};
 use acheron_fuse::{Identify, Options, mount};
 use acheron_vfs::{Access, AccessControl, Answer, Caller, Identity, Listing, Tree, waiting};
-use tokio::io::{AsyncBufReadExt, BufReader, stdin};
-use tokio::sync::watch;
 
 /// Every process may do everything.
 struct Everyone;

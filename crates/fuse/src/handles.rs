@@ -1,11 +1,11 @@
 //! Open files and directories, by the number that the kernel was given. The request modules use it; it uses the traits
 //! of the tree.
 
-use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
+use parking_lot::Mutex;
 
 use super::poll_watch::PollWatch;
 use acheron_base::{Code, Error, Result};

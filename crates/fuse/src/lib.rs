@@ -97,7 +97,6 @@ use tokio::sync::watch as channel;
 
 use acheron_base::{Error, Result};
 use acheron_vfs::{Caller, Tree};
-
 use attributes::Owner;
 use filesystem::FuseAdapter;
 use passthrough::Passthrough;

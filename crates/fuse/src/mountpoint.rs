@@ -8,8 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::{Options, attach};
-use acheron_base::mountinfo;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, mountinfo};
 
 /// A mount in the list of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,11 +4,12 @@
 //! every new answer on a handle that was ever polled is announced. One watch belongs to one open file; it uses turns
 //! and notices.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::notices::Notices;
 use super::turns::{Turn, Turns};

@@ -3,12 +3,12 @@
 //! request, on the thread of the session and before the writer is answered: no other processor has to wake up. A waiter
 //! that is woken elsewhere runs in a task. Parking and poll watches use it; it knows nothing of files.
 
-use parking_lot::Mutex;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
 /// A waiter that can continue.
@@ -118,44 +118,4 @@ async fn run_queue(turns: Arc<Turns>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Recorder(usize, Arc<Mutex<Vec<usize>>>);
-
-    impl Turn for Recorder {
-        fn take_turn(self: Arc<Self>) {
-            self.1.lock().push(self.0);
-        }
-    }
-
-    #[tokio::test]
-    async fn a_waiter_woken_by_a_request_runs_before_the_request_ends() {
-        let turns = Turns::new(Handle::current());
-        let order = Arc::new(Mutex::new(Vec::new()));
-        turns.serve_request(|| {
-            turns.wake(Arc::new(Recorder(1, order.clone())));
-            assert!(order.lock().is_empty());
-            run_local();
-            assert_eq!(*order.lock(), [1]);
-            turns.wake(Arc::new(Recorder(2, order.clone())));
-        });
-        assert_eq!(*order.lock(), [1, 2]);
-    }
-
-    #[tokio::test]
-    async fn waiters_beyond_the_limit_run_in_a_task() {
-        let turns = Turns::new(Handle::current());
-        let order = Arc::new(Mutex::new(Vec::new()));
-        turns.serve_request(|| (0..1000).for_each(|i| turns.wake(Arc::new(Recorder(i, order.clone())))));
-        assert_eq!(order.lock().len(), BATCH);
-        while order.lock().len() < 1000 {
-            tokio::task::yield_now().await;
-        }
-        assert!(order.lock().is_sorted());
-        turns.wake(Arc::new(Recorder(1000, order.clone())));
-        while order.lock().len() < 1001 {
-            tokio::task::yield_now().await;
-        }
-    }
-}
+mod tests;

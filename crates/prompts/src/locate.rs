@@ -143,8 +143,9 @@ impl Scan<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn a_value_is_found_by_its_steps() {

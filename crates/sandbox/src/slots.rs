@@ -1,9 +1,9 @@
 //! Counts the sandboxes of each agent, for machines where no control group limits them together. [`start`](super::start)
 //! uses it; it uses nothing.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::OnceCell;
 
 use acheron_base::{Error, Result};

@@ -1,7 +1,8 @@
 //! Errors of SQLite, with the cause and the remedy. The writer and the readers use it.
 
-use acheron_base::{Code, Error, Result};
 use rusqlite::ffi;
+
+use acheron_base::{Code, Error, Result};
 
 const DISK: Code = Code::Os(libc::EIO);
 

@@ -4,20 +4,20 @@
 
 #![deny(unsafe_code)] // one exception, in `fault`
 
-use parking_lot::Mutex;
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 /// The result of a function that reads a row.
 pub use rusqlite::Result as Sql;
 pub use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 pub use self::writer::{Tx, Written};
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 
 mod backup;
 mod fault;

@@ -1,9 +1,9 @@
 //! Read-only connections. A reader sees the last commit and never waits for the writer. The store uses it.
 
-use parking_lot::Mutex;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
 

@@ -2,7 +2,6 @@
 //! share one fsync. Each change has a savepoint of its own, so that a failed one does not affect the others. The store
 //! uses it.
 
-use parking_lot::Mutex;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -11,6 +10,7 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle, Thread};
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 

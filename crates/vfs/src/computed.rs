@@ -1,10 +1,10 @@
 //! Files that are computed when they are read: live ones, and those that wait. Uses only the traits of the tree.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::{Answer, Caller, File, Handle, Kind, Open, STARTED, Stat, slice};
 use acheron_base::Result;

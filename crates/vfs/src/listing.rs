@@ -1,9 +1,10 @@
 //! The directory that most trees are made of: an ordered map of names. Uses only the traits of the tree.
 
-use parking_lot::RwLock;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::SystemTime;
+
+use parking_lot::RwLock;
 
 use super::{ChangeNotifier, Dir, File, Link, Node, STARTED};
 use acheron_base::Clock;

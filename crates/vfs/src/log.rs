@@ -1,14 +1,13 @@
 //! A file that grows. Uses only the traits of the tree.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::{Answer, Caller, File, Handle, Kind, Open, STARTED, Stat};
-use acheron_base::Clock;
-use acheron_base::Result;
+use acheron_base::{Clock, Result};
 
 /// A bounded, append-only stream of bytes. A clone is the same log.
 ///

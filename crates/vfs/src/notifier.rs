@@ -1,7 +1,8 @@
 //! Notifications about changed nodes, for servers that cache them. Uses nothing of the tree.
 
-use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 /// The part of a node that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]

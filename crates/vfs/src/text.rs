@@ -1,10 +1,10 @@
 //! Files of fixed text, and of text that changes occasionally. Uses only the traits of the tree.
 
-use parking_lot::RwLock;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use parking_lot::RwLock;
 
 use super::{Answer, Caller, ChangeNotifier, File, Handle, Kind, Open, STARTED, Stat, slice};
 use acheron_base::Result;

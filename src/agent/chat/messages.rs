@@ -1,6 +1,5 @@
 //! The three message files: `input`, written by others, and `reply` and `progress`, written by the agent.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,7 +9,7 @@ use super::{Chat, ChatMessage};
 use crate::agent::transcript::TurnSource;
 use crate::agent::turn::{CurrentTurn, on_disk};
 use crate::jobs::files;
-use crate::policy::Principal;
+use crate::policy::{Principal, PrincipalCaller};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller, FixedReply, MessageSink, Reply, ReplyFn};
 

@@ -7,12 +7,11 @@ mod messages;
 #[cfg(test)]
 mod tests;
 
-use crate::policy::PrincipalCaller;
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
@@ -22,7 +21,7 @@ use super::transcript::TurnSource;
 use super::turn::{self, CurrentTurn};
 use crate::contract::Effect;
 use crate::jobs::{self, CallQueue, Job};
-use crate::policy::Principal;
+use crate::policy::{Principal, PrincipalCaller};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller};
 

@@ -10,8 +10,7 @@ use async_trait::async_trait;
 use super::FileWrite;
 use super::perform::{EntryKind, ListedEntry, ReadBytes, ToolBackend};
 use super::tagged::{job_of, tagged};
-use acheron_base::blocking;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Code, Error, Result, blocking};
 use acheron_vfs::{Answer, Caller, Handle, Node, Open, Tree};
 
 /// Called when a call starts to wait for an event (`true`) and when the wait has ended (`false`).

@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::findings::{Cgroups, Database, Device, MachineFacts, Namespaces};
-use crate::services::symbols::durability::{self, Kept};
+use crate::services::symbols::durability::{self, RedisDurability};
 use crate::spec::{Spec, SymbolsBackend, SymbolsSpec};
-use acheron_base::ConfinedDir;
-use acheron_base::{Code, Result};
+use acheron_base::{Code, ConfinedDir, Result};
 
 /// The time limit of the sandbox test.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -46,7 +45,7 @@ pub async fn look(state: &Path, spec: &Result<Spec>) -> MachineFacts {
     }
 }
 
-async fn symbols(spec: &SymbolsSpec) -> Option<(String, Result<Kept, String>)> {
+async fn symbols(spec: &SymbolsSpec) -> Option<(String, Result<RedisDurability, String>)> {
     let url = spec.url.as_deref().filter(|_| spec.backend == SymbolsBackend::Redis)?;
     let (at, kept) = durability::at(url).await;
     Some((at, kept.map_err(|err| err.message)))

@@ -7,7 +7,7 @@ mod tests;
 
 use serde::Serialize;
 
-use crate::services::symbols::durability::Kept;
+use crate::services::symbols::durability::RedisDurability;
 
 /// Facts about the machine.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct MachineFacts {
     /// The faults of the mountspec.
     pub mountspec: Result<(), String>,
     /// The address of a symbols server and its durability, or the error; none if symbols are in the database.
-    pub symbols: Option<(String, Result<Kept, String>)>,
+    pub symbols: Option<(String, Result<RedisDurability, String>)>,
 }
 
 /// `/dev/fuse`.
@@ -298,15 +298,17 @@ fn symbols(facts: &MachineFacts) -> DoctorFinding {
         "redis-cli CONFIG SET appendonly yes; redis-cli CONFIG SET appendfsync always; redis-cli CONFIG REWRITE";
     let weak = |lost: &str| DoctorFinding::weak(what, format!("are in {at}, which {lost}"), always);
     match kept {
-        Ok(Kept::Everything) => DoctorFinding::ok(what, format!("are in {at}, which logs each change first")),
-        Ok(Kept::Behind(fsync)) if fsync == "everysec" => {
+        Ok(RedisDurability::Everything) => {
+            DoctorFinding::ok(what, format!("are in {at}, which logs each change first"))
+        }
+        Ok(RedisDurability::Behind(fsync)) if fsync == "everysec" => {
             weak("may lose the changes of the last second: appendfsync is everysec")
         }
-        Ok(Kept::Behind(fsync)) => {
+        Ok(RedisDurability::Behind(fsync)) => {
             weak(&format!("may lose the changes of the last half minute or more: appendfsync is {fsync}"))
         }
-        Ok(Kept::Snapshots) => weak("may lose all changes since its last snapshot: appendonly is no"),
-        Ok(Kept::Nothing) => weak("loses every symbol when it ends: it has neither a log nor snapshots"),
+        Ok(RedisDurability::Snapshots) => weak("may lose all changes since its last snapshot: appendonly is no"),
+        Ok(RedisDurability::Nothing) => weak("loses every symbol when it ends: it has neither a log nor snapshots"),
         Err(why) => DoctorFinding::bad(
             what,
             format!("are in {at}: {why}"),

@@ -1,9 +1,9 @@
 //! Constraints on a single value: its type, its bounds, its allowed words.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 

@@ -6,8 +6,7 @@ use super::AgentEnv;
 use crate::host::lifecycle::Lifecycle;
 use crate::services::agents::AgentsParts;
 use crate::services::sub_brains::SubBrainsParts;
-use acheron_base::ConfinedDir;
-use acheron_base::Result;
+use acheron_base::{ConfinedDir, Result};
 
 pub fn parts(env: &AgentEnv) -> AgentsParts {
     let host = &env.host;

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use super::AgentEnv;
 use crate::services::dm::service::DmParts;
-use acheron_base::ConfinedDir;
-use acheron_base::Result;
+use acheron_base::{ConfinedDir, Result};
 
 pub fn parts(env: &AgentEnv) -> Result<DmParts> {
     let (host, spec) = (&env.host, &env.host.current.mounted_with.dm);

@@ -75,7 +75,7 @@ pub fn purge(tx: &Tx<'_>, agent: &str) -> Result<()> {
 }
 
 /// The directories of an agent that are no services, one line each.
-pub fn rooms(env: &AgentEnv) -> Result<Vec<(String, Node)>> {
+pub fn agent_nodes(env: &AgentEnv) -> Result<Vec<(String, Node)>> {
     let chat = chat::open(env)?;
     let thoughts = chat.agent_runtime().thoughts.directory();
     Ok(vec![

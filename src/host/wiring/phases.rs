@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use super::AgentEnv;
-use crate::services::phases::open::{PhasesParts, room_of, speaker_of};
+use crate::services::phases::open::{PhasesParts, speaker_of, token_budget_of};
 
 pub fn parts(env: &AgentEnv) -> PhasesParts {
     let own = Arc::new(env.model());
     PhasesParts {
         library: env.host.shared.prompts.clone(),
-        shelf: env.host.shared.symbols.clone(),
+        symbol_store: env.host.shared.symbols.clone(),
         speaker: speaker_of(own.clone()),
         store: env.host.store.clone(),
         clock: env.host.context.clock.clone(),
         random: env.host.context.ids.random().clone(),
-        room: room_of(own),
+        token_budget: token_budget_of(own),
     }
 }

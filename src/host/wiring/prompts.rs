@@ -8,9 +8,8 @@ use super::AgentEnv;
 use crate::host::upgrade;
 use crate::services::prompts::PromptsParts;
 use crate::services::prompts::override_store::OverrideStore;
-use crate::services::prompts::service::{Choose, Projects};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use crate::services::prompts::service::{ChooseModel, OpenProject};
+use acheron_base::{ConfinedDir, Error, Result};
 use acheron_prompts::names::clipped;
 
 pub fn parts(env: &AgentEnv) -> Result<PromptsParts> {
@@ -27,7 +26,7 @@ pub fn parts(env: &AgentEnv) -> Result<PromptsParts> {
 }
 
 /// A project that the agent may change as a whole: only such a one can be taken back.
-fn projects(env: &AgentEnv) -> Projects {
+fn projects(env: &AgentEnv) -> OpenProject {
     let (host, agent) = (Arc::downgrade(&env.host), env.agent.clone());
     Arc::new(move |name| {
         let source = upgrade(&host)?.writable_project(&agent, name);
@@ -37,7 +36,7 @@ fn projects(env: &AgentEnv) -> Projects {
 }
 
 /// The agent's own model, or `KIND[:NAME]` as `--model` takes it.
-fn models(env: &AgentEnv) -> Choose {
+fn models(env: &AgentEnv) -> ChooseModel {
     let (models, agent) = (env.host.models(), env.agent.clone());
     Arc::new(move |word| {
         let mut model = models.described(&agent)?;

@@ -9,18 +9,17 @@ use crate::services::prompts::Library;
 use crate::services::prompts::watch::watch;
 use crate::services::recall::Wikis;
 use crate::services::symbols;
-use crate::services::symbols::shelf::Shelf;
+use crate::services::symbols::store::SymbolStore;
 use crate::services::terminal::Shells;
 use crate::spec::Spec;
-use acheron_base::Clock;
-use acheron_base::Result;
 use acheron_base::watch::FileWatcher;
+use acheron_base::{Clock, Result};
 use acheron_store::Store;
 
 pub struct SharedServices {
     pub runtimes: Arc<AgentRuntimes>,
     pub prompts: Arc<Library>,
-    pub symbols: Arc<Shelf>,
+    pub symbols: Arc<SymbolStore>,
     /// Reloads the prompts as long as it is held.
     _watch: Option<FileWatcher>,
     pub bindings: Arc<Bindings>,

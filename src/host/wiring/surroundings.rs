@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::{AgentEnv, sandbox_rules};
 use crate::host::{HostState, binds, system_paths, upgrade};
 use crate::policy::{self, Principal};
-use crate::services::terminal::{Around, Project, Surroundings};
+use crate::services::terminal::{FindSurroundings, Project, Surroundings};
 use acheron_base::Result;
 use acheron_sandbox::{Link, SharedLimits};
 
 /// The surroundings of an agent's programs, asked anew at every start.
-pub fn of(env: &AgentEnv) -> Around {
+pub fn of(env: &AgentEnv) -> FindSurroundings {
     let (host, agent) = (Arc::downgrade(&env.host), env.agent.clone());
     Arc::new(move || surroundings(&*upgrade(&host)?, &agent))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use crate::model::{Message, Model, ModelRequest};
+use crate::model::{Message, Model, ModelRequest, OpenModel};
 use crate::services::prompts::Library;
 use acheron_base::{Error, Result};
 use acheron_dm::brief::Brief;
@@ -19,32 +19,30 @@ pub trait Narrator: Send + Sync {
 }
 
 /// Proposes nothing; the story consists of the kernel's own sentences.
-pub struct Silent;
+pub struct NoNarrator;
 
 #[async_trait]
-impl Narrator for Silent {
+impl Narrator for NoNarrator {
     async fn propose(&self, _brief: &Brief) -> Result<Option<Value>> {
         Ok(None)
     }
 }
 
-type Open = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
-
 /// A model behind the prompt `dm/narrator`. Its answer is searched for one JSON object; [`acheron_dm::proposal`] decides
 /// which fields of it are accepted.
 ///
 /// The model is looked up for every turn; without one, the kernel narrates.
-pub struct ByModel {
-    open: Box<Open>,
+pub struct ModelNarrator {
+    open: Box<OpenModel>,
     prompts: Arc<Library>,
 }
 
-impl ByModel {
+impl ModelNarrator {
     pub fn new(
         open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static,
         prompts: Arc<Library>,
-    ) -> ByModel {
-        ByModel { open: Box::new(open), prompts }
+    ) -> ModelNarrator {
+        ModelNarrator { open: Box::new(open), prompts }
     }
 
     fn ask(&self, brief: &Brief) -> Result<ModelRequest> {
@@ -59,7 +57,7 @@ impl ByModel {
 }
 
 #[async_trait]
-impl Narrator for ByModel {
+impl Narrator for ModelNarrator {
     async fn propose(&self, brief: &Brief) -> Result<Option<Value>> {
         let Some(model) = (self.open)()? else { return Ok(None) };
         let said = model.answer(&self.ask(brief)?, &mut |_| ()).await?;

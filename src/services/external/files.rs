@@ -46,11 +46,11 @@ pub struct ProgramFile {
     /// Where the program finds the other files that it loads.
     pub directories: Vec<PathBuf>,
     pub exists: bool,
-    pub role: Role,
+    pub role: FileRole,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum FileRole {
     /// The program, a file that it is given by path, or an interpreter named by path.
     Runs,
     /// A file only if it is looked for in the right directory: `x.py` in `python3 x.py`.
@@ -66,17 +66,17 @@ pub fn program_files(service: &ServiceSpec, here: &Path) -> Vec<ProgramFile> {
         let named_at = format!("command[{index}]");
         let path = here.join(word);
         match (index, word.contains('/')) {
-            (0, true) => add(&mut all, &named_at, &path, Role::Runs, INTERPRETERS),
+            (0, true) => add(&mut all, &named_at, &path, FileRole::Runs, INTERPRETERS),
             (0, false) => searched(&mut all, &named_at, word, service.env.get("PATH").map_or(PATH, String::as_str)),
-            (_, true) if path.is_file() => add(&mut all, &named_at, &path, Role::Runs, INTERPRETERS),
-            (_, false) if path.is_file() => add(&mut all, &named_at, &path, Role::MayRun, INTERPRETERS),
+            (_, true) if path.is_file() => add(&mut all, &named_at, &path, FileRole::Runs, INTERPRETERS),
+            (_, false) if path.is_file() => add(&mut all, &named_at, &path, FileRole::MayRun, INTERPRETERS),
             _ => mentioned(&mut all, &named_at, word, here),
         }
     }
     for (name, value) in service.env.iter().filter(|(name, _)| LOADING.contains(&name.as_str())) {
         // A directory that code is loaded from counts as what could be put into it.
         for part in value.split([':', ' ', ',', '=']).filter(|part| !part.is_empty()) {
-            let mut file = found(&format!("env.{name}"), &here.join(part), Role::Mentioned);
+            let mut file = found(&format!("env.{name}"), &here.join(part), FileRole::Mentioned);
             if file.names.last().is_some_and(|last| last.is_dir()) {
                 file.names.extend(file.names.last().map(|last| last.join("*")));
             }
@@ -86,7 +86,7 @@ pub fn program_files(service: &ServiceSpec, here: &Path) -> Vec<ProgramFile> {
     all
 }
 
-fn add(all: &mut Vec<ProgramFile>, named_at: &str, path: &Path, role: Role, depth: usize) {
+fn add(all: &mut Vec<ProgramFile>, named_at: &str, path: &Path, role: FileRole, depth: usize) {
     let file = found(named_at, path, role);
     let interpreter = file.names.last().filter(|_| depth > 0).map(|file| interpreter(file)).unwrap_or_default();
     all.push(file);
@@ -103,7 +103,7 @@ fn searched(all: &mut Vec<ProgramFile>, named_at: &str, word: &str, path: &str) 
     for directory in path.split(':').filter(|directory| directory.starts_with('/')) {
         let file = Path::new(directory).join(word);
         let there = file.is_file();
-        add(all, named_at, &file, if there { Role::Runs } else { Role::MayRun }, INTERPRETERS);
+        add(all, named_at, &file, if there { FileRole::Runs } else { FileRole::MayRun }, INTERPRETERS);
         if there {
             return;
         }
@@ -120,12 +120,12 @@ fn mentioned(all: &mut Vec<ProgramFile>, named_at: &str, word: &str, here: &Path
         let leads = piece.contains('/') && first.is_some_and(|first| here.join(first.as_os_str()).exists());
         // A directory is what a program works on, not the program.
         if path.is_file() || (leads && !path.is_dir()) {
-            all.push(found(named_at, &path, Role::Mentioned));
+            all.push(found(named_at, &path, FileRole::Mentioned));
         }
     }
 }
 
-fn found(named_at: &str, path: &Path, role: Role) -> ProgramFile {
+fn found(named_at: &str, path: &Path, role: FileRole) -> ProgramFile {
     let (named_at, names, directories) = (named_at.to_owned(), Vec::new(), Vec::new());
     let mut file = ProgramFile { named_at, names, directories, exists: false, role };
     let mut left: VecDeque<PathBuf> = parts(path).collect();
@@ -186,62 +186,4 @@ fn interpreter(file: &Path) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::symlink;
-
-    use super::*;
-
-    #[test]
-    fn every_name_on_the_way_to_a_program_is_found() {
-        let dir = tempfile::tempdir().unwrap();
-        let here = dir.path().canonicalize().unwrap();
-        for name in ["tools", "venv/bin", "lib"] {
-            std::fs::create_dir_all(here.join(name)).unwrap();
-        }
-        for (name, text) in [("tools/x.py", "#!/h/venv/bin/python -u\n"), ("lib/real", ""), ("venv/pyvenv.cfg", "")] {
-            std::fs::write(here.join(name), text).unwrap();
-        }
-        symlink("lib", here.join("led")).unwrap();
-        symlink("../lib/real", here.join("tools/linked")).unwrap();
-        symlink("/bin/sh", here.join("venv/bin/python")).unwrap();
-        let said = |command: &[&str]| {
-            let command = command.iter().map(|word| (*word).to_owned()).collect();
-            let files = program_files(&ServiceSpec { command, ..ServiceSpec::default() }, &here);
-            let short = |paths: &[PathBuf]| {
-                let paths = paths.iter().map(|path| path.strip_prefix(&here).unwrap_or(path).display().to_string());
-                paths.collect::<Vec<_>>().join(" ")
-            };
-            let line = |file: &ProgramFile| {
-                let there = if file.exists { "" } else { " missing" };
-                format!(
-                    "{} {:?}{there}: {} in {}\n",
-                    file.named_at,
-                    file.role,
-                    short(&file.names),
-                    short(&file.directories)
-                )
-            };
-            files.iter().map(line).collect::<String>()
-        };
-        expect_test::expect![[r"
-            command[0] Runs: tools/x.py in tools
-            command[0] Runs missing: /h/venv/bin/python in /h/venv/bin
-        "]]
-        .assert_eq(&said(&["./tools/x.py"]));
-        assert_eq!(said(&["led/real"]), "command[0] Runs: led lib/real in lib\n");
-        assert_eq!(said(&["tools/linked"]), "command[0] Runs: tools/linked tools lib/real in tools lib\n");
-        assert_eq!(said(&["tools/../lib/real"]), "command[0] Runs: tools lib/real in lib\n");
-        assert_eq!(said(&["none/x"]), "command[0] Runs missing: none/x in none\n");
-        let venv = said(&["venv/bin/python"]);
-        assert!(venv.starts_with("command[0] Runs: venv/bin/python /") && venv.contains(" in venv /"), "{venv}");
-        let script = said(&["/none", "-c", "text/html lib/real; lib/none https://a.org/b /srv/x"]);
-        expect_test::expect![[r"
-            command[0] Runs missing: /none in /
-            command[2] Mentioned: lib/real in lib
-            command[2] Mentioned missing: lib/none in lib
-            command[2] Mentioned missing: /a.org/b in /a.org
-            command[2] Mentioned missing: /srv/x in /srv
-        "]]
-        .assert_eq(&script.replace("///", "/").replace("//", "/"));
-    }
-}
+mod tests;

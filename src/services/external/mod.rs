@@ -6,17 +6,17 @@ pub mod answer;
 mod files;
 mod stderr;
 
-use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-pub use self::files::{ProgramFile, Role, program_files};
-use self::stderr::{Line, Lines};
-use super::terminal::{Run, Surroundings, Watch};
+pub use self::files::{FileRole, ProgramFile, program_files};
+use self::stderr::{StderrLine, StderrLines};
+use super::terminal::{ProgramRun, StreamListener, Surroundings};
 use crate::contract::{Contract, ServiceCall};
 use crate::service::{Cx, Serve};
 use crate::spec;
@@ -37,7 +37,7 @@ const HOME: &str = "/home";
 pub const WITHHELD: &str = "runs without its env and network";
 
 /// What is around a program of the agent named.
-pub type Around = Arc<dyn Fn(&str) -> Result<Surroundings> + Send + Sync>;
+pub type AgentSurroundings = Arc<dyn Fn(&str) -> Result<Surroundings> + Send + Sync>;
 
 /// How far a program is trusted when it is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,15 +49,15 @@ pub struct Trust {
 }
 
 /// Says how far a program is trusted now; an error says why it does not run at all.
-pub type Trusting = Arc<dyn Fn(&spec::ServiceSpec) -> Result<Trust> + Send + Sync>;
+pub type CheckTrust = Arc<dyn Fn(&spec::ServiceSpec) -> Result<Trust> + Send + Sync>;
 
 /// What the programs of a mountspec are built from, the same for all of them.
 #[derive(Clone)]
 pub struct ProgramParts {
     /// Where relative paths in a command begin.
     pub here: PathBuf,
-    pub around: Around,
-    pub trusting: Trusting,
+    pub around: AgentSurroundings,
+    pub trusting: CheckTrust,
     /// The program that knows how to be a sandbox.
     pub init: PathBuf,
 }
@@ -69,7 +69,7 @@ pub struct Program {
     parts: ProgramParts,
     /// The directory that its command lies in, by the name in the command and as it was when the mountspec was read.
     found: Option<(PathBuf, Source)>,
-    room: Semaphore,
+    slots: Semaphore,
 }
 
 impl Program {
@@ -87,10 +87,10 @@ impl Program {
         if service.unconfined {
             contract = contract.flag("unconfined");
         }
-        let room = Semaphore::new(service.concurrency.unwrap_or(AT_ONCE) as usize);
+        let slots = Semaphore::new(service.concurrency.unwrap_or(AT_ONCE) as usize);
         let (_, directory) = located(&service.command, &parts.here, service.unconfined, |path| path.is_file(), shows);
         let found = directory.and_then(|directory| Some((directory.clone(), Source::resolve(&directory).ok()?)));
-        Ok(Program { contract, spec: service.clone(), parts, found, room })
+        Ok(Program { contract, spec: service.clone(), parts, found, slots })
     }
 
     fn plan(&self, cx: &Cx, operation: &str) -> Result<Plan> {
@@ -164,16 +164,16 @@ fn located(
 }
 
 /// Hears a program: its errors line by line.
-struct Ear<'a> {
+struct StderrListener<'a> {
     cx: &'a Cx,
-    lines: Mutex<(Lines, String)>,
+    lines: Mutex<(StderrLines, String)>,
 }
 
-impl Ear<'_> {
-    fn hear(&self, line: Line, last: &mut String) {
+impl StderrListener<'_> {
+    fn handle_line(&self, line: StderrLine, last: &mut String) {
         match line {
-            Line::Progress(progress) => self.cx.progress(progress),
-            Line::Log(text) => {
+            StderrLine::Progress(progress) => self.cx.progress(progress),
+            StderrLine::Log(text) => {
                 self.cx.log(&text);
                 if !text.trim().is_empty() {
                     *last = text.trim().to_owned();
@@ -187,18 +187,18 @@ impl Ear<'_> {
         let mut held = self.lines.lock();
         let (lines, last) = &mut *held;
         if let Some(rest) = lines.rest() {
-            self.hear(rest, last);
+            self.handle_line(rest, last);
         }
         last.clone()
     }
 }
 
-impl Watch for Ear<'_> {
+impl StreamListener for StderrListener<'_> {
     fn err(&self, bytes: &[u8]) {
         let mut held = self.lines.lock();
         let (lines, last) = &mut *held;
         for line in lines.take(bytes) {
-            self.hear(line, last);
+            self.handle_line(line, last);
         }
     }
 }
@@ -211,20 +211,20 @@ impl Serve for Program {
 
     async fn invoke(&self, cx: &Cx, call: &ServiceCall) -> Result<Value> {
         let operation = self.contract.operation(&call.op)?;
-        let _place = self.room.acquire().await.map_err(|_| Error::unavailable("the service was removed"))?;
+        let _place = self.slots.acquire().await.map_err(|_| Error::unavailable("the service was removed"))?;
         let plan = self.plan(cx, &call.op)?;
         let (deadline, clock) = (operation.deadline, &cx.clock);
         let stdin = call.arguments.to_string().into_bytes();
-        let run = Run { program: &self.parts.init, plan: &plan, stdin, deadline, keep: LONGEST, clock };
-        let ear = Ear { cx, lines: Mutex::default() };
-        let ran = run.go(&ear, cx.cancelled()).await?;
+        let run = ProgramRun { program: &self.parts.init, plan: &plan, stdin, deadline, keep: LONGEST, clock };
+        let listener = StderrListener { cx, lines: Mutex::default() };
+        let ran = run.go(&listener, cx.cancelled()).await?;
         if ran.out.truncated {
             return Err(Error::too_large(format!(
                 "the answer of {} is longer than {LONGEST} bytes",
                 self.contract.name
             )));
         }
-        answer::answer(&self.contract, operation, ran.ended, &ran.out.kept, &ear.complaint())
+        answer::answer(&self.contract, operation, ran.ended, &ran.out.kept, &listener.complaint())
     }
 }
 

@@ -1,24 +1,22 @@
-//! Memory: named things with versions, some of them active.
+//! The service `memory`: named memories with versions, some of them active. The host's wiring uses it, and each agent has one.
 //!
-//! `path`, `content`, `evict`, `words` and `snippet` are rules without a database; `rows` are its tables, and `book`,
-//! `active` and `search` keep the rules in it. `memory` is one agent's memory at work, `files` its part of the tree,
-//! `service` the operations, `narrator` the model that sums up.
+//! `path`, `content`, `evict`, `words` and `snippet` are rules without a database; `rows` are its tables, and `tx`, `active` and
+//! `search` apply the rules to them. `store` is the memory of one agent, `live` its memories as the tree shows them, `files` its
+//! part of the tree, `service` the operations, `summarizer` the model that writes summaries.
 
 mod active;
 mod answers;
 mod content;
 mod evict;
 mod files;
-mod narrator;
+mod live;
 pub mod path;
 mod rows;
 mod search;
 mod service;
-#[cfg(test)]
-mod sessions;
-mod shelf;
 mod snippet;
 mod store;
+mod summarizer;
 #[cfg(test)]
 mod tests;
 mod tx;
@@ -29,14 +27,13 @@ use std::sync::Arc;
 use crate::agent::own_model::OwnModel;
 use crate::events::EventLog;
 use crate::service::{Serve, typed};
-use acheron_base::Clock;
-use acheron_base::Result;
+use acheron_base::{Clock, Result};
 use acheron_store::Store;
 
-use narrator::Narrator;
 pub use rows::purge;
 pub use service::Memory;
 pub use store::{MemoryStore, Summarize};
+use summarizer::ModelSummarizer;
 
 /// What the memory of one agent is built from.
 pub struct MemoryParts {
@@ -58,7 +55,7 @@ pub fn served(parts: MemoryParts) -> Result<Arc<dyn Serve>> {
 
 /// The agent's model, unless it is the guide, which only shows the tree around.
 fn narrator(own: OwnModel) -> Arc<dyn Summarize> {
-    Arc::new(Narrator::new(move || match own.is_guide()? {
+    Arc::new(ModelSummarizer::new(move || match own.is_guide()? {
         true => Ok(None),
         false => Ok(own.open()?.map(|model| (model, own.described().map_or(0, |own| own.context_tokens.into())))),
     }))

@@ -5,22 +5,22 @@
 
 mod table;
 
-use crate::policy::PrincipalCaller;
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-pub use self::table::{Binding, Names, Table};
+use crate::policy::PrincipalCaller;
+
+pub use self::table::{AllBindings, Binding, BindingTable};
 use self::table::{full, place, relative};
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result};
 use acheron_vfs::{Caller, Dir, Link, Listing, Node};
 
 /// Where the bindings of a directory are kept.
@@ -28,33 +28,33 @@ const FILE: &str = "binds.json";
 
 /// The bindings of all agents and projects, by the directory that they stand in: `/agents/charon`, `/projects/here`.
 #[derive(Default)]
-pub struct Bindings(Mutex<BTreeMap<String, Held>>);
+pub struct Bindings(Mutex<BTreeMap<String, BindingDir>>);
 
-struct Held {
+struct BindingDir {
     home: Weak<Listing>,
     place: Arc<ConfinedDir>,
-    table: Table,
+    table: BindingTable,
 }
 
 impl Bindings {
-    fn held(&self) -> MutexGuard<'_, BTreeMap<String, Held>> {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<String, BindingDir>> {
         self.0.lock()
     }
 
     /// The directory at `path` is there: its names are put back into it. What is kept of them is kept in `place`.
     pub fn settle(&self, path: &str, home: &Arc<Listing>, place: ConfinedDir) -> Result<()> {
-        let table: Table = match place.read_if_exists(FILE)? {
+        let table: BindingTable = match place.read_if_exists(FILE)? {
             Some(bytes) => {
                 serde_json::from_slice(&bytes).map_err(|err| Error::invalid(format!("{FILE} of {path}: {err}")))?
             }
-            None => Table::default(),
+            None => BindingTable::default(),
         };
         for (name, target) in &table.0 {
             if home.lookup(name).is_none() {
-                home.put(name, Node::link(Path(relative(target))));
+                home.put(name, Node::link(FixedLink(relative(target))));
             }
         }
-        let held = Held { home: Arc::downgrade(home), place: Arc::new(place), table };
+        let held = BindingDir { home: Arc::downgrade(home), place: Arc::new(place), table };
         self.held().insert(path.to_owned(), held);
         Ok(())
     }
@@ -79,7 +79,7 @@ impl Bindings {
     /// first, then the tree.
     fn change(&self, path: &str, name: &str, target: Option<&str>) -> Result<()> {
         let mut all = self.held();
-        let names = Names::of(all.iter().flat_map(|(path, held)| held.table.bindings(path)));
+        let names = AllBindings::of(all.iter().flat_map(|(path, held)| held.table.bindings(path)));
         let held = all.get_mut(path).ok_or_else(|| Error::not_found(format!("there is no `{path}`")))?;
         let home = held.home.upgrade().ok_or_else(|| Error::unavailable("the agent has moved out"))?;
         if home.lookup(name).is_some() && !held.table.0.contains_key(name) {
@@ -99,7 +99,7 @@ impl Bindings {
         held.table = table;
         drop(all);
         match target {
-            Some(target) => home.put(name, Node::link(Path(relative(target)))),
+            Some(target) => home.put(name, Node::link(FixedLink(relative(target)))),
             None => _ = home.take(name),
         }
         Ok(())
@@ -107,9 +107,9 @@ impl Bindings {
 }
 
 /// A link that says the same to everybody.
-struct Path(String);
+struct FixedLink(String);
 
-impl Link for Path {
+impl Link for FixedLink {
     fn target(&self, _caller: &Caller) -> Result<String> {
         Ok(self.0.clone())
     }
@@ -119,14 +119,14 @@ impl Link for Path {
 pub struct Mounts {
     agent: String,
     bindings: Arc<Bindings>,
-    writable: Writable,
+    writable: CheckWritable,
 }
 
 /// Refuses a path of a project where nothing may be changed now.
-pub type Writable = Arc<dyn Fn(&str) -> Result<()> + Send + Sync>;
+pub type CheckWritable = Arc<dyn Fn(&str) -> Result<()> + Send + Sync>;
 
 impl Mounts {
-    pub fn new(agent: &str, bindings: Arc<Bindings>, writable: Writable) -> Self {
+    pub fn new(agent: &str, bindings: Arc<Bindings>, writable: CheckWritable) -> Self {
         Mounts { agent: agent.to_owned(), bindings, writable }
     }
 
@@ -148,7 +148,7 @@ impl Mounts {
             binding.bind_path.starts_with(&own)
                 || binding.bind_path.starts_with("/projects/") && tree.sees(&agent, &binding.bind_path)
         };
-        Ok(Output::Listed(Listed { binds: self.bindings.all().into_iter().filter(seen).collect() }))
+        Ok(Output::Listed(BindingList { binds: self.bindings.all().into_iter().filter(seen).collect() }))
     }
 }
 
@@ -172,12 +172,14 @@ pub enum Command {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Listed {
+#[schemars(rename = "Listed")]
+pub struct BindingList {
     pub binds: Vec<Binding>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Resolved {
+#[schemars(rename = "Resolved")]
+pub struct ResolvedBinding {
     pub path: String,
     /// Nothing if nothing is there, or you may not see it.
     pub resolved_path: Option<String>,
@@ -188,8 +190,8 @@ pub struct Resolved {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Output {
-    Listed(Listed),
-    Resolved(Resolved),
+    Listed(BindingList),
+    Resolved(ResolvedBinding),
 }
 
 #[async_trait]
@@ -204,12 +206,14 @@ impl Service for Mounts {
 
     fn operations() -> Vec<Operation> {
         vec![
-            Operation::read("list").quick().example(json!({})).gives::<Listed>(),
+            Operation::read("list").quick().example(json!({})).gives::<BindingList>(),
             Operation::write("bind")
                 .example(json!({ "bind_path": "/agents/self/library", "target_path": "/global/library" }))
-                .gives::<Listed>(),
-            Operation::read("resolve").example(json!({ "path": "/agents/self/library/Index.md" })).gives::<Resolved>(),
-            Operation::write("unbind").example(json!({ "bind_path": "/agents/self/library" })).gives::<Listed>(),
+                .gives::<BindingList>(),
+            Operation::read("resolve")
+                .example(json!({ "path": "/agents/self/library/Index.md" }))
+                .gives::<ResolvedBinding>(),
+            Operation::write("unbind").example(json!({ "bind_path": "/agents/self/library" })).gives::<BindingList>(),
         ]
     }
 
@@ -232,9 +236,9 @@ impl Service for Mounts {
             }
             Command::Resolve { path } => {
                 let path = full(agent, &path)?;
-                let (_, matched) = Names::of(self.bindings.all()).resolve(&path)?;
+                let (_, matched) = AllBindings::of(self.bindings.all()).resolve(&path)?;
                 let found = cx.tree()?.find(&cx.caller, &path).ok().map(|(real, _)| real);
-                Ok(Output::Resolved(Resolved { path, resolved_path: found, matched }))
+                Ok(Output::Resolved(ResolvedBinding { path, resolved_path: found, matched }))
             }
         }
     }

@@ -21,7 +21,7 @@ const SEAMS: usize = 8;
 
 /// A line of the ledger, and how much it matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct LedgerLine {
     pub id: String,
     pub text: String,
     pub relevance: u32,
@@ -42,8 +42,8 @@ pub struct Material {
     pub system: Vec<String>,
     /// What the phases hand on to each other, as JSON; shown with the system block when there is room.
     pub carried: Option<String>,
-    pub agents: Vec<Line>,
-    pub symbols: Vec<Line>,
+    pub agents: Vec<LedgerLine>,
+    pub symbols: Vec<LedgerLine>,
     /// Oldest first.
     pub history: Vec<Turn>,
     pub query: String,
@@ -121,21 +121,21 @@ pub fn assemble(material: &Material, window: usize) -> Result<Context> {
 
 /// The lines of one part that fit.
 #[derive(Default)]
-struct Pack {
+struct FittedLines {
     lines: Vec<String>,
     ids: Vec<String>,
     cost: usize,
     cut: Vec<(String, bool)>,
 }
 
-struct Parts {
-    agents: Pack,
-    symbols: Pack,
-    history: Pack,
+struct FittedParts {
+    agents: FittedLines,
+    symbols: FittedLines,
+    history: FittedLines,
 }
 
-fn pack_all(material: &Material, rooms: [usize; 3]) -> Parts {
-    Parts {
+fn pack_all(material: &Material, rooms: [usize; 3]) -> FittedParts {
+    FittedParts {
         agents: pack_lines(&material.agents, rooms[0]),
         symbols: pack_lines(&material.symbols, rooms[1]),
         history: pack_history(&material.history, rooms[2]),
@@ -155,8 +155,8 @@ fn spilled(material: &Material, budgets: [usize; 3], available: usize) -> [usize
 }
 
 /// Packs by falling relevance; the loaded ones first get half of the room, and then what is left.
-fn pack_lines(lines: &[Line], room: usize) -> Pack {
-    let mut order: Vec<&Line> = lines.iter().collect();
+fn pack_lines(lines: &[LedgerLine], room: usize) -> FittedLines {
+    let mut order: Vec<&LedgerLine> = lines.iter().collect();
     order.sort_by_key(|line| std::cmp::Reverse(line.relevance));
     let mut taken = vec![false; order.len()];
     let mut cost = 0;
@@ -172,7 +172,7 @@ fn pack_lines(lines: &[Line], room: usize) -> Pack {
     pass(Some(true), room / 2);
     pass(Some(false), room);
     pass(None, room);
-    let mut pack = Pack { cost, ..Pack::default() };
+    let mut pack = FittedLines { cost, ..FittedLines::default() };
     for (line, taken) in order.into_iter().zip(taken) {
         if taken {
             pack.lines.push(line.text.clone());
@@ -186,8 +186,8 @@ fn pack_lines(lines: &[Line], room: usize) -> Pack {
 
 /// Packs the newest first and gives them back in order. A turn that does not fit and is longer than half of the room is
 /// cut with a mark, so that one long answer does not hide everything before it.
-fn pack_history(history: &[Turn], room: usize) -> Pack {
-    let mut pack = Pack::default();
+fn pack_history(history: &[Turn], room: usize) -> FittedLines {
+    let mut pack = FittedLines::default();
     for (place, turn) in history.iter().enumerate().rev() {
         let mut line = format!("{}: {}", turn.role.to_uppercase(), turn.text);
         let most = (room / 2).max(8);
@@ -229,3 +229,6 @@ pub fn tokens(text: &str) -> usize {
 fn cost(lines: &[String]) -> usize {
     lines.iter().map(|line| tokens(line) + 1).sum()
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,17 +6,16 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::history::Histories;
-use super::run::{Engine, Room};
+use super::run::{Engine, TokenBudget};
 use super::service::Phases;
-use super::speaker::{Guide, Question, Speaker};
+use super::speaker::{OfflineSpeaker, Question, Speaker};
 use crate::agent::own_model::OwnModel;
-use crate::model::{Message, Model, ModelRequest};
+use crate::model::{Message, Model, ModelRequest, OpenModel};
 use crate::services::prompts::Library;
 use crate::services::symbols::catalogue;
-use crate::services::symbols::shelf::Shelf;
+use crate::services::symbols::store::SymbolStore;
 use crate::spec::ModelKind;
-use acheron_base::Result;
-use acheron_base::{Clock, Random};
+use acheron_base::{Clock, Random, Result};
 use acheron_store::Store;
 
 /// Where a key for histories may be given instead of a file.
@@ -27,22 +26,22 @@ const ANSWER: u32 = 4096;
 /// What an agent's loop is made of.
 pub struct PhasesParts {
     pub library: Arc<Library>,
-    pub shelf: Arc<Shelf>,
+    pub symbol_store: Arc<SymbolStore>,
     pub speaker: Arc<dyn Speaker>,
     pub store: Store,
     pub clock: Clock,
     /// For keys.
     pub random: Random,
     /// What a run that begins now may use.
-    pub room: ReadRoom,
+    pub token_budget: ReadTokenBudget,
 }
 
 /// Says what a run that begins now may use.
-pub type ReadRoom = Box<dyn Fn() -> Result<Room> + Send + Sync>;
+pub type ReadTokenBudget = Box<dyn Fn() -> Result<TokenBudget> + Send + Sync>;
 
 /// Asks the model of an agent. Without one that can be asked, the guide answers.
 pub fn speaker_of(own: Arc<OwnModel>) -> Arc<dyn Speaker> {
-    Arc::new(Spoken::new(move || match own.described()?.kind {
+    Arc::new(ModelSpeaker::new(move || match own.described()?.kind {
         // A script holds the turns of a chat; phases that took its lines would spoil it.
         ModelKind::Script => Ok(None),
         _ => own.open(),
@@ -50,10 +49,10 @@ pub fn speaker_of(own: Arc<OwnModel>) -> Arc<dyn Speaker> {
 }
 
 /// The room that the model and the limits of an agent leave.
-pub fn room_of(own: Arc<OwnModel>) -> ReadRoom {
+pub fn token_budget_of(own: Arc<OwnModel>) -> ReadTokenBudget {
     Box::new(move || {
         let (window, run) = (own.described()?.context_tokens as usize, own.limits()?.tokens as usize);
-        Ok(Room { prompt: beside_answer(window), run })
+        Ok(TokenBudget { prompt: beside_answer(window), run })
     })
 }
 
@@ -72,32 +71,30 @@ pub fn open(home: &Path, agent: &str, parts: PhasesParts) -> Result<Phases> {
     let defaults = catalogue::shipped().defaults.as_deref().map(catalogue::defaults).transpose()?.unwrap_or_default();
     Phases::new(Engine {
         library: parts.library,
-        shelf: parts.shelf,
+        symbol_store: parts.symbol_store,
         histories: Arc::new(histories),
         speaker: parts.speaker,
         defaults,
         clock: parts.clock,
-        room: parts.room,
+        token_budget: parts.token_budget,
     })
 }
 
-type Open = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
-
 /// The agent's model as it is now, asked with the whole prompt as one message; the guide where there is none.
-struct Spoken {
-    open: Box<Open>,
+struct ModelSpeaker {
+    open: Box<OpenModel>,
 }
 
-impl Spoken {
-    fn new(open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static) -> Spoken {
-        Spoken { open: Box::new(open) }
+impl ModelSpeaker {
+    fn new(open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static) -> ModelSpeaker {
+        ModelSpeaker { open: Box::new(open) }
     }
 }
 
 #[async_trait]
-impl Speaker for Spoken {
+impl Speaker for ModelSpeaker {
     async fn speak(&self, question: &Question) -> Result<String> {
-        let Some(model) = (self.open)()? else { return Guide.speak(question).await };
+        let Some(model) = (self.open)()? else { return OfflineSpeaker.speak(question).await };
         let messages = vec![Message::user(question.prompt.clone())];
         let ask = ModelRequest { system: String::new(), messages, max_tokens: ANSWER };
         Ok(model.answer(&ask, &mut |_| ()).await?.text)

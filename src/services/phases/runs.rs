@@ -1,16 +1,15 @@
 //! All runs of an agent: those in memory, and older ones sealed on the disk, as directories.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 use super::history::Histories;
-use super::record::{Pages, Run};
-use acheron_base::Result;
-use acheron_base::blocking;
+use super::record::{Run, RunPages};
+use acheron_base::{Result, blocking};
 use acheron_vfs::{Answer, ComputedFile, Listing, Node, VirtualDir, line, waiting};
 
 /// How many runs that are over stay in memory.
@@ -67,7 +66,7 @@ impl Runs {
 
     /// `runs/<id>/`.
     fn one(self: &Arc<Self>, id: &str) -> Listing {
-        let file = |show: fn(&Pages) -> Bytes| {
+        let file = |show: fn(&RunPages) -> Bytes| {
             let (runs, id) = (self.clone(), id.to_owned());
             ComputedFile::fetched(move |_| runs.pages(&id).map(move |pages| show(&pages)))
         };
@@ -88,7 +87,7 @@ impl Runs {
             .file("status.json", file(|pages| line(&pages.status)))
     }
 
-    fn pages(self: &Arc<Self>, id: &str) -> Answer<Pages> {
+    fn pages(self: &Arc<Self>, id: &str) -> Answer<RunPages> {
         if let Some(run) = self.in_memory(id) {
             return Answer::ok(run.pages());
         }

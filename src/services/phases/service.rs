@@ -1,6 +1,5 @@
 //! The service `phases`: runs as jobs, and what they leave as files.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,16 +12,16 @@ use super::action;
 use super::library::{self, TRUST_BEACON};
 use super::perform::Dispatch;
 use super::record::Run;
-use super::run::{Engine, Order, Report};
+use super::run::{Engine, RunReport, RunRequest};
 use super::runs::{Runs, lines};
 use super::set::Phase;
 use super::step::Stop;
 use crate::contract::Operation;
+use crate::policy::PrincipalCaller;
 use crate::service::{Cx, Service};
 use crate::services::symbols::change::By;
 use crate::services::symbols::service::ready;
-use acheron_base::Result;
-use acheron_base::blocking;
+use acheron_base::{Result, blocking};
 use acheron_vfs::{Answer, Caller, ComputedFile, Listing, Node, VirtualDir, live, pretty};
 
 /// The recursive loop of one agent.
@@ -94,11 +93,12 @@ pub struct Described {
     prompt: String,
     /// Whether the prompt carries the trust beacon.
     beacon: bool,
-    commands: Vec<Row>,
+    commands: Vec<ActionRow>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Row {
+#[schemars(rename = "Row")]
+struct ActionRow {
     action: &'static str,
     takes: &'static str,
     about: &'static str,
@@ -112,7 +112,7 @@ pub struct Rotated {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Output {
-    Report(Report),
+    Report(RunReport),
     Sets(Sets),
     Described(Described),
     Rotated(Rotated),
@@ -133,7 +133,7 @@ impl Service for Phases {
                 .private()
                 .example(json!({"query": "How do we mend trust after a broken promise?", "session_id": "first"}))
                 .deadline(Duration::from_secs(900))
-                .gives::<Report>(),
+                .gives::<RunReport>(),
             Operation::read("list").example(json!({})).gives::<Sets>(),
             Operation::read("describe").example(json!({"phase": "recurse_thought"})).gives::<Described>(),
             Operation::write("rotate_key").example(json!({})).gives::<Rotated>(),
@@ -153,7 +153,7 @@ impl Service for Phases {
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
         match command {
             Command::Run { query, session_id, set, strict, max_iterations } => {
-                let order = Order { query, session_id, set, strict, max_iterations };
+                let order = RunRequest { query, session_id, set, strict, max_iterations };
                 Ok(Output::Report(self.run(cx, order).await?))
             }
             Command::List {} => Ok(Output::Sets(sets(&self.engine))),
@@ -167,8 +167,8 @@ impl Service for Phases {
 }
 
 impl Phases {
-    async fn run(&self, cx: &Cx, order: Order) -> Result<Report> {
-        ready(&self.engine.shelf).await?;
+    async fn run(&self, cx: &Cx, order: RunRequest) -> Result<RunReport> {
+        ready(&self.engine.symbol_store).await?;
         // Checked before there is a record of it: a refused order leaves no run behind.
         self.engine.check(&order)?;
         let id = cx.job_id().replacen("job-", "run-", 1);
@@ -180,9 +180,9 @@ impl Phases {
         };
         let run = Run::new(&id, &order.session_id, &order.set, self.engine.clock.clone(), Box::new(tell));
         self.runs.add(&run);
-        let _end = Ending { run: run.clone(), runs: self.runs.clone() };
+        let _end = RunGuard { run: run.clone(), runs: self.runs.clone() };
         let by = By::who(cx.agent.clone());
-        let dispatch = Jobs { cx: cx.clone() };
+        let dispatch = JobDispatch { cx: cx.clone() };
         let report = self.engine.run(&order, &run, &by, Some(&dispatch)).await;
         if let Err(fault) = &report {
             run.ended(Stop::Terminated, &fault.message);
@@ -192,12 +192,12 @@ impl Phases {
 }
 
 /// Sees to it that a run has an end, even when its call is dropped half-way, and is kept.
-struct Ending {
+struct RunGuard {
     run: Arc<Run>,
     runs: Arc<Runs>,
 }
 
-impl Drop for Ending {
+impl Drop for RunGuard {
     fn drop(&mut self) {
         self.run.ended(Stop::Cancelled, "the call ended before the run did: it was cancelled or out of time");
         let (run, runs) = (self.run.clone(), self.runs.clone());
@@ -215,12 +215,12 @@ impl Drop for Ending {
 }
 
 /// Starts jobs with the rights of the agent, whoever asked for the run: it is the model that speaks.
-struct Jobs {
+struct JobDispatch {
     cx: Cx,
 }
 
 #[async_trait]
-impl Dispatch for Jobs {
+impl Dispatch for JobDispatch {
     async fn dispatch(&self, service: &str, operation: &str, arguments: &Value) -> Result<String> {
         let (caller, agent) = (Caller::agent(&self.cx.agent), &self.cx.agent);
         let job = self.cx.context.call(&caller, agent, service, operation, arguments.clone()).await?;
@@ -247,7 +247,7 @@ fn describe(engine: &Engine, set: &str, phase: &str) -> Result<Described> {
         ))
     })?;
     let prompt = library::own(&engine.library, set, &phase.file)?;
-    let row = |row: &action::Row| Row { action: row.name, takes: row.takes, about: row.about };
+    let row = |row: &action::ActionSpec| ActionRow { action: row.name, takes: row.takes, about: row.about };
     let beacon = prompt.contains(TRUST_BEACON);
     Ok(Described { phase, prompt, beacon, commands: action::TABLE.iter().map(row).collect() })
 }
@@ -271,3 +271,6 @@ fn history(engine: &Arc<Engine>, session: &str) -> ComputedFile {
         Answer::soon(blocking(move || Ok(lines(&histories.read(&session)?))))
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,10 +28,10 @@ pub trait Speaker: Send + Sync {
 }
 
 /// Walks through the phases in their order and says what it finds. It understands nothing, and says so.
-pub struct Guide;
+pub struct OfflineSpeaker;
 
 #[async_trait]
-impl Speaker for Guide {
+impl Speaker for OfflineSpeaker {
     async fn speak(&self, question: &Question) -> Result<String> {
         Ok(answer(question))
     }

@@ -136,8 +136,9 @@ pub enum Command {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Listed {
-    pub prompts: Vec<Shown>,
+#[schemars(rename = "Listed")]
+pub struct PromptList {
+    pub prompts: Vec<PromptView>,
     pub open: Vec<String>,
     /// Those of them whose template was edited since: each keeps what it was opened with until it is closed.
     pub stale: Vec<String>,
@@ -146,7 +147,8 @@ pub struct Listed {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Shown {
+#[schemars(rename = "Shown")]
+pub struct PromptView {
     pub prompt: String,
     pub name: Option<String>,
     /// `built_in` or `folder`.

@@ -24,7 +24,7 @@ const MAX_TOKENS: u32 = 4096;
 
 /// What a reply wants.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wish {
+pub enum ReplyRequest {
     Open {
         keys: Vec<String>,
         reason: String,
@@ -45,11 +45,11 @@ pub enum Wish {
 }
 
 /// A call is one object `{"tool_calls": [{"name", "arguments"}]}` with one call, as everywhere in this host.
-pub fn wish(reply: &str, tools: &[ToolShown]) -> Wish {
+pub fn wish(reply: &str, tools: &[ToolShown]) -> ReplyRequest {
     let Some(object) = object_in(reply, |value| value.get("tool_calls").is_some_and(Value::is_array)) else {
-        return Wish::Answer;
+        return ReplyRequest::Answer;
     };
-    let wrong = |why: String| Wish::Wrong { why };
+    let wrong = |why: String| ReplyRequest::Wrong { why };
     let [call] = object["tool_calls"].as_array().map_or(&[][..], Vec::as_slice) else {
         return wrong("give exactly one call at a time".to_owned());
     };
@@ -65,19 +65,19 @@ pub fn wish(reply: &str, tools: &[ToolShown]) -> Wish {
         OPEN => {
             let keys = arguments.get("section_keys").and_then(Value::as_array).into_iter().flatten();
             let keys = keys.filter_map(|key| key.as_str().map(str::to_owned)).collect();
-            Wish::Open { keys, reason: text("reason").unwrap_or_default() }
+            ReplyRequest::Open { keys, reason: text("reason").unwrap_or_default() }
         }
         READ => match text("section_key") {
-            Some(key) => Wish::Read { key },
+            Some(key) => ReplyRequest::Read { key },
             None => wrong(format!("{READ} wants a section_key")),
         },
-        name => Wish::Call { tool: name.to_owned(), arguments },
+        name => ReplyRequest::Call { tool: name.to_owned(), arguments },
     }
 }
 
 /// Runs a tool of the prompt.
 #[async_trait]
-pub trait Hands: Send + Sync {
+pub trait ToolRunner: Send + Sync {
     async fn call(&self, tool: &str, arguments: Value) -> Result<Value>;
 }
 
@@ -96,15 +96,20 @@ pub struct Evaluated {
 }
 
 /// Asks until the model answers. Each section is opened at most once, since one that is open cannot be opened.
-pub async fn evaluate(library: &Library, opened: &Opened, model: &dyn Model, hands: &dyn Hands) -> Result<Evaluated> {
+pub async fn evaluate(
+    library: &Library,
+    opened: &Opened,
+    model: &dyn Model,
+    runner: &dyn ToolRunner,
+) -> Result<Evaluated> {
     let mut done: BTreeSet<String> = BTreeSet::new();
     let mut rendered = opened.render()?;
     let mut ask = begin(library, &rendered)?;
     for round in 1..=ROUNDS {
         let said = model.answer(&ask, &mut |_| {}).await?;
         let answer = match wish(&said.text, &rendered.tools) {
-            Wish::Answer => return ended(opened, said.text, round, done),
-            Wish::Open { keys, reason } => match opened.expand(&keys, &reason) {
+            ReplyRequest::Answer => return ended(opened, said.text, round, done),
+            ReplyRequest::Open { keys, reason } => match opened.expand(&keys, &reason) {
                 Ok(expansion) => {
                     done.extend(expansion.requested.into_keys());
                     // Opening begins anew: what was said about the shorter text is of no use.
@@ -114,16 +119,16 @@ pub async fn evaluate(library: &Library, opened: &Opened, model: &dyn Model, han
                 }
                 Err(fault) => fault.to_string(),
             },
-            Wish::Read { key } => match opened.prompt().read_section(&key) {
+            ReplyRequest::Read { key } => match opened.prompt().read_section(&key) {
                 Ok(text) => format!("Content of section '{key}':\n\n{text}"),
                 Err(fault) => fault.to_string(),
             },
-            Wish::Call { tool, arguments } => match hands.call(&tool, arguments).await {
+            ReplyRequest::Call { tool, arguments } => match runner.call(&tool, arguments).await {
                 Ok(result) => format!("Result of {tool}:\n\n{}", tool::payload(&result)),
                 Err(error) if error.code == Code::Cancelled => return Err(error),
                 Err(error) => format!("{tool} failed: {error}"),
             },
-            Wish::Wrong { why } => why,
+            ReplyRequest::Wrong { why } => why,
         };
         ask.messages.push(Message::assistant(said.text));
         ask.messages.push(Message::user(answer));
@@ -132,7 +137,7 @@ pub async fn evaluate(library: &Library, opened: &Opened, model: &dyn Model, han
 }
 
 fn ended(opened: &Opened, reply: String, rounds: usize, done: BTreeSet<String>) -> Result<Evaluated> {
-    let parsed: Option<Parsed> = opened.hear(&reply)?;
+    let parsed: Option<Parsed> = opened.take_reply(&reply)?;
     let (output, amended) = parsed.map_or((Value::Null, Vec::new()), |parsed| (parsed.value, parsed.amended));
     Ok(Evaluated { reply, output, rounds, opened: done.into_iter().collect(), amended })
 }
@@ -153,47 +158,4 @@ fn begin(library: &Library, rendered: &Rendered) -> Result<ModelRequest> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shown(name: &str) -> ToolShown {
-        ToolShown {
-            name: name.to_owned(),
-            description: String::new(),
-            params: json!({}),
-            section: String::new(),
-            examples: vec![],
-        }
-    }
-
-    #[test]
-    fn a_reply_is_a_call_only_if_it_is_one() {
-        let tools = [shown(OPEN), shown(READ), shown("memory.search")];
-        let wrong = |why: &str| Wish::Wrong { why: why.to_owned() };
-        let rows = [
-            ("The answer is 4.", Wish::Answer),
-            (r#"{"verdict":"take"}"#, Wish::Answer),
-            (
-                r#"{"tool_calls":[{"name":"open_sections","arguments":{"section_keys":["a.b"],"reason":"why"}}]}"#,
-                Wish::Open { keys: vec!["a.b".to_owned()], reason: "why".to_owned() },
-            ),
-            (
-                "Let me see.\n```json\n{\"tool_calls\":[{\"name\":\"read_section\",\"arguments\":{\"section_key\":\"a\"}}]}\n```",
-                Wish::Read { key: "a".to_owned() },
-            ),
-            (r#"{"tool_calls":[{"name":"read_section"}]}"#, wrong("read_section wants a section_key")),
-            (
-                r#"{"tool_calls":[{"name":"memory.search","arguments":{"query":"x"}}]}"#,
-                Wish::Call { tool: "memory.search".to_owned(), arguments: json!({"query": "x"}) },
-            ),
-            (r#"{"tool_calls":[]}"#, wrong("give exactly one call at a time")),
-            (
-                r#"{"tool_calls":[{"name":"rm"}]}"#,
-                wrong("there is no tool `rm`: open_sections, read_section, memory.search"),
-            ),
-        ];
-        for (reply, expected) in rows {
-            assert_eq!(wish(reply, &tools), expected, "{reply}");
-        }
-    }
-}
+mod tests;

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 
 use super::opened::Opened;
 use super::openings::Openings;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 use acheron_prompts::manifest::Visibility;
 use acheron_prompts::{Fault, PromptTemplate};
 use acheron_vfs::{Answer, Caller, Item, Listing, Node, STARTED, Stat, VersionStore, VirtualDir, live, pretty};
@@ -121,7 +120,7 @@ fn opened_files(openings: &Arc<Openings>, opened: &Arc<Opened>) -> Listing {
     let template = opened.prompt().template;
     let mut params = Listing::default();
     for name in template.records.keys() {
-        params = params.file(&format!("{name}.json"), item(openings, opened, Written::Params(name.clone())));
+        params = params.file(&format!("{name}.json"), item(openings, opened, WritableFile::Params(name.clone())));
     }
     Listing::default()
         .dir("params", params)
@@ -132,8 +131,8 @@ fn opened_files(openings: &Arc<Openings>, opened: &Arc<Opened>) -> Listing {
         .file("output.json", shown(|opened| Ok(pretty(&opened.output()?))))
         .file("error.json", shown(|opened| Ok(pretty(&opened.error()))))
         .file("status.json", status)
-        .file("session.json", item(openings, opened, Written::Session))
-        .file("reply", item(openings, opened, Written::Reply))
+        .file("session.json", item(openings, opened, WritableFile::Session))
+        .file("reply", item(openings, opened, WritableFile::Reply))
 }
 
 fn status(openings: &Openings, opened: &Opened) -> Value {
@@ -173,7 +172,7 @@ fn section_file(openings: &Arc<Openings>, opened: &Arc<Opened>, path: &str, name
     match name {
         "full" => shown(|opened, path| opened.prompt().full(path)),
         "summary" => shown(|opened, path| opened.prompt().short(path)),
-        _ => Node::file(item(openings, opened, Written::Visibility(path.to_owned()))),
+        _ => Node::file(item(openings, opened, WritableFile::Visibility(path.to_owned()))),
     }
 }
 
@@ -181,33 +180,33 @@ fn section_file(openings: &Arc<Openings>, opened: &Arc<Opened>, path: &str, name
 struct Field {
     openings: Arc<Openings>,
     opened: Arc<Opened>,
-    what: Written,
+    what: WritableFile,
 }
 
 #[derive(Clone)]
-enum Written {
+enum WritableFile {
     Params(String),
     Session,
     Reply,
     Visibility(String),
 }
 
-fn item(openings: &Arc<Openings>, opened: &Arc<Opened>, what: Written) -> Item {
+fn item(openings: &Arc<Openings>, opened: &Arc<Opened>, what: WritableFile) -> Item {
     Item::new(Arc::new(Field { openings: openings.clone(), opened: opened.clone(), what }))
 }
 
 impl Field {
     fn now(&self) -> Bytes {
         match &self.what {
-            Written::Params(name) => {
+            WritableFile::Params(name) => {
                 let prompt = self.opened.prompt();
                 let record = prompt.template.records.get(name);
                 let empty = || record.map_or(Value::Null, |record| record.completed(&serde_json::Map::new()));
                 pretty(&prompt.bound(name).cloned().unwrap_or_else(empty))
             }
-            Written::Session => pretty(&self.opened.prompt().session.values),
-            Written::Reply => self.opened.reply().unwrap_or_default().into(),
-            Written::Visibility(path) => {
+            WritableFile::Session => pretty(&self.opened.prompt().session.values),
+            WritableFile::Reply => self.opened.reply().unwrap_or_default().into(),
+            WritableFile::Visibility(path) => {
                 let prompt = self.opened.prompt();
                 let view = acheron_prompts::view::View::new(&prompt);
                 let shown = prompt.template.at(path).map_or(Visibility::Full, |index| view.visibility(index));
@@ -218,17 +217,17 @@ impl Field {
 
     fn take(&self, bytes: &[u8]) -> Result<()> {
         match &self.what {
-            Written::Params(name) => self.opened.bind_text(name, bytes)?,
-            Written::Session => match acheron_prompts::output::parse_json_bytes(bytes) {
+            WritableFile::Params(name) => self.opened.bind_text(name, bytes)?,
+            WritableFile::Session => match acheron_prompts::output::parse_json_bytes(bytes) {
                 Ok(Value::Object(values)) => self.opened.set_session(values),
                 _ => return Err(Error::invalid("a session is one JSON object")),
             },
-            Written::Reply => {
+            WritableFile::Reply => {
                 let reply = std::str::from_utf8(bytes).map_err(|_| Error::invalid("the reply is not UTF-8"))?;
                 // A reply without an output is a reply all the same: error.json says what is wrong with it.
-                let _ = self.opened.hear(reply);
+                let _ = self.opened.take_reply(reply);
             }
-            Written::Visibility(path) => match std::str::from_utf8(bytes).unwrap_or_default().trim() {
+            WritableFile::Visibility(path) => match std::str::from_utf8(bytes).unwrap_or_default().trim() {
                 "full" => self.opened.set_visibility(path, Visibility::Full)?,
                 "summary" => self.opened.set_visibility(path, Visibility::Summary)?,
                 _ => return Err(Error::invalid("visibility is full or summary")),

@@ -3,12 +3,12 @@
 //! A prompt of the folder replaces the built-in one of the same name. A faulty one replaces nothing: the last good one
 //! stays, and the fault is listed until it is mended.
 
-use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use include_dir::{Dir, include_dir};
+use parking_lot::RwLock;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -30,18 +30,18 @@ const FILES: usize = 10_000;
 
 pub struct Library {
     folder: Option<PathBuf>,
-    contents: RwLock<Contents>,
+    contents: RwLock<LibraryContents>,
 }
 
 #[derive(Default)]
-struct Contents {
-    prompts: BTreeMap<String, Known>,
+struct LibraryContents {
+    prompts: BTreeMap<String, LoadedPrompt>,
     faults: Vec<Fault>,
     generation: u64,
 }
 
 #[derive(Clone)]
-struct Known {
+struct LoadedPrompt {
     template: Arc<PromptTemplate>,
     origin: Origin,
 }
@@ -85,7 +85,7 @@ impl Library {
             for (id, prompt) in loaded.prompts {
                 match prompt {
                     Ok(template) => {
-                        prompts.insert(id, Known { template: Arc::new(template), origin });
+                        prompts.insert(id, LoadedPrompt { template: Arc::new(template), origin });
                     }
                     Err(mut found) => {
                         faults.append(&mut found);
@@ -103,7 +103,7 @@ impl Library {
         faults
     }
 
-    fn contents(&self) -> parking_lot::RwLockReadGuard<'_, Contents> {
+    fn contents(&self) -> parking_lot::RwLockReadGuard<'_, LibraryContents> {
         self.contents.read()
     }
 

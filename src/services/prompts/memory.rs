@@ -3,13 +3,13 @@
 //!
 //! Works through the memory service like anybody else. Its methods wait, so they are called from a thread that may.
 
-use crate::policy::PrincipalCaller;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::resources::Resource;
+use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
 use acheron_base::{Error, Result, if_exists};
 use acheron_vfs::Caller;

@@ -21,6 +21,3 @@ pub mod watch;
 
 pub use library::{Library, Origin};
 pub use service::{Prompts, PromptsParts};
-
-#[cfg(test)]
-mod service_tests;

@@ -2,10 +2,10 @@
 //!
 //! Knows nothing of files; `files` shows it as a directory, `openings` keeps it.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -25,7 +25,7 @@ pub struct Opened {
     /// Shared with the resource that takes it back.
     session: Arc<Mutex<Session>>,
     prompt: Mutex<Prompt>,
-    said: Mutex<Said>,
+    said: Mutex<PromptReplies>,
     /// What `bind(resources=)` is in the origin.
     needs: BTreeMap<String, Need>,
     pub resources: Arc<Resources>,
@@ -35,7 +35,7 @@ pub struct Opened {
 
 /// What came back, and what went wrong last.
 #[derive(Default)]
-struct Said {
+struct PromptReplies {
     reply: Option<String>,
     output: Option<Parsed>,
     error: Option<Value>,
@@ -44,7 +44,7 @@ struct Said {
 
 /// An open prompt as it is kept on disk.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Saved {
+pub struct SavedPrompt {
     pub id: String,
     pub prompt: String,
     pub tag: String,
@@ -68,7 +68,12 @@ fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Opened {
     /// The open prompt of what was saved; `prompt` is its template with the overrides of its tag.
-    pub fn new(saved: Saved, mut prompt: Prompt, session: Arc<Mutex<Session>>, resources: Resources) -> Result<Opened> {
+    pub fn new(
+        saved: SavedPrompt,
+        mut prompt: Prompt,
+        session: Arc<Mutex<Session>>,
+        resources: Resources,
+    ) -> Result<Opened> {
         prompt.headings = saved.headings;
         prompt.deadline_ms = saved.deadline_ms;
         prompt.bind(saved.params)?;
@@ -84,21 +89,21 @@ impl Opened {
             opened_at_ms: saved.opened_at_ms,
             session,
             prompt: Mutex::new(prompt),
-            said: Mutex::new(Said { snapshots: saved.snapshots, ..Said::default() }),
+            said: Mutex::new(PromptReplies { snapshots: saved.snapshots, ..PromptReplies::default() }),
             needs: saved.needs,
             resources: Arc::new(resources),
             turn: Arc::default(),
         };
         if let Some(reply) = saved.reply {
-            let _ = opened.hear(&reply); // it was heard before, and its fault told
+            let _ = opened.take_reply(&reply); // it was heard before, and its fault told
         }
         Ok(opened)
     }
 
-    pub fn saved(&self) -> Saved {
+    pub fn saved(&self) -> SavedPrompt {
         let (prompt, said) = (self.prompt(), held(&self.said));
         let names = prompt.template.records.keys();
-        Saved {
+        SavedPrompt {
             id: self.id.clone(),
             prompt: prompt.template.id(),
             tag: self.tag.clone(),
@@ -169,7 +174,7 @@ impl Opened {
     }
 
     /// Takes the model's answer, and finds the output in it if the prompt declares one.
-    pub fn hear(&self, reply: &str) -> Result<Option<Parsed>, Unparsed> {
+    pub fn take_reply(&self, reply: &str) -> Result<Option<Parsed>, Unparsed> {
         let template = held(&self.prompt).template.clone();
         let parsed = template.output.as_ref().map(|output| output.parse(reply)).transpose();
         let mut said = held(&self.said);

@@ -1,18 +1,17 @@
 //! The open prompts of one agent: opened, kept on disk so that they outlive the host, closed.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
 use super::Library;
-use super::opened::{Opened, Saved};
+use super::opened::{Opened, SavedPrompt};
 use super::override_store::{LATEST, OverrideStore};
 use super::resources::Resources;
-use super::resources::kinds::{self, Kinds, SESSION, SessionState};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use super::resources::kinds::{self, ResourceKinds, SESSION, SessionState};
+use acheron_base::{ConfinedDir, Error, Result};
 use acheron_prompts::manifest::{Headings, Need};
 use acheron_prompts::prompt::{Prompt, Session};
 use acheron_prompts::{PromptTemplate, load, names};
@@ -24,12 +23,12 @@ pub struct Openings {
     pub library: Arc<Library>,
     pub overrides: Arc<OverrideStore>,
     place: ConfinedDir,
-    kinds: Kinds,
-    table: Mutex<Table>,
+    kinds: ResourceKinds,
+    table: Mutex<OpeningsState>,
 }
 
 #[derive(Default)]
-struct Table {
+struct OpeningsState {
     open: BTreeMap<String, Arc<Opened>>,
     /// Numbers that were given out.
     last: u64,
@@ -37,7 +36,7 @@ struct Table {
 
 /// What somebody asks for who opens a prompt.
 #[derive(Default)]
-pub struct Asked {
+pub struct OpenRequest {
     pub id: Option<String>,
     pub prompt: String,
     pub params: Value,
@@ -56,13 +55,14 @@ impl Openings {
         library: Arc<Library>,
         overrides: Arc<OverrideStore>,
         place: ConfinedDir,
-        kinds: Kinds,
+        kinds: ResourceKinds,
     ) -> Result<Openings> {
         let openings = Openings { library, overrides, place, kinds, table: Mutex::default() };
         for entry in openings.place.list("")? {
             let Some(id) = entry.name.strip_suffix(".json") else { continue };
             let again = openings.place.read(&entry.name).and_then(|bytes| {
-                let saved: Saved = serde_json::from_slice(&bytes).map_err(|error| Error::invalid(error.to_string()))?;
+                let saved: SavedPrompt =
+                    serde_json::from_slice(&bytes).map_err(|error| Error::invalid(error.to_string()))?;
                 let template = load::again(&saved.prompt, &saved.sources).map_err(|faults| {
                     Error::invalid(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
                 })?;
@@ -101,7 +101,7 @@ impl Openings {
         self.library.get(ns, key)
     }
 
-    fn build(&self, saved: Saved, template: Arc<PromptTemplate>) -> Result<Opened> {
+    fn build(&self, saved: SavedPrompt, template: Arc<PromptTemplate>) -> Result<Opened> {
         let prompt = self.overridden(template, &saved.tag)?;
         let session = Arc::new(Mutex::new(Session::default()));
         let needs = kinds::needs(&prompt.template, &saved.needs);
@@ -120,13 +120,13 @@ impl Openings {
         Opened::new(saved, prompt, session, resources)
     }
 
-    pub fn open(&self, asked: Asked) -> Result<Arc<Opened>> {
+    pub fn open(&self, asked: OpenRequest) -> Result<Arc<Opened>> {
         let mut fresh = Prompt::new(self.template(&asked.prompt)?);
         fresh.bind_json(&asked.params)?;
         let records = fresh.template.records.keys();
         let params = records.filter_map(|name| Some((name.clone(), fresh.bound(name)?.clone()))).collect();
         let id = self.id(asked.id.as_deref())?;
-        let saved = Saved {
+        let saved = SavedPrompt {
             id: id.clone(),
             prompt: asked.prompt,
             tag: asked.tag.filter(|tag| !tag.is_empty()).unwrap_or_else(|| LATEST.to_owned()),
@@ -136,7 +136,7 @@ impl Openings {
             params,
             session: Session { values: asked.session, ..Session::default() },
             needs: asked.needs,
-            ..Saved::default()
+            ..SavedPrompt::default()
         };
         let opened = Arc::new(self.build(saved, fresh.template.clone())?);
         self.save(&opened)?;

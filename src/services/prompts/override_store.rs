@@ -1,9 +1,9 @@
 //! The files of overrides on disk: `{ns}/{key}/{tag}.json` below one directory. A write is atomic and durable, and two
 //! processes write one after the other. The service uses it; `acheron-prompts` says what a file means.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 
 use acheron_base::confined_dir::{ConfinedDir, Kind, Lock};

@@ -23,9 +23,11 @@ pub fn watch(library: &Arc<Library>, reloaded: impl Fn(&Library) + Send + 'stati
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use serde_json::json;
     use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn an_edit_is_seen_without_being_asked_for() {
@@ -33,7 +35,7 @@ mod tests {
         std::fs::create_dir(folder.path().join("say")).unwrap();
         std::fs::write(folder.path().join("say/hello.md"), "one").unwrap();
         let library = Arc::new(Library::open(Some(folder.path())));
-        let (told, hear) = std::sync::mpsc::channel();
+        let (told, take_reply) = std::sync::mpsc::channel();
         let _watch = watch(&library, move |library| {
             let _ = told.send(library.render("say", "hello", &json!({})).map(|rendered| rendered.text));
         })
@@ -42,7 +44,7 @@ mod tests {
         std::fs::write(folder.path().join("say/hello.md"), "two").unwrap();
         let mut seen = Vec::new();
         while seen.last() != Some(&Ok("two".to_owned())) {
-            seen.push(hear.recv_timeout(Duration::from_secs(60)).expect("no reload in a minute"));
+            seen.push(take_reply.recv_timeout(Duration::from_secs(60)).expect("no reload in a minute"));
         }
     }
 }

@@ -8,8 +8,7 @@ use bytes::Bytes;
 use super::state::RecallState;
 use super::talk_files::conversations;
 use super::wiki::PAGE;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 use acheron_recall::page::{Class, ROOT};
 use acheron_vfs::{
     Answer, Caller, ComputedFile, Dir, File as _, Handle, Item, Link, Listing, Node, Open, STARTED, Stat, VersionStore,
@@ -21,7 +20,7 @@ const RECENT: usize = 100;
 
 /// The names that recall has beside those of every service.
 pub fn files(recall: &Arc<RecallState>) -> Vec<(String, Node)> {
-    let view = |view: View| Node::dir(Pages { recall: recall.clone(), view, dir: String::new() });
+    let view = |view: View| Node::dir(WikiDir { recall: recall.clone(), view, dir: String::new() });
     let by = Listing::default()
         .with("backlinks", view(View::Backlinks))
         .with("orphans", view(View::Orphans))
@@ -65,19 +64,19 @@ enum View {
 }
 
 /// A directory of the wiki, or one that mirrors it.
-struct Pages {
+struct WikiDir {
     recall: Arc<RecallState>,
     view: View,
     dir: String,
 }
 
-impl Pages {
+impl WikiDir {
     fn path(&self, name: &str) -> String {
         if self.dir.is_empty() { name.to_owned() } else { format!("{}/{name}", self.dir) }
     }
 
     fn child(&self, path: String) -> Node {
-        Node::dir(Pages { recall: self.recall.clone(), view: self.view, dir: path })
+        Node::dir(WikiDir { recall: self.recall.clone(), view: self.view, dir: path })
     }
 
     /// Names of directories and of pages. A wiki that cannot be opened has none; the operations tell why.
@@ -117,7 +116,7 @@ impl Pages {
             })),
             View::Orphans => {
                 let up = "../".repeat(path.matches('/').count() + 2);
-                Node::link(To(format!("{up}nodes/{path}")))
+                Node::link(LinkTarget(format!("{up}nodes/{path}")))
             }
             View::Broken => Node::file(fetched(&self.recall, move |recall| {
                 let report = recall.wiki()?.report();
@@ -134,7 +133,7 @@ fn lines(lines: impl IntoIterator<Item = String>) -> Bytes {
     lines.into_iter().map(|line| line + "\n").collect::<String>().into()
 }
 
-impl Dir for Pages {
+impl Dir for WikiDir {
     fn lookup(&self, name: &str) -> Option<Node> {
         let path = self.path(name);
         if matches!(self.view, View::Nodes | View::Backlinks) {
@@ -180,7 +179,7 @@ impl Dir for Pages {
         let path = self.path(name);
         // Asked now, because who closes a file hears no reason.
         super::wiki::check(&path)?;
-        let item = Item::new(Arc::new(Kept { recall: self.recall.clone(), path }));
+        let item = Item::new(Arc::new(PageFile { recall: self.recall.clone(), path }));
         let handle = item.open(caller, Open { truncate: true, ..how })?;
         Ok((Node::file(item), handle))
     }
@@ -191,7 +190,7 @@ impl Dir for Pages {
     }
 }
 
-impl Pages {
+impl WikiDir {
     /// The wiki, if this is the directory where it is changed.
     fn own(&self, refusal: &str) -> Result<&Arc<super::Wiki>> {
         match self.view {
@@ -212,9 +211,9 @@ impl Pages {
     }
 }
 
-struct To(String);
+struct LinkTarget(String);
 
-impl Link for To {
+impl Link for LinkTarget {
     fn target(&self, _caller: &Caller) -> Result<String> {
         Ok(self.0.clone())
     }
@@ -235,22 +234,22 @@ fn recent(recall: &Arc<RecallState>) -> VirtualDir {
         move || named(&listed).into_iter().map(|(name, _)| name).collect(),
         move |name| {
             let path = named(&found).into_iter().find(|(other, _)| other == name)?.1;
-            Some(Node::link(To(format!("../../nodes/{path}"))))
+            Some(Node::link(LinkTarget(format!("../../nodes/{path}"))))
         },
     )
 }
 
 fn page(recall: &Arc<RecallState>, path: &str) -> Node {
-    Node::file(Item::new(Arc::new(Kept { recall: recall.clone(), path: path.to_owned() })))
+    Node::file(Item::new(Arc::new(PageFile { recall: recall.clone(), path: path.to_owned() })))
 }
 
 /// One page, read and written whole.
-struct Kept {
+struct PageFile {
     recall: Arc<RecallState>,
     path: String,
 }
 
-impl VersionStore for Kept {
+impl VersionStore for PageFile {
     fn stat(&self) -> Stat {
         let known = self.recall.wiki().and_then(|wiki| wiki.stat(&self.path));
         known.map_or(Stat { size: 0, modified: STARTED }, |(size, ms)| Stat { size, modified: time(ms) })

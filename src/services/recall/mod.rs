@@ -7,12 +7,12 @@
 mod archive;
 mod files;
 mod service;
-#[cfg(test)]
-mod session_tests;
 mod speak;
 mod state;
 mod talk_files;
 mod talks;
+#[cfg(test)]
+mod tests;
 mod watch;
 mod wiki;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::model::{Message, Model, ModelRequest};
+use crate::model::{Message, Model, ModelRequest, OpenModel};
 use acheron_base::Result;
 use acheron_recall::block::injected;
 use acheron_recall::links::links;
@@ -18,30 +18,28 @@ pub trait Speak: Send + Sync {
     async fn speak(&self, said: &[(Role, String)]) -> Result<String>;
 }
 
-type Open = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
-
 /// The agent's model as it is now; the guide where there is none that understands.
-pub struct ByModel {
+pub struct RecallModelSpeaker {
     /// The longest answer that is asked for, in tokens.
     longest: Box<dyn Fn() -> u32 + Send + Sync>,
-    open: Box<Open>,
+    open: Box<OpenModel>,
 }
 
-impl ByModel {
+impl RecallModelSpeaker {
     pub fn new(
         longest: impl Fn() -> u32 + Send + Sync + 'static,
         open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static,
-    ) -> ByModel {
-        ByModel { longest: Box::new(longest), open: Box::new(open) }
+    ) -> RecallModelSpeaker {
+        RecallModelSpeaker { longest: Box::new(longest), open: Box::new(open) }
     }
 }
 
 #[async_trait]
-impl Speak for ByModel {
+impl Speak for RecallModelSpeaker {
     async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
         match (self.open)()? {
             Some(model) => Ok(model.answer(&ask(said, (self.longest)()), &mut |_| ()).await?.text),
-            None => Guide.speak(said).await,
+            None => RecallOfflineSpeaker.speak(said).await,
         }
     }
 }
@@ -57,10 +55,10 @@ fn ask(said: &[(Role, String)], max_tokens: u32) -> ModelRequest {
 }
 
 /// Recalls the page that a question names, and repeats what it says. For a host without a model.
-pub struct Guide;
+pub struct RecallOfflineSpeaker;
 
 #[async_trait]
-impl Speak for Guide {
+impl Speak for RecallOfflineSpeaker {
     async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
         Ok(guided(said))
     }

@@ -10,18 +10,15 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::speak::{ByModel, Speak};
-use super::talks::{Held, Talks};
+use super::speak::{RecallModelSpeaker, Speak};
+use super::talks::{LockedTalk, Talks};
 use super::watch::Wikis;
 use super::wiki::Wiki;
 use crate::agent::own_model::OwnModel;
 use crate::jobs::Job;
 use crate::service::ServiceContext;
 use crate::services::prompts::Library;
-use acheron_base::Clock;
-use acheron_base::ConfinedDir;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, ConfinedDir, Error, Result, blocking};
 use acheron_recall::message::Role;
 use acheron_recall::resolve::Access;
 use acheron_recall::turn::{Action, Limits, Outcome, Turn};
@@ -67,7 +64,8 @@ pub struct RecallState {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Turned {
+#[schemars(rename = "Turned")]
+pub struct TurnReport {
     pub conversation: String,
     /// The message with the answer.
     pub filename: String,
@@ -83,7 +81,7 @@ pub fn by_model(own: Arc<OwnModel>) -> (Arc<dyn Speak>, ReadWindow) {
         let window = window.clone();
         move || answer(window())
     };
-    let speak = ByModel::new(longest, move || match own.is_guide()? {
+    let speak = RecallModelSpeaker::new(longest, move || match own.is_guide()? {
         true => Ok(None),
         false => match own.open()? {
             Some(model) => Ok(Some(model)),
@@ -145,7 +143,7 @@ impl RecallState {
     }
 
     /// Makes sure that a conversation begins with the prompt.
-    pub fn prepare(&self, held: &Held) -> Result<()> {
+    pub fn prepare(&self, held: &LockedTalk) -> Result<()> {
         held.open_with(|| self.prompt())
     }
 
@@ -162,7 +160,7 @@ impl RecallState {
         conversation: Option<String>,
         message: String,
         tell: impl Fn(&str) + Send + Sync,
-    ) -> Result<Turned> {
+    ) -> Result<TurnReport> {
         if message.trim().is_empty() {
             return Err(Error::invalid("the message is empty"));
         }
@@ -176,13 +174,13 @@ impl RecallState {
             Ok(Arc::new(held))
         })
         .await?;
-        let _running = Running::begin(self, &held.id);
+        let _running = RunningTalk::begin(self, &held.id);
         let mut turn = Turn::new(self.limits, self.parts.clock.now_ms());
         let mut filename = String::new();
         loop {
             let left = Duration::from_millis(turn.left_ms(self.parts.clock.now_ms()));
             let Ok(said) = tokio::time::timeout(left, self.generate(&held.id)).await else {
-                return Ok(Turned { conversation: held.id.clone(), filename, outcome: turn.give_up() });
+                return Ok(TurnReport { conversation: held.id.clone(), filename, outcome: turn.give_up() });
             };
             let (recall, held_too, said) = (self.clone(), held.clone(), said?);
             let (back, file, actions) = blocking(move || {
@@ -203,7 +201,7 @@ impl RecallState {
                     Action::Add(text) => tell(text.lines().next().unwrap_or_default()),
                     Action::Generate => {}
                     Action::Finish(outcome) => {
-                        return Ok(Turned { conversation: held.id.clone(), filename, outcome });
+                        return Ok(TurnReport { conversation: held.id.clone(), filename, outcome });
                     }
                 }
             }
@@ -212,21 +210,21 @@ impl RecallState {
 }
 
 /// Shows a conversation as running until it is dropped.
-struct Running<'a> {
+struct RunningTalk<'a> {
     recall: &'a RecallState,
     id: String,
     _over: watch::Sender<()>,
 }
 
-impl<'a> Running<'a> {
-    fn begin(recall: &'a RecallState, id: &str) -> Running<'a> {
+impl<'a> RunningTalk<'a> {
+    fn begin(recall: &'a RecallState, id: &str) -> RunningTalk<'a> {
         let (over, running) = watch::channel(());
         recall.running.insert(id.to_owned(), running);
-        Running { recall, id: id.to_owned(), _over: over }
+        RunningTalk { recall, id: id.to_owned(), _over: over }
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningTalk<'_> {
     fn drop(&mut self) {
         self.recall.running.remove(&self.id);
     }

@@ -1,6 +1,5 @@
 //! Conversations as files: `conversations/<id>/{messages/,control/input,latest.txt,status.json}`.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,9 +9,8 @@ use super::files::{fetched, no_such, time};
 use super::state::RecallState;
 use super::talks::MESSAGE;
 use crate::jobs::files::plain;
-use crate::policy::Principal;
-use acheron_base::blocking;
-use acheron_base::{Error, Result, quoted};
+use crate::policy::{Principal, PrincipalCaller};
+use acheron_base::{Error, Result, blocking, quoted};
 use acheron_recall::message::{Name, Role};
 use acheron_recall::tag::shown;
 use acheron_recall::window::fitted;
@@ -23,12 +21,12 @@ use acheron_vfs::{
 
 /// The directory of conversations. Making one there begins it.
 pub(super) fn conversations(recall: &Arc<RecallState>) -> Node {
-    Node::dir(All(recall.clone()))
+    Node::dir(TalksDir(recall.clone()))
 }
 
-struct All(Arc<RecallState>);
+struct TalksDir(Arc<RecallState>);
 
-impl Dir for All {
+impl Dir for TalksDir {
     fn lookup(&self, name: &str) -> Option<Node> {
         self.0.talks().ok()?.has(name).then(|| one(&self.0, name))
     }
@@ -50,8 +48,8 @@ impl Dir for All {
 fn one(recall: &Arc<RecallState>, id: &str) -> Node {
     let (told, last, id) = (id.to_owned(), recall.clone(), id.to_owned());
     let status = fetched(recall, move |recall| Ok(pretty(&status(recall, &told)?)));
-    let input = MessageFile::new(Arc::new(Input { recall: recall.clone(), id: id.clone() }));
-    let messages = Messages { recall: recall.clone(), id: id.clone() };
+    let input = MessageFile::new(Arc::new(TalkInputFile { recall: recall.clone(), id: id.clone() }));
+    let messages = MessagesDir { recall: recall.clone(), id: id.clone() };
     let listing = Listing::default()
         .dir("messages", messages)
         .dir("control", Listing::default().file("input", input))
@@ -105,12 +103,12 @@ fn last_answer(recall: &RecallState, id: &str) -> Result<Bytes> {
 }
 
 /// `control/input`: each message is a turn, and so a job.
-struct Input {
+struct TalkInputFile {
     recall: Arc<RecallState>,
     id: String,
 }
 
-impl MessageSink for Input {
+impl MessageSink for TalkInputFile {
     fn template(&self) -> Bytes {
         Bytes::from_static(b"write a message here; read the answer on the same handle or in ../latest.txt\n")
     }
@@ -140,18 +138,18 @@ impl MessageSink for Input {
 }
 
 /// The messages of one conversation, as files that people may write too.
-struct Messages {
+struct MessagesDir {
     recall: Arc<RecallState>,
     id: String,
 }
 
-impl Messages {
+impl MessagesDir {
     fn item(&self, file: &str) -> Item {
-        Item::new(Arc::new(Kept { recall: self.recall.clone(), id: self.id.clone(), file: file.to_owned() }))
+        Item::new(Arc::new(TalkFile { recall: self.recall.clone(), id: self.id.clone(), file: file.to_owned() }))
     }
 }
 
-impl Dir for Messages {
+impl Dir for MessagesDir {
     fn lookup(&self, name: &str) -> Option<Node> {
         Name::parse(name)?;
         self.recall.talks().ok()?.stat(&self.id, name).ok()?;
@@ -183,13 +181,13 @@ impl Dir for Messages {
     }
 }
 
-struct Kept {
+struct TalkFile {
     recall: Arc<RecallState>,
     id: String,
     file: String,
 }
 
-impl VersionStore for Kept {
+impl VersionStore for TalkFile {
     fn stat(&self) -> Stat {
         let known = self.recall.talks().and_then(|talks| talks.stat(&self.id, &self.file));
         known.map_or(Stat { size: 0, modified: STARTED }, |(size, ms)| Stat { size, modified: time(ms) })

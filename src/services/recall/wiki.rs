@@ -3,8 +3,9 @@
 //! Everything is read and written beneath one open directory. Links are not pages, wherever they lead, and hidden names
 //! belong to somebody else. Calls touch the disk; call from where blocking is allowed.
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::sync::Arc;
+
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
 use acheron_base::confined_dir::{ConfinedDir, Kind};
 use acheron_base::{Code, Error, Result, if_exists, quoted};
@@ -23,11 +24,11 @@ const FIRST: &str = "# Index\n\nWhat is known, by subject. Link pages as [[Title
 pub struct Wiki {
     place: ConfinedDir,
     index: RwLock<Index>,
-    report: Mutex<Option<Arc<Report>>>,
+    report: Mutex<Option<Arc<LinkReport>>>,
 }
 
 /// What takes a look at every page, kept until one changes.
-pub struct Report {
+pub struct LinkReport {
     generation: u64,
     pub orphans: Vec<String>,
     pub broken: Vec<Broken>,
@@ -56,13 +57,14 @@ impl Wiki {
         change(&mut self.index.write())
     }
 
-    pub fn report(&self) -> Arc<Report> {
+    pub fn report(&self) -> Arc<LinkReport> {
         let index = self.index();
         let mut kept = self.report.lock();
         match &*kept {
             Some(report) if report.generation == index.generation() => report.clone(),
             _ => {
-                let fresh = Report { generation: index.generation(), orphans: index.orphans(), broken: index.broken() };
+                let fresh =
+                    LinkReport { generation: index.generation(), orphans: index.orphans(), broken: index.broken() };
                 kept.insert(Arc::new(fresh)).clone()
             }
         }

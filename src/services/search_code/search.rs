@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::ignored::Ignored;
 use super::scope::{Rights, Root, scopes, standing};
-use super::sink::Gather;
+use super::sink::MatchSink;
 use acheron_base::confined_dir::{ConfinedDir, Kind};
 use acheron_base::{Code, Error, Result, quoted};
 
@@ -27,7 +27,7 @@ const STRIDE: u64 = 256;
 
 /// What is looked for.
 #[derive(Clone, Debug)]
-pub struct Query {
+pub struct CodeQuery {
     pub text: String,
     pub path: Option<String>,
     pub regex: bool,
@@ -39,7 +39,8 @@ pub struct Query {
 
 /// A line that matches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Match {
+#[schemars(rename = "Match")]
+pub struct CodeMatch {
     /// Where the file stands in the tree.
     pub path: String,
     /// Counted from 1.
@@ -54,8 +55,9 @@ pub struct Match {
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Found {
-    pub matches: Vec<Match>,
+#[schemars(rename = "Found")]
+pub struct CodeMatches {
+    pub matches: Vec<CodeMatch>,
     /// There was more than is shown.
     pub truncated: bool,
     pub files_searched: u64,
@@ -64,7 +66,7 @@ pub struct Found {
 }
 
 /// What a search asks while it runs.
-pub struct Watch<'a> {
+pub struct SearchControl<'a> {
     /// Whether it should stop.
     pub stopped: &'a (dyn Fn() -> bool + Sync),
     /// What who asks may read and see.
@@ -74,9 +76,9 @@ pub struct Watch<'a> {
 }
 
 /// Searches the roots, or the part of them that the query names.
-pub fn search(roots: &[Root], query: &Query, watch: &Watch) -> Result<Found> {
+pub fn search(roots: &[Root], query: &CodeQuery, watch: &SearchControl) -> Result<CodeMatches> {
     let scopes = scopes(roots, query.path.as_deref())?;
-    let mut search = Search {
+    let mut search = CodeSearch {
         roots,
         query,
         watch,
@@ -89,7 +91,7 @@ pub fn search(roots: &[Root], query: &Query, watch: &Watch) -> Result<Found> {
             .heap_limit(Some(LONGEST_LINE))
             .build(),
         bytes: ANSWER,
-        found: Found::default(),
+        found: CodeMatches::default(),
     };
     let (mut exists, mut refused) = (false, None);
     for (root, rel) in scopes {
@@ -111,19 +113,19 @@ pub fn search(roots: &[Root], query: &Query, watch: &Watch) -> Result<Found> {
     }
 }
 
-struct Search<'a> {
+struct CodeSearch<'a> {
     roots: &'a [Root],
-    query: &'a Query,
-    watch: &'a Watch<'a>,
+    query: &'a CodeQuery,
+    watch: &'a SearchControl<'a>,
     matcher: RegexMatcher,
     glob: Option<Glob>,
     searcher: Searcher,
     /// What the answer may still grow by.
     bytes: usize,
-    found: Found,
+    found: CodeMatches,
 }
 
-impl Search<'_> {
+impl CodeSearch<'_> {
     /// Searches below `rel`, or the one file of that name, which is then searched whatever the rules say.
     fn scope(&mut self, root: &Root, place: &ConfinedDir, rel: &str) -> Result<bool> {
         let Some(rel) = standing(self.roots, root, place, rel, &self.watch.rights)? else { return Ok(false) };
@@ -203,7 +205,7 @@ impl Search<'_> {
         };
         let path = root.path(rel);
         let room = self.query.max_results - self.found.matches.len();
-        let mut gather = Gather::new(&path, &self.matcher, self.query.context, room, self.bytes);
+        let mut gather = MatchSink::new(&path, &self.matcher, self.query.context, room, self.bytes);
         let reader = Stoppable { file, stopped: self.watch.stopped };
         let searched = self.searcher.search_reader(&self.matcher, reader, &mut gather);
         if (self.watch.stopped)() {
@@ -239,7 +241,7 @@ impl Read for Stoppable<'_> {
     }
 }
 
-fn matcher(query: &Query) -> Result<RegexMatcher> {
+fn matcher(query: &CodeQuery) -> Result<RegexMatcher> {
     if query.text.is_empty() {
         return Err(Error::invalid("query must not be empty"));
     }

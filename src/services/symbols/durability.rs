@@ -3,7 +3,7 @@
 use acheron_base::Result;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum RedisDurability {
     /// A change is on its disk before it is acknowledged.
     Everything,
     /// Its log is written behind, by the setting `appendfsync`.
@@ -15,7 +15,7 @@ pub enum Kept {
 
 /// What the server at an address is called, and what it keeps.
 #[cfg(feature = "redis")]
-pub async fn at(address: &str) -> (String, Result<Kept>) {
+pub async fn at(address: &str) -> (String, Result<RedisDurability>) {
     use super::backend::Backend as _;
     use super::redis::Redis;
 
@@ -26,7 +26,7 @@ pub async fn at(address: &str) -> (String, Result<Kept>) {
 }
 
 #[cfg(not(feature = "redis"))]
-pub async fn at(_address: &str) -> (String, Result<Kept>) {
+pub async fn at(_address: &str) -> (String, Result<RedisDurability>) {
     let error = acheron_base::Error::unavailable("this acheron was built without redis");
     ("redis".to_owned(), Err(error))
 }

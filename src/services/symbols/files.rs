@@ -4,31 +4,31 @@
 
 use std::sync::Arc;
 
-use super::change::Kind;
-use super::shelf::Shelf;
+use super::change::DocumentKind;
+use super::store::SymbolStore;
 use acheron_base::Error;
 use acheron_vfs::{Answer, ComputedFile, Node, VirtualDir, line, pretty};
 
 /// What stands beside the contract files.
-pub fn nodes(shelf: &Arc<Shelf>) -> Vec<(String, Node)> {
+pub fn nodes(symbol_store: &Arc<SymbolStore>) -> Vec<(String, Node)> {
     let domains = {
-        let shelf = shelf.clone();
+        let symbol_store = symbol_store.clone();
         ComputedFile::fetched(move |_| {
-            let shelf = shelf.clone();
-            Answer::soon(async move { Ok(line(&shelf.backend().domains().await?)) })
+            let symbol_store = symbol_store.clone();
+            Answer::soon(async move { Ok(line(&symbol_store.backend().domains().await?)) })
         })
     };
-    let dir = |name: &str, kind| (name.to_owned(), documents(shelf, kind));
+    let dir = |name: &str, kind| (name.to_owned(), documents(symbol_store, kind));
     vec![
-        dir("items", Kind::Symbol),
-        dir("kits", Kind::Kit),
-        dir("agents", Kind::Agent),
+        dir("items", DocumentKind::Symbol),
+        dir("kits", DocumentKind::Kit),
+        dir("agents", DocumentKind::Agent),
         ("domains.json".to_owned(), Node::file(domains)),
     ]
 }
 
-fn documents(shelf: &Arc<Shelf>, kind: Kind) -> Node {
-    let (names, found) = (shelf.clone(), shelf.clone());
+fn documents(symbol_store: &Arc<SymbolStore>, kind: DocumentKind) -> Node {
+    let (names, found) = (symbol_store.clone(), symbol_store.clone());
     Node::dir(VirtualDir::new(
         move || names.names(kind).into_iter().map(|id| format!("{id}.json")).collect(),
         move |name| {
@@ -38,12 +38,12 @@ fn documents(shelf: &Arc<Shelf>, kind: Kind) -> Node {
     ))
 }
 
-fn document(shelf: &Arc<Shelf>, kind: Kind, id: &str) -> ComputedFile {
-    let (shelf, id) = (shelf.clone(), id.to_owned());
+fn document(symbol_store: &Arc<SymbolStore>, kind: DocumentKind, id: &str) -> ComputedFile {
+    let (symbol_store, id) = (symbol_store.clone(), id.to_owned());
     ComputedFile::fetched(move |_| {
-        let (shelf, id) = (shelf.clone(), id.clone());
+        let (symbol_store, id) = (symbol_store.clone(), id.clone());
         Answer::soon(async move {
-            let record = shelf.get(kind, &id).await?;
+            let record = symbol_store.get(kind, &id).await?;
             let record = record.ok_or_else(|| Error::not_found(format!("{} {id} is gone", kind.name())))?;
             Ok(pretty(&record.body))
         })

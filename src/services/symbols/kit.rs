@@ -98,8 +98,9 @@ pub fn means(short: &str, id: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn a_kit_names_what_it_wants_in_order() {

@@ -14,8 +14,8 @@ pub mod open;
 #[cfg(feature = "redis")]
 pub mod redis;
 pub mod service;
-pub mod shelf;
 pub mod sqlite;
+pub mod store;
 pub mod symbol;
 pub mod vector;
 pub mod walk;

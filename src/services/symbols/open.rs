@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use super::backend::Backend;
 use super::service::ready;
-use super::shelf::Shelf;
 use super::sqlite::Sqlite;
+use super::store::SymbolStore;
 use crate::spec::{self, SymbolsBackend};
 use acheron_base::{Error, Result};
 use acheron_store::Store;
 
 /// Opens the backend of the spec. Our own database has its catalogue when this returns; a Redis that does not answer
 /// now gets it when it does.
-pub fn open(spec: &spec::SymbolsSpec, store: &Store) -> Result<Arc<Shelf>> {
+pub fn open(spec: &spec::SymbolsSpec, store: &Store) -> Result<Arc<SymbolStore>> {
     let ours = spec.backend == SymbolsBackend::Sqlite;
     let backend: Arc<dyn Backend> = match (spec.backend, &spec.url) {
         (SymbolsBackend::Sqlite, _) => Arc::new(Sqlite::new(store.clone())),
         (SymbolsBackend::Redis, Some(url)) => redis(url)?,
         (SymbolsBackend::Redis, None) => return Err(Error::invalid("symbols.url: redis needs one")),
     };
-    let shelf = Arc::new(Shelf::new(backend));
-    let first = shelf.clone();
+    let symbol_store = Arc::new(SymbolStore::new(backend));
+    let first = symbol_store.clone();
     if ours {
         // On a thread of its own, since a host is built inside a runtime, where nothing may block on another.
         let filled = std::thread::spawn(move || {
@@ -34,7 +34,7 @@ pub fn open(spec: &spec::SymbolsSpec, store: &Store) -> Result<Arc<Shelf>> {
             }
         });
     }
-    Ok(shelf)
+    Ok(symbol_store)
 }
 
 #[cfg(feature = "redis")]

@@ -161,7 +161,8 @@ pub struct Typed {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Heard {
+#[schemars(rename = "Heard")]
+pub struct SessionOutput {
     pub session_id: String,
     pub data: String,
     /// The exact bytes, where `data` could not show them.
@@ -176,7 +177,8 @@ pub struct Heard {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Listed {
+#[schemars(rename = "Listed")]
+pub struct SessionList {
     pub sessions: Vec<Facts>,
 }
 
@@ -185,9 +187,9 @@ pub struct Listed {
 pub enum Output {
     Executed(Executed),
     Typed(Typed),
-    Heard(Heard),
+    Heard(SessionOutput),
     Session(Facts),
-    Listed(Listed),
+    Listed(SessionList),
 }
 
 pub fn operations() -> Vec<Operation> {
@@ -203,10 +205,10 @@ pub fn operations() -> Vec<Operation> {
         Operation::execute("exec").example(json!({ "command": "echo hello" })).gives::<Executed>().deadline(hour),
         Operation::execute("create").example(work(json!({}))).gives::<Facts>(),
         Operation::execute("write").example(work(json!({ "command": "ls" }))).gives::<Typed>(),
-        Operation::read("read").example(work(json!({ "wait_ms": 100 }))).gives::<Heard>().deadline(hour),
+        Operation::read("read").example(work(json!({ "wait_ms": 100 }))).gives::<SessionOutput>().deadline(hour),
         Operation::write("resize").example(work(json!({ "cols": 120, "rows": 40 }))).gives::<Facts>(),
         Operation::execute("signal").example(work(json!({ "name": "INT" }))).gives::<Facts>(),
         Operation::write("close").example(work(json!({}))).gives::<Facts>(),
-        Operation::read("list").quick().example(json!({})).gives::<Listed>(),
+        Operation::read("list").quick().example(json!({})).gives::<SessionList>(),
     ]
 }

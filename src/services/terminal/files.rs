@@ -13,7 +13,7 @@ use acheron_vfs::{Answer, Caller, FixedReply, Listing, MessageFile, MessageSink,
 pub fn directory(session: &Arc<Session>) -> Node {
     let status = session.clone();
     let listing = Listing::default()
-        .file("input", MessageFile::new(Arc::new(Keys(session.clone()))))
+        .file("input", MessageFile::new(Arc::new(KeyboardFile(session.clone()))))
         .file("output", session.output.clone())
         .file("output.1", session.output.older())
         .file("status.json", live(move |_| Ok(line(&status.facts()))));
@@ -21,9 +21,9 @@ pub fn directory(session: &Arc<Session>) -> Node {
 }
 
 /// What is written is typed.
-struct Keys(Arc<Session>);
+struct KeyboardFile(Arc<Session>);
 
-impl MessageSink for Keys {
+impl MessageSink for KeyboardFile {
     fn template(&self) -> Bytes {
         Bytes::from_static(b"# what is written here is typed into the terminal; read output beside this file\n")
     }

@@ -17,8 +17,8 @@ mod shells;
 mod surroundings;
 mod text;
 
-pub use run::{Ran, Run, Watch};
-pub use service::{Around, Terminal};
+pub use run::{ProgramOutcome, ProgramRun, StreamListener};
+pub use service::{FindSurroundings, Terminal};
 pub use session::{Answered, Facts, Piece, Session};
 pub use shells::Shells;
 pub use surroundings::{Project, Surroundings, place};

@@ -6,12 +6,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use super::text::Capture;
-use acheron_base::Clock;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Result};
 use acheron_sandbox::{ExitStatus, Plan, Streams, start};
 
 /// What to run, and for how long.
-pub struct Run<'a> {
+pub struct ProgramRun<'a> {
     pub program: &'a Path,
     pub plan: &'a Plan,
     pub stdin: Vec<u8>,
@@ -22,23 +21,23 @@ pub struct Run<'a> {
 }
 
 /// Hears the streams as they come.
-pub trait Watch: Send + Sync {
+pub trait StreamListener: Send + Sync {
     fn out(&self, _bytes: &[u8]) {}
     fn err(&self, _bytes: &[u8]) {}
 }
 
 /// How it went.
 #[derive(Debug)]
-pub struct Ran {
+pub struct ProgramOutcome {
     pub ended: ExitStatus,
     pub out: Capture,
     pub err: Capture,
     pub duration_ms: u64,
 }
 
-impl Run<'_> {
+impl ProgramRun<'_> {
     /// Runs to the end, or until the deadline or `cancelled`; whatever happens, nothing of it is left running.
-    pub async fn go(self, watch: &dyn Watch, cancelled: impl Future<Output = ()>) -> Result<Ran> {
+    pub async fn go(self, watch: &dyn StreamListener, cancelled: impl Future<Output = ()>) -> Result<ProgramOutcome> {
         let began = self.clock.now_ms();
         let mut running = start(self.program, self.plan, Streams::Piped).await?;
         let (stdin, stdout, stderr) = (running.stdin.take(), running.stdout.take(), running.stderr.take());
@@ -76,7 +75,7 @@ impl Run<'_> {
         match stopped {
             Ok(ended) => {
                 let duration_ms = self.clock.now_ms().saturating_sub(began);
-                Ok(Ran { ended: ended?, out, err, duration_ms })
+                Ok(ProgramOutcome { ended: ended?, out, err, duration_ms })
             }
             Err(why) => {
                 _ = running.kill().await;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::command::{self, Command, Executed, Heard, Listed, Output, Typed};
-use super::run::{Run, Watch};
+use super::command::{self, Command, Executed, Output, SessionList, SessionOutput, Typed};
+use super::run::{ProgramRun, StreamListener};
 use super::session::Session;
 use super::shells::Shells;
 use super::surroundings::Surroundings;
@@ -19,20 +19,20 @@ use acheron_sandbox::{Plan, TerminalSize, signal_named};
 use acheron_vfs::{Listing, Node, live, pretty};
 
 /// What is around an agent's programs, asked anew at every start: projects come and go.
-pub type Around = Arc<dyn Fn() -> Result<Surroundings> + Send + Sync>;
+pub type FindSurroundings = Arc<dyn Fn() -> Result<Surroundings> + Send + Sync>;
 
 /// The terminals of one agent.
 pub struct Terminal {
     agent: String,
     program: PathBuf,
-    around: Around,
+    around: FindSurroundings,
     shells: Arc<Shells>,
     sessions: Arc<Listing>,
 }
 
 impl Terminal {
     /// `program` is what knows how to be a sandbox.
-    pub fn new(agent: &str, program: PathBuf, around: Around, shells: Arc<Shells>, clock: &Clock) -> Self {
+    pub fn new(agent: &str, program: PathBuf, around: FindSurroundings, shells: Arc<Shells>, clock: &Clock) -> Self {
         let sessions = Arc::new(Listing::timed(clock));
         Terminal { agent: agent.to_owned(), program, around, shells, sessions }
     }
@@ -53,9 +53,15 @@ impl Terminal {
     }
 
     async fn run(&self, cx: &Cx, plan: Plan, stdin: String, deadline: Duration, keep: usize) -> Result<Executed> {
-        let run =
-            Run { program: &self.program, plan: &plan, stdin: stdin.into_bytes(), deadline, keep, clock: &cx.clock };
-        let ran = run.go(&Logged(cx), cx.cancelled()).await?;
+        let run = ProgramRun {
+            program: &self.program,
+            plan: &plan,
+            stdin: stdin.into_bytes(),
+            deadline,
+            keep,
+            clock: &cx.clock,
+        };
+        let ran = run.go(&LogStreams(cx), cx.cancelled()).await?;
         let ((stdout, stdout_b64), (stderr, stderr_b64)) = (text::shown(&ran.out.kept), text::shown(&ran.err.kept));
         Ok(Executed {
             exit_code: ran.ended.code,
@@ -110,9 +116,9 @@ impl Terminal {
 }
 
 /// Both streams go into the job's log.
-struct Logged<'a>(&'a Cx);
+struct LogStreams<'a>(&'a Cx);
 
-impl Watch for Logged<'_> {
+impl StreamListener for LogStreams<'_> {
     fn out(&self, bytes: &[u8]) {
         self.0.job.log.append(bytes);
     }
@@ -194,7 +200,7 @@ impl Service for Terminal {
                 let session = self.find(session_id)?;
                 let piece = session.read_on(offset, max_bytes, Duration::from_millis(wait_ms)).await;
                 let (data, data_b64) = text::shown(&piece.bytes);
-                Output::Heard(Heard {
+                Output::Heard(SessionOutput {
                     session_id: session.id.clone(),
                     data,
                     data_b64,
@@ -220,7 +226,7 @@ impl Service for Terminal {
                 session.close().await;
                 Output::Session(session.facts())
             }
-            Command::List {} => Output::Listed(Listed { sessions: self.shells.facts(&self.agent) }),
+            Command::List {} => Output::Listed(SessionList { sessions: self.shells.facts(&self.agent) }),
         })
     }
 }

@@ -1,11 +1,11 @@
 //! A shell on a terminal that outlives its callers: written to, read from any offset, asked to run one command.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::process::Signal;
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
@@ -16,8 +16,7 @@ use super::patience::{Patience, TICK};
 use super::screen::Screen;
 use super::sentinel::{fallback, script};
 use super::text::{Capture, whole};
-use acheron_base::Clock;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Result};
 use acheron_sandbox::{
     ExitStatus, Plan, Pty, Running, SandboxProcess, Streams, Terminal, TerminalSize, descendants, kill_process, start,
     started_since,

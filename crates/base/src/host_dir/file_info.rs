@@ -5,9 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::AsFd;
 use std::time::{Duration, SystemTime};
 
-use serde::{Deserialize, Serialize};
-
 use rustix::fs::{AtFlags, FileType, StatxFlags, StatxTimestamp, makedev, statx};
+use serde::{Deserialize, Serialize};
 
 use super::OsResult;
 

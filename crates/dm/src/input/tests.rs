@@ -1,5 +1,6 @@
-use super::*;
 use proptest::prelude::*;
+
+use super::*;
 
 /// The move in one line, or the refusal's sentence.
 fn shown(text: &str) -> String {

@@ -1,6 +1,5 @@
 //! Names in mirrored directories: lookups and listings. Part of the passthrough.
 
-use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
@@ -12,6 +11,7 @@ use fuser::{
     FileAttr, FileHandle, FileType, FopenFlags, Generation, INodeNo, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
     ReplyEmpty, ReplyEntry, ReplyOpen,
 };
+use parking_lot::Mutex;
 use rustix::fs::{OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 

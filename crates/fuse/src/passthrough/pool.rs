@@ -1,7 +1,6 @@
 //! A few threads for work that waits for a disk, so that the thread of the session never does. Each caller waits for
 //! its answer, so there is never more work than callers. The passthrough uses it; it knows nothing of files.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use std::time::Duration;
 
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::stat::{Mode, umask};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// The number of threads.
 const THREADS: usize = 8;

@@ -1,6 +1,5 @@
 //! Budgets of turns and agents, and the usage that counts.
 
-use crate::policy::PrincipalCaller;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
@@ -10,6 +9,7 @@ use crate::agent::budget::BudgetLimits;
 use crate::agent::runtime::Settings;
 use crate::agent::wake;
 use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest};
+use crate::policy::PrincipalCaller;
 use crate::spec::Wake;
 use acheron_base::Clock;
 use acheron_vfs::Caller;

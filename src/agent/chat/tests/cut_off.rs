@@ -1,6 +1,5 @@
 //! Turns that a crash has cut off, and what a turn in its midst may not wait for.
 
-use crate::policy::PrincipalCaller;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -13,6 +12,7 @@ use crate::agent::runtime::Settings;
 use crate::agent::transcript::TranscriptRecord;
 use crate::jobs::Job;
 use crate::model::{ModelAnswer, Prices};
+use crate::policy::PrincipalCaller;
 use acheron_vfs::Open;
 
 /// The turn `job-1` as an earlier run of the host left it: with the intent of a call, and no outcome.

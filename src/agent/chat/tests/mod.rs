@@ -3,7 +3,6 @@
 mod budget;
 mod cut_off;
 
-use crate::policy::PrincipalCaller;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -22,11 +21,11 @@ use crate::events::{self, EventLogs};
 use crate::jobs::{Jobs, NoJobStore};
 use crate::model::script::Script;
 use crate::model::{Model, Prices};
+use crate::policy::PrincipalCaller;
 use crate::service::test_access::AllowAll;
 use crate::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
 use crate::spec::Wake;
-use acheron_base::ConfinedDir;
-use acheron_base::{Clock, Ids, Random};
+use acheron_base::{Clock, ConfinedDir, Ids, Random};
 use acheron_vfs::{Caller, Listing, Node, Open, Tree};
 
 /// A service with an effect that can be counted.

@@ -144,8 +144,13 @@ fn each_other_lack_has_its_own_words() {
 #[test]
 fn symbols_on_redis_are_as_safe_as_redis_keeps_them() {
     let on = |kept| MachineFacts { symbols: Some(("redis at r:1".to_owned(), Ok(kept))), ..sound() };
-    assert_eq!(render(&on(Kept::Everything)), "");
-    let lost = [Kept::Behind("everysec".to_owned()), Kept::Behind("no".to_owned()), Kept::Snapshots, Kept::Nothing];
+    assert_eq!(render(&on(RedisDurability::Everything)), "");
+    let lost = [
+        RedisDurability::Behind("everysec".to_owned()),
+        RedisDurability::Behind("no".to_owned()),
+        RedisDurability::Snapshots,
+        RedisDurability::Nothing,
+    ];
     let all: Vec<String> = lost.map(|kept| render(&on(kept)).lines().next().unwrap_or_default().to_owned()).to_vec();
     expect![[r#"
         Weak symbols: are in redis at r:1, which may lose the changes of the last second: appendfsync is everysec

@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use super::GameSession;
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 use acheron_dm::act::{Act, ActResult};
 use acheron_dm::init::{self, Answers};
 use acheron_dm::mechanics::maps::MapChange;
@@ -107,7 +106,8 @@ pub enum Command {
 
 /// Text for people, and what there is to say about it.
 #[derive(Serialize, JsonSchema)]
-pub struct Told {
+#[schemars(rename = "Told")]
+pub struct TextOutput {
     pub campaign: String,
     pub output: String,
     /// What a narrator proposed and the kernel did not take.
@@ -116,7 +116,8 @@ pub struct Told {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Replayed {
+#[schemars(rename = "Replayed")]
+pub struct ReplayReport {
     pub campaign: String,
     pub entries: usize,
     pub equal: bool,
@@ -128,8 +129,8 @@ pub struct Replayed {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Output {
-    Told(Told),
-    Replayed(Replayed),
+    Told(TextOutput),
+    Replayed(ReplayReport),
     Plain(Value),
 }
 
@@ -145,18 +146,18 @@ impl Service for Dm {
 
     fn operations() -> Vec<Operation> {
         vec![
-            Operation::write("play").example(json!({"input": "[LOOK]{around}"})).gives::<Told>(),
-            Operation::write("new_campaign").example(json!({"id": "c1", "cartridge": "brinewick", "seed": 7})).gives::<Told>(),
-            Operation::write("switch_campaign").example(json!({"id": "c1"})).gives::<Told>(),
+            Operation::write("play").example(json!({"input": "[LOOK]{around}"})).gives::<TextOutput>(),
+            Operation::write("new_campaign").example(json!({"id": "c1", "cartridge": "brinewick", "seed": 7})).gives::<TextOutput>(),
+            Operation::write("switch_campaign").example(json!({"id": "c1"})).gives::<TextOutput>(),
             Operation::write("init")
                 .example(json!({"answers": {"preset": "Mystery Investigation", "pc_name": "Ann", "pc_strengths": "clever, charming"}, "confirm": true}))
-                .gives::<Told>(),
-            Operation::write("load").example(json!({})).gives::<Told>(),
-            Operation::write("undo").example(json!({})).gives::<Told>(),
-            Operation::write("rebuild").example(json!({})).gives::<Told>(),
+                .gives::<TextOutput>(),
+            Operation::write("load").example(json!({})).gives::<TextOutput>(),
+            Operation::write("undo").example(json!({})).gives::<TextOutput>(),
+            Operation::write("rebuild").example(json!({})).gives::<TextOutput>(),
             Operation::read("check").example(json!({})),
-            Operation::read("replay").example(json!({})).gives::<Replayed>(),
-            Operation::read("map").example(json!({})).gives::<Told>(),
+            Operation::read("replay").example(json!({})).gives::<ReplayReport>(),
+            Operation::read("map").example(json!({})).gives::<TextOutput>(),
             Operation::write("change_map")
                 .example(json!({"cartridge": "brinewick", "change": {"update-risk": {"at": "@reed_path", "rp": 2}}, "reason": "the guard has left"})),
             Operation::write("tools")
@@ -204,7 +205,7 @@ impl Service for Dm {
                 let campaign = session.meant(campaign).await?;
                 let (own, id) = (session.clone(), campaign.clone());
                 let (entries, differs) = blocking(move || own.campaigns().replay(&id)).await?;
-                Ok(Output::Replayed(Replayed { campaign, entries, equal: differs.is_none(), differs }))
+                Ok(Output::Replayed(ReplayReport { campaign, entries, equal: differs.is_none(), differs }))
             }
             Command::Map { campaign } => {
                 let campaign = session.meant(campaign).await?;
@@ -221,7 +222,7 @@ impl Service for Dm {
 }
 
 fn told(campaign: String, done: ActResult) -> Output {
-    Output::Told(Told { campaign, output: done.output, reports: done.reports })
+    Output::Told(TextOutput { campaign, output: done.output, reports: done.reports })
 }
 
 impl Dm {

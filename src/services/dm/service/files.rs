@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::store::Save;
 use super::GameSession;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 use acheron_dm::act::JOURNAL;
 use acheron_dm::files::{Files, ReadFiles, need};
 use acheron_dm::state::State;
@@ -89,10 +88,10 @@ fn tree(nodes: BTreeMap<String, Node>) -> Node {
 }
 
 /// Renders a file of a campaign from the files on disk.
-type Make = fn(&Save, &Cartridge) -> Result<String>;
+type RenderFile = fn(&Save, &Cartridge) -> Result<String>;
 
 /// The files of a campaign's directory that are rendered when they are read.
-const MADE: [(&str, Make); 14] = [
+const MADE: [(&str, RenderFile); 14] = [
     ("hud.json", |save, _| or(save, ".kernel/hud.json", "[]\n")),
     ("menu.json", |save, _| or(save, ".kernel/menu.json", "[]\n")),
     ("delta", |save, _| or(save, ".kernel/delta.md", "")),
@@ -126,7 +125,7 @@ pub(super) fn map(save: &Save, world: &Cartridge) -> Result<String> {
 
 pub(super) fn campaign(session: &Arc<GameSession>, id: &str) -> Node {
     let mut here = Listing::default()
-        .file("input", MessageFile::new(Arc::new(InputFile { session: Arc::downgrade(session), id: id.to_owned() })))
+        .file("input", MessageFile::new(Arc::new(MoveFile { session: Arc::downgrade(session), id: id.to_owned() })))
         .file("output", output(session, id));
     for (name, make) in MADE {
         let (session, id) = (Arc::downgrade(session), id.to_owned());
@@ -176,12 +175,12 @@ pub(super) fn session_page(session: &Arc<GameSession>, id: &str, name: &str) -> 
 }
 
 /// A campaign's `input`: one message is one move.
-struct InputFile {
+struct MoveFile {
     session: Weak<GameSession>,
     id: String,
 }
 
-impl MessageSink for InputFile {
+impl MessageSink for MoveFile {
     fn template(&self) -> Bytes {
         Bytes::from_static(b"[LOOK]{around}\n")
     }

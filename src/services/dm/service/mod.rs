@@ -10,15 +10,13 @@ pub use session::GameSession;
 
 use std::sync::Arc;
 
-use super::narrator::{ByModel, Narrator};
+use super::narrator::{ModelNarrator, Narrator};
 use super::store::Campaigns;
 use crate::agent::own_model::OwnModel;
 use crate::service::{Serve, typed};
 use crate::services::prompts::Library;
 use crate::spec::ModelKind;
-use acheron_base::Clock;
-use acheron_base::ConfinedDir;
-use acheron_base::Result;
+use acheron_base::{Clock, ConfinedDir, Result};
 
 /// What the game master of one agent is built from.
 pub struct DmParts {
@@ -46,7 +44,7 @@ fn narrator(own: OwnModel, named: bool, prompts: Arc<Library>) -> Arc<dyn Narrat
         _ if named => own.open(),
         _ => Ok(None),
     };
-    Arc::new(ByModel::new(open, prompts))
+    Arc::new(ModelNarrator::new(open, prompts))
 }
 
 #[cfg(test)]

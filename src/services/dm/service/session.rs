@@ -1,18 +1,16 @@
 //! The game of one agent: its campaigns on disk, its narrator, and one turn per campaign at a time. The operations and the
 //! files of the service use it; it uses the rules of `acheron-dm`, and `store` for everything on disk.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::super::narrator::Narrator;
 use super::super::store::{Campaigns, Save};
-use acheron_base::Clock;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Result, blocking};
 use acheron_dm::act::{Act, ActResult};
 use acheron_dm::brief::Brief;
 use acheron_dm::files::ReadFiles as _;
@@ -67,9 +65,9 @@ impl CampaignTurn {
 }
 
 /// Clears the busy flag when the turn ends, in whatever way.
-struct Over<'a>(&'a watch::Sender<bool>);
+struct BusyGuard<'a>(&'a watch::Sender<bool>);
 
-impl Drop for Over<'_> {
+impl Drop for BusyGuard<'_> {
     fn drop(&mut self) {
         self.0.send_replace(false);
     }
@@ -135,7 +133,7 @@ impl GameSession {
         let busy = || Error::busy(format!("campaign {id} is in the middle of a turn"));
         let _lock = turn.lock.try_lock().map_err(|_| busy())?;
         turn.busy.send_replace(true);
-        let _over = Over(&turn.busy);
+        let _over = BusyGuard(&turn.busy);
         let answer = self.answer(id, input).await;
         let said = answer.as_ref().err().map(|fault| format!("{}\n", fault.message.trim_end()));
         *turn.refusal.lock() = said;

@@ -1,16 +1,14 @@
 use std::sync::Arc;
 
-use crate::policy::PrincipalCaller;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::super::narrator::{ByModel, Narrator, Silent};
+use super::super::narrator::{ModelNarrator, Narrator, NoNarrator};
 use super::super::store::Campaigns;
 use super::*;
 use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest};
-use acheron_base::Clock;
-use acheron_base::ConfinedDir;
-use acheron_base::{Code, Error, Result};
+use crate::policy::PrincipalCaller;
+use acheron_base::{Clock, Code, ConfinedDir, Error, Result};
 use acheron_dm::act::Act;
 use acheron_dm::brief::Brief;
 use acheron_dm::tools::Call;
@@ -58,7 +56,7 @@ async fn say(files: &[(String, Node)], campaign: &str, text: &str) -> Result<()>
 
 #[tokio::test]
 async fn a_move_is_written_and_its_outcome_read() {
-    let (_root, _table, files) = begun(Arc::new(Silent)).await;
+    let (_root, _table, files) = begun(Arc::new(NoNarrator)).await;
     say(&files, "c1", "[LOOK]{around}\n").await.unwrap();
     let output = read(&files, "campaigns/c1/output").await;
     assert!(output.contains("[Scene]\nDay 1, 08:10, Lantern Quay."), "{output}");
@@ -82,7 +80,7 @@ async fn a_move_is_written_and_its_outcome_read() {
 
 #[tokio::test]
 async fn a_refusal_is_heard_and_shown_and_changes_nothing_else() {
-    let (_root, _table, files) = begun(Arc::new(Silent)).await;
+    let (_root, _table, files) = begun(Arc::new(NoNarrator)).await;
     say(&files, "c1", "[LOOK]{around}").await.unwrap();
     let before = read(&files, "campaigns/c1/state.json").await;
     let refused = say(&files, "c1", "open the gate").await.unwrap_err();
@@ -139,7 +137,7 @@ async fn while_one_turn_is_under_way_another_is_busy_and_the_output_waits() {
 
 #[tokio::test]
 async fn tools_run_under_their_role() {
-    let (_root, session, _files) = begun(Arc::new(Silent)).await;
+    let (_root, session, _files) = begun(Arc::new(NoNarrator)).await;
     let call = |name: &str, arguments: Value| Call { name: name.into(), arguments };
     let bind = || {
         vec![call(
@@ -205,7 +203,7 @@ fn bytes(root: &tempfile::TempDir) -> std::collections::BTreeMap<std::path::Path
 
 #[tokio::test]
 async fn a_batch_of_control_tools_is_one_transaction() {
-    let (root, session, files) = begun(Arc::new(Silent)).await;
+    let (root, session, files) = begun(Arc::new(NoNarrator)).await;
     let call = |name: &str, arguments: Value| Call { name: name.into(), arguments };
     let copy = || call("copy_template", json!({"src": "campaigns/_template", "dst": "campaigns/c9"}));
     let bind = |lock: &str| {
@@ -238,7 +236,7 @@ async fn a_batch_of_control_tools_is_one_transaction() {
 
 #[tokio::test]
 async fn an_edited_cartridge_is_there_in_the_next_turn() {
-    let (root, session, files) = begun(Arc::new(Silent)).await;
+    let (root, session, files) = begun(Arc::new(NoNarrator)).await;
     let index = "cartridges/brinewick/locations/LOCATION_INDEX.md";
     let add = json!({"cartridge_path": "cartridges/brinewick", "index_path": index, "handle": "@old_mill", "aliases": ["mill"]});
     let add = vec![Call { name: "register_handle".into(), arguments: add }];
@@ -296,7 +294,7 @@ async fn a_model_proposes_and_each_field_is_taken_or_replaced_and_reported() {
     let model = Arc::new(Telling { lines: parking_lot::Mutex::new(lines.into()), asked: Default::default() });
     let own: Arc<dyn Model> = model.clone();
     let library = Arc::new(crate::services::prompts::Library::open(None));
-    let (root, session, _files) = begun(Arc::new(ByModel::new(move || Ok(Some(own.clone())), library))).await;
+    let (root, session, _files) = begun(Arc::new(ModelNarrator::new(move || Ok(Some(own.clone())), library))).await;
     std::fs::write(root.path().join("campaigns/c1/.DM_BLUEPRINT.md"), "the butler did it\n").unwrap();
     let mut told = Vec::new();
     for _ in 0..5 {

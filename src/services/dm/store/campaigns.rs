@@ -23,7 +23,7 @@ pub struct Campaigns {
 
 /// The campaign that is active, as `ACTIVE.md` names it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Active {
+pub struct ActiveCampaign {
     pub campaign: Option<String>,
     pub cartridge: Option<String>,
     pub version_lock: Option<String>,
@@ -214,15 +214,17 @@ impl Campaigns {
     }
 
     /// Reads `ACTIVE.md`, which has one line or two.
-    pub fn active(&self) -> Result<Active> {
-        let Some(text) = if_exists(self.place.read_text("ACTIVE.md"))? else { return Ok(Active::default()) };
+    pub fn active(&self) -> Result<ActiveCampaign> {
+        let Some(text) = if_exists(self.place.read_text("ACTIVE.md"))? else { return Ok(ActiveCampaign::default()) };
         let Some(id) = md::field(&text, "active_campaign").map(|own| own.trim_start_matches("campaigns/").to_owned())
         else {
-            return Ok(Active::default());
+            return Ok(ActiveCampaign::default());
         };
-        let Ok(save) = self.campaign(&id) else { return Ok(Active { campaign: Some(id), ..Active::default() }) };
+        let Ok(save) = self.campaign(&id) else {
+            return Ok(ActiveCampaign { campaign: Some(id), ..ActiveCampaign::default() });
+        };
         let (cartridge, lock) = (save.field("cartridge_id").ok(), save.field("cartridge_version_lock").ok());
-        Ok(Active { campaign: Some(id), cartridge, version_lock: lock, initialised: save.initialised() })
+        Ok(ActiveCampaign { campaign: Some(id), cartridge, version_lock: lock, initialised: save.initialised() })
     }
 
     /// Replays a campaign's journal in memory. Returns its length and the first file that differs from the disk.

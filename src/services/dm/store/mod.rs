@@ -3,5 +3,5 @@
 mod campaigns;
 mod save;
 
-pub use campaigns::{Active, Campaigns};
+pub use campaigns::{ActiveCampaign, Campaigns};
 pub use save::Save;

@@ -27,7 +27,7 @@ pub struct Save {
 
 /// A change with the length of the file before it, so that it can be made twice.
 #[derive(Serialize, Deserialize)]
-struct Pending {
+struct PendingChange {
     #[serde(flatten)]
     change: Change,
     at: u64,
@@ -90,22 +90,22 @@ impl Save {
         self.finish(&pending)
     }
 
-    fn plan(&self, changes: Vec<Change>) -> Result<Vec<Pending>> {
-        let mut pending: Vec<Pending> = Vec::new();
+    fn plan(&self, changes: Vec<Change>) -> Result<Vec<PendingChange>> {
+        let mut pending: Vec<PendingChange> = Vec::new();
         for change in changes {
             let before = pending.iter().rev().find(|own| own.change.path() == change.path());
             let at = match before {
-                Some(Pending { change: Change::Write { text, .. }, .. }) => text.len() as u64,
-                Some(Pending { change: Change::Append { text, .. }, at }) => at + text.len() as u64,
+                Some(PendingChange { change: Change::Write { text, .. }, .. }) => text.len() as u64,
+                Some(PendingChange { change: Change::Append { text, .. }, at }) => at + text.len() as u64,
                 _ => self.size(change.path())?,
             };
-            pending.push(Pending { change, at });
+            pending.push(PendingChange { change, at });
         }
         Ok(pending)
     }
 
     /// Writes the plan to the disk. From then on the act has happened.
-    fn write_plan(&self, pending: &[Pending]) -> Result<()> {
+    fn write_plan(&self, pending: &[PendingChange]) -> Result<()> {
         let text = serde_json::to_vec(pending).map_err(|fault| Error::internal(fault.to_string()))?;
         self.place.write(PENDING, &text)
     }
@@ -114,13 +114,13 @@ impl Save {
         if self.place.exists(path)? { Ok(self.place.stat(path)?.size) } else { Ok(0) }
     }
 
-    fn finish(&self, pending: &[Pending]) -> Result<()> {
+    fn finish(&self, pending: &[PendingChange]) -> Result<()> {
         pending.iter().try_for_each(|one| self.make_one(one))?;
         self.place.remove(PENDING)
     }
 
     /// Makes one change, which may have been made before, wholly or in part.
-    fn make_one(&self, Pending { change, at }: &Pending) -> Result<()> {
+    fn make_one(&self, PendingChange { change, at }: &PendingChange) -> Result<()> {
         match change {
             Change::Write { path, text } => self.place.write(path, text.as_bytes()),
             Change::Append { path, text } if self.size(path)? == *at => self.place.append(path, text.as_bytes()),
@@ -148,7 +148,7 @@ impl Save {
             return Ok(());
         }
         let text = self.place.read_up_to(PENDING, 4 * LARGEST)?;
-        let pending: Vec<Pending> = serde_json::from_slice(&text)
+        let pending: Vec<PendingChange> = serde_json::from_slice(&text)
             .map_err(|fault| Error::internal(format!("{PENDING} of {}: {fault}", self.id)))?;
         self.finish(&pending)
     }

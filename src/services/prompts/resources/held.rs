@@ -1,43 +1,44 @@
 //! The resources of one open prompt while it is open: made once, handed out, closed in the opposite order.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
-use super::{Registry, Resource};
+use parking_lot::{Mutex, MutexGuard};
+
+use super::{Resource, ResourceRegistry};
 use acheron_base::{Code, Error, Result};
 use acheron_prompts::fault::Fault;
 use acheron_prompts::manifest::Scope;
 
 pub struct Resources {
-    registry: Registry,
-    held: Mutex<Held>,
+    registry: ResourceRegistry,
+    held: Mutex<HeldResources>,
 }
 
-type Made = Vec<(String, Arc<dyn Resource>)>;
+type MadeResources = Vec<(String, Arc<dyn Resource>)>;
 
 #[derive(Default)]
-pub(super) struct Held {
+pub(super) struct HeldResources {
     open: bool,
     /// In the order in which they were made.
-    pub(super) singletons: Made,
+    pub(super) singletons: MadeResources,
     /// One for each tool call that is under way, the innermost last.
-    calls: Vec<Made>,
+    calls: Vec<MadeResources>,
 }
 
 /// What a provider may ask.
 pub struct Resolver<'a> {
-    registry: &'a Registry,
-    held: &'a mut Held,
+    registry: &'a ResourceRegistry,
+    held: &'a mut HeldResources,
     /// What is being made now, outermost first: a name twice in it is a circle.
     making: Vec<String>,
 }
 
 impl Resources {
-    pub fn new(registry: Registry) -> Resources {
+    pub fn new(registry: ResourceRegistry) -> Resources {
         Resources { registry, held: Mutex::default() }
     }
 
-    pub(super) fn held(&self) -> Result<MutexGuard<'_, Held>> {
+    pub(super) fn held(&self) -> Result<MutexGuard<'_, HeldResources>> {
         let held = self.held.lock();
         match held.open {
             true => Ok(held),
@@ -109,7 +110,7 @@ impl Drop for Resources {
     }
 }
 
-pub(super) fn shut(made: Made) -> Vec<Error> {
+pub(super) fn shut(made: MadeResources) -> Vec<Error> {
     made.into_iter().rev().filter_map(|(_, resource)| resource.close().err()).collect()
 }
 

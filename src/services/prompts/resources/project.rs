@@ -25,14 +25,14 @@ pub struct ProjectFiles {
 
 /// What stands at the head of a copy; the bytes of the files follow in this order.
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct CopyHeader {
     dirs: Vec<String>,
     links: Vec<String>,
     files: Vec<(String, u64)>,
 }
 
-struct Copied {
-    head: Head,
+struct ProjectCopy {
+    head: CopyHeader,
     bytes: BTreeMap<String, Vec<u8>>,
 }
 
@@ -48,8 +48,8 @@ impl ProjectFiles {
         ProjectFiles { project: Box::new(project), copies, fresh: Box::new(fresh) }
     }
 
-    fn look(project: &ConfinedDir) -> Result<Copied> {
-        let mut head = Head { dirs: Vec::new(), links: Vec::new(), files: Vec::new() };
+    fn look(project: &ConfinedDir) -> Result<ProjectCopy> {
+        let mut head = CopyHeader { dirs: Vec::new(), links: Vec::new(), files: Vec::new() };
         let mut bytes = BTreeMap::new();
         let mut left = BYTES;
         for entry in project.walk("")? {
@@ -71,15 +71,15 @@ impl ProjectFiles {
                 }
             }
         }
-        Ok(Copied { head, bytes })
+        Ok(ProjectCopy { head, bytes })
     }
 
-    fn open(&self, snapshot: &Value) -> Result<Copied> {
+    fn open(&self, snapshot: &Value) -> Result<ProjectCopy> {
         let lost = || Error::invalid("this is no snapshot of a project's files");
         let name = snapshot.get("copy").and_then(Value::as_str).ok_or_else(lost)?;
         let all = self.copies.read_up_to(name, 2 * BYTES)?;
         let end = all.iter().position(|&byte| byte == b'\n').ok_or_else(lost)?;
-        let head: Head = serde_json::from_slice(&all[..end]).map_err(|_| lost())?;
+        let head: CopyHeader = serde_json::from_slice(&all[..end]).map_err(|_| lost())?;
         let mut bytes = BTreeMap::new();
         let mut at = end + 1;
         for (path, size) in &head.files {
@@ -88,7 +88,7 @@ impl ProjectFiles {
             bytes.insert(path.clone(), content.to_vec());
             at += size;
         }
-        Ok(Copied { head, bytes })
+        Ok(ProjectCopy { head, bytes })
     }
 }
 

@@ -1,14 +1,13 @@
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::kinds::{self, SessionState};
 use super::*;
 use crate::services::prompts::test_prompts::read;
-use acheron_base::ConfinedDir;
-use acheron_base::Error;
+use acheron_base::{ConfinedDir, Error};
 use acheron_prompts::manifest::{Need, Scope};
 use acheron_prompts::prompt::Session;
 
@@ -61,9 +60,9 @@ fn thing(
     calls: &Calls,
     fails: &'static str,
     needs: &'static [&'static str],
-) -> Binding {
+) -> ResourceBinding {
     let calls = calls.clone();
-    Binding::new(name, scope, move |resolver| {
+    ResourceBinding::new(name, scope, move |resolver| {
         for need in needs {
             resolver.get(need)?;
         }
@@ -83,8 +82,8 @@ fn set(resources: &Resources, name: &str, to: i64) {
     *(&*resource as &dyn std::any::Any).downcast_ref::<Thing>().unwrap().number.lock() = to;
 }
 
-fn opened(bindings: Vec<Binding>) -> Arc<Resources> {
-    let resources = Arc::new(Resources::new(Registry::of(bindings).unwrap()));
+fn opened(bindings: Vec<ResourceBinding>) -> Arc<Resources> {
+    let resources = Arc::new(Resources::new(ResourceRegistry::of(bindings).unwrap()));
     resources.enter().unwrap();
     resources
 }
@@ -163,7 +162,7 @@ fn rows_116_122_closing_goes_backwards_and_a_failed_opening_closes_what_was_made
     assert_eq!(told(&calls), "close c, close b, close a");
     assert_eq!(resources.exit().len(), 0, "closing twice is nothing");
     assert!(resources.get("a").err().unwrap().message.contains("outside of their prompt"));
-    let failing = Resources::new(Registry::of(three("make")).unwrap());
+    let failing = Resources::new(ResourceRegistry::of(three("make")).unwrap());
     assert!(failing.enter().is_err());
     assert_eq!(told(&calls), "ready a, ready b, close b, close a");
     drop(opened(three("")));
@@ -173,17 +172,17 @@ fn rows_116_122_closing_goes_backwards_and_a_failed_opening_closes_what_was_made
 #[test]
 fn row_117_registries_merge_and_stay_what_they_were() {
     let calls = Calls::default();
-    let one = |name| Registry::of([thing(name, Scope::Singleton, &calls, "", &[])]).unwrap();
+    let one = |name| ResourceRegistry::of([thing(name, Scope::Singleton, &calls, "", &[])]).unwrap();
     let (a, b) = (one("a"), one("b"));
     let both = a.merged(&b).unwrap();
     assert_eq!(both.names().collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(a.names().count(), 1);
     assert!(both.merged(&b).is_err());
     assert_eq!(both.conflicts(&b), ["b"]);
-    let eager = Registry::of([thing("b", Scope::Singleton, &calls, "", &[]).eager()]).unwrap();
+    let eager = ResourceRegistry::of([thing("b", Scope::Singleton, &calls, "", &[]).eager()]).unwrap();
     assert!(both.under(&eager).binding("b").unwrap().eager);
     let twice = [thing("a", Scope::Singleton, &calls, "", &[]), thing("a", Scope::Singleton, &calls, "", &[])];
-    assert!(Registry::of(twice).is_err());
+    assert!(ResourceRegistry::of(twice).is_err());
     let template = read(
         json!({"resources": {"x": {"kind": "session"}, "y": {"kind": "session"}}, "sections": [
             {"key": "a", "title": "A", "resources": {"x": {"kind": "memory"}}, "children": [
@@ -194,7 +193,7 @@ fn row_117_registries_merge_and_stay_what_they_were() {
     let needs = kinds::needs(&template.unwrap(), &bound);
     let kinds: Vec<(&str, &str)> = needs.iter().map(|(name, need)| (name.as_str(), need.kind.as_str())).collect();
     assert_eq!(kinds, [("filesystem", "filesystem"), ("x", "odd"), ("y", "bound")]);
-    assert!(kinds::registry(&needs, &kinds::Kinds::new()).is_err());
+    assert!(kinds::registry(&needs, &kinds::ResourceKinds::new()).is_err());
 }
 
 #[test]
@@ -239,7 +238,7 @@ fn row_120_a_restore_is_all_or_nothing_and_a_snapshot_is_json() {
     let snapshot = resources.snapshot("s1", 7, Some("before"), None).unwrap();
     let written = serde_json::to_string(&snapshot).unwrap();
     assert_eq!(Snapshot::read(&written).unwrap(), snapshot);
-    assert_eq!(snapshot.phase, Phase::Manual);
+    assert_eq!(snapshot.phase, SnapshotPhase::Manual);
     set(&resources, "a", 5);
     set(&resources, "z", 6);
     assert!(resources.restore(&snapshot).unwrap_err().message.contains("restore failed at `z`: restore went wrong"));
@@ -262,7 +261,7 @@ fn row_120_a_restore_is_all_or_nothing_and_a_snapshot_is_json() {
 fn row_121_a_tool_in_two_calls_goes_back_if_it_failed() {
     let calls = Calls::default();
     let resources = opened(vec![thing("n", Scope::Singleton, &calls, "", &[]).eager()]);
-    let (pending, value) = (Pending::default(), || number(&resources.get("n").unwrap()));
+    let (pending, value) = (PendingTransactions::default(), || number(&resources.get("n").unwrap()));
     for (id, success, expected) in [("1", true, (false, 9)), ("2", false, (true, 9))] {
         pending.begin(&resources, id, 0, "x.y").unwrap();
         set(&resources, "n", if success { 9 } else { 10 });

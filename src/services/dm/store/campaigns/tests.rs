@@ -12,7 +12,7 @@ fn campaigns() -> (tempfile::TempDir, Campaigns) {
 #[test]
 fn rows_24_to_27_making_and_switching() {
     let (root, campaigns) = campaigns();
-    assert_eq!(campaigns.active().unwrap(), Active::default());
+    assert_eq!(campaigns.active().unwrap(), ActiveCampaign::default());
     campaigns.new_campaign("campaign_0002", "brinewick", 7, AT).unwrap();
     let active = || std::fs::read_to_string(root.path().join("ACTIVE.md")).unwrap();
     assert_eq!(active(), "active_campaign: campaign_0002\npath: campaigns/campaign_0002\n", "row 24");

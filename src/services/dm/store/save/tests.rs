@@ -67,7 +67,7 @@ fn row_101_a_crash_at_any_instant_leaves_all_of_a_turn_or_none() {
             save.write_plan(&pending).unwrap();
             pending[..made].iter().for_each(|one| save.make_one(one).unwrap());
             if let (true, next) = (torn, pending.get(made)) {
-                let Some(Pending { change: Change::Append { path, text }, .. }) = next else { continue };
+                let Some(PendingChange { change: Change::Append { path, text }, .. }) = next else { continue };
                 save.place.append(path, &text.as_bytes()[..text.len() / 2]).unwrap();
             }
             drop(save);
