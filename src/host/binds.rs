@@ -9,49 +9,28 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::mount::{MoveMountFlags, OpenTreeFlags};
 
-use crate::spec::{ProjectSpec, Spec};
+use crate::spec::{ProjectDir, ProjectSpec, ServedBy, Spec};
 use acheron_base::{Error, Result};
 use acheron_fuse::Mount;
 use acheron_sandbox::{MountAttributes, set_mount_attributes};
 
-/// One directory and its place in the tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BoundDir {
-    /// `projects/here/fs/docs`.
-    pub path: PathBuf,
-    /// `/docs`, as the mountspec writes it.
-    pub at: String,
-    pub source: PathBuf,
-    pub read_only: bool,
-    /// Shown through the mount, and not by the kernel.
-    pub mirror: bool,
-}
-
-impl BoundDir {
-    /// The project that it is a part of.
-    pub fn project(&self) -> Option<&str> {
-        self.path.iter().nth(1)?.to_str()
-    }
-}
-
 /// Every bind of the spec, what lies deeper last.
-pub fn all(spec: &Spec, here: &Path) -> Vec<BoundDir> {
+pub fn all(spec: &Spec, here: &Path) -> Vec<ProjectDir> {
     let mut all = Vec::new();
     for (id, project) in &spec.projects {
-        let mirror = mirrored(project, here);
+        let served_by = if mirrored(project, here) { ServedBy::Mirror } else { ServedBy::Kernel };
         for (at, bind) in &project.binds {
-            let below = at.trim_start_matches('/');
-            let path = Path::new("projects").join(id).join("fs").join(below).components().collect();
-            all.push(BoundDir {
-                path,
+            all.push(ProjectDir {
+                project: id.clone(),
                 at: at.clone(),
                 source: here.join(&bind.path).components().collect(),
+                id: None,
                 read_only: bind.read_only,
-                mirror,
+                served_by,
             });
         }
     }
-    all.sort_by_key(|bound| bound.path.components().count());
+    all.sort_by_key(|bound| bound.path().components().count());
     all
 }
 
@@ -81,12 +60,12 @@ pub fn outside(source: &Path, mountpoint: &Path) -> Result<PathBuf> {
 }
 
 /// Mounts every directory over the tree. One that cannot be is told of, and the others are made nevertheless.
-pub fn make(mount: &Mount, all: &[BoundDir]) -> Vec<(BoundDir, Error)> {
+pub fn make(mount: &Mount, all: &[ProjectDir]) -> Vec<(ProjectDir, Error)> {
     let mut failed = Vec::new();
     // What is protected is not said to be old any more: the kernel must know by then.
     mount.flush_notices();
-    for bound in all.iter().filter(|bound| !bound.mirror) {
-        let path = format!("/{}", bound.path.display());
+    for bound in all.iter().filter(|bound| bound.served_by == ServedBy::Kernel) {
+        let path = bound.path_of("");
         mount.protect(&path);
         if let Err(error) = one(mount.mountpoint(), bound) {
             mount.unprotect(&path);
@@ -116,7 +95,7 @@ pub fn undo(mount: &Mount, project: &str) {
     }
 }
 
-fn one(mountpoint: &Path, bound: &BoundDir) -> Result<()> {
+fn one(mountpoint: &Path, bound: &ProjectDir) -> Result<()> {
     let source = outside(&bound.source, mountpoint)?;
     let io = |err: rustix::io::Errno| told(bound, &std::io::Error::from(err).to_string());
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -126,13 +105,14 @@ fn one(mountpoint: &Path, bound: &BoundDir) -> Result<()> {
     let tree = rustix::mount::open_tree(&source, c"", flags).map_err(io)?;
     attributes(tree.as_fd(), bound.read_only).map_err(io)?;
     let root = rustix::fs::open(mountpoint, directory, Mode::empty()).map_err(io)?;
-    let target = below(&root, &bound.path).map_err(io)?;
+    let target = below(&root, &bound.path()).map_err(io)?;
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     rustix::mount::move_mount(&tree, c"", &target, c"", flags).map_err(io)
 }
 
 fn below(root: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let path = path.strip_prefix("/").unwrap_or(path);
     rustix::fs::openat2(root, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty(), resolve)
 }
 
@@ -143,8 +123,8 @@ fn attributes(tree: BorrowedFd<'_>, read_only: bool) -> rustix::io::Result<()> {
     set_mount_attributes(tree, MountAttributes { set, private: true, ..MountAttributes::default() })
 }
 
-fn told(bound: &BoundDir, why: &str) -> Error {
-    Error::unavailable(format!("`{}` cannot be shown as /{}: {why}", bound.source.display(), bound.path.display()))
+fn told(bound: &ProjectDir, why: &str) -> Error {
+    Error::unavailable(format!("`{}` cannot be shown as {}: {why}", bound.source.display(), bound.path_of("")))
 }
 
 #[cfg(test)]
@@ -160,8 +140,8 @@ mod tests {
         .unwrap();
         let shown: Vec<String> = all(&spec, Path::new("/here"))
             .iter()
-            .map(|bound| format!("{} {} {}", bound.path.display(), bound.source.display(), bound.read_only))
+            .map(|bound| format!("{} {} {}", bound.path_of(""), bound.source.display(), bound.read_only))
             .collect();
-        assert_eq!(shown, ["projects/p/fs /here/src false", "projects/p/fs/docs /srv/docs true"]);
+        assert_eq!(shown, ["/projects/p/fs /here/src false", "/projects/p/fs/docs /srv/docs true"]);
     }
 }

@@ -34,7 +34,7 @@ use crate::events::EventLogs;
 use crate::jobs::{Job, JobStore, Jobs};
 use crate::policy::Principal;
 use crate::service::ServiceContext;
-use crate::spec::Spec;
+use crate::spec::{ServedBy, Spec};
 use acheron_base::watch::FileWatcher;
 use acheron_base::{Clock, Ids, Random, Result};
 use acheron_fuse::Mount;
@@ -100,7 +100,7 @@ impl Host {
         caller_identity::sees_clearly()?;
         let identify = Arc::new(CallerIdentity::default());
         let binds = binds::all(&self.state.current.spec(), &self.state.paths.here);
-        let mirror_host_dirs = binds.iter().any(|bound| bound.mirror);
+        let mirror_host_dirs = binds.iter().any(|bound| bound.served_by == ServedBy::Mirror);
         let options = acheron_fuse::Options { mirror_host_dirs, ..acheron_fuse::Options::default() };
         let runtime = tokio::runtime::Handle::current();
         let mount = Arc::new(acheron_fuse::mount(self.tree.clone(), identify, mountpoint, runtime, &options)?);

@@ -8,12 +8,12 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::json;
 
 use super::HostState;
-use super::binds::{self, BoundDir};
+use super::binds;
 use super::mirror::{Mirror, OverlayDir};
 use super::protected_paths;
 use super::watch::{self, MarkStale, NotifyChange, Watching};
 use crate::policy::{self, Principal};
-use crate::spec::{Bind, ProjectSpec};
+use crate::spec::{Bind, ProjectDir, ProjectSpec};
 use acheron_base::host_dir::Source;
 use acheron_base::{Clock, ConfinedDir, Error, Result};
 use acheron_fuse::Mount;
@@ -71,7 +71,7 @@ pub fn show(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
         }
     }
     if let Some(mount) = mount {
-        faults.extend(bind(host, &mount, |bound| bound.project().is_some_and(|id| changed.contains(id))));
+        faults.extend(bind(host, &mount, |bound| changed.contains(&bound.project)));
     }
     faults
 }
@@ -86,11 +86,11 @@ fn put_project(host: &Arc<HostState>, id: &str, project: &ProjectSpec) -> Result
 }
 
 /// Puts the directories themselves over the tree where this process may, and notices changes in all of them.
-pub fn bind(host: &Arc<HostState>, mount: &Arc<Mount>, which: impl Fn(&BoundDir) -> bool) -> Vec<String> {
+pub fn bind(host: &Arc<HostState>, mount: &Arc<Mount>, which: impl Fn(&ProjectDir) -> bool) -> Vec<String> {
     let all = places(host);
     let mut faults = Vec::new();
     if binds::may_mount() {
-        let wanted: Vec<BoundDir> = all.iter().filter(|bound| which(bound)).cloned().collect();
+        let wanted: Vec<ProjectDir> = all.iter().filter(|bound| which(bound)).cloned().collect();
         for (_, error) in binds::make(mount, &wanted) {
             tracing::warn!(%error, "shown through the mount instead");
             faults.push(error.message);
@@ -102,11 +102,11 @@ pub fn bind(host: &Arc<HostState>, mount: &Arc<Mount>, which: impl Fn(&BoundDir)
 }
 
 /// Every place that could be opened when it was bound, by the directory that it was then.
-fn places(host: &HostState) -> Vec<BoundDir> {
+fn places(host: &HostState) -> Vec<ProjectDir> {
     let mut all = binds::all(&host.current.spec(), &host.paths.here);
     all.retain_mut(|bound| {
-        let source = bound.project().and_then(|project| host.projects.source(project, &bound.at));
-        source.map(|source| bound.source = source.path).is_some()
+        let source = host.projects.source(&bound.project, &bound.at);
+        source.map(|source| (bound.source, bound.id) = (source.path, Some(source.id))).is_some()
     });
     all
 }

@@ -14,7 +14,7 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use rustix::io::Errno;
 use serde_json::json;
 
-use super::binds::BoundDir;
+use crate::spec::ProjectDir;
 use acheron_base::host_dir::HostDir;
 use acheron_base::{Error, Result};
 
@@ -52,7 +52,7 @@ pub struct Watching {
 ///
 /// A large place is still being gone through when this returns. What changed in it until then is not known, so when that is
 /// done the whole of it counts as changed.
-pub fn watch(all: &[BoundDir], state: &Path, tell: &NotifyChange, stale: &MarkStale) -> Watching {
+pub fn watch(all: &[ProjectDir], state: &Path, tell: &NotifyChange, stale: &MarkStale) -> Watching {
     let mut watchers = Vec::new();
     let until = Instant::now() + PATIENCE;
     for bound in all {
@@ -66,7 +66,13 @@ pub fn watch(all: &[BoundDir], state: &Path, tell: &NotifyChange, stale: &MarkSt
 
 type SharedWatcher = Arc<parking_lot::Mutex<RecommendedWatcher>>;
 
-fn one(bound: &BoundDir, state: &Path, until: Instant, tell: NotifyChange, stale: MarkStale) -> Result<SharedWatcher> {
+fn one(
+    bound: &ProjectDir,
+    state: &Path,
+    until: Instant,
+    tell: NotifyChange,
+    stale: MarkStale,
+) -> Result<SharedWatcher> {
     let root = bound.source.canonicalize()?;
     let bounds = WatchBounds { device: root.metadata()?.dev(), state: state.canonicalize()? };
     let ground = HostDir::open(&root, true).map_err(std::io::Error::from)?;
@@ -212,14 +218,14 @@ fn spoiled(root: &Path, changes: &BTreeMap<PathBuf, &'static str>, stale: &MarkS
     }
 }
 
-fn told(bound: &BoundDir, changes: &BTreeMap<PathBuf, &'static str>, tell: &NotifyChange) {
-    let project = bound.project().unwrap_or_default();
+fn told(bound: &ProjectDir, changes: &BTreeMap<PathBuf, &'static str>, tell: &NotifyChange) {
+    let project = bound.project.as_str();
     if changes.len() > MANY {
-        tell(project, &format!("/{}", bound.path.display()), json!({ "what": "changed", "files": changes.len() }));
+        tell(project, &bound.path_of(""), json!({ "what": "changed", "files": changes.len() }));
         return;
     }
     for (path, kind) in changes {
-        let path: PathBuf = bound.path.join(path).components().collect();
+        let path: PathBuf = bound.path().join(path).components().collect();
         tell(project, &format!("/{}", path.display()), json!({ "what": kind }));
     }
 }

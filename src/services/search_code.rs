@@ -18,13 +18,13 @@ use serde_json::json;
 
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
+use crate::spec::ProjectDir;
 use acheron_base::{Result, blocking};
 use scope::Rights;
-pub use scope::Root;
 use search::{CodeMatches, CodeQuery, SearchControl};
 
 /// The directories that an agent may search, asked anew at every call: projects come and go.
-pub type FindRoots = Arc<dyn Fn(&str) -> Vec<Root> + Send + Sync>;
+pub type FindRoots = Arc<dyn Fn(&str) -> Vec<ProjectDir> + Send + Sync>;
 
 pub struct SearchCode {
     roots: FindRoots,

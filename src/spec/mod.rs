@@ -5,6 +5,7 @@
 //! `model` for their types and checks; it builds nothing.
 
 mod json;
+mod project_dir;
 mod sense;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 pub use crate::contract::ValueFault;
 use crate::contract::{check, schema};
 use acheron_base::{Error, Result};
+pub use project_dir::{ProjectDir, ServedBy};
 pub use sense::{BUILT_IN, agent_faults, contract_of, is_id};
 pub use types::*;
 

@@ -1,8 +1,9 @@
 use super::*;
+use crate::spec::ServedBy;
 
-fn bound(source: &Path) -> BoundDir {
-    let (path, source) = ("projects/p/fs".into(), source.to_owned());
-    BoundDir { path, at: "/".to_owned(), source, read_only: true, mirror: false }
+fn bound(source: &Path) -> ProjectDir {
+    let (project, at, source) = ("p".to_owned(), "/".to_owned(), source.to_owned());
+    ProjectDir { project, at, source, id: None, read_only: true, served_by: ServedBy::Kernel }
 }
 
 #[test]

@@ -4,30 +4,30 @@ use std::path::{Path, PathBuf};
 
 use crate::policy::Policy;
 use crate::policy::bounds::{SubtreeBound, bounds};
-use crate::services::terminal::{Project, place};
+use crate::spec::{ProjectDir, ServedBy};
 use acheron_base::{Error, Result};
 use acheron_sandbox::{PathRule, Visibility};
 
 /// The projects as the rules leave them, and the parts of them that are shown otherwise. What no wall can keep is refused.
-pub fn kept(policy: &Policy, agent: &str, projects: Vec<Project>) -> Result<(Vec<Project>, Vec<PathRule>)> {
+pub fn kept(policy: &Policy, agent: &str, projects: Vec<ProjectDir>) -> Result<(Vec<ProjectDir>, Vec<PathRule>)> {
     let (mut shown, mut guards) = (Vec::new(), Vec::new());
     let mut rest = projects.into_iter().peekable();
-    while let Some(id) = rest.peek().map(|project| project.id.clone()) {
+    while let Some(id) = rest.peek().map(|project| project.project.clone()) {
         let mut binds = Vec::new();
-        while let Some(bind) = rest.next_if(|project| project.id == id) {
+        while let Some(bind) = rest.next_if(|project| project.project == id) {
             binds.push(bind);
         }
         // Through the mount the rules are asked.
-        if binds.iter().any(|bind| bind.through_mount) {
+        if binds.iter().any(|bind| bind.served_by == ServedBy::Mount) {
             shown.extend(binds);
             continue;
         }
         let bounds = bounds(policy, agent, &format!("/projects/{id}/fs")).map_err(|rule| unkept(&rule))?;
         let told = |path: &Path| at(&bounds, path).map_or((false, false), |bound| (bound.read, bound.write));
-        binds.retain(|bind| told(&place(bind)).0);
+        binds.retain(|bind| told(&bind.path()).0);
         guards.extend(parts(&binds, &bounds)?);
         for bind in &mut binds {
-            bind.read_only |= !told(&place(bind)).1;
+            bind.read_only |= !told(&bind.path()).1;
         }
         shown.extend(binds);
     }
@@ -39,7 +39,7 @@ fn at<'a>(bounds: &'a [SubtreeBound], path: &Path) -> Option<&'a SubtreeBound> {
     bounds.iter().rev().find(|bound| path.starts_with(&bound.path))
 }
 
-fn parts(binds: &[Project], bounds: &[SubtreeBound]) -> Result<Vec<PathRule>> {
+fn parts(binds: &[ProjectDir], bounds: &[SubtreeBound]) -> Result<Vec<PathRule>> {
     let mut guards = Vec::new();
     for bound in bounds.iter().skip(1) {
         let path = PathBuf::from(&bound.path);
@@ -48,16 +48,16 @@ fn parts(binds: &[Project], bounds: &[SubtreeBound]) -> Result<Vec<PathRule>> {
         if bound.read && !above.read {
             return Err(unkept(&bound.path));
         }
-        let holding = binds.iter().filter(|bind| path.starts_with(place(bind)));
-        let Some(bind) = holding.max_by_key(|bind| place(bind).components().count()) else { continue };
+        let holding = binds.iter().filter(|bind| path.starts_with(bind.path()));
+        let Some(bind) = holding.max_by_key(|bind| bind.path().components().count()) else { continue };
         let show = |it: &SubtreeBound| match (it.read, it.write && !bind.read_only) {
             (false, _) => Visibility::Hidden,
             (true, false) => Visibility::ReadOnly,
             (true, true) => Visibility::Open,
         };
         // A bind says for itself what holds at its top.
-        if place(bind) != path && show(bound) != show(above) {
-            guards.push(PathRule { path, bind: place(bind), show: show(bound) });
+        if bind.path() != path && show(bound) != show(above) {
+            guards.push(PathRule { path, bind: bind.path(), show: show(bound) });
         }
     }
     Ok(guards)

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{AgentEnv, sandbox_rules};
 use crate::host::{HostState, binds, system_paths, upgrade};
 use crate::policy::{self, Principal};
-use crate::services::terminal::{FindSurroundings, Project, Surroundings};
+use crate::services::terminal::{FindSurroundings, Surroundings};
+use crate::spec::{ProjectDir, ServedBy};
 use acheron_base::Result;
 use acheron_sandbox::{Link, SharedLimits};
 
@@ -30,20 +31,20 @@ pub fn surroundings(host: &HostState, agent: &str) -> Result<Surroundings> {
         // What cannot be put together from mounts is put together by ours.
         if let Some(mount) = host.mount.get().filter(|_| binds::hides(project, &host.paths.here)) {
             let source = mount.mountpoint().join("projects").join(id).join("fs");
-            let (id, at) = (id.clone(), "/".into());
-            projects.push(Project { id, at, source, read_only: false, through_mount: true, found: None });
+            let (project, at, served_by) = (id.clone(), "/".into(), ServedBy::Mount);
+            projects.push(ProjectDir { project, at, source, id: None, read_only: false, served_by });
             continue;
         }
         for (at, bind) in &project.binds {
             // One that could not be opened when it was bound is not there.
             let Some(source) = host.projects.source(id, at) else { continue };
-            projects.push(Project {
-                id: id.clone(),
-                at: at.into(),
+            projects.push(ProjectDir {
+                project: id.clone(),
+                at: at.clone(),
                 source: source.path,
+                id: Some(source.id),
                 read_only: bind.read_only,
-                through_mount: false,
-                found: Some(source.id),
+                served_by: ServedBy::Kernel,
             });
         }
     }

@@ -12,8 +12,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ignored::Ignored;
-use super::scope::{Rights, Root, scopes, standing};
+use super::scope::{Rights, covers, scopes, standing};
 use super::sink::MatchSink;
+use crate::spec::ProjectDir;
 use acheron_base::confined_dir::{ConfinedDir, Kind};
 use acheron_base::{Code, Error, Result, quoted};
 
@@ -76,7 +77,7 @@ pub struct SearchControl<'a> {
 }
 
 /// Searches the roots, or the part of them that the query names.
-pub fn search(roots: &[Root], query: &CodeQuery, watch: &SearchControl) -> Result<CodeMatches> {
+pub fn search(roots: &[ProjectDir], query: &CodeQuery, watch: &SearchControl) -> Result<CodeMatches> {
     let scopes = scopes(roots, query.path.as_deref())?;
     let mut search = CodeSearch {
         roots,
@@ -95,7 +96,8 @@ pub fn search(roots: &[Root], query: &CodeQuery, watch: &SearchControl) -> Resul
     };
     let (mut exists, mut refused) = (false, None);
     for (root, rel) in scopes {
-        let place = ConfinedDir::found(&root.dir).map_err(|err| err.about(&root.at))?.without_links();
+        let source = root.source().ok_or_else(|| Error::unavailable(format!("{} is not bound", root.path_of(""))))?;
+        let place = ConfinedDir::found(&source).map_err(|err| err.about(root.path_of("")))?.without_links();
         match search.scope(root, &place, &rel) {
             Ok(there) => exists |= there,
             // A path below each of several roots may be meant for another one.
@@ -114,7 +116,7 @@ pub fn search(roots: &[Root], query: &CodeQuery, watch: &SearchControl) -> Resul
 }
 
 struct CodeSearch<'a> {
-    roots: &'a [Root],
+    roots: &'a [ProjectDir],
     query: &'a CodeQuery,
     watch: &'a SearchControl<'a>,
     matcher: RegexMatcher,
@@ -127,7 +129,7 @@ struct CodeSearch<'a> {
 
 impl CodeSearch<'_> {
     /// Searches below `rel`, or the one file of that name, which is then searched whatever the rules say.
-    fn scope(&mut self, root: &Root, place: &ConfinedDir, rel: &str) -> Result<bool> {
+    fn scope(&mut self, root: &ProjectDir, place: &ConfinedDir, rel: &str) -> Result<bool> {
         let Some(rel) = standing(self.roots, root, place, rel, &self.watch.rights)? else { return Ok(false) };
         let kind = match place.stat(&rel) {
             Ok(entry) => entry.kind,
@@ -150,13 +152,13 @@ impl CodeSearch<'_> {
     }
 
     /// Takes the rules of a directory about what is ignored, as far as who asks may see them.
-    fn enter(&self, ignored: &mut Ignored, root: &Root, place: &ConfinedDir, rel: &str) -> usize {
-        ignored.enter(place, rel, &|file| (self.watch.rights.sees)(&root.path(file), false))
+    fn enter(&self, ignored: &mut Ignored, root: &ProjectDir, place: &ConfinedDir, rel: &str) -> usize {
+        ignored.enter(place, rel, &|file| (self.watch.rights.sees)(&root.path_of(file), false))
     }
 
     fn directory(
         &mut self,
-        root: &Root,
+        root: &ProjectDir,
         place: &ConfinedDir,
         rel: &str,
         ignored: &mut Ignored,
@@ -173,12 +175,12 @@ impl CodeSearch<'_> {
         let entered = self.enter(ignored, root, place, rel);
         for (name, kind) in names {
             let path = if rel.is_empty() { name } else { format!("{rel}/{name}") };
-            let at = root.path(&path);
+            let at = root.path_of(&path);
             if self.found.truncated {
                 break;
             }
             // What another bind stands over is searched as a root of its own.
-            let passed = ignored.is(&path, kind == Kind::Dir) || root.covers(self.roots, &path);
+            let passed = ignored.is(&path, kind == Kind::Dir) || covers(root, self.roots, &path);
             if passed || !(self.watch.rights.may_read)(&at) {
                 continue;
             }
@@ -195,7 +197,7 @@ impl CodeSearch<'_> {
         Ok(())
     }
 
-    fn file(&mut self, root: &Root, place: &ConfinedDir, rel: &str) -> Result<()> {
+    fn file(&mut self, root: &ProjectDir, place: &ConfinedDir, rel: &str) -> Result<()> {
         if (self.watch.stopped)() {
             return Err(Error::cancelled("the search was stopped"));
         }
@@ -203,7 +205,7 @@ impl CodeSearch<'_> {
             self.found.skipped += 1;
             return Ok(());
         };
-        let path = root.path(rel);
+        let path = root.path_of(rel);
         let room = self.query.max_results - self.found.matches.len();
         let mut gather = MatchSink::new(&path, &self.matcher, self.query.context, room, self.bytes);
         let reader = Stoppable { file, stopped: self.watch.stopped };

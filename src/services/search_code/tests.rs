@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::search::{CodeMatch, search};
 use super::*;
+use crate::spec::{ProjectDir, ServedBy};
 use acheron_base::host_dir::Source;
 
 fn query(text: &str) -> CodeQuery {
@@ -33,8 +34,14 @@ fn tree() -> tempfile::TempDir {
     dir
 }
 
-fn roots(dir: &Path) -> Vec<Root> {
-    vec![Root { at: "/projects/here/fs".to_owned(), dir: Source::resolve(dir).unwrap() }]
+fn root(at: &str, dir: &Path) -> ProjectDir {
+    let (project, at, source) = ("here".to_owned(), at.to_owned(), Source::resolve(dir).unwrap());
+    let (source, id) = (source.path, Some(source.id));
+    ProjectDir { project, at, source, id, read_only: true, served_by: ServedBy::Kernel }
+}
+
+fn roots(dir: &Path) -> Vec<ProjectDir> {
+    vec![root("/", dir)]
 }
 
 const ALL: Rights<'static> = Rights { may_read: &|_| true, sees: &|_, _| true };
@@ -200,9 +207,7 @@ fn a_link_leads_past_no_rule_and_under_no_bind() {
     ] {
         std::os::unix::fs::symlink(to, dir.path().join("base").join(name)).unwrap();
     }
-    let root =
-        |at: &str, below: &str| Root { at: at.to_owned(), dir: Source::resolve(&dir.path().join(below)).unwrap() };
-    let roots = [root("/projects/here/fs", "base"), root("/projects/here/fs/lib", "other")];
+    let roots = [root("/", &dir.path().join("base")), root("/lib", &dir.path().join("other"))];
     let may = |path: &str| !path.starts_with("/projects/here/fs/secret");
     let watch = SearchControl {
         stopped: &|| false,
@@ -281,9 +286,7 @@ fn a_bind_inside_another_is_searched_once_and_under_its_own_name() {
     put(dir.path(), "base/a", "main\n");
     put(dir.path(), "base/lib/hidden-by-the-bind", "main\n");
     put(dir.path(), "other/b", "main\n");
-    let root =
-        |at: &str, below: &str| Root { at: at.to_owned(), dir: Source::resolve(&dir.path().join(below)).unwrap() };
-    let roots = [root("/projects/here/fs", "base"), root("/projects/here/fs/lib", "other")];
+    let roots = [root("/", &dir.path().join("base")), root("/lib", &dir.path().join("other"))];
     let found =
         search(&roots, &query("main"), &SearchControl { stopped: &|| false, rights: ALL, progress: &|_, _| {} });
     assert_eq!(lines(found), ["a:1:1:main", "lib/b:1:1:main"]);

@@ -21,5 +21,5 @@ pub use run::{ProgramOutcome, ProgramRun, StreamListener};
 pub use service::{FindSurroundings, Terminal};
 pub use session::{Answered, Facts, Piece, Session};
 pub use shells::Shells;
-pub use surroundings::{Project, Surroundings, place};
+pub use surroundings::Surroundings;
 pub use text::{Capture, decoded, shown, whole};

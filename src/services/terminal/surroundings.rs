@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use acheron_base::host_dir::Id;
+use crate::spec::{ProjectDir, ServedBy};
 use acheron_sandbox::{Bind, Limits, Link, PathRule, Plan, SharedLimits, SystemView};
 
 /// An agent's share of the host, from which every plan is made.
@@ -14,7 +14,7 @@ pub struct Surroundings {
     pub mount: Option<PathBuf>,
     /// What else of the top of the tree it may see.
     pub shared: Vec<String>,
-    pub projects: Vec<Project>,
+    pub projects: Vec<ProjectDir>,
     /// Parts of its projects that are shown otherwise.
     pub guards: Vec<PathRule>,
     /// Names in its projects that lead elsewhere.
@@ -29,20 +29,6 @@ pub struct Surroundings {
     pub limits: Limits,
     /// What it shares with the agent's other programs.
     pub together: Option<SharedLimits>,
-}
-
-/// A directory of the host, in a project of the agent's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Project {
-    pub id: String,
-    /// Where it shows under the project's `fs`: `/` or `/docs`.
-    pub at: PathBuf,
-    pub source: PathBuf,
-    pub read_only: bool,
-    /// The source is a part of our own mount.
-    pub through_mount: bool,
-    /// Which directory the source was when it was bound.
-    pub found: Option<Id>,
 }
 
 impl Surroundings {
@@ -61,16 +47,16 @@ impl Surroundings {
         for project in &self.projects {
             plan.binds.push(Bind {
                 source: project.source.clone(),
-                target: place(project),
+                target: project.path(),
                 read_only: project.read_only,
-                alone: !project.through_mount,
-                id: project.found,
+                alone: project.served_by != ServedBy::Mount,
+                id: project.id,
             });
         }
         plan.path_rules = self.guards.clone();
         (plan.system, plan.hidden) = (self.system.named.clone(), self.system.hidden.clone());
         plan.links.extend(self.links.iter().cloned());
-        plan.cwd = self.projects.first().map_or_else(|| PathBuf::from("/home"), place);
+        plan.cwd = self.projects.first().map_or_else(|| PathBuf::from("/home"), ProjectDir::path);
         plan
     }
 }
@@ -78,12 +64,6 @@ impl Surroundings {
 /// A part of the mounted namespace, under its own name.
 fn tree(mount: &Path, name: &Path, read_only: bool) -> Bind {
     Bind { source: mount.join(name), target: Path::new("/").join(name), read_only, alone: false, id: None }
-}
-
-/// Where a directory of a project shows inside.
-pub fn place(project: &Project) -> PathBuf {
-    let below: PathBuf = project.at.strip_prefix("/").unwrap_or(&project.at).to_owned();
-    Path::new("/projects").join(&project.id).join("fs").join(below).components().collect()
 }
 
 #[cfg(test)]

@@ -5,14 +5,14 @@ use crate::policy::Rule;
 fn said(binds: &[(&str, bool)], rules: &[Rule]) -> String {
     let policy = Policy::default().agent("ada", &["p".to_owned()], rules).unwrap();
     let project = |(at, read_only): &(&str, bool)| {
-        let (source, through_mount) = (PathBuf::from("/srv"), false);
-        Project { id: "p".into(), at: at.into(), source, read_only: *read_only, through_mount, found: None }
+        let (project, at, source) = ("p".to_owned(), (*at).to_owned(), PathBuf::from("/srv"));
+        ProjectDir { project, at, source, id: None, read_only: *read_only, served_by: ServedBy::Kernel }
     };
     match kept(&policy, "ada", binds.iter().map(project).collect()) {
         Err(error) => error.message.chars().take(40).collect(),
         Ok((projects, guards)) => {
             let mode = |read_only| if read_only { "ro" } else { "rw" };
-            let shown = projects.iter().map(|it| format!("{} {}", it.at.display(), mode(it.read_only)));
+            let shown = projects.iter().map(|it| format!("{} {}", it.at, mode(it.read_only)));
             let below = |path: &Path| path.strip_prefix("/projects/p/fs").unwrap().display().to_string();
             let parts = guards.iter().map(|it| format!("{} {:?}", below(&it.path), it.show));
             shown.chain(parts).collect::<Vec<_>>().join(", ")

@@ -13,7 +13,7 @@ fn an_agent_searches_what_its_projects_bind() {
     let shown = |project: &str| -> Vec<String> {
         bound(&spec, &[project.to_owned()], &|id, at| Some(source(&format!("/{id}{at}"))))
             .iter()
-            .map(|root| format!("{} {}", root.at, root.dir.path.display()))
+            .map(|root| format!("{} {}", root.path_of(""), root.source.display()))
             .collect()
     };
     assert_eq!(shown("p"), ["/projects/p/fs /p/", "/projects/p/fs/lib /p/lib"]);
@@ -22,11 +22,18 @@ fn an_agent_searches_what_its_projects_bind() {
 
 #[test]
 fn a_path_leads_to_the_roots_that_it_means() {
-    let root = |at: &str| Root { at: at.to_owned(), dir: source("/x") };
-    let roots = [root("/projects/a/fs"), root("/projects/a/fs/lib"), root("/projects/b/fs")];
+    let root = |project: &str, at: &str| ProjectDir {
+        project: project.to_owned(),
+        at: at.to_owned(),
+        source: "/x".into(),
+        id: None,
+        read_only: true,
+        served_by: ServedBy::Kernel,
+    };
+    let roots = [root("a", "/"), root("a", "/lib"), root("b", "/")];
     let check = |path: Option<&str>, expected: &[&str]| {
         let found = match scopes(&roots, path) {
-            Ok(scopes) => scopes.iter().map(|(root, rel)| format!("{} {rel}", root.at)).collect(),
+            Ok(scopes) => scopes.iter().map(|(root, rel)| format!("{} {rel}", root.path_of(""))).collect(),
             Err(err) => vec![err.message],
         };
         assert_eq!(found, expected, "{path:?}");

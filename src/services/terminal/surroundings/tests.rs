@@ -2,13 +2,13 @@ use super::*;
 
 #[test]
 fn an_agent_finds_its_own_subtree_and_its_projects_and_no_other() {
-    let project = |id: &str, at: &str, read_only| Project {
-        id: id.into(),
+    let project = |id: &str, at: &str, read_only| ProjectDir {
+        project: id.into(),
         at: at.into(),
         source: Path::new("/srv").join(id),
         read_only,
-        through_mount: false,
-        found: None,
+        id: None,
+        served_by: ServedBy::Kernel,
     };
     let world = Surroundings {
         agent: "charon".into(),
