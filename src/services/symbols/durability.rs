@@ -1,4 +1,4 @@
-//! What a Redis server still has after it fell: that is decided by its settings and not by us.
+//! The durability of a Redis server after a crash, as its settings decide it.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub enum RedisDurability {
     Nothing,
 }
 
-/// What the server at an address is called, and what it keeps.
+/// The display name of the server at an address, and its durability.
 pub async fn at(address: &str) -> (String, Result<RedisDurability>) {
     match Redis::new(address) {
         Ok(redis) => (redis.describe(), redis.kept().await),
