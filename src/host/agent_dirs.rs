@@ -39,7 +39,7 @@ impl AgentDirs {
         self.listing.clone()
     }
 
-    /// Lets everybody of the spec move in.
+    /// Starts every agent of the spec.
     pub fn open(self: &Arc<Self>, host: &Arc<HostState>) -> Result<()> {
         for id in host.profiles.ids() {
             self.move_in(host, &id)?;
@@ -88,9 +88,9 @@ impl AgentDirs {
         host.shared.bindings.settle(&format!("/agents/{id}"), &home, ConfinedDir::create(&env.home)?)?;
         self.homes().insert(id.to_owned(), home.clone());
         self.listing.put(id, Node::Dir(home));
-        // What cannot wake it any more, as a job that is gone, must not keep it out.
+        // A wake rule that cannot apply any more, such as one for a lost job, must not prevent the start.
         if let Err(error) = host.shared.runtimes.set_wake_rules(id, &host.profiles.get(id)?.spec.wake) {
-            tracing::warn!(agent = id, %error, "an agent's rules of waking are not at work");
+            tracing::warn!(agent = id, %error, "the wake rules of an agent are not in force");
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! Directories of this machine under `projects/<id>/fs`, as the kernel's own mounts over ours.
 //!
 //! Native speed, and every operation is the real one. Only root may do it; elsewhere they are mirrored, and `doctor` says
-//! so. They go with the mount that they stand on: whoever detaches that detaches them.
+//! so. Detaching the mount that they stand on detaches them too.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ pub fn hides(project: &ProjectSpec, here: &Path) -> bool {
     base.is_some_and(|base| project.binds.keys().any(|at| !base.join(at.trim_matches('/')).is_dir()))
 }
 
-/// Refuses a directory that is the mount itself or lies in it: whoever shows that would wait for himself.
+/// Refuses a directory that is the mount itself or lies in it: the host would wait for itself.
 pub fn outside(source: &Path, mountpoint: &Path) -> Result<PathBuf> {
     let real = source.canonicalize().map_err(|err| Error::unavailable(format!("{}: {err}", source.display())))?;
     match real.starts_with(mountpoint.canonicalize().as_deref().unwrap_or(mountpoint)) {
@@ -59,10 +59,10 @@ pub fn outside(source: &Path, mountpoint: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Mounts every directory over the tree. One that cannot be is told of, and the others are made nevertheless.
+/// Mounts every directory over the tree. One that fails is logged, and the others are mounted nevertheless.
 pub fn make(mount: &Mount, all: &[ProjectDir]) -> Vec<(ProjectDir, Error)> {
     let mut failed = Vec::new();
-    // What is protected is not said to be old any more: the kernel must know by then.
+    // A protected path is no longer invalidated, so the kernel must know of it before.
     mount.flush_notices();
     for bound in all.iter().filter(|bound| bound.served_by == ServedBy::Kernel) {
         let path = bound.path_of("");
@@ -87,7 +87,7 @@ pub fn undo(mount: &Mount, project: &str) {
     found.sort_by_key(|path| std::cmp::Reverse(path.components().count()));
     for at in found {
         if let Err(error) = rustix::mount::unmount(&at, rustix::mount::UnmountFlags::DETACH) {
-            tracing::warn!(%error, at = %at.display(), "could not be taken away");
+            tracing::warn!(%error, at = %at.display(), "could not be unmounted");
         }
         if let Ok(below) = at.strip_prefix(mount.mountpoint()) {
             mount.unprotect(&format!("/{}", below.display()));

@@ -1,8 +1,8 @@
-//! Who a process is.
+//! The identity of a calling process.
 //!
 //! Finding out means reading `/proc` up to the first process, many times what opening a file costs. So it is done once
 //! in the life of a thread: a descriptor of the thread itself tells whether its number still means the same one. What
-//! was found stays right as long, for nobody's ancestors change in a way that would give it more rights.
+//! was found stays right as long, because a process cannot change its ancestors to get more rights.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -23,7 +23,7 @@ const KNOWN: usize = 64;
 /// `PIDFD_THREAD`, since Linux 6.9; before, only the first thread of a process is remembered.
 const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL.bits());
 
-/// Tells agents from the operator by the sandbox that a process descends from.
+/// Distinguishes agents from the operator by the sandbox from which a process descends.
 #[derive(Default)]
 pub struct CallerIdentity {
     known: Mutex<HashMap<u32, KnownThread>>,
@@ -71,7 +71,7 @@ pub fn sees_clearly() -> Result<()> {
         return Ok(());
     }
     Err(Error::unavailable(
-        "/proc belongs to another pid namespace, so nobody could be told from anybody: mount one of this namespace, as \
+        "/proc belongs to another pid namespace, so callers cannot be identified: mount one of this namespace, as \
          `unshare --pid --fork --mount-proc` does",
     ))
 }

@@ -20,7 +20,7 @@ use acheron_base::{Error, Result};
 
 /// The mountspec that is in force, and the outcome of its last edit.
 pub struct CurrentSpec {
-    /// The mountspec as it was at the mount; what is opened once goes by it.
+    /// The mountspec as it was at the mount; parts that are opened once follow it.
     pub mounted_with: Arc<Spec>,
     spec: RwLock<Arc<Spec>>,
     edited: RwLock<Option<EditOutcome>>,
@@ -30,7 +30,7 @@ pub struct CurrentSpec {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EditOutcome {
     pub at_ms: u64,
-    /// What came, changed or went with it.
+    /// The parts that it added, changed or removed.
     #[serde(flatten)]
     pub changed: ChangedParts,
     /// Parts of the mountspec that count only at the next mount.
@@ -78,7 +78,7 @@ pub fn follow(host: &Arc<HostState>, file: &Path) -> Result<FileWatcher> {
     let (weak, path) = (Arc::downgrade(host), file.to_owned());
     acheron_base::watch::file(file, move || {
         let Some(host) = weak.upgrade() else { return ControlFlow::Break(()) };
-        let _inside = host.context.runtime.enter(); // who moves in begins to listen there
+        let _inside = host.context.runtime.enter(); // a new agent starts its tasks there
         let edited = edit(&host, &mounted, Spec::load(&path));
         tracing::info!(?edited, "the mountspec was edited");
         if let Some(error) = &edited.error {
@@ -107,7 +107,7 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome
         agents: different(&old.agents, &new.agents),
         projects: different(&old.projects, &new.projects),
     };
-    // What counts at the next mount is as it was until then.
+    // A part that takes effect at the next mount stays as it was until then.
     let new = Spec {
         services: new.services,
         agents: new.agents,
@@ -147,7 +147,7 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome
     EditOutcome { at_ms, changed, at_next_mount, error }
 }
 
-/// Lets those move in who are new in the mountspec, and those out who are gone from it; returns what went wrong.
+/// Starts agents that are new in the mountspec and removes those that are gone from it; returns the errors.
 fn people(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
     let spec = host.current.spec();
     let outcome = |id: &String| match spec.agents.get(id) {

@@ -43,7 +43,7 @@ fn admit(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
     host.dirs.agents()?.move_in(host, id)
 }
 
-/// Lets an agent live by a profile, at once and without an end to its work. One that was not there moves in.
+/// Applies a profile to an agent at once, without ending its work. Starts an agent that did not exist.
 pub fn settle(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
     let Ok(before) = host.profiles.get(id) else { return admit(host, id, profile) };
     let mut settings = sound(host, id, &profile)?;
@@ -86,9 +86,9 @@ pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> 
             chat.wait_idle().await;
         }
     };
-    // What it wrote at its end must not come after what is removed here.
+    // Its last writes must not come after the removal here.
     if tokio::time::timeout(ENDING, over).await.is_err() {
-        return Err(Error::busy(format!("{id} does not come to its end: try again")));
+        return Err(Error::busy(format!("{id} has not stopped yet: try again")));
     }
     let (host, id) = (host.clone(), id.to_owned());
     blocking(move || {

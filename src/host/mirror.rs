@@ -30,7 +30,7 @@ impl Mirror {
         Ok(Mirror { ground: Arc::new(ground), path: PathBuf::new() })
     }
 
-    /// What stands here, held but not opened.
+    /// The file at this path, referenced but not opened.
     fn held(&self) -> Result<OwnedFd> {
         self.ground.open_path(&self.path).map_err(|err| told(&self.path, err))
     }
@@ -66,7 +66,7 @@ impl Mirror {
         let mut buffer = Vec::with_capacity(64 << 10);
         let mut entries = RawDir::new(&held, buffer.spare_capacity_mut());
         while let Some(Ok(entry)) = entries.next() {
-            // What is no text cannot be a name of the tree; nor can what is neither file nor directory nor link.
+            // A name that is not text is not shown in the tree; nor is anything but files, directories and links.
             let Ok(name) = entry.file_name().to_str() else { continue };
             let kind = entry.file_type();
             let shown =
@@ -150,7 +150,7 @@ impl Dir for Mirror {
         let flags = flags(how) | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let handle = match beneath(self.held()?, name, flags, Mode::from_raw_mode(0o644)) {
             Ok(file) => Box::new(MirrorHandle::new(file, how)) as Box<dyn Handle>,
-            // Somebody was faster; or it is something that is not shown, which must not be opened for a new file.
+            // The name was created concurrently; or it is something that is not shown, which must not be opened for a new file.
             Err(Errno::EXIST) => made.open(caller, how)?,
             Err(err) => return Err(told(Path::new(name), err)),
         };
@@ -250,13 +250,13 @@ impl Handle for MirrorHandle {
     }
 }
 
-/// A symbolic link; tells the truth, and whoever follows it is stopped at the root.
+/// A symbolic link with its real target; the root stops a process that follows it.
 struct MirrorLink(Mirror);
 
 impl Link for MirrorLink {
     fn target(&self, _caller: &Caller) -> Result<String> {
         let target = rustix::fs::readlinkat(self.0.held()?, c"", Vec::new()).map_err(|err| told(&self.0.path, err))?;
-        target.into_string().map_err(|_| Error::invalid("the link's target is no text"))
+        target.into_string().map_err(|_| Error::invalid("the link's target is not text"))
     }
 }
 

@@ -48,7 +48,7 @@ pub use caller_identity::CallerIdentity;
 pub use policy_access::PolicyAccess;
 pub use state::HostState;
 
-/// What a host is started with.
+/// The options with which a host is started.
 pub struct Options {
     pub spec: Spec,
     /// Where relative paths begin: the directory in which `mount` was started.
@@ -110,7 +110,7 @@ impl Host {
         Ok(mount)
     }
 
-    /// Does what the mountspec in `file` will say when somebody edits it.
+    /// Applies the mountspec in `file` whenever it is edited.
     pub fn follow(&mut self, file: &Path) {
         _ = self.state.paths.mountspec.set(file.to_owned()); // there is only one
         match protected_paths::keep(&self.state).and_then(|()| edit::follow(&self.state, file)) {
@@ -119,7 +119,7 @@ impl Host {
         }
     }
 
-    /// Takes everything down: work first, then the mount with whoever waits in it, then the state.
+    /// Takes everything down: work first, then the mount with its waiting readers, then the state.
     pub async fn down(mut self) {
         self.end_work();
         // Their mount namespaces hold the mount.
@@ -127,7 +127,7 @@ impl Host {
         if let Some(mount) = self.mount.take()
             && let Err(error) = mount.unmount().await
         {
-            tracing::warn!(%error, "the mount could not be taken away");
+            tracing::warn!(%error, "the mount could not be removed");
         }
     }
 

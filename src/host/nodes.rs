@@ -35,12 +35,12 @@ pub fn directory(host: &Arc<HostState>) -> Result<Listing> {
         .with("services", Node::Dir(services)))
 }
 
-/// What this machine can. Its sandbox is tried out when somebody asks for the first time.
+/// The capabilities of this machine. Its sandbox is probed at the first read.
 fn capable(host: &Arc<HostState>) -> ComputedFile {
     let (runtime, tried) = (host.context.runtime.clone(), Arc::new(tokio::sync::OnceCell::new()));
     ComputedFile::fetched(move |_| {
         let tried = tried.clone();
-        // Processes are started by the runtime, not by whoever reads.
+        // Processes are started by the runtime, not by the reader's thread.
         let trying = runtime.spawn(async move {
             let confinement = async { acheron_sandbox::probe(&acheron_sandbox::program()).await };
             pretty(&caps(tried.get_or_init(|| confinement).await))

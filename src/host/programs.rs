@@ -71,7 +71,7 @@ pub fn trust(host: &HostState, service: &ServiceSpec) -> Result<Trust> {
     Ok(Trust { withheld, here_written })
 }
 
-/// What is worth knowing about programs that are less trusted than their mountspec says.
+/// Warnings about programs that are less trusted than their mountspec says.
 pub fn notes(spec: &Spec, here: &Path) -> Vec<String> {
     let (written, rules) = (written(spec, here), rules(spec, here));
     let policy = spec.agents.iter().try_fold(Policy::default(), |policy, (id, agent)| {

@@ -111,7 +111,7 @@ fn places(host: &HostState) -> Vec<ProjectDir> {
     all
 }
 
-/// Tells the agents of a project what changed in it.
+/// Emits an event to the agents of a project when it changes.
 fn tell(host: &Arc<HostState>) -> NotifyChange {
     let host = Arc::downgrade(host);
     Arc::new(move |project: &str, path: &str, what| {
@@ -119,7 +119,7 @@ fn tell(host: &Arc<HostState>) -> NotifyChange {
         let policy = host.access.policy();
         for (id, profile) in host.profiles.all() {
             if profile.spec.projects.iter().any(|own| own == project)
-                // Of what is hidden not even the name is told.
+                // Not even the name of a hidden path is reported.
                 && policy::sees(&policy, &Principal::Agent(id.clone()), path)
                 && let Ok(event_log) = host.context.event_logs.of(&id)
             {
@@ -129,7 +129,7 @@ fn tell(host: &Arc<HostState>) -> NotifyChange {
     })
 }
 
-/// Tells the kernel what it may have kept of a file that was changed.
+/// Invalidates the kernel's cache of a file that was changed.
 fn stale(mount: &Arc<Mount>) -> MarkStale {
     let mount = Arc::downgrade(mount);
     Arc::new(move |changed: watch::DiskChange<'_>| {
@@ -157,7 +157,7 @@ fn one(host: &HostState, id: &str, project: &ProjectSpec) -> Listing {
         .with("fs", fs(host, id, project))
 }
 
-/// `fs`: the directories themselves. One that cannot be opened is told of and stays empty.
+/// `fs`: the directories themselves. One that cannot be opened is logged and stays empty.
 fn fs(host: &HostState, id: &str, project: &ProjectSpec) -> Node {
     let mut base = None;
     let places = Listing::default();

@@ -1,4 +1,4 @@
-//! What of the host itself lies in its projects, and the rules that keep agents off it.
+//! The files of the host that lie in its projects, and the rules that protect them from agents.
 //!
 //! The state is not to be seen, and what says what the host does is not to be written: the mountspec, prompts, the library,
 //! programs of services.
@@ -69,7 +69,7 @@ pub fn folder(host: &HostState, path: &Path) -> Result<ConfinedDir> {
         let Some(source) = written.iter().find(|source| real.starts_with(source)) else { continue };
         let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
         let below = real.strip_prefix(source).unwrap_or(Path::new("")).join(rest);
-        let below = below.to_str().ok_or_else(|| Error::invalid(format!("{} is no text", path.display())))?;
+        let below = below.to_str().ok_or_else(|| Error::invalid(format!("{} is not text", path.display())))?;
         let place = ConfinedDir::open(source)?.without_links();
         let opened = place.make_dir(below).and_then(|()| place.within(below));
         return opened.map_err(|error| {
@@ -98,7 +98,7 @@ pub(super) fn own(host: &HostState) -> Vec<ProtectedPath> {
         .flatten()
         .for_each(|folder| add(folder, false));
     host.paths.mountspec.get().into_iter().for_each(|file| add(file, false));
-    // Who moved what the mount stands in could put another tree in its place.
+    // A process that moves the directory of the mount could put another tree in its place.
     host.paths.mountpoint.iter().for_each(|at| add(at, false));
     all
 }

@@ -71,7 +71,7 @@ impl ServiceRegistry {
         }
     }
 
-    /// An event for everybody who can call what is here.
+    /// Emits an event to every agent that can call these services.
     fn tell(&self, host: &HostState, name: &str, what: &str) {
         let ids = if self.is_node() { host.profiles.ids() } else { vec![self.owner.clone()] };
         for event_log in

@@ -1,4 +1,4 @@
-//! What the modules of the host share. Services never see it: they are handed what they use.
+//! The state that the modules of the host share. Services never see it: they are handed what they use.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
@@ -47,7 +47,7 @@ pub struct HostPaths {
 }
 
 pub struct HostIdentity {
-    /// Tells its agents' processes from those of other hosts on this machine.
+    /// Distinguishes the processes of its agents from those of other hosts on this machine.
     pub name: String,
     pub started_at_ms: u64,
 }

@@ -1,4 +1,4 @@
-//! What of the host lies in directories of the system, which every sandbox shows, and must not show there.
+//! The files of the host in directories of the system: every sandbox shows these directories, but must hide the files.
 //!
 //! Rules hold under `/projects`; `/usr/src/x` is another name for the same files. So everything that is the host's own, and
 //! every directory of a project, the agent's too, is covered where it shows as a part of the system.
@@ -45,7 +45,7 @@ pub fn own(host: &HostState) -> Vec<PathBuf> {
     host.system_paths.0.read().own.clone()
 }
 
-/// What sandboxes show of the system, with what is mounted now.
+/// The part of the system that sandboxes show, with the current mounts.
 pub fn shown(host: &HostState) -> Result<SystemView> {
     let named: Vec<PathBuf> = host.current.spec().sandbox.system.iter().map(PathBuf::from).collect();
     let KnownPaths { own, projects } = host.system_paths.0.read().clone();

@@ -13,7 +13,7 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 /// Events are smaller than jobs, and one job makes several.
 const EVENTS_PER_JOB: u64 = 10;
 
-/// Begins the tidying, which ends with the house.
+/// Starts the task that prunes expired records; it ends with the host.
 pub fn now_and_then(host: &Arc<HostState>) {
     let host: Weak<HostState> = Arc::downgrade(host);
     tokio::spawn(async move {
@@ -24,7 +24,7 @@ pub fn now_and_then(host: &Arc<HostState>) {
             match tidy(&host).await {
                 Ok(_) => (),
                 Err(error) if error.code == Code::Unavailable => return, // the store was closed: the host goes down
-                Err(error) => tracing::warn!(%error, "what is over could not be forgotten"),
+                Err(error) => tracing::warn!(%error, "expired records could not be pruned"),
             }
         }
     });

@@ -20,27 +20,27 @@ use acheron_base::{Error, Result};
 
 /// How many directories of a project are watched.
 const MOST: usize = 8192;
-/// Changes within this time are told together, once a file.
+/// Changes within this time are reported together, once per file.
 const TOGETHER: Duration = Duration::from_millis(50);
-/// Changes that do not stop are told after this time.
+/// Continuous changes are reported after this time.
 const AT_MOST: Duration = Duration::from_millis(500);
-/// More at once are told as one change of the whole.
+/// More changes at once are reported as one change of the whole.
 const MANY: usize = 200;
 
-/// How long whoever mounts waits for the first look at all directories together.
+/// How long a mount waits for the first scan of all directories together.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Hears of a change: the project, the path of the tree, and what happened.
+/// Receives a change: the project, the path of the tree, and the kind of change.
 pub type NotifyChange = Arc<dyn Fn(&str, &str, serde_json::Value) + Send + Sync>;
 
-/// What changed on the disk, by its path there.
+/// A change on the disk, by its path there.
 pub enum DiskChange<'a> {
     File(&'a Path),
-    /// More below the directory than anybody counted.
+    /// An unknown number of paths below the directory.
     Everything(&'a Path),
 }
 
-/// Hears of what changed before anybody is told.
+/// Receives a change before listeners are notified.
 pub type MarkStale = Arc<dyn Fn(DiskChange<'_>) + Send + Sync>;
 
 /// Watches as long as it is held.
@@ -48,7 +48,7 @@ pub struct Watching {
     _watchers: Vec<Arc<parking_lot::Mutex<RecommendedWatcher>>>,
 }
 
-/// Watches every directory but what lies in `state`. One that cannot be watched is told of in the log.
+/// Watches every directory but what lies in `state`. One that cannot be watched is logged.
 ///
 /// A large place is still being gone through when this returns. What changed in it until then is not known, so when that is
 /// done the whole of it counts as changed.
@@ -78,7 +78,7 @@ fn one(
     let ground = HostDir::open(&root, true).map_err(std::io::Error::from)?;
     let (said, heard) = mpsc::channel::<Event>();
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-        // Nobody listens any more: the host goes down.
+        // The receiver is gone: the host goes down.
         _ = event.map(|event| said.send(event));
     });
     let watcher = Arc::new(parking_lot::Mutex::new(watcher.map_err(|err| Error::unavailable(err.to_string()))?));
@@ -117,7 +117,7 @@ fn one(
         }
     };
     std::thread::Builder::new().name("project-watch".to_owned()).spawn(listen)?;
-    // Who waits no longer is found gone, and that is how the walker knows.
+    // A closed channel tells the walker that its caller no longer waits.
     _ = all_walked.recv_timeout(until.saturating_duration_since(Instant::now()));
     Ok(watcher)
 }
@@ -174,7 +174,7 @@ impl WatchBounds {
     }
 }
 
-/// The device of a directory, without waiting for whoever serves it.
+/// The device of a directory, without waiting for the server behind it.
 fn device_of(path: &Path) -> Option<u64> {
     use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
@@ -196,7 +196,7 @@ fn note(changes: &mut BTreeMap<PathBuf, &'static str>, event: &Event, root: &Pat
         _ => "changed",
     };
     for path in event.paths.iter().filter_map(|path| path.strip_prefix(root).ok()) {
-        // What was made and then written is told as made.
+        // A file that is created and then written counts as created.
         let known = changes.entry(path.to_owned()).or_insert(kind);
         if kind != "changed" {
             *known = kind;

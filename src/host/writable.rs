@@ -38,7 +38,7 @@ impl HostState {
         let project = spec.projects.get(id).filter(|_| own.iter().any(|one| one == id));
         let project = project.ok_or_else(|| Error::not_found(format!("this agent works in no project `{id}`")))?;
         if project.binds.len() > 1 {
-            // What another bind covers in the directory is not the agent's to change.
+            // An agent may not change a part of the directory that another bind covers.
             return Err(Error::forbidden(format!("project `{id}` is not one directory: it has several binds")));
         }
         let source = self.projects.source(id, "/");

@@ -1,7 +1,7 @@
-//! `agents`: who lives here, and letting others in. An agent is a directory as soon as it was created.
+//! The service `agents`: lists, creates, changes and deletes agents. An agent is a directory as soon as it was created.
 //!
 //! The operator may do everything. An agent may look, and may do to another what a rule of its own allows on that
-//! agent's `agents/control/<op>.json`; nobody can give itself more than it has.
+//! agent's `agents/control/<op>.json`; no agent can give itself more rights than it has.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::service::{Cx, Latest, Service};
 use crate::spec::{Budget, ModelChange, Spec, TurnLimits, Wake, is_id};
 use acheron_base::{Error, Result};
 
-/// What the service is built from.
+/// The parts from which the service is built.
 pub struct AgentsParts {
     pub profiles: Arc<AgentProfiles>,
     pub runtimes: Arc<AgentRuntimes>,
@@ -43,7 +43,7 @@ impl Agents {
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
 pub enum Command {
-    /// Everybody who lives here, as far as the reader may know.
+    /// Lists the agents that the caller may see.
     List {},
     /// Lets a new agent in; its directory is there when the job is done.
     Create {
@@ -55,7 +55,7 @@ pub enum Command {
     /// One agent.
     Get { agent_id: String },
     /// Changes what is given and leaves the rest. Rights change at once, the rest from the next turn on. What is changed of
-    /// an agent of the mountspec holds, over restarts too, until somebody edits its entry there: then that counts alone.
+    /// an agent of the mountspec holds, over restarts too, until its entry there is edited: then only the entry counts.
     Update {
         agent_id: String,
         #[serde(flatten)]
@@ -99,38 +99,38 @@ pub struct AgentView {
     pub model: String,
     pub limits: TurnLimits,
     pub budget: Budget,
-    /// What all its turns have used.
+    /// The total use of its turns.
     pub spent: Spent,
     pub projects: Vec<String>,
     pub path: String,
 }
 
-/// What `create` and `update` may say.
+/// The settings that `create` and `update` accept.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AgentChange {
     pub name: Option<String>,
-    /// Who it is, in its own prompt and in listings.
+    /// Its description, in its own prompt and in listings.
     pub about: Option<String>,
-    /// What it thinks with, where that differs from the mountspec's model.
+    /// Its model, where that differs from the mountspec's.
     pub model: Option<ModelChange>,
-    /// What one of its turns may use up.
+    /// The limits of one turn.
     pub limits: Option<TurnLimits>,
-    /// What all its turns together may use up; what is not named is not bounded.
+    /// The limits of all its turns together; a limit that is not named does not apply.
     pub budget: Option<Budget>,
     /// Tried in order after the rules that every agent has.
     pub permissions: Option<Vec<Rule>>,
     /// The projects it works in.
     pub projects: Option<Vec<String>>,
-    /// What begins a turn by itself.
+    /// The events that begin a turn by themselves.
     pub wake: Option<Vec<Wake>>,
 }
 
 impl AgentChange {
-    /// Whether it could give somebody more than they had.
+    /// Whether it could give an agent more rights than it had.
     fn widens(&self) -> bool {
         let costs = self.model.is_some() || self.limits.is_some() || self.budget.is_some();
-        // What wakes an agent begins turns, which cost, and says in the operator's place what they are for.
+        // A wake rule begins turns, which cost money, and gives them a purpose in place of the operator.
         costs || self.permissions.is_some() || self.projects.is_some() || self.wake.is_some()
     }
 
@@ -154,7 +154,7 @@ impl AgentChange {
 #[async_trait]
 impl Service for Agents {
     const NAME: &'static str = "agents";
-    const ABOUT: &'static str = "Who lives in this tree, and letting others in.";
+    const ABOUT: &'static str = "Lists, creates, changes and deletes the agents of this tree.";
     type Command = Command;
     type Output = Output;
 
@@ -233,7 +233,7 @@ impl AgentsCall<'_> {
         crate::policy::sees(&(self.parts.policy)(), self.cx.caller.principal(), &format!("/agents/{id}"))
     }
 
-    /// One whom the caller may not know of is as absent as one who is not.
+    /// An agent that the caller may not see is reported as absent.
     fn get(&self, id: &str) -> Result<AgentView> {
         match self.sees(id) {
             true => self.shown(id),

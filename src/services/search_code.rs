@@ -114,7 +114,7 @@ impl Service for SearchCode {
     }
 }
 
-/// Tells the thread that searches when nobody waits for it any more: a call is dropped when its time is over.
+/// Stops the searching thread when its call is dropped, as happens after the deadline.
 #[derive(Default)]
 struct StopOnDrop(Arc<AtomicBool>);
 

@@ -33,7 +33,7 @@ const BRAINS: usize = 64;
 const CHILDREN: usize = 8;
 const DEPTH: u32 = 3;
 
-/// What the service is built from.
+/// The parts from which the service is built.
 pub struct SubBrainsParts {
     /// The agent that keeps the helpers.
     pub agent: String,
@@ -47,7 +47,7 @@ pub struct SubBrainsParts {
 pub struct SubBrains {
     parts: SubBrainsParts,
     brains: Mutex<BTreeMap<String, Brain>>,
-    /// Held while a helper is let in, so that no two take the last room or the same money.
+    /// Held while a helper is admitted, so that no two take the last slot or the same budget.
     admission: tokio::sync::Mutex<()>,
 }
 
@@ -55,13 +55,13 @@ pub struct SubBrains {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Brain {
-    /// What it is for; it reads this as its own description.
+    /// Its purpose; it reads this as its own description.
     pub about: String,
-    /// What it thinks with, where that differs from its parent's model.
+    /// Its model, where that differs from its parent's.
     pub model: Option<ModelChange>,
     /// At most this; never more than its parent has.
     pub limits: Option<TurnLimits>,
-    /// What it may not do although its parent may. Rules that allow are refused.
+    /// Rights of the parent that it does not get. Rules that allow are refused.
     pub permissions: Vec<Rule>,
 }
 
@@ -74,9 +74,9 @@ pub enum Command {
     Upsert {
         /// `[a-z0-9][a-z0-9_-]{0,31}`
         brain: String,
-        /// What it is for; it reads this as its own description.
+        /// Its purpose; it reads this as its own description.
         about: String,
-        /// What it thinks with; only the operator gives one.
+        /// Its model; only the operator may set one.
         #[serde(default)]
         model: Option<ModelChange>,
         #[serde(default)]
@@ -90,9 +90,9 @@ pub enum Command {
     /// Starts a helper on a task. The job ends with its reply.
     Spawn {
         brain: String,
-        /// What it is told.
+        /// The task.
         task: String,
-        /// What of the parent's limits it may use.
+        /// Its share of the parent's limits.
         #[serde(default)]
         budget: Option<TurnLimits>,
     },
@@ -168,7 +168,7 @@ impl SubBrains {
         }
         let updated = self.change(|brains| {
             if brains.len() >= BRAINS && !brains.contains_key(&name) {
-                return Err(Error::busy(format!("{BRAINS} sub-brains are the most")));
+                return Err(Error::busy(format!("{BRAINS} sub-brains are the limit")));
             }
             Ok(brains.insert(name.clone(), brain).is_some())
         })?;
@@ -182,7 +182,7 @@ impl SubBrains {
             brain.ok_or_else(|| Error::not_found(format!("there is no sub-brain `{name}`; upsert it first")))?;
         let parent = profiles.get(agent)?;
         if parent.depth >= DEPTH {
-            return Err(Error::budget_exceeded(format!("{DEPTH} sub-brains deep is the most")));
+            return Err(Error::budget_exceeded(format!("{DEPTH} levels of sub-brains are the limit")));
         }
         let admission = self.admission.lock().await;
         self.make_room().await?;
@@ -238,7 +238,7 @@ impl SubBrains {
         }
     }
 
-    /// What the helpers at work may still use up of their parent's budget.
+    /// The part of the parent's budget that the running helpers may still use.
     fn promised(&self) -> Spent {
         let (mut promised, own) = (Spent::default(), Some(&*self.parts.agent));
         for (id, child) in self.parts.profiles.all().iter().filter(|(_, child)| child.parent.as_deref() == own) {
@@ -253,7 +253,7 @@ impl SubBrains {
     }
 }
 
-/// Cancels a turn when whoever waits for it is gone; one that has ended does not mind.
+/// Cancels a turn when its waiter is dropped; no effect on one that has ended.
 struct CancelOnDrop(Arc<Job>);
 
 impl Drop for CancelOnDrop {
@@ -271,7 +271,7 @@ fn name_of(parent: &str, brain: &str, job_id: &str) -> String {
     format!("{parent}-{brain}-{tail}")
 }
 
-/// What a rule says of the parent's own subtree holds for its helper's.
+/// Applies a rule for the parent's own subtree to that of its helper.
 fn own(path: &str, parent: &str) -> String {
     match path.strip_prefix("/agents/").and_then(|rest| rest.strip_prefix(parent)) {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("/agents/self{rest}"),

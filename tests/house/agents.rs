@@ -190,7 +190,7 @@ fn helpers_are_bounded_in_depth_and_number() {
             true
             true
             true
-            ["budget_exceeded","3 sub-brains deep is the most"]
+            ["budget_exceeded","3 levels of sub-brains are the limit"]
             8 sub-brains are at work already
              7 held
             done

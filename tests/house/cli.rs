@@ -155,7 +155,7 @@ fn who_could_not_tell_its_callers_apart_does_not_mount() {
         "unshare --pid --fork acheron mount ns --state state",
         expect![[r#"
             = 1
-            ! error: /proc belongs to another pid namespace, so nobody could be told from anybody: mount one of this namespace, as `unshare --pid --fork --mount-proc` does
+            ! error: /proc belongs to another pid namespace, so callers cannot be identified: mount one of this namespace, as `unshare --pid --fork --mount-proc` does
         "#]],
     );
 }

@@ -244,7 +244,7 @@ fn rights_that_went_are_gone_for_what_is_open_too() {
     fs::write(house.here().join("notes.txt"), "the operator's\n").unwrap();
     expect_test::expect![[r#"
         false
-        "resources: restore failed at `f`: its files cannot be taken back: `/projects/here/fs` is bound read-only"
+        "resources: restore failed at `f`: its files cannot be rolled back: `/projects/here/fs` is bound read-only"
     "#]]
     .assert_eq(
         &house.says(

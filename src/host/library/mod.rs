@@ -1,4 +1,4 @@
-//! `global/library`: pages for people and agents, kept current while somebody edits them.
+//! `global/library`: pages for people and agents, kept current when they are edited.
 
 mod source;
 
@@ -17,7 +17,7 @@ use acheron_vfs::{Dir, Listing, Node, TextFile};
 
 pub use source::{LibraryPage, LibrarySource, embedded};
 
-pub const ABOUT: &str = "What there is to know about this tree: an index, topics, and a page for each service.";
+pub const ABOUT: &str = "The documentation of this tree: an index, topics, and a page for each service.";
 
 /// The library as a directory. It is listed as a service that takes no calls.
 pub fn directory(host: &Arc<HostState>) -> Result<impl Dir + use<>> {

@@ -30,7 +30,7 @@ pub enum LibrarySource {
 }
 
 impl LibrarySource {
-    /// What the spec names; else the folder that lies beside the host if it is a library; else what is in the program.
+    /// The library that the spec names; else the folder beside the host if it is a library; else the one in the program.
     pub fn choose(named: Option<&str>, here: &Path, beside: Option<PathBuf>) -> LibrarySource {
         match (named, beside) {
             (Some(folder), _) => LibrarySource::Folder(here.join(folder)),

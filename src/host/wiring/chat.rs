@@ -18,7 +18,7 @@ pub fn open(env: &AgentEnv) -> Result<Chat> {
     let (prompts, profiles) = (host.shared.prompts.clone(), host.profiles.clone());
     let core = move |agent: &str| {
         let core = prompts.text("runtime", "core", &json!({ "agent": agent }));
-        // A faulty override is told of by the library; the agent is not left without its contract.
+        // The library reports a faulty override; the agent is not left without its contract.
         let core = core.unwrap_or_else(|_| include_str!("../../../prompts/runtime/core.md").replace("$agent", agent));
         let about = profiles.get(agent).map(|profile| profile.spec.about).unwrap_or_default();
         if about.trim().is_empty() { core } else { format!("{core}\n\n## Who you are\n\n{}\n", about.trim()) }

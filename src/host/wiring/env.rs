@@ -1,4 +1,5 @@
-//! What the arguments of one agent's services are made from. Held while they are built, and by none of them.
+//! The values from which the arguments of one agent's services are made. They exist while services are built; no
+//! service keeps them.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -48,7 +48,7 @@ pub fn all(env: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {
     ];
     match dm::parts(env).and_then(services::dm::service::served) {
         Ok(dm) => all.push(dm),
-        // An agent may have put a link where its folder was: that must not keep everybody out.
+        // An agent may have put a link where its folder was: that must not keep the other agents out.
         Err(error) if error.code == Code::Forbidden => tracing::warn!(%error, "dm is not served"),
         Err(error) => return Err(error),
     }

@@ -30,7 +30,7 @@ fn projects(env: &AgentEnv) -> OpenProject {
     let (host, agent) = (Arc::downgrade(&env.host), env.agent.clone());
     Arc::new(move |name| {
         let source = upgrade(&host)?.writable_project(&agent, name);
-        let told = |error: Error| Error::new(error.code, format!("its files cannot be taken back: {}", error.message));
+        let told = |error: Error| Error::new(error.code, format!("its files cannot be rolled back: {}", error.message));
         ConfinedDir::found(&source.map_err(told)?)
     })
 }

@@ -34,7 +34,7 @@ pub fn kept(policy: &Policy, agent: &str, projects: Vec<ProjectDir>) -> Result<(
     Ok((shown, guards))
 }
 
-/// What is said of a path: by the deepest bound above it, or its own.
+/// The rule for a path: that of the deepest bound above it, or its own.
 fn at<'a>(bounds: &'a [SubtreeBound], path: &Path) -> Option<&'a SubtreeBound> {
     bounds.iter().rev().find(|bound| path.starts_with(&bound.path))
 }

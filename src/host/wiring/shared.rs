@@ -1,4 +1,4 @@
-//! What the services of all agents have in common, opened once per host.
+//! The state that the services of all agents share, opened once per host.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -28,7 +28,7 @@ pub fn surroundings(host: &HostState, agent: &str) -> Result<Surroundings> {
             links.push(Link { path: binding.bind_path.into(), to: binding.target_path.into() });
         }
         let Some(project) = current.projects.get(id) else { continue };
-        // What cannot be put together from mounts is put together by ours.
+        // A view that cannot be composed of mounts is served by our own mount.
         if let Some(mount) = host.mount.get().filter(|_| binds::hides(project, &host.paths.here)) {
             let source = mount.mountpoint().join("projects").join(id).join("fs");
             let (project, at, served_by) = (id.clone(), "/".into(), ServedBy::Mount);

@@ -1,4 +1,4 @@
-//! What a program's end means: a result that keeps its promise, or an error with a sentence.
+//! The meaning of a program's end: a result that fits its schema, or an error.
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! The files of this machine that a service's command runs, and every name on the way to them.
 //!
-//! Whoever can put something else in the place of one of these names decides what runs. Knows no projects and no rules; the
+//! An agent that can replace one of these files decides what runs. This module knows no projects and no rules; the
 //! host compares what is found here with what agents may write. Reads the disk.
 
 use std::collections::VecDeque;
@@ -110,7 +110,7 @@ fn searched(all: &mut Vec<ProgramFile>, named_at: &str, word: &str, path: &str) 
     }
 }
 
-/// What a word may mean by parts of it, such as a script for `sh -c`: files that are there, and paths that lead somewhere.
+/// The files that parts of a word name, as in a script for `sh -c`: existing files, and paths that resolve.
 fn mentioned(all: &mut Vec<ProgramFile>, named_at: &str, word: &str, here: &Path) {
     let parting = |c: char| c.is_whitespace() || "'\"`=:;,|&()<>{}$".contains(c);
     let pieces = word.split(parting).filter(|piece| !piece.trim_matches('/').is_empty());

@@ -33,10 +33,10 @@ const INSIDE: &str = "/service";
 
 /// A private directory, empty at first.
 const HOME: &str = "/home";
-/// What is said of a program that agents could change.
+/// The message for a program that agents could change.
 pub const WITHHELD: &str = "runs without its env and network";
 
-/// What is around a program of the agent named.
+/// Finds the environment of a program of the agent named.
 pub type AgentSurroundings = Arc<dyn Fn(&str) -> Result<Surroundings> + Send + Sync>;
 
 /// How far a program is trusted when it is called.
@@ -51,7 +51,7 @@ pub struct Trust {
 /// Says how far a program is trusted now; an error says why it does not run at all.
 pub type CheckTrust = Arc<dyn Fn(&spec::ServiceSpec) -> Result<Trust> + Send + Sync>;
 
-/// What the programs of a mountspec are built from, the same for all of them.
+/// The parts from which the programs of a mountspec are built, the same for all of them.
 #[derive(Clone)]
 pub struct ProgramParts {
     /// Where relative paths in a command begin.
@@ -114,7 +114,7 @@ impl Program {
             }));
             plan.binds.push(Bind { source, target: INSIDE.into(), read_only: true, alone: true, id });
         } else if plan.bare {
-            // What is looked for in the working directory must not be an agent's.
+            // A file that is looked up in the working directory must not be writable by an agent.
             plan.cwd = if trust.here_written { PathBuf::from("/") } else { self.parts.here.clone() };
         }
         match &trust.withheld {
@@ -163,7 +163,7 @@ fn located(
     (words.collect(), directory)
 }
 
-/// Hears a program: its errors line by line.
+/// Receives the standard error of a program line by line.
 struct StderrListener<'a> {
     cx: &'a Cx,
     lines: Mutex<(StderrLines, String)>,

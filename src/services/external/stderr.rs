@@ -1,4 +1,4 @@
-//! What a program says beside its answer: lines for the log, and lines that tell how far it is.
+//! The standard error of a program: lines for the log, and lines that report progress.
 
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ impl StderrLines {
         lines
     }
 
-    /// What came after the last line end.
+    /// The bytes after the last end of line.
     pub fn rest(&mut self) -> Option<StderrLine> {
         let bytes = std::mem::take(&mut self.0);
         let text = String::from_utf8_lossy(&bytes);

@@ -1,4 +1,4 @@
-//! The active set: which memories the agent has before its eyes, within a budget of tokens.
+//! The active set: the memories in the agent's context, within a budget of tokens.
 
 use super::evict::{self, ActiveMemory};
 use super::path::Target;
@@ -17,7 +17,7 @@ pub struct EvictedMemory {
 }
 
 impl MemoryReader<'_> {
-    /// What is active, least recently used first.
+    /// The active memories, least recently used first.
     pub fn active(&self) -> Result<Vec<StoredMemory>> {
         let with_version = |head: MemoryHead| {
             let version = rows::version(self.conn, head.id, head.version)?;
@@ -28,7 +28,7 @@ impl MemoryReader<'_> {
         rows::active(self.conn, self.agent)?.into_iter().map(with_version).collect()
     }
 
-    /// What has left, the last one first.
+    /// The evicted memories, the last one first.
     pub fn left(&self, limit: usize) -> Result<Vec<EvictedMemory>> {
         Ok(rows::left(self.conn, self.agent, limit)?.into_iter().filter_map(tombstone).collect())
     }

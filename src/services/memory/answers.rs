@@ -1,4 +1,4 @@
-//! What the operations answer, as JSON.
+//! The answers of the operations, as JSON.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub struct WrittenMemory {
     /// Whether it is in the active set now.
     pub active: bool,
     pub tokens: u64,
-    /// What left the active set to make room.
+    /// The memories evicted from the active set to make room.
     pub evicted: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ pub struct Summarized {
     pub version: u64,
     pub tokens: u64,
     pub sources: Vec<String>,
-    /// What left the active set.
+    /// The memories evicted from the active set.
     pub evicted: Vec<String>,
     /// Sources that stay active, because they are pinned or unevictable.
     pub kept: Vec<String>,

@@ -1,4 +1,4 @@
-//! What a memory holds: text or JSON, and how it changes.
+//! The content of a memory: text or JSON, and how it changes.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ pub enum Content {
     Json(Value),
 }
 
-/// What a mutation asks for.
+/// A change of a memory's content.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ContentChange {
     Replace(Value),
@@ -32,7 +32,7 @@ impl Content {
         .fitting()
     }
 
-    /// The bytes that somebody wrote to the file. JSON stays JSON as long as it is; a text that happens to look like
+    /// The bytes written to the file. JSON stays JSON as long as it is; a text that happens to look like
     /// JSON stays text.
     pub fn written(bytes: &[u8], before: &Content) -> Result<Content> {
         let text = std::str::from_utf8(bytes)
@@ -44,7 +44,7 @@ impl Content {
         json.map_or_else(|| Content::Text(text.to_owned()), Content::Json).fitting()
     }
 
-    /// What was kept.
+    /// The content as stored.
     pub fn kept(form: &str, text: String) -> Result<Content> {
         match form {
             "json" => serde_json::from_str(&text)

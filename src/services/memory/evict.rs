@@ -17,7 +17,7 @@ impl ActiveMemory {
     }
 }
 
-/// Who leaves, in the order of leaving, so that the rest fits into `budget`.
+/// The memories to evict, in order, so that the rest fits into `budget`.
 ///
 /// The least recently used go first. One that would not fit even if it were alone with those that must stay goes before
 /// all: it would have to leave anyway, and need not take the others along. What is pinned or unevictable never leaves,

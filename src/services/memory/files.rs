@@ -80,7 +80,7 @@ fn item(memory: &Arc<MemoryStore>, slot: Arc<Slot>) -> Node {
     Node::dir(listing.dir("versions", versions(memory, slot)))
 }
 
-/// One file a version. A deletion is an empty one.
+/// One file per version. A deletion is an empty file.
 fn versions(memory: &Arc<MemoryStore>, slot: Arc<Slot>) -> VirtualDir {
     let (memory, notifier, modified) = (memory.clone(), slot.versions.clone(), slot.clone());
     let latest = {

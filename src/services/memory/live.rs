@@ -1,4 +1,4 @@
-//! What the directory of memories shows, in memory: names never wait for a disk.
+//! The memories that the directory shows, cached: a listing never waits for a disk.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

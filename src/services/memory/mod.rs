@@ -1,8 +1,9 @@
 //! The service `memory`: named memories with versions, some of them active. The host's wiring uses it, and each agent has one.
 //!
-//! `path`, `content`, `evict`, `words` and `snippet` are rules without a database; `rows` are its tables, and `tx`, `active` and
-//! `search` apply the rules to them. `store` is the memory of one agent, `live` its memories as the tree shows them, `files` its
-//! part of the tree, `service` the operations, `summarizer` the model that writes summaries.
+//! `path`, `content`, `evict`, `words` and `snippet` are rules without a database; `rows` are its tables, and `tx`,
+//! `active` and
+//! `search` apply the rules to them. `store` is the memory of one agent, `live` its memories as the tree shows them,
+//! `files` its part of the tree, `service` the operations, `summarizer` the model that writes summaries.
 
 mod active;
 mod answers;
@@ -35,7 +36,7 @@ pub use service::Memory;
 pub use store::{MemoryStore, Summarize};
 use summarizer::ModelSummarizer;
 
-/// What the memory of one agent is built from.
+/// The parts from which the memory of one agent is built.
 pub struct MemoryParts {
     pub store: Store,
     /// The events of the agent, in which its memory tells of changes.

@@ -9,7 +9,7 @@ use acheron_store::{Connection, OptionalExtension, Row, Tx, params};
 /// The row ids of one agent are one range of this length; see the second step of the schema.
 pub const RANGE: i64 = 1 << 40;
 
-/// What is known of a memory whatever its version.
+/// The facts about a memory that do not depend on its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryHead {
     pub id: i64,

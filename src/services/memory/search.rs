@@ -10,7 +10,7 @@ use acheron_store::{OptionalExtension, params};
 /// The longest question, in characters.
 const LONGEST: usize = 4096;
 
-/// What is looked for.
+/// A search.
 #[derive(Clone, Debug, Default)]
 pub struct MemorySearch {
     pub query: String,
@@ -48,7 +48,7 @@ impl SearchCursor {
             (_, Some(skip)) => (true, number(skip)),
             _ => (false, None),
         };
-        let skip = skip.ok_or_else(|| Error::invalid("that cursor is not one of ours: give back the one you got"))?;
+        let skip = skip.ok_or_else(|| Error::invalid("the cursor is not valid: give the one from the last answer"))?;
         Ok(SearchCursor { any, skip })
     }
 

@@ -19,7 +19,7 @@ use crate::service::{Cx, Service};
 use acheron_base::{Error, Result};
 use acheron_vfs::Node;
 
-/// How many answers a list has at most, and unless told.
+/// The highest and the default number of answers in a list.
 const MOST: usize = 200;
 const SOME: usize = 25;
 
@@ -41,7 +41,7 @@ impl Memory {
 pub enum Command {
     /// Remembers something new and makes it active.
     Create {
-        /// What sort of thing it is: `note`, `decision`, `plan`, …
+        /// Its kind: `note`, `decision`, `plan`, …
         kind: String,
         /// Text, or any JSON; at most 1 MiB.
         content: Value,
@@ -50,7 +50,7 @@ pub enum Command {
         name: Option<String>,
         #[serde(default)]
         tags: Vec<String>,
-        /// Nobody can change or delete it.
+        /// It cannot be changed or deleted.
         #[serde(default)]
         write_protected: bool,
         /// It never leaves the active set.
@@ -150,7 +150,7 @@ pub enum Output {
 #[async_trait]
 impl Service for Memory {
     const NAME: &'static str = "memory";
-    const ABOUT: &'static str = "What this agent remembers.\n\n\
+    const ABOUT: &'static str = "The memory of this agent.\n\n\
         Every memory is a file with versions: `items/<name>/content` is the latest, `items/<name>/versions/<n>` an old \
         one; writing makes a new one, `mkdir` an empty note, `rmdir` deletes. `active.json` shows what is active now, \
         within a budget of tokens, and what has left. Nothing is ever lost by a change, a deletion or an eviction.";

@@ -1,4 +1,4 @@
-//! One agent's memory at work: each call is one transaction, and whoever looks at the tree hears of it.
+//! The memory of one agent: each call is one transaction, and the tree is notified of it.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub struct MemoryStore {
     pub live: LiveMemories,
 }
 
-/// What a change did: the memory it was about, and those that left because of it.
+/// The result of a change: the memory that changed, and those evicted because of it.
 struct ChangeResult<T> {
     value: T,
     what: &'static str,
@@ -269,7 +269,7 @@ impl MemoryStore {
         done.map(|done| done.value)
     }
 
-    /// After the commit: the tree shows it, and those who wait for a change hear it.
+    /// After the commit: updates the tree and notifies its waiters.
     fn tell(&self, what: &str, entry: Option<&MemoryEntry>, left: &[EvictedMemory]) {
         let path = |name: &str| format!("/agents/{}/memory/items/{name}", self.agent);
         if let Some(entry) = entry {

@@ -1,4 +1,4 @@
-//! The agent's model as the one who sums up.
+//! Writes summaries with the agent's model. `service` uses it through `Summarize`.
 
 use std::sync::Arc;
 

@@ -48,7 +48,7 @@ pub fn indexed(text: &str) -> String {
     out
 }
 
-/// What somebody typed, as a question. Words in double quotes belong together; a word that ends in `*` is a beginning.
+/// Parses a query. Words in double quotes belong together; a word that ends in `*` is a beginning.
 /// Nothing that is typed is a fault.
 pub fn query(typed: &str) -> WordQuery {
     if typed.trim().is_empty() {

@@ -1,7 +1,7 @@
 //! `mounts`: names in an agent's directory, or in a project, that lead to other places of the tree.
 //!
-//! A binding is a link in the tree, so it shows in listings, is followed by everybody, and never widens a right: who follows it
-//! is asked at the place where it leads.
+//! A binding is a link in the tree, so it shows in listings, can be followed by every caller, and never widens a right:
+//! a caller that follows it is asked at the place where it leads.
 
 mod table;
 
@@ -81,7 +81,7 @@ impl Bindings {
         let mut all = self.held();
         let names = AllBindings::of(all.iter().flat_map(|(path, held)| held.table.bindings(path)));
         let held = all.get_mut(path).ok_or_else(|| Error::not_found(format!("there is no `{path}`")))?;
-        let home = held.home.upgrade().ok_or_else(|| Error::unavailable("the agent has moved out"))?;
+        let home = held.home.upgrade().ok_or_else(|| Error::unavailable("the agent was removed"))?;
         if home.lookup(name).is_some() && !held.table.0.contains_key(name) {
             return Err(Error::already_exists(format!("{path}/{name} is there already, and not a binding")));
         }
@@ -106,7 +106,7 @@ impl Bindings {
     }
 }
 
-/// A link that says the same to everybody.
+/// A link with the same target for every caller.
 struct FixedLink(String);
 
 impl Link for FixedLink {
@@ -130,7 +130,7 @@ impl Mounts {
         Mounts { agent: agent.to_owned(), bindings, writable }
     }
 
-    /// Where a name may be changed by this agent, whoever asks for it: the name must not be a way past what the agent may.
+    /// The places where this agent may change names, whichever caller asks: a name must not lead past the agent's rights.
     fn place<'a>(&self, cx: &Cx, bind_path: &'a str) -> Result<(&'a str, &'a str)> {
         let (home, name) = place(&self.agent, bind_path)?;
         cx.tree()?.may(&Caller::agent(&self.agent), acheron_vfs::Access::Write, bind_path)?;
@@ -167,7 +167,7 @@ pub enum Command {
     },
     /// Takes a name away again.
     Unbind { bind_path: String },
-    /// Tells where a path leads when bindings are followed.
+    /// Resolves a path through the bindings.
     Resolve { path: String },
 }
 
@@ -198,7 +198,7 @@ pub enum Output {
 impl Service for Mounts {
     const NAME: &'static str = "mounts";
     const ABOUT: &'static str = "Names in your own directory, or in a project, that lead to other places of the tree.\n\n\
-        A binding shows in listings, is the same for everybody who sees it, lasts over a restart and gives no right that \
+        A binding shows in listings, is the same for every caller that sees it, lasts over a restart and gives no right that \
         you do not have at its target.";
 
     type Command = Command;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::scan::{ScanBudget, bounded, thoughts, within};
 
-/// What a command begins with: U+27D0 and three letters.
+/// The marker with which a command begins: U+27D0 and three letters.
 pub const MARKER: &str = "⟐CMD";
 /// The most markers that are looked at in one reply.
 const MOST_MARKERS: usize = 1024;
@@ -33,7 +33,7 @@ pub struct Diagnostic {
     pub message: String,
 }
 
-/// What a reply holds.
+/// The commands in a reply, and diagnostics for malformed ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReplyCommands {
     pub commands: Vec<RequestedCommand>,

@@ -40,7 +40,7 @@ pub struct Turn {
 #[derive(Clone, Debug, Default)]
 pub struct Material {
     pub system: Vec<String>,
-    /// What the phases hand on to each other, as JSON; shown with the system block when there is room.
+    /// The state that phases pass on to each other, as JSON; shown with the system block when there is room.
     pub carried: Option<String>,
     pub agents: Vec<LedgerLine>,
     pub symbols: Vec<LedgerLine>,
@@ -49,7 +49,7 @@ pub struct Material {
     pub query: String,
 }
 
-/// What was left out.
+/// Something that was left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cut {
     /// `agents`, `symbols`, `history`, `query` or `context_state`.
@@ -66,7 +66,7 @@ pub struct Context {
     #[serde(skip)]
     pub text: String,
     pub tokens: usize,
-    /// What agents, symbols and history were given.
+    /// The tokens given to agents, symbols and history.
     pub budgets: [usize; 3],
     pub symbols: Vec<String>,
     pub agents: Vec<String>,
@@ -142,7 +142,7 @@ fn pack_all(material: &Material, rooms: [usize; 3]) -> FittedParts {
     }
 }
 
-/// The rooms of the parts when each, in turn, is also given what the others leave over.
+/// The budgets of the parts when each, in turn, also gets what the others leave over.
 fn spilled(material: &Material, budgets: [usize; 3], available: usize) -> [usize; 3] {
     let mut rooms = budgets;
     for part in 0..3 {
@@ -221,7 +221,7 @@ fn fitted(text: &str, room: usize, cut: impl FnOnce() -> Cut, cuts: &mut Vec<Cut
     head(text, room.saturating_sub(tokens(CUT)) as u64).to_owned() + CUT
 }
 
-/// What a text costs, counted as rooms are.
+/// The cost of a text in tokens.
 pub fn tokens(text: &str) -> usize {
     count(text) as usize
 }

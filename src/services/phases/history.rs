@@ -34,7 +34,7 @@ pub struct HistoryRecord {
     pub at_ms: u64,
 }
 
-/// Fills bytes that nobody can guess.
+/// Fills a buffer with unpredictable bytes.
 pub type FillRandom = dyn Fn(&mut [u8]) + Send + Sync;
 
 /// All sessions of one agent. Blocks: call it where that is allowed.

@@ -6,7 +6,7 @@ use super::set::{PhaseSet, PhaseSource};
 use crate::services::prompts::Library;
 use acheron_base::{Error, Result};
 
-/// What every phase is told first, in this order.
+/// The texts that every phase gets first, in this order.
 const SHARED: [&str; 3] = ["system_prompt", "thought_syntax", "symbol_format"];
 const SHARED_SET: &str = "shared";
 
@@ -35,7 +35,7 @@ pub fn names(library: &Library) -> Vec<String> {
     names
 }
 
-/// What a phase is told: the shared texts, then its own.
+/// The texts of a phase: the shared ones, then its own.
 pub fn system(library: &Library, set: &str, file: &str) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     for key in SHARED {

@@ -23,7 +23,7 @@ pub const KEY_VARIABLE: &str = "ACHERON_HISTORY_KEY";
 /// The longest answer that is asked of a model.
 const ANSWER: u32 = 4096;
 
-/// What an agent's loop is made of.
+/// The parts of an agent's loop.
 pub struct PhasesParts {
     pub library: Arc<Library>,
     pub symbol_store: Arc<SymbolStore>,
@@ -32,11 +32,11 @@ pub struct PhasesParts {
     pub clock: Clock,
     /// For keys.
     pub random: Random,
-    /// What a run that begins now may use.
+    /// The token budget of a run that begins now.
     pub token_budget: ReadTokenBudget,
 }
 
-/// Says what a run that begins now may use.
+/// Reads the token budget of a run that begins now.
 pub type ReadTokenBudget = Box<dyn Fn() -> Result<TokenBudget> + Send + Sync>;
 
 /// Asks the model of an agent. Without one that can be asked, the guide answers.
@@ -48,7 +48,7 @@ pub fn speaker_of(own: Arc<OwnModel>) -> Arc<dyn Speaker> {
     }))
 }
 
-/// The room that the model and the limits of an agent leave.
+/// The token budget that the model and the limits of an agent leave.
 pub fn token_budget_of(own: Arc<OwnModel>) -> ReadTokenBudget {
     Box::new(move || {
         let (window, run) = (own.described()?.context_tokens as usize, own.limits()?.tokens as usize);
@@ -56,7 +56,7 @@ pub fn token_budget_of(own: Arc<OwnModel>) -> ReadTokenBudget {
     })
 }
 
-/// What a prompt may have of a model's window: the rest is for its answer.
+/// The share of a model's window that a prompt may have; the rest is for the answer.
 fn beside_answer(context_tokens: usize) -> usize {
     context_tokens.saturating_sub((ANSWER as usize).min(context_tokens / 4))
 }
@@ -80,7 +80,7 @@ pub fn open(home: &Path, agent: &str, parts: PhasesParts) -> Result<Phases> {
     })
 }
 
-/// The agent's model as it is now, asked with the whole prompt as one message; the guide where there is none.
+/// The agent's model as it is now, asked with the whole prompt as one message; the offline speaker where there is none.
 struct ModelSpeaker {
     open: Box<OpenModel>,
 }

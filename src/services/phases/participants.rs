@@ -1,4 +1,4 @@
-//! What a run has before its eyes: the roster of agents and the ledger of symbols, and how they are written in a prompt.
+//! The participants of a run: the roster of agents and the ledger of symbols, and how they are written in a prompt.
 
 use super::context::LedgerLine;
 use crate::services::symbols::kit::Agent;

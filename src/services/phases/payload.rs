@@ -19,7 +19,7 @@ pub struct Payload {
     pub span: Range<usize>,
 }
 
-/// What was found, and what was tried in vain before it.
+/// The payload that was found, and the candidates that were rejected before it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PayloadSearch {
     pub payload: Option<Payload>,

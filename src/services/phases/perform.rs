@@ -1,4 +1,4 @@
-//! Performing a command: on the symbols, on the scene, or by starting a job.
+//! Performs commands: on the symbols, on the participants of a run, or by starting a job.
 //!
 //! A command that fails is a result like any other. Only an outage of the symbol store ends up in an error's words there.
 
@@ -19,20 +19,20 @@ const WALK_ROOM: usize = 64;
 /// How many symbols a walk by words begins at.
 const WALK_ROOTS: usize = 5;
 
-/// Starts work elsewhere in the house, with the rights of the agent.
+/// Starts a job of another service, with the rights of the agent.
 #[async_trait]
 pub trait Dispatch: Send + Sync {
     /// Starts an operation of a service and gives the id of its job.
     async fn dispatch(&self, service: &str, operation: &str, arguments: &Value) -> Result<String>;
 }
 
-/// What came of a command.
+/// The outcome of a command.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub action: Value,
     pub result: Value,
     pub payload: Value,
-    /// What the next phase is told.
+    /// The note for the next phase.
     pub note: String,
     pub ends: Option<Stop>,
 }
@@ -44,7 +44,7 @@ impl Outcome {
     }
 }
 
-/// Everything that a command may reach.
+/// The environment of a command.
 pub struct CommandEnv<'a> {
     pub symbol_store: &'a SymbolStore,
     pub dispatch: Option<&'a dyn Dispatch>,
@@ -260,7 +260,7 @@ impl CommandEnv<'_> {
         Ok((found, missing))
     }
 
-    /// A symbol that this run stored is part of its scene.
+    /// A symbol that this run stored takes part in it.
     fn changed(&self, participants: &mut Participants, body: Value) -> Result<PerformedCommand> {
         let symbol = Symbol::read(&body)?;
         participants.refresh(&symbol);

@@ -13,7 +13,7 @@ use super::context::Context;
 use super::step::Stop;
 use acheron_base::Clock;
 
-/// Told what happens, without what was said.
+/// Receives the events of a run, without the texts of the model.
 pub type NotifyRun = dyn Fn(&str, Value) + Send + Sync;
 
 /// One run.

@@ -29,7 +29,7 @@ const NEIGHBOURS: usize = 5;
 /// The longest query.
 pub const LONGEST_QUERY: usize = 64 * 1024;
 
-/// What a run is made with.
+/// The parts with which runs are made.
 pub struct Engine {
     pub library: Arc<Library>,
     pub symbol_store: Arc<SymbolStore>,
@@ -37,7 +37,7 @@ pub struct Engine {
     pub speaker: Arc<dyn Speaker>,
     pub defaults: Defaults,
     pub clock: Clock,
-    /// What a run that begins now may use: the agent's model and limits may have changed since the last one.
+    /// The token budget of a run that begins now: the agent's model and limits may have changed since the last one.
     pub token_budget: Box<dyn Fn() -> Result<TokenBudget> + Send + Sync>,
 }
 
@@ -50,7 +50,7 @@ pub struct TokenBudget {
     pub run: usize,
 }
 
-/// What is asked of a run.
+/// A request for a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunRequest {
     pub query: String,
@@ -60,7 +60,7 @@ pub struct RunRequest {
     pub max_iterations: Option<usize>,
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Report")]
 pub struct RunReport {

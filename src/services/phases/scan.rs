@@ -76,7 +76,8 @@ impl Broken {
     }
 }
 
-/// How much a parser may read in vain, all tries together: hostile text must not cost more than its length squared.
+/// The bytes that a parser may read without success, all attempts together: hostile text must not cost more than its
+/// length squared.
 pub struct ScanBudget {
     left: usize,
 }

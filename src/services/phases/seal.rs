@@ -44,7 +44,7 @@ impl std::fmt::Debug for SealKeys {
 }
 
 impl SealKeys {
-    /// Reads keys in base64, one a line; `#` begins a remark.
+    /// Reads keys in base64, one per line; `#` begins a comment.
     pub fn read(text: &str) -> Result<SealKeys> {
         let mut keys = Vec::new();
         for (number, line) in text.lines().enumerate() {

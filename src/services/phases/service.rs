@@ -81,7 +81,7 @@ pub struct Sets {
 struct Set {
     set: String,
     phases: Vec<Phase>,
-    /// What is wrong with the set, if something is.
+    /// The fault of the set, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
 }
@@ -191,7 +191,7 @@ impl Phases {
     }
 }
 
-/// Sees to it that a run has an end, even when its call is dropped half-way, and is kept.
+/// Ends and saves a run even when its call is dropped half-way.
 struct RunGuard {
     run: Arc<Run>,
     runs: Arc<Runs>,
@@ -214,7 +214,7 @@ impl Drop for RunGuard {
     }
 }
 
-/// Starts jobs with the rights of the agent, whoever asked for the run: it is the model that speaks.
+/// Starts jobs with the rights of the agent, whichever caller started the run, because the model requests them.
 struct JobDispatch {
     cx: Cx,
 }
@@ -252,7 +252,7 @@ fn describe(engine: &Engine, set: &str, phase: &str) -> Result<Described> {
     Ok(Described { phase, prompt, beacon, commands: action::TABLE.iter().map(row).collect() })
 }
 
-/// `sessions/<id>/history.ndjson`, opened for whoever may read it.
+/// `sessions/<id>/history.ndjson`, opened for callers that may read it.
 fn sessions(engine: &Arc<Engine>) -> VirtualDir {
     let (names, found) = (engine.clone(), engine.clone());
     VirtualDir::new(

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use acheron_base::{Error, Result};
 
-/// What is known of a phase's prompt before it is rendered.
+/// The facts about a phase's prompt before it is rendered.
 #[derive(Clone, Debug, Default)]
 pub struct PhaseSource {
     /// The file name without its ending.
@@ -71,7 +71,7 @@ impl PhaseSet {
         Ok(set)
     }
 
-    /// The phase that somebody means.
+    /// The phase that a name means.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.names.get(&fold(name)).copied()
     }

@@ -1,6 +1,6 @@
 //! The loop as a state machine: which phase is asked, what a reply means, when it is over.
 //!
-//! Pure. Whoever drives it asks the model, performs the commands and tells it what came of that.
+//! Pure. Its driver asks the model, performs the commands and reports their outcomes to it.
 
 use std::ops::Range;
 
@@ -49,7 +49,7 @@ pub struct PhaseReply {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What a reply asks for.
+/// The requests in a reply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplyRequests {
     /// Commands to perform, in order.
@@ -69,7 +69,7 @@ pub struct PhaseLoop {
     visits: Vec<u32>,
     iterations: usize,
     commands: usize,
-    /// What the phases hand on to each other.
+    /// The state that phases pass on to each other.
     pub state: Map<String, Value>,
     pub entries: Vec<PhaseReply>,
     stopped: Option<(Stop, String)>,

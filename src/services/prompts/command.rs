@@ -1,4 +1,4 @@
-//! What can be asked of prompts, and the answers that have a form of their own.
+//! The commands of the service `prompts`, and the results that have a type of their own.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub enum Command {
         /// Records by the name of their type; for a prompt of one file its fields.
         #[serde(default)]
         params: Value,
-        /// Which overrides apply; `latest` unless told.
+        /// The tag of the overrides that apply; `latest` by default.
         #[serde(default)]
         tag: Option<String>,
         #[serde(default)]

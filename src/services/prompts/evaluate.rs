@@ -1,6 +1,6 @@
 //! Asking a model with an open prompt: render, ask, open or read what it asks for, ask again, understand the answer.
 //!
-//! What a reply wants is decided by a pure function; the loop carries it out and is bounded.
+//! A pure function decides what a reply requests; the loop carries it out and is bounded.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ use acheron_prompts::view::ToolShown;
 const ROUNDS: usize = 24;
 const MAX_TOKENS: u32 = 4096;
 
-/// What a reply wants.
+/// A request in a reply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReplyRequest {
     Open {
@@ -83,7 +83,7 @@ pub trait ToolRunner: Send + Sync {
 
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Evaluated {
-    /// What the model said in the end.
+    /// The model's last reply.
     pub reply: String,
     /// The value of the declared type; null if none is declared.
     pub output: Value,

@@ -45,7 +45,7 @@ fn namespace(openings: &Arc<Openings>, ns: &str) -> VirtualDir {
     })
 }
 
-/// Live, since an edit may replace the prompt while somebody stands in its directory.
+/// Computed at each call, since an edit may replace the prompt while its directory is open.
 fn template_files(openings: &Arc<Openings>, ns: &str, key: &str) -> Listing {
     let shown = |show: fn(&PromptTemplate) -> Bytes| {
         let (library, ns, key) = (openings.library.clone(), ns.to_owned(), key.to_owned());
@@ -58,7 +58,7 @@ fn template_files(openings: &Arc<Openings>, ns: &str, key: &str) -> Listing {
         .file("descriptor.json", shown(|template| pretty(&*template.descriptor())))
 }
 
-/// What a person wants to know before opening it.
+/// A summary to read before opening it.
 pub fn readme(template: &PromptTemplate) -> String {
     let mut out = format!("# {}\n\n", template.name.as_deref().unwrap_or(&template.id()));
     out.push_str("Sections:\n\n");

@@ -54,14 +54,14 @@ pub enum Origin {
 }
 
 impl Library {
-    /// What is built in, and over it the folder, which need not exist. Faults do not stop it: see [`Library::faults`].
+    /// The built-in prompts, and over them the folder, which need not exist. Faults do not stop it: see [`Library::faults`].
     pub fn open(folder: Option<&Path>) -> Library {
         let library = Library { folder: folder.map(Path::to_owned), contents: RwLock::default() };
         library.reload();
         library
     }
 
-    /// What is built in, alone.
+    /// The built-in prompts alone.
     pub fn built_in() -> Library {
         Library::open(None)
     }
@@ -146,7 +146,7 @@ impl Library {
     }
 
     /// Whether a prompt of one file asks for nothing that the Rust type does not have. Call it when the host starts,
-    /// so that a placeholder that nobody fills is found before the prompt is needed.
+    /// so that a placeholder without a value is found before the prompt is needed.
     pub fn expect<P: JsonSchema>(&self, ns: &str, key: &str) -> Result<()> {
         let template = self.get(ns, key)?;
         let record = Record::of::<P>().map_err(Error::internal)?;

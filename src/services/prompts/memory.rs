@@ -1,7 +1,7 @@
 //! The agent's memory as a resource: a snapshot is which version each item had; a restore brings that version back as
 //! a new one, so that nothing is lost, and deletes what is new.
 //!
-//! Works through the memory service like anybody else. Its methods wait, so they are called from a thread that may.
+//! Uses the memory service as every other caller does. Its methods wait, so they are called from a thread that may.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A prompt that somebody has opened: what was bound, what is shown, what the model said, and the resources it holds.
+//! An open prompt: its parameters, its visible sections, the model's replies, and its resources.
 //!
 //! Knows nothing of files; `files` shows it as a directory, `openings` keeps it.
 
@@ -26,14 +26,14 @@ pub struct Opened {
     session: Arc<Mutex<Session>>,
     prompt: Mutex<Prompt>,
     said: Mutex<PromptReplies>,
-    /// What `bind(resources=)` is in the origin.
+    /// Corresponds to `bind(resources=)` in the origin.
     needs: BTreeMap<String, Need>,
     pub resources: Arc<Resources>,
     /// One tool at a time: a snapshot covers all resources.
     pub turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// What came back, and what went wrong last.
+/// The last reply, and the last error.
 #[derive(Default)]
 struct PromptReplies {
     reply: Option<String>,
@@ -78,7 +78,7 @@ impl Opened {
         prompt.deadline_ms = saved.deadline_ms;
         prompt.bind(saved.params)?;
         {
-            // What the resources put there at first stays under what was saved.
+            // The initial state of the resources stays below the saved one.
             let mut session = held(&session);
             session.values.extend(saved.session.values);
             session.visibility.extend(saved.session.visibility);
@@ -95,7 +95,7 @@ impl Opened {
             turn: Arc::default(),
         };
         if let Some(reply) = saved.reply {
-            let _ = opened.take_reply(&reply); // it was heard before, and its fault told
+            let _ = opened.take_reply(&reply); // it was read before, and its error reported
         }
         Ok(opened)
     }
@@ -145,7 +145,7 @@ impl Opened {
         self.heard(bound)
     }
 
-    /// What `params/<Type>.json` takes.
+    /// The schema of `params/<Type>.json`.
     pub fn bind_text(&self, name: &str, text: &[u8]) -> Result<(), Fault> {
         let read = acheron_prompts::output::parse_json_bytes(text)
             .map_err(|why| Fault::validation(format!("params are one JSON object: {why}")).record(name));

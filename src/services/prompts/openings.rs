@@ -34,7 +34,7 @@ struct OpeningsState {
     last: u64,
 }
 
-/// What somebody asks for who opens a prompt.
+/// A request to open a prompt.
 #[derive(Default)]
 pub struct OpenRequest {
     pub id: Option<String>,
@@ -194,7 +194,7 @@ impl Openings {
         stale.map(|(id, _)| id.clone()).collect()
     }
 
-    /// What is acknowledged is on disk.
+    /// A change is on disk before it is acknowledged.
     pub fn save(&self, opened: &Opened) -> Result<()> {
         let bytes = serde_json::to_vec_pretty(&opened.saved()).map_err(|error| Error::internal(error.to_string()))?;
         self.place.write(&format!("{}.json", opened.id), &bytes)

@@ -32,7 +32,7 @@ struct WriteLock<'a> {
 const TRIES: usize = 400;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What a file holds, without its words.
+/// A summary of a file, without its texts.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Inspected {
     pub prompt: String,
@@ -50,7 +50,7 @@ impl OverrideStore {
         OverrideStore { place, turn: Mutex::new(()) }
     }
 
-    /// What applies now. No file, nothing applies.
+    /// The overrides in force; none without a file.
     pub fn resolve(&self, template: &PromptTemplate, tag: &str) -> Result<Resolved> {
         match self.read(&template.ns, &template.key, tag)? {
             Some(file) => Ok(resolve(template, &file)?),

@@ -29,7 +29,7 @@ pub type ChooseModel = Arc<dyn Fn(Option<&str>) -> Result<Arc<dyn Model>> + Send
 /// The directory of a project that may be written and taken back; asked each time, for rights may have gone.
 pub type OpenProject = Arc<dyn Fn(&str) -> Result<ConfinedDir> + Send + Sync>;
 
-/// What the prompts of one agent are built from.
+/// The parts from which the prompts of one agent are built.
 pub struct PromptsParts {
     pub library: Arc<Library>,
     /// Shared by all agents: `<state>/prompts/overrides`.
@@ -236,7 +236,7 @@ fn at_once(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
     }
 }
 
-/// What is done to a prompt that is open; it is saved when it was.
+/// Changes an open prompt, and saves it afterwards.
 fn on_opened(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
     match command {
         Command::Bind { open_id, params } => {

@@ -78,7 +78,7 @@ pub(super) async fn call(
         let (resources, id, now_ms) = (opened.resources.clone(), cx.job_id().to_owned(), cx.clock.now_ms());
         let (tool, tag) = (tool.to_owned(), tag.clone());
         blocking(move || {
-            // What was never asked for could not be taken back.
+            // A resource that was never made could not be rolled back.
             resources.hold_all()?;
             resources.begin(&id, now_ms, tag.as_deref(), &tool)
         })
@@ -127,7 +127,7 @@ fn own_tool(opened: &Opened, tool: &str, arguments: &Value) -> Result<Option<Cal
     Ok(Some(Called { tool: tool.to_owned(), job_id: None, ok: true, result, rolled_back: false }))
 }
 
-/// The tools of an open prompt in the hands of a model.
+/// The tools of an open prompt, called by a model.
 pub(super) struct PromptTools<'a> {
     pub cx: &'a Cx,
     pub opened: &'a Arc<Opened>,
@@ -136,7 +136,7 @@ pub(super) struct PromptTools<'a> {
 #[async_trait]
 impl ToolRunner for PromptTools<'_> {
     async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
-        // The model speaks for the agent, whoever asked for its answer.
+        // The model acts for the agent, whichever caller asked for its answer.
         let agent = Caller::agent(&self.cx.agent);
         Ok(call(self.cx, &agent, self.opened, tool, arguments, None).await?.result)
     }

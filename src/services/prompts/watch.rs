@@ -1,4 +1,4 @@
-//! Reloads the library when somebody edits its folder.
+//! Reloads the library when its folder changes.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -8,7 +8,7 @@ use super::Library;
 use acheron_base::Result;
 use acheron_base::watch::FileWatcher;
 
-/// Follows the folder of a library; `reloaded` hears of each reload. A library without a folder has nothing to follow.
+/// Follows the folder of a library; `reloaded` is called after each reload. A library without a folder has nothing to follow.
 pub fn watch(library: &Arc<Library>, reloaded: impl Fn(&Library) + Send + 'static) -> Result<Option<FileWatcher>> {
     let Some(folder) = library.folder().map(Path::to_owned).filter(|folder| folder.is_dir()) else { return Ok(None) };
     let library: Weak<Library> = Arc::downgrade(library);

@@ -177,7 +177,7 @@ impl Dir for WikiDir {
     fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
         self.own("no page can be made here")?;
         let path = self.path(name);
-        // Asked now, because who closes a file hears no reason.
+        // Checked now, because an error at close is lost.
         super::wiki::check(&path)?;
         let item = Item::new(Arc::new(PageFile { recall: self.recall.clone(), path }));
         let handle = item.open(caller, Open { truncate: true, ..how })?;
@@ -274,7 +274,7 @@ impl VersionStore for PageFile {
     }
 }
 
-/// What a conversation that is not there is told with.
+/// The error for a conversation that does not exist.
 pub(super) fn no_such(id: &str) -> Error {
     Error::not_found(format!("there is no conversation {id}"))
 }

@@ -278,7 +278,7 @@ impl Service for Recall {
     }
 }
 
-/// What needs no model.
+/// Runs the commands that need no model.
 fn answer_without_model(recall: &RecallState, command: Command) -> Result<Output> {
     let page = |name: &str| found(name, recall.wiki()?.find(name, Access::Nodes)).map(|found| found.page);
     Ok(match command {

@@ -1,4 +1,4 @@
-//! Who answers in a conversation: the agent's model, or a guide that can only look things up.
+//! The speaker of a conversation: the agent's model, or without one a speaker that only looks pages up. `state` uses it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub trait Speak: Send + Sync {
     async fn speak(&self, said: &[(Role, String)]) -> Result<String>;
 }
 
-/// The agent's model as it is now; the guide where there is none that understands.
+/// The agent's current model; the offline speaker where it has none.
 pub struct RecallModelSpeaker {
     /// The longest answer that is asked for, in tokens.
     longest: Box<dyn Fn() -> u32 + Send + Sync>,
@@ -54,7 +54,7 @@ fn ask(said: &[(Role, String)], max_tokens: u32) -> ModelRequest {
     ModelRequest { system: system.collect::<Vec<_>>().join("\n\n"), messages: messages.collect(), max_tokens }
 }
 
-/// Recalls the page that a question names, and repeats what it says. For a host without a model.
+/// Recalls the page that a question names and repeats its text, for a host without a model.
 pub struct RecallOfflineSpeaker;
 
 #[async_trait]

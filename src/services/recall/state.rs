@@ -34,7 +34,7 @@ pub type OpenFolder = Box<dyn Fn(&Path) -> Result<ConfinedDir> + Send + Sync>;
 /// Says how many tokens a model takes.
 pub type ReadWindow = Box<dyn Fn() -> u32 + Send + Sync>;
 
-/// What the recall of one agent is built from.
+/// The parts from which the recall of one agent is built.
 pub struct RecallParts {
     pub agent: String,
     /// Begins turns from files; empty where there are none.
@@ -154,7 +154,7 @@ impl RecallState {
         self.parts.speak.speak(&fitted(said, (self.parts.window)())?.said).await
     }
 
-    /// A message and all that follows from it. `tell` hears what is recalled.
+    /// A message and all that follows from it. `tell` receives the names of the pages that are recalled.
     pub async fn turn(
         self: &Arc<Self>,
         conversation: Option<String>,

@@ -63,7 +63,7 @@ fn status(recall: &RecallState, id: &str) -> Result<Value> {
     let running = recall.running(id).is_some() || recall.asked.get(id).is_some_and(|job| !job.settled());
     let state = if running { "running" } else { "idle" };
     let job = recall.asked.get(id).map(|job| job.id.clone());
-    // What a model would be told now; a conversation that cannot be told at all says so when it is gone on with.
+    // The messages that a model would get now; a conversation that cannot be read reports it when it is continued.
     let window = (recall.parts.window)();
     let told = fitted(recall.talks()?.said(id)?, window).ok();
     let (tokens, left_out) = (told.as_ref().map(|told| told.tokens), told.as_ref().map(|told| told.left_out));
@@ -168,7 +168,7 @@ impl Dir for MessagesDir {
             return Err(no_such(&self.id));
         }
         if Name::parse(name).is_none() {
-            return Err(Error::invalid(format!("{} is no message: write <nanoseconds>-<role>.md", quoted(name))));
+            return Err(Error::invalid(format!("{} is not a message: write <nanoseconds>-<role>.md", quoted(name))));
         }
         let item = self.item(name);
         let handle = item.open(caller, Open { truncate: true, ..how })?;

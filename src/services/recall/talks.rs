@@ -1,5 +1,5 @@
-//! Conversations on disk: a directory each, a file a message. Written whole, by one writer at a time; what other programs
-//! put there is read as well.
+//! Conversations on disk: one directory per conversation, one file per message. Written whole, by one writer at a time;
+//! what other programs put there is read as well.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub struct Talks {
     clock: Clock,
 }
 
-/// A conversation that nobody else writes to as long as this is held.
+/// A conversation locked for writing.
 pub struct LockedTalk {
     talks: Arc<Talks>,
     pub id: String,
@@ -104,7 +104,7 @@ impl Talks {
         self.messages(id)?.into_iter().map(read).collect()
     }
 
-    /// Takes a conversation for writing, or says that somebody else has it.
+    /// Locks a conversation for writing; fails if it is locked.
     pub fn hold(self: &Arc<Self>, id: &str) -> Result<LockedTalk> {
         if !self.has(id) {
             check(id)?;
@@ -150,7 +150,7 @@ impl LockedTalk {
 fn path(id: &str, file: &str) -> Result<String> {
     match Name::parse(file) {
         Some(_) => Ok(format!("{id}/{file}")),
-        None => Err(Error::invalid(format!("{} is no message: write <nanoseconds>-<role>.md", quoted(file)))),
+        None => Err(Error::invalid(format!("{} is not a message: write <nanoseconds>-<role>.md", quoted(file)))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The wikis of the house, each opened once however many agents read it, and one watcher for all of them: the system has
+//! The wikis of the host, each opened once however many agents read it, and one watcher for all of them: the system has
 //! few to give.
 
 use std::collections::{BTreeSet, HashMap};
@@ -73,10 +73,10 @@ type PathChange = (Option<PathBuf>, bool);
 fn news(event: notify::Result<notify::Event>, tell: &Sender<PathChange>) {
     let Ok(event) = event else { return };
     if event.need_rescan() {
-        _ = tell.send((None, false)); // nobody listens any more
+        _ = tell.send((None, false)); // the receiver is gone
     }
     if event.kind.is_access() {
-        return; // reading is no news, and writing was told already
+        return; // reads are not changes, and the write was reported already
     }
     let came = matches!(
         event.kind,

@@ -14,7 +14,7 @@ pub fn covers(root: &ProjectDir, roots: &[ProjectDir], rel: &str) -> bool {
         .any(|other| below(&path, &other).is_some())
 }
 
-/// What who asks may do, by paths of the tree.
+/// The rights of the caller, by paths of the tree.
 pub struct Rights<'a> {
     pub may_read: &'a dyn Fn(&str) -> bool,
     /// Whether it is there at all; for a directory, whether something below it may be.
@@ -24,7 +24,7 @@ pub struct Rights<'a> {
 /// Where `rel` below a root really stands, links followed: the one place that decides whether a file of a project may be
 /// read. Nothing if it is not there; refused if the path that it leads to may not be read, whether something is there or not.
 ///
-/// What is then opened by that path must be opened without links, or it may be something else by then.
+/// The path must then be opened without following links, because it may have been replaced.
 pub fn standing(
     roots: &[ProjectDir],
     root: &ProjectDir,
@@ -93,7 +93,7 @@ pub fn scopes<'a>(roots: &'a [ProjectDir], path: Option<&str>) -> Result<Vec<(&'
     }
 }
 
-/// What is left of `path` below `above`; nothing if it is the same.
+/// The rest of `path` below `above`; empty if they are equal.
 fn below<'a>(path: &'a str, above: &str) -> Option<&'a str> {
     match path.strip_prefix(above)? {
         "" => Some(""),

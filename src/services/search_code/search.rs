@@ -1,7 +1,8 @@
 //! Searching directories for lines, on ripgrep's own libraries. Knows no service and no agent.
 //!
-//! Files are opened through a [`ConfinedDir`] without links, so neither a link nor a swapped directory leads out or past a rule,
-//! nothing crosses into what is mounted below, and a pipe holds nobody up. A link is followed only where the query names it. Order and result do not depend on the machine.
+//! Files are opened through a [`ConfinedDir`] without links, so neither a link nor a swapped directory leads out or
+//! past a rule, nothing crosses into what is mounted below, and a pipe blocks nothing. A link is followed only where
+//! the query names it. Order and result do not depend on the machine.
 
 use std::io::{self, Read};
 
@@ -19,14 +20,14 @@ use acheron_base::confined_dir::{ConfinedDir, Kind};
 use acheron_base::{Code, Error, Result, quoted};
 
 const DEPTH: usize = 128;
-/// What one line may take in memory; a file with a longer one is passed over.
+/// The longest line in bytes; a file with a longer one is skipped.
 const LONGEST_LINE: usize = 16 << 20;
-/// What all matches may take together.
+/// The size limit of all matches together, in bytes.
 const ANSWER: usize = 4 << 20;
 /// How many files lie between two reports.
 const STRIDE: u64 = 256;
 
-/// What is looked for.
+/// A search.
 #[derive(Clone, Debug)]
 pub struct CodeQuery {
     pub text: String,
@@ -66,11 +67,11 @@ pub struct CodeMatches {
     pub skipped: u64,
 }
 
-/// What a search asks while it runs.
+/// Callbacks of a running search.
 pub struct SearchControl<'a> {
     /// Whether it should stop.
     pub stopped: &'a (dyn Fn() -> bool + Sync),
-    /// What who asks may read and see.
+    /// The rights of the caller.
     pub rights: Rights<'a>,
     /// Told now and then: files searched, matches found.
     pub progress: &'a dyn Fn(u64, usize),
@@ -122,7 +123,7 @@ struct CodeSearch<'a> {
     matcher: RegexMatcher,
     glob: Option<Glob>,
     searcher: Searcher,
-    /// What the answer may still grow by.
+    /// The bytes by which the answer may still grow.
     bytes: usize,
     found: CodeMatches,
 }
@@ -151,7 +152,7 @@ impl CodeSearch<'_> {
         Ok(true)
     }
 
-    /// Takes the rules of a directory about what is ignored, as far as who asks may see them.
+    /// Reads the ignore rules of a directory, as far as the caller may see them.
     fn enter(&self, ignored: &mut Ignored, root: &ProjectDir, place: &ConfinedDir, rel: &str) -> usize {
         ignored.enter(place, rel, &|file| (self.watch.rights.sees)(&root.path_of(file), false))
     }
@@ -179,7 +180,7 @@ impl CodeSearch<'_> {
             if self.found.truncated {
                 break;
             }
-            // What another bind stands over is searched as a root of its own.
+            // A directory covered by another bind is searched as a root of its own.
             let passed = ignored.is(&path, kind == Kind::Dir) || covers(root, self.roots, &path);
             if passed || !(self.watch.rights.may_read)(&at) {
                 continue;
@@ -261,7 +262,7 @@ fn matcher(query: &CodeQuery) -> Result<RegexMatcher> {
         let said = err.to_string();
         let reason = said.lines().last().unwrap_or_default().trim_start_matches("error: ");
         Error::invalid(format!(
-            "query is no regular expression: {reason}; without \"regex\": true it is taken literally"
+            "query is not a regular expression: {reason}; without \"regex\": true it is taken literally"
         ))
     })
 }

@@ -9,7 +9,7 @@ use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 
 use super::search::CodeMatch;
 
-/// What of a long line is shown, around the match.
+/// The length of the part of a long line that is shown around the match.
 const LINE: usize = 1000;
 const LEAD: usize = 200;
 

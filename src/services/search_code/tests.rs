@@ -115,7 +115,7 @@ fn what_cannot_be_searched_is_refused_with_the_reason() {
     );
     check(
         &|query| (query.text, query.regex) = ("(".into(), true),
-        "! invalid_payload: query is no regular expression: unclosed group; without \"regex\": true it is taken literally",
+        "! invalid_payload: query is not a regular expression: unclosed group; without \"regex\": true it is taken literally",
     );
     check(
         &|query| query.glob = Some("[".into()),
@@ -128,7 +128,7 @@ fn what_cannot_be_searched_is_refused_with_the_reason() {
     );
     check(
         &|query| (query.text, query.regex) = ("(a{1000}){1000}".into(), true),
-        "! invalid_payload: query is no regular expression: compiled regex exceeds size limit of 10485760; without \"regex\": true it is taken literally",
+        "! invalid_payload: query is not a regular expression: compiled regex exceeds size limit of 10485760; without \"regex\": true it is taken literally",
     );
 }
 

@@ -18,7 +18,7 @@ pub struct Filter {
 /// A place for documents.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// What it is, for people: `sqlite`, `redis://host`.
+    /// Its display name: `sqlite`, `redis://host`.
     fn describe(&self) -> String;
 
     /// The documents of these ids, in the order asked.

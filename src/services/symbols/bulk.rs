@@ -12,7 +12,7 @@ use acheron_base::Result;
 /// How many documents go into one transaction.
 const BATCH: usize = 1000;
 
-/// What became of many documents that were handed in at once.
+/// The result of storing many documents at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BulkResult {
     pub stored: usize,

@@ -1,6 +1,6 @@
-//! The origin's files: a catalogue of symbols, a list of kits, a book of personas, and the defaults of a session.
+//! The origin's files: a catalogue of symbols, a list of kits, a list of personas, and the defaults of a session.
 //!
-//! Reading gives documents for the shelf; writing gives the same shapes back. Knows nothing of where the files lie.
+//! Reading gives documents for the symbol store; writing gives the same shapes back. Knows nothing of where the files lie.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub struct CatalogueTexts {
     pub defaults: Option<String>,
 }
 
-/// What every session begins with.
+/// The symbols and agents with which every session begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Defaults {
     #[serde(default)]
@@ -31,7 +31,7 @@ pub struct Defaults {
     pub default_symbol_ids: Vec<String>,
 }
 
-/// What is shipped in the program, from `global-library/catalogue/`.
+/// The catalogue that is shipped in the program, from `global-library/catalogue/`.
 pub fn shipped() -> CatalogueTexts {
     let text = |text: &str| Some(text.to_owned());
     CatalogueTexts {
@@ -52,7 +52,7 @@ pub fn documents(texts: &CatalogueTexts) -> Result<Vec<(DocumentKind, Value)>> {
         all.extend(kits(&parsed("the list of kits", text)?)?.into_iter().map(|body| (DocumentKind::Kit, body)));
     }
     if let Some(text) = &texts.agents {
-        all.extend(agents(&parsed("the book of personas", text)?)?.into_iter().map(|body| (DocumentKind::Agent, body)));
+        all.extend(agents(&parsed("the list of personas", text)?)?.into_iter().map(|body| (DocumentKind::Agent, body)));
     }
     if all.len() > MOST {
         return Err(Error::too_large(format!("{} documents are more than {MOST}", all.len())));

@@ -1,4 +1,4 @@
-//! What happened to a document: one change a version, with who, when and why.
+//! The ledger of a document: one entry per version, with author, time and reason.
 //!
 //! The ledger of a document is the list of its changes; its present state is the body of the last one that has one to
 //! say. Deleting leaves the ledger, so that everything can be undone.
@@ -36,7 +36,7 @@ impl DocumentKind {
     }
 }
 
-/// What a change did.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Act")]
@@ -48,7 +48,7 @@ pub enum LedgerAction {
     Feedback,
 }
 
-/// Who changed something, and in the course of what.
+/// The author of a change, and the run and phase in which it was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct By {
     /// An agent, `operator`, or `catalogue` for what was shipped.
@@ -120,7 +120,7 @@ pub fn last_version(ledger: &[LedgerEntry]) -> u64 {
     ledger.iter().map(|change| change.version).max().unwrap_or(0)
 }
 
-/// What to go back to when the last change is undone: the body before it, if there was one.
+/// The body to restore when the last change is undone: the one before it, if there was one.
 ///
 /// An undo of an undo goes back to what the first undo removed: each undo is a change like any other.
 pub fn before_last(ledger: &[LedgerEntry]) -> Result<Option<Value>> {

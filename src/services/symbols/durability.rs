@@ -1,4 +1,4 @@
-//! What a Redis server still has after it fell: that is decided by its settings and not by us.
+//! The durability of a Redis server after a crash, as its settings decide it.
 
 use acheron_base::Result;
 
@@ -13,7 +13,7 @@ pub enum RedisDurability {
     Nothing,
 }
 
-/// What the server at an address is called, and what it keeps.
+/// The display name of the server at an address, and its durability.
 #[cfg(feature = "redis")]
 pub async fn at(address: &str) -> (String, Result<RedisDurability>) {
     use super::backend::Backend as _;

@@ -1,6 +1,6 @@
-//! The shelf as files: `items/<id>.json`, `kits/`, `agents/`, `domains.json`.
+//! The symbol store as files: `items/<id>.json`, `kits/`, `agents/`, `domains.json`.
 //!
-//! Names come from memory, bodies from the backend when somebody reads them.
+//! Names come from memory, bodies from the backend when they are read.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::store::SymbolStore;
 use acheron_base::Error;
 use acheron_vfs::{Answer, ComputedFile, Node, VirtualDir, line, pretty};
 
-/// What stands beside the contract files.
+/// The files beside those of the contract.
 pub fn nodes(symbol_store: &Arc<SymbolStore>) -> Vec<(String, Node)> {
     let domains = {
         let symbol_store = symbol_store.clone();

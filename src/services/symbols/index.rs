@@ -18,7 +18,7 @@ const RECIPE: u32 = 2;
 const ROLE: u32 = 2;
 const TEXT: u32 = 1;
 
-/// Below this likeness (in thousandths), with no word in common, two texts are strangers.
+/// Below this likeness (in thousandths), with no word in common, two texts are unrelated.
 const STRANGERS: i32 = 250;
 
 /// One symbol that was found.
@@ -47,7 +47,7 @@ pub struct Index {
     free: Vec<u32>,
     places: HashMap<String, u32>,
     terms: HashMap<String, u32>,
-    /// For each term, who has it and how strongly.
+    /// For each term, the entries that contain it, with their weights.
     postings: Vec<Vec<(u32, u32)>>,
     total: u64,
 }

@@ -1,4 +1,4 @@
-//! Opening the shelf that a mountspec asks for.
+//! Opens the symbol store that a mountspec names.
 
 use std::sync::Arc;
 

@@ -95,7 +95,7 @@ impl Redis {
         Ok(answer)
     }
 
-    /// One try of a transaction. `None` when somebody else changed a watched key meanwhile.
+    /// One try of a transaction. `None` when another client changed a watched key meanwhile.
     async fn attempt(&self, connection: &mut MultiplexedConnection, edits: &[Edit]) -> Result<Option<()>> {
         let fault = |fault: RedisError| self.fault(&fault);
         let keys: BTreeSet<String> = edits.iter().map(|edit| key(&edit.change)).collect();
@@ -124,7 +124,7 @@ impl Redis {
                 work.sadd("domains", domain);
                 continue;
             }
-            // Whether this empties the domain is decided here, so nobody may add to it meanwhile.
+            // Whether this empties the domain is decided here, so no other client may add to it meanwhile.
             let list = listed(DocumentKind::Symbol, "domain", &domain);
             cmd("WATCH").arg(&list).query_async::<()>(connection).await.map_err(fault)?;
             let left: i64 = cmd("ZCARD").arg(&list).query_async(connection).await.map_err(fault)?;

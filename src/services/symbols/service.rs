@@ -1,4 +1,4 @@
-//! The service `symbols`: the shelf as operations and files.
+//! The service `symbols`: the symbol store as operations and files.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ const MOST_LISTED: usize = 50;
 /// The most symbols that one walk meets.
 const WALK_LIMIT: usize = 256;
 
-/// The symbols of the house.
+/// The symbols of the host.
 pub struct Symbols {
     symbol_store: Arc<SymbolStore>,
 }
@@ -285,7 +285,7 @@ impl Service for Symbols {
             Command::Ledger { id, kind } => {
                 let changes = symbol_store.backend().ledger(kind, &id).await?;
                 if changes.is_empty() {
-                    return Err(Error::not_found(format!("nothing ever happened to a {} {id}", kind.name())));
+                    return Err(Error::not_found(format!("no change is recorded of a {} {id}", kind.name())));
                 }
                 Output::Changes(Changes { changes })
             }
@@ -318,7 +318,7 @@ impl Service for Symbols {
     }
 }
 
-/// Sees to it that what is shipped is there.
+/// Stores the shipped catalogue if it is missing.
 pub async fn ready(symbol_store: &SymbolStore) -> Result<()> {
     let documents = catalogue::documents(&catalogue::shipped())?;
     symbol_store.ready(&documents, &Author::new(By::who("catalogue"), 0).because("shipped")).await

@@ -1,4 +1,4 @@
-//! Documents in the house's own database: the default.
+//! Documents in the database of the host: the default backend.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! The symbols, kits and agents as one thing to ask: a backend, and an index that follows it.
 //!
-//! Every change goes through [`SymbolStore::change`], which numbers it and tries again when somebody else was faster. The index
+//! Every change goes through [`SymbolStore::change`], which numbers it and tries again after a concurrent change. The index
 //! is brought up to date from the backend's own list of changes, so it also sees what other hosts did.
 
 use std::collections::BTreeSet;
@@ -22,10 +22,10 @@ use acheron_base::{Code, Error, Result};
 
 /// How many documents are fetched at once.
 const PAGE: usize = 1000;
-/// How often a change is tried anew when somebody else changed the same document first.
+/// The number of attempts when the same document is changed concurrently.
 const TRIES: usize = 8;
 
-/// Who changes something, when, and why.
+/// The author, time and reason of a change.
 #[derive(Clone, Debug, Default)]
 pub struct Author {
     pub by: By,
@@ -56,12 +56,12 @@ pub struct ResolvedKit {
 pub struct SymbolStore {
     backend: Arc<dyn Backend>,
     index: Mutex<FollowedIndex>,
-    /// What there is, for listings, which must not wait.
+    /// The names of all documents, for listings, which must not wait.
     names: RwLock<BTreeSet<(DocumentKind, String)>>,
     pub(super) seeded: OnceCell<()>,
 }
 
-/// The index, and how much of the backend's history is in it; none before the first look.
+/// The index, and how much of the backend's history it contains; none before the first read.
 #[derive(Default)]
 struct FollowedIndex {
     index: Index,
@@ -236,7 +236,7 @@ impl SymbolStore {
         }
     }
 
-    /// Makes one change. `decide` is told what is there and what was, and gives the new version and body, or nothing.
+    /// Makes one change. `decide` gets the current document and its ledger, and returns the new version and body, or nothing.
     async fn change(
         &self,
         kind: DocumentKind,
@@ -258,7 +258,7 @@ impl SymbolStore {
                     self.name(kind, id, body.is_some());
                     return Ok(body.map(|body| DocumentRecord::of(id, body)));
                 }
-                Err(fault) if fault.code == Code::Conflict => (), // somebody was faster: look again
+                Err(fault) if fault.code == Code::Conflict => (), // a concurrent change: look again
                 Err(fault) => return Err(fault),
             }
         }

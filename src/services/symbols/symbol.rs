@@ -23,7 +23,7 @@ pub struct Symbol {
     pub name: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// What it does, as steps: `detect(x) → log(x)`.
+    /// Its steps: `detect(x) → log(x)`.
     #[serde(default, rename = "macro", skip_serializing_if = "String::is_empty")]
     pub recipe: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]

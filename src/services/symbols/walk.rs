@@ -16,7 +16,7 @@ pub struct Walk {
     walked: Walked,
 }
 
-/// What a walk came by.
+/// The result of a walk.
 #[derive(Debug, Default, PartialEq)]
 pub struct Walked {
     /// In the order met, without the roots.

@@ -1,4 +1,4 @@
-//! What can be asked of a terminal, and what comes back.
+//! The commands of a terminal and their results.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::contract::Operation;
 pub enum Command {
     /// Runs a program to its end; with `session_id`, a command in that shell, whose state it may change.
     ///
-    /// What it prints goes into the job's `log.txt` at once. When the call is cancelled or takes too long, everything that
+    /// Its output goes into the job's `log.txt` at once. When the call is cancelled or takes too long, everything that
     /// it started ends, whatever became of it.
     Exec {
         /// A line for `sh -c`, or for the shell of the session.
@@ -30,7 +30,7 @@ pub enum Command {
         cwd: Option<String>,
         #[serde(default)]
         env: BTreeMap<String, String>,
-        /// What the program reads.
+        /// The standard input of the program.
         #[serde(default)]
         stdin: Option<String>,
         #[serde(default = "two_minutes")]

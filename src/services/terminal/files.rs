@@ -20,7 +20,7 @@ pub fn directory(session: &Arc<Session>) -> Node {
     Node::dir(listing)
 }
 
-/// What is written is typed.
+/// Types every byte that is written to it.
 struct KeyboardFile(Arc<Session>);
 
 impl MessageSink for KeyboardFile {

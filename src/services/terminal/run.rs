@@ -9,7 +9,7 @@ use super::text::Capture;
 use acheron_base::{Clock, Error, Result};
 use acheron_sandbox::{ExitStatus, Plan, Streams, start};
 
-/// What to run, and for how long.
+/// A program to run, and its limits.
 pub struct ProgramRun<'a> {
     pub program: &'a Path,
     pub plan: &'a Plan,
@@ -20,13 +20,13 @@ pub struct ProgramRun<'a> {
     pub clock: &'a Clock,
 }
 
-/// Hears the streams as they come.
+/// Receives the output streams as they arrive.
 pub trait StreamListener: Send + Sync {
     fn out(&self, _bytes: &[u8]) {}
     fn err(&self, _bytes: &[u8]) {}
 }
 
-/// How it went.
+/// The outcome of a program.
 #[derive(Debug)]
 pub struct ProgramOutcome {
     pub ended: ExitStatus,

@@ -18,7 +18,7 @@ use acheron_base::{Clock, Error, Result};
 use acheron_sandbox::{Plan, TerminalSize, signal_named};
 use acheron_vfs::{Listing, Node, live, pretty};
 
-/// What is around an agent's programs, asked anew at every start: projects come and go.
+/// Finds the environment of an agent's programs. It is called at every start, because projects come and go.
 pub type FindSurroundings = Arc<dyn Fn() -> Result<Surroundings> + Send + Sync>;
 
 /// The terminals of one agent.
@@ -231,7 +231,7 @@ impl Service for Terminal {
     }
 }
 
-/// What to execute for `command` or `argv`.
+/// The program and arguments for `command` or `argv`.
 fn words(command: Option<String>, argv: Option<Vec<String>>) -> Result<Vec<String>> {
     match (command, argv) {
         (Some(command), None) => Ok(vec!["sh".to_owned(), "-c".to_owned(), command]),

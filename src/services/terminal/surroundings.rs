@@ -1,4 +1,4 @@
-//! What an agent's programs find around them. Inside, the names of the namespace are real paths: `/agents/self`,
+//! The environment of an agent's programs. Inside, the names of the namespace are real paths: `/agents/self`,
 //! `/projects/<id>/fs`, `/global`.
 
 use std::path::{Path, PathBuf};
@@ -12,14 +12,14 @@ pub struct Surroundings {
     pub agent: String,
     /// Where the namespace is mounted; nowhere in tests without FUSE.
     pub mount: Option<PathBuf>,
-    /// What else of the top of the tree it may see.
+    /// Other entries at the top of the tree that it may see.
     pub shared: Vec<String>,
     pub projects: Vec<ProjectDir>,
     /// Parts of its projects that are shown otherwise.
     pub guards: Vec<PathRule>,
     /// Names in its projects that lead elsewhere.
     pub links: Vec<Link>,
-    /// What it sees of the system.
+    /// The parts of the system that it sees.
     pub system: SystemView,
     /// The host's own paths, which no directory shows that is bound for another reason.
     pub own: Vec<PathBuf>,
@@ -27,12 +27,12 @@ pub struct Surroundings {
     /// The mountspec allows programs to run where walls are missing.
     pub unconfined: bool,
     pub limits: Limits,
-    /// What it shares with the agent's other programs.
+    /// The limits that it shares with the agent's other programs.
     pub together: Option<SharedLimits>,
 }
 
 impl Surroundings {
-    /// A plan for a program of this agent's, not yet told what to run.
+    /// A plan for a program of this agent, without its command.
     pub fn plan(&self, argv: Vec<String>) -> Plan {
         let mut plan = Plan::new(self.agent.clone(), argv);
         (plan.network, plan.unconfined) = (self.network, self.unconfined);

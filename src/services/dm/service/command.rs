@@ -110,7 +110,7 @@ pub enum Command {
 pub struct TextOutput {
     pub campaign: String,
     pub output: String,
-    /// What a narrator proposed and the kernel did not take.
+    /// Proposals of the narrator that the kernel rejected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<String>,
 }

@@ -43,7 +43,7 @@ pub(super) fn files(session: &Arc<GameSession>) -> Vec<(String, Node)> {
 
 /// The session, if it still exists. Nodes hold it weakly, because the session holds the nodes.
 fn of(session: &Weak<GameSession>) -> Result<Arc<GameSession>> {
-    session.upgrade().ok_or_else(|| Error::unavailable("the game master has left"))
+    session.upgrade().ok_or_else(|| Error::unavailable("the game master has stopped"))
 }
 
 /// The pages of the engine and the generated `tools.json`.

@@ -18,7 +18,7 @@ use crate::services::prompts::Library;
 use crate::spec::ModelKind;
 use acheron_base::{Clock, ConfinedDir, Result};
 
-/// What the game master of one agent is built from.
+/// The parts from which the game master of one agent is built.
 pub struct DmParts {
     /// The campaigns: the agent's own, or those of the folder that the mountspec names.
     pub root: ConfinedDir,

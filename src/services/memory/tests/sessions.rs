@@ -254,7 +254,7 @@ async fn the_file_refuses_what_the_operations_refuse() {
             load {"code":"forbidden","message":"/agents/styx/memory/items/open: the memory of styx is not yours"}
             load {"code":"not_found","message":"there is no memory nobody"}
             versions {"code":"invalid_payload","message":"limit is 1 to 200"}
-            search {"code":"invalid_payload","message":"that cursor is not one of ours: give back the one you got"}
+            search {"code":"invalid_payload","message":"the cursor is not valid: give the one from the last answer"}
             restore {"code":"not_found","message":"the memory open has no version 9; its latest is 1"}
             summarize {"code":"invalid_payload","message":"name 1 to 64 memories to sum up"}
             summarize {"code":"invalid_payload","message":"open cannot be summed up into itself"}

@@ -25,11 +25,11 @@ pub(super) struct HeldResources {
     calls: Vec<MadeResources>,
 }
 
-/// What a provider may ask.
+/// Gives a provider the resources that it asks for.
 pub struct Resolver<'a> {
     registry: &'a ResourceRegistry,
     held: &'a mut HeldResources,
-    /// What is being made now, outermost first: a name twice in it is a circle.
+    /// The resources being made, outermost first; a repeated name is a cycle.
     making: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ impl Resources {
 impl Drop for Resources {
     fn drop(&mut self) {
         for error in self.exit() {
-            tracing::warn!(%error, "a resource would not close");
+            tracing::warn!(%error, "a resource could not be closed");
         }
     }
 }

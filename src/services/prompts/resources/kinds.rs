@@ -22,7 +22,7 @@ pub type MakeResource = Arc<dyn Fn(&Need) -> Result<Arc<dyn Resource>> + Send + 
 /// The kinds that there are, by name. Rust code adds its own.
 pub type ResourceKinds = BTreeMap<String, MakeResource>;
 
-/// What the prompt needs, by name: its own needs, then those of its sections depth first, then those of the bind; the
+/// The needs of the prompt, by name: its own needs, then those of its sections depth first, then those of the bind; the
 /// later one of a name is taken.
 pub fn needs(template: &PromptTemplate, bound: &BTreeMap<String, Need>) -> BTreeMap<String, Need> {
     let mut needs = template.resources.clone();

@@ -47,6 +47,6 @@ pub trait Resource: Any + Send + Sync {
         Ok(())
     }
 
-    /// Nobody will ask for this snapshot again.
+    /// Drops a snapshot that will not be restored.
     fn forget(&self, _snapshot: &Value) {}
 }

@@ -23,7 +23,7 @@ pub struct ProjectFiles {
     fresh: Box<dyn Fn() -> String + Send + Sync>,
 }
 
-/// What stands at the head of a copy; the bytes of the files follow in this order.
+/// The header of a copy; the bytes of the files follow in this order.
 #[derive(Serialize, Deserialize)]
 struct CopyHeader {
     dirs: Vec<String>,
@@ -43,7 +43,7 @@ impl ProjectFiles {
         copies: ConfinedDir,
         fresh: impl Fn() -> String + Send + Sync + 'static,
     ) -> ProjectFiles {
-        // What was a directory when it was looked at may be a link when it is read or written.
+        // A directory may be replaced by a link between the check and the read or write.
         let project = move || project().map(ConfinedDir::without_links);
         ProjectFiles { project: Box::new(project), copies, fresh: Box::new(fresh) }
     }
@@ -55,7 +55,7 @@ impl ProjectFiles {
         for entry in project.walk("")? {
             let path = entry.name;
             if head.dirs.len() + head.links.len() + head.files.len() >= NAMES {
-                return Err(Error::too_large(format!("a project of more than {NAMES} names cannot be taken back")));
+                return Err(Error::too_large(format!("a project of more than {NAMES} names cannot be rolled back")));
             }
             match entry.kind {
                 Kind::Dir => head.dirs.push(path),
@@ -63,7 +63,7 @@ impl ProjectFiles {
                 Kind::Other => {}
                 Kind::File => {
                     let content = project.read_up_to(&path, left).map_err(|_| {
-                        Error::too_large(format!("a project of more than {BYTES} bytes cannot be taken back"))
+                        Error::too_large(format!("a project of more than {BYTES} bytes cannot be rolled back"))
                     })?;
                     left -= content.len() as u64;
                     head.files.push((path.clone(), content.len() as u64));
@@ -75,7 +75,7 @@ impl ProjectFiles {
     }
 
     fn open(&self, snapshot: &Value) -> Result<ProjectCopy> {
-        let lost = || Error::invalid("this is no snapshot of a project's files");
+        let lost = || Error::invalid("this is not a snapshot of a project's files");
         let name = snapshot.get("copy").and_then(Value::as_str).ok_or_else(lost)?;
         let all = self.copies.read_up_to(name, 2 * BYTES)?;
         let end = all.iter().position(|&byte| byte == b'\n').ok_or_else(lost)?;

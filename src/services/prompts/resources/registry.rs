@@ -1,4 +1,4 @@
-//! What can be made, by name. Immutable: merging gives a new registry.
+//! The providers of resources, by name. Immutable: merging gives a new registry.
 
 use std::sync::Arc;
 

@@ -27,7 +27,7 @@ pub struct Snapshot {
     pub phase: SnapshotPhase,
     /// By name; what has no state is not there.
     pub resources: BTreeMap<String, Value>,
-    /// What had been made by then.
+    /// The resources that existed at that time.
     pub made: Vec<String>,
 }
 
@@ -112,7 +112,7 @@ impl Resources {
         held.singletons = kept;
         drop(held);
         for error in shut(new) {
-            tracing::warn!(%error, "a resource that was taken back would not close");
+            tracing::warn!(%error, "a resource that was rolled back could not be closed");
         }
         Ok(())
     }
@@ -142,7 +142,7 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// What was done stays.
+    /// Keeps the changes.
     pub fn commit(mut self) -> Result<()> {
         if let Some(snapshot) = self.snapshot.take() {
             self.resources.leave_call();
@@ -167,7 +167,7 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         if let Err(error) = self.undo() {
-            tracing::error!(%error, "a transaction could not be taken back");
+            tracing::error!(%error, "a transaction could not be rolled back");
         }
     }
 }
