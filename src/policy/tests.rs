@@ -72,7 +72,7 @@ fn an_agent_may_what_its_rules_say() {
 }
 
 #[test]
-fn strangers_may_nothing_and_the_operator_everything() {
+fn a_stranger_may_do_nothing_and_the_operator_everything() {
     for action in [Read, Write, Invoke] {
         for path in ["/", "/README.md", "/agents/charon/chat/control/input", "/agents/self", ""] {
             let may = |principal: Principal| authorize(&policy(), &principal, action, path).allowed;

@@ -1,5 +1,5 @@
-//! The foundation of every layer: one error type, a clock, ids, randomness, blocking work, the nearest known name, and directories that
-//! no path escapes. Any crate may use it; it uses none of ours. It knows neither the tree, a service nor an agent.
+//! The foundation of every layer: one error type, a clock, ids, randomness, blocking work, directories that no path
+//! escapes, watching a file, the mount table, the count of tokens, the nearest known name. Any crate may use it; it uses none of ours. It knows neither the tree, a service nor an agent.
 
 #![forbid(unsafe_code)]
 

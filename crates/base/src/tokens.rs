@@ -1,6 +1,6 @@
 //! Estimates the number of tokens of a text. It uses no vocabulary of a model, because every model has another one. The
 //! estimate is the same on every machine, costs one pass, and errs on the high side, so that text that fits by this
-//! count fits.
+//! count fits. Any crate may use it; it uses nothing of ours.
 
 use unicode_normalization::char::is_combining_mark;
 

@@ -1,6 +1,6 @@
-//! Read access to text files: a map in memory, or the storage of a caller, with a record of the files that were read.
+//! A campaign's files, read: a map in memory, or the storage of a caller, with a record of the files that were read.
 //!
-//! The kernel reads only through [`ReadFiles`], so a test can check which files it reads.
+//! The rules read only through [`ReadFiles`], so a test can check which files it reads.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! JSON panels: RFC 7396 merge patches, the patch between two values, and one rendering.
+//! The JSON files of a campaign (panels): merge patches (RFC 7396), the patch between two values, one rendering. Used
+//! throughout this crate.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,6 @@
-//! The rules of the game master. The rules are code, so a model can only propose.
+//! The rules of the game master. The rules are code, so a model can only propose. "Kernel" in this crate means these rules,
+//! never the kernel of Linux; a turn runs through the stages C0 ([`boot`]), C1 ([`input`]), C2 ([`fetch`]),
+//! C3 ([`play`]), C4 ([`render`]), C5 ([`menu`]), C6 ([`hud`]) and C7 ([`delta`]).
 //!
 //! Data in, data out: a campaign is a set of text files ([`files::Files`], or anything that implements
 //! [`files::ReadFiles`]), an input is a line of text, the time and the seed of the dice are arguments. The result is a list of

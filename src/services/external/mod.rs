@@ -3,7 +3,7 @@
 //! The host has checked the arguments before it is started; the result is checked before anyone sees it.
 
 pub mod answer;
-mod files;
+mod program_files;
 mod stderr;
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-pub use self::files::{FileRole, ProgramFile, program_files};
+pub use self::program_files::{FileRole, ProgramFile, program_files};
 use self::stderr::{StderrLine, StderrLines};
 use super::terminal::{ProgramRun, StreamListener, Surroundings};
 use crate::contract::{Contract, ServiceCall};

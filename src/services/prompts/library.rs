@@ -1,4 +1,5 @@
-//! The prompts that this host knows: those built into the program, and over them those of a folder.
+//! The library of prompts: those built into the program, and over them those of a folder. Other services render with it;
+//! it uses `acheron-prompts`, and the disk.
 //!
 //! A prompt of the folder replaces the built-in one of the same name. A faulty one replaces nothing: the last good one
 //! stays, and the fault is listed until it is mended.

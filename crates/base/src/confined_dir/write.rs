@@ -1,4 +1,4 @@
-//! Changes: complete files by rename, appending, removing, renaming, locking. A change that returned `Ok` is on the
+//! Changes in a [`ConfinedDir`](super::ConfinedDir): complete files by rename, appending, removing, renaming, locking. A change that returned `Ok` is on the
 //! disk.
 
 use std::fs::File;

@@ -1,7 +1,7 @@
-//! The files of this machine that a service's command runs, and every name on the way to them.
+//! The files of this machine that the program of an `external` service runs, and every name on the way to them.
 //!
-//! An agent that can replace one of these files decides what runs. This module knows no projects and no rules; the
-//! host compares what is found here with what agents may write. Reads the disk.
+//! An agent that can replace one of these files decides what runs. Used by `host::programs`, which compares them with
+//! what agents may write. Knows no projects and no rules; reads the disk.
 
 use std::collections::VecDeque;
 use std::io::Read as _;
