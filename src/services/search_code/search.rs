@@ -55,7 +55,7 @@ pub struct CodeMatch {
     pub after: Vec<String>,
 }
 
-/// What was found.
+/// The matches of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Found")]
 pub struct CodeMatches {
