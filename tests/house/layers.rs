@@ -200,14 +200,6 @@ fn no_left_over_is_left() {
     }
 }
 
-/// Files that still hold longer tests. The list only shrinks.
-const LONG_TESTS: [&str; 4] = [
-    "src/events/selector.rs",
-    "src/events/wait.rs",
-    "src/services/terminal/screen.rs",
-    "src/services/terminal/sentinel.rs",
-];
-
 /// Unit tests stand in `foo/tests.rs` beside `foo.rs`, or in `foo.rs` itself when they have fewer than 40 lines.
 #[test]
 fn unit_tests_stand_beside_their_module() {
@@ -216,8 +208,7 @@ fn unit_tests_stand_beside_their_module() {
         assert!(!name.ends_with("_tests.rs"), "{} is to be a tests.rs beside its module", file.display());
         assert!(!code.contains("#[path"), "{} names the path of a module", file.display());
         let inline = code.split_once("\nmod tests {").map_or(0, |(_, tests)| tests.lines().count());
-        let long = LONG_TESTS.iter().any(|known| Path::new(known) == file);
-        assert!(inline < 40 || long, "{} has {inline} lines of tests", file.display());
+        assert!(inline < 40, "{} has {inline} lines of tests", file.display());
     }
 }
 
@@ -237,7 +228,7 @@ fn the_page_of_the_tests_names_every_folder() {
 
 /// Names that several types of one crate may have: the commands and the outputs of each service, by convention (see
 /// `CONTRIBUTING.md`). `Heard` in the terminal is left. The list only shrinks.
-const SHARED_NAMES: [&str; 3] = ["Command", "Output", "Heard"];
+const SHARED_NAMES: [&str; 2] = ["Command", "Output"];
 
 /// A type is found by its name: no two in one crate have the same, apart from types within tests.
 #[test]

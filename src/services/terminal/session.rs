@@ -42,7 +42,7 @@ pub struct Session {
     ear: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
     facts: Mutex<Facts>,
     /// Where the output ends, and whether it ever grows again.
-    heard: watch::Sender<Heard>,
+    heard: watch::Sender<OutputProgress>,
     end: CancellationToken,
     /// One command at a time.
     turn: tokio::sync::Mutex<()>,
@@ -52,7 +52,7 @@ pub struct Session {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Heard {
+struct OutputProgress {
     until: u64,
     eof: bool,
 }
@@ -128,7 +128,7 @@ impl Session {
             screen: Mutex::default(),
             ear: Mutex::default(),
             facts: Mutex::new(facts),
-            heard: watch::Sender::new(Heard { until: 0, eof: false }),
+            heard: watch::Sender::new(OutputProgress { until: 0, eof: false }),
             end: CancellationToken::new(),
             turn: tokio::sync::Mutex::new(()),
             read_until: AtomicU64::new(0),
