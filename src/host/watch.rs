@@ -226,7 +226,7 @@ fn told(bound: &ProjectDir, changes: &BTreeMap<PathBuf, &'static str>, tell: &No
     }
     for (path, kind) in changes {
         let path: PathBuf = bound.path().join(path).components().collect();
-        tell(project, &format!("/{}", path.display()), json!({ "what": kind }));
+        tell(project, &path.display().to_string(), json!({ "what": kind }));
     }
 }
 
