@@ -1,4 +1,4 @@
-//! Tells cargo of the folders that are built into the program: `include_dir` notices a changed file, but not a new one.
+//! Rebuilds the program when a file is added to an embedded folder: `include_dir` detects changed files, but not new ones.
 
 fn main() {
     for folder in ["prompts", "global-library", "mountspec"] {

@@ -1,12 +1,12 @@
-# What the scripts share. Sourced, never run.
+# Functions for the other scripts. This file is sourced, not run.
 
-# need COMMAND PACKAGE: makes sure that COMMAND is there, by installing Debian's PACKAGE.
+# need COMMAND PACKAGE: if COMMAND is missing, marks the Debian PACKAGE for `install_missing`.
 need() {
     command -v "$1" > /dev/null && return
     missing+=("$2")
 }
 
-# Installs what `need` found missing.
+# Installs the packages that `need` has marked.
 install_missing() {
     [ ${#missing[@]} -eq 0 ] && return
     local sudo=
@@ -19,8 +19,8 @@ install_missing() {
         sudo=sudo
     fi
     command -v apt-get > /dev/null || {
-        echo "error: these are missing, and this is not Debian or Ubuntu: ${missing[*]}" >&2
-        echo "hint: install what your system calls them" >&2
+        echo "error: these packages are missing, and this is not Debian or Ubuntu: ${missing[*]}" >&2
+        echo "hint: install the packages of your system that correspond to them" >&2
         return 1
     }
     echo "installing ${missing[*]}" >&2
@@ -34,7 +34,7 @@ install_missing() {
 
 missing=()
 
-# The compiler is not installed behind anybody's back.
+# Checks for cargo, but does not install it: the choice of a toolchain is the user's.
 need_cargo() {
     command -v cargo > /dev/null && return
     [ -x "$HOME/.cargo/bin/cargo" ] && PATH=$HOME/.cargo/bin:$PATH && return
@@ -43,11 +43,11 @@ need_cargo() {
     return 1
 }
 
-# The kernel's door for file systems. A user needs it as much as root does.
+# Checks that the caller can open /dev/fuse, which root and users need alike.
 fuse_is_open() {
     if ! [ -c /dev/fuse ]; then
-        echo "error: /dev/fuse is missing: nothing can be mounted" >&2
-        echo "hint: as root: modprobe fuse (a container is started with --device /dev/fuse --cap-add SYS_ADMIN)" >&2
+        echo "error: /dev/fuse is missing, so nothing can be mounted" >&2
+        echo "hint: as root: modprobe fuse (start a container with --device /dev/fuse --cap-add SYS_ADMIN)" >&2
         return 1
     fi
     if ! [ -r /dev/fuse ] || ! [ -w /dev/fuse ]; then

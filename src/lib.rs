@@ -2,26 +2,27 @@
 //!
 //! The modules stand in the order in which they read best, and each may use only those before it (a test reads every
 //! `use crate::`). Below them are the crates: `acheron-base`, `acheron-http`, `acheron-store`, `acheron-sandbox`,
-//! `acheron-vfs` and `acheron-fuse`, none of which knows an agent or a service. `docs/architecture.md` has the map.
+//! `acheron-vfs`, `acheron-fuse` and the cores `acheron-dm`, `acheron-prompts` and `acheron-recall`, none of which knows an
+//! agent or a service. `docs/architecture.md` has the map.
 
-#![deny(unsafe_code)] // exceptions name their reason
+#![forbid(unsafe_code)]
 
-/// What a service promises: README, schemas and checks from Rust types.
+/// The contract of a service: README, schemas and checks from Rust types.
 pub mod contract;
 
-/// Who may do what: one list of rules per agent, and the one function that decides.
+/// Access control: one list of rules per agent, and the one function that decides.
 pub mod policy;
 
 /// The tables of the database: migrations, jobs, events, audit.
 pub mod state;
 
-/// Every call as a job: its directory, its journal, its runner.
+/// Jobs: every call with its directory, its journal and its runner.
 pub mod jobs;
 
-/// One durable log per agent, and the files that wait for it.
+/// Events: one durable log per agent, and the files that wait for events.
 pub mod events;
 
-/// What a service is: a command becomes a job, a contract becomes a directory.
+/// Services: a command becomes a job, a contract becomes a directory.
 pub mod service;
 
 /// Language models behind one trait.

@@ -1,7 +1,6 @@
 //! The baseline of every round trip: a file system of one file that says the same bytes to everybody, and one that
 //! never says anything, on fuser and nothing else.
 
-use parking_lot::Mutex;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,6 +12,7 @@ use fuser::{
     KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite, Request,
     Session, WriteFlags,
 };
+use parking_lot::Mutex;
 
 use super::house::{Scratch, again, ready};
 

@@ -4,7 +4,6 @@
 //! Of another agent's, because the kernel sends one write at a time to a file whose end it does not know: callers of one
 //! control file come one after the other, whatever the daemon does.
 
-use parking_lot::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,6 +12,7 @@ use std::path::Path;
 use std::process::Child;
 use std::sync::{Arc, Barrier};
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 
 use super::Run;

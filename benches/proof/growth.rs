@@ -4,8 +4,6 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use acheron::contract::Effect;
-use acheron::state::jobs::{Job, State, insert};
 use serde_json::json;
 
 use super::Run;
@@ -13,6 +11,8 @@ use super::house::{Scratch, TestHost, ask, plain, read_once, status};
 use super::method::compare;
 use super::store::fill;
 use super::table::{Aim, Figure};
+use acheron::contract::Effect;
+use acheron::state::jobs::{JobRow, JobState, insert};
 
 const FLAT: Aim = Aim::AtMost(1.3);
 
@@ -38,14 +38,14 @@ fn pair(much: usize, make: fn(&Path, usize)) -> [TestHost; 2] {
 /// Ended jobs in the journal, as an earlier life left them.
 fn ended(state: &Path, count: usize) {
     let store = acheron::state::open(state).expect("a store");
-    let job = |number: usize| Job {
+    let job = |number: usize| JobRow {
         id: format!("job-01900000-0000-7000-8000-{number:012x}"),
         agent: "charon".into(),
         service: "memory".into(),
         operation: "create".into(),
         effect: Effect::Write.name().into(),
         idempotent: false,
-        state: State::Done,
+        state: JobState::Done,
         correlation_id: Some(format!("mine-{number}")),
         principal: "operator".into(),
         request: json!({ "kind": "note", "content": "x" }),
@@ -57,7 +57,7 @@ fn ended(state: &Path, count: usize) {
         attempt: 1,
     };
     for start in (0..count).step_by(1000) {
-        let batch: Vec<Job> = (start..count.min(start + 1000)).map(job).collect();
+        let batch: Vec<JobRow> = (start..count.min(start + 1000)).map(job).collect();
         store.write_blocking(move |tx| batch.iter().try_for_each(|job| insert(tx, job))).expect("jobs");
     }
     store.close();

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::Arc;
 
-use acheron::services::prompts::Prompt;
-use acheron::services::prompts::check::{Source, build};
-use acheron::services::prompts::manifest::{Manifest, Part};
 use serde_json::json;
 
 use super::Run;
 use super::method::compare;
 use super::table::{Aim, Figure};
+use acheron_prompts::Prompt;
+use acheron_prompts::check::{Source, build};
+use acheron_prompts::manifest::{Manifest, Part};
 
 const SECTIONS: usize = 200;
 

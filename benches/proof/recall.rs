@@ -7,13 +7,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use acheron::services::recall::{Access, Wiki};
-use acheron_base::ConfinedDir;
-
 use super::Run;
 use super::house::Scratch;
 use super::method::{Pace, compare};
 use super::table::{Aim, Figure};
+use acheron::services::recall::Wiki;
+use acheron_base::ConfinedDir;
+use acheron_recall::Access;
 
 pub fn rows(run: &Run) -> Vec<Figure> {
     let pages = if run.quick { 2_000 } else { 100_000 };

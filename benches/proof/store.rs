@@ -1,21 +1,11 @@
 //! Memory: acknowledged writes and searches, against bare SQLite.
 
-use acheron::policy::PrincipalCaller;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
-use acheron::contract::Call;
-use acheron::events::EventLogs;
-use acheron::host::PolicyAccess;
-use acheron::jobs::Jobs;
-use acheron::policy::Policy;
-use acheron::service::{self, Cx, ServiceContext, typed};
-use acheron::services::memory::{Memory, MemoryStore};
-use acheron_base::Clock;
-use acheron_vfs::Caller;
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -24,6 +14,15 @@ use super::calls::Ledger;
 use super::house::{Scratch, TestHost, ask, plain};
 use super::method::{compare, compare_timed};
 use super::table::{Aim, Figure};
+use acheron::contract::ServiceCall;
+use acheron::events::EventLogs;
+use acheron::host::PolicyAccess;
+use acheron::jobs::Jobs;
+use acheron::policy::{Policy, PrincipalCaller};
+use acheron::service::{self, Cx, ServiceContext, typed};
+use acheron::services::memory::{Memory, MemoryStore};
+use acheron_base::{Clock, Ids, Random};
+use acheron_vfs::Caller;
 
 pub fn rows(run: &Run) -> Vec<Figure> {
     let mut figures: Vec<Figure> = [1, 8, 64].into_iter().map(|writers| written(run, writers)).collect();
@@ -116,7 +115,7 @@ pub fn fill(state: &Path, count: usize) {
     runtime.expect("a runtime").block_on(async {
         let (store, clock) = (acheron::state::open(state).expect("a store"), Clock::real());
         let access = Arc::new(PolicyAccess::new(Policy::default(), store.clone(), clock.clone()));
-        let book = Arc::new(Jobs::new(Arc::new(store.clone()), clock.clone()));
+        let book = Arc::new(Jobs::new(Arc::new(store.clone()), Ids::new(clock.clone(), Random::real())));
         let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
         let event_log = event_logs.of("charon").expect("a diary");
         let runtime = tokio::runtime::Handle::current();
@@ -124,7 +123,8 @@ pub fn fill(state: &Path, count: usize) {
         let memory = MemoryStore::open(store.clone(), event_log, clock, 8_000).expect("a memory");
         let memory = typed(Memory::new(memory, None)).expect("a service");
         let instance = service::ServiceInstance::of(&context, "charon", memory.clone());
-        let call = Call { op: "pin".into(), arguments: json!({ "memory_path": "items/none" }), correlation_id: None };
+        let call =
+            ServiceCall { op: "pin".into(), arguments: json!({ "memory_path": "items/none" }), correlation_id: None };
         let job = instance.begin(&Caller::operator(), vec![call]).wait().await.expect("a job").remove(0);
         let clock = Clock::real();
         let (caller, deadline) = (Caller::operator(), std::time::Duration::from_secs(3600));
@@ -134,7 +134,7 @@ pub fn fill(state: &Path, count: usize) {
                 let name = format!("item-{number:06}");
                 let arguments = json!({ "kind": "note", "name": name, "content": note(number) });
                 let (memory, cx) = (memory.clone(), cx.clone());
-                let call = Call { op: "create".into(), arguments, correlation_id: None };
+                let call = ServiceCall { op: "create".into(), arguments, correlation_id: None };
                 async move { memory.invoke(&cx, &call).await.expect("a memory") }
             };
             futures_util::future::join_all((start..count.min(start + 512)).map(one)).await;

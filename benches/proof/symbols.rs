@@ -4,15 +4,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use acheron::services::symbols::change::{By, Kind};
-use acheron::services::symbols::index::Within;
-use acheron::services::symbols::shelf::{Author, Shelf};
-use acheron::services::symbols::sqlite::Sqlite;
 use serde_json::{Value, json};
 
 use super::Run;
 use super::house::Scratch;
 use super::table::{Aim, Figure, time};
+use acheron::services::symbols::change::{By, DocumentKind};
+use acheron::services::symbols::index::Within;
+use acheron::services::symbols::sqlite::Sqlite;
+use acheron::services::symbols::store::{Author, SymbolStore};
 
 const WORDS: [&str; 16] = [
     "trust", "repair", "drift", "anchor", "memory", "story", "consent", "audit", "signal", "ledger", "doubt",
@@ -52,30 +52,31 @@ pub fn rows(run: &Run) -> Vec<Figure> {
 async fn measured(count: usize) -> Vec<Figure> {
     let dir = Scratch::new();
     let store = acheron::state::open(dir.path()).expect("a store");
-    let shelf = Shelf::new(Arc::new(Sqlite::new(store)));
-    let documents: Vec<(Kind, Value)> = (0..count).map(|number| (Kind::Symbol, symbol(number, count))).collect();
+    let symbol_store = SymbolStore::new(Arc::new(Sqlite::new(store)));
+    let documents: Vec<(DocumentKind, Value)> =
+        (0..count).map(|number| (DocumentKind::Symbol, symbol(number, count))).collect();
     let author = Author::new(By::who("bench"), 0);
     let began = Instant::now();
-    shelf.put_many(&documents, false, &author).await.expect("symbols");
+    symbol_store.put_many(&documents, false, &author).await.expect("symbols");
     let stored = began.elapsed();
     let began = Instant::now();
-    shelf.search("trust", 1, &Within::default()).await.expect("an index");
+    symbol_store.search("trust", 1, &Within::default()).await.expect("an index");
     let indexed = began.elapsed();
     let id = |number: usize| format!("S-{:06}", number * 7919 % count);
-    let load = median(1000, async |time| _ = shelf.symbols(&[id(time)]).await.expect("a symbol")).await;
+    let load = median(1000, async |time| _ = symbol_store.symbols(&[id(time)]).await.expect("a symbol")).await;
     let find = median(50, async |time| {
         let query = format!("{} {}", WORDS[time % 16], WORDS[(time * 5 + 3) % 16]);
-        shelf.search(&query, 5, &Within::default()).await.expect("symbols");
+        symbol_store.search(&query, 5, &Within::default()).await.expect("symbols");
     });
     let find = find.await;
     let walk = median(100, async |time| {
-        let roots: Vec<_> = shelf.symbols(&[id(time)]).await.expect("a symbol").into_iter().flatten().collect();
-        shelf.walk(&roots, 3, 256).await.expect("a walk");
+        let roots: Vec<_> = symbol_store.symbols(&[id(time)]).await.expect("a symbol").into_iter().flatten().collect();
+        symbol_store.walk(&roots, 3, 256).await.expect("a walk");
     });
     let walk = walk.await;
     let began = Instant::now();
-    shelf.put(Kind::Symbol, &symbol(1, count), &author).await.expect("a symbol");
-    shelf.search("trust", 1, &Within::default()).await.expect("symbols");
+    symbol_store.put(DocumentKind::Symbol, &symbol(1, count), &author).await.expect("a symbol");
+    symbol_store.search("trust", 1, &Within::default()).await.expect("symbols");
     let changed = began.elapsed();
     let told = |what: &str, took: Duration| {
         Figure::words(format!("{count} symbols: {what}"), time(took.as_secs_f64()), Aim::Told)

@@ -8,9 +8,8 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::Run;
 use super::house::ready;
@@ -129,7 +128,7 @@ fn interrupted(how: &str, file: Option<&Path>) -> Duration {
     super::house::until("a parked reader", || state(pid) == Some('S'));
     std::thread::sleep(IDLE);
     let began = Instant::now();
-    kill(Pid::from_raw(pid as i32), Signal::SIGINT).expect("a process");
+    kill_process(Pid::from_raw(pid as i32).expect("a pid"), Signal::INT).expect("a process");
     let _ = reader.process.wait();
     began.elapsed()
 }

@@ -1,6 +1,5 @@
 //! A small house with a service that does next to nothing: what remains is what every call and every wait costs.
 
-use parking_lot::Mutex;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -8,25 +7,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use acheron::contract::Operation;
-use acheron::events::EventLogs;
-use acheron::host::{CallerIdentity, PolicyAccess};
-use acheron::jobs::{self, Jobs};
-use acheron::policy::Policy;
-use acheron::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
-use acheron_base::Clock;
-use acheron_base::{Error, Result};
-use acheron_vfs::{
-    Answer, Asked, Caller, CommandSink, Control, File, Handle, Kind, Listing, Node, Open, Page, Reply, Tree,
-};
 use async_trait::async_trait;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use super::house::{Scratch, again, ready};
+use acheron::contract::Operation;
+use acheron::events::EventLogs;
+use acheron::host::{CallerIdentity, PolicyAccess};
+use acheron::jobs::{self, Jobs};
+use acheron::policy::Policy;
+use acheron::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
+use acheron_base::{Clock, Error, Ids, Random, Result};
+use acheron_vfs::{
+    Answer, Caller, CommandContext, CommandSink, Control, File, Handle, Kind, Listing, Node, Open, Reply, TextFile,
+    Tree,
+};
 
 /// As many have the service, each its own.
 pub const AGENTS: usize = 64;
@@ -80,30 +80,30 @@ impl CommandSink for ChangeNotifier {
         Bytes::from_static(b"{\"ring\": true}\n")
     }
 
-    fn obey(&self, _asked: &Asked, _commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+    fn submit(&self, _asked: &CommandContext, _commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         self.0.lock().send_modify(|rung| *rung += 1);
         Answer::ok(Vec::new())
     }
 
-    fn refused(&self, _asked: &Asked, _error: &Error) {}
+    fn refused(&self, _asked: &CommandContext, _error: &Error) {}
 }
 
 /// A page of text that a command replaces.
-struct Editor(Arc<Page>);
+struct Editor(Arc<TextFile>);
 
 impl CommandSink for Editor {
     fn template(&self) -> Bytes {
         Bytes::from_static(b"{\"say\": \"words\"}\n")
     }
 
-    fn obey(&self, _asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+    fn submit(&self, _asked: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         for command in commands {
             self.0.set(command["say"].as_str().unwrap_or_default().to_owned(), SystemTime::now());
         }
         Answer::ok(Vec::new())
     }
 
-    fn refused(&self, _asked: &Asked, _error: &Error) {}
+    fn refused(&self, _asked: &CommandContext, _error: &Error) {}
 }
 
 /// A file that is read once for each time that the bell has rung since it was read.
@@ -157,7 +157,7 @@ pub fn serve(dir: &Path, state: &Path) -> io::Result<()> {
     let ended: Result<()> = runtime.block_on(async {
         let (clock, store) = (Clock::real(), acheron::state::open(state)?);
         let access = Arc::new(PolicyAccess::new(Policy::default(), store.clone(), clock.clone()));
-        let book = Arc::new(Jobs::new(Arc::new(store.clone()), clock.clone()));
+        let book = Arc::new(Jobs::new(Arc::new(store.clone()), Ids::new(clock.clone(), Random::real())));
         let event_logs = Arc::new(EventLogs::new(Some(store), clock.clone()));
         let runtime = tokio::runtime::Handle::current();
         let context = ServiceContext::new(book.clone(), event_logs, clock, access.clone(), runtime.clone());
@@ -168,7 +168,7 @@ pub fn serve(dir: &Path, state: &Path) -> io::Result<()> {
             Ok(all.dir(&agent, Listing::default().dir("trivial", directory(&instance))))
         })?;
         let (ring, notifier) = watch::channel(0);
-        let page = Arc::new(Page::new(format!("{:020}", 0), SystemTime::now()));
+        let page = Arc::new(TextFile::new(format!("{:020}", 0), SystemTime::now()));
         let root = Listing::default()
             .dir("agents", others)
             .with("page", Node::File(page.clone()))
@@ -177,8 +177,13 @@ pub fn serve(dir: &Path, state: &Path) -> io::Result<()> {
             .with("jobs", Node::dir(jobs::files::directory(&book, "ada")))
             .file("ring.json", Control::new(Arc::new(ChangeNotifier(Mutex::new(ring)))))
             .file("bell", Heard(notifier));
-        let mount =
-            acheron_fuse::mount(Tree::new(Arc::new(root), access), Arc::new(CallerIdentity::default()), dir, runtime)?;
+        let mount = acheron_fuse::mount(
+            Tree::new(Arc::new(root), access),
+            Arc::new(CallerIdentity::default()),
+            dir,
+            runtime,
+            &acheron_fuse::Options::default(),
+        )?;
         ready();
         mount.ended().await
     });

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""A service in Python: arguments are JSON on stdin, the result is JSON on stdout.
+"""A service in Python: it reads its arguments as JSON from stdin and writes its result as JSON to stdout.
 
-What is written to stderr goes into the job's log; a line {"progress": ...} goes into its progress.json.
-The operation is in ACHERON_OPERATION. An exit code other than 0 is a failed job; {"error": {"code", "message"}} on stdout
-says why.
+Lines on stderr go to the job's log; a line {"progress": ...} goes to its progress.json. The operation is in
+ACHERON_OPERATION. An exit code other than 0 means a failed job; {"error": {"code", "message"}} on stdout gives the reason.
 """
 import datetime
 import json

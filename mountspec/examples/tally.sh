@@ -1,6 +1,6 @@
 #!/bin/sh
-# A service in shell: arguments are JSON on stdin, the result is JSON on stdout, words on stderr go into the job's log.
-# Counts the files below a directory of the agent's projects, by the ending of their names.
+# A service in shell: it reads its arguments as JSON from stdin and writes its result as JSON to stdout; lines on stderr go
+# to the job's log. It counts the files below a directory of the agent's projects by file name extension.
 set -eu
 path=$(sed -n 's/.*"path" *: *"\([^"]*\)".*/\1/p')
 path=${path:-/projects}

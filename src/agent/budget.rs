@@ -1,32 +1,33 @@
-//! What a turn or an agent may use up, and what it has used.
+//! Limits and usage of a turn or an agent.
 //!
-//! Pure: what was spent is read off the transcript. A limit that is not set does not bind.
+//! Pure: the usage is computed from the transcript. An absent limit does not apply.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::transcript::Record;
+use super::transcript::TranscriptRecord;
 use crate::model::{Prices, Usage};
 use acheron_base::Error;
 
 /// The limits of one turn, or of an agent over all its turns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct Limits {
-    /// Answers of the model.
+#[schemars(rename = "Limits")]
+pub struct BudgetLimits {
+    /// The number of answers of the model.
     pub rounds: Option<u64>,
-    /// Tokens in and out.
+    /// Input and output tokens.
     pub tokens: Option<u64>,
-    /// Seconds of work. Time spent waiting for something to happen does not count.
+    /// Seconds of work, without the time spent waiting for events.
     pub seconds: Option<u64>,
     /// In the currency of the model's prices.
     pub money: Option<f64>,
 }
 
-impl Limits {
-    /// What is left after `spent`.
-    pub fn less(&self, spent: &Spent) -> Limits {
-        Limits {
+impl BudgetLimits {
+    /// The limits that are left after `spent`.
+    pub fn less(&self, spent: &Spent) -> BudgetLimits {
+        BudgetLimits {
             rounds: self.rounds.map(|limit| limit.saturating_sub(spent.rounds)),
             tokens: self.tokens.map(|limit| limit.saturating_sub(spent.usage.total())),
             seconds: self.seconds.map(|limit| limit.saturating_sub(spent.ms / 1000)),
@@ -34,15 +35,15 @@ impl Limits {
         }
     }
 
-    /// The stricter of the two, limit by limit.
-    pub fn and(&self, other: &Limits) -> Limits {
+    /// The smaller of each pair of limits.
+    pub fn and(&self, other: &BudgetLimits) -> BudgetLimits {
         fn least<T: PartialOrd + Copy>(a: Option<T>, b: Option<T>) -> Option<T> {
             match (a, b) {
                 (Some(a), Some(b)) => Some(if a < b { a } else { b }),
                 (a, b) => a.or(b),
             }
         }
-        Limits {
+        BudgetLimits {
             rounds: least(self.rounds, other.rounds),
             tokens: least(self.tokens, other.tokens),
             seconds: least(self.seconds, other.seconds),
@@ -50,18 +51,20 @@ impl Limits {
         }
     }
 
-    /// A limit on money binds nobody while nothing has a price.
+    /// A limit on money needs prices, otherwise it never applies.
     pub fn check(&self, prices: Option<&Prices>) -> Result<(), Error> {
         let priced = prices.is_some_and(|prices| prices.input_per_mtok > 0.0 || prices.output_per_mtok > 0.0);
         match self.money {
             Some(_) if !priced => Err(Error::invalid("a limit on money needs the model's prices")),
-            Some(money) if !money.is_finite() || money < 0.0 => Err(Error::invalid("a limit on money is not negative")),
+            Some(money) if !money.is_finite() || money < 0.0 => {
+                Err(Error::invalid("a limit on money must not be negative"))
+            }
             _ => Ok(()),
         }
     }
 }
 
-/// What has been used.
+/// The usage of a turn or an agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Spent {
@@ -73,19 +76,19 @@ pub struct Spent {
 }
 
 impl Spent {
-    /// What a transcript tells.
-    pub fn of(records: &[Record]) -> Spent {
+    /// The usage according to a transcript.
+    pub fn of(records: &[TranscriptRecord]) -> Spent {
         let mut spent = Spent::default();
         let mut prices = Prices::default();
         for record in records {
             match record {
-                Record::Began { prices: known, .. } => prices = *known,
-                Record::Said { said, ms, .. } => {
+                TranscriptRecord::Began { prices: known, .. } => prices = *known,
+                TranscriptRecord::Said { said, ms, .. } => {
                     spent.rounds += 1;
                     spent.usage = spent.usage.plus(said.usage);
                     spent.ms += ms;
                 }
-                Record::Outcome { ms, parked_ms, .. } => spent.ms += ms.saturating_sub(*parked_ms),
+                TranscriptRecord::Outcome { ms, parked_ms, .. } => spent.ms += ms.saturating_sub(*parked_ms),
                 _ => (),
             }
         }
@@ -103,18 +106,18 @@ impl Spent {
     }
 }
 
-/// How near a turn or an agent is to its limits.
+/// The state of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     Fine,
-    /// Four fifths of this are used.
+    /// 80 % of this limit are used.
     Soft(&'static str),
-    /// All of this is used.
+    /// This limit is used up.
     Over(&'static str),
 }
 
-/// Compares what was spent with what may be. The worst counts.
-pub fn standing(limits: &Limits, spent: &Spent) -> Standing {
+/// Compares usage with limits and returns the worst result.
+pub fn standing(limits: &BudgetLimits, spent: &Spent) -> Standing {
     let rows = [
         ("rounds", spent.rounds as f64, limits.rounds.map(|limit| limit as f64)),
         ("tokens", spent.usage.total() as f64, limits.tokens.map(|limit| limit as f64)),
@@ -133,45 +136,4 @@ pub fn standing(limits: &Limits, spent: &Spent) -> Standing {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn spent(rounds: u64, tokens: u64, ms: u64, money: f64) -> Spent {
-        Spent { rounds, usage: Usage { input: tokens, output: 0 }, ms, money }
-    }
-
-    #[test]
-    fn the_worst_limit_counts() {
-        let limits = Limits { rounds: Some(10), tokens: Some(1000), seconds: Some(60), money: Some(2.0) };
-        for (used, wanted) in [
-            (spent(7, 700, 47_000, 1.5), Standing::Fine),
-            (spent(8, 0, 0, 0.0), Standing::Soft("rounds")),
-            (spent(10, 0, 0, 0.0), Standing::Over("rounds")),
-            (spent(8, 1000, 0, 0.0), Standing::Over("tokens")),
-            (spent(0, 0, 48_000, 0.0), Standing::Soft("seconds")),
-            (spent(0, 0, 60_000, 0.0), Standing::Over("seconds")),
-            (spent(0, 0, 0, 2.0), Standing::Over("money")),
-        ] {
-            assert_eq!(standing(&limits, &used), wanted, "{used:?}");
-        }
-        assert_eq!(standing(&Limits::default(), &spent(9, 9, 9, 9.0)), Standing::Fine);
-    }
-
-    #[test]
-    fn money_needs_prices() {
-        let limits = Limits { money: Some(1.0), ..Limits::default() };
-        let prices = Prices { input_per_mtok: 1.0, output_per_mtok: 0.0 };
-        assert!(limits.check(None).is_err());
-        assert!(limits.check(Some(&Prices::default())).is_err());
-        assert!(limits.check(Some(&prices)).is_ok());
-        assert!(Limits::default().check(None).is_ok());
-    }
-
-    #[test]
-    fn what_an_agent_has_left_bounds_its_turn() {
-        let turn = Limits { rounds: Some(32), money: None, ..Limits::default() };
-        let agent = Limits { rounds: Some(100), money: Some(5.0), ..Limits::default() };
-        let bound = turn.and(&agent.less(&spent(90, 0, 0, 4.0)));
-        assert_eq!((bound.rounds, bound.money), (Some(10), Some(1.0)));
-    }
-}
+mod tests;

@@ -1,44 +1,44 @@
-//! What the model is shown: the contract, its active memory, what went before, and the turn so far.
+//! Builds the request to the model: the contract, active memory, earlier turns, and the turn so far.
 //!
-//! Pure and deterministic, and never more than the window holds. What must give way gives way in this order: old
-//! conversation, old rounds, long results, memory. The contract is never cut.
+//! Pure and deterministic. The request never exceeds the window; content is dropped in this order: old conversation,
+//! old rounds, long results, memory. The contract is never cut.
 
 use serde_json::{Value, json};
 
 use super::step;
-use super::transcript::{Record, Source};
-use crate::model::{Ask, Message, tokens};
+use super::transcript::{TranscriptRecord, TurnSource};
+use crate::model::{Message, ModelRequest, tokens};
 use acheron_base::{Error, Result};
 
-/// What a message costs beside its text.
-const FRAME: u64 = 8;
+/// The cost of a message beside its text, in tokens.
+const MESSAGE_TOKENS: u64 = 8;
 
-/// Kept back: texts that are put together may cost a token more than apart, and a note may have to be added.
-const SLACK: u64 = 64;
+/// A reserve in tokens: joined texts may cost more than separate ones, and a note may have to be added.
+const RESERVE_TOKENS: u64 = 64;
 
-/// Everything there is to show.
+/// The content of a request.
 #[derive(Clone, Debug, Default)]
-pub struct Parts<'a> {
+pub struct ContextParts<'a> {
     /// The runtime contract, rendered for this agent.
     pub core: &'a str,
-    /// Active memory, the most important first: its name and its text.
+    /// Names and texts of active memory, most important first.
     pub memory: &'a [(String, String)],
-    /// What was said and replied in earlier turns, oldest first.
+    /// Inputs and replies of earlier turns, oldest first.
     pub history: &'a [(String, String)],
-    pub turn: &'a [Record],
-    /// The model's window in tokens, and what of it an answer may take.
+    pub turn: &'a [TranscriptRecord],
+    /// The model's window in tokens, and the part of it that an answer may take.
     pub window: u64,
     pub answer: u64,
 }
 
-/// Puts the question together.
-pub fn assemble(parts: &Parts) -> Result<Ask> {
+/// Builds the request.
+pub fn assemble(parts: &ContextParts) -> Result<ModelRequest> {
     let answer = parts.answer.min(parts.window / 4).max(1);
-    let room = parts.window.saturating_sub(answer);
-    let core = tokens(parts.core) + FRAME;
-    let Some(mut left) = room.checked_sub(core + SLACK).filter(|left| *left >= 256) else {
+    let limit = parts.window.saturating_sub(answer);
+    let core = tokens(parts.core) + MESSAGE_TOKENS;
+    let Some(mut left) = limit.checked_sub(core + RESERVE_TOKENS).filter(|left| *left >= 256) else {
         return Err(Error::invalid(format!(
-            "a window of {} tokens has no room for the runtime contract ({core} tokens), an answer and a turn",
+            "a window of {} tokens is too small for the runtime contract ({core} tokens), an answer and a turn",
             parts.window
         )));
     };
@@ -46,7 +46,7 @@ pub fn assemble(parts: &Parts) -> Result<Ask> {
     left -= tokens(&memory);
 
     let input = cut(&input(parts.turn), left / 3);
-    left -= tokens(&input) + FRAME;
+    left -= tokens(&input) + MESSAGE_TOKENS;
     let (rounds, dropped) = rounds(parts.turn, &mut left);
     let input = match dropped {
         0 => input,
@@ -56,52 +56,68 @@ pub fn assemble(parts: &Parts) -> Result<Ask> {
     let mut messages = history(parts.history, left);
     messages.push(Message::user(input));
     messages.extend(rounds);
-    Ok(Ask { system: format!("{}{memory}", parts.core), messages, max_tokens: answer.min(u64::from(u32::MAX)) as u32 })
+    Ok(ModelRequest {
+        system: format!("{}{memory}", parts.core),
+        messages,
+        max_tokens: answer.min(u64::from(u32::MAX)) as u32,
+    })
 }
 
-/// The section of active memory, in at most so many tokens.
-fn remember(items: &[(String, String)], room: u64) -> String {
+/// The section of active memory, within a number of tokens.
+fn remember(items: &[(String, String)], limit: u64) -> String {
     let mut section = String::new();
     for (name, text) in items {
         let head = if section.is_empty() { "\n\n## Active memory\n" } else { "" };
         let item = format!("{head}\n### {name}\n\n{}\n", text.trim_end());
         let spent = tokens(&section);
-        if spent + tokens(&item) < room {
+        if spent + tokens(&item) < limit {
             section.push_str(&item);
         } else if section.is_empty() {
-            section = cut(&item, room);
+            section = cut(&item, limit);
         }
     }
     section
 }
 
-/// What began the turn, as the model reads it.
-fn input(turn: &[Record]) -> String {
+/// The input of the turn, as the model reads it.
+fn input(turn: &[TranscriptRecord]) -> String {
     match turn.first() {
-        Some(Record::Began { source: Source::Chat, input, .. }) => input.clone(),
-        Some(Record::Began { source: Source::Wake(on), input, .. }) => format!("(woken by {on})\n{input}"),
-        Some(Record::Began { source: Source::Task(from), input, .. }) => format!("(a task from {from})\n{input}"),
+        Some(TranscriptRecord::Began { source: TurnSource::Chat, input, .. }) => input.clone(),
+        Some(TranscriptRecord::Began { source: TurnSource::Wake(on), input, .. }) => {
+            format!("(woken by {on})\n{input}")
+        }
+        Some(TranscriptRecord::Began { source: TurnSource::Task(from), input, .. }) => {
+            format!("(a task from {from})\n{input}")
+        }
         _ => String::new(),
     }
 }
 
-/// The rounds of the turn that fit, the newest first to be kept, and how many do not.
-fn rounds(turn: &[Record], left: &mut u64) -> (Vec<Message>, usize) {
-    let said: Vec<usize> =
-        turn.iter().enumerate().filter(|(_, record)| matches!(record, Record::Said { .. })).map(|(at, _)| at).collect();
+/// The newest rounds of the turn that fit, and the number of those that do not.
+fn rounds(turn: &[TranscriptRecord], left: &mut u64) -> (Vec<Message>, usize) {
+    let said: Vec<usize> = turn
+        .iter()
+        .enumerate()
+        .filter(|(_, record)| matches!(record, TranscriptRecord::Said { .. }))
+        .map(|(at, _)| at)
+        .collect();
     let mut kept: Vec<[Message; 2]> = Vec::new();
     for (back, at) in said.iter().rev().enumerate() {
-        let Record::Said { said: answer, .. } = &turn[*at] else { continue };
-        let end = turn[*at..].iter().position(|record| matches!(record, Record::Outcome { .. })).map(|more| at + more);
-        // A round ends with its outcome, or with the fault; the next answer is past it.
-        let end = end.filter(|end| !turn[at + 1..*end].iter().any(|record| matches!(record, Record::Said { .. })));
-        let Some(told) = step::told(&turn[..=end.unwrap_or(*at)]) else { continue };
+        let TranscriptRecord::Said { said: answer, .. } = &turn[*at] else { continue };
+        let end = turn[*at..]
+            .iter()
+            .position(|record| matches!(record, TranscriptRecord::Outcome { .. }))
+            .map(|more| at + more);
+        // A round ends with its outcome or with its fault; the next answer belongs to the next round.
+        let end =
+            end.filter(|end| !turn[at + 1..*end].iter().any(|record| matches!(record, TranscriptRecord::Said { .. })));
+        let Some(feedback) = step::feedback(&turn[..=end.unwrap_or(*at)]) else { continue };
         let newest = back == 0;
-        let room = if newest { *left } else { *left / 2 };
-        let answer = cut(&answer.text, if newest { room / 3 } else { 400.min(room) });
-        let spent = tokens(&answer) + 2 * FRAME;
-        let Some(room) = room.checked_sub(spent).filter(|room| *room >= 64) else { break };
-        let result = shortened(told, if newest { room } else { room.min(2000) });
+        let limit = if newest { *left } else { *left / 2 };
+        let answer = cut(&answer.text, if newest { limit / 3 } else { 400.min(limit) });
+        let spent = tokens(&answer) + 2 * MESSAGE_TOKENS;
+        let Some(limit) = limit.checked_sub(spent).filter(|limit| *limit >= 64) else { break };
+        let result = shortened(feedback, if newest { limit } else { limit.min(2000) });
         *left -= spent + tokens(&result);
         kept.push([Message::assistant(answer), Message::user(result)]);
     }
@@ -109,44 +125,44 @@ fn rounds(turn: &[Record], left: &mut u64) -> (Vec<Message>, usize) {
     (kept.into_iter().rev().flatten().collect(), dropped)
 }
 
-/// A result in at most so many tokens: its content is cut before anything else is.
-fn shortened(mut told: Value, room: u64) -> String {
-    let whole = told.to_string();
-    if tokens(&whole) <= room {
+/// A result within a number of tokens: its content is cut first.
+fn shortened(mut feedback: Value, limit: u64) -> String {
+    let whole = feedback.to_string();
+    if tokens(&whole) <= limit {
         return whole;
     }
-    if let Some(result) = told.pointer_mut("/tool_result/result")
+    if let Some(result) = feedback.pointer_mut("/tool_result/result")
         && let Some(content) = result["content"].as_str()
     {
         // Escapes may double the length of a text.
-        let short = cut(content, room.saturating_sub(200) / 2);
+        let short = cut(content, limit.saturating_sub(200) / 2);
         result["content"] = short.into();
-        result["shortened"] = "by the runtime, for want of room; read a part with max_bytes".into();
+        result["shortened"] = "by the runtime, to fit the window; read a part with max_bytes".into();
     }
-    cut(&told.to_string(), room)
+    cut(&feedback.to_string(), limit)
 }
 
-/// Earlier turns that fit, oldest first. A reply is shown as the call that it was.
-fn history(turns: &[(String, String)], room: u64) -> Vec<Message> {
-    let mut left = room;
+/// Earlier turns that fit, oldest first. A reply is shown as the call that made it.
+fn history(turns: &[(String, String)], limit: u64) -> Vec<Message> {
+    let mut left = limit;
     let mut kept = Vec::new();
     for (input, reply) in turns.iter().rev() {
         let reply = json!({"tool_calls": [{"name": "file_write",
             "arguments": {"path": "agents/self/chat/control/reply", "content": reply}}]});
         let (input, reply) = (cut(input, 1000), cut(&reply.to_string(), 1000));
-        let Some(rest) = left.checked_sub(tokens(&input) + tokens(&reply) + 2 * FRAME) else { break };
+        let Some(rest) = left.checked_sub(tokens(&input) + tokens(&reply) + 2 * MESSAGE_TOKENS) else { break };
         left = rest;
         kept.push([Message::user(input), Message::assistant(reply)]);
     }
     kept.into_iter().rev().flatten().collect()
 }
 
-/// The text in at most so many tokens: its beginning and its end, and a word about what is missing between.
-fn cut(text: &str, room: u64) -> String {
-    if tokens(text) <= room {
+/// A text within a number of tokens: its beginning and its end, with a note about the omitted part.
+fn cut(text: &str, limit: u64) -> String {
+    if tokens(text) <= limit {
         return text.to_owned();
     }
-    let bytes = (room as usize).saturating_mul(3);
+    let bytes = (limit as usize).saturating_mul(3);
     let Some(keep) = bytes.checked_sub(48) else { return String::new() };
     let head = floor(text, keep * 2 / 3);
     let tail = ceil(text, text.len() - keep / 3);
@@ -167,11 +183,12 @@ fn ceil(text: &str, mut at: usize) -> usize {
     at
 }
 
-/// What a question costs by our own estimate.
-pub fn cost(ask: &Ask) -> u64 {
-    tokens(&ask.system) + FRAME + ask.messages.iter().map(|message| tokens(&message.text) + FRAME).sum::<u64>()
+/// The estimated cost of a request in tokens.
+pub fn cost(ask: &ModelRequest) -> u64 {
+    tokens(&ask.system)
+        + MESSAGE_TOKENS
+        + ask.messages.iter().map(|message| tokens(&message.text) + MESSAGE_TOKENS).sum::<u64>()
 }
 
 #[cfg(test)]
-#[path = "context_tests.rs"]
 mod tests;

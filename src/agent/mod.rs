@@ -1,12 +1,16 @@
-//! One agent's turns: from an input to a reply, a call at a time.
+//! The turns of an agent: from an input to a reply, one tool call at a time.
 //!
-//! What is decided is decided by pure functions over the transcript ([`step`], [`protocol`], [`budget`], [`context`]);
-//! the rest carries it out. An agent has no hands but the three file tools.
+//! Pure functions over the transcript decide ([`step`], [`protocol`], [`budget`], [`context`]); the rest carries their
+//! decisions out. An agent acts only through the three file tools. Used by `services`, `host` and `cli`. Uses `jobs`,
+//! `events`, `service`, `model` and `spec`.
 
 pub mod budget;
 pub mod chat;
 pub mod context;
 pub mod history;
+pub mod lifecycle;
+pub mod own_model;
+pub mod profiles;
 pub mod protocol;
 pub mod runtime;
 pub mod runtimes;

@@ -1,29 +1,29 @@
-//! What a model's answer means: exactly one call, or a fault that says precisely what was wrong.
+//! Parses a model's answer: exactly one call, or a fault with its reason.
 //!
-//! Total: every text is one or the other. Each byte is looked at a bounded number of times, and what is not part of the
-//! one call is skipped, not kept, so a large hostile answer costs time in proportion and hardly any memory.
+//! Total: every text is one or the other. Each byte is read a bounded number of times, and everything but the call is
+//! skipped, not stored, so a large hostile answer costs linear time and hardly any memory.
 
 use std::fmt;
 
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-use super::strict_json::{Strict, Why};
-use crate::agent::tools::{Misuse, Tool};
-use crate::model::Said;
+use super::strict_json::{StrictFault, StrictValue};
+use crate::agent::tools::{Misuse, ToolCall};
+use crate::model::ModelAnswer;
 
-/// One call, as the model made it.
+/// One call as the model wrote it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Call {
+pub struct ModelCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     #[serde(flatten)]
-    pub tool: Tool,
+    pub tool: ToolCall,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fault {
+pub enum FaultKind {
     ZeroCalls,
     ManyCalls,
     ProseAround,
@@ -33,45 +33,48 @@ pub enum Fault {
     NotJson,
 }
 
-impl Fault {
+impl FaultKind {
     pub fn name(self) -> &'static str {
         match self {
-            Fault::ZeroCalls => "zero_calls",
-            Fault::ManyCalls => "many_calls",
-            Fault::ProseAround => "prose_around",
-            Fault::NativeCall => "native_call",
-            Fault::UnknownTool => "unknown_tool",
-            Fault::BadArguments => "bad_arguments",
-            Fault::NotJson => "not_json",
+            FaultKind::ZeroCalls => "zero_calls",
+            FaultKind::ManyCalls => "many_calls",
+            FaultKind::ProseAround => "prose_around",
+            FaultKind::NativeCall => "native_call",
+            FaultKind::UnknownTool => "unknown_tool",
+            FaultKind::BadArguments => "bad_arguments",
+            FaultKind::NotJson => "not_json",
         }
     }
 }
 
-/// A fault and its sentence.
+/// A fault and its explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
-    pub fault: Fault,
+pub struct ProtocolFault {
+    pub fault: FaultKind,
     pub why: String,
 }
 
-fn wrong<T>(fault: Fault, why: impl Into<String>) -> Result<T, Wrong> {
-    Err(Wrong { fault, why: why.into() })
+fn wrong<T>(fault: FaultKind, why: impl Into<String>) -> Result<T, ProtocolFault> {
+    Err(ProtocolFault { fault, why: why.into() })
 }
 
-/// Longer ids are cut: they are only for the model's own orientation.
+/// Longer ids are truncated: only the model uses them.
 const LONGEST_ID: usize = 128;
 
-/// Reads a whole answer, with what the provider noticed beside the text.
-pub fn read(said: &Said) -> Result<Call, Wrong> {
+/// Parses an answer, including the provider's flag for native calls.
+pub fn read(said: &ModelAnswer) -> Result<ModelCall, ProtocolFault> {
     if said.native_call {
-        return wrong(Fault::NativeCall, "the provider's own function calling was used; write the JSON object as text");
+        return wrong(
+            FaultKind::NativeCall,
+            "the provider's own function calling was used; write the JSON object as text",
+        );
     }
     parse(&said.text)
 }
 
-/// Splits reasoning that a model puts before its answer, in the tags that open models use, from the answer itself.
+/// Splits leading reasoning, in the tags that open models use, from the answer.
 ///
-/// A block that leads the answer is a thought, as it would be if the provider had parted it; anywhere else it is prose.
+/// A block at the start of the answer is a thought, as if the provider had separated it; anywhere else it is prose.
 pub fn thoughts(text: &str) -> (Option<&str>, &str) {
     let start = text.trim_start();
     for (open, close) in [("<think>", "</think>"), ("<thinking>", "</thinking>")] {
@@ -82,14 +85,17 @@ pub fn thoughts(text: &str) -> (Option<&str>, &str) {
     (None, text)
 }
 
-/// Reads the text of an answer.
-pub fn parse(text: &str) -> Result<Call, Wrong> {
+/// Parses the text of an answer.
+pub fn parse(text: &str) -> Result<ModelCall, ProtocolFault> {
     let text = thoughts(text).1.trim_start_matches('\u{feff}').trim();
     if text.is_empty() {
-        return wrong(Fault::ZeroCalls, "the answer is empty; exactly one call is needed");
+        return wrong(FaultKind::ZeroCalls, "the answer is empty; exactly one call is needed");
     }
     if let Some(tag) = NATIVE_TAGS.into_iter().find(|tag| text.starts_with(tag)) {
-        return wrong(Fault::NativeCall, format!("the answer begins with `{tag}`, a provider's own way of calling"));
+        return wrong(
+            FaultKind::NativeCall,
+            format!("the answer begins with `{tag}`, a provider's own way of calling"),
+        );
     }
     if !text.starts_with('{') {
         return no_object_first(text);
@@ -98,101 +104,107 @@ pub fn parse(text: &str) -> Result<Call, Wrong> {
     let rest = rest.trim_start();
     if !rest.is_empty() {
         return match object(rest) {
-            Ok((Answer { calls: Some(_), .. }, _)) => {
-                wrong(Fault::ManyCalls, "the answer has more than one object; give one, with one call")
+            Ok((AnswerObject { calls: Some(_), .. }, _)) => {
+                wrong(FaultKind::ManyCalls, "the answer has more than one object; give one, with one call")
             }
-            _ => wrong(Fault::ProseAround, "text follows the JSON object; nothing may stand beside it"),
+            _ => wrong(FaultKind::ProseAround, "there is text after the JSON object; write nothing but the object"),
         };
     }
     answer.judge()
 }
 
-/// How native calls begin when a model writes them out as text.
+/// The tags of native calls that a model writes as text.
 const NATIVE_TAGS: [&str; 7] =
     ["<tool_call>", "<function_call", "<function=", "<invoke", "[TOOL_CALLS]", "<|python_tag|>", "<|tool"];
 
-/// The answer begins with something else. One look inside tells prose around an object from no object at all.
-fn no_object_first(text: &str) -> Result<Call, Wrong> {
+/// The fault of an answer that does not begin with an object: prose around an object, or no object at all.
+fn no_object_first(text: &str) -> Result<ModelCall, ProtocolFault> {
     let inside = text.find("{\"tool_calls\"").or_else(|| text.find('{'));
     if let Some(at) = inside
-        && let Ok((Answer { calls: Some(_), .. }, _)) = object(&text[at..])
+        && let Ok((AnswerObject { calls: Some(_), .. }, _)) = object(&text[at..])
     {
         let why = match text.starts_with("```") {
-            true => "a code fence stands around the JSON object; leave it out",
-            false => "text stands before the JSON object; nothing may stand beside it",
+            true => "there is a code fence around the JSON object; leave it out",
+            false => "there is text before the JSON object; write nothing but the object",
         };
-        return wrong(Fault::ProseAround, why);
+        return wrong(FaultKind::ProseAround, why);
     }
     if let Some(tag) = NATIVE_TAGS.into_iter().find(|tag| text.contains(tag)) {
-        return wrong(Fault::NativeCall, format!("the answer has `{tag}` in it, a provider's own way of calling"));
+        return wrong(FaultKind::NativeCall, format!("the answer has `{tag}` in it, a provider's own way of calling"));
     }
     match text.starts_with(['[', '"']) {
-        true => wrong(Fault::NotJson, "the answer is JSON, but no object; give an object with `tool_calls`"),
-        false => wrong(Fault::NotJson, "the answer is no JSON object; words for people go into a reply by file_write"),
+        true => wrong(FaultKind::NotJson, "the answer is JSON, but not an object; give an object with `tool_calls`"),
+        false => wrong(
+            FaultKind::NotJson,
+            "the answer is not a JSON object; write text for people to the reply with file_write",
+        ),
     }
 }
 
-/// Reads one object at the start of the text; returns what follows it.
-fn object(text: &str) -> Result<(Answer, &str), Wrong> {
-    let mut reader = serde_json::Deserializer::from_str(text).into_iter::<Answer>();
+/// Parses one object at the start of the text; returns the rest.
+fn object(text: &str) -> Result<(AnswerObject, &str), ProtocolFault> {
+    let mut reader = serde_json::Deserializer::from_str(text).into_iter::<AnswerObject>();
     match reader.next() {
         Some(Ok(answer)) => Ok((answer, &text[reader.byte_offset()..])),
-        Some(Err(error)) => wrong(Fault::NotJson, format!("the JSON is broken: {error}")),
-        None => wrong(Fault::NotJson, "there is no JSON"),
+        Some(Err(error)) => wrong(FaultKind::NotJson, format!("the JSON is broken: {error}")),
+        None => wrong(FaultKind::NotJson, "there is no JSON"),
     }
 }
 
-/// The object, as far as it matters.
+/// The relevant keys of the object.
 #[derive(Default)]
-struct Answer {
+struct AnswerObject {
     calls: Option<Calls>,
-    /// `tool_calls` stands in it twice.
+    /// `tool_calls` is repeated.
     twice: bool,
-    /// A key that only a native call has.
+    /// A key that only native calls have.
     native: Option<String>,
 }
 
 enum Calls {
     List {
-        first: Option<Result<Strict, Why>>,
+        first: Option<Result<StrictValue, StrictFault>>,
         count: u64,
     },
-    /// Something else than a list.
+    /// Not a list.
     Other,
 }
 
-impl Answer {
-    fn judge(self) -> Result<Call, Wrong> {
+impl AnswerObject {
+    fn judge(self) -> Result<ModelCall, ProtocolFault> {
         if self.twice {
-            return wrong(Fault::ManyCalls, "`tool_calls` stands in the object twice");
+            return wrong(FaultKind::ManyCalls, "`tool_calls` is repeated in the object");
         }
         match (self.calls, self.native) {
-            (Some(Calls::List { first: None, .. }), _) => wrong(Fault::ZeroCalls, "`tool_calls` is empty"),
+            (Some(Calls::List { first: None, .. }), _) => wrong(FaultKind::ZeroCalls, "`tool_calls` is empty"),
             (Some(Calls::List { first: Some(first), count: 1 }), _) => match first {
                 Ok(call) => one(call),
-                Err(Why(why)) => wrong(Fault::BadArguments, format!("the call is not readable: {why}")),
+                Err(StrictFault(why)) => wrong(FaultKind::BadArguments, format!("the call is not readable: {why}")),
             },
             (Some(Calls::List { count, .. }), _) => wrong(
-                Fault::ManyCalls,
+                FaultKind::ManyCalls,
                 format!("`tool_calls` has {count} calls; give exactly one, then see its result"),
             ),
-            (Some(Calls::Other), _) => wrong(Fault::BadArguments, "`tool_calls` is not a list"),
+            (Some(Calls::Other), _) => wrong(FaultKind::BadArguments, "`tool_calls` is not a list"),
             (None, Some(key)) => wrong(
-                Fault::NativeCall,
+                FaultKind::NativeCall,
                 format!("the object has `{key}`, as a provider's own call has; put the call into `tool_calls`"),
             ),
-            (None, None) => wrong(Fault::ZeroCalls, "the object has no `tool_calls`"),
+            (None, None) => wrong(FaultKind::ZeroCalls, "the object has no `tool_calls`"),
         }
     }
 }
 
-/// Reads the one call.
-fn one(call: Strict) -> Result<Call, Wrong> {
+/// Parses the only call.
+fn one(call: StrictValue) -> Result<ModelCall, ProtocolFault> {
     let serde_json::Value::Object(mut call) = call.0 else {
-        return wrong(Fault::BadArguments, "a call is an object with `name` and `arguments`");
+        return wrong(FaultKind::BadArguments, "a call is an object with `name` and `arguments`");
     };
     if call.contains_key("function") || call.get("type").is_some_and(|kind| kind == "function" || kind == "tool_use") {
-        return wrong(Fault::NativeCall, "the call has a provider's own form; give `name` and `arguments` directly");
+        return wrong(
+            FaultKind::NativeCall,
+            "the call has a provider's own form; give `name` and `arguments` directly",
+        );
     }
     let id = match call.shift_remove("id") {
         None | Some(serde_json::Value::Null) => None,
@@ -200,40 +212,40 @@ fn one(call: Strict) -> Result<Call, Wrong> {
         Some(other) => Some(other.to_string().chars().take(LONGEST_ID).collect()),
     };
     let Some(serde_json::Value::String(name)) = call.shift_remove("name") else {
-        return wrong(Fault::BadArguments, "the call has no `name`, which is a string");
+        return wrong(FaultKind::BadArguments, "the call has no `name`, which is a string");
     };
     let arguments = match call.shift_remove("arguments") {
         None => serde_json::Map::new(),
         Some(serde_json::Value::Object(arguments)) => arguments,
         Some(serde_json::Value::String(_)) => {
-            return wrong(Fault::BadArguments, "`arguments` is a string; write the object itself");
+            return wrong(FaultKind::BadArguments, "`arguments` is a string; write the object itself");
         }
-        Some(_) => return wrong(Fault::BadArguments, "`arguments` is not an object"),
+        Some(_) => return wrong(FaultKind::BadArguments, "`arguments` is not an object"),
     };
-    match Tool::read(&name, arguments) {
-        Err(Misuse::Unknown(why)) => wrong(Fault::UnknownTool, why),
+    match ToolCall::read(&name, arguments) {
+        Err(Misuse::Unknown(why)) => wrong(FaultKind::UnknownTool, why),
         _ if !call.is_empty() => {
             let strange = call.keys().next().map_or("", String::as_str);
             let strange: String = strange.chars().take(80).collect();
-            wrong(Fault::BadArguments, format!("a call has `id`, `name` and `arguments`, but no `{strange}`"))
+            wrong(FaultKind::BadArguments, format!("a call has `id`, `name` and `arguments`, but no `{strange}`"))
         }
-        Err(Misuse::Arguments(why)) => wrong(Fault::BadArguments, why),
-        Ok(tool) => Ok(Call { id, tool }),
+        Err(Misuse::Arguments(why)) => wrong(FaultKind::BadArguments, why),
+        Ok(tool) => Ok(ModelCall { id, tool }),
     }
 }
 
-impl<'de> Deserialize<'de> for Answer {
+impl<'de> Deserialize<'de> for AnswerObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Keys;
-        impl<'de> Visitor<'de> for Keys {
-            type Value = Answer;
+        struct AnswerKeys;
+        impl<'de> Visitor<'de> for AnswerKeys {
+            type Value = AnswerObject;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Answer, A::Error> {
-                let mut answer = Answer::default();
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<AnswerObject, A::Error> {
+                let mut answer = AnswerObject::default();
                 while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
                     match &*key {
                         "tool_calls" if answer.calls.is_none() => answer.calls = Some(map.next_value()?),
@@ -241,7 +253,7 @@ impl<'de> Deserialize<'de> for Answer {
                             answer.twice = true;
                             map.next_value::<IgnoredAny>()?;
                         }
-                        // Words beside the calls are the model's own affair.
+                        // Other keys beside the calls are ignored.
                         key => {
                             if matches!(key, "function_call" | "function" | "name" | "tool" | "arguments" | "tool_use")
                             {
@@ -254,7 +266,7 @@ impl<'de> Deserialize<'de> for Answer {
                 Ok(answer)
             }
         }
-        deserializer.deserialize_map(Keys)
+        deserializer.deserialize_map(AnswerKeys)
     }
 }
 
@@ -269,8 +281,8 @@ impl<'de> Deserialize<'de> for Calls {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Calls, A::Error> {
-                let mut room = super::strict_json::ROOM;
-                let first = seq.next_element_seed(super::strict_json::Reading(&mut room))?;
+                let mut room = super::strict_json::MAX_VALUES;
+                let first = seq.next_element_seed(super::strict_json::StrictReading(&mut room))?;
                 let mut count = u64::from(first.is_some());
                 while seq.next_element::<IgnoredAny>()?.is_some() {
                     count += 1;
@@ -312,5 +324,4 @@ impl<'de> Deserialize<'de> for Calls {
 }
 
 #[cfg(test)]
-#[path = "protocol_tests.rs"]
 mod tests;

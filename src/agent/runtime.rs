@@ -1,45 +1,45 @@
-//! What one agent thinks with: its model, its limits, its places. Shared by all its turns.
+//! The runtime of one agent: its model, limits, history and files, shared by all its turns.
 
-use crate::policy::PrincipalCaller;
-use parking_lot::RwLock;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use parking_lot::RwLock;
 use serde_json::Value;
 
-use super::budget::Limits;
+use super::budget::BudgetLimits;
 use super::history::History;
 use super::thoughts::Thoughts;
 use super::transcript::{self, Transcript};
-use crate::agent::tools::tree::{Inside, Parked};
+use crate::agent::tools::tree::{Parked, TreeTools};
 use crate::model::{Model, Prices};
+use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
 use acheron_base::confined_dir::{ConfinedDir, Entry};
-use acheron_base::{Code, Result};
+use acheron_base::{Result, if_exists};
 use acheron_vfs::Caller;
 
-/// How many transcripts are looked through for thoughts at the start.
-const REMEMBERED: usize = 8;
-/// Transcripts that are kept; older ones are removed.
-const KEPT: usize = 256;
-/// Where replies are kept until their turns have ended.
+/// The number of transcripts whose thoughts are restored at the start.
+const RESTORED_TRANSCRIPTS: usize = 8;
+/// The number of transcripts that are kept; older ones are deleted.
+const MAX_TRANSCRIPTS: usize = 256;
+/// The directory of replies whose turns have not ended.
 const REPLIES: &str = "replies";
 
-/// What can change while an agent lives.
+/// Settings that can change while an agent runs.
 #[derive(Clone)]
 pub struct Settings {
-    /// None: whoever reads the input and writes the reply serves the turn.
+    /// `None`: an external process reads the input and writes the reply.
     pub model: Option<Arc<dyn Model>>,
-    /// Of each turn.
-    pub limits: Limits,
-    /// Of all its turns together.
-    pub total: Limits,
+    /// The limits of each turn.
+    pub limits: BudgetLimits,
+    /// The limits of all turns together.
+    pub total: BudgetLimits,
     pub prices: Prices,
-    /// The window of the model, and the longest answer, in tokens.
+    /// The context window and the longest answer of the model, in tokens.
     pub window: u64,
     pub answer: u64,
-    /// New turns wait.
+    /// New turns wait while this is set.
     pub paused: bool,
 }
 
@@ -47,8 +47,8 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             model: None,
-            limits: Limits { rounds: Some(32), tokens: Some(200_000), seconds: Some(600), money: None },
-            total: Limits::default(),
+            limits: BudgetLimits { rounds: Some(32), tokens: Some(200_000), seconds: Some(600), money: None },
+            total: BudgetLimits::default(),
             prices: Prices::default(),
             window: 32_768,
             answer: 4096,
@@ -57,17 +57,17 @@ impl Default for Settings {
     }
 }
 
-/// The names and texts of active memory, the most important first.
+/// Names and texts of active memory, most important first.
 pub type Remembering = Pin<Box<dyn Future<Output = Vec<(String, String)>> + Send>>;
 pub type Remember = dyn Fn() -> Remembering + Send + Sync;
-/// The runtime contract for the agent of that name.
+/// Renders the runtime contract for an agent.
 pub type Core = dyn Fn(&str) -> String + Send + Sync;
 
 pub struct AgentRuntime {
     pub agent: String,
     pub context: Arc<ServiceContext>,
-    /// Where its turns are written down.
-    pub place: Arc<ConfinedDir>,
+    /// The directory of the agent's transcripts and history.
+    pub dir: Arc<ConfinedDir>,
     pub thoughts: Thoughts,
     pub history: History,
     pub core: Arc<Core>,
@@ -76,20 +76,20 @@ pub struct AgentRuntime {
 }
 
 impl AgentRuntime {
-    /// The mind of `agent` as it was left in `place`.
+    /// Opens the runtime of `agent` with the state found in `dir`.
     pub fn open(
         agent: &str,
         context: Arc<ServiceContext>,
-        place: Arc<ConfinedDir>,
+        dir: Arc<ConfinedDir>,
         core: Arc<Core>,
         remember: Arc<Remember>,
         settings: Settings,
     ) -> Result<AgentRuntime> {
-        let history = History::open(place.clone())?;
-        let (thoughts, settings) = (Thoughts::default(), RwLock::new(settings));
+        let history = History::open(dir.clone(), context.clock.clone())?;
+        let (thoughts, settings) = (Thoughts::new(context.clock.clone()), RwLock::new(settings));
         let agent_runtime =
-            AgentRuntime { agent: agent.to_owned(), context, place, thoughts, history, core, remember, settings };
-        agent_runtime.recollect()?;
+            AgentRuntime { agent: agent.to_owned(), context, dir, thoughts, history, core, remember, settings };
+        agent_runtime.restore_thoughts()?;
         Ok(agent_runtime)
     }
 
@@ -101,51 +101,44 @@ impl AgentRuntime {
         change(&mut self.settings.write());
     }
 
-    /// Makes what there is to say about a budget an event.
+    /// Emits an event about a budget.
     pub fn note_budget(&self, said: Value) {
         if let Ok(event_log) = self.context.event_logs.of(&self.agent) {
             event_log.note("budget", &format!("/agents/{}/chat/status.json", self.agent), said);
         }
     }
 
-    /// The three tools in this agent's hands, for a turn.
-    pub fn hands(&self, parked: Parked) -> Result<Inside> {
-        let id = Arc::new(|| format!("c-{}", uuid::Uuid::now_v7()));
-        Ok(Inside { tree: self.context.tree()?, caller: Caller::agent_in_turn(&self.agent), id, parked })
+    /// The three file tools for a turn of this agent.
+    pub fn tools(&self, parked: Parked) -> Result<TreeTools> {
+        let ids = self.context.ids.clone();
+        let id = Arc::new(move || ids.id("c"));
+        Ok(TreeTools { tree: self.context.tree()?, caller: Caller::agent_in_turn(&self.agent), id, parked })
     }
 
-    /// The transcript of a turn: what there is of it, or a new one.
+    /// The transcript of a turn: the existing one, or a new one.
     pub fn transcript(&self, job_id: &str) -> Result<Transcript> {
         let name = format!("turns/{job_id}.ndjson");
-        match Transcript::open(self.place.clone(), name.clone()) {
-            Err(error) if error.code == Code::NotFound => Ok(Transcript::new(self.place.clone(), name)),
-            opened => opened,
-        }
+        let opened = if_exists(Transcript::open(self.dir.clone(), name.clone()))?;
+        Ok(opened.unwrap_or_else(|| Transcript::new(self.dir.clone(), name)))
     }
 
-    /// Keeps a reply that came from outside the turn, before whoever wrote it is told so. It is on the disk when this
-    /// returns.
+    /// Stores a reply that was written from outside the turn, before the write is acknowledged. It is on disk on
+    /// return.
     pub fn keep_reply(&self, job_id: &str, text: &str) -> Result<()> {
-        self.place.write(&format!("{REPLIES}/{job_id}"), text.as_bytes())
+        self.dir.write(&format!("{REPLIES}/{job_id}"), text.as_bytes())
     }
 
-    /// The reply that a turn got before the host stopped.
+    /// The reply that a turn received before the host stopped.
     pub fn kept_reply(&self, job_id: &str) -> Result<Option<String>> {
-        match self.place.read_text(&format!("{REPLIES}/{job_id}")) {
-            Err(error) if error.code == Code::NotFound => Ok(None),
-            text => text.map(Some),
-        }
+        if_exists(self.dir.read_text(&format!("{REPLIES}/{job_id}")))
     }
 
-    /// The turn has ended, and its transcript says how.
+    /// Deletes the stored reply of a turn that has ended; its transcript has it.
     pub fn forget_reply(&self, job_id: &str) -> Result<()> {
-        match self.place.remove(&format!("{REPLIES}/{job_id}")) {
-            Err(error) if error.code == Code::NotFound => Ok(()),
-            gone => gone,
-        }
+        if_exists(self.dir.remove(&format!("{REPLIES}/{job_id}"))).map(drop)
     }
 
-    /// The transcripts, oldest first: ids of jobs are in order of time, and so are the names.
+    /// The transcripts, oldest first: they are named by job ids, which sort by time.
     fn turns(&self) -> Result<Vec<Entry>> {
         let mut turns = self.listed("turns")?;
         turns.sort_by(|a, b| a.name.cmp(&b.name));
@@ -153,32 +146,29 @@ impl AgentRuntime {
     }
 
     fn listed(&self, dir: &str) -> Result<Vec<Entry>> {
-        match self.place.list(dir) {
-            Err(error) if error.code == Code::NotFound => Ok(Vec::new()),
-            entries => entries,
-        }
+        Ok(if_exists(self.dir.list(dir))?.unwrap_or_default())
     }
 
-    /// Thinks the last thoughts again.
-    fn recollect(&self) -> Result<()> {
+    /// Restores the thoughts of the last transcripts.
+    fn restore_thoughts(&self) -> Result<()> {
         let turns = self.turns()?;
-        for turn in &turns[turns.len().saturating_sub(REMEMBERED)..] {
-            if let Ok((records, _)) = transcript::read(&self.place.read(&format!("turns/{}", turn.name))?) {
+        for turn in &turns[turns.len().saturating_sub(RESTORED_TRANSCRIPTS)..] {
+            if let Ok((records, _)) = transcript::read(&self.dir.read(&format!("turns/{}", turn.name))?) {
                 self.thoughts.restore(&records);
             }
         }
         Ok(())
     }
 
-    /// Forgets turns that are over: transcripts beyond the newest, and all from before a moment.
+    /// Deletes ended turns: transcripts beyond the limit, and all from before `before_ms`.
     pub fn tidy(&self, before_ms: u64) -> Result<()> {
-        let alive = self.context.book.shelf(&self.agent).alive();
+        let alive = self.context.jobs.of(&self.agent).unfinished();
         let turns = self.turns()?;
-        let many = turns.len().saturating_sub(KEPT);
+        let many = turns.len().saturating_sub(MAX_TRANSCRIPTS);
         for (number, turn) in turns.iter().enumerate() {
             let lives = alive.iter().any(|job| turn.name.strip_suffix(".ndjson") == Some(&job.id));
             if !lives && (number < many || turn.modified_ms < before_ms) {
-                self.place.remove(&format!("turns/{}", turn.name))?;
+                self.dir.remove(&format!("turns/{}", turn.name))?;
             }
         }
         for reply in self.listed(REPLIES)? {

@@ -1,60 +1,60 @@
-//! All agents of the host that can be spoken to: their chats, their models, what wakes them.
+//! The runtimes of all agents of the host: their chats, models and wake rules.
 
-use crate::policy::PrincipalCaller;
-use parking_lot::RwLock;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dashmap::DashMap;
+use parking_lot::RwLock;
 
-use super::budget::Limits;
+use super::budget::BudgetLimits;
 use super::chat::Chat;
 use super::runtime::{AgentRuntime, Core, Remember, Remembering, Settings};
-use super::wake::{self, Alarms};
-use crate::jobs::{Jobs, Room};
-use crate::model::kind::Kind;
+use super::wake::{self, WakeRules};
+use crate::jobs::{CallQueue, Jobs};
+use crate::model::config::ModelConfig;
 use crate::model::replay::Recording;
+use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
 use crate::spec;
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
-use acheron_http::{Http, Patience};
+use acheron_base::{Clock, ConfinedDir, Error, Result};
+use acheron_http::{Http, RetryPolicy};
 use acheron_vfs::Caller;
 
-/// Turns of all agents at once, and turns that wait; one that waits for the world costs no thread.
+/// The number of running and of waiting turns of all agents; a turn that waits for an event costs no thread.
 const RUNNING: usize = 4096;
 const WAITING: usize = 16_384;
 
 type Env = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 pub struct AgentRuntimes {
-    /// Where scripts and recordings are.
+    /// The directory that scripts and recordings are relative to.
     here: PathBuf,
     env: Box<Env>,
-    /// The servers that the mountspec names; no other gets a key of the environment's.
+    /// The servers that the mountspec names; no other server gets a key from the environment.
     servers: RwLock<BTreeSet<String>>,
     http: Arc<Http>,
-    room: Arc<Room>,
+    call_queue: Arc<CallQueue>,
     recording: Arc<Recording>,
-    members: DashMap<String, Member>,
+    members: DashMap<String, RunningAgent>,
 }
 
-struct Member {
+struct RunningAgent {
     chat: Chat,
-    /// Ring as long as they are held.
-    _alarms: Option<Alarms>,
+    /// Active until dropped.
+    _wake_rules: Option<WakeRules>,
 }
 
 impl AgentRuntimes {
-    /// `env` looks a variable up; keys come from nowhere else.
-    pub fn new(here: &Path, env: Box<Env>) -> Self {
-        let (http, room) = (Arc::new(Http::new(Patience::default())), Arc::new(Room::new(RUNNING, WAITING)));
+    /// `env` looks up a variable; keys come from nowhere else.
+    pub fn new(here: &Path, env: Box<Env>, clock: Clock) -> Self {
+        let http = Arc::new(Http::new(RetryPolicy::default(), clock));
+        let call_queue = Arc::new(CallQueue::new(RUNNING, WAITING));
         let (servers, recording) = (RwLock::default(), Arc::default());
-        AgentRuntimes { here: here.to_owned(), env, servers, http, room, recording, members: DashMap::new() }
+        AgentRuntimes { here: here.to_owned(), env, servers, http, call_queue, recording, members: DashMap::new() }
     }
 
-    /// Lets the servers of a mountspec have the keys of the environment.
+    /// Allows the servers of a mountspec to get keys from the environment.
     pub fn trust(&self, spec: &spec::Spec) {
         let own = spec.agents.values().map(|agent| &agent.model.base_url);
         let narrator = spec.dm.narrator.iter().map(|model| &model.base_url);
@@ -62,23 +62,24 @@ impl AgentRuntimes {
         *self.servers.write() = named.collect();
     }
 
-    /// A variable of the environment, for a server that may have it: the provider's own, or one of the mountspec's.
+    /// A variable of the environment, for a server that may get it: the provider's own, or one from the mountspec.
     fn key(&self, name: &str, server: Option<&str>) -> Option<String> {
         let servers = self.servers.read();
         let known = server.is_none_or(|url| servers.iter().any(|known| known == url));
         (self.env)(name).filter(|_| known)
     }
 
-    /// Writes every answer of every model down from now on.
+    /// Records every answer of every model from now on.
     pub fn record(&self, file: &Path) -> Result<()> {
         self.recording.begin(file)
     }
 
-    /// What the mountspec says of an agent, as its mind needs it. Opens the model.
-    pub fn settings(&self, agent: &str, model: &spec::Model, limits: &spec::Limits) -> Result<Settings> {
+    /// Builds the settings of an agent from the mountspec. Opens the model.
+    pub fn settings(&self, agent: &str, model: &spec::ModelSpec, limits: &spec::TurnLimits) -> Result<Settings> {
         let word = serde_json::to_value(model.kind).unwrap_or_default();
-        let kind = Kind::read(word.as_str().unwrap_or_default(), model.name.as_deref(), model.base_url.as_deref())?;
-        // The jitter of retries need not be secret, only different from agent to agent.
+        let kind =
+            ModelConfig::read(word.as_str().unwrap_or_default(), model.name.as_deref(), model.base_url.as_deref())?;
+        // The jitter of retries need not be secret, only different for each agent.
         let seed = agent.bytes().fold(0u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
         let env = |name: &str| self.key(name, model.base_url.as_deref());
         let opened = kind.open(agent, &self.here, &self.http, &env, seed)?;
@@ -93,8 +94,8 @@ impl AgentRuntimes {
         })
     }
 
-    /// Lets an agent in; its state is in `home`.
-    pub fn join(
+    /// Adds an agent whose state is in `home`.
+    pub fn add(
         &self,
         context: &Arc<ServiceContext>,
         agent: &str,
@@ -102,26 +103,26 @@ impl AgentRuntimes {
         core: Arc<Core>,
         settings: Settings,
     ) -> Result<Chat> {
-        let place = Arc::new(ConfinedDir::create(home)?);
+        let dir = Arc::new(ConfinedDir::create(home)?);
         let agent_runtime =
-            AgentRuntime::open(agent, context.clone(), place, core, active_memory(context, agent), settings)?;
-        let chat = Chat::new(Arc::new(agent_runtime), self.room.clone());
-        self.members.insert(agent.to_owned(), Member { chat: chat.clone(), _alarms: None });
+            AgentRuntime::open(agent, context.clone(), dir, core, active_memory(context, agent), settings)?;
+        let chat = Chat::new(Arc::new(agent_runtime), self.call_queue.clone());
+        self.members.insert(agent.to_owned(), RunningAgent { chat: chat.clone(), _wake_rules: None });
         Ok(chat)
     }
 
-    /// Changes what an agent thinks with and what it may use up. A turn under way goes on as it began.
+    /// Changes the settings of an agent. A running turn keeps the settings that it started with.
     pub fn change(&self, agent: &str, settings: Settings) -> Result<()> {
         self.chat(agent)?.agent_runtime().change(|now| *now = settings);
         Ok(())
     }
 
-    /// Replaces what wakes an agent.
-    pub fn set_alarms(&self, agent: &str, rules: &[spec::Wake]) -> Result<()> {
+    /// Replaces the wake rules of an agent.
+    pub fn set_wake_rules(&self, agent: &str, rules: &[spec::Wake]) -> Result<()> {
         let chat = self.chat(agent)?;
-        let alarms = wake::set(&chat, rules)?;
+        let wake_rules = wake::set(&chat, rules)?;
         if let Some(mut member) = self.members.get_mut(agent) {
-            member._alarms = Some(alarms);
+            member._wake_rules = Some(wake_rules);
         }
         Ok(())
     }
@@ -131,35 +132,30 @@ impl AgentRuntimes {
         found.ok_or_else(|| Error::not_found(format!("there is no agent `{agent}`")))
     }
 
-    /// Ends an agent's turns and forgets it.
-    pub fn leave(&self, agent: &str) {
+    /// Stops an agent's turns and removes it.
+    pub fn remove(&self, agent: &str) {
         if let Some((_, member)) = self.members.remove(agent) {
             member.chat.stop();
         }
     }
-
-    /// Forgets everybody; the chats hold the office, and the office the tree.
-    pub fn disband(&self) {
-        self.members.clear();
-    }
 }
 
-/// Whether what wakes an agent could be set to work.
-pub fn check_alarms(book: &Jobs, agent: &str, rules: &[spec::Wake]) -> Result<()> {
-    wake::parsed(book, agent, rules).map(drop)
+/// Checks the wake rules of an agent.
+pub fn check_wake_rules(jobs: &Jobs, agent: &str, rules: &[spec::Wake]) -> Result<()> {
+    wake::parsed(jobs, agent, rules).map(drop)
 }
 
-pub fn limits_of(limits: &spec::Limits) -> Limits {
-    let spec::Limits { rounds, tokens, seconds, money } = *limits;
-    Limits { rounds: Some(rounds.into()), tokens: Some(tokens), seconds: Some(seconds), money }
+pub fn limits_of(limits: &spec::TurnLimits) -> BudgetLimits {
+    let spec::TurnLimits { rounds, tokens, seconds, money } = *limits;
+    BudgetLimits { rounds: Some(rounds.into()), tokens: Some(tokens), seconds: Some(seconds), money }
 }
 
-pub fn budget_of(budget: &spec::Budget) -> Limits {
+pub fn budget_of(budget: &spec::Budget) -> BudgetLimits {
     let spec::Budget { rounds, tokens, seconds, money } = *budget;
-    Limits { rounds, tokens, seconds, money }
+    BudgetLimits { rounds, tokens, seconds, money }
 }
 
-/// Reads `memory/active.json` as the agent itself would; the most recently used comes first.
+/// Reads `memory/active.json` with the rights of the agent; the most recently used item comes first.
 fn active_memory(context: &Arc<ServiceContext>, agent: &str) -> Arc<Remember> {
     let (context, agent) = (Arc::downgrade(context), agent.to_owned());
     Arc::new(move || -> Remembering {
@@ -185,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_key_goes_to_no_server_but_those_of_the_mountspec() {
-        let runtimes = AgentRuntimes::new(Path::new("."), Box::new(|_| Some("sk-secret".to_owned())));
+        let runtimes = AgentRuntimes::new(Path::new("."), Box::new(|_| Some("sk-secret".to_owned())), Clock::real());
         let given = |url: Option<&str>| runtimes.key("OPENAI_API_KEY", url).is_some();
         assert!(given(None), "the provider's own");
         assert!(!given(Some("https://proxy")));

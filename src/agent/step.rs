@@ -1,4 +1,4 @@
-//! What to do next, by what has happened. Pure: the transcript is the program counter.
+//! Decides the next step of a turn. Pure: the transcript is the program counter.
 //!
 //! ```text
 //! began ─→ ask ─→ said ─→ act ─→ outcome ─→ ask … ─→ rest
@@ -7,142 +7,142 @@
 
 use serde_json::{Value, json};
 
-use super::budget::{Limits, Spent, Standing, standing};
-use super::protocol::{self, Call};
-use super::transcript::{End, Record};
-use crate::agent::tools::Tool;
+use super::budget::{BudgetLimits, Spent, Standing, standing};
+use super::protocol::{self, ModelCall};
+use super::transcript::{TranscriptRecord, TurnEnd};
+use crate::agent::tools::ToolCall;
 use acheron_base::Error;
 
-/// How many answers in a row may be none.
+/// Consecutive malformed answers allowed.
 const FAULTS: usize = 3;
-/// How often in a row the same call may fail.
+/// Consecutive failures of the same call allowed.
 const FAILURES: usize = 3;
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Next {
+pub enum NextStep {
     /// Ask the model.
     Ask,
-    /// Perform this call, after recording the intent if it acts.
-    Act(Call),
-    /// Record that this call was cut off by a crash. It is not performed again.
-    Interrupted(Call),
-    Rest(End),
+    /// Perform this call, after its intent is recorded if it has effects.
+    Act(ModelCall),
+    /// Record that a crash interrupted this call. It is not performed again.
+    Interrupted(ModelCall),
+    Rest(TurnEnd),
 }
 
-/// The next thing to do.
-pub fn next(records: &[Record]) -> Next {
+/// The next step.
+pub fn next(records: &[TranscriptRecord]) -> NextStep {
     match records.last() {
-        None => Next::Rest(End::failed("internal", Error::internal("a turn without a beginning"))),
-        Some(Record::Ended { end, .. }) => Next::Rest(end.clone()),
-        Some(Record::Began { .. }) => ask(records),
-        Some(Record::Said { said, .. }) => match protocol::read(said) {
-            Ok(call) => Next::Act(call),
+        None => NextStep::Rest(TurnEnd::failed("internal", Error::internal("a turn without a beginning"))),
+        Some(TranscriptRecord::Ended { end, .. }) => NextStep::Rest(end.clone()),
+        Some(TranscriptRecord::Began { .. }) => ask(records),
+        Some(TranscriptRecord::Said { said, .. }) => match protocol::read(said) {
+            Ok(call) => NextStep::Act(call),
             Err(wrong) if faults(records) >= FAULTS => {
                 let name = wrong.fault.name();
                 let said = format!("the model broke the protocol {FAULTS} times in a row: {name}: {}", wrong.why);
-                Next::Rest(End::failed("protocol_fault", Error::provider(said)))
+                NextStep::Rest(TurnEnd::failed("protocol_fault", Error::provider(said)))
             }
             Err(_) => ask(records),
         },
-        // A reply does nothing but end this turn, and it has not ended: saying it now says it once.
-        Some(Record::Intent { call, .. }) if call.tool.acts() && reply(&call.tool).is_none() => {
-            Next::Interrupted(call.clone())
+        // A reply only ends this turn, which has not ended: performing it now performs it once.
+        Some(TranscriptRecord::Intent { call, .. }) if call.tool.acts() && reply(&call.tool).is_none() => {
+            NextStep::Interrupted(call.clone())
         }
-        Some(Record::Intent { call, .. }) => Next::Act(call.clone()),
-        Some(Record::Outcome { result, .. }) => {
+        Some(TranscriptRecord::Intent { call, .. }) => NextStep::Act(call.clone()),
+        Some(TranscriptRecord::Outcome { result, .. }) => {
             let calls = calls(records);
             let Some((call, _)) = calls.last() else { return ask(records) };
             if let Some(text) = reply(&call.tool).filter(|_| error(result).is_none()) {
-                return Next::Rest(End::Replied(text.to_owned()));
+                return NextStep::Rest(TurnEnd::Replied(text.to_owned()));
             }
             if failures(&calls) >= FAILURES {
                 let name = call.tool.name();
                 let why = error(result).and_then(|error| error["message"].as_str()).unwrap_or_default();
                 let said = format!("the same {name} failed {FAILURES} times in a row: {why}");
-                return Next::Rest(End::failed("repeated_failure", Error::failed(said)));
+                return NextStep::Rest(TurnEnd::failed("repeated_failure", Error::failed(said)));
             }
             ask(records)
         }
     }
 }
 
-/// Asks, unless a budget is used up. What was paid for already is always carried out first.
-fn ask(records: &[Record]) -> Next {
+/// Asks the model, unless a budget is used up. A call that was already paid for is performed first.
+fn ask(records: &[TranscriptRecord]) -> NextStep {
     match standing(&limits(records), &Spent::of(records)) {
         Standing::Over(what) => {
             let error = Error::budget_exceeded(format!("the turn has used up its {what}"));
-            Next::Rest(End::failed("budget_exceeded", error))
+            NextStep::Rest(TurnEnd::failed("budget_exceeded", error))
         }
-        _ => Next::Ask,
+        _ => NextStep::Ask,
     }
 }
 
-/// The limits under which the turn began.
-pub fn limits(records: &[Record]) -> Limits {
+/// The limits at the start of the turn.
+pub fn limits(records: &[TranscriptRecord]) -> BudgetLimits {
     match records.first() {
-        Some(Record::Began { limits, .. }) => *limits,
-        _ => Limits::default(),
+        Some(TranscriptRecord::Began { limits, .. }) => *limits,
+        _ => BudgetLimits::default(),
     }
 }
 
-/// What the model is told of a round: the result of its call, or what was wrong with its answer.
-pub fn told(records: &[Record]) -> Option<Value> {
-    let mut told = match records.last()? {
-        Record::Said { said, .. } => {
+/// The feedback to the model about a round: the result of its call, or the fault of its answer.
+pub fn feedback(records: &[TranscriptRecord]) -> Option<Value> {
+    let mut feedback = match records.last()? {
+        TranscriptRecord::Said { said, .. } => {
             let wrong = protocol::read(said).err()?;
             json!({"protocol_fault": {
                 "fault": wrong.fault.name(), "message": wrong.why, "in_a_row": faults(records), "allowed": FAULTS,
                 "expected": {"tool_calls": [{"name": "file_read | file_write | file_list", "arguments": {}}]},
             }})
         }
-        Record::Outcome { result, .. } => {
+        TranscriptRecord::Outcome { result, .. } => {
             let calls = calls(records);
             let (call, _) = calls.last()?;
-            let mut told = json!({});
+            let mut feedback = json!({});
             if let Some(id) = &call.id {
-                told["id"] = id.as_str().into();
+                feedback["id"] = id.as_str().into();
             }
-            told["name"] = call.tool.name().into();
+            feedback["name"] = call.tool.name().into();
             match error(result) {
-                Some(error) => told["error"] = error.clone(),
-                None => told["result"] = result.clone(),
+                Some(error) => feedback["error"] = error.clone(),
+                None => feedback["result"] = result.clone(),
             }
             if failures(&calls) == FAILURES - 1 {
-                told["notice"] = "this same call has failed twice; once more ends the turn, so change it".into();
+                feedback["notice"] = "this same call has failed twice; once more ends the turn, so change it".into();
             }
-            json!({ "tool_result": told })
+            json!({ "tool_result": feedback })
         }
         _ => return None,
     };
     if let Standing::Soft(what) = standing(&limits(records), &Spent::of(records)) {
-        told["budget"] = format!("four fifths of this turn's {what} are used; come to the reply").into();
+        feedback["budget"] = format!("80 % of this turn's {what} are used; write your reply soon").into();
     }
-    Some(told)
+    Some(feedback)
 }
 
-/// How many answers at the end of the transcript were none.
-fn faults(records: &[Record]) -> usize {
+/// The number of malformed answers at the end of the transcript.
+fn faults(records: &[TranscriptRecord]) -> usize {
     let said = records.iter().rev().filter_map(|record| match record {
-        Record::Said { said, .. } => Some(protocol::read(said).is_err()),
-        Record::Outcome { .. } => Some(false),
+        TranscriptRecord::Said { said, .. } => Some(protocol::read(said).is_err()),
+        TranscriptRecord::Outcome { .. } => Some(false),
         _ => None,
     });
     said.take_while(|fault| *fault).count()
 }
 
-/// The last calls with their results, in order: as many as matter, since this is asked at every step.
-fn calls(records: &[Record]) -> Vec<(Call, Option<&Value>)> {
+/// The last calls with their results, in order: as many as are needed, because every step asks for them.
+fn calls(records: &[TranscriptRecord]) -> Vec<(ModelCall, Option<&Value>)> {
     let mut calls = Vec::new();
     let mut outcome = None;
     for record in records.iter().rev() {
         match record {
-            Record::Said { said, .. } => {
+            TranscriptRecord::Said { said, .. } => {
                 calls.extend(protocol::read(said).ok().map(|call| (call, outcome.take())));
                 if calls.len() == FAILURES {
                     break;
                 }
             }
-            Record::Outcome { result, .. } => outcome = Some(result),
+            TranscriptRecord::Outcome { result, .. } => outcome = Some(result),
             _ => (),
         }
     }
@@ -150,8 +150,8 @@ fn calls(records: &[Record]) -> Vec<(Call, Option<&Value>)> {
     calls
 }
 
-/// How often the last call has failed in a row, in the same words.
-fn failures(calls: &[(Call, Option<&Value>)]) -> usize {
+/// The number of consecutive failures of the last call, with the same arguments.
+fn failures(calls: &[(ModelCall, Option<&Value>)]) -> usize {
     let Some((last, _)) = calls.last() else { return 0 };
     let same = calls
         .iter()
@@ -164,14 +164,13 @@ fn error(result: &Value) -> Option<&Value> {
     result.get("error").filter(|error| error.is_object())
 }
 
-/// The text, if the call is a reply to who spoke.
-pub fn reply(tool: &Tool) -> Option<&str> {
-    let Tool::Write(write) = tool else { return None };
-    let path = acheron_vfs::normal(&write.path).ok()?;
+/// The text, if the call is a reply.
+pub fn reply(tool: &ToolCall) -> Option<&str> {
+    let ToolCall::Write(write) = tool else { return None };
+    let path = acheron_vfs::normalize(&write.path).ok()?;
     let (agents, rest) = path.strip_prefix("/agents/")?.split_once('/')?;
     (!agents.is_empty() && rest == "chat/control/reply").then_some(write.content.as_str())
 }
 
 #[cfg(test)]
-#[path = "step_tests.rs"]
 mod tests;

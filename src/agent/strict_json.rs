@@ -1,45 +1,45 @@
-//! JSON that is read with suspicion: a key that stands twice is an error, and so is more than there is room for.
+//! Strict JSON for untrusted input: a repeated key is an error, and the number of values is limited.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// How many values one call may consist of. Its text may be long; its structure need not be.
-pub(super) const ROOM: u32 = 10_000;
+/// The most values in one call. Its text may be long; its structure need not be.
+pub(super) const MAX_VALUES: u32 = 10_000;
 
-/// A value without doubled keys.
+/// A value without repeated keys.
 #[derive(Debug)]
-pub(super) struct Strict(pub Value);
+pub(super) struct StrictValue(pub Value);
 
-/// Why it is none, although it may be valid JSON.
+/// The reason why valid JSON is not accepted.
 #[derive(Debug)]
-pub(super) struct Why(pub String);
+pub(super) struct StrictFault(pub String);
 
-/// Reads a value as long as there is room. A fault is a value of its own: the rest of the document is still read, so
-/// that broken JSON is told from JSON that is not wanted.
-pub(super) struct Reading<'a>(pub &'a mut u32);
+/// Reads a value up to the limit. A fault is an ordinary result: the rest of the document is still read, so that
+/// malformed JSON can be told from JSON that is not accepted.
+pub(super) struct StrictReading<'a>(pub &'a mut u32);
 
-impl<'de> DeserializeSeed<'de> for Reading<'_> {
-    type Value = Result<Strict, Why>;
+impl<'de> DeserializeSeed<'de> for StrictReading<'_> {
+    type Value = Result<StrictValue, StrictFault>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl Reading<'_> {
-    fn value(self, value: impl Into<Value>) -> Result<Strict, Why> {
+impl StrictReading<'_> {
+    fn value(self, value: impl Into<Value>) -> Result<StrictValue, StrictFault> {
         if *self.0 == 0 {
-            return Err(Why(format!("it consists of more than {ROOM} values")));
+            return Err(StrictFault(format!("it consists of more than {MAX_VALUES} values")));
         }
         *self.0 -= 1;
-        Ok(Strict(value.into()))
+        Ok(StrictValue(value.into()))
     }
 }
 
-impl<'de> Visitor<'de> for Reading<'_> {
-    type Value = Result<Strict, Why>;
+impl<'de> Visitor<'de> for StrictReading<'_> {
+    type Value = Result<StrictValue, StrictFault>;
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("JSON")
@@ -76,7 +76,7 @@ impl<'de> Visitor<'de> for Reading<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let mut list = Vec::new();
         loop {
-            match seq.next_element_seed(Reading(self.0))? {
+            match seq.next_element_seed(StrictReading(self.0))? {
                 None => return Ok(self.value(list)),
                 Some(Ok(each)) => list.push(each.0),
                 Some(Err(why)) => {
@@ -92,9 +92,9 @@ impl<'de> Visitor<'de> for Reading<'_> {
         while let Some(key) = map.next_key::<String>()? {
             let fault = if object.contains_key(&key) {
                 map.next_value::<IgnoredAny>()?;
-                Why(format!("the key `{}` stands in one object twice", key.chars().take(80).collect::<String>()))
+                StrictFault(format!("the key `{}` is repeated in one object", key.chars().take(80).collect::<String>()))
             } else {
-                match map.next_value_seed(Reading(self.0))? {
+                match map.next_value_seed(StrictReading(self.0))? {
                     Ok(value) => {
                         object.insert(key, value.0);
                         continue;

@@ -1,44 +1,45 @@
-//! `thoughts/`: what a model thinks along the way, for observers. Never part of the chat.
+//! `thoughts/`: the reasoning of the model, for observers. It is never part of the chat.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::json;
 
 use super::protocol;
-use super::transcript::Record;
-use crate::model::{Piece, Said};
+use super::transcript::TranscriptRecord;
+use crate::model::{AnswerPiece, ModelAnswer};
+use acheron_base::Clock;
 use acheron_vfs::{Listing, Log, line, live, text};
 
-/// How much of the history its file shows; the same again is in `history.ndjson.1`.
-const SHOWN: usize = 4 << 20;
-/// A thought under way is shown up to here.
-const LONGEST: usize = 1 << 20;
+/// The size of `history.ndjson`; `history.ndjson.1` has the same size.
+const LOG_BYTES: usize = 4 << 20;
+/// The size limit of the current thought in bytes.
+const MAX_THOUGHT: usize = 1 << 20;
 
 const README: &str = "\
 # thoughts
 
-What the model thinks, round by round. Nobody is spoken to here.
+The model's reasoning, round by round. It is not part of the chat.
 
-- `latest.txt` is the thought under way, or the last one. `history.ndjson` has them all: `tail -f` follows a turn.
-- `status.json` tells whose turn it is.
+- `latest.txt` is the current thought, or the last one. `history.ndjson` has them all: `tail -f` follows a turn.
+- `status.json` shows the current turn.
 ";
 
-/// One thought, as a line of the history.
+/// One thought, a line of the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Frame {
     pub seq: u64,
     pub ts_ms: u64,
     pub job_id: String,
     pub round: u64,
-    /// `thinking` if the model parts its reasoning from its answer, else `text`.
+    /// `thinking` if the model separates its reasoning from its answer, otherwise `text`.
     pub source: &'static str,
     pub content: String,
 }
 
-/// What of an answer is thought: the reasoning, else all of it.
-pub fn thought(said: &Said) -> (&'static str, &str) {
+/// The thought in an answer: its reasoning, or the whole answer.
+pub fn thought(said: &ModelAnswer) -> (&'static str, &str) {
     match (&said.thoughts, protocol::thoughts(&said.text).0) {
         (Some(thoughts), _) => ("thinking", thoughts),
         (None, Some(thoughts)) => ("thinking", thoughts),
@@ -47,45 +48,43 @@ pub fn thought(said: &Said) -> (&'static str, &str) {
 }
 
 #[derive(Clone)]
-pub struct Thoughts(Arc<Inner>);
+pub struct Thoughts(Arc<ThoughtsInner>);
 
-struct Inner {
+struct ThoughtsInner {
     log: Log,
-    state: Mutex<State>,
+    state: Mutex<ThoughtsState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ThoughtsState {
     seq: u64,
     job_id: Option<String>,
     round: u64,
     updated_at_ms: u64,
     thinking: bool,
     latest: String,
-    /// The thought under way is reasoning that the model parts from its answer.
+    /// The current thought is reasoning that the model separates from its answer.
     reasoned: bool,
 }
 
-impl State {
+impl ThoughtsState {
     fn grow(&mut self, piece: &str) {
-        if self.latest.len() < LONGEST {
+        if self.latest.len() < MAX_THOUGHT {
             self.latest.push_str(piece);
         }
     }
 }
 
-impl Default for Thoughts {
-    fn default() -> Self {
-        Thoughts(Arc::new(Inner { log: Log::new(2 * SHOWN), state: Mutex::default() }))
-    }
-}
-
 impl Thoughts {
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub fn new(clock: Clock) -> Self {
+        Thoughts(Arc::new(ThoughtsInner { log: Log::new(2 * LOG_BYTES, clock), state: Mutex::default() }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, ThoughtsState> {
         self.0.state.lock()
     }
 
-    /// A round begins.
+    /// Starts a round.
     pub fn begin(&self, job_id: &str, round: u64, now_ms: u64) {
         let mut state = self.state();
         (state.job_id, state.round, state.updated_at_ms) = (Some(job_id.to_owned()), round, now_ms);
@@ -93,25 +92,25 @@ impl Thoughts {
         state.latest.clear();
     }
 
-    /// A piece of the thought under way.
-    pub fn hear(&self, piece: &Piece) {
+    /// Adds a piece to the current thought.
+    pub fn add_piece(&self, piece: &AnswerPiece) {
         let mut state = self.state();
         match piece {
-            Piece::Again => (state.latest, state.reasoned) = (String::new(), false),
-            // Reasoning that comes apart is the thought; the answer that follows it is not.
-            Piece::Thought(piece) => {
+            AnswerPiece::Again => (state.latest, state.reasoned) = (String::new(), false),
+            // Separate reasoning is the thought; the answer that follows is not.
+            AnswerPiece::Thought(piece) => {
                 if !std::mem::replace(&mut state.reasoned, true) {
                     state.latest.clear();
                 }
                 state.grow(piece);
             }
-            Piece::Text(piece) if !state.reasoned => state.grow(piece),
-            Piece::Text(_) => (),
+            AnswerPiece::Text(piece) if !state.reasoned => state.grow(piece),
+            AnswerPiece::Text(_) => (),
         }
     }
 
-    /// A round has ended with this answer. Returns the number of the thought.
-    pub fn end(&self, said: &Said, now_ms: u64) -> u64 {
+    /// Ends a round with this answer. Returns the number of the thought.
+    pub fn end(&self, said: &ModelAnswer, now_ms: u64) -> u64 {
         let mut state = self.state();
         state.seq += 1;
         let seq = state.seq;
@@ -119,19 +118,19 @@ impl Thoughts {
         seq
     }
 
-    /// The turn is over.
-    pub fn rest(&self) {
+    /// Ends the turn.
+    pub fn end_turn(&self) {
         self.state().thinking = false;
     }
 
-    /// Thinks again what a transcript of an earlier life tells.
-    pub fn restore(&self, records: &[Record]) {
+    /// Restores the thoughts of a transcript from an earlier run.
+    pub fn restore(&self, records: &[TranscriptRecord]) {
         let mut state = self.state();
         state.round = 0;
         for record in records {
             match record {
-                Record::Began { job_id, .. } => state.job_id = Some(job_id.clone()),
-                Record::Said { at_ms, seq, said, .. } => {
+                TranscriptRecord::Began { job_id, .. } => state.job_id = Some(job_id.clone()),
+                TranscriptRecord::Said { at_ms, seq, said, .. } => {
                     state.round += 1;
                     state.seq = *seq;
                     self.show(&mut state, said, *at_ms);
@@ -141,7 +140,7 @@ impl Thoughts {
         }
     }
 
-    fn show(&self, state: &mut State, said: &Said, ts_ms: u64) {
+    fn show(&self, state: &mut ThoughtsState, said: &ModelAnswer, ts_ms: u64) {
         let (source, content) = thought(said);
         let job_id = state.job_id.clone().unwrap_or_default();
         let frame = Frame { seq: state.seq, ts_ms, job_id, round: state.round, source, content: content.to_owned() };
@@ -184,10 +183,10 @@ mod tests {
 
     #[test]
     fn reasoning_is_the_thought_where_there_is_any() {
-        let said = |text: &str, thoughts: Option<&str>| Said {
+        let said = |text: &str, thoughts: Option<&str>| ModelAnswer {
             text: text.to_owned(),
             thoughts: thoughts.map(str::to_owned),
-            ..Said::default()
+            ..ModelAnswer::default()
         };
         assert_eq!(thought(&said("{}", Some("hm"))), ("thinking", "hm"));
         assert_eq!(thought(&said("<think> hm </think>{}", None)), ("thinking", "hm"));
@@ -196,15 +195,15 @@ mod tests {
 
     #[test]
     fn a_thought_is_seen_while_it_grows_and_kept_when_it_ends() {
-        let thoughts = Thoughts::default();
+        let thoughts = Thoughts::new(Clock::at(1));
         thoughts.begin("job-1", 1, 5);
-        thoughts.hear(&Piece::Thought("a".into()));
-        thoughts.hear(&Piece::Again);
-        thoughts.hear(&Piece::Text("x".into()));
-        thoughts.hear(&Piece::Thought("h".into()));
-        thoughts.hear(&Piece::Text("{}".into()));
+        thoughts.add_piece(&AnswerPiece::Thought("a".into()));
+        thoughts.add_piece(&AnswerPiece::Again);
+        thoughts.add_piece(&AnswerPiece::Text("x".into()));
+        thoughts.add_piece(&AnswerPiece::Thought("h".into()));
+        thoughts.add_piece(&AnswerPiece::Text("{}".into()));
         assert_eq!(thoughts.state().latest, "h");
-        let said = Said { thoughts: Some("hm".into()), ..Said::default() };
+        let said = ModelAnswer { thoughts: Some("hm".into()), ..ModelAnswer::default() };
         assert_eq!(thoughts.end(&said, 7), 1);
         let (_, lines) = thoughts.0.log.from(0, 1000);
         assert_eq!(

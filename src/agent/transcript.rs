@@ -1,6 +1,6 @@
-//! What happened in a turn, in order: the program counter of the loop, as lines in a file.
+//! The transcript of a turn, one JSON record per line: the program counter of the agent loop.
 //!
-//! A line is on the disk before it is acted upon. The last line may be torn by a crash and is then forgotten: it was
+//! A record is on disk before it is acted upon. A crash may leave an incomplete last line, which is dropped: it was
 //! never acted upon.
 
 use std::sync::Arc;
@@ -8,48 +8,47 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::budget::Limits;
-use super::protocol::Call;
-use crate::model::{Prices, Said};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use super::budget::BudgetLimits;
+use super::protocol::ModelCall;
+use crate::model::{ModelAnswer, Prices};
+use acheron_base::{ConfinedDir, Error, Result};
 
-/// What set a turn going.
+/// The trigger of a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// Somebody wrote to the chat.
+pub enum TurnSource {
+    /// A message to the chat.
     Chat,
-    /// A selector fired.
+    /// A wake rule.
     Wake(String),
-    /// Another agent gave this as a task.
+    /// A task from another agent.
     Task(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Record {
+pub enum TranscriptRecord {
     Began {
         at_ms: u64,
         job_id: String,
-        source: Source,
+        source: TurnSource,
         input: String,
-        limits: Limits,
+        limits: BudgetLimits,
         prices: Prices,
     },
-    /// The model answered, after so many milliseconds; `seq` is the number of the thought.
+    /// The model answered after `ms` milliseconds; `seq` is the number of the thought.
     Said {
         at_ms: u64,
         ms: u64,
         seq: u64,
-        said: Said,
+        said: ModelAnswer,
     },
-    /// This is going to be done, and must not be done twice.
+    /// The call is about to be performed and must not be performed twice.
     Intent {
         at_ms: u64,
-        call: Call,
+        call: ModelCall,
     },
-    /// A call has ended; part of its time may have been spent waiting for something to happen.
+    /// A call has ended; it spent `parked_ms` of its time waiting for an event.
     Outcome {
         at_ms: u64,
         ms: u64,
@@ -58,14 +57,14 @@ pub enum Record {
     },
     Ended {
         at_ms: u64,
-        end: End,
+        end: TurnEnd,
     },
 }
 
-/// How a turn ended.
+/// The end of a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum End {
+pub enum TurnEnd {
     Replied(String),
     /// `why` is one word: `protocol_fault`, `repeated_failure`, `budget_exceeded`, `provider_error`, `cancelled` …
     Failed {
@@ -74,62 +73,63 @@ pub enum End {
     },
 }
 
-impl End {
-    pub fn failed(why: &str, error: Error) -> End {
-        End::Failed { why: why.to_owned(), error }
+impl TurnEnd {
+    pub fn failed(why: &str, error: Error) -> TurnEnd {
+        TurnEnd::Failed { why: why.to_owned(), error }
     }
 }
 
 /// A transcript and its file.
 pub struct Transcript {
-    place: Arc<ConfinedDir>,
+    dir: Arc<ConfinedDir>,
     name: String,
-    records: Vec<Record>,
+    records: Vec<TranscriptRecord>,
 }
 
 impl Transcript {
-    /// A new one, with nothing in it and no file yet.
-    pub fn new(place: Arc<ConfinedDir>, name: String) -> Self {
-        Transcript { place, name, records: Vec::new() }
+    /// A new, empty transcript without a file.
+    pub fn new(dir: Arc<ConfinedDir>, name: String) -> Self {
+        Transcript { dir, name, records: Vec::new() }
     }
 
-    /// One that is there, as far as it is whole. A torn last line is cut from the file.
-    pub fn open(place: Arc<ConfinedDir>, name: String) -> Result<Self> {
-        let bytes = place.read(&name)?;
+    /// Opens an existing transcript. An incomplete last line is removed from the file.
+    pub fn open(dir: Arc<ConfinedDir>, name: String) -> Result<Self> {
+        let bytes = dir.read(&name)?;
         let (records, whole) = read(&bytes).map_err(|why| Error::internal(format!("{name}: {why}")))?;
         if whole < bytes.len() {
-            place.write(&name, &bytes[..whole])?;
+            dir.write(&name, &bytes[..whole])?;
         }
-        Ok(Transcript { place, name, records })
+        Ok(Transcript { dir, name, records })
     }
 
-    pub fn records(&self) -> &[Record] {
+    pub fn records(&self) -> &[TranscriptRecord] {
         &self.records
     }
 
-    /// Adds records; returns when they are on the disk. Blocks for as long as the disk does.
-    pub fn append(&mut self, records: impl IntoIterator<Item = Record>) -> Result<()> {
+    /// Appends records; they are on disk on return. Blocks.
+    pub fn append(&mut self, records: impl IntoIterator<Item = TranscriptRecord>) -> Result<()> {
         let records: Vec<_> = records.into_iter().collect();
         let mut lines = Vec::new();
         for record in &records {
             serde_json::to_writer(&mut lines, record).map_err(|error| Error::internal(error.to_string()))?;
             lines.push(b'\n');
         }
-        self.place.append(&self.name, &lines)?;
+        self.dir.append(&self.name, &lines)?;
         self.records.extend(records);
         Ok(())
     }
 }
 
-/// The records of a file, and how much of it is whole. A broken line before the last is an error: that is no crash.
-pub fn read(bytes: &[u8]) -> Result<(Vec<Record>, usize), String> {
+/// The records of a file, and the length of its complete part. A malformed line before the last is an error: no crash
+/// leaves one.
+pub fn read(bytes: &[u8]) -> Result<(Vec<TranscriptRecord>, usize), String> {
     let mut records = Vec::new();
     let mut at = 0;
     while let Some(end) = bytes[at..].iter().position(|byte| *byte == b'\n') {
         let line = &bytes[at..at + end];
         match serde_json::from_slice(line) {
             Ok(record) => records.push(record),
-            // A crash may leave the length of the last line right and its bytes wrong.
+            // A crash may leave the last line with the right length and wrong bytes.
             Err(_) if at + end + 1 == bytes.len() => break,
             Err(error) => return Err(format!("line {}: {error}", records.len() + 1)),
         }
@@ -142,21 +142,21 @@ pub fn read(bytes: &[u8]) -> Result<(Vec<Record>, usize), String> {
 mod tests {
     use super::*;
 
-    fn ended(at_ms: u64) -> Record {
-        Record::Ended { at_ms, end: End::Replied("ok".into()) }
+    fn ended(at_ms: u64) -> TranscriptRecord {
+        TranscriptRecord::Ended { at_ms, end: TurnEnd::Replied("ok".into()) }
     }
 
     #[test]
     fn a_torn_last_line_is_forgotten() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Arc::new(ConfinedDir::open(dir.path()).unwrap());
-        let mut transcript = Transcript::new(place.clone(), "turns/a.ndjson".into());
+        let dir = Arc::new(ConfinedDir::open(dir.path()).unwrap());
+        let mut transcript = Transcript::new(dir.clone(), "turns/a.ndjson".into());
         transcript.append([ended(1), ended(2)]).unwrap();
-        place.append("turns/a.ndjson", b"{\"kind\":\"end").unwrap();
-        let mut again = Transcript::open(place.clone(), "turns/a.ndjson".into()).unwrap();
+        dir.append("turns/a.ndjson", b"{\"kind\":\"end").unwrap();
+        let mut again = Transcript::open(dir.clone(), "turns/a.ndjson".into()).unwrap();
         assert_eq!(again.records(), [ended(1), ended(2)]);
         again.append([ended(3)]).unwrap();
-        let last = Transcript::open(place, "turns/a.ndjson".into()).unwrap();
+        let last = Transcript::open(dir, "turns/a.ndjson".into()).unwrap();
         assert_eq!(last.records(), [ended(1), ended(2), ended(3)]);
     }
 

@@ -1,95 +1,93 @@
-//! One turn, carried out: asks the model, performs its call, writes both down, until there is a reply.
+//! Runs one turn: asks the model, performs its call, records both, until there is a reply.
 //!
-//! What comes next is decided by [`step`]; here it is done. A turn that a crash cut off is carried on from its
-//! transcript. Dropping the future ends the turn at once: a question to the model is dropped with it.
+//! [`step`] decides what comes next; this file does it. A turn that a crash interrupted continues from its transcript.
+//! Dropping the future ends the turn at once and cancels a request to the model.
 
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
-use super::budget::{Limits, Spent, Standing, standing};
-use super::context::{Parts, assemble};
-use super::history::Entry;
-use super::protocol::{self, Call};
+use super::budget::{BudgetLimits, Spent, Standing, standing};
+use super::context::{ContextParts, assemble};
+use super::history::HistoryEntry;
+use super::protocol::{self, ModelCall};
 use super::runtime::{AgentRuntime, Settings};
-use super::step::{self, Next};
-use super::transcript::{End, Record, Source, Transcript};
+use super::step::{self, NextStep};
+use super::transcript::{Transcript, TranscriptRecord, TurnEnd, TurnSource};
 use crate::agent::tools::{failure, perform};
 use crate::jobs::Job;
-use crate::model::{Ask, Model};
-use acheron_base::Clock;
-use acheron_base::blocking;
-use acheron_base::{Code, Error, Result};
+use crate::model::{Model, ModelRequest};
+use acheron_base::{Clock, Code, Error, Result, blocking};
 
-/// Transcripts that are written to the disk at the same moment.
-static DISK: Semaphore = Semaphore::const_new(16);
+/// The number of transcripts written to disk at the same time.
+static DISK_WRITES: Semaphore = Semaphore::const_new(16);
 
-/// The turn that is under way.
-pub struct Current {
+/// The running turn.
+pub struct CurrentTurn {
     pub job: Arc<Job>,
-    pub source: Source,
+    pub source: TurnSource,
     pub input: String,
-    /// As they were when it began; changes are for the next turn.
+    /// The settings at the start of the turn; changes apply to the next turn.
     pub settings: Settings,
-    /// What it has used so far.
+    /// Usage so far.
     pub spent: Mutex<Spent>,
-    /// Set by whoever writes the reply.
+    /// Set by a write to `control/reply`.
     pub reply: watch::Sender<Option<String>>,
-    /// It came from outside the turn, and is kept until the turn has ended.
+    /// The reply came from outside the turn and is stored until the turn has ended.
     pub kept: AtomicBool,
-    /// What the agent said on the way.
+    /// The last message written to `control/progress`.
     pub progress: watch::Sender<Option<String>>,
 }
 
-impl Current {
+impl CurrentTurn {
     pub fn spent(&self) -> Spent {
         *self.spent.lock()
     }
 }
 
-/// Carries a turn out; returns the reply.
-pub async fn run(agent_runtime: Arc<AgentRuntime>, current: Arc<Current>) -> Result<Value> {
-    let mut turn = Turn::open(&agent_runtime, current).await?;
-    let end = turn.run_out().await?;
-    if !matches!(turn.records().last(), Some(Record::Ended { .. })) {
+/// Runs a turn; returns the reply.
+pub async fn run(agent_runtime: Arc<AgentRuntime>, current: Arc<CurrentTurn>) -> Result<Value> {
+    let mut turn = RunningTurn::open(&agent_runtime, current).await?;
+    let end = turn.run_to_end().await?;
+    if !matches!(turn.records().last(), Some(TranscriptRecord::Ended { .. })) {
         let at_ms = agent_runtime.context.clock.now_ms();
-        turn.write(vec![Record::Ended { at_ms, end: end.clone() }]).await?;
+        turn.write(vec![TranscriptRecord::Ended { at_ms, end: end.clone() }]).await?;
     }
     if turn.current.kept.load(Ordering::SeqCst) {
         let (owner, id) = (agent_runtime.clone(), turn.current.job.id.clone());
         on_disk(move || owner.forget_reply(&id)).await?;
     }
-    agent_runtime.thoughts.rest();
+    agent_runtime.thoughts.end_turn();
     let (reply, error) = match &end {
-        End::Replied(text) => (Some(text.clone()), None),
-        End::Failed { error, .. } => (None, Some(error.clone())),
+        TurnEnd::Replied(text) => (Some(text.clone()), None),
+        TurnEnd::Failed { error, .. } => (None, Some(error.clone())),
     };
     remember(&agent_runtime, &turn.current, reply, error, Spent::of(turn.records())).await?;
     match end {
-        End::Replied(text) => Ok(Value::String(text)),
-        End::Failed { why, error } => {
+        TurnEnd::Replied(text) => Ok(Value::String(text)),
+        TurnEnd::Failed { why, error } => {
             turn.current.job.log.line(&format!("the turn failed ({why}): {error}"));
             Err(error)
         }
     }
 }
 
-/// What a turn has used, by its transcript: one that was cut off has cost something too.
+/// The usage of a turn according to its transcript; an interrupted turn has cost something too.
 pub async fn spent(agent_runtime: &Arc<AgentRuntime>, job_id: &str) -> Spent {
     let (owner, id) = (agent_runtime.clone(), job_id.to_owned());
     let transcript = on_disk(move || owner.transcript(&id)).await;
     transcript.map(|transcript| Spent::of(transcript.records())).unwrap_or_default()
 }
 
-/// Puts the turn into the history, once.
+/// Adds the turn to the history, once.
 pub async fn remember(
     agent_runtime: &Arc<AgentRuntime>,
-    current: &Current,
+    current: &CurrentTurn,
     reply: Option<String>,
     error: Option<Error>,
     spent: Spent,
@@ -99,29 +97,39 @@ pub async fn remember(
     }
     let (job_id, source, input) = (current.job.id.clone(), current.source.clone(), current.input.clone());
     let (ts_ms, total) = (agent_runtime.context.clock.now_ms(), Spent::default());
-    let entry = Entry { seq: 0, ts_ms, job_id, source, input, reply, error, spent, total };
+    let entry = HistoryEntry { seq: 0, ts_ms, job_id, source, input, reply, error, spent, total };
     let history = agent_runtime.history.clone();
     on_disk(move || history.add(entry)).await
 }
 
 pub async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    let _seat = DISK.acquire().await; // never closed
+    let _seat = DISK_WRITES.acquire().await; // never closed
     blocking(work).await
 }
 
-struct Turn<'a> {
+struct RunningTurn<'a> {
     agent_runtime: &'a Arc<AgentRuntime>,
-    current: Arc<Current>,
-    /// Away while it is being written.
+    current: Arc<CurrentTurn>,
+    /// `None` while it is being written.
     transcript: Option<Transcript>,
-    /// The contract, the same from the first round to the last.
+    /// The runtime contract, the same in every round.
     core: String,
-    /// Whose soft limits were told of.
+    /// The budgets (`turn`, `agent`) whose soft limit was reported.
     warned: BTreeSet<&'static str>,
 }
 
-impl<'a> Turn<'a> {
-    async fn open(agent_runtime: &'a Arc<AgentRuntime>, current: Arc<Current>) -> Result<Turn<'a>> {
+/// The outcome of asking the model once.
+enum AskOutcome {
+    /// It calls a tool.
+    Call(ModelCall),
+    /// Its answer cannot be read as a call.
+    Malformed,
+    /// The turn is over.
+    Ended(TurnEnd),
+}
+
+impl<'a> RunningTurn<'a> {
+    async fn open(agent_runtime: &'a Arc<AgentRuntime>, current: Arc<CurrentTurn>) -> Result<RunningTurn<'a>> {
         let (owner, id) = (agent_runtime.clone(), current.job.id.clone());
         let (transcript, reply) = on_disk(move || Ok((owner.transcript(&id)?, owner.kept_reply(&id)?))).await?;
         if reply.is_some() {
@@ -129,11 +137,12 @@ impl<'a> Turn<'a> {
             current.reply.send_replace(reply);
         }
         let core = (agent_runtime.core)(&agent_runtime.agent);
-        let mut turn = Turn { agent_runtime, current, transcript: Some(transcript), core, warned: BTreeSet::new() };
+        let mut turn =
+            RunningTurn { agent_runtime, current, transcript: Some(transcript), core, warned: BTreeSet::new() };
         turn.count();
         if turn.records().is_empty() {
-            let Current { job, source, input, settings, .. } = &*turn.current;
-            let began = Record::Began {
+            let CurrentTurn { job, source, input, settings, .. } = &*turn.current;
+            let began = TranscriptRecord::Began {
                 at_ms: agent_runtime.context.clock.now_ms(),
                 job_id: job.id.clone(),
                 source: source.clone(),
@@ -143,9 +152,9 @@ impl<'a> Turn<'a> {
             };
             turn.write(vec![began]).await?;
         } else {
-            turn.current.job.log.line("the turn goes on where the host had stopped");
+            turn.current.job.log.line("the turn continues after a restart of the host");
             let said = turn.records().iter().filter_map(|record| match record {
-                Record::Said { said, .. } => Some(said.text.clone()),
+                TranscriptRecord::Said { said, .. } => Some(said.text.clone()),
                 _ => None,
             });
             if let Some(model) = &turn.current.settings.model {
@@ -155,11 +164,11 @@ impl<'a> Turn<'a> {
         Ok(turn)
     }
 
-    fn records(&self) -> &[Record] {
+    fn records(&self) -> &[TranscriptRecord] {
         self.transcript.as_ref().map_or(&[], |transcript| transcript.records())
     }
 
-    async fn write(&mut self, records: Vec<Record>) -> Result<()> {
+    async fn write(&mut self, records: Vec<TranscriptRecord>) -> Result<()> {
         let Some(mut transcript) = self.transcript.take() else {
             return Err(Error::internal("the transcript is lost"));
         };
@@ -173,41 +182,40 @@ impl<'a> Turn<'a> {
         written
     }
 
-    /// Shows others what the turn has used so far.
+    /// Publishes the usage of the turn so far.
     fn count(&self) {
         *self.current.spent.lock() = self.spent();
     }
 
-    async fn run_out(&mut self) -> Result<End> {
-        let Some(model) = self.current.settings.model.clone() else { return self.served_from_outside().await };
+    async fn run_to_end(&mut self) -> Result<TurnEnd> {
+        let Some(model) = self.current.settings.model.clone() else { return self.wait_for_external_reply().await };
         loop {
-            // Somebody else in the agent's name may have replied, such as a program that it started.
-            let over = matches!(self.records().last(), Some(Record::Ended { .. }));
+            // A program that the agent started may have replied in its name.
+            let over = matches!(self.records().last(), Some(TranscriptRecord::Ended { .. }));
             if let Some(text) = self.current.reply.borrow().clone().filter(|_| !over) {
-                return Ok(End::Replied(text));
+                return Ok(TurnEnd::Replied(text));
             }
             match step::next(self.records()) {
-                Next::Rest(end) => return Ok(end),
-                Next::Act(call) => self.act(call).await?,
-                Next::Interrupted(call) => {
-                    let said =
-                        format!("the host stopped during this {}; it is not known how far it came", call.tool.name());
+                NextStep::Rest(end) => return Ok(end),
+                NextStep::Act(call) => self.act(call).await?,
+                NextStep::Interrupted(call) => {
+                    let said = format!("the host stopped during this {}; its effect is unknown", call.tool.name());
                     let result = failure(&Error::interrupted(said));
                     self.outcome(result, 0, 0).await?;
                 }
-                Next::Ask => match self.ask(&*model).await? {
-                    Ok(Some(call)) => self.act(call).await?,
-                    Ok(None) => (),
-                    Err(end) => return Ok(end),
+                NextStep::Ask => match self.ask(&*model).await? {
+                    AskOutcome::Call(call) => self.act(call).await?,
+                    AskOutcome::Malformed => (),
+                    AskOutcome::Ended(end) => return Ok(end),
                 },
             }
         }
     }
 
-    /// Asks the model, and writes its answer down together with what will be done about it.
-    async fn ask(&mut self, model: &dyn Model) -> Result<Result<Option<Call>, End>> {
+    /// Asks the model, and records its answer together with the intended call.
+    async fn ask(&mut self, model: &dyn Model) -> Result<AskOutcome> {
         if let Some(end) = self.agent_over() {
-            return Ok(Err(end));
+            return Ok(AskOutcome::Ended(end));
         }
         let round = self.round() + 1;
         self.warn();
@@ -215,39 +223,39 @@ impl<'a> Turn<'a> {
         let (agent_runtime, clock) = (self.agent_runtime, self.agent_runtime.context.clock.clone());
         let ask = match self.question().await {
             Ok(ask) => ask,
-            Err(error) => return Ok(Err(End::failed("context", error))),
+            Err(error) => return Ok(AskOutcome::Ended(TurnEnd::failed("context", error))),
         };
         agent_runtime.thoughts.begin(&self.current.job.id, round, clock.now_ms());
         let begun = clock.now_ms();
         let (left, thoughts) = (self.time_left(), agent_runtime.thoughts.clone());
-        let mut watch = |piece| thoughts.hear(&piece);
+        let mut watch = |piece| thoughts.add_piece(&piece);
         let answer = tokio::time::timeout(left.unwrap_or(Duration::MAX / 4), model.answer(&ask, &mut watch)).await;
         let said = match answer {
             Ok(Ok(said)) => said,
-            Ok(Err(error)) => return Ok(Err(End::failed("provider_error", unless_timeout(error)))),
+            Ok(Err(error)) => return Ok(AskOutcome::Ended(TurnEnd::failed("provider_error", unless_timeout(error)))),
             Err(_) => {
                 let error = Error::budget_exceeded("the turn has used up its seconds");
-                return Ok(Err(End::failed("budget_exceeded", error)));
+                return Ok(AskOutcome::Ended(TurnEnd::failed("budget_exceeded", error)));
             }
         };
         let (at_ms, call) = (clock.now_ms(), protocol::read(&said));
-        // The thought first: whoever has read the line of a round finds what was thought in it.
+        // The thought first: a reader that has seen the log line of a round finds its thought.
         let seq = agent_runtime.thoughts.end(&said, at_ms);
         self.log_round(round, &call);
-        let mut records = vec![Record::Said { at_ms, ms: at_ms.saturating_sub(begun), seq, said }];
+        let mut records = vec![TranscriptRecord::Said { at_ms, ms: at_ms.saturating_sub(begun), seq, said }];
         if let Ok(call) = &call
             && call.tool.acts()
         {
-            records.push(Record::Intent { at_ms, call: call.clone() });
+            records.push(TranscriptRecord::Intent { at_ms, call: call.clone() });
         }
         self.write(records).await?;
-        Ok(Ok(call.ok()))
+        Ok(call.map_or(AskOutcome::Malformed, AskOutcome::Call))
     }
 
-    async fn question(&self) -> Result<Ask> {
+    async fn question(&self) -> Result<ModelRequest> {
         let settings = &self.current.settings;
         let memory = (self.agent_runtime.remember)().await;
-        assemble(&Parts {
+        assemble(&ContextParts {
             core: &self.core,
             memory: &memory,
             history: &self.agent_runtime.history.exchanges(),
@@ -257,14 +265,14 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Performs a call whose intent is written down.
-    async fn act(&mut self, call: Call) -> Result<()> {
+    /// Performs a call whose intent is recorded.
+    async fn act(&mut self, call: ModelCall) -> Result<()> {
         let (name, path) = (call.tool.name(), call.tool.path().to_owned());
         let doing = json!({"doing": name, "path": path});
         self.show(&doing);
         let clock = self.agent_runtime.context.clock.clone();
-        let pause = Arc::new(Pause::new(clock.clone()));
-        let hands = self.agent_runtime.hands({
+        let pause = Arc::new(WaitTimer::new(clock.clone()));
+        let tools = self.agent_runtime.tools({
             let (pause, current, spent, round) = (pause.clone(), self.current.clone(), self.spent(), self.round());
             Arc::new(move |parked| {
                 pause.note(parked);
@@ -274,7 +282,7 @@ impl<'a> Turn<'a> {
             })
         })?;
         let begun = clock.now_ms();
-        let result = perform(&hands, &call.tool).await;
+        let result = perform(&tools, &call.tool).await;
         let ms = clock.now_ms().saturating_sub(begun);
         let shown = match result.get("error") {
             Some(error) => format!("  refused, {}: {}", word(error, "code"), word(error, "message")),
@@ -286,18 +294,18 @@ impl<'a> Turn<'a> {
 
     async fn outcome(&mut self, result: Value, ms: u64, parked_ms: u64) -> Result<()> {
         let at_ms = self.agent_runtime.context.clock.now_ms();
-        self.write(vec![Record::Outcome { at_ms, ms, parked_ms, result }]).await
+        self.write(vec![TranscriptRecord::Outcome { at_ms, ms, parked_ms, result }]).await
     }
 
-    /// A turn of an agent without a model: somebody outside reads the input and writes the reply.
-    async fn served_from_outside(&mut self) -> Result<End> {
-        if let Some(Record::Ended { end, .. }) = self.records().last() {
+    /// A turn of an agent without a model: an external process reads the input and writes the reply.
+    async fn wait_for_external_reply(&mut self) -> Result<TurnEnd> {
+        if let Some(TranscriptRecord::Ended { end, .. }) = self.records().last() {
             return Ok(end.clone());
         }
         self.show(&json!({"doing": "waiting for a reply from outside", "waiting": true}));
         let mut reply = self.current.reply.subscribe();
         let text = reply.wait_for(Option::is_some).await.ok().and_then(|text| text.clone());
-        Ok(End::Replied(text.unwrap_or_default()))
+        Ok(TurnEnd::Replied(text.unwrap_or_default()))
     }
 
     fn round(&self) -> u64 {
@@ -308,29 +316,28 @@ impl<'a> Turn<'a> {
         Spent::of(self.records())
     }
 
-    /// What the agent may use up over all its turns, and has. A budget that was raised meanwhile counts at once.
-    fn agent(&self) -> (Limits, Spent) {
+    /// The limits and the usage of the agent over all its turns. A raised budget applies at once.
+    fn agent(&self) -> (BudgetLimits, Spent) {
         (self.agent_runtime.settings().total, self.agent_runtime.history.total().plus(&self.spent()))
     }
 
-    /// The end of the turn if the agent has nothing left.
-    fn agent_over(&self) -> Option<End> {
+    /// The end of the turn, if the agent's budget is used up.
+    fn agent_over(&self) -> Option<TurnEnd> {
         let (limits, spent) = self.agent();
         let Standing::Over(what) = standing(&limits, &spent) else { return None };
-        let said =
-            format!("{} has used up its {what}; its budget can be raised by agents.update", self.agent_runtime.agent);
-        Some(End::failed("budget_exceeded", Error::budget_exceeded(said)))
+        let said = format!("{} has used up its {what}; raise its budget with agents.update", self.agent_runtime.agent);
+        Some(TurnEnd::failed("budget_exceeded", Error::budget_exceeded(said)))
     }
 
-    /// What of the seconds is left, if they are limited.
+    /// The time left, if it is limited.
     fn time_left(&self) -> Option<Duration> {
-        let left = |limits: &Limits, spent: &Spent| Some((limits.seconds? * 1000).saturating_sub(spent.ms));
+        let left = |limits: &BudgetLimits, spent: &Spent| Some((limits.seconds? * 1000).saturating_sub(spent.ms));
         let (limits, spent) = self.agent();
         let turn = left(&step::limits(self.records()), &self.spent());
         [turn, left(&limits, &spent)].into_iter().flatten().min().map(Duration::from_millis)
     }
 
-    /// Tells of a soft limit of the turn and of one of the agent, each once a turn.
+    /// Emits an event about a soft limit of the turn and of the agent, each once per turn.
     fn warn(&mut self) {
         let turn = (step::limits(self.records()), self.spent());
         for (of, (limits, spent)) in [("turn", turn), ("agent", self.agent())] {
@@ -348,7 +355,7 @@ impl<'a> Turn<'a> {
         show(&self.current, &self.agent_runtime.context.clock, self.round(), &self.spent(), doing);
     }
 
-    fn log_round(&self, round: u64, call: &Result<Call, protocol::Wrong>) {
+    fn log_round(&self, round: u64, call: &Result<ModelCall, protocol::ProtocolFault>) {
         let log = &self.current.job.log;
         match call {
             Ok(call) => log.line(&format!("round {round}: {} {}", call.tool.name(), call.tool.path())),
@@ -361,8 +368,8 @@ fn word<'v>(error: &'v Value, key: &str) -> &'v str {
     error[key].as_str().unwrap_or_default()
 }
 
-/// Shows how far a turn is, in its job's `progress.json`.
-fn show(current: &Current, clock: &Clock, round: u64, spent: &Spent, doing: &Value) {
+/// Shows the progress of a turn in its job's `progress.json`.
+fn show(current: &CurrentTurn, clock: &Clock, round: u64, spent: &Spent, doing: &Value) {
     let mut progress = json!({"round": round, "said": *current.progress.borrow(), "spent": spent});
     for (key, value) in doing.as_object().into_iter().flatten() {
         progress[key] = value.clone();
@@ -374,7 +381,7 @@ fn show(current: &Current, clock: &Clock, round: u64, spent: &Spent, doing: &Val
     });
 }
 
-/// A provider that is out of time is a provider's fault; the turn itself was not too slow.
+/// A timeout of the provider is an error of the provider; the turn itself was not too slow.
 fn unless_timeout(error: Error) -> Error {
     match error.code {
         Code::Timeout | Code::Cancelled | Code::Interrupted => Error::provider(error.message),
@@ -382,17 +389,17 @@ fn unless_timeout(error: Error) -> Error {
     }
 }
 
-/// How long a call has waited for something to happen.
-struct Pause {
+/// Measures how long a call waits for events.
+struct WaitTimer {
     clock: Clock,
-    /// When it began; 0 is not waiting.
+    /// The start of the wait; 0 if not waiting.
     since: AtomicU64,
     total: AtomicU64,
 }
 
-impl Pause {
+impl WaitTimer {
     fn new(clock: Clock) -> Self {
-        Pause { clock, since: AtomicU64::new(0), total: AtomicU64::new(0) }
+        WaitTimer { clock, since: AtomicU64::new(0), total: AtomicU64::new(0) }
     }
 
     fn note(&self, parked: bool) {

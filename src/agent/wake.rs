@@ -1,99 +1,96 @@
-//! Wake-ups: what happens starts a turn, so that an agent can pursue a goal while nobody speaks to it.
+//! Wake rules: an event starts a turn, so that an agent can work without being spoken to.
 //!
-//! Each rule waits for its selector, starts a turn, and waits again when that turn has ended. The agent's budget bounds
-//! it: an agent that has nothing left is not woken.
+//! Each rule waits for its selector, starts a turn, and waits again when that turn has ended. An agent whose budget is
+//! used up is not woken.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::budget::{Standing, standing};
-use super::chat::{Chat, Message};
-use super::transcript::Source;
+use super::chat::{Chat, ChatMessage};
+use super::transcript::TurnSource;
 use crate::events::wait::{Armed, Wait};
-use crate::events::{Selector, Watching};
+use crate::events::{Selector, Waiter};
 use crate::jobs::Jobs;
 use crate::policy::Principal;
 use crate::spec::Wake;
-use acheron_base::ConfinedDir;
-use acheron_base::blocking;
-use acheron_base::{Code, Result};
+use acheron_base::{ConfinedDir, Result, blocking};
 use acheron_vfs::line;
 
 const FILE: &str = "woken.json";
 
-/// The rules of an agent at work; they rest when this is dropped.
-pub struct Alarms(Vec<tokio::task::AbortHandle>);
+/// The active wake rules of an agent; dropping this stops them.
+pub struct WakeRules(Vec<tokio::task::AbortHandle>);
 
-impl Drop for Alarms {
+impl Drop for WakeRules {
     fn drop(&mut self) {
         self.0.iter().for_each(tokio::task::AbortHandle::abort);
     }
 }
 
-/// What the rules of `agent` wait for, if all of them could be set to work.
-pub fn parsed(book: &Jobs, agent: &str, rules: &[Wake]) -> Result<Vec<Vec<Selector>>> {
+/// The selectors of the rules of `agent`; an error if one is invalid.
+pub fn parsed(jobs: &Jobs, agent: &str, rules: &[Wake]) -> Result<Vec<Vec<Selector>>> {
     let wait = |rule: &Wake| Wait { paths: vec![rule.on.clone()], timeout_ms: 0, since: None };
-    rules.iter().map(|rule| crate::events::selectors(agent, book, &wait(rule))).collect()
+    rules.iter().map(|rule| crate::events::selectors(agent, jobs, &wait(rule))).collect()
 }
 
-/// Sets the rules of an agent to work. All are checked before any is. A rule that was at work before goes on where it
-/// stopped, and a new one begins at this moment.
-pub fn set(chat: &Chat, rules: &[Wake]) -> Result<Alarms> {
+/// Starts the rules of an agent, after all of them are checked. A rule that was active before continues at its cursor;
+/// a new one starts at the current event.
+pub fn set(chat: &Chat, rules: &[Wake]) -> Result<WakeRules> {
     let agent_runtime = chat.agent_runtime();
     let event_log = agent_runtime.context.event_logs.of(&agent_runtime.agent)?;
-    let parsed = parsed(&agent_runtime.context.book, &agent_runtime.agent, rules)?;
-    let heard = Arc::new(Heard::open(agent_runtime.place.clone(), rules, event_log.last())?);
+    let parsed = parsed(&agent_runtime.context.jobs, &agent_runtime.agent, rules)?;
+    let heard = Arc::new(WakeCursors::open(agent_runtime.dir.clone(), rules, event_log.last())?);
     let tasks = rules.iter().cloned().zip(parsed).map(|(rule, selectors)| {
         let (chat, heard) = (chat.clone(), heard.clone());
         agent_runtime.context.runtime.spawn(async move { watch(&chat, &rule, &selectors, &heard).await }).abort_handle()
     });
-    Ok(Alarms(tasks.collect()))
+    Ok(WakeRules(tasks.collect()))
 }
 
-/// Up to which event each rule has been heard, kept over the end of the host.
-struct Heard {
-    place: Arc<ConfinedDir>,
+/// The event up to which each rule has been handled, stored across restarts.
+struct WakeCursors {
+    dir: Arc<ConfinedDir>,
     cursors: Mutex<BTreeMap<String, u64>>,
 }
 
-impl Heard {
-    fn open(place: Arc<ConfinedDir>, rules: &[Wake], last: u64) -> Result<Heard> {
-        let known: BTreeMap<String, u64> = match place.read(FILE) {
-            Err(error) if error.code == Code::NotFound => BTreeMap::new(),
-            bytes => serde_json::from_slice(&bytes?).unwrap_or_default(),
-        };
+impl WakeCursors {
+    fn open(dir: Arc<ConfinedDir>, rules: &[Wake], last: u64) -> Result<WakeCursors> {
+        let known: Option<BTreeMap<String, u64>> =
+            dir.read_if_exists(FILE)?.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let known = known.unwrap_or_default();
         // What was taken out of the rules is forgotten: put in again, it begins anew.
         let cursor = |rule: &Wake| (rule.on.clone(), known.get(&rule.on).copied().unwrap_or(last).min(last));
         let cursors: BTreeMap<_, _> = rules.iter().map(cursor).collect();
         if cursors != known {
-            place.write(FILE, &line(&cursors))?;
+            dir.write(FILE, &line(&cursors))?;
         }
-        Ok(Heard { place, cursors: Mutex::new(cursors) })
+        Ok(WakeCursors { dir, cursors: Mutex::new(cursors) })
     }
 
     fn cursor(&self, on: &str) -> u64 {
         self.cursors.lock().get(on).copied().unwrap_or_default()
     }
 
-    /// Writes down that `on` has been heard up to `cursor`.
+    /// Stores that `on` has been handled up to `cursor`.
     async fn note(self: &Arc<Self>, on: &str, cursor: u64) {
         let (heard, on) = (self.clone(), on.to_owned());
         let written = blocking(move || {
-            // Under the lock: the last to write has all of them.
+            // Under the lock, so that the last write has all cursors.
             let mut cursors = heard.cursors.lock();
             cursors.insert(on, cursor);
-            heard.place.write(FILE, &line(&*cursors))
+            heard.dir.write(FILE, &line(&*cursors))
         });
         if let Err(error) = written.await {
-            tracing::warn!(%error, "what an agent was woken by could not be written down");
+            tracing::warn!(%error, "the cursor of a wake rule could not be stored");
         }
     }
 }
 
-async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Heard>) {
+async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<WakeCursors>) {
     let agent_runtime = chat.agent_runtime().clone();
     let Ok(event_log) = agent_runtime.context.event_logs.of(&agent_runtime.agent) else { return };
     let mut cursor = heard.cursor(&rule.on);
@@ -106,7 +103,7 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Hea
             turn: 0,
         };
         let once = !selectors.iter().all(repeats);
-        let Ok((Some(found), body)) = Watching::new(&event_log, &agent_runtime.context.book, armed, None).next().await
+        let Ok((Some(found), body)) = Waiter::new(&event_log, &agent_runtime.context.jobs, armed, None).next().await
         else {
             return;
         };
@@ -116,8 +113,8 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Hea
             return heard.note(&rule.on, cursor).await;
         }
         let text = format!("{}\n\n{body}", rule.say);
-        let message = Message {
-            source: Source::Wake(rule.on.clone()),
+        let message = ChatMessage {
+            source: TurnSource::Wake(rule.on.clone()),
             text,
             from: Principal::Agent(agent_runtime.agent.clone()),
         };
@@ -134,7 +131,7 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Hea
     }
 }
 
-/// Whether it can happen again: a moment and the end of a job come once.
+/// Whether a selector can fire again: a time and the end of a job fire once.
 fn repeats(selector: &Selector) -> bool {
     !matches!(selector, Selector::At(_) | Selector::Job(_))
 }
@@ -146,9 +143,9 @@ mod tests {
     #[tokio::test]
     async fn a_rule_goes_on_where_it_stopped_and_a_new_one_begins_now() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Arc::new(ConfinedDir::open(dir.path()).unwrap());
+        let dir = Arc::new(ConfinedDir::open(dir.path()).unwrap());
         let rules = ["/a", "/b"].map(|on| Wake { on: on.to_owned(), say: "up".to_owned() });
-        let open = |rules: &[Wake], last| Arc::new(Heard::open(place.clone(), rules, last).unwrap());
+        let open = |rules: &[Wake], last| Arc::new(WakeCursors::open(dir.clone(), rules, last).unwrap());
         let heard = open(&rules[..1], 3);
         assert_eq!(heard.cursor("/a"), 3);
         heard.note("/a", 5).await;

@@ -5,20 +5,20 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{Outcome, mount, root};
+use super::{CommandResult, mount, root};
 
-/// Copies the state into one file, while it is in use or not.
+/// Copy the state into one file, whether or not a daemon is using it.
 #[derive(Args)]
-pub struct Backup {
-    /// The file to make; what was there is replaced once the copy is whole
+pub struct BackupArgs {
+    /// File to write; an existing file is replaced when the copy is complete
     file: PathBuf,
-    /// Whose state to copy; that of the one mount there is, or $XDG_STATE_HOME/acheron if absent
+    /// State directory [default: that of the only mount, else $XDG_STATE_HOME/acheron]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
 }
 
-impl Backup {
-    pub fn run(self) -> Outcome {
+impl BackupArgs {
+    pub fn run(self) -> CommandResult {
         let state = match self.state {
             Some(state) => state,
             None => match mounted_state() {
@@ -32,7 +32,7 @@ impl Backup {
     }
 }
 
-/// The state directory of the one mount there is, if it answers.
+/// The state directory of the only mount, if it answers.
 fn mounted_state() -> Option<PathBuf> {
     let mountpoint = root::choose(None).ok()?;
     Some(root::health(&mountpoint)?["state"].as_str()?.into())

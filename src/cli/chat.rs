@@ -1,4 +1,4 @@
-//! `acheron chat`: a conversation at the terminal, by the same files that everybody else uses.
+//! `acheron chat`: a conversation at the terminal, through the files of the chat.
 
 mod follow;
 
@@ -12,20 +12,20 @@ use rustyline::error::ReadlineError;
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use self::follow::{Dim, Follow};
-use super::{Outcome, root};
+use self::follow::{Dim, TurnFollower};
+use super::{CommandResult, root};
 use acheron_base::{Error, Result};
 
-/// Speaks with an agent. /help tells what can be typed besides words; Ctrl-C cancels the turn, Ctrl-D leaves.
+/// Chat with an agent; /help lists the commands, Ctrl-C cancels the turn, Ctrl-D exits.
 #[derive(Args)]
-pub struct Chat {
-    /// The mount; not needed if there is one
+pub struct ChatArgs {
+    /// Mount point [default: the only mount]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
-    /// Which agent
+    /// Agent to talk to
     #[arg(long, value_name = "ID", default_value = "self")]
     agent: String,
-    /// Say this, print the reply alone, and leave
+    /// Send one message, print only the reply and exit
     #[arg(short, long = "message", value_name = "TEXT")]
     message: Option<String>,
 }
@@ -37,16 +37,16 @@ const HELP: &str = "\
 /quit      leave (Ctrl-D does too)
 Anything else is said to the agent. Ctrl-C while it works cancels the turn.";
 
-/// How often the log of a turn is looked at while it grows.
+/// The interval at which the log of a running turn is read.
 const LOOK: Duration = Duration::from_millis(80);
 
-impl Chat {
-    pub fn run(self) -> Outcome {
+impl ChatArgs {
+    pub fn run(self) -> CommandResult {
         let home = root::choose(self.root.as_deref())?.join("agents").join(&self.agent);
         if self.agent.contains('/') || !home.join("chat").is_dir() {
-            return Err(Error::not_found(format!("there is no agent `{}` to speak with", self.agent)).into());
+            return Err(Error::not_found(format!("there is no agent `{}`", self.agent)).into());
         }
-        let talk = Talk { home, dim: Dim::new() };
+        let talk = Conversation { home, dim: Dim::new() };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let code = match &self.message {
             Some(text) => runtime.block_on(talk.once(text)),
@@ -57,7 +57,7 @@ impl Chat {
     }
 }
 
-/// What an agent said, as it may be put on standard output: at a terminal it gives no orders to that.
+/// The agent's text for standard output; on a terminal, control characters are escaped.
 fn shown(text: &str) -> String {
     match std::io::stdout().is_terminal() {
         true => plain(text),
@@ -65,7 +65,7 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// The text with every control character but line ends and tabs spelt out.
+/// The text with all control characters escaped, apart from line ends and tabs.
 fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -77,17 +77,17 @@ fn plain(text: &str) -> String {
     plain
 }
 
-struct Talk {
+struct Conversation {
     home: PathBuf,
     dim: Dim,
 }
 
-impl Talk {
+impl Conversation {
     async fn once(&self, text: &str) -> Result<ExitCode> {
         let mut interrupts = signal(SignalKind::interrupt())?;
         match self.say(text, &mut interrupts).await? {
             Ok(reply) => {
-                // Whoever reads only the first line has heard enough.
+                // A reader that closes the pipe early is not an error.
                 _ = writeln!(std::io::stdout(), "{}", shown(reply.trim_end_matches('\n')));
                 Ok(ExitCode::SUCCESS)
             }
@@ -101,7 +101,7 @@ impl Talk {
         if let Some(file) = &remembered {
             _ = editor.load_history(file); // the first time there is none
         }
-        // From the beginning: an interrupt must never end the program while a turn is under way.
+        // From the start: an interrupt must not end the program while a turn is running.
         let mut interrupts = signal(SignalKind::interrupt())?;
         loop {
             let line = match editor.readline("> ") {
@@ -117,7 +117,7 @@ impl Talk {
                 "/help" => println!("{HELP}"),
                 "/jobs" => print!("{}", shown(&jobs(&self.home, 10)?)),
                 "/cancel" => println!("{} cancelled", cancel_all(&self.home)?),
-                word if word.starts_with('/') => println!("{word} is not known; /help tells what is"),
+                word if word.starts_with('/') => println!("unknown command {word}; /help lists the commands"),
                 _ => match self.say(&line, &mut interrupts).await {
                     Ok(Ok(reply)) => println!("{}\n", shown(reply.trim_end_matches('\n'))),
                     Ok(Err(why)) => println!("! {}\n", shown(&why)),
@@ -132,20 +132,20 @@ impl Talk {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Says something and waits for the end of the turn, showing on the way what the agent does.
+    /// Sends a message and waits for the end of the turn; shows what the agent does meanwhile.
     async fn say(&self, text: &str, interrupts: &mut Signal) -> Result<Result<String, String>> {
         let input = self.home.join("chat/control/input");
         let before = std::fs::metadata(self.home.join("thoughts/history.ndjson")).map_or(0, |meta| meta.len());
         let mut handle = std::fs::OpenOptions::new().read(true).write(true).open(&input).map_err(said(&input))?;
         handle.write_all(text.as_bytes()).map_err(said(&input))?;
-        // The message is taken when a descriptor is closed; this one stays open for the reply.
+        // The message is sent when a descriptor is closed; this one stays open for the reply.
         drop(handle.try_clone()?);
         let job = find(&self.home, text);
         let mut reply = tokio::task::spawn_blocking(move || {
             let mut reply = String::new();
             handle.read_to_string(&mut reply).map(|_| reply)
         });
-        let mut follow = job.as_deref().map(|job| Follow::new(&self.dim, &self.home, job, before as usize));
+        let mut follow = job.as_deref().map(|job| TurnFollower::new(&self.dim, &self.home, job, before as usize));
         let reply = loop {
             tokio::select! {
                 reply = &mut reply => break reply.map_err(|error| Error::internal(error.to_string()))?.map_err(said(&input))?,
@@ -191,7 +191,7 @@ fn read_json(file: PathBuf) -> Value {
     std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
-/// The turn that this message began. It may have called services since, which are jobs as well.
+/// The turn that this message started. It may have called services since, which are jobs too.
 fn find(home: &Path, text: &str) -> Option<String> {
     let wanted = text.trim_end_matches(['\n', '\r']);
     ids(home).ok()?.into_iter().take(64).find(|id| {

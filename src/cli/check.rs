@@ -5,39 +5,39 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::Outcome;
-use crate::contract::Fault;
+use super::CommandResult;
+use crate::contract::ValueFault;
 use crate::host::programs;
 use crate::spec::{self, Spec};
 
-/// Checks a mountspec and names every fault with its path.
+/// Check a mountspec and report every fault with its path.
 #[derive(Args)]
-pub struct Check {
+pub struct CheckArgs {
     /// The mountspec
     file: PathBuf,
 }
 
-impl Check {
-    pub fn run(self) -> Outcome {
+impl CheckArgs {
+    pub fn run(self) -> CommandResult {
         let text = spec::read(&self.file)?;
         let name = self.file.display().to_string();
         match Spec::check(&text) {
             Ok(spec) => {
-                // Relative paths begin where it is started, as they do for `mount`.
+                // Relative paths start at the current directory, as for `mount`.
                 let here = std::env::current_dir()?;
                 let faults = programs::faults(&spec, &here, []);
                 if !faults.is_empty() {
-                    print!("{}", told(&name, &faults));
+                    print!("{}", render(&name, &faults));
                     return Ok(ExitCode::FAILURE);
                 }
-                println!("{name}: sound; {}", summary(&spec));
+                println!("{name}: ok: {}", summary(&spec));
                 for note in programs::notes(&spec, &here) {
                     println!("{name}: note: {note}");
                 }
                 Ok(ExitCode::SUCCESS)
             }
             Err(faults) => {
-                print!("{}", told(&name, &faults));
+                print!("{}", render(&name, &faults));
                 Ok(ExitCode::FAILURE)
             }
         }
@@ -50,8 +50,8 @@ fn summary(spec: &Spec) -> String {
     format!("{agents}, {projects}, {}", count(spec.services.len(), "service"))
 }
 
-/// One line a fault, as compilers write them: the file, the path in it, what is wrong.
-fn told(name: &str, faults: &[Fault]) -> String {
+/// One line per fault, in the format of compilers: file, path, message.
+fn render(name: &str, faults: &[ValueFault]) -> String {
     faults.iter().map(|fault| format!("{name}: {fault}\n")).collect()
 }
 
@@ -66,7 +66,7 @@ mod tests {
             spec.json: unknown key `agnets`; did you mean agents?
             spec.json: layout: `x` is not known; this program knows acheron-1
         "#]]
-        .assert_eq(&told("spec.json", &faults));
+        .assert_eq(&render("spec.json", &faults));
         assert_eq!(summary(&Spec::default()), "1 agent, 1 project, 0 services");
     }
 }

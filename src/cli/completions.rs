@@ -4,18 +4,18 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory};
 
-use super::{Cli, Outcome};
+use super::{Cli, CommandResult};
 
-/// Prints what a shell needs to complete the words of this program.
+/// Print the completion script for a shell.
 ///
 /// For bash: acheron completions bash > ~/.local/share/bash-completion/completions/acheron
 #[derive(Args)]
-pub struct Completions {
+pub struct CompletionsArgs {
     shell: clap_complete::Shell,
 }
 
-impl Completions {
-    pub fn run(self) -> Outcome {
+impl CompletionsArgs {
+    pub fn run(self) -> CommandResult {
         clap_complete::generate(self.shell, &mut Cli::command(), "acheron", &mut std::io::stdout().lock());
         Ok(ExitCode::SUCCESS)
     }

@@ -1,4 +1,4 @@
-//! Leaving the host running: the command starts itself again, and returns when that one says that it is ready.
+//! Starts the host in the background: the command starts itself again and returns when the daemon is ready.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -6,16 +6,16 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use super::mount::Mount;
-use super::{Failure, Outcome, pasted};
+use super::mount::MountArgs;
+use super::{CommandResult, Failure, pasted};
 use acheron_base::Error;
 
 const READY: &str = "ready";
-/// A log that is longer when a daemon starts is put aside, in place of the one before.
+/// A log that exceeds this size at the start is rotated; the previous one is replaced.
 const LONGEST_LOG: u64 = 8 << 20;
 
 /// Starts the daemon and waits until its mount answers.
-pub fn start(mount: &Mount, state: &Path) -> Outcome {
+pub fn start(mount: &MountArgs, state: &Path) -> CommandResult {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state)?;
     let log = log_file(state);
     if std::fs::metadata(&log).is_ok_and(|it| it.len() > LONGEST_LOG) {
@@ -42,7 +42,7 @@ pub fn start(mount: &Mount, state: &Path) -> Outcome {
         let file = state.join("acheron.pid");
         let mut pid = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(file)?;
         writeln!(pid, "{}", child.id())?;
-        println!("mounted on {}; `acheron unmount {}` takes it down", mount.dir.display(), pasted(&mount.dir));
+        println!("mounted on {}; `acheron unmount {}` unmounts it", mount.dir.display(), pasted(&mount.dir));
         return Ok(ExitCode::SUCCESS);
     }
     _ = child.wait();
@@ -58,7 +58,7 @@ pub fn log_file(state: &Path) -> PathBuf {
     state.join("acheron.log")
 }
 
-/// The daemon's side: says that it is ready, or why not, and lets go of the terminal it was started from.
+/// The daemon's side: reports that it is ready, or why not, and detaches from the terminal.
 pub fn tell(child: bool, error: Option<&Error>) {
     if !child {
         return;
@@ -69,9 +69,9 @@ pub fn tell(child: bool, error: Option<&Error>) {
         Some(error) => writeln!(stdout, "{}", serde_json::to_string(error).unwrap_or_default()),
     };
     _ = stdout.flush();
-    // The starter reads to the end: it comes when the last copy of the pipe is closed.
+    // The starter reads until the last copy of the pipe is closed.
     if let Ok(null) = OpenOptions::new().write(true).open("/dev/null") {
         _ = rustix::stdio::dup2_stdout(&null);
     }
-    _ = nix::unistd::setsid();
+    _ = rustix::process::setsid();
 }

@@ -5,19 +5,19 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{Failure, Outcome, root};
+use super::{CommandResult, Failure, root};
 use acheron_base::Error;
 use acheron_sandbox::{Plan, Streams, Terminal};
 
-/// Runs a program in an agent's sandbox, as that agent.
+/// Run a program in an agent's sandbox, as that agent.
 ///
-/// Inside, the namespace is at the root: /agents/self, /projects, /global. This is how an agent that you already have moves in.
+/// Inside, the namespace is at the root: /agents/self, /projects, /global. Use it to run an agent program that you already have.
 #[derive(Args)]
-pub struct Exec {
-    /// The mount; the one there is unless told
+pub struct ExecArgs {
+    /// Mount point [default: the only mount]
     #[arg(long)]
     root: Option<PathBuf>,
-    /// Whose sandbox
+    /// Agent whose sandbox to use
     #[arg(long)]
     agent: String,
     /// The program and its arguments
@@ -25,8 +25,8 @@ pub struct Exec {
     command: Vec<String>,
 }
 
-impl Exec {
-    pub fn run(self) -> Outcome {
+impl ExecArgs {
+    pub fn run(self) -> CommandResult {
         let root = root::choose(self.root.as_deref())?;
         let mut plan = plan(&root, &self.agent)?;
         plan.argv = self.command;
@@ -39,7 +39,7 @@ impl Exec {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let ended = runtime.block_on(async {
             let mut running = acheron_sandbox::start(&acheron_sandbox::program(), &plan, Streams::Inherited).await?;
-            // Ctrl-C at the terminal is the program's; when it ends we end.
+            // Ctrl-C at the terminal belongs to the program; this process ends when the program does.
             let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
             loop {
                 tokio::select! {
@@ -52,7 +52,7 @@ impl Exec {
     }
 }
 
-/// The plan that the host itself would start a program of this agent's with.
+/// The sandbox plan that the host would use for a program of this agent.
 fn plan(root: &std::path::Path, agent: &str) -> Result<Plan, Failure> {
     let agents = root.join("agents");
     let text = std::fs::read(agents.join(agent).join("terminal/sandbox.json")).map_err(|err| {

@@ -5,20 +5,20 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory};
 
-use super::{Cli, Outcome, manual};
+use super::{Cli, CommandResult, manual};
 use crate::host::library;
 
 const BUGS: &str = include_str!("../../docs/bugs.md");
 
-/// Writes the manual pages: the commands in section 1, the tree in section 4.
+/// Write the manual pages: commands in section 1, the tree in section 4.
 #[derive(Args)]
-pub struct Man {
-    /// Where to; acheron(1) goes to standard output if absent: `acheron man | man -l -`
+pub struct ManArgs {
+    /// Directory to write to [default: print acheron(1) to standard output, as in `acheron man | man -l -`]
     dir: Option<PathBuf>,
 }
 
-impl Man {
-    pub fn run(self) -> Outcome {
+impl ManArgs {
+    pub fn run(self) -> CommandResult {
         match self.dir {
             None => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout().lock())?,
             Some(dir) => {

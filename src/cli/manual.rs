@@ -1,67 +1,70 @@
-//! `acheron(4)`: the tree as a manual page, in the tradition of file servers.
+//! `acheron(4)`: the tree as a manual page.
 //!
-//! Made from what the program is: the pages of its services, its error codes, and `docs/bugs.md`. Knows no mount and
-//! no command line.
+//! Generated from the pages of the services, the error codes and `docs/bugs.md`. Used by `acheron man`; it knows no
+//! mount and no command line.
 
 use std::fmt::Write;
 
-use crate::host::library::Page;
+use crate::host::library::LibraryPage;
 use acheron_base::Code;
 
-/// Every kind of file outside the services, and what reading and writing it does. `<…>` stands for a name.
+/// Every kind of file outside the services, with the effect of reading and writing it. `<…>` stands for a name.
 pub const FILES: [(&str, &str); 32] = [
-    ("README.md", "What this is, for a person."),
-    ("AGENTS.md", "The same on one screen, for an agent."),
-    ("agents/self", "A link to the agent that the reader is; for a person, to the default one."),
-    ("agents/self/services/SERVICES.json", "What the agent can call, a line each."),
+    ("README.md", "An introduction for people."),
+    ("AGENTS.md", "An introduction for agents, on one screen."),
+    ("agents/self", "A link to the calling agent; for the operator, to the default agent."),
+    ("agents/self/services/SERVICES.json", "The services of the agent, one line each."),
     (
         "agents/self/chat/control/input",
         "Each text written is a turn. On a handle that wrote, a read waits for the reply.",
     ),
     ("agents/self/chat/control/reply", "The agent writes its reply here, which ends its turn."),
     ("agents/self/chat/latest.txt", "The last reply. Waits while a turn is queued or running."),
-    ("agents/self/chat/history.ndjson", "Every turn, a line each; tail -f follows it."),
-    ("agents/self/chat/status.json", "What is under way. Never waits."),
-    ("agents/self/thoughts/latest.txt", "What the model thinks, or thought last."),
-    ("agents/self/thoughts/history.ndjson", "Every thought, a line each."),
+    ("agents/self/chat/history.ndjson", "Every turn, one line each; tail -f follows it."),
+    ("agents/self/chat/status.json", "The current turn. Never waits."),
+    ("agents/self/thoughts/latest.txt", "The current or last thought of the model."),
+    ("agents/self/thoughts/history.ndjson", "Every thought, one line each."),
     ("agents/self/jobs/last", "A link to the newest job."),
-    ("agents/self/jobs/by/<correlation_id>", "A link to the job that was called so."),
-    ("agents/self/jobs/<job>/status.json", "Waits until the job has ended, then tells how."),
+    ("agents/self/jobs/by/<correlation_id>", "A link to the job with that correlation id."),
+    ("agents/self/jobs/<job>/status.json", "Waits until the job has ended, then has its final status."),
     ("agents/self/jobs/<job>/result.json", "Waits until the job has ended, then has its result or error."),
     ("agents/self/jobs/<job>/result.txt", "The same for people."),
-    ("agents/self/jobs/<job>/progress.json", "How far it is. Never waits."),
-    ("agents/self/jobs/<job>/log.txt", "What it said so far; tail -f follows it."),
+    ("agents/self/jobs/<job>/progress.json", "The progress. Never waits."),
+    ("agents/self/jobs/<job>/log.txt", "The output so far; tail -f follows it."),
     ("agents/self/jobs/<job>/control/cancel", "Any write stops the job."),
-    ("agents/self/events/control/wait.json", "Arms a wait for paths, with a time limit. On one handle it is private."),
-    ("agents/self/events/next.json", "Waits for the first of what was armed."),
-    ("agents/self/events/control/signal.json", "Tells this agent, or another, that something happened."),
+    (
+        "agents/self/events/control/wait.json",
+        "Arms a wait for paths, with a timeout. A handle that also reads has its own wait.",
+    ),
+    ("agents/self/events/next.json", "Waits for the first event of the armed wait."),
+    ("agents/self/events/control/signal.json", "Sends a signal to this agent or another."),
     ("agents/self/events/sources/user.json", "Waits for a signal; so do agent.json and hook.json."),
-    ("agents/self/events/sources/time/after/<ms>.json", "Waits so many milliseconds."),
-    ("agents/self/events/log.ndjson", "Everything that happened, a line each; tail -f follows it."),
+    ("agents/self/events/sources/time/after/<ms>.json", "Waits that number of milliseconds."),
+    ("agents/self/events/log.ndjson", "Every event, one line each; tail -f follows it."),
     ("projects/<project>/fs", "Directories of this machine, as the mountspec binds them."),
-    ("projects/<project>/meta.json", "What is bound where."),
+    ("projects/<project>/meta.json", "The binds of the project."),
     ("global/library/Index.md", "The manual: topics, and a page for each service."),
-    ("nodes/local/services/SERVICES.json", "What all agents share."),
-    ("nodes/local/CAPS.json", "What this machine can: its sandbox, wall by wall."),
-    ("meta/health.json", "How the host is; meta/metrics.json has numbers, meta/ns the bindings of all agents."),
+    ("nodes/local/services/SERVICES.json", "The services that all agents share."),
+    ("nodes/local/CAPS.json", "The capabilities of this machine, such as its sandbox."),
+    ("meta/health.json", "The health of the host; meta/metrics.json has metrics, meta/ns the bindings of all agents."),
     ("meta/protocol.json", "The layout, the tools and every error code with its number."),
 ];
 
-/// What every service has.
+/// The files of every service.
 const SERVICE: [(&str, &str); 9] = [
-    ("README.md", "What it is for, and every operation with an example that works."),
+    ("README.md", "The purpose, and every operation with a working example."),
     ("SCHEMA.json", "Arguments and results of every operation, exactly."),
-    ("CAPS.json", "What it can."),
+    ("CAPS.json", "The capabilities."),
     ("OPS.json", "Each operation with its control file, its effect and its deadline."),
-    ("PERMISSIONS.json", "What the reader may do here, and by which rule."),
+    ("PERMISSIONS.json", "The permissions of the reader, with the rule for each."),
     ("status.json", "The last call. Never waits."),
     ("result.json", "The result of the last call. Waits while it runs."),
     ("control/<operation>.json", "Takes the arguments. Reading it gives a payload to fill in."),
     ("control/invoke.json", "Takes any operation as op, arguments and correlation_id."),
 ];
 
-/// The page, from the library of the program and the text of `docs/bugs.md`.
-pub fn page(library: &[Page], known_bugs: &str, version: &str) -> String {
+/// Renders the page from the built-in library and the text of `docs/bugs.md`.
+pub fn page(library: &[LibraryPage], known_bugs: &str, version: &str) -> String {
     let mut out = format!(".TH ACHERON 4 \"\" \"acheron {}\" \"File servers\"\n", plain(version));
     section(&mut out, "NAME", "acheron \\- an agent host that you can ls\n");
     section(&mut out, "SYNOPSIS", ".B acheron mount\n.I DIR\n");
@@ -88,37 +91,37 @@ pub fn page(library: &[Page], known_bugs: &str, version: &str) -> String {
     out
 }
 
-/// What the kernel says when a call fails with this code.
+/// The kernel's message for this error code.
 fn meaning(code: Code) -> String {
     let said = std::io::Error::from_raw_os_error(code.errno()).to_string();
     said.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// What a page of the library tells of a service.
-struct Told<'a> {
+/// The description of a service in its library page.
+struct ServiceSummary<'a> {
     name: &'a str,
     about: &'a str,
     operations: Vec<(&'a str, &'a str)>,
 }
 
-fn service(page: &Page) -> Option<Told<'_>> {
+fn service(page: &LibraryPage) -> Option<ServiceSummary<'_>> {
     let name = page.path.strip_prefix("services/")?.strip_suffix(".md")?;
     let mut parts = page.text.split("\n## ");
-    // What follows is the same for every service, and is told above.
+    // The rest is the same for every service and is described above.
     let (_, about) = parts.next()?.split("\n\nWrite a command").next()?.split_once("\n\n")?;
     let operations = parts.filter_map(|part| {
         let (name, text) = part.split_once('\n')?;
         (!name.contains(' ')).then(|| (name, first_paragraph(text)))
     });
-    Some(Told { name, about, operations: operations.collect() })
+    Some(ServiceSummary { name, about, operations: operations.collect() })
 }
 
-/// The first paragraph that is no heading.
+/// The first paragraph that is not a heading.
 fn first_paragraph(text: &str) -> &str {
     text.split("\n\n").map(str::trim).find(|it| !it.is_empty() && !it.starts_with('#')).unwrap_or_default()
 }
 
-/// The entries of the list on a page, each as one line.
+/// The items of the list on a page, one line each.
 fn bugs(page: &str) -> Vec<String> {
     page.split("\n- ").skip(1).map(|bug| bug.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
@@ -133,7 +136,7 @@ fn tagged<A: AsRef<str>, B: AsRef<str>>(out: &mut String, entries: impl Iterator
     }
 }
 
-/// Text that roff shows as it is: no escapes, no requests, no marks of Markdown.
+/// Text escaped for roff: no escapes, no requests, no Markdown.
 fn plain(text: &str) -> String {
     let text = text.replace('`', "").replace("**", "").replace('\\', "\\e").replace('-', "\\-");
     let guarded = |line: &str| match line.starts_with(['.', '\'']) {
@@ -151,8 +154,8 @@ mod tests {
     fn a_service_is_a_heading_and_its_control_files() {
         let text = "# oar\n\nMoves.\n\nThe boat.\n\nWrite a command.\n\n## pull\n\nPulls once\nand hard.\n\n- `n`\n\n## Any operation\n\nx\n";
         let library = [
-            Page { path: "Index.md".to_owned(), text: "# no".to_owned() },
-            Page { path: "services/oar.md".to_owned(), text: text.to_owned() },
+            LibraryPage { path: "Index.md".to_owned(), text: "# no".to_owned() },
+            LibraryPage { path: "services/oar.md".to_owned(), text: text.to_owned() },
         ];
         let page = page(&library, "# Bugs\n\nKnown ones.\n\n- One\n  of them.\n- `.two`\n", "1");
         assert!(

@@ -1,7 +1,5 @@
-//! Words in, exit code out. One file a command; nothing below knows clap.
+//! The command line: one file per command. Uses every other module; nothing else knows clap.
 
-#[allow(unsafe_code)] // settings of the C allocator
-mod allocator;
 mod backup;
 mod chat;
 mod check;
@@ -30,7 +28,7 @@ use acheron_base::Error;
 #[command(name = "acheron", version, max_term_width = 100, after_help = AFTER)]
 pub struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 const AFTER: &str = "\
@@ -39,24 +37,24 @@ To begin:
   cat ~/ns/README.md
   acheron unmount ~/ns
 
-ACHERON_LOG sets what is logged (error, warn, info, debug). NO_COLOR is honoured.";
+ACHERON_LOG sets the log level (error, warn, info, debug). NO_COLOR is honoured.";
 
 #[derive(Subcommand)]
-enum Command {
-    Mount(mount::Mount),
-    Unmount(unmount::Unmount),
-    Status(status::Status),
-    Tool(tool::Tool),
-    Chat(chat::Chat),
-    Backup(backup::Backup),
-    Check(check::Check),
-    Doctor(doctor::Doctor),
-    Exec(exec::Exec),
-    Man(man::Man),
-    Completions(completions::Completions),
+enum CliCommand {
+    Mount(mount::MountArgs),
+    Unmount(unmount::UnmountArgs),
+    Status(status::StatusArgs),
+    Tool(tool::ToolArgs),
+    Chat(chat::ChatArgs),
+    Backup(backup::BackupArgs),
+    Check(check::CheckArgs),
+    Doctor(doctor::DoctorArgs),
+    Exec(exec::ExecArgs),
+    Man(man::ManArgs),
+    Completions(completions::CompletionsArgs),
 }
 
-/// What went wrong, and what to do about it.
+/// An error and a hint how to fix it.
 pub struct Failure {
     error: Error,
     hint: Option<String>,
@@ -80,23 +78,23 @@ impl Failure {
     }
 }
 
-type Outcome = Result<ExitCode, Failure>;
+type CommandResult = Result<ExitCode, Failure>;
 
-/// Runs the program. Exit codes: 0, 1 for a failure, 2 for words that are not understood.
+/// Runs the program. Exit codes: 0 for success, 1 for a failure, 2 for a usage error.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
-        Command::Mount(it) => it.run(),
-        Command::Unmount(it) => it.run(),
-        Command::Status(it) => it.run(),
-        Command::Tool(it) => it.run(),
-        Command::Chat(it) => it.run(),
-        Command::Backup(it) => it.run(),
-        Command::Check(it) => it.run(),
-        Command::Doctor(it) => it.run(),
-        Command::Exec(it) => it.run(),
-        Command::Man(it) => it.run(),
-        Command::Completions(it) => it.run(),
+        CliCommand::Mount(it) => it.run(),
+        CliCommand::Unmount(it) => it.run(),
+        CliCommand::Status(it) => it.run(),
+        CliCommand::Tool(it) => it.run(),
+        CliCommand::Chat(it) => it.run(),
+        CliCommand::Backup(it) => it.run(),
+        CliCommand::Check(it) => it.run(),
+        CliCommand::Doctor(it) => it.run(),
+        CliCommand::Exec(it) => it.run(),
+        CliCommand::Man(it) => it.run(),
+        CliCommand::Completions(it) => it.run(),
     };
     outcome.unwrap_or_else(|failure| {
         complain(&failure);
@@ -113,12 +111,12 @@ fn complain(failure: &Failure) {
     }
 }
 
-/// Whether standard error is for somebody who wants colour; an empty NO_COLOR counts as none.
+/// Whether standard error should be coloured; an empty NO_COLOR counts as absent.
 fn coloured() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// A path as it can be pasted into a shell.
+/// A path quoted for a shell.
 fn pasted(path: &Path) -> String {
     let text = path.display().to_string();
     match text.chars().all(|c| c.is_alphanumeric() || "/._-+,:@%".contains(c)) {
@@ -132,5 +130,5 @@ fn log(default: &str) {
     let filter = std::env::var("ACHERON_LOG").unwrap_or_else(|_| default.to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_default();
     let logger = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(coloured()).with_writer(std::io::stderr);
-    _ = logger.try_init(); // somebody else's logger is as good
+    _ = logger.try_init(); // a logger that is already set is kept
 }

@@ -6,31 +6,30 @@ use std::process::ExitCode;
 use clap::Args;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Failure, Outcome, allocator, daemon, log};
+use super::{CommandResult, Failure, daemon, log};
 use crate::host::trusted_defaults::TrustedDefaults;
 use crate::host::{Host, Options};
 use crate::spec::{self, ModelKind, Spec};
-use acheron_base::Clock;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Random, Result};
 
-/// Mounts a namespace; Ctrl-C takes it down again.
+/// Mount a namespace; Ctrl-C unmounts it.
 #[derive(Args)]
-pub struct Mount {
+pub struct MountArgs {
     /// An empty directory
     pub dir: PathBuf,
-    /// The mountspec; ./mountspec/default.json, or else the one in the program
+    /// Mountspec [default: ./mountspec/default.json, else the built-in one]
     #[arg(long, value_name = "FILE")]
     pub spec: Option<PathBuf>,
-    /// Where state is kept; $XDG_STATE_HOME/acheron if absent
+    /// State directory [default: $XDG_STATE_HOME/acheron]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external
+    /// Model: script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external
     #[arg(long, value_name = "KIND[:NAME]")]
     pub model: Option<String>,
-    /// Write every answer of every model down, for replay:FILE
+    /// Record every answer of every model to FILE, for --model replay:FILE
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Return when the mount answers, and leave it running
+    /// Return when the mount is ready and keep it running in the background
     #[arg(long)]
     pub daemon: bool,
     /// The daemon itself: tells on standard output when it is ready
@@ -38,10 +37,10 @@ pub struct Mount {
     pub child: bool,
 }
 
-impl Mount {
-    pub fn run(self) -> Outcome {
-        allocator::begin();
-        // Nothing is open yet but what the starter left open; what this host starts would inherit it.
+impl MountArgs {
+    pub fn run(self) -> CommandResult {
+        acheron_fuse::allocator::begin();
+        // Only descriptors left by the starter are open yet; programs of this host would inherit them.
         acheron_sandbox::close_others(None);
         let here = std::env::current_dir()?;
         if self.spec.is_none() {
@@ -53,7 +52,7 @@ impl Mount {
         let state = settled(state(self.state.as_deref(), Some(&spec), &here)?);
         let dir = std::path::absolute(&self.dir)?;
         if state.starts_with(&dir) {
-            let said = format!("the state directory {} lies in the mountpoint", state.display());
+            let said = format!("the state directory {} is inside the mount point", state.display());
             return Err(Failure::hint(Error::invalid(said), "choose another with --state DIR"));
         }
         if self.daemon {
@@ -61,10 +60,11 @@ impl Mount {
         }
         log(if self.child { "info" } else { "warn" });
         let followed = spec_file(self.spec.as_deref(), &here).map(std::path::absolute).transpose()?;
-        let options = Options { spec, here, state, mountpoint: Some(dir.clone()), clock: Clock::real() };
+        let options =
+            Options { spec, here, state, mountpoint: Some(dir.clone()), clock: Clock::real(), random: Random::real() };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let served = runtime.block_on(serve(options, &dir, &self, followed.as_deref()));
-        // Whoever still waits on a blocking thread must not keep the program.
+        // A thread that still blocks must not keep the program alive.
         runtime.shutdown_background();
         served?;
         Ok(ExitCode::SUCCESS)
@@ -77,12 +77,12 @@ impl Mount {
             let known = serde_json::from_value::<ModelKind>(kind.into());
             spec.model.kind = known.map_err(|_| {
                 Failure::hint(
-                    Error::invalid(format!("there is no kind of model `{kind}`")),
+                    Error::invalid(format!("unknown model kind `{kind}`")),
                     "script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external",
                 )
             })?;
             spec.model.name = name.map(str::to_owned);
-            // The faults that only show with another model: a missing name, a money limit without prices.
+            // Faults that appear only with another model: a missing name, a money limit without prices.
             let text = serde_json::to_string(&spec).map_err(|err| Error::internal(err.to_string()))?;
             spec = Spec::check(&text).map_err(|faults| {
                 let said: Vec<String> = faults.iter().map(ToString::to_string).collect();
@@ -93,13 +93,13 @@ impl Mount {
     }
 }
 
-/// The mountspec that was named, or the one that lies here.
+/// The given mountspec, or the one in this directory.
 fn spec_file(named: Option<&Path>, here: &Path) -> Option<PathBuf> {
     let beside = || Some(here.join("mountspec/default.json")).filter(|file| file.is_file());
     named.map(Path::to_owned).or_else(beside)
 }
 
-/// The mountspec that was named, or the one that lies here, or the one in the program.
+/// The given mountspec, or the one in this directory, or the built-in one.
 pub fn spec(named: Option<&Path>, here: &Path) -> Result<Spec> {
     match spec_file(named, here) {
         Some(file) => Spec::load(&file),
@@ -108,7 +108,7 @@ pub fn spec(named: Option<&Path>, here: &Path) -> Result<Spec> {
     }
 }
 
-/// Where state is kept: as it was said, or as the mountspec says, or where it usually is.
+/// The state directory: from the command line, from the mountspec, or the default.
 pub fn state(named: Option<&Path>, spec: Option<&Spec>, here: &Path) -> Result<PathBuf> {
     let told = spec.and_then(|spec| spec.state.as_ref());
     match (named, told) {
@@ -118,7 +118,7 @@ pub fn state(named: Option<&Path>, spec: Option<&Spec>, here: &Path) -> Result<P
     }
 }
 
-/// Without `..` and links on the way: it is shown to people, and compared.
+/// Without `..` and links, because it is shown to people and compared.
 fn settled(path: PathBuf) -> PathBuf {
     match (path.parent().and_then(|parent| parent.canonicalize().ok()), path.file_name()) {
         (Some(parent), Some(name)) => parent.join(name),
@@ -132,16 +132,17 @@ pub fn default_state() -> Result<PathBuf> {
     let base = set("XDG_STATE_HOME").filter(|path| path.is_absolute());
     let base = base.or_else(|| set("HOME").map(|home| home.join(".local/state")));
     base.map(|base| base.join("acheron")).ok_or_else(|| {
-        Error::invalid("neither XDG_STATE_HOME nor HOME says where state is kept; choose with --state DIR")
+        Error::invalid("neither XDG_STATE_HOME nor HOME is set; choose a state directory with --state DIR")
     })
 }
 
-/// Serves until a signal, or until somebody takes the mount away.
-async fn serve(options: Options, dir: &Path, said: &Mount, followed: Option<&Path>) -> Result<()> {
+/// Serves until a signal or an unmount.
+async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<&Path>) -> Result<()> {
     let child = said.child;
     let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
-    // Before anything is opened: who mounts twice is told so, and not that the state is in use.
-    acheron_fuse::prepare(dir).inspect_err(|error| daemon::tell(child, Some(error)))?;
+    // Checked first, so that a second mount is reported as such, and not as a state directory in use.
+    acheron_fuse::prepare_mountpoint(dir, &acheron_fuse::Options::default())
+        .inspect_err(|error| daemon::tell(child, Some(error)))?;
     let mut host = Host::start(options).inspect_err(|error| daemon::tell(child, Some(error)))?;
     if let Some(file) = &said.record {
         host.state.shared.runtimes.record(file).inspect_err(|error| daemon::tell(child, Some(error)))?;
@@ -152,9 +153,9 @@ async fn serve(options: Options, dir: &Path, said: &Mount, followed: Option<&Pat
     }
     match child {
         true => daemon::tell(true, None),
-        false => println!("mounted on {}; Ctrl-C takes it down", dir.display()),
+        false => println!("mounted on {}; Ctrl-C unmounts it", dir.display()),
     }
-    allocator::settle();
+    acheron_fuse::allocator::settle();
     let [interrupt, terminate, hangup] = &mut ends;
     let ended = tokio::select! {
         ended = mount.ended() => ended,

@@ -1,4 +1,4 @@
-//! Which mount is meant.
+//! Finds the mount that a command refers to. Used by the other commands.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -8,32 +8,32 @@ use serde_json::Value;
 
 use super::Failure;
 use acheron_base::Error;
-use acheron_fuse::{Mounted, ours};
+use acheron_fuse::{MountEntry, mounts_of};
 
-/// How long a mount has to answer before it counts as hanging.
+/// The time after which a mount counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The mount at `named`, or the one there is.
+/// The mount at `named`, or the only one.
 pub fn choose(named: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(named) = named {
         return Ok(find(named)?.path);
     }
-    let mut mounts = ours()?;
+    let mut mounts = mounts_of("acheron")?;
     let names = || mounts.iter().map(|mount| mount.path.display().to_string()).collect::<Vec<_>>().join(", ");
     match mounts.len() {
         0 => Err(Failure::hint(Error::not_found("nothing is mounted"), "acheron mount DIR --daemon")),
         1 => Ok(mounts.remove(0).path),
         _ => Err(Failure::hint(
             Error::invalid(format!("there are several mounts: {}", names())),
-            "say which one with --root DIR",
+            "choose one with --root DIR",
         )),
     }
 }
 
-/// The mount at `path`. It is never touched to find out: a mount that hangs would hang us.
-pub fn find(path: &Path) -> Result<Mounted, Failure> {
+/// The mount at `path`, found without touching it: a hanging mount would hang this process.
+pub fn find(path: &Path) -> Result<MountEntry, Failure> {
     let path = std::path::absolute(path)?;
-    let mounts = ours()?;
+    let mounts = mounts_of("acheron")?;
     let found = mounts.iter().rfind(|mount| mount.path == path).or_else(|| {
         let parent = path.parent().and_then(|parent| parent.canonicalize().ok())?;
         let real = parent.join(path.file_name()?);
@@ -47,11 +47,11 @@ pub fn find(path: &Path) -> Result<Mounted, Failure> {
     })
 }
 
-/// What the mount says of itself; nothing if it does not answer.
+/// The health report of a mount; `None` if it does not answer.
 pub fn health(mountpoint: &Path) -> Option<Value> {
     let (said, heard) = mpsc::channel();
     let file = mountpoint.join("meta/health.json");
-    // In a thread of its own, which is left behind if the mount hangs.
+    // In a separate thread, which is left behind if the mount hangs.
     std::thread::spawn(move || said.send(std::fs::read(file)));
     let text = heard.recv_timeout(PATIENCE).ok()?.ok()?;
     serde_json::from_slice(&text).ok()

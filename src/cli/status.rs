@@ -6,20 +6,20 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{Outcome, daemon, pasted, root};
-use acheron_fuse::ours;
+use super::{CommandResult, daemon, pasted, root};
+use acheron_fuse::mounts_of;
 
-/// Shows what is mounted where, since when, by which process.
+/// List mounts: where, since when, by which process.
 #[derive(Args)]
-pub struct Status {
-    /// One JSON object a mount
+pub struct StatusArgs {
+    /// Print one JSON object per mount
     #[arg(long)]
     json: bool,
 }
 
-impl Status {
-    pub fn run(self) -> Outcome {
-        let mounts = ours()?;
+impl StatusArgs {
+    pub fn run(self) -> CommandResult {
+        let mounts = mounts_of("acheron")?;
         if mounts.is_empty() && !self.json {
             println!("nothing is mounted");
         }
@@ -29,17 +29,17 @@ impl Status {
                 true => {
                     println!("{}", json!({ "mountpoint": mount.path, "answers": health.is_some(), "health": health }));
                 }
-                false => print!("{}", told(&mount.path, health.as_ref())),
+                false => print!("{}", render(&mount.path, health.as_ref())),
             }
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn told(path: &Path, health: Option<&Value>) -> String {
+fn render(path: &Path, health: Option<&Value>) -> String {
     let mountpoint = path.display();
     let Some(health) = health else {
-        return format!("{mountpoint}\n  does not answer; `acheron unmount {}` takes it away\n", pasted(path));
+        return format!("{mountpoint}\n  does not answer; `acheron unmount {}` detaches it\n", pasted(path));
     };
     let state = health["state"].as_str().unwrap_or("?");
     let seconds = health["uptime_ms"].as_u64().unwrap_or_default() / 1000;

@@ -8,25 +8,26 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::{Outcome, root};
-use crate::agent::tools::{self, Misuse, Outside};
-use acheron_base::Error;
+use super::{CommandResult, root};
+use crate::agent::tools::{self, Misuse, MountTools};
+use acheron_base::{Clock, Error, Ids, Random};
 
-/// Performs file_read, file_write and file_list for an outside agent: one JSON call a line in, one result a line out.
+/// Run file_read, file_write and file_list for an external agent: one JSON call per input line, one result per output line.
 #[derive(Args)]
-pub struct Tool {
-    /// The mount; not needed if there is one
+pub struct ToolArgs {
+    /// Mount point [default: the only mount]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
 }
 
-/// Longer lines are refused, and read past.
+/// The size limit of a line; longer lines are refused and skipped.
 const LINE: usize = 4 << 20;
 
-impl Tool {
-    pub fn run(self) -> Outcome {
+impl ToolArgs {
+    pub fn run(self) -> CommandResult {
         let root = root::choose(self.root.as_deref())?;
-        let ground = Outside::new(root, Arc::new(|| format!("tool-{}", uuid::Uuid::now_v7())));
+        let ids = Ids::new(Clock::real(), Random::real());
+        let ground = MountTools::new(root, Arc::new(move || ids.id("tool")));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (mut lines, mut stdout) = (std::io::stdin().lock(), std::io::stdout().lock());
         while let Some(line) = next_line(&mut lines)? {
@@ -41,7 +42,7 @@ impl Tool {
     }
 }
 
-/// The next line without its end, or what fits of it.
+/// The next line without its end, truncated at the limit.
 fn next_line(lines: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
     let (mut line, mut begun) = (Vec::new(), false);
     loop {
@@ -61,7 +62,7 @@ fn next_line(lines: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
     }
 }
 
-async fn answer(ground: &Outside, line: &[u8]) -> Value {
+async fn answer(ground: &MountTools, line: &[u8]) -> Value {
     let (id, outcome) = match parse(line) {
         Ok((id, tool)) => (id, tools::perform(ground, &tool).await),
         Err((id, error)) => (id, tools::failure(&error)),
@@ -79,13 +80,13 @@ async fn answer(ground: &Outside, line: &[u8]) -> Value {
 type Id = Option<Value>;
 
 /// `{"id"?, "name", "arguments"}`.
-fn parse(line: &[u8]) -> Result<(Id, tools::Tool), (Id, Error)> {
+fn parse(line: &[u8]) -> Result<(Id, tools::ToolCall), (Id, Error)> {
     if line.len() > LINE {
         return Err((None, Error::too_large(format!("a call has at most {LINE} bytes"))));
     }
     let malformed = |why: String| Error::invalid(format!("not a call: {why}; it is {}", example()));
     let call: Value = serde_json::from_slice(line).map_err(|err| (None, malformed(err.to_string())))?;
-    let Value::Object(mut call) = call else { return Err((None, malformed("no JSON object".to_owned()))) };
+    let Value::Object(mut call) = call else { return Err((None, malformed("not a JSON object".to_owned()))) };
     let id = call.remove("id");
     let name = match call.remove("name") {
         Some(Value::String(name)) => name,
@@ -94,12 +95,12 @@ fn parse(line: &[u8]) -> Result<(Id, tools::Tool), (Id, Error)> {
     let arguments = match call.remove("arguments") {
         None => Map::new(),
         Some(Value::Object(arguments)) => arguments,
-        Some(_) => return Err((id, malformed("`arguments` is no object".to_owned()))),
+        Some(_) => return Err((id, malformed("`arguments` is not an object".to_owned()))),
     };
     if let Some(key) = call.keys().next() {
         return Err((id, malformed(format!("unknown key `{key}`"))));
     }
-    match tools::Tool::read(&name, arguments) {
+    match tools::ToolCall::read(&name, arguments) {
         Ok(tool) => Ok((id, tool)),
         Err(Misuse::Unknown(said)) => Err((id, Error::unknown_operation(said))),
         Err(Misuse::Arguments(said)) => Err((id, Error::invalid(said))),

@@ -8,42 +8,43 @@ use clap::Args;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::{Outcome, root};
-use acheron_fuse::ours;
+use super::{CommandResult, root};
+use acheron_fuse::mounts_of;
 
-/// Takes a mount down cleanly; whoever waits in it gets an error.
+/// Unmount a namespace; waiting reads end with an error.
 #[derive(Args)]
-pub struct Unmount {
+pub struct UnmountArgs {
+    /// Mount point
     pub dir: PathBuf,
 }
 
-/// How long a daemon has to take its mount away.
+/// The time that a daemon has to unmount.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-impl Unmount {
-    pub fn run(self) -> Outcome {
+impl UnmountArgs {
+    pub fn run(self) -> CommandResult {
         let mount = root::find(&self.dir)?;
         let pid =
             root::health(&mount.path).and_then(|health| health["pid"].as_i64()).and_then(|pid| i32::try_from(pid).ok());
         let Some(pid) = pid.filter(|pid| *pid > 1).map(Pid::from_raw) else {
-            // Nobody answers: take the mount away from under its server.
-            acheron_fuse::take_away(&mount)?;
-            println!("{} did not answer; it was taken away", mount.path.display());
+            // The server does not answer: detach the mount.
+            acheron_fuse::force_unmount(&mount)?;
+            println!("{} did not answer and was detached", mount.path.display());
             return Ok(ExitCode::SUCCESS);
         };
         _ = kill(pid, Signal::SIGTERM); // it may have gone by itself
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
-            let there = ours()?.contains(&mount);
+            let there = mounts_of("acheron")?.contains(&mount);
             if !there && kill(pid, None).is_err() {
                 return Ok(ExitCode::SUCCESS);
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        if ours()?.contains(&mount) {
-            acheron_fuse::take_away(&mount)?;
+        if mounts_of("acheron")?.contains(&mount) {
+            acheron_fuse::force_unmount(&mount)?;
         }
-        eprintln!("warning: the daemon (pid {pid}) is still going down");
+        eprintln!("warning: the daemon (pid {pid}) is still shutting down");
         Ok(ExitCode::SUCCESS)
     }
 }

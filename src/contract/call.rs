@@ -1,25 +1,25 @@
-//! From what was written to a control file to a call: the envelope, the arguments, the typed command.
+//! Parses the content written to a control file into a call: the envelope, the arguments, the typed command.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::Contract;
-use super::check::{self, Fault};
-use super::nearest::hint;
+use super::check::{self, ValueFault};
+use acheron_base::nearest::hint;
 use acheron_base::{Error, Result, quoted};
 
 /// One command, checked against its contract.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Call {
+pub struct ServiceCall {
     pub op: String,
     pub arguments: Value,
-    /// The caller's own name for the job.
+    /// A name for the job, chosen by the caller.
     pub correlation_id: Option<String>,
 }
 
 impl Contract {
-    /// What was written to `control/invoke.json`: `{"op", "arguments"?, "correlation_id"?}`.
-    pub fn envelope(&self, value: Value) -> Result<Call> {
+    /// Parses the content of `control/invoke.json`: `{"op", "arguments"?, "correlation_id"?}`.
+    pub fn envelope(&self, value: Value) -> Result<ServiceCall> {
         let mut object = object(value)?;
         let op = match object.remove("op") {
             Some(Value::String(op)) => op,
@@ -33,7 +33,7 @@ impl Contract {
         let correlation_id = object.remove("correlation_id");
         if let Some(key) = object.keys().next() {
             let known = ["op", "arguments", "correlation_id"];
-            // Arguments beside `op` are the commonest slip of all: say where they belong.
+            // Arguments beside `op` are the most common mistake: say where they belong.
             return Err(Error::invalid(
                 match self.operation(&op).is_ok_and(|op| op.arguments["properties"].get(key).is_some()) {
                     true => format!("{key} belongs in `arguments`: {{\"op\": {op:?}, \"arguments\": {{{key:?}: …}}}}"),
@@ -44,8 +44,8 @@ impl Contract {
         self.call(op, arguments, correlation_id)
     }
 
-    /// What was written to `control/<op>.json`: the arguments alone, `_meta` riding along.
-    pub fn arguments(&self, op: &str, value: Value) -> Result<Call> {
+    /// Parses the content of `control/<op>.json`: the arguments, with an optional `_meta` key.
+    pub fn arguments(&self, op: &str, value: Value) -> Result<ServiceCall> {
         let mut object = object(value)?;
         let correlation_id = match object.remove("_meta") {
             None => None,
@@ -62,8 +62,8 @@ impl Contract {
         self.call(op.to_owned(), Value::Object(object), correlation_id)
     }
 
-    /// The command as the service's own type.
-    pub fn command<C: DeserializeOwned>(&self, call: &Call) -> Result<C> {
+    /// Converts a call to the service's own command type.
+    pub fn command<C: DeserializeOwned>(&self, call: &ServiceCall) -> Result<C> {
         let bare = self.operation(&call.op)?.bare;
         let whole = match bare {
             true => json!({"op": call.op}),
@@ -72,24 +72,24 @@ impl Contract {
         serde_json::from_value(whole).map_err(|err| Error::invalid(format!("{}: {err}", call.op)))
     }
 
-    fn call(&self, op: String, arguments: Value, correlation_id: Option<Value>) -> Result<Call> {
+    fn call(&self, op: String, arguments: Value, correlation_id: Option<Value>) -> Result<ServiceCall> {
         self.check(&op, &arguments)?;
         let correlation_id = match correlation_id {
             None | Some(Value::Null) => None,
             Some(Value::String(id)) => Some(correlation(id)?),
             Some(_) => return Err(Error::invalid("correlation_id must be a string")),
         };
-        Ok(Call { op, arguments, correlation_id })
+        Ok(ServiceCall { op, arguments, correlation_id })
     }
 }
 
-/// It becomes a name in `jobs/by/`, so it must be one.
+/// A correlation id becomes a name in `jobs/by/`, so it must be a valid file name.
 fn correlation(id: String) -> Result<String> {
     let fault = match id.as_str() {
         "" => "must not be empty",
         "." | ".." => "cannot be . or ..",
         id if id.len() > 128 => "is longer than 128 bytes",
-        id if id.contains(['/', '\0']) || id.chars().any(char::is_control) => "holds a slash or a control character",
+        id if id.contains(['/', '\0']) || id.chars().any(char::is_control) => "contains a slash or a control character",
         _ => return Ok(id),
     };
     Err(Error::invalid(format!("correlation_id {fault}; it becomes a name in jobs/by/")))
@@ -100,7 +100,7 @@ fn object(value: Value) -> Result<Map<String, Value>> {
         Value::Object(object) => Ok(object),
         other => {
             let fault = check::faults(&json!({"type": "object"}), &Value::Null, &other);
-            Err(Error::invalid(format!("a command {}", fault.first().map_or("", |Fault { message, .. }| message))))
+            Err(Error::invalid(format!("a command {}", fault.first().map_or("", |ValueFault { message, .. }| message))))
         }
     }
 }

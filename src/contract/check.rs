@@ -1,30 +1,31 @@
-//! Checking a value against a schema, with sentences for people: where it is wrong, and what was likely meant.
+//! Checks a value against a schema and reports the faults as sentences: where the value is wrong, and which name was
+//! probably meant.
 //!
-//! It covers what schemars writes and what a service's author is likely to; a keyword that it does not know forbids
-//! nothing. Every fault is found, not only the first. Work is bounded, whatever the schema and the value.
+//! It covers the keywords that schemars writes and those that authors of services commonly use; unknown keywords are
+//! ignored. All faults are reported, not only the first. The work is bounded for any schema and value.
 
 mod forms;
 mod limits;
 
 use serde_json::{Map, Value};
 
-use super::nearest::{hint, nearest};
+use acheron_base::nearest::{hint, nearest};
 use acheron_base::quoted;
 
-/// How many schemas a check may visit; recursive alternatives could otherwise take for ever.
-const PATIENCE: usize = 200_000;
-const DEPTH: usize = 200;
-/// Nobody reads more faults than these, and each unknown key is compared with all known ones.
-const FAULTS: usize = 100;
+/// The number of schemas that a check may visit; recursive alternatives could otherwise take forever.
+const MAX_VISITS: usize = 200_000;
+const MAX_DEPTH: usize = 200;
+/// The number of faults reported; each unknown key is compared with all known keys.
+const MAX_FAULTS: usize = 100;
 
-/// One thing that is wrong, and where: `agents.charon.limits.rounds`, `paths[2]`; empty for the value itself.
+/// A fault and its location: `agents.charon.limits.rounds`, `paths[2]`; an empty path is the value itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ValueFault {
     pub path: String,
     pub message: String,
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for ValueFault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.path.as_str() {
             "" => f.write_str(&self.message),
@@ -33,20 +34,20 @@ impl std::fmt::Display for Fault {
     }
 }
 
-/// Everything that `schema` has against `value`; `$ref`s are looked up in `root`.
-pub fn faults(schema: &Value, root: &Value, value: &Value) -> Vec<Fault> {
-    let mut check = Check { root, left: PATIENCE };
+/// All faults of `value` under `schema`; `$ref`s are resolved in `root`.
+pub fn faults(schema: &Value, root: &Value, value: &Value) -> Vec<ValueFault> {
+    let mut check = SchemaCheck { root, left: MAX_VISITS };
     let mut faults = Vec::new();
     check.value(schema, value, "", 0, &mut faults);
     if check.left == 0 {
-        faults.push(Fault { path: String::new(), message: "too intricate to be checked".to_owned() });
+        faults.push(ValueFault { path: String::new(), message: "too complex to check".to_owned() });
     }
     faults
 }
 
-/// The faults as one sentence, the first three of them.
-pub fn sentence(faults: &[Fault]) -> Option<String> {
-    let first: Vec<_> = faults.iter().take(3).map(Fault::to_string).collect();
+/// The first three faults as one sentence.
+pub fn sentence(faults: &[ValueFault]) -> Option<String> {
+    let first: Vec<_> = faults.iter().take(3).map(ValueFault::to_string).collect();
     let more = match faults.len() {
         0 => return None,
         count @ 4.. => format!("; and {} more", count - 3),
@@ -55,18 +56,18 @@ pub fn sentence(faults: &[Fault]) -> Option<String> {
     Some(first.join("; ") + &more)
 }
 
-struct Check<'a> {
+struct SchemaCheck<'a> {
     root: &'a Value,
     left: usize,
 }
 
-impl<'a> Check<'a> {
-    fn value(&mut self, schema: &'a Value, value: &Value, path: &str, depth: usize, faults: &mut Vec<Fault>) {
+impl<'a> SchemaCheck<'a> {
+    fn value(&mut self, schema: &'a Value, value: &Value, path: &str, depth: usize, faults: &mut Vec<ValueFault>) {
         self.left = self.left.saturating_sub(1);
-        if self.left == 0 || faults.len() >= FAULTS {
+        if self.left == 0 || faults.len() >= MAX_FAULTS {
             return;
         }
-        if depth > DEPTH {
+        if depth > MAX_DEPTH {
             return fault(faults, path, "is nested too deeply");
         }
         let Some(schema) = schema.as_object() else {
@@ -115,14 +116,14 @@ impl<'a> Check<'a> {
         object: &Map<String, Value>,
         path: &str,
         depth: usize,
-        faults: &mut Vec<Fault>,
+        faults: &mut Vec<ValueFault>,
     ) {
         let properties = schema.get("properties").and_then(Value::as_object);
         let patterns = schema.get("patternProperties").and_then(Value::as_object);
         let closed = schema.get("unevaluatedProperties") == Some(&Value::Bool(false));
         let mut meant = Vec::new();
         for (key, value) in object {
-            if faults.len() >= FAULTS {
+            if faults.len() >= MAX_FAULTS {
                 return;
             }
             let here = join(path, key);
@@ -162,7 +163,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// The names that an object of this schema may have, those of its alternatives and references included.
+    /// The keys that an object of this schema may have, including those of its alternatives and references.
     fn keys(&self, schema: &'a Map<String, Value>, depth: usize) -> Vec<&'a str> {
         let mut keys: Vec<&str> = Vec::new();
         if depth > 8 {
@@ -180,11 +181,11 @@ impl<'a> Check<'a> {
     }
 }
 
-fn fault(faults: &mut Vec<Fault>, path: &str, message: impl Into<String>) {
-    faults.push(Fault { path: path.to_owned(), message: message.into() });
+fn fault(faults: &mut Vec<ValueFault>, path: &str, message: impl Into<String>) {
+    faults.push(ValueFault { path: path.to_owned(), message: message.into() });
 }
 
-/// The path of a key; one that is no ordinary word is quoted.
+/// The path of a key; a key that is not a plain word is quoted.
 pub fn join(path: &str, key: &str) -> String {
     let ordinary = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
     match (ordinary, path) {

@@ -1,11 +1,11 @@
-//! What a service promises, in data: its operations, their arguments and results, made from Rust types or from a spec.
+//! The contract of a service as data: its operations, their arguments and results, derived from Rust types or from a
+//! spec.
 //!
-//! README, schemas and the check of every payload come from here, so that they cannot drift from the types. Knows no
-//! files, no services and no callers.
+//! README, schemas and the check of every payload come from here, so that they cannot drift from the types. Every
+//! module may use it. It uses `acheron-base` only: no files, no services, no callers.
 
 pub mod call;
 pub mod check;
-pub mod nearest;
 mod pages;
 pub mod schema;
 #[cfg(test)]
@@ -19,21 +19,22 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-pub use call::Call;
-pub use check::Fault;
-pub use pages::Pages;
+pub use call::ServiceCall;
+pub use check::ValueFault;
+pub use pages::ContractPages;
 
+use acheron_base::nearest::hint;
 use acheron_base::{Error, Result, quoted};
 
-/// What an operation does to the world, which decides whether it is journalled and who may call it.
+/// The effect of an operation. It decides whether a call is journaled and which callers may make it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Changes nothing.
     Read,
-    /// Changes what the host keeps.
+    /// Changes state that the host keeps.
     Write,
-    /// Runs something whose effects the host cannot know.
+    /// Runs a program whose effects the host cannot know.
     Execute,
 }
 
@@ -46,7 +47,7 @@ impl Effect {
         }
     }
 
-    /// How long a call may take, where its operation says nothing else.
+    /// The time limit of a call whose operation sets none.
     pub fn deadline(self) -> Duration {
         match self {
             Effect::Read | Effect::Write => Duration::from_secs(60),
@@ -60,13 +61,13 @@ impl Effect {
 pub struct Operation {
     pub name: String,
     pub effect: Effect,
-    /// How long a call may take before it is `timed_out`.
+    /// The time limit of a call; a call that exceeds it ends as `timed_out`.
     pub deadline: Duration,
-    /// Whether a call that the host's death interrupted may simply run again.
+    /// A call that was interrupted by a crash of the host may run again.
     pub idempotent: bool,
-    /// Whether its words stay out of the journal; then a call is not run again after the host died.
+    /// Arguments and results stay out of the journal; such a call does not run again after a crash.
     pub private: bool,
-    /// Whether it only looks into memory, so that no other thread need be woken for it.
+    /// The operation only reads memory, so the calling thread runs it without waking another.
     pub quick: bool,
     pub about: String,
     /// Arguments that work when pasted.
@@ -74,7 +75,7 @@ pub struct Operation {
     /// The schema of the arguments; `$ref`s lead into the contract's document.
     pub arguments: Value,
     pub result: Value,
-    /// The variant has no fields at all, so serde wants no `arguments` for it.
+    /// The variant has no fields, so serde expects no `arguments` for it.
     bare: bool,
     gives: Option<fn(&mut SchemaGenerator) -> Schema>,
 }
@@ -121,22 +122,22 @@ impl Operation {
         Operation { idempotent: true, ..self }
     }
 
-    /// What is asked and answered is nobody else's: the journal only knows that there was a call.
+    /// Keeps arguments and results out of the journal, which then records only that there was a call.
     pub fn private(self) -> Self {
         Operation { private: true, ..self }
     }
 
-    /// It is over in microseconds, so it is begun by the thread that took the call; everybody else waits for that one.
+    /// The operation takes microseconds: the thread that accepts the call runs it, and other calls on that thread wait.
     pub fn quick(self) -> Self {
         Operation { quick: true, ..self }
     }
 
-    /// The precise result, where the service's `Output` is the union of several.
+    /// The result of this operation, where the service's `Output` is a union of several.
     pub fn gives<T: JsonSchema>(self) -> Self {
         Operation { gives: Some(|generator| generator.subschema_for::<T>()), ..self }
     }
 
-    /// For an operation that no Rust type describes.
+    /// The description of an operation that no Rust type describes.
     pub fn about(self, about: impl Into<String>) -> Self {
         Operation { about: about.into(), ..self }
     }
@@ -151,33 +152,33 @@ impl Operation {
         Operation { result, ..self }
     }
 
-    /// Its file below the directory of the service.
+    /// The operation's control file, relative to the directory of the service.
     pub fn control_path(&self) -> String {
         format!("control/{}.json", self.name)
     }
 }
 
-/// The whole of what a service promises.
+/// The complete contract of a service.
 #[derive(Clone, Debug)]
 pub struct Contract {
     pub name: String,
-    /// What it is for; the first paragraph of its README.
+    /// The purpose of the service; the first paragraph of its README.
     pub about: String,
     pub version: String,
     pub operations: Vec<Operation>,
-    /// What CAPS.json says beside `invoke` and `operations`: `network`, `interactive`, …
+    /// Further keys of CAPS.json, beside `invoke` and `operations`: `network`, `interactive`, …
     pub flags: Map<String, Value>,
-    /// SCHEMA.json, and where `$ref`s lead.
+    /// SCHEMA.json, the document that `$ref`s point into.
     document: Value,
-    /// The pages of its directory, once somebody has asked for them.
-    pages: OnceLock<Pages>,
+    /// The pages of the service's directory, rendered at the first request.
+    pages: OnceLock<ContractPages>,
 }
 
 impl Contract {
     /// The contract of the command type `C`, an enum tagged `op` with content `arguments`, whose results are `O`.
     ///
-    /// Each variant needs its entry in `operations`, a doc comment, and an example if an argument is required. What
-    /// does not fit together is an error, so that building the contract in a test is the test.
+    /// Each variant needs an entry in `operations`, a doc comment, and an example if an argument is required. A
+    /// mismatch is an error, so a test only has to build the contract.
     pub fn of<C: JsonSchema, O: JsonSchema>(name: &str, about: &str, operations: Vec<Operation>) -> Result<Contract> {
         let mut defs = Map::new();
         let described = schema::requests::<C>(&mut defs);
@@ -201,7 +202,7 @@ impl Contract {
         Contract::build(name, about, whole, defs)
     }
 
-    /// A contract of plain data, for a program that is not written in Rust.
+    /// A contract from plain data, for a program that is not written in Rust.
     pub fn plain(name: &str, about: &str, operations: Vec<Operation>) -> Result<Contract> {
         let mut defs = Map::new();
         let mut whole: Vec<Operation> = Vec::new();
@@ -224,7 +225,7 @@ impl Contract {
             return Err(broken(name, format!("{} cannot be the name of an operation", quoted(&operation.name))));
         }
         let document = schema::document(name, about, &operations, defs);
-        schema::whole(&document).map_err(|fault| broken(name, fault))?;
+        schema::validate(&document).map_err(|fault| broken(name, fault))?;
         let contract = Contract {
             name: name.to_owned(),
             about: about.trim().to_owned(),
@@ -249,16 +250,16 @@ impl Contract {
         self
     }
 
-    /// The operation of that name, or a refusal that names the nearest.
+    /// Finds an operation by name. The error suggests the nearest known name.
     pub fn operation(&self, name: &str) -> Result<&Operation> {
         self.operations.iter().find(|operation| operation.name == name).ok_or_else(|| {
             let known = self.operations.iter().map(|operation| operation.name.as_str());
-            let hint = nearest::hint(name, known, "operations");
+            let hint = hint(name, known, "operations");
             Error::unknown_operation(format!("{} has no operation {}{hint}", self.name, quoted(name)))
         })
     }
 
-    /// Whether these arguments are what the operation takes; if not, what is wrong with them and where.
+    /// Checks arguments against the schema of an operation. The error lists the faults and where they are.
     pub fn check(&self, operation: &str, arguments: &Value) -> Result<()> {
         let operation = self.operation(operation)?;
         let faults = check::faults(&operation.arguments, &self.document, arguments);

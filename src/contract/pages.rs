@@ -1,13 +1,13 @@
-//! The pages of a service, as they stand in its directory.
+//! The generated pages of a service's directory: README.md, SCHEMA.json, CAPS.json, OPS.json, control/README.md.
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::{Contract, Effect, Operation};
 
-/// The pages of a service's directory as they are shown, the same for every agent that has it.
+/// The rendered pages of a service's directory, the same for every agent.
 #[derive(Clone, Debug)]
-pub struct Pages {
+pub struct ContractPages {
     pub readme: Bytes,
     pub schema: Bytes,
     pub caps: Bytes,
@@ -16,9 +16,9 @@ pub struct Pages {
 }
 
 impl Contract {
-    pub fn pages(&self) -> &Pages {
+    pub fn pages(&self) -> &ContractPages {
         let pretty = |value: &Value| Bytes::from(format!("{value:#}\n"));
-        self.pages.get_or_init(|| Pages {
+        self.pages.get_or_init(|| ContractPages {
             readme: self.readme().into(),
             schema: pretty(self.schema()),
             caps: pretty(&self.caps()),
@@ -27,7 +27,7 @@ impl Contract {
         })
     }
 
-    /// What it is for, and each operation with an example that works when pasted in its directory.
+    /// README.md: the purpose, then each operation with an example that works when pasted in the directory.
     pub fn readme(&self) -> String {
         let mut page = format!("# {}\n\n{}\n", self.name, self.about);
         if self.operations.is_empty() {
@@ -35,7 +35,7 @@ impl Contract {
         }
         page.push_str(
             "\nWrite a command, then read `result.json`, which waits until the work is over. A command that is refused \
-             fails\nthe write; the reason stands in `status.json`. `SCHEMA.json` has every argument and result exactly.\n",
+             fails\nthe write; the reason is in `status.json`. `SCHEMA.json` has every argument and result exactly.\n",
         );
         for operation in &self.operations {
             page.push_str(&self.section(operation));
@@ -44,7 +44,7 @@ impl Contract {
         let whole = json!({"op": first.name, "arguments": self.template(first)});
         page.push_str(&format!(
             "\n## Any operation, and the job it makes\n\n```sh\necho {} > control/invoke.json\ncat result.json\n```\n\n\
-             Add `\"correlation_id\": \"mine\"` and the job is `jobs/by/mine`. To hear the answer of your own call only, \
+             Add `\"correlation_id\": \"mine\"` and the job is `jobs/by/mine`. To read the answer to your own call only, \
              keep one\nhandle: `exec 3<>control/invoke.json; echo … >&3; cat <&3`.\n",
             quoted(&whole)
         ));
@@ -102,7 +102,7 @@ impl Contract {
         caps
     }
 
-    /// OPS.json: operation → where to write, what it does, how long it may take.
+    /// OPS.json: for each operation its control file, effect and deadline.
     pub fn ops(&self) -> Value {
         let described = |operation: &Operation| {
             json!({
@@ -117,7 +117,7 @@ impl Contract {
         Value::Object(all.collect::<Map<_, _>>())
     }
 
-    /// control/README.md: one line a file.
+    /// control/README.md: one line per file.
     pub fn control_readme(&self) -> String {
         let mut page = format!(
             "# {}: control files\n\nThese are written, not replaced; reading one that you have not written shows a \
@@ -132,18 +132,18 @@ impl Contract {
         page
     }
 
-    /// What a fresh read of `control/<op>.json` shows: arguments that work, to be changed.
+    /// The content of an unwritten `control/<op>.json`: arguments that work, to be edited.
     pub fn template(&self, operation: &Operation) -> Value {
         operation.example.clone().unwrap_or_else(|| self.sample(&operation.arguments, 0))
     }
 
-    /// What a fresh read of `control/invoke.json` shows.
+    /// The content of an unwritten `control/invoke.json`.
     pub fn envelope_template(&self) -> Value {
         let first = self.operations.first();
         first.map_or_else(|| json!({}), |first| json!({"op": first.name, "arguments": self.template(first)}))
     }
 
-    /// The smallest value of a schema, for a template that no one wrote.
+    /// The smallest value of a schema, for an operation without an example.
     fn sample(&self, schema: &Value, depth: usize) -> Value {
         let schema = self.resolved(schema);
         let given =
@@ -180,7 +180,7 @@ impl Contract {
         own.unwrap_or_default().replace('\n', " ")
     }
 
-    /// A schema's type in a word or a few.
+    /// A schema's type in a few words.
     fn kind(&self, schema: &Value) -> String {
         let resolved = self.resolved(schema);
         let forms = || ["oneOf", "anyOf"].into_iter().filter_map(|word| resolved[word].as_array()).flatten();
@@ -207,7 +207,7 @@ fn first_line(about: &str) -> &str {
     about.lines().next().unwrap_or_default()
 }
 
-/// JSON as one word of a shell.
+/// JSON as one shell word.
 fn quoted(value: &Value) -> String {
     format!("'{}'", value.to_string().replace('\'', r"'\''"))
 }

@@ -1,4 +1,4 @@
-//! Schemas of Rust types, made strict and put into one document.
+//! Schemas of Rust types, closed to unknown keys and combined into one document.
 
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use schemars::{JsonSchema, Schema};
@@ -8,7 +8,7 @@ use super::Operation;
 
 pub const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// What the type of a command says about one operation.
+/// One operation as described by a variant of the command type.
 pub(super) struct Request {
     pub name: String,
     pub about: String,
@@ -16,7 +16,7 @@ pub(super) struct Request {
     pub bare: bool,
 }
 
-/// The variants of a command type, closed to unknown keys; their types go to `defs`.
+/// The variants of a command type, closed to unknown keys; their types go into `defs`.
 pub(super) fn requests<C: JsonSchema>(defs: &mut Map<String, Value>) -> Vec<Request> {
     let mut schema = strict::<C>();
     if let Some(Value::Object(types)) = schema.get_mut("$defs").map(Value::take) {
@@ -29,7 +29,7 @@ pub(super) fn requests<C: JsonSchema>(defs: &mut Map<String, Value>) -> Vec<Requ
     variants.into_iter().filter_map(request).collect()
 }
 
-/// The schema of a type that people write, closed to unknown keys at every depth, its `$defs` inside.
+/// The schema of a type that people write: closed to unknown keys at every depth, with its `$defs` inside.
 pub fn strict<T: JsonSchema>() -> Value {
     let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().to_value();
     close(&mut schema, true);
@@ -49,7 +49,7 @@ fn request(mut variant: Value) -> Option<Request> {
     Some(Request { name, about, arguments, bare })
 }
 
-/// The schema of each operation's result: what it gives, else the output of the whole service.
+/// The schema of each operation's result: its own if it declares one, otherwise the output of the whole service.
 pub(super) fn results<O: JsonSchema>(
     gives: impl Iterator<Item = Option<fn(&mut SchemaGenerator) -> Schema>>,
     defs: &mut Map<String, Value>,
@@ -59,7 +59,7 @@ pub(super) fn results<O: JsonSchema>(
         .map(|gives| gives.unwrap_or(|generator| generator.subschema_for::<O>())(&mut generator).to_value())
         .collect();
     let mut types = Value::Object(generator.take_definitions(true));
-    // A type that is both written and read may look different from the two sides; then it has two names.
+    // A type that is both read and written may differ between the two; then it has two names.
     let twofold: Vec<String> = types
         .as_object()
         .into_iter()
@@ -85,7 +85,7 @@ pub(super) fn results<O: JsonSchema>(
     results
 }
 
-/// Moves a foreign schema's `$defs` into ours, under names of their own.
+/// Moves the `$defs` of a foreign schema into ours, under a prefix.
 pub(super) fn lift(mut schema: Value, prefix: &str, defs: &mut Map<String, Value>) -> Value {
     if let Some(object) = schema.as_object_mut() {
         object.remove("$schema");
@@ -103,7 +103,7 @@ pub(super) fn lift(mut schema: Value, prefix: &str, defs: &mut Map<String, Value
     schema
 }
 
-/// SCHEMA.json: the document itself describes `control/invoke.json`; `$defs` has `<op>.arguments` and `<op>.result`.
+/// SCHEMA.json: the document describes `control/invoke.json`; `$defs` has `<op>.arguments` and `<op>.result`.
 pub(super) fn document(name: &str, about: &str, operations: &[Operation], types: Map<String, Value>) -> Value {
     let mut defs = Map::new();
     for Operation { name, about, arguments, result, .. } in operations {
@@ -116,7 +116,7 @@ pub(super) fn document(name: &str, about: &str, operations: &[Operation], types:
     defs.extend(types);
     let mut document = json!({"$schema": DIALECT, "title": name, "description": about.trim()});
     match requests.is_empty() {
-        true => document["not"] = json!({}), // nothing can be asked of it
+        true => document["not"] = json!({}), // it has no operations
         false => document["oneOf"] = Value::Array(requests),
     }
     document["$defs"] = Value::Object(defs);
@@ -144,11 +144,11 @@ fn needed(arguments: &Value, types: &Map<String, Value>) -> bool {
     required(arguments) || named.is_some_and(required)
 }
 
-/// Whether every `$ref` leads somewhere and every definition is a schema.
-pub(super) fn whole(document: &Value) -> Result<(), String> {
+/// Checks that every `$ref` resolves and every definition is a schema.
+pub(super) fn validate(document: &Value) -> Result<(), String> {
     for (name, schema) in document["$defs"].as_object().into_iter().flatten() {
         if !schema.is_object() && !schema.is_boolean() {
-            return Err(format!("{name} is no JSON Schema"));
+            return Err(format!("{name} is not a JSON Schema"));
         }
     }
     let mut open = vec![document];
@@ -158,7 +158,7 @@ pub(super) fn whole(document: &Value) -> Result<(), String> {
                 if let Some(Value::String(target)) = object.get("$ref")
                     && target.strip_prefix('#').and_then(|pointer| document.pointer(pointer)).is_none()
                 {
-                    return Err(format!("{target} leads nowhere"));
+                    return Err(format!("{target} does not resolve"));
                 }
                 open.extend(object.values());
             }
@@ -169,21 +169,21 @@ pub(super) fn whole(document: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// A lower-case word that can be a file name, and a key in any language.
+/// Whether a name is a lower-case word that can be a file name and an identifier in any language.
 pub fn is_name(name: &str) -> bool {
     name.len() <= 64
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-'))
 }
 
-/// Refuses unknown keys wherever an object says which it has; maps, and types that say `true`, stay open.
+/// Forbids unknown keys wherever an object lists its keys; maps, and types that say `true`, stay open.
 fn close(schema: &mut Value, seal: bool) {
     let Some(object) = schema.as_object_mut() else { return };
     let composed = ["allOf", "oneOf", "anyOf", "$ref"].iter().any(|word| object.contains_key(*word));
     let described = object.contains_key("properties") || object.get("type") == Some(&json!("object"));
     let decided = object.contains_key("additionalProperties") || object.contains_key("unevaluatedProperties");
     if seal && object.contains_key("properties") && !decided {
-        // Beside alternatives the keys of one part are unknown to the other: only the whole can be closed.
+        // Beside alternatives, each part lacks the keys of the other: only the whole can be closed.
         let word = if composed { "unevaluatedProperties" } else { "additionalProperties" };
         object.insert(word.to_owned(), Value::Bool(false));
     }

@@ -188,7 +188,7 @@ fn an_envelope_that_is_none_is_refused() {
         ),
         (
             json!({"op": "list", "correlation_id": "a/b"}),
-            "correlation_id holds a slash or a control character; it becomes a name in jobs/by/",
+            "correlation_id contains a slash or a control character; it becomes a name in jobs/by/",
         ),
         (
             json!({"op": "list", "correlation_id": ".."}),
@@ -238,7 +238,7 @@ fn the_pages_are_made_from_the_types() {
         A place for things.
 
         Write a command, then read `result.json`, which waits until the work is over. A command that is refused fails
-        the write; the reason stands in `status.json`. `SCHEMA.json` has every argument and result exactly.
+        the write; the reason is in `status.json`. `SCHEMA.json` has every argument and result exactly.
 
         ## search
 
@@ -303,7 +303,7 @@ fn the_pages_are_made_from_the_types() {
         cat result.json
         ```
 
-        Add `"correlation_id": "mine"` and the job is `jobs/by/mine`. To hear the answer of your own call only, keep one
+        Add `"correlation_id": "mine"` and the job is `jobs/by/mine`. To read the answer to your own call only, keep one
         handle: `exec 3<>control/invoke.json; echo … >&3; cat <&3`.
     "##]]
     .assert_eq(&contract.readme());
@@ -357,11 +357,11 @@ fn a_contract_of_plain_data_is_as_strict() {
     );
     assert_eq!(
         broken(Operation::read("x").takes(json!(7))),
-        "the contract of weather is broken: x.arguments is no JSON Schema"
+        "the contract of weather is broken: x.arguments is not a JSON Schema"
     );
     assert_eq!(
         broken(Operation::read("x").takes(json!({"$ref": "#/$defs/None"}))),
-        "the contract of weather is broken: #/$defs/x.arguments.None leads nowhere"
+        "the contract of weather is broken: #/$defs/x.arguments.None does not resolve"
     );
     let library = Contract::plain("library", "Pages.", vec![]).unwrap();
     assert!(jsonschema::meta::is_valid(library.schema()));

@@ -1,10 +1,10 @@
-//! The log of one agent, in memory as far as anybody still looks, on the disk as long as it is kept.
+//! The event log of one agent: recent events in memory, all retained events in the store.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -12,15 +12,14 @@ use super::Event;
 use super::wait::Wait;
 use crate::state::events as table;
 use crate::state::events::Cursor;
-use acheron_base::Clock;
-use acheron_base::Result;
+use acheron_base::{Clock, Result};
 use acheron_store::{Change, Store, Tx};
 use acheron_vfs::{Answer, Log, line};
 
-/// Events that are looked through without a disk.
-const RECENT: usize = 4096;
-/// How much of the log its file shows.
-const SHOWN: usize = 4 << 20;
+/// The number of events kept in memory.
+const MAX_RECENT: usize = 4096;
+/// The size of `log.ndjson` in bytes.
+const LOG_BYTES: usize = 4 << 20;
 
 /// The logs of all agents.
 pub struct EventLogs {
@@ -30,12 +29,12 @@ pub struct EventLogs {
 }
 
 impl EventLogs {
-    /// Without a store nothing outlives the process.
+    /// Without a store, events are lost when the process ends.
     pub fn new(store: Option<Store>, clock: Clock) -> Self {
         EventLogs { all: Mutex::default(), store, clock }
     }
 
-    /// The log of `agent`, as it was left if it was there before.
+    /// The log of `agent`, restored from the store at the first request.
     pub fn of(&self, agent: &str) -> Result<Arc<EventLog>> {
         let mut all = self.all.lock();
         if let Some(event_log) = all.get(agent) {
@@ -56,43 +55,43 @@ pub struct EventLog {
     pub clock: Clock,
     pub shown: Log,
     store: Option<Store>,
-    state: Arc<Mutex<State>>,
-    /// Changes with everything that a waiting reader may want to look at again.
-    news: Arc<watch::Sender<u64>>,
-    /// The event that began the turn under way.
+    state: Arc<Mutex<EventLogState>>,
+    /// Changes whenever a waiting reader should look again.
+    changes: Arc<watch::Sender<u64>>,
+    /// The event that started the current turn.
     turn: AtomicU64,
 }
 
-struct State {
+struct EventLogState {
     recent: VecDeque<Event>,
-    /// The last number given, and the last that readers may know of: what is not safe yet did not happen yet.
+    /// The last number assigned, and the last that readers may see: an event is visible only once it is durable.
     given: u64,
     last: u64,
-    /// What was last fetched from the disk: a reader who does not want to wait finds it when it comes again.
-    older: Option<Arc<Page>>,
-    shared: Shared,
+    /// The page read last from the store: a reader that does not wait finds it at the next attempt.
+    older: Option<Arc<EventPage>>,
+    shared: SharedWait,
 }
 
 /// A part of the log that is no longer in memory.
-struct Page {
-    /// It begins after this event,
+struct EventPage {
+    /// The page starts after this event.
     after: u64,
-    /// and nothing of what there was until this one is missing, if the page was not too small for it.
+    /// The page has all events up to this one, unless it is full.
     until: u64,
     events: Vec<Event>,
 }
 
-impl Page {
+impl EventPage {
     fn is_full(&self) -> bool {
-        self.events.len() >= RECENT
+        self.events.len() >= MAX_RECENT
     }
 
-    /// Whether nothing lies between it and `first`.
+    /// Whether no event is missing between the page and `first`.
     fn leads_to(&self, first: u64) -> bool {
         self.is_full() || self.until.saturating_add(1) >= first
     }
 
-    /// What it holds and, if that is all there was, what is in memory from `first` on.
+    /// The events of the page, followed by `recent` if the page is not full; `recent` starts at `first`.
     fn and(&self, first: u64, recent: Vec<Event>) -> Vec<Event> {
         match self.is_full() {
             true => self.events.clone(),
@@ -101,25 +100,25 @@ impl Page {
     }
 }
 
-impl State {
+impl EventLogState {
     fn show(&mut self, event: Event, shown: &Log) {
         shown.append(&shown_line(&event));
         self.last = event.seq;
         self.recent.push_back(event);
-        if self.recent.len() > RECENT {
+        if self.recent.len() > MAX_RECENT {
             self.recent.pop_front();
         }
     }
 }
 
-/// What `next.json` waits for.
+/// The armed wait of `next.json`, shared by all its readers.
 #[derive(Clone, Default)]
-pub struct Shared {
+pub struct SharedWait {
     pub wait: Option<Wait>,
-    /// Which arming it is: what was read for an earlier one does not count for this.
+    /// Counts the armings: reads for an earlier arming do not change this one.
     pub arming: u64,
     pub cursor: u64,
-    /// Up to here there was nothing to hear in this arming; the cursor stays behind, for the next may hear other things.
+    /// No event up to here matched in this arming; the cursor stays behind, because the next arming may match others.
     pub passed: u64,
     pub armed_at_ms: u64,
     pub fired: Vec<usize>,
@@ -127,32 +126,32 @@ pub struct Shared {
 
 impl EventLog {
     fn open(agent: &str, store: Option<Store>, clock: Clock) -> Result<EventLog> {
-        let (mut recent, mut last, mut shared) = (Vec::new(), 0, Shared::default());
+        let (mut recent, mut last, mut shared) = (Vec::new(), 0, SharedWait::default());
         if let Some(store) = &store {
             let (tail, end, cursor) = store.look(|conn| {
-                Ok((table::tail(conn, agent, RECENT)?, table::last(conn, agent)?, table::cursor(conn, agent)?))
+                Ok((table::tail(conn, agent, MAX_RECENT)?, table::last(conn, agent)?, table::cursor(conn, agent)?))
             })?;
             (recent, last, shared) = (tail, end, restored(cursor));
         }
-        let shown = Log::new(SHOWN);
+        let shown = Log::new(LOG_BYTES, clock.clone());
         recent.iter().for_each(|event| shown.append(&shown_line(event)));
-        let state = State { recent: recent.into(), given: last, last, older: None, shared };
+        let state = EventLogState { recent: recent.into(), given: last, last, older: None, shared };
         let (agent, state) = (agent.to_owned(), Arc::new(Mutex::new(state)));
-        let news = Arc::new(watch::Sender::new(0));
-        Ok(EventLog { agent, clock, shown, store, state, news, turn: AtomicU64::new(0) })
+        let changes = Arc::new(watch::Sender::new(0));
+        Ok(EventLog { agent, clock, shown, store, state, changes, turn: AtomicU64::new(0) })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, EventLogState> {
         self.state.lock()
     }
 
-    /// Writes down what happened. Readers hear of it when it is safe, and so does the caller.
+    /// Appends an event. It becomes visible to readers, and the answer resolves, when it is durable.
     pub fn add(&self, kind: &str, path: &str, payload: Value) -> Answer<u64> {
         self.add_with(kind, path, payload, None, || ())
     }
 
-    /// As [`add`](Self::add), in one with the change that it tells of: neither is kept without the other. `seen` comes
-    /// when both are safe, just before the readers hear of it.
+    /// Like [`add`](Self::add), in one transaction with the change that the event is about. `seen` is called when both
+    /// are durable, just before readers see the event.
     pub fn add_with(
         &self,
         kind: &str,
@@ -162,7 +161,7 @@ impl EventLog {
         seen: impl FnOnce() + Send + 'static,
     ) -> Answer<u64> {
         let at_ms = self.clock.now_ms();
-        let next = |state: &mut State| {
+        let next = |state: &mut EventLogState| {
             state.given += 1;
             Event { seq: state.given, kind: kind.to_owned(), path: path.to_owned(), at_ms, payload }
         };
@@ -180,13 +179,13 @@ impl EventLog {
         let event = next(&mut state);
         let seq = event.seq;
         let (agent, kept) = (self.agent.clone(), event.clone());
-        let (all, shown, news) = (self.state.clone(), self.shown.clone(), self.news.clone());
+        let (all, shown, changes) = (self.state.clone(), self.shown.clone(), self.changes.clone());
         let show = move |(): &()| {
             seen();
             all.lock().show(event, &shown);
-            news.send_modify(|count| *count += 1);
+            changes.send_modify(|count| *count += 1);
         };
-        // Queued under the lock: what is on the disk, and what is shown, is in the order of the numbers.
+        // Queued under the lock, so that events are stored and shown in the order of their numbers.
         let write = move |tx: &Tx<'_>| {
             change.map_or(Ok(()), |change| change(tx))?;
             table::put(tx, &agent, &kept)
@@ -196,23 +195,23 @@ impl EventLog {
         Answer::soon(async move { safe.await.map(|()| seq) })
     }
 
-    /// [`add`](Self::add) by somebody who does not wait for it to be safe.
+    /// Like [`add`](Self::add), without waiting until the event is durable.
     pub fn note(&self, kind: &str, path: &str, payload: Value) {
         drop(self.add(kind, path, payload));
     }
 
-    /// Something below `path` changed.
+    /// Appends an event about a change at or below `path`.
     pub fn changed(&self, path: &str, what: Value) {
         self.note("change", path, what);
     }
 
-    /// Makes everybody who waits look again.
+    /// Wakes all waiting readers.
     pub fn wake(&self) {
-        self.news.send_modify(|count| *count += 1);
+        self.changes.send_modify(|count| *count += 1);
     }
 
     pub fn listen(&self) -> watch::Receiver<u64> {
-        self.news.subscribe()
+        self.changes.subscribe()
     }
 
     /// The number of the last event.
@@ -220,8 +219,7 @@ impl EventLog {
         self.state().last
     }
 
-    /// The events after `cursor` without a gap: all, or the first of them. Those that are no longer in memory come from
-    /// the disk.
+    /// The events after `cursor` without a gap: all of them, or the first page. Older events come from the store.
     pub fn after(&self, cursor: u64) -> Answer<Vec<Event>> {
         let state = self.state();
         let (first, until) = (state.recent.front().map_or(state.last + 1, |event| event.seq), state.last);
@@ -235,19 +233,19 @@ impl EventLog {
         drop(state);
         let (agent, state) = (self.agent.clone(), self.state.clone());
         let fetch = move |conn: &acheron_store::Connection| {
-            let events = table::since(conn, &agent, cursor, RECENT)?;
-            let page = Arc::new(Page { after: cursor, until, events });
+            let events = table::since(conn, &agent, cursor, MAX_RECENT)?;
+            let page = Arc::new(EventPage { after: cursor, until, events });
             state.lock().older = Some(page.clone());
             Ok(page)
         };
         Answer::soon(async move { Ok(store.read(fetch).await?.and(first, recent)) })
     }
 
-    pub fn shared(&self) -> Shared {
+    pub fn shared(&self) -> SharedWait {
         self.state().shared.clone()
     }
 
-    /// Arms the shared wait; safe when the answer is there.
+    /// Arms the shared wait; durable when the answer resolves.
     pub fn arm(&self, wait: Wait) -> Answer<()> {
         let now = self.clock.now_ms();
         let mut state = self.state();
@@ -255,7 +253,7 @@ impl EventLog {
         let written = json!({ "wait": wait, "fired": [] });
         let since = wait.since;
         let arming = state.shared.arming + 1;
-        state.shared = Shared { wait: Some(wait), arming, cursor, passed: 0, armed_at_ms: now, fired: Vec::new() };
+        state.shared = SharedWait { wait: Some(wait), arming, cursor, passed: 0, armed_at_ms: now, fired: Vec::new() };
         let safe = self.store.as_ref().map(|store| {
             let agent = self.agent.clone();
             store.write(move |tx| table::arm(tx, &agent, &written, since, now))
@@ -265,8 +263,8 @@ impl EventLog {
         safe.map_or(Answer::ok(()), Answer::soon)
     }
 
-    /// The reader of `next.json` has heard the event `seq`, or what stands at `fired` among the selectors.
-    pub fn heard(&self, arming: u64, seq: Option<u64>, fired: usize) {
+    /// Records that a reader of `next.json` has the event `seq`, or the job or timer at index `fired`.
+    pub fn acknowledge(&self, arming: u64, seq: Option<u64>, fired: usize) {
         let mut state = self.state();
         let shared = &mut state.shared;
         if shared.arming != arming {
@@ -274,6 +272,7 @@ impl EventLog {
         }
         match seq {
             Some(seq) => shared.cursor = shared.cursor.max(seq),
+            None if shared.fired.contains(&fired) => return, // two readers had the same one
             None => shared.fired.push(fired),
         }
         let written = json!({ "wait": shared.wait, "fired": shared.fired });
@@ -287,15 +286,15 @@ impl EventLog {
         }
     }
 
-    /// The reader of `next.json` has found nothing to hear up to the event `seq`.
-    pub fn passed(&self, arming: u64, seq: u64) {
+    /// Records that no event up to `seq` matched.
+    pub fn skip_to(&self, arming: u64, seq: u64) {
         let mut state = self.state();
         if state.shared.arming == arming {
             state.shared.passed = state.shared.passed.max(seq);
         }
     }
 
-    /// A turn begins with the message of that event; only newer ones are news to it.
+    /// Records the event that started a turn; a wait in that turn matches only newer messages.
     pub fn turn_began(&self, seq: u64) {
         self.turn.store(seq, Ordering::SeqCst);
     }
@@ -305,14 +304,14 @@ impl EventLog {
     }
 }
 
-fn restored(cursor: Cursor) -> Shared {
+fn restored(cursor: Cursor) -> SharedWait {
     let written = cursor.wait.unwrap_or_default();
-    Shared {
+    SharedWait {
         wait: serde_json::from_value(written["wait"].clone()).ok(),
         cursor: cursor.cursor,
         armed_at_ms: cursor.armed_at_ms.unwrap_or_default(),
         fired: serde_json::from_value(written["fired"].clone()).unwrap_or_default(),
-        ..Shared::default()
+        ..SharedWait::default()
     }
 }
 

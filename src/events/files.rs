@@ -1,52 +1,57 @@
-//! `events/`: waiting for what happens, and telling.
+//! `events/`: the directory of an agent's events, with the control files that wait and signal.
 
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::next::Next;
+use super::next::NextFile;
 use super::wait::{Armed, Wait};
-use super::watching::{Watching, selectors};
+use super::waiter::{Waiter, selectors};
 use super::{EventLog, Signal, sources};
 use crate::jobs::Jobs;
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Asked, Caller, CommandSink, Control, Listing, Reply, Said, line, live, text};
+use acheron_vfs::{Answer, Caller, CommandContext, CommandSink, Control, FixedReply, Listing, Reply, line, live, text};
 
 const README: &str = "\
 # events
 
-What happens to this agent, in order, and files that wait for it.
+The events of this agent in order, and files that wait for them.
 
 - `control/wait.json` takes `{\"paths\": [\"/agents/self/events/sources/user.json\"], \"timeout_ms\": 60000, \"since\": 0}`;
-  then `next.json` waits for the first of them. Opened for reading and writing it is private: write the wait, read the events on the same handle.
+  then `next.json` waits for the first of them. A handle opened for reading and writing has its own wait: write the wait, then read the events from the same handle.
 - `control/signal.json` takes `{\"event_type\": \"user\", \"parameter\": \"go\", \"payload\": {}}`; `\"to\"` names another agent.
 - `sources/` has a file for everything that can be waited for, and reading one waits: `cat sources/time/after/1000.json`
   sleeps a second, `cat sources/user/go.json` waits for the signal `go`.
-- `log.ndjson` is the log; `tail -f` follows it. `status.json` tells what is armed.
+- `log.ndjson` is the log; `tail -f` follows it. `status.json` shows the armed wait.
 
-A path is a job's `status.json` (its end), `/agents/self/chat/control/input`, a file of `sources/`, or any other path: a
-change of it or below it.
+A path is a job's `status.json` (the end of the job), `/agents/self/chat/control/input`, a file of `sources/`, or any
+other path: a change at or below it.
 ";
 
 const CONTROL: &str = "\
 - `wait.json`: what `next.json` waits for, `{\"paths\": [\"/agents/self/events/sources/user.json\"]}`.
-- `signal.json`: tells this agent, or another, something.
+- `signal.json`: sends a signal to this agent or another.
 ";
 
-/// Finds the diary of another agent, if `caller` may tell it something.
-pub type Reach = dyn Fn(&Caller, &str) -> Result<Arc<EventLog>> + Send + Sync;
+/// Finds the event log of another agent, if `caller` may send it a signal.
+pub type FindEventLog = dyn Fn(&Caller, &str) -> Result<Arc<EventLog>> + Send + Sync;
 
-/// Whether `caller` may know of what happens at a path.
-pub type May = dyn Fn(&Caller, &str) -> Result<()> + Send + Sync;
+/// Checks whether `caller` may wait for events at a path.
+pub type CheckPath = dyn Fn(&Caller, &str) -> Result<()> + Send + Sync;
 
 /// The `events/` of one agent.
-pub fn directory(event_log: &Arc<EventLog>, book: &Arc<Jobs>, reach: Arc<Reach>, may: Arc<May>) -> Listing {
+pub fn directory(
+    event_log: &Arc<EventLog>,
+    jobs: &Arc<Jobs>,
+    reach: Arc<FindEventLog>,
+    may: Arc<CheckPath>,
+) -> Listing {
     let refusal: Arc<Mutex<Option<Error>>> = Arc::default();
     let (state, last) = (event_log.clone(), refusal.clone());
-    let waits = WaitFile { event_log: event_log.clone(), book: book.clone(), may, refusal: refusal.clone() };
+    let waits = WaitFile { event_log: event_log.clone(), jobs: jobs.clone(), may, refusal: refusal.clone() };
     let signals = SignalFile { event_log: event_log.clone(), reach, refusal };
     let control = Listing::default()
         .file("README.md", text(CONTROL))
@@ -55,10 +60,10 @@ pub fn directory(event_log: &Arc<EventLog>, book: &Arc<Jobs>, reach: Arc<Reach>,
     Listing::default()
         .file("README.md", text(README))
         .file("status.json", live(move |_| Ok(line(&status(&state, &last)))))
-        .file("next.json", Next { event_log: event_log.clone(), book: book.clone() })
+        .file("next.json", NextFile { event_log: event_log.clone(), jobs: jobs.clone() })
         .file("log.ndjson", event_log.shown.clone())
         .file("log.ndjson.1", event_log.shown.older())
-        .dir("sources", sources::directory(event_log, book))
+        .dir("sources", sources::directory(event_log, jobs))
         .dir("control", control)
 }
 
@@ -77,8 +82,8 @@ fn status(event_log: &EventLog, refusal: &Mutex<Option<Error>>) -> Value {
 
 struct WaitFile {
     event_log: Arc<EventLog>,
-    book: Arc<Jobs>,
-    may: Arc<May>,
+    jobs: Arc<Jobs>,
+    may: Arc<CheckPath>,
     refusal: Arc<Mutex<Option<Error>>>,
 }
 
@@ -86,8 +91,8 @@ impl WaitFile {
     fn parse(&self, caller: &Caller, value: Value) -> Result<(Wait, Vec<super::Selector>)> {
         let mut wait: Wait =
             serde_json::from_value(value).map_err(|err| Error::invalid(format!("not a wait: {err}")))?;
-        let selectors = selectors(&self.event_log.agent, &self.book, &wait)?;
-        // What is meant is decided now: `last` may be another job when somebody reads.
+        let selectors = selectors(&self.event_log.agent, &self.jobs, &wait)?;
+        // Resolve the paths now: `last` may be another job by the time of the read.
         wait.paths = selectors.iter().map(|selector| selector.path(&self.event_log.agent)).collect();
         for path in &wait.paths {
             (self.may)(caller, path)?;
@@ -105,9 +110,9 @@ impl CommandSink for WaitFile {
         self.event_log.last()
     }
 
-    fn obey(&self, asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+    fn submit(&self, asked: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         let parsed: Result<Vec<_>> = commands.into_iter().map(|value| self.parse(&asked.caller, value)).collect();
-        // Several waits in one write: each replaces the one before.
+        // Several waits in one write: each replaces the previous one.
         let (wait, selectors) = match parsed.map(|mut waits| waits.pop()) {
             Ok(Some(wait)) => wait,
             Ok(None) => return Answer::ok(Vec::new()),
@@ -124,18 +129,18 @@ impl CommandSink for WaitFile {
             fired: BTreeSet::new(),
             turn: self.event_log.turn(),
         };
-        let watching = Watching::new(&self.event_log, &self.book, armed, Some(wait.timeout_ms));
-        Answer::ok(vec![Arc::new(watching)])
+        let waiter = Waiter::new(&self.event_log, &self.jobs, armed, Some(wait.timeout_ms));
+        Answer::ok(vec![Arc::new(waiter)])
     }
 
-    fn refused(&self, _asked: &Asked, error: &Error) {
+    fn refused(&self, _asked: &CommandContext, error: &Error) {
         *self.refusal.lock() = Some(error.clone());
     }
 }
 
 struct SignalFile {
     event_log: Arc<EventLog>,
-    reach: Arc<Reach>,
+    reach: Arc<FindEventLog>,
     refusal: Arc<Mutex<Option<Error>>>,
 }
 
@@ -144,7 +149,7 @@ impl CommandSink for SignalFile {
         line(&json!({ "event_type": "user", "parameter": "go", "payload": {} }))
     }
 
-    fn obey(&self, asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+    fn submit(&self, asked: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         let checked = commands.into_iter().map(|value| {
             let signal = Signal::parse(value)?;
             let event_log = match &signal.to {
@@ -163,13 +168,13 @@ impl CommandSink for SignalFile {
         Answer::soon(async move {
             let mut replies: Vec<Arc<dyn Reply>> = Vec::new();
             for signal in sent {
-                replies.push(Arc::new(Said(signal.wait().await?)));
+                replies.push(Arc::new(FixedReply(signal.wait().await?)));
             }
             Ok(replies)
         })
     }
 
-    fn refused(&self, _asked: &Asked, error: &Error) {
+    fn refused(&self, _asked: &CommandContext, error: &Error) {
         *self.refusal.lock() = Some(error.clone());
     }
 }

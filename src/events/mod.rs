@@ -1,7 +1,8 @@
-//! What happened: one durable log an agent, and files that wait for it.
+//! Events: one durable log per agent, and files that wait for events.
 //!
-//! [`EventLog`] is the log, [`Selector`] says what somebody waits for, [`wait`] decides (a pure function), [`Watching`] is one
-//! who waits, [`files`] shows it all.
+//! [`EventLog`] is the log, [`Selector`] names something to wait for, [`wait`] decides (a pure function), [`Waiter`]
+//! is one waiter, [`files`] is the directory. Used by `service`, `agent`, `services` and `host`. Uses `policy`, `state`
+//! and `jobs`.
 
 mod event_log;
 pub mod files;
@@ -12,12 +13,12 @@ mod sources;
 #[cfg(test)]
 mod tests;
 pub mod wait;
-mod watching;
+mod waiter;
 
 pub use event_log::{EventLog, EventLogs};
-pub use selector::{Selector, Voice};
+pub use selector::{Selector, SignalType};
 pub use signal::Signal;
 pub use wait::Wait;
-pub use watching::{Watching, selectors};
+pub use waiter::{Waiter, selectors};
 
 pub use crate::state::events::Event;

@@ -1,48 +1,60 @@
 //! `next.json`: the shared reader of an agent's events.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::EventLog;
-use super::wait::{Armed, Found, not_configured};
-use super::watching::{Watching, armed_selectors};
+use super::wait::{Armed, Wait, WaitMatch, not_configured};
+use super::waiter::{Waiter, armed_selectors};
 use crate::jobs::Jobs;
 use acheron_base::Result;
 use acheron_vfs::{Answer, Caller, File, Handle, Kind, Open, line, slice};
 
-/// Waits for what was last written to `wait.json`.
-pub struct Next {
+/// Waits for the paths that were last written to `wait.json`.
+pub struct NextFile {
     pub event_log: Arc<EventLog>,
-    pub book: Arc<Jobs>,
+    pub jobs: Arc<Jobs>,
 }
 
-impl File for Next {
+impl File for NextFile {
     fn kind(&self) -> Kind {
         Kind::Waiting
     }
 
+    /// The close acknowledges the event.
+    fn flushed_by_readers(&self) -> bool {
+        true
+    }
+
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
-        Ok(Box::new(Reader { event_log: self.event_log.clone(), book: self.book.clone(), pass: Arc::default() }))
+        Ok(Box::new(NextReader { event_log: self.event_log.clone(), jobs: self.jobs.clone(), pass: Arc::default() }))
     }
 }
 
-struct Reader {
+struct NextReader {
     event_log: Arc<EventLog>,
-    book: Arc<Jobs>,
-    pass: Arc<Mutex<Pass>>,
+    jobs: Arc<Jobs>,
+    pass: Arc<Mutex<ReadPass>>,
 }
 
+/// One event on its way to the reader.
+///
+/// A read that returns the last byte does not acknowledge the event: if the host dies now, the answer may not arrive, or
+/// the read that looks for the end of the file fails, and the reader drops what it has. A reader that closes the file, or
+/// starts to read it again, has the event.
 #[derive(Default)]
-struct Pass {
+struct ReadPass {
     bytes: Option<Bytes>,
-    /// To be acknowledged when the last byte was handed out.
-    found: Option<(Watching, Found)>,
+    found: Option<(Waiter, WaitMatch)>,
+    /// The last byte was given out.
+    complete: bool,
 }
 
-impl Reader {
-    fn watching(&self) -> Result<Option<Watching>> {
+impl NextReader {
+    /// The shared wait, its progress and its arming.
+    fn armed(&self) -> Result<Option<(Wait, Armed, u64)>> {
         let shared = self.event_log.shared();
         let Some(wait) = shared.wait else { return Ok(None) };
         let armed = Armed {
@@ -52,53 +64,81 @@ impl Reader {
             fired: shared.fired.into_iter().collect(),
             turn: self.event_log.turn(),
         };
-        Ok(Some(Watching::shared(&self.event_log, &self.book, armed, &wait, shared.arming)))
+        Ok(Some((wait, armed, shared.arming)))
     }
 }
 
-impl Pass {
+impl ReadPass {
     fn part(&mut self, offset: u64, size: usize) -> Bytes {
         let Some(bytes) = &self.bytes else { return Bytes::new() };
         let part = slice(bytes, offset, size);
-        if offset.saturating_add(part.len() as u64) >= bytes.len() as u64
-            && let Some((watching, found)) = self.found.take()
-        {
-            watching.heard(&found);
-        }
+        self.complete |= offset.saturating_add(part.len() as u64) >= bytes.len() as u64;
         part
+    }
+
+    fn start(&mut self, bytes: Bytes, found: Option<(Waiter, WaitMatch)>) {
+        *self = ReadPass { bytes: Some(bytes), found, complete: false };
+    }
+
+    /// The reader has what it was given.
+    fn end(&mut self) {
+        if self.complete
+            && let Some((waiter, found)) = self.found.take()
+        {
+            waiter.acknowledge(&found);
+        }
+    }
+
+    /// The match that [`end`](Self::end) will acknowledge for this arming.
+    fn unacknowledged(&self, arming: u64) -> Option<&WaitMatch> {
+        let (waiter, found) = self.found.as_ref()?;
+        (self.complete && waiter.serves(arming)).then_some(found)
     }
 }
 
-impl Handle for Reader {
+impl Handle for NextReader {
     fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
         let mut pass = self.pass.lock();
         if offset > 0 && pass.bytes.is_some() {
             return Answer::ok(pass.part(offset, size));
         }
+        pass.end();
         drop(pass);
-        let watching = match self.watching() {
-            Ok(Some(watching)) => watching,
+        let waiter = match self.armed() {
+            Ok(Some((wait, armed, arming))) => Waiter::shared(&self.event_log, &self.jobs, armed, &wait, arming),
             Ok(None) => {
                 let mut pass = self.pass.lock();
-                pass.bytes = Some(line(&not_configured()));
+                pass.start(line(&not_configured()), None);
                 return Answer::ok(pass.part(offset, size));
             }
             Err(error) => return Answer::refuse(error),
         };
         let pass = self.pass.clone();
         Answer::later(async move {
-            let (found, body) = watching.next().await?;
+            let (found, body) = waiter.next().await?;
             let mut pass = pass.lock();
-            pass.bytes = Some(line(&body));
-            pass.found = found.map(|found| (watching, found));
+            pass.start(line(&body), found.map(|found| (waiter, found)));
             Ok(pass.part(offset, size))
         })
     }
 
+    fn flush(&self, _by_opener: bool) -> Answer<()> {
+        self.pass.lock().end();
+        Answer::ok(())
+    }
+
+    /// Does not count the event that this reader has: its next read acknowledges that one.
     fn readable(&self) -> Answer<()> {
-        match self.watching() {
-            Ok(Some(watching)) => Answer::later(async move { watching.next().await.map(|_| ()) }),
-            _ => Answer::ok(()),
+        let Ok(Some((wait, mut armed, arming))) = self.armed() else { return Answer::ok(()) };
+        if let Some(found) = self.pass.lock().unacknowledged(arming) {
+            armed.acknowledge(found);
         }
+        // It does not share its progress, because others have not read that event.
+        let waiter = Waiter::new(&self.event_log, &self.jobs, armed, Some(wait.timeout_ms));
+        Answer::later(async move { waiter.next().await.map(|_| ()) })
+    }
+
+    fn closed(&self) {
+        self.pass.lock().end();
     }
 }

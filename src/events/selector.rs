@@ -1,65 +1,65 @@
-//! What a path in `wait.json` stands for.
+//! Parses the paths of `wait.json` into selectors.
 
 use serde::{Deserialize, Serialize};
 
 use acheron_base::{Error, Result};
-use acheron_vfs::normal;
+use acheron_vfs::normalize;
 
-/// Who speaks in a signal.
+/// The sender of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Voice {
+pub enum SignalType {
     User,
     Agent,
     Hook,
 }
 
-impl Voice {
-    pub const ALL: [Voice; 3] = [Voice::Agent, Voice::Hook, Voice::User];
+impl SignalType {
+    pub const ALL: [SignalType; 3] = [SignalType::Agent, SignalType::Hook, SignalType::User];
 
     pub fn name(self) -> &'static str {
         match self {
-            Voice::User => "user",
-            Voice::Agent => "agent",
-            Voice::Hook => "hook",
+            SignalType::User => "user",
+            SignalType::Agent => "agent",
+            SignalType::Hook => "hook",
         }
     }
 
-    pub fn named(name: &str) -> Option<Voice> {
-        Voice::ALL.into_iter().find(|kind| kind.name() == name)
+    pub fn named(name: &str) -> Option<SignalType> {
+        SignalType::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// Something to wait for.
+/// One thing to wait for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
     /// The end of a job.
     Job(String),
     /// A message to the agent.
     Chat,
-    /// A signal, of any parameter or of one.
-    Signal(Voice, Option<String>),
-    /// So many milliseconds from the arming.
+    /// A signal, with a given parameter or with any.
+    Signal(SignalType, Option<String>),
+    /// Milliseconds after the arming.
     After(u64),
-    /// A moment, in milliseconds since 1970.
+    /// A time in Unix milliseconds.
     At(u64),
-    /// A change of a path, or below it.
+    /// A change at or below a path.
     Path(String),
 }
 
-/// What can stand at the root of the tree.
+/// The names at the root of the tree.
 const TOP: [&str; 7] = ["agents", "projects", "global", "nodes", "meta", "README.md", "AGENTS.md"];
 
-/// Longer parameters make no name of a file.
-const PARAMETER: usize = 200;
+/// The longest parameter that still gives a valid file name.
+const MAX_PARAMETER: usize = 200;
 
 impl Selector {
-    /// Reads `path` as the agent `agent` means it. `job` finds the job behind a correlation id or `last`.
+    /// Parses a path of the agent `agent`. `job` finds the job of a correlation id or of `last`.
     pub fn parse(path: &str, agent: &str, job: impl Fn(&str) -> Option<String>) -> Result<Selector> {
         if path.trim().is_empty() {
             return Err(Error::invalid("a path to wait for is empty"));
         }
-        let whole = normal(path)?;
+        let whole = normalize(path)?;
         let whole = match whole.strip_prefix("/agents/self") {
             Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("/agents/{agent}{rest}"),
             _ => whole,
@@ -81,30 +81,30 @@ impl Selector {
         }
     }
 
-    /// Reads the names below `events/sources`.
+    /// Parses the names below `events/sources`.
     pub fn source(names: &[&str]) -> Result<Selector> {
-        let refuse = |why: &str| Err(Error::invalid(format!("sources/{} cannot be: {why}", names.join("/"))));
+        let refuse = |why: &str| Err(Error::invalid(format!("sources/{} is not a source: {why}", names.join("/"))));
         let bare = |name: &str| name.strip_suffix(".json").map(str::to_owned);
         match names {
-            [kind] => match bare(kind).as_deref().and_then(Voice::named) {
+            [kind] => match bare(kind).as_deref().and_then(SignalType::named) {
                 Some(kind) => Ok(Selector::Signal(kind, None)),
                 None => refuse("it is agent.json, hook.json, user.json, or a file below agent, hook, user or time"),
             },
             ["time", when @ ("after" | "at"), number] => match bare(number).map(|number| number.parse::<u64>()) {
                 Some(Ok(ms)) if *when == "after" => Ok(Selector::After(ms)),
                 Some(Ok(ms)) => Ok(Selector::At(ms)),
-                _ => refuse("it is a number of milliseconds with .json behind it"),
+                _ => refuse("it is a number of milliseconds followed by .json"),
             },
             ["time", ..] => refuse("a time is time/after/<ms>.json or time/at/<unix_ms>.json"),
-            [kind, parameter] => match (Voice::named(kind), bare(parameter)) {
+            [kind, parameter] => match (SignalType::named(kind), bare(parameter)) {
                 (None, _) => refuse("its kind is agent, hook, user or time"),
-                (_, None) => refuse("the name of a file below it ends in .json"),
+                (_, None) => refuse("its file name ends in .json"),
                 (Some(kind), Some(parameter)) => {
                     check_parameter(&parameter)?;
                     Ok(Selector::Signal(kind, Some(parameter)))
                 }
             },
-            _ => refuse("nothing lies that deep"),
+            _ => refuse("the path is too deep"),
         }
     }
 
@@ -121,13 +121,13 @@ impl Selector {
         match top.is_empty() || TOP.contains(&top) {
             true => Ok(Selector::Path(path)),
             false => Err(Error::invalid(format!(
-                "{path} cannot be: a path begins at the root of the tree, with {}",
+                "{path} is not in the tree: a path begins with {}",
                 TOP.map(|name| format!("/{name}")).join(", ")
             ))),
         }
     }
 
-    /// Where in the tree of `agent` the source stands.
+    /// The path of the source in the tree of `agent`.
     pub fn path(&self, agent: &str) -> String {
         let source = |name: String| format!("/agents/{agent}/events/sources/{name}.json");
         match self {
@@ -146,100 +146,17 @@ fn no_job(id: &str) -> Error {
     Error::invalid(format!("there is no job `{id}` to wait for"))
 }
 
-/// A parameter becomes the name of a file.
+/// A parameter becomes a file name.
 pub fn check_parameter(parameter: &str) -> Result<()> {
     let fault = match parameter {
         "" => "is empty",
         "." | ".." => "cannot be . or ..",
-        it if it.len() > PARAMETER => "is too long",
-        it if it.contains(['/', '\0']) || it.chars().any(char::is_control) => "holds a slash or a control character",
+        it if it.len() > MAX_PARAMETER => "is too long",
+        it if it.contains(['/', '\0']) || it.chars().any(char::is_control) => "contains a slash or a control character",
         _ => return Ok(()),
     };
     Err(Error::invalid(format!("the parameter {fault}; it becomes the name of a file")))
 }
 
 #[cfg(test)]
-mod tests {
-    use expect_test::expect;
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn parse(path: &str) -> Result<Selector> {
-        Selector::parse(path, "charon", |id| ["mine", "job-1", "last"].contains(&id).then(|| "job-1".to_owned()))
-    }
-
-    #[test]
-    fn paths_become_selectors_or_are_refused_with_the_reason() {
-        let said: Vec<String> = [
-            "/agents/self/jobs/job-1/status.json",
-            "agents/self/jobs/by/mine/result.txt",
-            "/agents/charon/jobs/by/mine",
-            "/agents/self/jobs/job-2/status.json",
-            "/agents/self/chat/control/input",
-            "/agents/self/events/sources/user.json",
-            "/agents/self/events/sources/user/go.json",
-            "/agents/self/events/sources/time/after/1000.json",
-            "/agents/self/events/sources/time/at/5.json",
-            "/agents/self/events/sources/time/after/soon.json",
-            "/agents/self/events/sources/time/5.json",
-            "/agents/self/events/sources/dog.json",
-            "/agents/self/events/sources/dog/bark.json",
-            "/agents/self/events/sources/user/go",
-            "/agents/self/events/sources/user/a/b.json",
-            "/agents/self/memory/items/x",
-            "/agents/selfish/x",
-            "/projects/here/fs/../fs/a",
-            "/agents/styx/chat/control/input",
-            "/etc/passwd",
-            "../../etc/passwd",
-            "/",
-            "",
-        ]
-        .into_iter()
-        .map(|path| match parse(path) {
-            Ok(selector) => format!("{path}: {selector:?}"),
-            Err(error) => format!("{path}: {error}"),
-        })
-        .collect();
-        expect![[r#"
-            /agents/self/jobs/job-1/status.json: Job("job-1")
-            agents/self/jobs/by/mine/result.txt: Job("job-1")
-            /agents/charon/jobs/by/mine: Job("job-1")
-            /agents/self/jobs/job-2/status.json: there is no job `job-2` to wait for
-            /agents/self/chat/control/input: Chat
-            /agents/self/events/sources/user.json: Signal(User, None)
-            /agents/self/events/sources/user/go.json: Signal(User, Some("go"))
-            /agents/self/events/sources/time/after/1000.json: After(1000)
-            /agents/self/events/sources/time/at/5.json: At(5)
-            /agents/self/events/sources/time/after/soon.json: sources/time/after/soon.json cannot be: it is a number of milliseconds with .json behind it
-            /agents/self/events/sources/time/5.json: sources/time/5.json cannot be: a time is time/after/<ms>.json or time/at/<unix_ms>.json
-            /agents/self/events/sources/dog.json: sources/dog.json cannot be: it is agent.json, hook.json, user.json, or a file below agent, hook, user or time
-            /agents/self/events/sources/dog/bark.json: sources/dog/bark.json cannot be: its kind is agent, hook, user or time
-            /agents/self/events/sources/user/go: sources/user/go cannot be: the name of a file below it ends in .json
-            /agents/self/events/sources/user/a/b.json: sources/user/a/b.json cannot be: nothing lies that deep
-            /agents/self/memory/items/x: Path("/agents/charon/memory/items/x")
-            /agents/selfish/x: /agents/selfish/x belongs to another agent; wait in its own events, or have it send a signal
-            /projects/here/fs/../fs/a: Path("/projects/here/fs/a")
-            /agents/styx/chat/control/input: /agents/styx/chat/control/input belongs to another agent; wait in its own events, or have it send a signal
-            /etc/passwd: /etc/passwd cannot be: a path begins at the root of the tree, with /agents, /projects, /global, /nodes, /meta, /README.md, /AGENTS.md
-            ../../etc/passwd: /etc/passwd cannot be: a path begins at the root of the tree, with /agents, /projects, /global, /nodes, /meta, /README.md, /AGENTS.md
-            /: Path("/")
-            : a path to wait for is empty"#]]
-        .assert_eq(&said.join("\n"));
-    }
-
-    proptest! {
-        #[test]
-        fn a_selector_leads_back_to_itself(path in "/agents/self/(events/sources/(user|hook|agent|time/at|time/after)?/?[a-z0-9]{0,4}(\\.json)?|[a-z]{1,8})") {
-            if let Ok(selector) = parse(&path) {
-                prop_assert_eq!(parse(&selector.path("charon")).unwrap(), selector);
-            }
-        }
-
-        #[test]
-        fn any_path_is_taken_or_refused(path in ".{0,60}") {
-            let _ = parse(&path);
-        }
-    }
-}
+mod tests;

@@ -1,6 +1,5 @@
-//! `signal.json`: telling an agent something.
+//! `signal.json`: sends a signal to an agent.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -9,20 +8,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::selector::check_parameter;
-use super::{EventLog, Selector, Voice};
+use super::{EventLog, Selector, SignalType};
+use crate::policy::PrincipalCaller;
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller};
 
-/// What is written to `signal.json`.
+/// The content of `signal.json`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Signal {
-    pub event_type: Voice,
+    pub event_type: SignalType,
     #[serde(default)]
     pub parameter: Option<String>,
     #[serde(default)]
     pub payload: Value,
-    /// The agent to be told; the one whose file it is if absent.
+    /// The recipient; by default the agent that owns the file.
     #[serde(default)]
     pub to: Option<String>,
 }
@@ -37,7 +37,7 @@ impl Signal {
         Ok(signal)
     }
 
-    /// Writes the signal down; its number comes when it is safe.
+    /// Appends the signal to the log; the answer is its number, once it is durable.
     pub fn send(self, event_log: &Arc<EventLog>, caller: &Caller) -> Answer<Bytes> {
         let path = Selector::Signal(self.event_type, self.parameter.clone()).path(&event_log.agent);
         let said = json!({

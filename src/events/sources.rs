@@ -1,4 +1,4 @@
-//! `sources/`: a file for everything that can be waited for; reading one waits.
+//! `sources/`: one file for each thing that can be waited for; a read waits.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,51 +6,51 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::wait::Armed;
-use super::{EventLog, Selector, Voice, Watching};
+use super::{EventLog, Selector, SignalType, Waiter};
 use crate::jobs::Jobs;
 use acheron_base::Result;
-use acheron_vfs::{Answer, Caller, File, Handle, Kind, Listing, Node, Open, Reply, Virtual, replies};
+use acheron_vfs::{Answer, Caller, File, Handle, Kind, Listing, Node, Open, Reply, VirtualDir, replies};
 
-/// The directory of selectors. Those with a number or a parameter are without end, so they are found but not listed.
-pub fn directory(event_log: &Arc<EventLog>, book: &Arc<Jobs>) -> Listing {
+/// The directory of selectors. Names with a number or a parameter are unlimited: they can be opened but are not listed.
+pub fn directory(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>) -> Listing {
     let mut listing = Listing::default();
-    for kind in Voice::ALL {
+    for kind in SignalType::ALL {
         listing = listing
-            .file(&format!("{}.json", kind.name()), Source::new(event_log, book, Selector::Signal(kind, None)))
-            .dir(kind.name(), below(event_log, book, vec![kind.name()]));
+            .file(&format!("{}.json", kind.name()), SourceFile::new(event_log, jobs, Selector::Signal(kind, None)))
+            .dir(kind.name(), below(event_log, jobs, vec![kind.name()]));
     }
     let times = ["after", "at"]
         .into_iter()
-        .fold(Listing::default(), |listing, when| listing.dir(when, below(event_log, book, vec!["time", when])));
+        .fold(Listing::default(), |listing, when| listing.dir(when, below(event_log, jobs, vec!["time", when])));
     listing.dir("time", times)
 }
 
-fn below(event_log: &Arc<EventLog>, book: &Arc<Jobs>, under: Vec<&'static str>) -> Virtual {
-    let (event_log, book) = (event_log.clone(), book.clone());
-    Virtual::new(Vec::new, move |name| {
+fn below(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, under: Vec<&'static str>) -> VirtualDir {
+    let (event_log, jobs) = (event_log.clone(), jobs.clone());
+    VirtualDir::new(Vec::new, move |name| {
         let names: Vec<&str> = under.iter().copied().chain([name]).collect();
-        Selector::source(&names).ok().map(|selector| Node::file(Source::new(&event_log, &book, selector)))
+        Selector::source(&names).ok().map(|selector| Node::file(SourceFile::new(&event_log, &jobs, selector)))
     })
 }
 
-struct Source {
+struct SourceFile {
     event_log: Arc<EventLog>,
-    book: Arc<Jobs>,
+    jobs: Arc<Jobs>,
     selector: Selector,
 }
 
-impl Source {
-    fn new(event_log: &Arc<EventLog>, book: &Arc<Jobs>, selector: Selector) -> Self {
-        Source { event_log: event_log.clone(), book: book.clone(), selector }
+impl SourceFile {
+    fn new(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, selector: Selector) -> Self {
+        SourceFile { event_log: event_log.clone(), jobs: jobs.clone(), selector }
     }
 }
 
-impl File for Source {
+impl File for SourceFile {
     fn kind(&self) -> Kind {
         Kind::Waiting
     }
 
-    /// Armed when it is opened: what happens between the opening and the reading is heard.
+    /// Armed on open, so that events between the open and the read are not lost.
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
         let armed = Armed {
             selectors: vec![self.selector.clone()],
@@ -59,25 +59,29 @@ impl File for Source {
             fired: BTreeSet::new(),
             turn: self.event_log.turn(),
         };
-        let once: Arc<dyn Reply> = Arc::new(Once(Watching::new(&self.event_log, &self.book, armed, None)));
+        let once: Arc<dyn Reply> = Arc::new(Once(Waiter::new(&self.event_log, &self.jobs, armed, None)));
         let answers = replies::Replies::default();
         answers.add(0, [once]);
-        Ok(Box::new(Reader(answers)))
+        Ok(Box::new(SourceReader(answers)))
     }
 }
 
-/// A timer fires once; then the file is at its end.
-struct Once(Watching);
+/// A timer fires once; after that, the file is at its end.
+struct Once(Waiter);
 
 impl Reply for Once {
     fn read(&self) -> Answer<Bytes> {
         self.0.read()
     }
+
+    fn readable(&self) -> Answer<()> {
+        self.0.readable()
+    }
 }
 
-struct Reader(replies::Replies);
+struct SourceReader(replies::Replies);
 
-impl Handle for Reader {
+impl Handle for SourceReader {
     fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
         self.0.read(offset, size)
     }
@@ -86,11 +90,11 @@ impl Handle for Reader {
         self.0.readable()
     }
 
-    fn keeps(&self) -> usize {
-        self.0.keeps()
+    fn buffered_bytes(&self) -> usize {
+        self.0.buffered_bytes()
     }
 
-    fn let_go(&self) {
-        self.0.let_go();
+    fn discard_buffer(&self) {
+        self.0.discard_buffer();
     }
 }

@@ -1,7 +1,6 @@
-//! Waits against a model: whatever is armed, fired, read and killed in whatever order, nothing is lost and nothing comes
-//! twice after it was read to its end.
+//! Waits against a model: in any order of arming, firing, reading and killing, no event is lost and none is delivered
+//! again after its reader had it and closed the file.
 
-use crate::policy::PrincipalCaller;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -9,49 +8,59 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::wait::Wait;
-use super::{EventLog, EventLogs, Selector, Voice};
-use crate::jobs::{Forgetful, Jobs};
+use super::wait::{Armed, Wait};
+use super::{EventLog, EventLogs, Selector, SignalType, Waiter};
+use crate::jobs::{Jobs, NoJobStore};
+use crate::policy::PrincipalCaller;
 use crate::state::events::Event;
-use acheron_base::Clock;
-use acheron_vfs::{Answer, Caller, File, Handle, Open};
+use acheron_base::{Clock, Ids, Random};
+use acheron_vfs::replies::Replies;
+use acheron_vfs::{Answer, Caller, File, Handle, Open, Reply};
 
-/// What a test does, one after the other.
+/// One step of a test.
 #[derive(Clone, Debug)]
-enum Act {
+enum Step {
     /// Sends the signal of that parameter.
     Fire(u8),
     /// Arms the shared wait for one parameter, or for all.
     Arm(Option<u8>),
-    /// Reads `next.json` to its end.
+    /// Reads `next.json` to its end and closes it.
     Read,
+    /// Reads `next.json` from its start on a handle that stays open.
+    ReadAgain,
     /// Reads only its first byte, and dies.
     ReadAndDie,
+    /// Reads all of it, and is gone before its close arrives.
+    ReadAndVanish,
     /// A reader that was parked is killed.
     Kill,
 }
 
-fn acts() -> impl Strategy<Value = Vec<Act>> {
+fn steps() -> impl Strategy<Value = Vec<Step>> {
     let act = prop_oneof![
-        3 => (0u8..3).prop_map(Act::Fire),
-        2 => prop::option::of(0u8..3).prop_map(Act::Arm),
-        4 => Just(Act::Read),
-        1 => Just(Act::ReadAndDie),
-        1 => Just(Act::Kill),
+        3 => (0u8..3).prop_map(Step::Fire),
+        2 => prop::option::of(0u8..3).prop_map(Step::Arm),
+        4 => Just(Step::Read),
+        2 => Just(Step::ReadAgain),
+        1 => Just(Step::ReadAndDie),
+        1 => Just(Step::ReadAndVanish),
+        1 => Just(Step::Kill),
     ];
     prop::collection::vec(act, 1..40)
 }
 
-/// What should come: the log, and how far the shared reader has come in it.
+/// The expected behaviour: the log, and the position of the shared reader.
 #[derive(Default)]
-struct Model {
+struct WaitModel {
     log: Vec<(u64, u8)>,
     cursor: u64,
     armed: Option<Option<u8>>,
+    /// The event that the reader with the open handle has, until the next arming.
+    open: Option<u64>,
 }
 
-impl Model {
-    /// The event that a reader is to hear next.
+impl WaitModel {
+    /// The event that a reader gets next.
     fn next(&self) -> Option<u64> {
         let wanted = self.armed?;
         let hears = |(seq, parameter): &&(u64, u8)| *seq > self.cursor && wanted.is_none_or(|it| it == *parameter);
@@ -59,21 +68,21 @@ impl Model {
     }
 }
 
-struct Bench {
+struct WaitBench {
     event_log: Arc<EventLog>,
-    book: Arc<Jobs>,
+    jobs: Arc<Jobs>,
 }
 
-impl Bench {
-    fn new() -> Bench {
+impl WaitBench {
+    fn new() -> WaitBench {
         let clock = Clock::real();
         let event_log = EventLogs::new(None, clock.clone()).of("ada").unwrap();
-        Bench { event_log, book: Arc::new(Jobs::new(Arc::new(Forgetful), clock)) }
+        WaitBench { event_log, jobs: Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock, Random::real()))) }
     }
 
     fn fire(&self, parameter: u8) -> u64 {
         let payload = json!({ "event_type": "user", "parameter": format!("p{parameter}") });
-        let path = Selector::Signal(Voice::User, Some(format!("p{parameter}"))).path("ada");
+        let path = Selector::Signal(SignalType::User, Some(format!("p{parameter}"))).path("ada");
         let Answer::Now(Ok(seq)) = self.event_log.add("signal", &path, payload) else { panic!("there is no disk") };
         seq
     }
@@ -88,14 +97,14 @@ impl Bench {
     }
 
     fn open(&self) -> Box<dyn Handle> {
-        let next = super::next::Next { event_log: self.event_log.clone(), book: self.book.clone() };
+        let next = super::next::NextFile { event_log: self.event_log.clone(), jobs: self.jobs.clone() };
         next.open(&Caller::operator(), Open::READ).unwrap()
     }
 }
 
-/// What a read says if it need not wait.
+/// The result of a read that does not have to wait.
 fn at_once(answer: Answer<Bytes>) -> Option<Value> {
-    match answer.looked_at() {
+    match answer.poll_once() {
         Answer::Now(bytes) => Some(serde_json::from_slice(&bytes.unwrap()).unwrap()),
         _ => None,
     }
@@ -103,22 +112,26 @@ fn at_once(answer: Answer<Bytes>) -> Option<Value> {
 
 proptest! {
     #[test]
-    fn nothing_is_lost_and_nothing_comes_twice(acts in acts()) {
+    fn nothing_is_lost_and_nothing_comes_twice(steps in steps()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let _inside = runtime.enter();
-        let (bench, mut model) = (Bench::new(), Model::default());
-        for act in acts {
+        let (wait_bench, mut model) = (WaitBench::new(), WaitModel::default());
+        let kept = wait_bench.open();
+        for act in steps {
             match act {
-                Act::Fire(parameter) => {
-                    let seq = bench.fire(parameter);
+                Step::Fire(parameter) => {
+                    let seq = wait_bench.fire(parameter);
                     model.log.push((seq, parameter));
                 }
-                Act::Arm(parameter) => {
-                    bench.arm(parameter);
+                Step::Arm(parameter) => {
+                    wait_bench.arm(parameter);
                     model.armed = Some(parameter);
+                    model.open = None;
                 }
-                Act::Read => {
-                    let said = at_once(bench.open().read(0, 4096));
+                Step::Read => {
+                    let reader = wait_bench.open();
+                    let said = at_once(reader.read(0, 4096));
+                    prop_assert!(matches!(reader.flush(false), Answer::Now(Ok(()))));
                     match (model.armed, model.next()) {
                         (None, _) => prop_assert_eq!(&said.unwrap()["configured"], &json!(false)),
                         (_, None) => prop_assert_eq!(said, None, "a reader parks"),
@@ -128,17 +141,32 @@ proptest! {
                         }
                     }
                 }
-                Act::ReadAndDie => {
+                Step::ReadAgain => {
+                    let said = at_once(kept.read(0, 4096));
+                    model.cursor = model.cursor.max(model.open.take().unwrap_or(0));
+                    model.open = model.next();
+                    let event = said.as_ref().and_then(|said| said["event_id"].as_u64());
+                    prop_assert_eq!(event, model.open);
+                }
+                Step::ReadAndDie => {
                     if model.next().is_some() {
-                        let first = bench.open().read(0, 1).looked_at();
-                        prop_assert!(matches!(first, Answer::Now(Ok(_))));
+                        let reader = wait_bench.open();
+                        prop_assert!(matches!(reader.read(0, 1).poll_once(), Answer::Now(Ok(_))));
+                        prop_assert!(matches!(reader.flush(false), Answer::Now(Ok(()))));
+                        reader.closed();
                     }
                 }
-                // Looking at it parks it; dropping it is what a signal does. Whether it was ready is not asked: then it
-                // would have been read.
-                Act::Kill => {
+                Step::ReadAndVanish => {
+                    if let Some(seq) = model.next() {
+                        let said = at_once(wait_bench.open().read(0, 4096)).unwrap();
+                        prop_assert_eq!(&said["event_id"], &json!(seq));
+                    }
+                }
+                // Polling parks the read; dropping it is what a signal does. A read that was ready would have been
+                // read.
+                Step::Kill => {
                     if model.next().is_none() {
-                        drop(bench.open().read(0, 4096).looked_at());
+                        drop(wait_bench.open().read(0, 4096).poll_once());
                     }
                 }
             }
@@ -146,18 +174,18 @@ proptest! {
     }
 }
 
-/// Several readers park; every one of them hears the signal.
+/// Several readers are parked; the signal wakes all of them.
 #[tokio::test]
 async fn all_who_wait_are_woken() {
-    let bench = Bench::new();
-    bench.arm(None);
-    // Looking at a read once parks it.
-    let parked = (0..100).map(|_| match bench.open().read(0, 4096).looked_at() {
+    let wait_bench = WaitBench::new();
+    wait_bench.arm(None);
+    // Polling a read once parks it.
+    let parked = (0..100).map(|_| match wait_bench.open().read(0, 4096).poll_once() {
         Answer::Later(reader) => reader,
         _ => panic!("nothing has happened yet"),
     });
     let waiting: Vec<_> = parked.collect();
-    let seq = bench.fire(1);
+    let seq = wait_bench.fire(1);
     let mut heard = BTreeSet::new();
     for reader in waiting {
         let said: Value = serde_json::from_slice(&reader.await.unwrap()).unwrap();
@@ -166,8 +194,8 @@ async fn all_who_wait_are_woken() {
     assert_eq!(heard, BTreeSet::from([Some(seq)]));
 }
 
-/// A log of `count` signals on a disk; the `wanted`th is another than the rest.
-fn long(store: &crate::state::Trial, count: u64, wanted: u64) -> Bench {
+/// A stored log of `count` signals; only the `wanted`th has another parameter.
+fn long(store: &crate::state::TestStore, count: u64, wanted: u64) -> WaitBench {
     let fill = move |tx: &acheron_store::Tx<'_>| {
         for seq in 1..=count {
             let parameter = if seq == wanted { "p1" } else { "p0" };
@@ -180,7 +208,7 @@ fn long(store: &crate::state::Trial, count: u64, wanted: u64) -> Bench {
     store.write_blocking(fill).unwrap();
     let clock = Clock::real();
     let event_log = EventLogs::new(Some((**store).clone()), clock.clone()).of("ada").unwrap();
-    Bench { event_log, book: Arc::new(Jobs::new(Arc::new(Forgetful), clock)) }
+    WaitBench { event_log, jobs: Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock, Random::real()))) }
 }
 
 fn wait(paths: &[&str], since: Option<u64>) -> Wait {
@@ -191,16 +219,16 @@ const P1: &str = "/agents/ada/events/sources/user/p1.json";
 
 #[tokio::test]
 async fn a_reader_far_behind_hears_of_all_in_order_even_if_it_never_waits() {
-    let store = crate::state::Trial::new();
-    let bench = long(&store, 14_000, 9_000);
-    bench.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
-    let read = bench.open().read(0, 4096).wait().await.unwrap();
+    let store = crate::state::TestStore::new();
+    let wait_bench = long(&store, 14_000, 9_000);
+    wait_bench.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
+    let read = wait_bench.open().read(0, 4096).wait().await.unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&read).unwrap()["event_id"], 9_000);
 
-    bench.event_log.arm(wait(&[P1], Some(0))).wait().await.unwrap();
+    wait_bench.event_log.arm(wait(&[P1], Some(0))).wait().await.unwrap();
     let patient = async {
         loop {
-            match at_once(bench.open().read(0, 4096)) {
+            match at_once(wait_bench.open().read(0, 4096)) {
                 Some(said) => return said,
                 None => tokio::time::sleep(std::time::Duration::from_millis(2)).await,
             }
@@ -212,21 +240,108 @@ async fn a_reader_far_behind_hears_of_all_in_order_even_if_it_never_waits() {
 
 #[tokio::test]
 async fn what_a_reader_of_an_earlier_wait_heard_does_not_count_for_a_new_one() {
-    let bench = Bench::new();
-    let seqs = [bench.fire(1), bench.fire(1)];
-    bench.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
-    let old = bench.open();
+    let wait_bench = WaitBench::new();
+    let seqs = [wait_bench.fire(1), wait_bench.fire(1)];
+    wait_bench.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
+    let old = wait_bench.open();
     assert_eq!(old.read(0, 1).wait().await.unwrap().len(), 1);
-    bench.event_log.arm(wait(&[P1], Some(0))).wait().await.unwrap();
+    wait_bench.event_log.arm(wait(&[P1], Some(0))).wait().await.unwrap();
     old.read(1, 4096).wait().await.unwrap();
-    assert_eq!(at_once(bench.open().read(0, 4096)).unwrap()["event_id"], seqs[0]);
-    assert_eq!(at_once(bench.open().read(0, 4096)).unwrap()["event_id"], seqs[1]);
+    old.closed();
+    for seq in seqs {
+        let reader = wait_bench.open();
+        assert_eq!(at_once(reader.read(0, 4096)).unwrap()["event_id"], seq);
+        reader.closed();
+    }
 }
 
 #[tokio::test]
 async fn a_wait_for_a_job_that_is_gone_is_over() {
-    let bench = Bench::new();
-    bench.event_log.arm(wait(&["/agents/ada/jobs/job-1/status.json"], None)).wait().await.unwrap();
-    let said = at_once(bench.open().read(0, 4096)).unwrap();
+    let wait_bench = WaitBench::new();
+    wait_bench.event_log.arm(wait(&["/agents/ada/jobs/job-1/status.json"], None)).wait().await.unwrap();
+    let said = at_once(wait_bench.open().read(0, 4096)).unwrap();
     assert_eq!((&said["job"]["job_id"], &said["job"]["archived"]), (&json!("job-1"), &json!(true)));
+}
+
+#[tokio::test]
+async fn an_event_that_a_reader_has_is_news_to_other_readers_and_not_to_its_own_poll() {
+    let wait_bench = WaitBench::new();
+    wait_bench.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
+    let (one, other) = (wait_bench.open(), wait_bench.open());
+    let ready = |reader: &dyn Handle| matches!(reader.readable().poll_once(), Answer::Now(Ok(())));
+    assert!(!ready(&*one));
+    let first = wait_bench.fire(1);
+    assert_eq!(at_once(one.read(0, 4096)).unwrap()["event_id"], first);
+    // Another event passes, which none of them waits for.
+    wait_bench.fire(2);
+    assert!(!ready(&*one) && ready(&*other));
+    let second = wait_bench.fire(1);
+    assert!(ready(&*one));
+    assert_eq!(at_once(other.read(0, 4096)).unwrap()["event_id"], first);
+    assert_eq!(at_once(one.read(0, 4096)).unwrap()["event_id"], second);
+    other.closed();
+    assert_eq!(at_once(wait_bench.open().read(0, 4096)).unwrap()["event_id"], second);
+}
+
+/// A poll that is answered late must not decide which event the reader of the handle acknowledges.
+#[tokio::test]
+async fn a_poll_does_not_acknowledge_for_the_reader() {
+    let clock = Clock::at(0);
+    let event_log = EventLogs::new(None, clock.clone()).of("ada").unwrap();
+    let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock.clone(), Random::real())));
+    let wait_bench = WaitBench { event_log, jobs };
+    let armed = Armed {
+        selectors: vec![Selector::At(1000), Selector::Signal(SignalType::User, None)],
+        cursor: 0,
+        armed_at_ms: 0,
+        fired: BTreeSet::new(),
+        turn: 0,
+    };
+    let waiter: Arc<dyn Reply> = Arc::new(Waiter::new(&wait_bench.event_log, &wait_bench.jobs, armed, None));
+    let replies = Replies::default();
+    replies.add(0, [waiter]);
+    let Answer::Later(poll) = replies.readable().poll_once() else { panic!("nothing has happened yet") };
+    let seq = wait_bench.fire(1);
+    let said = at_once(replies.read(0, 4096)).unwrap();
+    assert_eq!(said["event_id"], seq);
+    clock.set(1000);
+    poll.await.unwrap();
+    assert!(replies.read(4096, 4096).wait().await.unwrap().is_empty());
+    let said = at_once(replies.read(0, 4096)).unwrap();
+    assert_eq!(said["time"]["due_ms"], 1000, "{said}");
+}
+
+/// A bench whose log is in `store`, as in one life of the host.
+fn life(store: &crate::state::TestStore) -> WaitBench {
+    long(store, 0, 0)
+}
+
+/// Sends a signal; it is durable, and so is everything before it.
+async fn fire_durably(bench: &WaitBench) -> u64 {
+    let payload = json!({ "event_type": "user", "parameter": "p1" });
+    bench.event_log.add("signal", P1, payload).wait().await.unwrap()
+}
+
+#[tokio::test]
+async fn an_event_comes_again_after_a_crash_unless_its_reader_has_closed_the_file() {
+    let store = crate::state::TestStore::new();
+    let first = life(&store);
+    first.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
+    let seq = fire_durably(&first).await;
+    let reader = first.open();
+    let said: Value = serde_json::from_slice(&reader.read(0, 4096).wait().await.unwrap()).unwrap();
+    assert_eq!(said["event_id"], seq);
+    let next_seq = fire_durably(&first).await;
+
+    // The host dies before the reader learns that this was all: its next read fails.
+    let second = life(&store);
+    let again = second.open();
+    let said: Value = serde_json::from_slice(&again.read(0, 4096).wait().await.unwrap()).unwrap();
+    assert_eq!(said["event_id"], seq);
+    assert!(again.read(4096, 4096).wait().await.unwrap().is_empty());
+    again.flush(false).wait().await.unwrap();
+    fire_durably(&second).await;
+
+    let third = life(&store);
+    assert_eq!(at_once(third.open().read(0, 4096)).unwrap()["event_id"], next_seq);
 }

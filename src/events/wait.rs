@@ -1,4 +1,4 @@
-//! Whether somebody who waits has something to hear. Pure: time, jobs and events come in as data.
+//! Decides whether a wait is satisfied. Pure: time, jobs and events are arguments.
 
 use std::collections::BTreeSet;
 
@@ -9,24 +9,24 @@ use serde_json::{Value, json};
 use super::{Event, Selector};
 use acheron_base::{Error, Result};
 
-/// What is written to `wait.json`.
+/// The content of `wait.json`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wait {
-    /// What to wait for; the first to happen is the answer.
+    /// The paths to wait for; the first event at any of them is the answer.
     pub paths: Vec<String>,
-    /// How long a read waits; 0 only looks.
-    #[serde(default = "minute")]
+    /// The time that a read waits; 0 returns at once.
+    #[serde(default = "default_timeout")]
     pub timeout_ms: u64,
-    /// MessageSink only what came after this event.
+    /// Consider only events after this one.
     #[serde(default)]
     pub since: Option<u64>,
 }
 
-/// More selectors than this in one wait are a mistake.
-const PATHS: usize = 256;
+/// The most selectors of one wait.
+const MAX_PATHS: usize = 256;
 
-fn minute() -> u64 {
+fn default_timeout() -> u64 {
     60_000
 }
 
@@ -34,53 +34,53 @@ impl Wait {
     pub fn check(&self) -> Result<()> {
         match self.paths.len() {
             0 => Err(Error::invalid("paths is empty: name at least one path to wait for")),
-            n if n > PATHS => Err(Error::invalid(format!("{n} paths are too many; {PATHS} is the most"))),
+            n if n > MAX_PATHS => Err(Error::invalid(format!("{n} paths are too many; the limit is {MAX_PATHS}"))),
             _ => Ok(()),
         }
     }
 }
 
-/// A wait that was armed, and what of it was heard.
+/// An armed wait and its progress.
 #[derive(Clone, Debug)]
 pub struct Armed {
     pub selectors: Vec<Selector>,
     pub cursor: u64,
     pub armed_at_ms: u64,
-    /// Jobs and timers, by their place among the selectors, that have fired: once per arming.
+    /// The indexes of jobs and timers that have fired; each fires once per arming.
     pub fired: BTreeSet<usize>,
-    /// Messages up to this event began the turn of whoever waits.
+    /// The event that started the waiting agent's turn; only messages after it match.
     pub turn: u64,
 }
 
-/// What is to be heard.
+/// A match of a wait.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
-    /// Which of the selectors.
+pub struct WaitMatch {
+    /// The index of the selector.
     pub selector: usize,
-    /// The event, if it is one of the log.
+    /// The number of the event; `None` for a job or a timer.
     pub seq: Option<u64>,
     pub body: Value,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Look {
-    Found(Found),
-    /// Nothing yet; a timer fires at that moment.
-    Nothing {
+pub enum WaitOutcome {
+    Match(WaitMatch),
+    /// Nothing yet; the next timer fires at that time.
+    Pending {
         until_ms: Option<u64>,
     },
 }
 
-/// Looks for the first thing to be heard: jobs that have ended, timers, then the log in its order.
+/// Finds the first match: ended jobs and timers, then the log in its order.
 ///
-/// `job` tells of a job that has ended, and nothing of one that has not.
-pub fn look<'a>(
+/// `job` returns the status of a job that has ended, and `None` for any other.
+pub fn find_match<'a>(
     armed: &Armed,
     agent: &str,
     events: impl IntoIterator<Item = &'a Event>,
     job: impl Fn(&str) -> Option<Value>,
     now_ms: u64,
-) -> Look {
+) -> WaitOutcome {
     let mut until_ms: Option<u64> = None;
     let waiting = armed.selectors.iter().enumerate().filter(|(i, _)| !armed.fired.contains(i));
     for (i, selector) in waiting {
@@ -103,8 +103,8 @@ pub fn look<'a>(
         until_ms = Some(until_ms.map_or(due, |until| until.min(due)));
     }
     for event in events.into_iter().filter(|event| event.seq > armed.cursor) {
-        let hears = |selector: &Selector| hears(selector, event, agent, armed.turn);
-        if let Some(i) = armed.selectors.iter().position(hears) {
+        let matches = |selector: &Selector| matches(selector, event, agent, armed.turn);
+        if let Some(i) = armed.selectors.iter().position(matches) {
             let name = match event.kind.as_str() {
                 kind @ ("job" | "signal" | "chat") => kind,
                 _ => "change",
@@ -113,10 +113,10 @@ pub fn look<'a>(
             return found(agent, selector, i, Some(event.seq), &event.path, event.at_ms, name, event.payload.clone());
         }
     }
-    Look::Nothing { until_ms }
+    WaitOutcome::Pending { until_ms }
 }
 
-fn hears(selector: &Selector, event: &Event, agent: &str, turn: u64) -> bool {
+fn matches(selector: &Selector, event: &Event, agent: &str, turn: u64) -> bool {
     match selector {
         Selector::Job(_) | Selector::After(_) | Selector::At(_) => false,
         Selector::Chat => event.kind == "chat" && event.seq > turn,
@@ -143,7 +143,7 @@ fn found(
     at_ms: u64,
     name: &str,
     said: Value,
-) -> Look {
+) -> WaitOutcome {
     let body = json!({
         "configured": true,
         "waiting": false,
@@ -153,12 +153,12 @@ fn found(
         "updated_at_ms": at_ms,
         name: said,
     });
-    Look::Found(Found { selector: i, seq, body })
+    WaitOutcome::Match(WaitMatch { selector: i, seq, body })
 }
 
 impl Armed {
-    /// Notes that `found` was read to its end.
-    pub fn heard(&mut self, found: &Found) {
+    /// Records that `found` was read to its end.
+    pub fn acknowledge(&mut self, found: &WaitMatch) {
         match found.seq {
             Some(seq) => self.cursor = self.cursor.max(seq),
             None => _ = self.fired.insert(found.selector),
@@ -166,92 +166,15 @@ impl Armed {
     }
 }
 
-/// What a reader is told whose time is over.
+/// The body of an answer after a timeout.
 pub fn timed_out(waited_ms: u64) -> Value {
     json!({ "configured": true, "waiting": true, "timeout": true, "waited_ms": waited_ms })
 }
 
-/// What a reader of `next.json` is told before anything was written to `wait.json`.
+/// The body of `next.json` before the first write to `wait.json`.
 pub fn not_configured() -> Value {
     json!({ "configured": false, "waiting": false, "error": "wait_not_configured" })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::events::Voice;
-
-    fn armed(selectors: Vec<Selector>) -> Armed {
-        Armed { selectors, cursor: 0, armed_at_ms: 100, fired: BTreeSet::new(), turn: 0 }
-    }
-
-    fn signal(seq: u64, kind: &str, parameter: Option<&str>) -> Event {
-        let payload = json!({ "event_type": kind, "parameter": parameter });
-        Event { seq, kind: "signal".into(), path: "/agents/a/events/sources/user.json".into(), at_ms: 1, payload }
-    }
-
-    fn seen(armed: &Armed, events: &[Event], now_ms: u64) -> String {
-        match look(armed, "a", events, |id| (id == "over").then(|| json!({"state": "done"})), now_ms) {
-            Look::Found(found) => format!("{} {:?}", found.selector, found.seq),
-            Look::Nothing { until_ms } => format!("nothing {until_ms:?}"),
-        }
-    }
-
-    #[test]
-    fn a_job_that_is_over_is_heard_once_per_arming() {
-        let mut armed = armed(vec![Selector::Job("runs".into()), Selector::Job("over".into())]);
-        assert_eq!(seen(&armed, &[], 0), "1 None");
-        let Look::Found(found) = look(&armed, "a", &[], |_| Some(json!({})), 0) else { panic!() };
-        armed.heard(&Found { selector: 1, ..found });
-        assert_eq!(seen(&armed, &[], 0), "nothing None");
-    }
-
-    #[test]
-    fn timers_count_from_the_arming_or_name_a_moment() {
-        let mut armed = armed(vec![Selector::After(50), Selector::At(120)]);
-        assert_eq!(seen(&armed, &[], 110), "nothing Some(120)");
-        assert_eq!(seen(&armed, &[], 120), "1 None");
-        armed.fired.insert(1);
-        assert_eq!(seen(&armed, &[], 120), "nothing Some(150)");
-        assert_eq!(seen(&armed, &[], 150), "0 None");
-    }
-
-    #[test]
-    fn signals_are_heard_in_order_after_the_cursor() {
-        let events = [signal(1, "user", None), signal(2, "hook", None), signal(3, "user", Some("go"))];
-        let mut any = armed(vec![Selector::Signal(Voice::User, None)]);
-        assert_eq!(seen(&any, &events, 0), "0 Some(1)");
-        any.cursor = 1;
-        assert_eq!(seen(&any, &events, 0), "0 Some(3)");
-        let go = armed(vec![Selector::Signal(Voice::User, Some("go".into()))]);
-        assert_eq!(seen(&go, &events, 0), "0 Some(3)");
-        assert_eq!(seen(&armed(vec![Selector::Signal(Voice::Agent, None)]), &events, 0), "nothing None");
-    }
-
-    #[test]
-    fn a_path_hears_of_itself_and_what_is_below() {
-        let change =
-            |path: &str| Event { seq: 1, kind: "change".into(), path: path.into(), at_ms: 1, payload: json!({}) };
-        for (path, expected) in
-            [("/p/a", "0 Some(1)"), ("/p/a/b", "0 Some(1)"), ("/p/ab", "nothing None"), ("/p", "nothing None")]
-        {
-            assert_eq!(seen(&armed(vec![Selector::Path("/p/a".into())]), &[change(path)], 0), expected, "{path}");
-        }
-    }
-
-    #[test]
-    fn the_message_that_began_the_turn_is_not_news() {
-        let chat = Event {
-            seq: 5,
-            kind: "chat".into(),
-            path: "/agents/a/chat/control/input".into(),
-            at_ms: 1,
-            payload: json!({}),
-        };
-        let mut armed = armed(vec![Selector::Chat]);
-        armed.turn = 5;
-        assert_eq!(seen(&armed, std::slice::from_ref(&chat), 0), "nothing None");
-        armed.turn = 4;
-        assert_eq!(seen(&armed, &[chat], 0), "0 Some(5)");
-    }
-}
+mod tests;

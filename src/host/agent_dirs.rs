@@ -1,21 +1,19 @@
-//! `agents/`: those who live here, and `self`.
+//! `agents/`: one directory per agent, and `self`.
 
-use crate::policy::PrincipalCaller;
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
-use super::HostState;
 use super::service_registry::ServiceRegistry;
+use super::wiring::{self, AgentEnv};
+use super::{HostState, PolicyAccess, upgrade};
 use crate::events::{self, EventLog};
 use crate::jobs;
-use crate::policy::{Action, Principal};
-use crate::service::{ServiceInstance, directory};
-use crate::services::{self, AgentEnv};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use crate::policy::{Action, Principal, PrincipalCaller};
+use crate::service::{ServiceContext, ServiceInstance, directory};
+use acheron_base::{ConfinedDir, Error, Result};
 use acheron_vfs::{Access, AccessControl, Caller, Dir, Link, Listing, Node, live, rows};
 
 const README: &str = "\
@@ -33,7 +31,7 @@ pub struct AgentDirs {
 
 impl AgentDirs {
     pub fn new(host: &Arc<HostState>) -> Arc<Self> {
-        let listing = Arc::new(Listing::default().link("self", Own(Arc::downgrade(host))));
+        let listing = Arc::new(Listing::timed(&host.context.clock).link("self", SelfLink(Arc::downgrade(host))));
         Arc::new(AgentDirs { listing, homes: Mutex::default() })
     }
 
@@ -41,7 +39,7 @@ impl AgentDirs {
         self.listing.clone()
     }
 
-    /// Lets everybody of the spec move in.
+    /// Starts every agent of the spec.
     pub fn open(self: &Arc<Self>, host: &Arc<HostState>) -> Result<()> {
         for id in host.profiles.ids() {
             self.move_in(host, &id)?;
@@ -51,19 +49,15 @@ impl AgentDirs {
 
     /// Takes the directory of an agent away, and ends what it was doing.
     pub fn move_out(&self, host: &HostState, id: &str) {
+        // Held until they are closed: nothing but the directory keeps them.
+        let instances = host.context.instances_of(id);
         self.listing.take(id);
         self.homes().remove(id);
-        host.shared.runtimes.leave(id);
+        host.shared.runtimes.remove(id);
         host.shared.shells.leave(id);
-        for instance in host.context.instances_of(id) {
+        for instance in &instances {
             host.context.unregister(id, instance.name());
         }
-    }
-
-    /// Lets everybody go, with all that they hold.
-    pub fn clear(&self) {
-        self.listing.clear();
-        self.homes().clear();
     }
 
     fn homes(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Listing>>> {
@@ -77,52 +71,53 @@ impl AgentDirs {
 
     /// Makes the directory of an agent.
     pub fn move_in(self: &Arc<Self>, host: &Arc<HostState>, id: &str) -> Result<()> {
-        let event_log = host.context.event_logs.of(id)?;
-        let world = AgentEnv::new(host, id, event_log.clone())?;
-        let mut home = Listing::default()
-            .dir("jobs", jobs::files::directory(&host.context.book, id))
-            .dir("events", events(host, &event_log))
+        let env = AgentEnv::new(host, id)?;
+        let mut home = Listing::timed(&host.context.clock)
+            .dir("jobs", jobs::files::directory(&host.context.jobs, id))
+            .dir("events", events(host, &env.event_log))
             .dir("services", services_directory(host, id));
-        for serve in services::all(&world)? {
+        for serve in wiring::all(&env)? {
             let instance = ServiceInstance::of(&host.context, id, serve);
             host.context.register(id, &instance);
             home = home.dir(instance.name(), directory(&instance));
         }
-        for (name, node) in services::rooms(&world)? {
+        for (name, node) in wiring::agent_nodes(&env)? {
             home = home.with(&name, node);
         }
         let home = Arc::new(home);
-        host.shared.bindings.settle(&format!("/agents/{id}"), &home, ConfinedDir::create(&world.home)?)?;
+        host.shared.bindings.settle(&format!("/agents/{id}"), &home, ConfinedDir::create(&env.home)?)?;
         self.homes().insert(id.to_owned(), home.clone());
         self.listing.put(id, Node::Dir(home));
-        // What cannot wake it any more, as a job that is gone, must not keep it out.
-        if let Err(error) = host.shared.runtimes.set_alarms(id, &world.spec.wake) {
-            tracing::warn!(agent = id, %error, "an agent's rules of waking are not at work");
+        // A wake rule that cannot apply any more, such as one for a lost job, must not prevent the start.
+        if let Err(error) = host.shared.runtimes.set_wake_rules(id, &host.profiles.get(id)?.spec.wake) {
+            tracing::warn!(agent = id, %error, "the wake rules of an agent are not in force");
         }
         Ok(())
     }
 }
 
 fn events(host: &Arc<HostState>, event_log: &Arc<EventLog>) -> Listing {
-    let (reach, may) = (host.clone(), host.access.clone());
+    let (profiles, access, context) = (host.profiles.clone(), host.access.clone(), host.context.clone());
+    let may = access.clone();
     let reach = move |caller: &Caller, agent: &str| {
-        if !reach.profiles.has(agent) {
+        if !profiles.has(agent) {
             return Err(Error::not_found(format!("there is no agent `{agent}`")));
         }
-        reach.access.check(caller, Access::Invoke, &format!("/agents/{agent}/events/control/signal.json"))?;
-        reach.context.event_logs.of(agent)
+        access.check(caller, Access::Invoke, &format!("/agents/{agent}/events/control/signal.json"))?;
+        context.event_logs.of(agent)
     };
     let may = move |caller: &Caller, path: &str| may.check(caller, Access::Read, path);
-    events::files::directory(event_log, &host.context.book, Arc::new(reach), Arc::new(may))
+    events::files::directory(event_log, &host.context.jobs, Arc::new(reach), Arc::new(may))
 }
 
 /// `services/`: what there is to call.
 fn services_directory(host: &Arc<HostState>, agent: &str) -> Listing {
-    let (listed, told, agent) = (host.clone(), host.clone(), agent.to_owned());
-    let page = agent.clone();
+    let (context, access) = (host.context.clone(), host.access.clone());
+    let listed = Arc::new(Callable { context, access, agent: agent.to_owned() });
+    let told = listed.clone();
     Listing::default()
-        .file("README.md", live(move |caller| Ok(readme(&services_of(&told, &page, caller)).into())))
-        .file("SERVICES.json", live(move |caller| Ok(rows(&services_of(&listed, &agent, caller)))))
+        .file("README.md", live(move |caller| Ok(readme(&told.to(caller)).into())))
+        .file("SERVICES.json", live(move |caller| Ok(rows(&listed.to(caller)))))
 }
 
 /// The services for people: a line each.
@@ -134,59 +129,66 @@ fn readme(services: &[Value]) -> String {
     format!("{README}\n{}", lines.collect::<String>())
 }
 
-/// Everything that `agent` can call, as `reader` would write its paths.
-pub fn services_of(host: &HostState, agent: &str, reader: &Caller) -> Vec<Value> {
-    let own = matches!(reader.principal(), Principal::Agent(id) if id == agent);
-    let shown = |path: &str| match path.strip_prefix(&format!("/agents/{agent}/")) {
-        Some(rest) if own => format!("/agents/self/{rest}"),
-        _ => path.to_owned(),
-    };
-    let entry = |instance: &ServiceInstance, scope: &str| {
-        let (contract, path) = (instance.contract(), shown(instance.path()));
-        let has_invoke = !contract.operations.is_empty();
-        json!({
+/// The services that one agent can call.
+struct Callable {
+    context: Arc<ServiceContext>,
+    access: Arc<PolicyAccess>,
+    agent: String,
+}
+
+impl Callable {
+    /// All of them, as `reader` would write their paths.
+    fn to(&self, reader: &Caller) -> Vec<Value> {
+        let agent = self.agent.as_str();
+        let own = matches!(reader.principal(), Principal::Agent(id) if id == agent);
+        let shown = |path: &str| match path.strip_prefix(&format!("/agents/{agent}/")) {
+            Some(rest) if own => format!("/agents/self/{rest}"),
+            _ => path.to_owned(),
+        };
+        let entry = |instance: &ServiceInstance, scope: &str| {
+            let (contract, path) = (instance.contract(), shown(instance.path()));
+            let has_invoke = !contract.operations.is_empty();
+            json!({
+                "node_id": "local",
+                "service_id": contract.name,
+                "service_path": path,
+                "invoke_path": has_invoke.then(|| format!("{path}/control/invoke.json")),
+                "has_invoke": has_invoke,
+                "scope": scope,
+                "about": contract.about.lines().next().unwrap_or_default(),
+                "version": contract.version,
+            })
+        };
+        let mut all: Vec<Value> =
+            self.context.instances_of(agent).iter().map(|instance| entry(instance, "agent_namespace")).collect();
+        let shared = self.context.instances_of(super::nodes::NODE);
+        let may = |instance: &ServiceInstance| {
+            let agent = Principal::Agent(agent.to_owned());
+            crate::policy::authorize(&self.access.policy(), &agent, Action::Read, instance.path()).allowed
+        };
+        all.extend(shared.iter().filter(|instance| may(instance)).map(|instance| entry(instance, "node")));
+        all.push(json!({
             "node_id": "local",
-            "service_id": contract.name,
-            "service_path": path,
-            "invoke_path": has_invoke.then(|| format!("{path}/control/invoke.json")),
-            "has_invoke": has_invoke,
-            "scope": scope,
-            "about": contract.about.lines().next().unwrap_or_default(),
-            "version": contract.version,
-        })
-    };
-    let mut all: Vec<Value> =
-        host.context.instances_of(agent).iter().map(|instance| entry(instance, "agent_namespace")).collect();
-    let shared = host.context.instances_of(super::nodes::NODE);
-    let may = |instance: &ServiceInstance| {
-        let agent = Principal::Agent(agent.to_owned());
-        crate::policy::authorize(&host.access.policy(), &agent, Action::Read, instance.path()).allowed
-    };
-    all.extend(shared.iter().filter(|instance| may(instance)).map(|instance| entry(instance, "node")));
-    all.push(json!({
-        "node_id": "local",
-        "service_id": "library",
-        "service_path": "/global/library",
-        "invoke_path": null,
-        "has_invoke": false,
-        "scope": "global_namespace",
-        "about": super::library::ABOUT,
-        "version": env!("CARGO_PKG_VERSION"),
-    }));
-    all
+            "service_id": "library",
+            "service_path": "/global/library",
+            "invoke_path": null,
+            "has_invoke": false,
+            "scope": "global_namespace",
+            "about": super::library::ABOUT,
+            "version": env!("CARGO_PKG_VERSION"),
+        }));
+        all
+    }
 }
 
 /// `self`: each caller's own directory, and the default agent's for the operator.
-struct Own(Weak<HostState>);
+struct SelfLink(Weak<HostState>);
 
-impl Link for Own {
+impl Link for SelfLink {
     fn target(&self, caller: &Caller) -> Result<String> {
         match caller.principal() {
             Principal::Agent(id) => Ok(id.clone()),
-            Principal::Operator => {
-                let host = self.0.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
-                Ok(host.current.spec().default_agent().to_owned())
-            }
+            Principal::Operator => Ok(upgrade(&self.0)?.current.spec().default_agent().to_owned()),
             Principal::Nobody => Err(Error::forbidden("the process that asks is gone or unknown")),
         }
     }

@@ -1,56 +1,36 @@
 //! Directories of this machine under `projects/<id>/fs`, as the kernel's own mounts over ours.
 //!
 //! Native speed, and every operation is the real one. Only root may do it; elsewhere they are mirrored, and `doctor` says
-//! so. They go with the mount that they stand on: whoever detaches that detaches them.
+//! so. Detaching the mount that they stand on detaches them too.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::mount::{MoveMountFlags, OpenTreeFlags};
 
-use crate::spec::{Project, Spec};
+use crate::spec::{ProjectDir, ProjectSpec, ServedBy, Spec};
 use acheron_base::{Error, Result};
 use acheron_fuse::Mount;
-
-/// One directory and its place in the tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bound {
-    /// `projects/here/fs/docs`.
-    pub path: PathBuf,
-    /// `/docs`, as the mountspec writes it.
-    pub at: String,
-    pub source: PathBuf,
-    pub read_only: bool,
-    /// Shown through the mount, and not by the kernel.
-    pub mirror: bool,
-}
-
-impl Bound {
-    /// The project that it is a part of.
-    pub fn project(&self) -> Option<&str> {
-        self.path.iter().nth(1)?.to_str()
-    }
-}
+use acheron_sandbox::{MountAttributes, set_mount_attributes};
 
 /// Every bind of the spec, what lies deeper last.
-pub fn all(spec: &Spec, here: &Path) -> Vec<Bound> {
+pub fn all(spec: &Spec, here: &Path) -> Vec<ProjectDir> {
     let mut all = Vec::new();
     for (id, project) in &spec.projects {
-        let mirror = mirrored(project, here);
+        let served_by = if mirrored(project, here) { ServedBy::Mirror } else { ServedBy::Kernel };
         for (at, bind) in &project.binds {
-            let below = at.trim_start_matches('/');
-            let path = Path::new("projects").join(id).join("fs").join(below).components().collect();
-            all.push(Bound {
-                path,
+            all.push(ProjectDir {
+                project: id.clone(),
                 at: at.clone(),
                 source: here.join(&bind.path).components().collect(),
+                id: None,
                 read_only: bind.read_only,
-                mirror,
+                served_by,
             });
         }
     }
-    all.sort_by_key(|bound| bound.path.components().count());
+    all.sort_by_key(|bound| bound.path().components().count());
     all
 }
 
@@ -60,17 +40,17 @@ pub fn may_mount() -> bool {
 }
 
 /// Whether a project is mirrored through the mount: as a whole, for what the kernel binds hides what lies below it.
-pub fn mirrored(project: &Project, here: &Path) -> bool {
+pub fn mirrored(project: &ProjectSpec, here: &Path) -> bool {
     !may_mount() || hides(project, here) || project.binds.values().any(|bind| bind.mirror)
 }
 
 /// Whether a bind stands over a directory that is not there: nothing can be mounted on it.
-pub fn hides(project: &Project, here: &Path) -> bool {
+pub fn hides(project: &ProjectSpec, here: &Path) -> bool {
     let base = project.binds.get("/").map(|bind| here.join(&bind.path));
     base.is_some_and(|base| project.binds.keys().any(|at| !base.join(at.trim_matches('/')).is_dir()))
 }
 
-/// Refuses a directory that is the mount itself or lies in it: whoever shows that would wait for himself.
+/// Refuses a directory that is the mount itself or lies in it: the host would wait for itself.
 pub fn outside(source: &Path, mountpoint: &Path) -> Result<PathBuf> {
     let real = source.canonicalize().map_err(|err| Error::unavailable(format!("{}: {err}", source.display())))?;
     match real.starts_with(mountpoint.canonicalize().as_deref().unwrap_or(mountpoint)) {
@@ -79,13 +59,13 @@ pub fn outside(source: &Path, mountpoint: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Mounts every directory over the tree. One that cannot be is told of, and the others are made nevertheless.
-pub fn make(mount: &Mount, all: &[Bound]) -> Vec<(Bound, Error)> {
+/// Mounts every directory over the tree. One that fails is logged, and the others are mounted nevertheless.
+pub fn make(mount: &Mount, all: &[ProjectDir]) -> Vec<(ProjectDir, Error)> {
     let mut failed = Vec::new();
-    // What is protected is not said to be old any more: the kernel must know by then.
-    mount.settle();
-    for bound in all.iter().filter(|bound| !bound.mirror) {
-        let path = format!("/{}", bound.path.display());
+    // A protected path is no longer invalidated, so the kernel must know of it before.
+    mount.flush_notices();
+    for bound in all.iter().filter(|bound| bound.served_by == ServedBy::Kernel) {
+        let path = bound.path_of("");
         mount.protect(&path);
         if let Err(error) = one(mount.mountpoint(), bound) {
             mount.unprotect(&path);
@@ -107,7 +87,7 @@ pub fn undo(mount: &Mount, project: &str) {
     found.sort_by_key(|path| std::cmp::Reverse(path.components().count()));
     for at in found {
         if let Err(error) = rustix::mount::unmount(&at, rustix::mount::UnmountFlags::DETACH) {
-            tracing::warn!(%error, at = %at.display(), "could not be taken away");
+            tracing::warn!(%error, at = %at.display(), "could not be unmounted");
         }
         if let Ok(below) = at.strip_prefix(mount.mountpoint()) {
             mount.unprotect(&format!("/{}", below.display()));
@@ -115,7 +95,7 @@ pub fn undo(mount: &Mount, project: &str) {
     }
 }
 
-fn one(mountpoint: &Path, bound: &Bound) -> Result<()> {
+fn one(mountpoint: &Path, bound: &ProjectDir) -> Result<()> {
     let source = outside(&bound.source, mountpoint)?;
     let io = |err: rustix::io::Errno| told(bound, &std::io::Error::from(err).to_string());
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -125,38 +105,26 @@ fn one(mountpoint: &Path, bound: &Bound) -> Result<()> {
     let tree = rustix::mount::open_tree(&source, c"", flags).map_err(io)?;
     attributes(tree.as_fd(), bound.read_only).map_err(io)?;
     let root = rustix::fs::open(mountpoint, directory, Mode::empty()).map_err(io)?;
-    let target = below(&root, &bound.path).map_err(io)?;
+    let target = below(&root, &bound.path()).map_err(io)?;
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     rustix::mount::move_mount(&tree, c"", &target, c"", flags).map_err(io)
 }
 
 fn below(root: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+    let path = path.strip_prefix("/").unwrap_or(path);
     rustix::fs::openat2(root, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty(), resolve)
 }
 
-/// Read-only or not; never devices or set-user-id programs. Private, so that nothing that is mounted there travels.
+/// Read-only or not; never devices or set-user-id programs. Private, so that mounts made there do not propagate.
 fn attributes(tree: BorrowedFd<'_>, read_only: bool) -> rustix::io::Result<()> {
     let more = if read_only { libc::MOUNT_ATTR_RDONLY } else { 0 };
     let set = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | more;
-    let wanted = libc::mount_attr { attr_set: set, attr_clr: 0, propagation: libc::MS_PRIVATE, userns_fd: 0 };
-    // SAFETY: the path is a static empty string, the struct lives over the call and its size is its own.
-    let answer = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            tree.as_raw_fd(),
-            c"".as_ptr(),
-            libc::AT_EMPTY_PATH,
-            &raw const wanted,
-            size_of::<libc::mount_attr>(),
-        )
-    };
-    let errno = || rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::IO);
-    if answer == 0 { Ok(()) } else { Err(errno()) }
+    set_mount_attributes(tree, MountAttributes { set, private: true, ..MountAttributes::default() })
 }
 
-fn told(bound: &Bound, why: &str) -> Error {
-    Error::unavailable(format!("`{}` cannot be shown as /{}: {why}", bound.source.display(), bound.path.display()))
+fn told(bound: &ProjectDir, why: &str) -> Error {
+    Error::unavailable(format!("`{}` cannot be shown as {}: {why}", bound.source.display(), bound.path_of("")))
 }
 
 #[cfg(test)]
@@ -172,8 +140,8 @@ mod tests {
         .unwrap();
         let shown: Vec<String> = all(&spec, Path::new("/here"))
             .iter()
-            .map(|bound| format!("{} {} {}", bound.path.display(), bound.source.display(), bound.read_only))
+            .map(|bound| format!("{} {} {}", bound.path_of(""), bound.source.display(), bound.read_only))
             .collect();
-        assert_eq!(shown, ["projects/p/fs /here/src false", "projects/p/fs/docs /srv/docs true"]);
+        assert_eq!(shown, ["/projects/p/fs /here/src false", "/projects/p/fs/docs /srv/docs true"]);
     }
 }

@@ -1,20 +1,20 @@
-//! Who a process is.
+//! The identity of a calling process.
 //!
 //! Finding out means reading `/proc` up to the first process, many times what opening a file costs. So it is done once
 //! in the life of a thread: a descriptor of the thread itself tells whether its number still means the same one. What
-//! was found stays right as long, for nobody's ancestors change in a way that would give it more rights.
+//! was found stays right as long, because a process cannot change its ancestors to get more rights.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::policy::{Principal, identity};
 use acheron_base::{Error, Result};
 use acheron_fuse::Identify;
-use acheron_sandbox::{Whose, look, whose};
+use acheron_sandbox::{ProcessOwner, owner_of, read_process};
 use acheron_vfs::{Caller, Identity};
 
 /// As many are remembered; each costs a descriptor.
@@ -23,21 +23,21 @@ const KNOWN: usize = 64;
 /// `PIDFD_THREAD`, since Linux 6.9; before, only the first thread of a process is remembered.
 const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL.bits());
 
-/// Tells agents from the operator by the sandbox that a process descends from.
+/// Distinguishes agents from the operator by the sandbox from which a process descends.
 #[derive(Default)]
 pub struct CallerIdentity {
-    known: Mutex<HashMap<u32, Known>>,
+    known: Mutex<HashMap<u32, KnownThread>>,
 }
 
 /// A thread that was seen before.
-struct Known {
+struct KnownThread {
     /// Readable when the thread has ended.
     ended: OwnedFd,
     pid: u32,
     identity: Identity,
 }
 
-impl Known {
+impl KnownThread {
     fn lives(&self) -> bool {
         let mut asked = [PollFd::new(&self.ended, PollFlags::IN)];
         poll(&mut asked, Some(&Timespec::default())) == Ok(0)
@@ -55,7 +55,7 @@ impl Identify for CallerIdentity {
             Some((pid, principal)) => {
                 let identity = identity(principal);
                 if let Some(ended) = ended {
-                    self.remember(tid, Known { ended, pid, identity: identity.clone() });
+                    self.remember(tid, KnownThread { ended, pid, identity: identity.clone() });
                 }
                 Caller { uid, gid, pid, identity }
             }
@@ -71,13 +71,13 @@ pub fn sees_clearly() -> Result<()> {
         return Ok(());
     }
     Err(Error::unavailable(
-        "/proc belongs to another pid namespace, so nobody could be told from anybody: mount one of this namespace, as \
+        "/proc belongs to another pid namespace, so callers cannot be identified: mount one of this namespace, as \
          `unshare --pid --fork --mount-proc` does",
     ))
 }
 
 impl CallerIdentity {
-    fn known(&self) -> MutexGuard<'_, HashMap<u32, Known>> {
+    fn known(&self) -> MutexGuard<'_, HashMap<u32, KnownThread>> {
         self.known.lock()
     }
 
@@ -86,7 +86,7 @@ impl CallerIdentity {
         known.get(&tid).filter(|it| it.lives()).map(|it| (it.pid, it.identity.clone()))
     }
 
-    fn remember(&self, tid: u32, new: Known) {
+    fn remember(&self, tid: u32, new: KnownThread) {
         let mut known = self.known();
         known.retain(|_, it| it.lives());
         if known.len() >= KNOWN {
@@ -103,10 +103,10 @@ fn descriptor(tid: u32) -> Option<OwnedFd> {
 
 /// The process of a thread, and whose it is; nothing for one that is gone or hides.
 fn identify(tid: u32) -> Option<(u32, Principal)> {
-    let principal = match whose(i32::try_from(tid).ok()?, look) {
-        Whose::Own => Principal::Operator,
-        Whose::Agent(id) => Principal::Agent(id),
-        Whose::Nobody => return None,
+    let principal = match owner_of(i32::try_from(tid).ok()?, read_process) {
+        ProcessOwner::Host => Principal::Operator,
+        ProcessOwner::Agent(id) => Principal::Agent(id),
+        ProcessOwner::Unknown => return None,
     };
     Some((process_of(tid)?, principal))
 }
@@ -118,65 +118,4 @@ fn process_of(tid: u32) -> Option<u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::process::{Child, Command};
-
-    use super::*;
-    use crate::policy::PrincipalCaller;
-
-    fn me() -> u32 {
-        nix::unistd::gettid().as_raw() as u32
-    }
-
-    fn sleeper() -> Child {
-        Command::new("sleep").arg("3600").spawn().unwrap()
-    }
-
-    fn end(mut child: Child) {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-
-    #[test]
-    fn a_process_that_is_gone_is_nobody_even_if_it_was_known() {
-        let census = CallerIdentity::default();
-        assert_eq!(census.caller(0, 0, 0).principal(), &Principal::Nobody);
-        let child = sleeper();
-        let pid = child.id();
-        assert_eq!(census.caller(0, 0, pid).principal(), &Principal::Operator);
-        assert_eq!(census.known().len(), 1);
-        end(child);
-        assert_eq!(census.caller(0, 0, pid).principal(), &Principal::Nobody);
-    }
-
-    #[test]
-    fn a_thread_leads_to_its_process_the_first_time_and_later() {
-        let census = CallerIdentity::default();
-        let caller = || census.caller(0, 0, me());
-        let (first, later) = std::thread::scope(|scope| scope.spawn(|| (caller(), caller())).join().unwrap());
-        assert_eq!((first.pid, first.principal()), (std::process::id(), &Principal::Operator));
-        assert_eq!(first, later);
-    }
-
-    #[test]
-    fn a_number_that_changed_hands_is_looked_at_anew() {
-        let census = CallerIdentity::default();
-        let child = sleeper();
-        let ended = descriptor(child.id()).unwrap();
-        let known = Known { ended, pid: child.id(), identity: identity(Principal::Agent("styx".into())) };
-        census.remember(me(), known);
-        assert_eq!(census.caller(0, 0, me()).principal(), &Principal::Agent("styx".into()));
-        end(child);
-        assert_eq!(census.caller(0, 0, me()).principal(), &Principal::Operator);
-    }
-
-    #[test]
-    fn not_everybody_is_remembered() {
-        let census = CallerIdentity::default();
-        for number in 0..3 * KNOWN as u32 {
-            let ended = descriptor(me()).unwrap();
-            census.remember(1_000_000 + number, Known { ended, pid: 1, identity: identity(Principal::Operator) });
-        }
-        assert!(census.known().len() <= KNOWN);
-    }
-}
+mod tests;

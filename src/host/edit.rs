@@ -3,34 +3,36 @@
 //! A faulty edit changes nothing, and health.json tells what is wrong with it. Whatever else is edited counts at the next
 //! mount, and health.json names it.
 
-use parking_lot::RwLock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use parking_lot::RwLock;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{HostState, Profile, programs, projects, protected_paths};
-use crate::services::agents;
+use super::{HostState, lifecycle, programs, projects, protected_paths};
+use crate::agent::profiles::Profile;
 use crate::spec::Spec;
-use acheron_base::watch::Following;
+use acheron_base::watch::FileWatcher;
 use acheron_base::{Error, Result};
 
-/// What is in force, and what became of the last edit.
-pub struct Current {
+/// The mountspec that is in force, and the outcome of its last edit.
+pub struct CurrentSpec {
+    /// The mountspec as it was at the mount; parts that are opened once follow it.
+    pub mounted_with: Arc<Spec>,
     spec: RwLock<Arc<Spec>>,
-    edited: RwLock<Option<Edited>>,
+    edited: RwLock<Option<EditOutcome>>,
 }
 
 /// How the last edit of the mountspec went.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Edited {
+pub struct EditOutcome {
     pub at_ms: u64,
-    /// What came, changed or went with it.
+    /// The parts that it added, changed or removed.
     #[serde(flatten)]
-    pub changed: Changed,
+    pub changed: ChangedParts,
     /// Parts of the mountspec that count only at the next mount.
     pub at_next_mount: Vec<String>,
     /// Why nothing, or not everything, came of it.
@@ -39,22 +41,22 @@ pub struct Edited {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Changed {
+pub struct ChangedParts {
     pub services: BTreeSet<String>,
     pub agents: BTreeSet<String>,
     pub projects: BTreeSet<String>,
 }
 
-impl Current {
+impl CurrentSpec {
     pub fn new(spec: Arc<Spec>) -> Self {
-        Current { spec: RwLock::new(spec), edited: RwLock::default() }
+        CurrentSpec { mounted_with: spec.clone(), spec: RwLock::new(spec), edited: RwLock::default() }
     }
 
     pub fn spec(&self) -> Arc<Spec> {
         self.spec.read().clone()
     }
 
-    pub fn edited(&self) -> Option<Edited> {
+    pub fn edited(&self) -> Option<EditOutcome> {
         self.edited.read().clone()
     }
 
@@ -64,11 +66,11 @@ impl Current {
 }
 
 /// Follows the file that the host was mounted from, as long as what it returns is held.
-pub fn follow(host: &Arc<HostState>, file: &Path) -> Result<Following> {
+pub fn follow(host: &Arc<HostState>, file: &Path) -> Result<FileWatcher> {
     if protected_paths::written(host, file) {
         let said = format!("{} lies in a project that agents may write", file.display());
         let error = Some(format!("edits of the mountspec count at the next mount: {said}"));
-        let edited = Edited { at_ms: host.context.clock.now_ms(), error, ..Edited::default() };
+        let edited = EditOutcome { at_ms: host.context.clock.now_ms(), error, ..EditOutcome::default() };
         *host.current.edited.write() = Some(edited);
         return Err(Error::forbidden(said));
     }
@@ -76,7 +78,7 @@ pub fn follow(host: &Arc<HostState>, file: &Path) -> Result<Following> {
     let (weak, path) = (Arc::downgrade(host), file.to_owned());
     acheron_base::watch::file(file, move || {
         let Some(host) = weak.upgrade() else { return ControlFlow::Break(()) };
-        let _inside = host.context.runtime.enter(); // who moves in begins to listen there
+        let _inside = host.context.runtime.enter(); // a new agent starts its tasks there
         let edited = edit(&host, &mounted, Spec::load(&path));
         tracing::info!(?edited, "the mountspec was edited");
         if let Some(error) = &edited.error {
@@ -87,23 +89,25 @@ pub fn follow(host: &Arc<HostState>, file: &Path) -> Result<Following> {
     })
 }
 
-fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> Edited {
+fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome {
     let at_ms = host.context.clock.now_ms();
-    let failed = |error: Error| Edited { at_ms, error: Some(error.message), ..Edited::default() };
+    let failed = |error: Error| EditOutcome { at_ms, error: Some(error.message), ..EditOutcome::default() };
     let new = match new {
         Ok(new) => new,
         Err(error) => return failed(error),
     };
     let (old, at_next_mount) = (host.current.spec(), other_parts(mounted, &new));
-    if let Err(error) = programs::check(&new, &host.here, [Some(host.state.as_path()), host.mountpoint.as_deref()]) {
+    if let Err(error) =
+        programs::check(&new, &host.paths.here, [Some(host.paths.state.as_path()), host.paths.mountpoint.as_deref()])
+    {
         return failed(error);
     }
-    let changed = Changed {
+    let changed = ChangedParts {
         services: different(&old.services, &new.services),
         agents: different(&old.agents, &new.agents),
         projects: different(&old.projects, &new.projects),
     };
-    // What counts at the next mount is as it was until then.
+    // A part that takes effect at the next mount stays as it was until then.
     let new = Spec {
         services: new.services,
         agents: new.agents,
@@ -115,9 +119,9 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> Edited {
     };
     host.shared.runtimes.trust(&new);
     host.current.set(Arc::new(new));
-    let stands = host.agent_dirs.get().into_iter().flat_map(|it| it.stands()).chain(host.local.get().cloned());
+    let stands = host.dirs.registries();
     // All are built before any is seen: what cannot be built changes nothing.
-    let built: Result<Vec<_>> = stands.map(|stand| Ok((stand.build(host)?, stand))).collect();
+    let built: Result<Vec<_>> = stands.into_iter().map(|stand| Ok((stand.build(host)?, stand))).collect();
     let built = match built {
         Ok(built) => built,
         Err(error) => {
@@ -126,7 +130,7 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> Edited {
             return failed(error);
         }
     };
-    if host.mountspec.get().is_some_and(|file| protected_paths::written(host, file)) {
+    if host.paths.mountspec.get().is_some_and(|file| protected_paths::written(host, file)) {
         host.shared.runtimes.trust(&old);
         host.current.set(old);
         return failed(Error::forbidden("a project that agents may write would hold the mountspec itself"));
@@ -140,10 +144,10 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> Edited {
     faults.extend(protected_paths::keep(host).err().map(|error| error.message));
     faults.extend(people(host, &changed.agents));
     let error = (!faults.is_empty()).then(|| faults.join("; "));
-    Edited { at_ms, changed, at_next_mount, error }
+    EditOutcome { at_ms, changed, at_next_mount, error }
 }
 
-/// Lets those move in who are new in the mountspec, and those out who are gone from it; returns what went wrong.
+/// Starts agents that are new in the mountspec and removes those that are gone from it; returns the errors.
 fn people(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
     let spec = host.current.spec();
     let outcome = |id: &String| match spec.agents.get(id) {
@@ -151,13 +155,13 @@ fn people(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
             let known = host.profiles.get(id).ok();
             let profile = Profile::named(&spec, id, entry, known.as_ref());
             let dropped = known.is_some_and(|known| known.over.is_some() && profile.over.is_none());
-            let settled = agents::settle(host, id, profile);
+            let settled = lifecycle::settle(host, id, profile);
             if let (true, Ok(event_log)) = (dropped, host.context.event_logs.of(id)) {
                 event_log.changed(&format!("/agents/{id}"), json!({ "what": "update_dropped", "agent": id }));
             }
             settled
         }
-        None => host.context.runtime.block_on(agents::remove(host, id, false)),
+        None => host.context.runtime.block_on(lifecycle::remove(host, id, false)),
     };
     let faults = changed.iter().filter_map(|id| outcome(id).err().map(|error| format!("agents.{id}: {error}")));
     faults.collect()

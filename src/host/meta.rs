@@ -1,21 +1,20 @@
 //! `meta/`: what this host is, how it is, and what it has done.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::HostState;
-use crate::policy::Principal;
+use super::{HostState, upgrade};
+use crate::policy::{Principal, PrincipalCaller};
 use acheron_vfs::{Caller, Listing, live, pretty, text};
 
 pub fn directory(host: &Arc<HostState>) -> Listing {
-    let (healthy, counted, bound) = (host.clone(), host.clone(), host.clone());
+    let (healthy, counted, bindings) = (Arc::downgrade(host), Arc::downgrade(host), host.shared.bindings.clone());
     Listing::default()
         .file("protocol.json", text(pretty(&protocol())))
-        .file("health.json", live(move |caller| Ok(pretty(&health(&healthy, caller)))))
-        .file("metrics.json", live(move |_| Ok(pretty(&metrics(&counted)))))
-        .file("ns", live(move |_| Ok(bound.shared.bindings.ns().into())))
+        .file("health.json", live(move |caller| Ok(pretty(&health(&*upgrade(&healthy)?, caller)))))
+        .file("metrics.json", live(move |_| Ok(pretty(&metrics(&*upgrade(&counted)?)))))
+        .file("ns", live(move |_| Ok(bindings.ns().into())))
 }
 
 fn protocol() -> Value {
@@ -34,19 +33,19 @@ fn protocol() -> Value {
 pub fn health(host: &HostState, caller: &Caller) -> Value {
     let well = json!({
         "ok": true,
-        "started_at_ms": host.started_at_ms,
-        "uptime_ms": host.context.clock.now_ms().saturating_sub(host.started_at_ms),
+        "started_at_ms": host.identity.started_at_ms,
+        "uptime_ms": host.context.clock.now_ms().saturating_sub(host.identity.started_at_ms),
     });
     if caller.principal() != &Principal::Operator {
         return well;
     }
-    let mount = host.access.mount();
+    let mount = host.mount.get();
     json!({
         "ok": true,
         "pid": std::process::id(),
-        "started_at_ms": host.started_at_ms,
-        "uptime_ms": host.context.clock.now_ms().saturating_sub(host.started_at_ms),
-        "state": host.state,
+        "started_at_ms": host.identity.started_at_ms,
+        "uptime_ms": host.context.clock.now_ms().saturating_sub(host.identity.started_at_ms),
+        "state": host.paths.state,
         "mountpoint": mount.as_ref().map(|mount| mount.mountpoint().to_owned()),
         "agents": host.profiles.ids(),
         "mountspec": host.current.edited(),
@@ -54,17 +53,17 @@ pub fn health(host: &HostState, caller: &Caller) -> Value {
 }
 
 fn metrics(host: &HostState) -> Value {
-    let (mount, tree) = (host.access.mount(), host.context.tree());
+    let (mount, tree) = (host.mount.get(), host.context.tree());
     json!({
         "refused": host.access.refused(),
-        "jobs": host.context.book.census(),
+        "jobs": host.context.jobs.counts(),
         "commits": host.store.commits(),
-        "requests": mount.as_ref().map(|mount| mount.traffic()),
+        "requests": mount.as_ref().map(|mount| mount.request_counts()),
         "parked": mount.as_ref().map(|mount| mount.parked()),
         "open_handles": mount.as_ref().map(|mount| mount.open_handles()),
         "inodes": mount.as_ref().map(|mount| mount.inodes()),
-        "kept_bytes": tree.as_ref().ok().map(|tree| tree.holdings().total()),
-        "over_budget": tree.as_ref().ok().map(|tree| tree.holdings().refused()),
-        "result_bytes": host.context.book.result_bytes(),
+        "kept_bytes": tree.as_ref().ok().map(|tree| tree.buffers().total()),
+        "over_budget": tree.as_ref().ok().map(|tree| tree.buffers().refused()),
+        "result_bytes": host.context.jobs.result_bytes(),
     })
 }

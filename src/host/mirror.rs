@@ -12,7 +12,7 @@ use bytes::Bytes;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
-use acheron_base::host_dir::{Facts, HostDir, beneath, look, reopen};
+use acheron_base::host_dir::{FileInfo, HostDir, beneath, look, reopen};
 use acheron_base::{Code, Error, Result};
 use acheron_vfs::{Answer, Caller, Dir, File, Handle, Kind, Link, Listing, Mirrored, Node, Open, Smallest, Stat};
 
@@ -30,9 +30,9 @@ impl Mirror {
         Ok(Mirror { ground: Arc::new(ground), path: PathBuf::new() })
     }
 
-    /// What stands here, held but not opened.
+    /// The file at this path, referenced but not opened.
     fn held(&self) -> Result<OwnedFd> {
-        self.ground.hold(&self.path).map_err(|err| told(&self.path, err))
+        self.ground.open_path(&self.path).map_err(|err| told(&self.path, err))
     }
 
     fn writable(&self, name: &str) -> Result<()> {
@@ -50,8 +50,8 @@ impl Mirror {
         let below = Mirror { path, ..self.clone() };
         match kind {
             FileType::Directory => Some(Node::dir(below)),
-            FileType::RegularFile => Some(Node::file(Regular(below))),
-            FileType::Symlink => Some(Node::link(Pointer(below))),
+            FileType::RegularFile => Some(Node::file(MirrorFile(below))),
+            FileType::Symlink => Some(Node::link(MirrorLink(below))),
             // Pipes, sockets and devices of the host are not part of the tree.
             _ => None,
         }
@@ -66,7 +66,7 @@ impl Mirror {
         let mut buffer = Vec::with_capacity(64 << 10);
         let mut entries = RawDir::new(&held, buffer.spare_capacity_mut());
         while let Some(Ok(entry)) = entries.next() {
-            // What is no text cannot be a name of the tree; nor can what is neither file nor directory nor link.
+            // A name that is not text is not shown in the tree; nor is anything but files, directories and links.
             let Ok(name) = entry.file_name().to_str() else { continue };
             let kind = entry.file_type();
             let shown =
@@ -77,8 +77,8 @@ impl Mirror {
         }
     }
 
-    fn facts(&self) -> Result<Facts> {
-        Facts::of(self.held()?).map_err(|err| told(&self.path, err))
+    fn info(&self) -> Result<FileInfo> {
+        FileInfo::of(self.held()?).map_err(|err| told(&self.path, err))
     }
 }
 
@@ -91,10 +91,10 @@ fn told(path: &Path, err: Errno) -> Error {
 
 impl Dir for Mirror {
     fn lookup(&self, name: &str) -> Option<Node> {
-        let facts = look(&self.held().ok()?, OsStr::new(name)).ok()?;
-        match facts.is_covered() {
+        let info = look(&self.held().ok()?, OsStr::new(name)).ok()?;
+        match info.is_covered() {
             true => Some(Node::dir(Listing::default())),
-            false => self.node(name, facts.kind),
+            false => self.node(name, info.kind),
         }
     }
 
@@ -122,12 +122,12 @@ impl Dir for Mirror {
     }
 
     fn modified(&self) -> SystemTime {
-        self.facts().map_or(SystemTime::UNIX_EPOCH, |facts| facts.modified)
+        self.info().map_or(SystemTime::UNIX_EPOCH, |info| info.modified)
     }
 
     fn mirrored(&self) -> Option<Mirrored> {
         let root = self.path.as_os_str().is_empty();
-        root.then(|| Mirrored { ground: self.ground.clone(), over: Arc::default() })
+        root.then(|| Mirrored { host_dir: self.ground.clone(), overlay: Arc::default() })
     }
 
     fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
@@ -146,11 +146,11 @@ impl Dir for Mirror {
 
     fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
         self.writable(name)?;
-        let made = Regular(Mirror { path: self.path.join(name), ..self.clone() });
+        let made = MirrorFile(Mirror { path: self.path.join(name), ..self.clone() });
         let flags = flags(how) | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let handle = match beneath(self.held()?, name, flags, Mode::from_raw_mode(0o644)) {
-            Ok(file) => Box::new(Held::new(file, how)) as Box<dyn Handle>,
-            // Somebody was faster; or it is something that is not shown, which must not be opened for a new file.
+            Ok(file) => Box::new(MirrorHandle::new(file, how)) as Box<dyn Handle>,
+            // The name was created concurrently; or it is something that is not shown, which must not be opened for a new file.
             Err(Errno::EXIST) => made.open(caller, how)?,
             Err(err) => return Err(told(Path::new(name), err)),
         };
@@ -169,22 +169,22 @@ fn flags(how: Open) -> OFlags {
 }
 
 /// A regular file.
-struct Regular(Mirror);
+struct MirrorFile(Mirror);
 
-impl File for Regular {
+impl File for MirrorFile {
     fn kind(&self) -> Kind {
         Kind::Live
     }
 
     fn stat(&self) -> Stat {
-        match self.0.facts() {
-            Ok(facts) => Stat { size: facts.size, modified: facts.modified },
+        match self.0.info() {
+            Ok(info) => Stat { size: info.size, modified: info.modified },
             Err(_) => Stat { size: 0, modified: SystemTime::UNIX_EPOCH },
         }
     }
 
     fn mode(&self) -> u16 {
-        self.0.facts().map_or(0o444, |facts| facts.mode & 0o777)
+        self.0.info().map_or(0o444, |info| info.mode & 0o777)
     }
 
     fn open(&self, _caller: &Caller, how: Open) -> Result<Box<dyn Handle>> {
@@ -193,28 +193,28 @@ impl File for Regular {
         }
         let held = self.0.held()?;
         // A pipe or a device is not even opened: that alone may do something.
-        if Facts::of(&held).map_err(|err| told(&self.0.path, err))?.kind != FileType::RegularFile {
+        if FileInfo::of(&held).map_err(|err| told(&self.0.path, err))?.kind != FileType::RegularFile {
             let path = self.0.path.display();
             return Err(Error::forbidden(format!("`{path}` is a pipe, a device or a socket, not a file")));
         }
         let file = reopen(&held, flags(how)).map_err(|err| told(&self.0.path, err))?;
-        Ok(Box::new(Held::new(file, how)))
+        Ok(Box::new(MirrorHandle::new(file, how)))
     }
 }
 
-struct Held {
+struct MirrorHandle {
     file: std::fs::File,
     append: bool,
     write: bool,
 }
 
-impl Held {
-    fn new(file: OwnedFd, how: Open) -> Held {
-        Held { file: file.into(), append: how.append, write: how.write }
+impl MirrorHandle {
+    fn new(file: OwnedFd, how: Open) -> MirrorHandle {
+        MirrorHandle { file: file.into(), append: how.append, write: how.write }
     }
 }
 
-impl Handle for Held {
+impl Handle for MirrorHandle {
     fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
         let mut buffer = vec![0; size];
         let mut filled = 0;
@@ -250,23 +250,23 @@ impl Handle for Held {
     }
 }
 
-/// A symbolic link; tells the truth, and whoever follows it is stopped at the root.
-struct Pointer(Mirror);
+/// A symbolic link with its real target; the root stops a process that follows it.
+struct MirrorLink(Mirror);
 
-impl Link for Pointer {
+impl Link for MirrorLink {
     fn target(&self, _caller: &Caller) -> Result<String> {
         let target = rustix::fs::readlinkat(self.0.held()?, c"", Vec::new()).map_err(|err| told(&self.0.path, err))?;
-        target.into_string().map_err(|_| Error::invalid("the link's target is no text"))
+        target.into_string().map_err(|_| Error::invalid("the link's target is not text"))
     }
 }
 
 /// A directory with places of its own over those of another.
-pub struct Over {
+pub struct OverlayDir {
     pub base: Mirror,
     pub places: Arc<Listing>,
 }
 
-impl Dir for Over {
+impl Dir for OverlayDir {
     fn lookup(&self, name: &str) -> Option<Node> {
         self.places.lookup(name).or_else(|| self.base.lookup(name))
     }
@@ -284,7 +284,7 @@ impl Dir for Over {
     }
 
     fn mirrored(&self) -> Option<Mirrored> {
-        Some(Mirrored { ground: self.base.ground.clone(), over: self.places.clone() })
+        Some(Mirrored { host_dir: self.base.ground.clone(), overlay: self.places.clone() })
     }
 
     fn make_dir(&self, caller: &Caller, name: &str) -> Answer<Node> {
@@ -305,69 +305,4 @@ impl Dir for Over {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::policy::PrincipalCaller;
-
-    fn names(dir: &dyn Dir) -> String {
-        dir.list().into_iter().map(|(name, _)| name).collect::<Vec<_>>().join(" ")
-    }
-
-    fn dir(node: Option<Node>) -> Arc<dyn Dir> {
-        let Some(Node::Dir(dir)) = node else { panic!("no directory") };
-        dir
-    }
-
-    async fn read(node: Option<Node>) -> Result<String> {
-        let Some(Node::File(file)) = node else { return Err(Error::not_found("no file")) };
-        let handle = file.open(&Caller::operator(), Open::READ)?;
-        Ok(String::from_utf8(handle.read(0, 100).wait().await?.to_vec()).unwrap())
-    }
-
-    #[tokio::test]
-    async fn what_is_bound_is_read_and_written_and_nothing_else() {
-        let place = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(place.path().join("p/sub")).unwrap();
-        std::fs::write(place.path().join("secret"), "s").unwrap();
-        std::fs::write(place.path().join("p/a"), "one").unwrap();
-        for (name, to) in [("out", "../secret"), ("abs", "/etc/passwd"), ("in", "a"), ("up", "..")] {
-            std::os::unix::fs::symlink(to, place.path().join("p").join(name)).unwrap();
-        }
-        let mirror = Mirror::open(&place.path().join("p"), false).unwrap();
-        let caller = Caller::operator();
-        assert_eq!(names(&mirror), "a abs in out sub up");
-        let first: Vec<String> = mirror.first(3).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(first, ["a", "abs", "in"]);
-        assert_eq!(read(mirror.lookup("a")).await.unwrap(), "one");
-        let Some(Node::Link(link)) = mirror.lookup("out") else { panic!("no link") };
-        assert_eq!(link.target(&caller).unwrap(), "../secret");
-        assert!(mirror.lookup("..").is_none(), "above the root is nothing");
-        assert!(mirror.lookup("up/secret").is_none() && mirror.lookup("../secret").is_none());
-
-        let sub = dir(mirror.lookup("sub"));
-        let (_, handle) = sub.create(&caller, "new", Open::WRITE).unwrap();
-        handle.write(0, b"hello").wait().await.unwrap();
-        assert_eq!(std::fs::read_to_string(place.path().join("p/sub/new")).unwrap(), "hello");
-        assert_eq!(mirror.remove_dir(&caller, "sub").wait().await.unwrap_err().code, Code::Os(libc::ENOTEMPTY));
-        sub.remove(&caller, "new").wait().await.unwrap();
-        mirror.remove_dir(&caller, "sub").wait().await.unwrap();
-        mirror.make_dir(&caller, "made").wait().await.unwrap();
-        assert_eq!(mirror.make_dir(&caller, "made").wait().await.err().unwrap().code, Code::AlreadyExists);
-    }
-
-    #[tokio::test]
-    async fn a_read_only_bind_is_erofs_for_every_change() {
-        let place = tempfile::tempdir().unwrap();
-        std::fs::write(place.path().join("a"), "one").unwrap();
-        let mirror = Mirror::open(place.path(), true).unwrap();
-        let caller = Caller::operator();
-        let Some(Node::File(file)) = mirror.lookup("a") else { panic!("no file") };
-        let errors = [
-            file.open(&caller, Open::WRITE).err().unwrap(),
-            mirror.create(&caller, "b", Open::WRITE).err().unwrap(),
-            mirror.make_dir(&caller, "b").wait().await.err().unwrap(),
-            mirror.remove(&caller, "a").wait().await.unwrap_err(),
-        ];
-        assert!(errors.iter().all(|err| err.errno() == libc::EROFS), "{errors:?}");
-    }
-}
+mod tests;

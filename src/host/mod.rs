@@ -1,12 +1,14 @@
-//! Builds the world from a mountspec, keeps it as the mountspec says, and takes it down in the opposite order.
+//! Builds everything from a mountspec, keeps it as the mountspec says, and takes it down in the opposite order.
+//!
+//! Ownership goes one way: [`Host`] owns the root of the tree and [`HostState`], the tree owns the services, and what
+//! stands in the tree refers to the host by `Weak`. So a host that is dropped is gone. Used by `src/cli` alone.
 
 mod agent_dirs;
-mod agent_profiles;
-#[allow(unsafe_code)] // mount_setattr, which no library offers
 pub mod binds;
 mod caller_identity;
 mod edit;
 pub mod library;
+mod lifecycle;
 mod meta;
 mod mirror;
 mod nodes;
@@ -16,37 +18,37 @@ pub mod programs;
 mod projects;
 mod protected_paths;
 mod service_registry;
+mod state;
 pub mod system_paths;
 pub mod tidy;
 pub mod trusted_defaults;
 mod watch;
+mod wiring;
 pub mod writable;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
+use crate::agent::profiles::AgentProfiles;
 use crate::events::EventLogs;
 use crate::jobs::{Job, JobStore, Jobs};
 use crate::policy::Principal;
 use crate::service::ServiceContext;
-use crate::services;
-use crate::spec::Spec;
-use acheron_base::Clock;
-use acheron_base::ConfinedDir;
-use acheron_base::Result;
-use acheron_base::watch::Following;
+use crate::spec::{ServedBy, Spec};
+use acheron_base::watch::FileWatcher;
+use acheron_base::{Clock, Ids, Random, Result};
 use acheron_fuse::Mount;
-use acheron_store::Store;
 use acheron_vfs::{Listing, Node, Tree};
-use library::Source as Library;
+use library::LibrarySource as Library;
+use state::{HostIdentity, HostPaths, upgrade};
+use wiring::SharedServices;
 
 pub use agent_dirs::AgentDirs;
-pub use agent_profiles::{AgentProfiles, Profile};
 pub use caller_identity::CallerIdentity;
 pub use policy_access::PolicyAccess;
-use service_registry::ServiceRegistry;
+pub use state::HostState;
 
-/// What a host is started with.
+/// The options with which a host is started.
 pub struct Options {
     pub spec: Spec,
     /// Where relative paths begin: the directory in which `mount` was started.
@@ -56,103 +58,37 @@ pub struct Options {
     /// Where the tree will be mounted, if it will.
     pub mountpoint: Option<PathBuf>,
     pub clock: Clock,
+    pub random: Random,
 }
 
 /// A running host. Dropping it takes it down.
 pub struct Host {
     pub state: Arc<HostState>,
     tree: Tree,
-    root: Arc<Listing>,
     mount: Option<Arc<Mount>>,
-    following: Option<Following>,
-}
-
-/// What everything in the host is built from.
-pub struct HostState {
-    /// The mountspec as it read then; what is opened once goes by it.
-    pub mounted_with: Arc<Spec>,
-    /// The mountspec as it reads now.
-    pub current: edit::Current,
-    /// The file that the host was mounted from, if it was one.
-    pub mountspec: OnceLock<PathBuf>,
-    pub here: PathBuf,
-    pub state: PathBuf,
-    pub mountpoint: Option<PathBuf>,
-    pub started_at_ms: u64,
-    pub store: Store,
-    pub context: Arc<ServiceContext>,
-    pub access: Arc<PolicyAccess>,
-    pub shared: services::SharedServices,
-    pub profiles: AgentProfiles,
-    pub library: Library,
-    pub agent_dirs: OnceLock<Arc<AgentDirs>>,
-    /// Where the services that all agents share stand.
-    pub local: OnceLock<ServiceRegistry>,
-    pub projects: projects::Projects,
-    pub system_paths: system_paths::SystemPaths,
-    /// Tells its agents' processes from those of other hosts on this machine.
-    pub name: String,
-}
-
-impl HostState {
-    /// A folder that the mountspec names, made if it is not there; refused where an agent could have put a link on the way.
-    pub fn folder(&self, path: &Path) -> Result<ConfinedDir> {
-        protected_paths::folder(self, path)
-    }
+    following: Option<FileWatcher>,
 }
 
 impl Host {
     /// Builds everything but the mount. Must be called within a runtime.
     pub fn start(options: Options) -> Result<Host> {
-        let Options { spec, here, state, mountpoint, clock } = options;
-        programs::check(&spec, &here, [Some(state.as_path()), mountpoint.as_deref()])?;
-        let store = crate::state::open(&state)?;
-        let profiles = AgentProfiles::open(&spec, &state)?;
-        let access = Arc::new(PolicyAccess::new(profiles.policy()?, store.clone(), clock.clone()));
-        let book = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, clock.clone()));
-        let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
-        let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
-        let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
-        let started_at_ms = clock.now_ms();
-        let context = ServiceContext::new(book, event_logs, clock, access.clone(), tokio::runtime::Handle::current());
-        let shared = services::SharedServices::open(&spec, &here, unasked.beside(&here, "prompts"), &store)?;
-        let mounted_with = Arc::new(spec);
-        let current = edit::Current::new(mounted_with.clone());
-        let host = Arc::new(HostState {
-            mounted_with,
-            current,
-            mountspec: OnceLock::new(),
-            here,
-            state,
-            mountpoint,
-            started_at_ms,
-            store,
-            context,
-            access,
-            shared,
-            profiles,
-            library,
-            agent_dirs: OnceLock::new(),
-            local: OnceLock::new(),
-            projects: projects::Projects::default(),
-            system_paths: system_paths::SystemPaths::default(),
-            name: acheron_sandbox::host(),
-        });
-        acheron_sandbox::sweep_all();
+        let more = [Some(options.state.as_path()), options.mountpoint.as_deref()];
+        programs::check(&options.spec, &options.here, more)?;
+        let host = Arc::new(open(options)?);
+        acheron_sandbox::remove_stale_groups();
         let recovered = recover(&host)?;
         system_paths::note(&host);
         let (root, agent_dirs) = build(&host)?;
         protected_paths::keep(&host)?;
-        let root = Arc::new(root);
-        let tree = Tree::new(root.clone(), host.access.clone());
-        host.context.set_tree(tree.clone());
-        _ = host.agent_dirs.set(agent_dirs.clone()); // there is only one
+        let tree = Tree::new(Arc::new(root), host.access.clone()).started_at(host.context.clock.now());
+        host.context.set_tree(&tree);
+        host.dirs.set_agents(agent_dirs.clone());
         agent_dirs.open(&host)?;
         for job in recovered {
             resume(&host, job);
         }
         tidy::now_and_then(&host);
-        Ok(Host { state: host, tree, root, mount: None, following: None })
+        Ok(Host { state: host, tree, mount: None, following: None })
     }
 
     pub fn tree(&self) -> &Tree {
@@ -162,36 +98,36 @@ impl Host {
     /// Mounts the tree.
     pub fn mount(&mut self, mountpoint: &Path) -> Result<Arc<Mount>> {
         caller_identity::sees_clearly()?;
-        let census = Arc::new(CallerIdentity::default());
-        let binds = binds::all(&self.state.current.spec(), &self.state.here);
-        let attach =
-            if binds.iter().any(|bound| bound.mirror) { acheron_fuse::mount_mirroring } else { acheron_fuse::mount };
-        let mount = attach(self.tree.clone(), census, mountpoint, tokio::runtime::Handle::current())?;
-        let mount = Arc::new(mount);
-        self.state.access.mounted(mount.clone());
+        let identify = Arc::new(CallerIdentity::default());
+        let binds = binds::all(&self.state.current.spec(), &self.state.paths.here);
+        let mirror_host_dirs = binds.iter().any(|bound| bound.served_by == ServedBy::Mirror);
+        let options = acheron_fuse::Options { mirror_host_dirs, ..acheron_fuse::Options::default() };
+        let runtime = tokio::runtime::Handle::current();
+        let mount = Arc::new(acheron_fuse::mount(self.tree.clone(), identify, mountpoint, runtime, &options)?);
+        self.state.mount.set(&mount);
         self.mount = Some(mount.clone());
         projects::bind(&self.state, &mount, |_| true);
         Ok(mount)
     }
 
-    /// Does what the mountspec in `file` will say when somebody edits it.
+    /// Applies the mountspec in `file` whenever it is edited.
     pub fn follow(&mut self, file: &Path) {
-        _ = self.state.mountspec.set(file.to_owned()); // there is only one
+        _ = self.state.paths.mountspec.set(file.to_owned()); // there is only one
         match protected_paths::keep(&self.state).and_then(|()| edit::follow(&self.state, file)) {
             Ok(following) => self.following = Some(following),
             Err(error) => tracing::warn!(%error, "edits of the mountspec are not noticed"),
         }
     }
 
-    /// Takes everything down: work first, then the mount with whoever waits in it, then the state.
+    /// Takes everything down: work first, then the mount with its waiting readers, then the state.
     pub async fn down(mut self) {
         self.end_work();
         // Their mount namespaces hold the mount.
         self.state.shared.shells.close().await;
         if let Some(mount) = self.mount.take()
-            && let Err(error) = mount.down().await
+            && let Err(error) = mount.unmount().await
         {
-            tracing::warn!(%error, "the mount could not be taken away");
+            tracing::warn!(%error, "the mount could not be removed");
         }
     }
 
@@ -199,9 +135,9 @@ impl Host {
         if let Some(mount) = &self.mount {
             mount.stop_parking();
         }
-        for agent in self.state.context.book.agents() {
-            for job in self.state.context.book.shelf(&agent).alive() {
-                job.leave();
+        for agent in self.state.context.jobs.agents() {
+            for job in self.state.context.jobs.of(&agent).unfinished() {
+                job.shut_down();
             }
         }
         self.state.shared.shells.end();
@@ -209,23 +145,42 @@ impl Host {
 }
 
 impl Drop for Host {
+    /// Ends the work and the mount, and finishes the writes that are queued. Everything else goes with its owners.
     fn drop(&mut self) {
         self.end_work();
         drop(self.mount.take());
-        self.state.access.left();
-        // Desks hold the office and the office holds instances; nodes of the tree hold both.
-        self.state.context.empty();
-        self.state.shared.runtimes.disband();
-        if let Some(agent_dirs) = self.state.agent_dirs.get() {
-            agent_dirs.clear();
-        }
-        if let Some(local) = self.state.local.get() {
-            local.clear();
-        }
-        self.state.projects.clear();
-        self.root.clear();
         self.state.store.close();
     }
+}
+
+/// Opens the state of a host. There is no tree yet.
+fn open(options: Options) -> Result<HostState> {
+    let Options { spec, here, state, mountpoint, clock, random } = options;
+    let store = crate::state::open(&state)?;
+    let profiles = Arc::new(AgentProfiles::open(&spec, &state)?);
+    let access = Arc::new(PolicyAccess::new(profiles.policy()?, store.clone(), clock.clone()));
+    let all_jobs = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, Ids::new(clock.clone(), random)));
+    let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
+    let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
+    let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
+    let identity = HostIdentity { name: acheron_sandbox::host_id(), started_at_ms: clock.now_ms() };
+    let shared = SharedServices::open(&spec, &here, unasked.beside(&here, "prompts"), &store, &clock)?;
+    let projects = Arc::new(projects::Projects::new(&clock));
+    let context = ServiceContext::new(all_jobs, event_logs, clock, access.clone(), tokio::runtime::Handle::current());
+    Ok(HostState {
+        current: Arc::new(edit::CurrentSpec::new(Arc::new(spec))),
+        paths: HostPaths { here, state, mountpoint, mountspec: Default::default(), library },
+        identity,
+        store,
+        context,
+        access,
+        profiles,
+        shared,
+        dirs: Default::default(),
+        projects,
+        system_paths: Default::default(),
+        mount: Default::default(),
+    })
 }
 
 /// The root of the tree.
@@ -242,7 +197,7 @@ fn build(host: &Arc<HostState>) -> Result<(Listing, Arc<AgentDirs>)> {
     Ok((root, agent_dirs))
 }
 
-/// Puts the jobs of an earlier life into the book; returns those that are to run.
+/// Restores the jobs of an earlier run of the host; returns those that are to run.
 fn recover(host: &HostState) -> Result<Vec<Arc<Job>>> {
     use crate::state::jobs as journal;
 
@@ -250,14 +205,14 @@ fn recover(host: &HostState) -> Result<Vec<Arc<Job>>> {
     let found = host.store.write_blocking(move |tx| journal::recover(tx, now))?;
     let names = host.store.look(journal::names)?;
     for (agent, id, correlation_id) in names {
-        host.context.book.restore_name(&agent, &id, correlation_id.as_deref());
+        host.context.jobs.restore_name(&agent, &id, correlation_id.as_deref());
     }
     for row in &found.interrupted {
         tracing::warn!(job = row.id, service = row.service, "a job was interrupted by the end of the host");
         let path = format!("/agents/{}/jobs/{}/status.json", row.agent, row.id);
-        host.context.event_logs.of(&row.agent)?.note("job", &path, crate::jobs::told(row));
+        host.context.event_logs.of(&row.agent)?.note("job", &path, crate::jobs::status_json(row));
     }
-    Ok(found.queued.iter().map(|row| host.context.book.restore(Job::from_row(row))).collect())
+    Ok(found.queued.iter().map(|row| host.context.jobs.restore(Job::from_row(row, &host.context.clock))).collect())
 }
 
 fn resume(host: &HostState, job: Arc<Job>) {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::HostState;
 use super::service_registry::ServiceRegistry;
+use super::{HostState, upgrade};
+use crate::service::ServiceContext;
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Listing, Node, Shown, live, pretty, rows, text};
+use acheron_vfs::{Answer, ComputedFile, Listing, Node, live, pretty, rows, text};
 
 /// Under whose name the shared services have their instances; no agent can be called so.
 pub const NODE: &str = "nodes/local";
@@ -19,37 +20,38 @@ This host. `services/` has what all agents share; `STATUS.json` tells how it is,
 ";
 
 pub fn directory(host: &Arc<HostState>) -> Result<Listing> {
-    let (status, list) = (host.clone(), host.clone());
-    let services = Arc::new(Listing::default().file("SERVICES.json", live(move |_| Ok(rows(&services(&list))))));
+    let (status, context) = (Arc::downgrade(host), host.context.clone());
+    let services = live(move |_| Ok(rows(&services(&context))));
+    let services = Arc::new(Listing::timed(&host.context.clock).file("SERVICES.json", services));
     let stand = ServiceRegistry::new(NODE, services.clone());
     for serve in stand.build(host)? {
         stand.put(host, serve);
     }
-    _ = host.local.set(stand); // there is only one
+    host.dirs.set_local(stand);
     Ok(Listing::default()
         .file("README.md", text(README))
         .file("CAPS.json", capable(host))
-        .file("STATUS.json", live(move |caller| Ok(pretty(&super::meta::health(&status, caller)))))
+        .file("STATUS.json", live(move |caller| Ok(pretty(&super::meta::health(&*upgrade(&status)?, caller)))))
         .with("services", Node::Dir(services)))
 }
 
-/// What this machine can. Its sandbox is tried out when somebody asks for the first time.
-fn capable(host: &Arc<HostState>) -> Shown {
+/// The capabilities of this machine. Its sandbox is probed at the first read.
+fn capable(host: &Arc<HostState>) -> ComputedFile {
     let (runtime, tried) = (host.context.runtime.clone(), Arc::new(tokio::sync::OnceCell::new()));
-    Shown::fetched(move |_| {
+    ComputedFile::fetched(move |_| {
         let tried = tried.clone();
-        // Processes are started by the runtime, not by whoever reads.
+        // Processes are started by the runtime, not by the reader's thread.
         let trying = runtime.spawn(async move {
-            let walls = async { acheron_sandbox::probe(&acheron_sandbox::program()).await };
-            pretty(&caps(tried.get_or_init(|| walls).await))
+            let confinement = async { acheron_sandbox::probe(&acheron_sandbox::program()).await };
+            pretty(&caps(tried.get_or_init(|| confinement).await))
         });
         Answer::soon(async move { trying.await.map_err(|err| Error::internal(err.to_string())) })
     })
 }
 
-fn caps(walls: &Result<acheron_sandbox::Walls>) -> Value {
-    let sandbox = match walls {
-        Ok(walls) => json!({ "complete": walls.missing().next().is_none(), "walls": walls }),
+fn caps(confinement: &Result<acheron_sandbox::Confinement>) -> Value {
+    let sandbox = match confinement {
+        Ok(confinement) => json!({ "complete": confinement.missing().next().is_none(), "walls": confinement }),
         Err(error) => json!({ "complete": false, "walls": [], "error": error }),
     };
     json!({
@@ -63,7 +65,7 @@ fn caps(walls: &Result<acheron_sandbox::Walls>) -> Value {
     })
 }
 
-fn services(host: &HostState) -> Vec<Value> {
-    let instances = host.context.instances_of(NODE);
+fn services(context: &ServiceContext) -> Vec<Value> {
+    let instances = context.instances_of(NODE);
     instances.iter().map(|instance| json!({ "service_id": instance.name(), "service_path": instance.path() })).collect()
 }

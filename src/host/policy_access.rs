@@ -1,19 +1,16 @@
-//! The door: asks the policy, counts and writes down what was refused.
+//! Access control by the policy: decides, counts refusals and writes them down.
 
-use crate::policy::PrincipalCaller;
-use parking_lot::{Mutex, RwLock};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 
+use parking_lot::RwLock;
 use serde_json::Value;
 
 use crate::contract::Effect;
-use crate::policy::{self, Action, Policy};
+use crate::policy::{self, Action, Policy, PrincipalCaller};
 use crate::service::ServiceAccess;
 use crate::state::audit;
-use acheron_base::Clock;
-use acheron_base::{Error, Result};
-use acheron_fuse::Mount;
+use acheron_base::{Clock, Error, Result};
 use acheron_store::Store;
 use acheron_vfs::{Access, AccessControl, Caller};
 
@@ -22,13 +19,11 @@ pub struct PolicyAccess {
     store: Store,
     clock: Clock,
     refused: AtomicU64,
-    mount: Mutex<Weak<Mount>>,
 }
 
 impl PolicyAccess {
     pub fn new(policy: Policy, store: Store, clock: Clock) -> Self {
-        let refused = AtomicU64::new(0);
-        PolicyAccess { policy: RwLock::new(Arc::new(policy)), store, clock, refused, mount: Mutex::default() }
+        PolicyAccess { policy: RwLock::new(Arc::new(policy)), store, clock, refused: AtomicU64::new(0) }
     }
 
     pub fn policy(&self) -> Arc<Policy> {
@@ -44,19 +39,6 @@ impl PolicyAccess {
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
-
-    pub fn mounted(&self, mount: Arc<Mount>) {
-        *self.mount.lock() = Arc::downgrade(&mount);
-    }
-
-    pub fn left(&self) {
-        *self.mount.lock() = Weak::new();
-    }
-
-    /// The mount, while there is one.
-    pub fn mount(&self) -> Option<Arc<Mount>> {
-        self.mount.lock().upgrade()
-    }
 }
 
 impl AccessControl for PolicyAccess {
@@ -68,7 +50,7 @@ impl AccessControl for PolicyAccess {
         }
         self.refused.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(principal = %caller.principal(), pid = caller.pid, action = action.name(), path, "refused");
-        let entry = audit::Entry {
+        let entry = audit::AuditEntry {
             at_ms: self.clock.now_ms(),
             principal: caller.principal().to_string(),
             pid: caller.pid,
@@ -93,7 +75,7 @@ impl AccessControl for PolicyAccess {
         policy::sees_file(&self.policy(), caller.principal(), path)
     }
 
-    fn divided(&self, caller: &Caller, path: &str) -> bool {
+    fn has_denied_below(&self, caller: &Caller, path: &str) -> bool {
         policy::bounds::divided(&self.policy(), caller.principal(), path)
     }
 }

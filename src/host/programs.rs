@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use super::HostState;
 use super::protected_paths::place;
-use crate::contract::Fault;
+use crate::contract::ValueFault;
 use crate::policy::{Action, Policy, Rule, any_agent_reaches};
-use crate::services::external::{ProgramFile, Role, Trust, WITHHELD, program_files};
-use crate::spec::{Service, Spec};
+use crate::services::external::{FileRole, ProgramFile, Trust, WITHHELD, program_files};
+use crate::spec::{ServiceSpec, Spec};
 use acheron_base::{Error, Result};
 
 /// As many names of a directory are looked at for another name of a program.
@@ -37,7 +37,7 @@ pub fn check<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = Option
 }
 
 /// Every program of a mountspec that agents could replace, with the reason.
-pub fn faults<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = &'a Path>) -> Vec<Fault> {
+pub fn faults<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = &'a Path>) -> Vec<ValueFault> {
     let sources = sources(spec, here, more);
     let mut faults = Vec::new();
     for (name, service) in spec.services.iter().filter(|(_, service)| !service.command.is_empty()) {
@@ -47,7 +47,7 @@ pub fn faults<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = &'a P
         let mut told = BTreeSet::new();
         for (at, message) in files.iter().filter_map(|file| refused(service, file, &sources)).chain(again) {
             if told.insert(at.to_owned()) {
-                faults.push(Fault { path: format!("services.{name}.{at}"), message });
+                faults.push(ValueFault { path: format!("services.{name}.{at}"), message });
             }
         }
     }
@@ -55,9 +55,9 @@ pub fn faults<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = &'a P
 }
 
 /// How far a program is trusted, as rules and binds are now.
-pub fn trust(host: &HostState, service: &Service) -> Result<Trust> {
-    let (spec, here) = (host.current.spec(), &host.here);
-    let more = [Some(host.state.as_path()), host.mountpoint.as_deref()];
+pub fn trust(host: &HostState, service: &ServiceSpec) -> Result<Trust> {
+    let (spec, here) = (host.current.spec(), &host.paths.here);
+    let more = [Some(host.paths.state.as_path()), host.paths.mountpoint.as_deref()];
     let sources = sources(&spec, here, more.into_iter().flatten());
     let files = program_files(service, here);
     if let Some((_, why)) = files.iter().find_map(|file| refused(service, file, &sources)) {
@@ -71,7 +71,7 @@ pub fn trust(host: &HostState, service: &Service) -> Result<Trust> {
     Ok(Trust { withheld, here_written })
 }
 
-/// What is worth knowing about programs that are less trusted than their mountspec says.
+/// Warnings about programs that are less trusted than their mountspec says.
 pub fn notes(spec: &Spec, here: &Path) -> Vec<String> {
     let (written, rules) = (written(spec, here), rules(spec, here));
     let policy = spec.agents.iter().try_fold(Policy::default(), |policy, (id, agent)| {
@@ -80,7 +80,7 @@ pub fn notes(spec: &Spec, here: &Path) -> Vec<String> {
     });
     let Ok(policy) = policy else { return Vec::new() };
     let confined = spec.services.iter().filter(|(_, service)| !service.command.is_empty() && !service.unconfined);
-    let note = |(name, service): (&String, &Service)| {
+    let note = |(name, service): (&String, &ServiceSpec)| {
         let why = exposed(&program_files(service, here), &written, &policy)?;
         Some(format!("services.{name} {WITHHELD}: {why}"))
     };
@@ -93,7 +93,7 @@ pub fn rules(spec: &Spec, here: &Path) -> Vec<Rule> {
     let written = written(spec, here);
     let sources: Vec<PathBuf> = written.iter().map(|(source, _)| source.clone()).collect();
     for service in spec.services.values().filter(|service| !service.command.is_empty()) {
-        for file in program_files(service, here).iter().filter(|file| file.role == Role::Runs && file.exists) {
+        for file in program_files(service, here).iter().filter(|file| file.role == FileRole::Runs && file.exists) {
             let again = other_names(file, &sources);
             for (source, place) in &written {
                 let directories: Vec<&PathBuf> =
@@ -129,11 +129,11 @@ fn shown(path: &Path, source: &Path, place: &str) -> Option<String> {
 }
 
 /// Why a service is refused because of this file; the place in the service first.
-fn refused<'a>(service: &Service, file: &'a ProgramFile, sources: &[PathBuf]) -> Option<(&'a str, String)> {
+fn refused<'a>(service: &ServiceSpec, file: &'a ProgramFile, sources: &[PathBuf]) -> Option<(&'a str, String)> {
     let found = sources.iter().find_map(|source| Some((file.names.iter().find(|name| inside(name, source))?, source)));
     let (name, source) = found?;
     let (name, source) = (name.display(), source.display());
-    let missing = !file.exists && file.role == Role::Runs;
+    let missing = !file.exists && file.role == FileRole::Runs;
     let message = match (service.unconfined, missing) {
         (_, true) => format!("{name} is not there, and agents may write {source}: they could make it; make it first"),
         (true, false) => format!(
@@ -171,7 +171,7 @@ fn other_names(file: &ProgramFile, sources: &[PathBuf]) -> Vec<PathBuf> {
 
 /// Why a confined program counts as one that agents could change, if one of them may.
 fn exposed(files: &[ProgramFile], written: &[(PathBuf, String)], policy: &Policy) -> Option<String> {
-    for file in files.iter().filter(|file| file.role != Role::Mentioned) {
+    for file in files.iter().filter(|file| file.role != FileRole::Mentioned) {
         for (source, place) in written {
             let names = file.names.iter().filter(|name| inside(name, source));
             let directories = file.directories.iter().filter(|directory| directory.starts_with(source));

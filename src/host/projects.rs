@@ -1,27 +1,25 @@
 //! `projects/`: directories of this machine, by name.
 
-use parking_lot::{Mutex, RwLock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use parking_lot::{Mutex, RwLock};
 use serde_json::json;
 
 use super::HostState;
-use super::binds::{self, Bound};
-use super::mirror::{Mirror, Over};
+use super::binds;
+use super::mirror::{Mirror, OverlayDir};
 use super::protected_paths;
-use super::watch::{self, Stale, Tell, Watching};
+use super::watch::{self, MarkStale, NotifyChange, Watching};
 use crate::policy::{self, Principal};
-use crate::spec::{Bind, Project};
-use acheron_base::ConfinedDir;
+use crate::spec::{Bind, ProjectDir, ProjectSpec};
 use acheron_base::host_dir::Source;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, ConfinedDir, Error, Result};
 use acheron_fuse::Mount;
 use acheron_vfs::{Listing, Node, pretty, text};
 
 /// The directory, and what notices changes below it.
-#[derive(Default)]
 pub struct Projects {
     listing: Arc<Listing>,
     watching: Mutex<Option<Watching>>,
@@ -30,6 +28,10 @@ pub struct Projects {
 }
 
 impl Projects {
+    pub fn new(clock: &Clock) -> Projects {
+        Projects { listing: Arc::new(Listing::timed(clock)), watching: Mutex::default(), sources: RwLock::default() }
+    }
+
     /// The directory that a project has at this place.
     pub fn source(&self, project: &str, at: &str) -> Option<Source> {
         let sources = self.sources.read();
@@ -42,11 +44,6 @@ impl Projects {
             Some(source) => sources.insert((project.to_owned(), at.to_owned()), source),
             None => sources.remove(&(project.to_owned(), at.to_owned())),
         };
-    }
-
-    pub fn clear(&self) {
-        self.listing.clear();
-        *self.watching.lock() = None;
     }
 }
 
@@ -62,7 +59,7 @@ pub fn show(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
     if changed.is_empty() {
         return Vec::new();
     }
-    let (spec, mount) = (host.current.spec(), host.access.mount());
+    let (spec, mount) = (host.current.spec(), host.mount.get());
     let mut faults = Vec::new();
     for id in changed {
         if let Some(mount) = &mount {
@@ -74,55 +71,55 @@ pub fn show(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
         }
     }
     if let Some(mount) = mount {
-        faults.extend(bind(host, &mount, |bound| bound.project().is_some_and(|id| changed.contains(id))));
+        faults.extend(bind(host, &mount, |bound| changed.contains(&bound.project)));
     }
     faults
 }
 
-fn put_project(host: &Arc<HostState>, id: &str, project: &Project) -> Result<()> {
+fn put_project(host: &Arc<HostState>, id: &str, project: &ProjectSpec) -> Result<()> {
     let home = Arc::new(one(host, id, project));
     // Names that agents have given to other places, beside `fs`.
-    let kept = ConfinedDir::create(host.state.join("projects").join(id))?;
+    let kept = ConfinedDir::create(host.paths.state.join("projects").join(id))?;
     host.shared.bindings.settle(&format!("/projects/{id}"), &home, kept)?;
     host.projects.listing.put(id, Node::Dir(home));
     Ok(())
 }
 
 /// Puts the directories themselves over the tree where this process may, and notices changes in all of them.
-pub fn bind(host: &Arc<HostState>, mount: &Arc<Mount>, which: impl Fn(&Bound) -> bool) -> Vec<String> {
+pub fn bind(host: &Arc<HostState>, mount: &Arc<Mount>, which: impl Fn(&ProjectDir) -> bool) -> Vec<String> {
     let all = places(host);
     let mut faults = Vec::new();
     if binds::may_mount() {
-        let wanted: Vec<Bound> = all.iter().filter(|bound| which(bound)).cloned().collect();
+        let wanted: Vec<ProjectDir> = all.iter().filter(|bound| which(bound)).cloned().collect();
         for (_, error) in binds::make(mount, &wanted) {
             tracing::warn!(%error, "shown through the mount instead");
             faults.push(error.message);
         }
     }
-    let watching = watch::watch(&all, &host.state, &tell(host), &stale(mount));
+    let watching = watch::watch(&all, &host.paths.state, &tell(host), &stale(mount));
     *host.projects.watching.lock() = Some(watching);
     faults
 }
 
 /// Every place that could be opened when it was bound, by the directory that it was then.
-fn places(host: &HostState) -> Vec<Bound> {
-    let mut all = binds::all(&host.current.spec(), &host.here);
+fn places(host: &HostState) -> Vec<ProjectDir> {
+    let mut all = binds::all(&host.current.spec(), &host.paths.here);
     all.retain_mut(|bound| {
-        let source = bound.project().and_then(|project| host.projects.source(project, &bound.at));
-        source.map(|source| bound.source = source.path).is_some()
+        let source = host.projects.source(&bound.project, &bound.at);
+        source.map(|source| (bound.source, bound.id) = (source.path, Some(source.id))).is_some()
     });
     all
 }
 
-/// Tells the agents of a project what changed in it.
-fn tell(host: &Arc<HostState>) -> Tell {
+/// Emits an event to the agents of a project when it changes.
+fn tell(host: &Arc<HostState>) -> NotifyChange {
     let host = Arc::downgrade(host);
     Arc::new(move |project: &str, path: &str, what| {
         let Some(host) = host.upgrade() else { return };
         let policy = host.access.policy();
         for (id, profile) in host.profiles.all() {
             if profile.spec.projects.iter().any(|own| own == project)
-                // Of what is hidden not even the name is told.
+                // Not even the name of a hidden path is reported.
                 && policy::sees(&policy, &Principal::Agent(id.clone()), path)
                 && let Ok(event_log) = host.context.event_logs.of(&id)
             {
@@ -132,20 +129,20 @@ fn tell(host: &Arc<HostState>) -> Tell {
     })
 }
 
-/// Tells the kernel what it may have kept of a file that was changed.
-fn stale(mount: &Arc<Mount>) -> Stale {
+/// Invalidates the kernel's cache of a file that was changed.
+fn stale(mount: &Arc<Mount>) -> MarkStale {
     let mount = Arc::downgrade(mount);
-    Arc::new(move |changed: watch::Changed<'_>| {
+    Arc::new(move |changed: watch::DiskChange<'_>| {
         let Some(mount) = mount.upgrade() else { return };
         match changed {
-            watch::Changed::File(file) => mount.changed(file),
-            watch::Changed::Everything(directory) => mount.all_changed(directory),
+            watch::DiskChange::File(file) => mount.changed(file),
+            watch::DiskChange::Everything(directory) => mount.all_changed(directory),
         }
     })
 }
 
-fn one(host: &HostState, id: &str, project: &Project) -> Listing {
-    let how = if binds::mirrored(project, &host.here) { "mirror" } else { "kernel" };
+fn one(host: &HostState, id: &str, project: &ProjectSpec) -> Listing {
+    let how = if binds::mirrored(project, &host.paths.here) { "mirror" } else { "kernel" };
     let binds: Vec<_> = project
         .binds
         .iter()
@@ -154,14 +151,14 @@ fn one(host: &HostState, id: &str, project: &Project) -> Listing {
         })
         .collect();
     let readme = format!("# {id}\n\n{}\n\n`meta.json` tells which directories it binds.\n", project.about);
-    Listing::default()
+    Listing::timed(&host.context.clock)
         .file("README.md", text(readme))
         .file("meta.json", text(pretty(&json!({ "project_id": id, "about": project.about, "binds": binds }))))
         .with("fs", fs(host, id, project))
 }
 
-/// `fs`: the directories themselves. One that cannot be opened is told of and stays empty.
-fn fs(host: &HostState, id: &str, project: &Project) -> Node {
+/// `fs`: the directories themselves. One that cannot be opened is logged and stays empty.
+fn fs(host: &HostState, id: &str, project: &ProjectSpec) -> Node {
     let mut base = None;
     let places = Listing::default();
     for (at, bind) in &project.binds {
@@ -184,7 +181,7 @@ fn fs(host: &HostState, id: &str, project: &Project) -> Node {
     }
     match base {
         Some(base) if places.names().is_empty() => Node::dir(base),
-        Some(base) => Node::dir(Over { base, places: Arc::new(places) }),
+        Some(base) => Node::dir(OverlayDir { base, places: Arc::new(places) }),
         None => Node::dir(places),
     }
 }
@@ -204,14 +201,14 @@ pub fn plain(path: &Path) -> PathBuf {
 
 /// The directory of a bind. What an agent can write does not say which one it is.
 fn find(host: &HostState, bind: &Bind) -> Result<Source> {
-    let path = plain(&host.here.join(&bind.path));
-    if let Some(at) = &host.mountpoint {
+    let path = plain(&host.paths.here.join(&bind.path));
+    if let Some(at) = &host.paths.mountpoint {
         binds::outside(&path, at)?;
     }
     let source = Source::resolve(&path)?;
     let spec = host.current.spec();
     let written = spec.projects.values().flat_map(|project| project.binds.values()).filter(|bind| !bind.read_only);
-    for other in written.filter_map(|bind| host.here.join(&bind.path).canonicalize().ok()) {
+    for other in written.filter_map(|bind| host.paths.here.join(&bind.path).canonicalize().ok()) {
         if protected_paths::led_by(&path, &other).is_some_and(|expected| expected != source.path) {
             let (path, other) = (path.display(), other.display());
             return Err(Error::forbidden(format!(

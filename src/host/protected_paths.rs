@@ -1,4 +1,4 @@
-//! What of the host itself lies in its projects, and the rules that keep agents off it.
+//! The files of the host that lie in its projects, and the rules that protect them from agents.
 //!
 //! The state is not to be seen, and what says what the host does is not to be written: the mountspec, prompts, the library,
 //! programs of services.
@@ -10,12 +10,11 @@ use super::projects::plain;
 use super::trusted_defaults::TrustedDefaults;
 use super::{HostState, programs, system_paths};
 use crate::policy::{Action, Rule};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result};
 
 /// Something of the host's own, without links in its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Own {
+pub struct ProtectedPath {
     pub path: PathBuf,
     pub hidden: bool,
 }
@@ -29,16 +28,18 @@ pub fn keep(host: &HostState) -> Result<()> {
         for (at, bind) in &project.binds {
             // One that is not shown yet counts as it would be.
             let source = host.projects.source(id, at).map(|source| source.path);
-            let source = source.or_else(|| host.here.join(&bind.path).canonicalize().ok());
+            let source = source.or_else(|| host.paths.here.join(&bind.path).canonicalize().ok());
             let Some(source) = source else { continue };
             let place = place(id, at);
             rules.extend(own.iter().filter_map(|own| rule(own, &source, &place)));
         }
     }
     system_paths::note(host);
-    rules.extend(programs::rules(&spec, &host.here));
+    rules.extend(programs::rules(&spec, &host.paths.here));
     let sources = written_sources(host);
-    TrustedDefaults::note(&host.state, &host.here, |path| sources.iter().any(|source| path.starts_with(source)))?;
+    TrustedDefaults::note(&host.paths.state, &host.paths.here, |path| {
+        sources.iter().any(|source| path.starts_with(source))
+    })?;
     host.profiles.bind_all(rules);
     host.access.follow(host.profiles.policy()?);
     Ok(())
@@ -58,7 +59,7 @@ pub fn written(host: &HostState, path: &Path) -> bool {
 /// A folder that the mountspec names, made if it is not there. From the first directory that agents may write downwards no
 /// link is followed, for an agent may have put it there to have the host read and write elsewhere.
 pub fn folder(host: &HostState, path: &Path) -> Result<ConfinedDir> {
-    let path = plain(&host.here.join(path));
+    let path = plain(&host.paths.here.join(path));
     let mut written = written_sources(host);
     // One that lies in another is reached through what agents write.
     written.sort_by_key(|source| source.components().count());
@@ -68,7 +69,7 @@ pub fn folder(host: &HostState, path: &Path) -> Result<ConfinedDir> {
         let Some(source) = written.iter().find(|source| real.starts_with(source)) else { continue };
         let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
         let below = real.strip_prefix(source).unwrap_or(Path::new("")).join(rest);
-        let below = below.to_str().ok_or_else(|| Error::invalid(format!("{} is no text", path.display())))?;
+        let below = below.to_str().ok_or_else(|| Error::invalid(format!("{} is not text", path.display())))?;
         let place = ConfinedDir::open(source)?.without_links();
         let opened = place.make_dir(below).and_then(|()| place.within(below));
         return opened.map_err(|error| {
@@ -84,18 +85,21 @@ pub fn folder(host: &HostState, path: &Path) -> Result<ConfinedDir> {
 
 /// The directories that agents may write, as the mountspec reads now.
 fn written_sources(host: &HostState) -> Vec<PathBuf> {
-    programs::written(&host.current.spec(), &host.here).into_iter().map(|(source, _)| source).collect()
+    programs::written(&host.current.spec(), &host.paths.here).into_iter().map(|(source, _)| source).collect()
 }
 
 /// All that is the host's own.
-pub(super) fn own(host: &HostState) -> Vec<Own> {
+pub(super) fn own(host: &HostState) -> Vec<ProtectedPath> {
     let mut all = Vec::new();
-    let mut add = |path: &Path, hidden| all.extend(named(path).into_iter().map(|path| Own { path, hidden }));
-    add(&host.state, true);
-    [host.shared.prompts.folder(), host.library.folder()].into_iter().flatten().for_each(|folder| add(folder, false));
-    host.mountspec.get().into_iter().for_each(|file| add(file, false));
-    // Who moved what the mount stands in could put another tree in its place.
-    host.mountpoint.iter().for_each(|at| add(at, false));
+    let mut add = |path: &Path, hidden| all.extend(named(path).into_iter().map(|path| ProtectedPath { path, hidden }));
+    add(&host.paths.state, true);
+    [host.shared.prompts.folder(), host.paths.library.folder()]
+        .into_iter()
+        .flatten()
+        .for_each(|folder| add(folder, false));
+    host.paths.mountspec.get().into_iter().for_each(|file| add(file, false));
+    // A process that moves the directory of the mount could put another tree in its place.
+    host.paths.mountpoint.iter().for_each(|at| add(at, false));
     all
 }
 
@@ -112,7 +116,7 @@ fn named(path: &Path) -> Vec<PathBuf> {
 }
 
 /// The rule for something of the host's own in what is bound at a place of the tree.
-fn rule(own: &Own, source: &Path, place: &str) -> Option<Rule> {
+fn rule(own: &ProtectedPath, source: &Path, place: &str) -> Option<Rule> {
     let below = match own.path.strip_prefix(source) {
         Ok(below) => Path::new(place).join(below),
         Err(_) if source.starts_with(&own.path) => PathBuf::from(place),
@@ -139,7 +143,7 @@ mod tests {
     #[test]
     fn what_is_the_hosts_own_is_found_in_what_is_bound() {
         let said = |own: &str, hidden, source: &str| {
-            let rule = rule(&Own { path: own.into(), hidden }, Path::new(source), "/projects/p/fs");
+            let rule = rule(&ProtectedPath { path: own.into(), hidden }, Path::new(source), "/projects/p/fs");
             rule.map_or("-".to_owned(), |rule| format!("{} {}", rule.path, rule.deny.len()))
         };
         for (own, hidden, source, expected) in [

@@ -7,9 +7,9 @@ use serde_json::json;
 
 use super::HostState;
 use super::nodes::NODE;
+use super::wiring::{self, AgentEnv};
 use crate::service::{Serve, ServiceInstance, directory};
-use crate::services::{self, AgentEnv};
-use crate::spec::Scope;
+use crate::spec::ServiceScope;
 use acheron_base::Result;
 use acheron_vfs::{Listing, Node};
 
@@ -25,11 +25,6 @@ impl ServiceRegistry {
         ServiceRegistry { owner: owner.to_owned(), listing }
     }
 
-    /// Lets go of everything that stands here.
-    pub fn clear(&self) {
-        self.listing.clear();
-    }
-
     fn is_node(&self) -> bool {
         self.owner == NODE
     }
@@ -37,8 +32,8 @@ impl ServiceRegistry {
     /// The services of the mountspec that belong here, as it reads now.
     pub fn build(&self, host: &Arc<HostState>) -> Result<Vec<Arc<dyn Serve>>> {
         match self.is_node() {
-            true => services::wiring::programs(host, Scope::Node),
-            false => services::configured(&AgentEnv::new(host, &self.owner, host.context.event_logs.of(&self.owner)?)?),
+            true => wiring::programs::served(host, ServiceScope::Node),
+            false => wiring::configured(&AgentEnv::new(host, &self.owner)?),
         }
     }
 
@@ -47,7 +42,7 @@ impl ServiceRegistry {
         let instance = match self.is_node() {
             true => {
                 let path = format!("/{NODE}/services/{}", serve.contract().name);
-                ServiceInstance::shared(&host.context, host.mounted_with.default_agent(), path, serve)
+                ServiceInstance::shared(&host.context, host.current.mounted_with.default_agent(), path, serve)
             }
             false => ServiceInstance::of(&host.context, &self.owner, serve),
         };
@@ -66,8 +61,8 @@ impl ServiceRegistry {
             changed.iter().filter(|name| !came.contains(name) && host.context.instance(&self.owner, name).is_ok());
         let gone: Vec<&String> = gone.collect();
         for name in &gone {
-            self.listing.take(name);
             host.context.unregister(&self.owner, name);
+            self.listing.take(name);
         }
         for (name, what) in
             came.iter().map(|name| (name, "changed")).chain(gone.into_iter().map(|name| (name, "removed")))
@@ -76,7 +71,7 @@ impl ServiceRegistry {
         }
     }
 
-    /// An event for everybody who can call what is here.
+    /// Emits an event to every agent that can call these services.
     fn tell(&self, host: &HostState, name: &str, what: &str) {
         let ids = if self.is_node() { host.profiles.ids() } else { vec![self.owner.clone()] };
         for event_log in

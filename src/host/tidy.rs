@@ -4,17 +4,16 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::HostState;
-use crate::state::{self, Forgotten, Retain};
-use acheron_base::blocking;
-use acheron_base::{Code, Result};
+use crate::state::{self, Pruned, RetentionLimits};
+use acheron_base::{Code, Result, blocking};
 
 const NOW_AND_THEN: Duration = Duration::from_secs(600);
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Events are smaller than jobs, and one job makes several.
-const EVENTS_A_JOB: u64 = 10;
+const EVENTS_PER_JOB: u64 = 10;
 
-/// Begins the tidying, which ends with the house.
+/// Starts the task that prunes expired records; it ends with the host.
 pub fn now_and_then(host: &Arc<HostState>) {
     let host: Weak<HostState> = Arc::downgrade(host);
     tokio::spawn(async move {
@@ -25,24 +24,24 @@ pub fn now_and_then(host: &Arc<HostState>) {
             match tidy(&host).await {
                 Ok(_) => (),
                 Err(error) if error.code == Code::Unavailable => return, // the store was closed: the host goes down
-                Err(error) => tracing::warn!(%error, "what is over could not be forgotten"),
+                Err(error) => tracing::warn!(%error, "expired records could not be pruned"),
             }
         }
     });
 }
 
 /// Forgets once: in the database first, then what the tree shows of it.
-pub async fn tidy(host: &HostState) -> Result<Forgotten> {
+pub async fn tidy(host: &HostState) -> Result<Pruned> {
     let retention = host.current.spec().retention;
-    let keep = Retain {
+    let keep = RetentionLimits {
         jobs: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
-        events: retention.jobs.saturating_mul(EVENTS_A_JOB),
+        events: retention.jobs.saturating_mul(EVENTS_PER_JOB),
         audit: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
         before_ms: host.context.clock.now_ms().saturating_sub(retention.days.saturating_mul(DAY_MS)),
     };
-    let gone = state::tidy(&host.store, keep).await?;
-    for agent in host.context.book.agents() {
-        host.context.book.shelf(&agent).forget(&gone.jobs);
+    let gone = state::prune(&host.store, keep).await?;
+    for agent in host.context.jobs.agents() {
+        host.context.jobs.of(&agent).forget(&gone.jobs);
     }
     for agent in host.profiles.ids() {
         let Ok(chat) = host.shared.runtimes.chat(&agent) else { continue };

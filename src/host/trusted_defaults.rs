@@ -1,4 +1,4 @@
-//! What the host reads without being told to, because it lies beside it: `./mountspec/default.json`, `./prompts`,
+//! The files that the host reads by default, because they lie beside it: `./mountspec/default.json`, `./prompts`,
 //! `./global-library`.
 //!
 //! An agent that may write in that directory could make one of them for the next start. So it is noted which of them were
@@ -7,15 +7,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result};
 
 /// Under the state directory.
 const FILE: &str = "unasked.json";
-/// What is looked for beside the host.
+/// The files that are looked for beside the host.
 const NAMES: [&str; 3] = ["mountspec/default.json", "prompts", "global-library"];
 
-/// What was not there while agents could have made it.
+/// The files that were missing while agents could have created them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct TrustedDefaults(BTreeSet<PathBuf>);
 
@@ -32,7 +31,7 @@ impl TrustedDefaults {
         }
     }
 
-    /// What lies at `name` beside the host, unless an agent could have made it.
+    /// The file `name` beside the host, unless an agent could have created it.
     pub fn beside(&self, here: &Path, name: &str) -> Option<PathBuf> {
         let path = here.join(name);
         if !path.exists() {
@@ -45,7 +44,7 @@ impl TrustedDefaults {
         trusted.then_some(path)
     }
 
-    /// Refuses a mountspec that an agent could have made, if nobody named it.
+    /// Refuses a mountspec that an agent could have made, if it was not named explicitly.
     pub fn mountspec(&self, here: &Path) -> Result<()> {
         match self.0.contains(&real(here).join(NAMES[0])) && here.join(NAMES[0]).exists() {
             true => Err(Error::forbidden(format!("{} is not read: {}", here.join(NAMES[0]).display(), why()))),

@@ -14,45 +14,45 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use rustix::io::Errno;
 use serde_json::json;
 
-use super::binds::Bound;
+use crate::spec::ProjectDir;
 use acheron_base::host_dir::HostDir;
 use acheron_base::{Error, Result};
 
 /// How many directories of a project are watched.
 const MOST: usize = 8192;
-/// Changes within this time are told together, once a file.
+/// Changes within this time are reported together, once per file.
 const TOGETHER: Duration = Duration::from_millis(50);
-/// Changes that do not stop are told after this time.
+/// Continuous changes are reported after this time.
 const AT_MOST: Duration = Duration::from_millis(500);
-/// More at once are told as one change of the whole.
+/// More changes at once are reported as one change of the whole.
 const MANY: usize = 200;
 
-/// How long whoever mounts waits for the first look at all directories together.
+/// How long a mount waits for the first scan of all directories together.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// Hears of a change: the project, the path of the tree, and what happened.
-pub type Tell = Arc<dyn Fn(&str, &str, serde_json::Value) + Send + Sync>;
+/// Receives a change: the project, the path of the tree, and the kind of change.
+pub type NotifyChange = Arc<dyn Fn(&str, &str, serde_json::Value) + Send + Sync>;
 
-/// What changed on the disk, by its path there.
-pub enum Changed<'a> {
+/// A change on the disk, by its path there.
+pub enum DiskChange<'a> {
     File(&'a Path),
-    /// More below the directory than anybody counted.
+    /// An unknown number of paths below the directory.
     Everything(&'a Path),
 }
 
-/// Hears of what changed before anybody is told.
-pub type Stale = Arc<dyn Fn(Changed<'_>) + Send + Sync>;
+/// Receives a change before listeners are notified.
+pub type MarkStale = Arc<dyn Fn(DiskChange<'_>) + Send + Sync>;
 
 /// Watches as long as it is held.
 pub struct Watching {
     _watchers: Vec<Arc<parking_lot::Mutex<RecommendedWatcher>>>,
 }
 
-/// Watches every directory but what lies in `state`. One that cannot be watched is told of in the log.
+/// Watches every directory but what lies in `state`. One that cannot be watched is logged.
 ///
 /// A large place is still being gone through when this returns. What changed in it until then is not known, so when that is
 /// done the whole of it counts as changed.
-pub fn watch(all: &[Bound], state: &Path, tell: &Tell, stale: &Stale) -> Watching {
+pub fn watch(all: &[ProjectDir], state: &Path, tell: &NotifyChange, stale: &MarkStale) -> Watching {
     let mut watchers = Vec::new();
     let until = Instant::now() + PATIENCE;
     for bound in all {
@@ -64,15 +64,21 @@ pub fn watch(all: &[Bound], state: &Path, tell: &Tell, stale: &Stale) -> Watchin
     Watching { _watchers: watchers }
 }
 
-type Shared = Arc<parking_lot::Mutex<RecommendedWatcher>>;
+type SharedWatcher = Arc<parking_lot::Mutex<RecommendedWatcher>>;
 
-fn one(bound: &Bound, state: &Path, until: Instant, tell: Tell, stale: Stale) -> Result<Shared> {
+fn one(
+    bound: &ProjectDir,
+    state: &Path,
+    until: Instant,
+    tell: NotifyChange,
+    stale: MarkStale,
+) -> Result<SharedWatcher> {
     let root = bound.source.canonicalize()?;
-    let bounds = Bounds { device: root.metadata()?.dev(), state: state.canonicalize()? };
+    let bounds = WatchBounds { device: root.metadata()?.dev(), state: state.canonicalize()? };
     let ground = HostDir::open(&root, true).map_err(std::io::Error::from)?;
     let (said, heard) = mpsc::channel::<Event>();
     let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-        // Nobody listens any more: the host goes down.
+        // The receiver is gone: the host goes down.
         _ = event.map(|event| said.send(event));
     });
     let watcher = Arc::new(parking_lot::Mutex::new(watcher.map_err(|err| Error::unavailable(err.to_string()))?));
@@ -111,7 +117,7 @@ fn one(bound: &Bound, state: &Path, until: Instant, tell: Tell, stale: Stale) ->
         }
     };
     std::thread::Builder::new().name("project-watch".to_owned()).spawn(listen)?;
-    // Who waits no longer is found gone, and that is how the walker knows.
+    // A closed channel tells the walker that its caller no longer waits.
     _ = all_walked.recv_timeout(until.saturating_duration_since(Instant::now()));
     Ok(watcher)
 }
@@ -123,12 +129,12 @@ fn follow(watcher: &parking_lot::Mutex<RecommendedWatcher>, directory: &Path) ->
 }
 
 /// How far a watch goes.
-struct Bounds {
+struct WatchBounds {
     device: u64,
     state: PathBuf,
 }
 
-impl Bounds {
+impl WatchBounds {
     fn hold(&self, path: &Path) -> bool {
         // A mountpoint has another device than the directory that it stands in; asking it nothing else is safe.
         !path.starts_with(&self.state) && device_of(path) == Some(self.device)
@@ -168,7 +174,7 @@ impl Bounds {
     }
 }
 
-/// The device of a directory, without waiting for whoever serves it.
+/// The device of a directory, without waiting for the server behind it.
 fn device_of(path: &Path) -> Option<u64> {
     use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
@@ -190,7 +196,7 @@ fn note(changes: &mut BTreeMap<PathBuf, &'static str>, event: &Event, root: &Pat
         _ => "changed",
     };
     for path in event.paths.iter().filter_map(|path| path.strip_prefix(root).ok()) {
-        // What was made and then written is told as made.
+        // A file that is created and then written counts as created.
         let known = changes.entry(path.to_owned()).or_insert(kind);
         if kind != "changed" {
             *known = kind;
@@ -202,101 +208,27 @@ fn note(changes: &mut BTreeMap<PathBuf, &'static str>, event: &Event, root: &Pat
 /// moment, what is heard is of another directory.
 fn stands(ground: &HostDir, path: &Path) -> bool {
     let above = path.parent().unwrap_or(Path::new(""));
-    !matches!(ground.hold(above), Err(Errno::LOOP | Errno::NOTDIR | Errno::XDEV))
+    !matches!(ground.open_path(above), Err(Errno::LOOP | Errno::NOTDIR | Errno::XDEV))
 }
 
-fn spoiled(root: &Path, changes: &BTreeMap<PathBuf, &'static str>, stale: &Stale) {
+fn spoiled(root: &Path, changes: &BTreeMap<PathBuf, &'static str>, stale: &MarkStale) {
     match changes.len() > MANY || changes.contains_key(Path::new("")) {
-        true => stale(Changed::Everything(root)),
-        false => changes.keys().for_each(|path| stale(Changed::File(&root.join(path)))),
+        true => stale(DiskChange::Everything(root)),
+        false => changes.keys().for_each(|path| stale(DiskChange::File(&root.join(path)))),
     }
 }
 
-fn told(bound: &Bound, changes: &BTreeMap<PathBuf, &'static str>, tell: &Tell) {
-    let project = bound.project().unwrap_or_default();
+fn told(bound: &ProjectDir, changes: &BTreeMap<PathBuf, &'static str>, tell: &NotifyChange) {
+    let project = bound.project.as_str();
     if changes.len() > MANY {
-        tell(project, &format!("/{}", bound.path.display()), json!({ "what": "changed", "files": changes.len() }));
+        tell(project, &bound.path_of(""), json!({ "what": "changed", "files": changes.len() }));
         return;
     }
     for (path, kind) in changes {
-        let path: PathBuf = bound.path.join(path).components().collect();
-        tell(project, &format!("/{}", path.display()), json!({ "what": kind }));
+        let path: PathBuf = bound.path().join(path).components().collect();
+        tell(project, &path.display().to_string(), json!({ "what": kind }));
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bound(source: &Path) -> Bound {
-        let (path, source) = ("projects/p/fs".into(), source.to_owned());
-        Bound { path, at: "/".to_owned(), source, read_only: true, mirror: false }
-    }
-
-    #[test]
-    fn changes_of_files_are_told_by_their_place_in_the_tree() {
-        let source = tempfile::tempdir().unwrap();
-        for name in ["old", "state"] {
-            std::fs::create_dir(source.path().join(name)).unwrap();
-        }
-        let (said, heard) = mpsc::channel();
-        let said = parking_lot::Mutex::new(said);
-        let tell: Tell = Arc::new(move |project: &str, path: &str, what| {
-            _ = said.lock().send(format!("{project} {path} {}", what["what"]));
-        });
-        let bound = bound(source.path());
-        let (state, stale): (_, Stale) = (source.path().join("state"), Arc::new(|_| ()));
-        let _watching = watch(&[bound], &state, &tell, &stale);
-        let until = |wanted: &str| {
-            let mut all = Vec::new();
-            while !all.iter().any(|line| line == wanted) {
-                all.push(
-                    heard.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("no {wanted} in {all:?}")),
-                );
-            }
-            all
-        };
-        std::fs::write(state.join("acheron.db"), "1").unwrap();
-        std::fs::create_dir(state.join("agents")).unwrap();
-        std::fs::write(source.path().join("old/a"), "1").unwrap();
-        let all = until("p /projects/p/fs/old/a \"created\"");
-        std::fs::create_dir(source.path().join("new")).unwrap();
-        assert!(!all.concat().contains("state"), "the host hears itself write: {all:?}");
-        until("p /projects/p/fs/new \"created\"");
-        std::fs::remove_file(source.path().join("old/a")).unwrap();
-        until("p /projects/p/fs/old/a \"removed\"");
-        let elsewhere = tempfile::tempdir().unwrap();
-        std::fs::create_dir(elsewhere.path().join("moved")).unwrap();
-        std::fs::rename(elsewhere.path().join("moved"), source.path().join("moved")).unwrap();
-        until("p /projects/p/fs/moved \"renamed\"");
-        std::fs::write(source.path().join("moved/b"), "1").unwrap();
-        until("p /projects/p/fs/moved/b \"created\"");
-    }
-
-    #[test]
-    fn what_the_kernel_could_not_tell_of_is_a_change_of_the_whole() {
-        let (mut changes, root) = (BTreeMap::new(), Path::new("/x"));
-        note(&mut changes, &Event::new(EventKind::Other).set_flag(notify::event::Flag::Rescan), root);
-        let said = Arc::new(parking_lot::Mutex::new(Vec::new()));
-        let kept = said.clone();
-        let stale: Stale = Arc::new(move |changed| {
-            kept.lock().push(match changed {
-                Changed::File(path) => format!("file {}", path.display()),
-                Changed::Everything(path) => format!("all of {}", path.display()),
-            });
-        });
-        spoiled(root, &changes, &stale);
-        assert_eq!(*said.lock(), ["all of /x"]);
-    }
-
-    #[test]
-    fn many_changes_at_once_are_one() {
-        let bound = bound(Path::new("/x"));
-        let changes = (0..MANY + 1).map(|n| (PathBuf::from(n.to_string()), "created")).collect();
-        let lines = Arc::new(parking_lot::Mutex::new(Vec::new()));
-        let kept = lines.clone();
-        let tell: Tell = Arc::new(move |_: &str, path: &str, what| kept.lock().push(format!("{path} {what}")));
-        told(&bound, &changes, &tell);
-        assert_eq!(*lines.lock(), ["/projects/p/fs {\"what\":\"changed\",\"files\":201}"]);
-    }
-}
+mod tests;

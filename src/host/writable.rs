@@ -7,7 +7,7 @@
 use super::HostState;
 use crate::policy::bounds::bounds;
 use crate::policy::{self, Action, Policy, Principal};
-use crate::spec::{Bind, Project, Spec};
+use crate::spec::{Bind, ProjectSpec, Spec};
 use acheron_base::host_dir::Source;
 use acheron_base::{Error, Result};
 
@@ -38,7 +38,7 @@ impl HostState {
         let project = spec.projects.get(id).filter(|_| own.iter().any(|one| one == id));
         let project = project.ok_or_else(|| Error::not_found(format!("this agent works in no project `{id}`")))?;
         if project.binds.len() > 1 {
-            // What another bind covers in the directory is not the agent's to change.
+            // An agent may not change a part of the directory that another bind covers.
             return Err(Error::forbidden(format!("project `{id}` is not one directory: it has several binds")));
         }
         let source = self.projects.source(id, "/");
@@ -61,7 +61,7 @@ fn parts(path: &str) -> Option<(&str, Option<&str>)> {
 }
 
 /// The bind that shows what is at `below` in `fs`: the deepest.
-fn bind_at<'a>(project: &'a Project, below: &str) -> Option<&'a Bind> {
+fn bind_at<'a>(project: &'a ProjectSpec, below: &str) -> Option<&'a Bind> {
     let holds = |at: &str| {
         let at = at.trim_end_matches('/');
         below.strip_prefix(at).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -70,47 +70,4 @@ fn bind_at<'a>(project: &'a Project, below: &str) -> Option<&'a Bind> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::policy::Rule;
-
-    #[test]
-    fn a_change_needs_a_bind_that_can_be_written_and_a_rule_that_allows_it() {
-        let text = r#"{"agents": {"a": {}}, "projects": {
-            "p": {"binds": {"/": {"path": "/p"}, "/out": {"path": "/out", "read_only": false}}},
-            "q": {"binds": {"/q": {"path": "/q", "read_only": false}}}, "r": {"binds": {"/": {"path": "/r"}}}}}"#;
-        let spec = Spec::check(text).unwrap();
-        let own = [Rule::deny(&[Action::Write], "/projects/p/fs/out/kept/**")];
-        let policy = Policy::default().agent("a", &["p", "q", "r"].map(str::to_owned), &own).unwrap();
-        let said = |principal: &Principal, path: &str| match writable_by(&spec, &policy, principal, path) {
-            Ok(()) => "yes".to_owned(),
-            Err(error) => error.code.name().to_owned(),
-        };
-        let agent = Principal::Agent("a".to_owned());
-        for (path, expected) in [
-            ("/projects/p/fs", "read_only"),
-            ("/projects/p/fs/x", "read_only"),
-            ("/projects/p/fs/outer", "read_only"),
-            ("/projects/p/fs/out", "yes"),
-            ("/projects/p/fs/out/x", "yes"),
-            ("/projects/p/fs/out/kept/x", "forbidden"),
-            ("/projects/p/name", "yes"),
-            ("/projects/p/fsx", "yes"),
-            ("/projects/q/fs", "read_only"),
-            ("/projects/q/fs/q/x", "yes"),
-            ("/projects/r", "read_only"),
-            ("/projects/r/name", "read_only"),
-            ("/projects/none/x", "not_found"),
-            ("/agents/a", "invalid_payload"),
-        ] {
-            assert_eq!(said(&agent, path), expected, "{path}");
-        }
-        assert_eq!(said(&Principal::Agent("b".to_owned()), "/projects/p/fs/out"), "forbidden");
-        assert_eq!(said(&Principal::Operator, "/projects/p/fs/out/kept/x"), "yes");
-        assert_eq!(
-            said(&Principal::Operator, "/projects/r/fs/x"),
-            "read_only",
-            "through a service a bind holds for all"
-        );
-    }
-}
+mod tests;

@@ -1,20 +1,20 @@
-//! A job that ended long ago: its files are fetched when somebody reads them.
+//! The directory of an archived job, whose files are fetched from the store when they are read.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::files::{Answered, plain, request};
-use super::{JobStore, Row, Status};
+use super::files::{ResultPage, plain, request};
+use super::{JobRow, JobStatus, JobStore};
 use acheron_base::{Error, Result};
-use acheron_vfs::{Listing, Shown, line};
+use acheron_vfs::{ComputedFile, Listing, line};
 
-/// The directory of the job `id`, which `keep` knows.
-pub fn directory(keep: &Arc<dyn JobStore>, id: &str) -> Listing {
-    let file = |show: fn(&Row) -> Bytes| {
-        let (keep, id) = (keep.clone(), id.to_owned());
-        Shown::fetched(move |_| keep.fetch(&id).and(move |row| Ok(show(&row.ok_or_else(gone)?))))
+/// The directory of the job `id`, read from `store`.
+pub fn directory(store: &Arc<dyn JobStore>, id: &str) -> Listing {
+    let file = |show: fn(&JobRow) -> Bytes| {
+        let (store, id) = (store.clone(), id.to_owned());
+        ComputedFile::fetched(move |_| store.fetch(&id).and(move |row| Ok(show(&row.ok_or_else(gone)?))))
     };
     Listing::default()
         .file("status.json", file(|row| line(&status(row))))
@@ -28,8 +28,8 @@ fn gone() -> Error {
     Error::not_found("this job is no longer kept")
 }
 
-fn status(row: &Row) -> Status<'_> {
-    Status {
+fn status(row: &JobRow) -> JobStatus<'_> {
+    JobStatus {
         job_id: &row.id,
         state: row.state,
         service: &row.service,
@@ -44,12 +44,12 @@ fn status(row: &Row) -> Status<'_> {
     }
 }
 
-/// The status of a job as the journal has it, as JSON.
-pub fn told(row: &Row) -> Value {
+/// The status of a journaled job as JSON.
+pub fn status_json(row: &JobRow) -> Value {
     serde_json::to_value(status(row)).unwrap_or_default()
 }
 
-fn outcome(row: &Row) -> Result<Value> {
+fn outcome(row: &JobRow) -> Result<Value> {
     match (&row.result, &row.error) {
         (_, Some(error)) => Err(error.clone()),
         (Some(result), None) => Ok(result.clone()),
@@ -57,7 +57,7 @@ fn outcome(row: &Row) -> Result<Value> {
     }
 }
 
-fn answer(row: &Row) -> Bytes {
+fn answer(row: &JobRow) -> Bytes {
     let (result, error) = (row.result.as_ref(), row.error.as_ref());
-    line(&Answered { ok: error.is_none(), operation: Some(&row.operation), job_id: Some(&row.id), result, error })
+    line(&ResultPage { ok: error.is_none(), operation: Some(&row.operation), job_id: Some(&row.id), result, error })
 }

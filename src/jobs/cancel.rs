@@ -1,4 +1,4 @@
-//! The file that stops a job.
+//! `control/cancel`: stops a job.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use acheron_vfs::{Answer, Caller, File, Handle, Kind, Open, slice};
 
 const TEMPLATE: &[u8] = b"write anything here to cancel this job\n";
 
-/// Cancels its job at the first write, whatever is written.
+/// Cancels its job at the first write, with any content.
 #[derive(Clone)]
 pub struct Cancel {
     pub job: Arc<Job>,
-    pub keep: Arc<dyn JobStore>,
+    pub store: Arc<dyn JobStore>,
 }
 
 impl File for Cancel {
@@ -33,15 +33,15 @@ impl Handle for Cancel {
         Answer::ok(slice(&Bytes::from_static(TEMPLATE), offset, size))
     }
 
-    /// Stops the job at once; answered when the journal has it, so that no later life of the host runs it after all. The
-    /// end itself is not waited for: whoever writes may be a part of the job.
+    /// Stops the job at once. The answer resolves when the journal has recorded it, so that the job does not run after
+    /// a restart. It does not wait for the end: the writer may be a part of the job.
     fn write(&self, _offset: u64, _data: &[u8]) -> Answer<()> {
         let job = self.job.clone();
         job.cancel.cancel();
         if job.call.effect == Effect::Read || job.settled() {
             return Answer::ok(());
         }
-        let noted = self.keep.stopped(&job.id, job.stopped("the call was cancelled"));
+        let noted = self.store.stopped(&job.id, job.stopped("the call was cancelled"));
         Answer::soon(async move {
             match noted.await {
                 Err(error) if !job.settled() => Err(error),

@@ -1,4 +1,4 @@
-//! `jobs/`: a directory for each job, and names that lead to the right one.
+//! `jobs/`: one directory per job, with links by age and by correlation id.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,101 +10,101 @@ use serde_json::{Value, json};
 use super::archive;
 use super::cancel::Cancel;
 use super::list::AgentJobs;
-use super::{Job, JobEntry, JobStore, Jobs, Now, Outcome, Status};
+use super::{Job, JobEntry, JobOutcome, JobSnapshot, JobStatus, JobStore, Jobs};
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Caller, Link, Listing, Node, Virtual, line, live, text, waiting};
+use acheron_vfs::{Answer, Caller, Link, Listing, Node, VirtualDir, line, live, text, waiting};
 
 const README: &str = "\
 # jobs
 
 Every call of a service is a job with a directory of its own here, newest last.
 
-- `last` leads to the newest job, `by/<correlation_id>` to the one that was called so.
+- `last` links to the newest job, `by/<correlation_id>` to the job with that correlation id.
 - `<job>/status.json`, `result.txt` and `result.json` wait until the job has ended; reading them again answers at once.
-- `<job>/progress.json` tells how far it is, without waiting. `log.txt` grows while it runs: `tail -f` works.
-- `echo > <job>/control/cancel` stops it.
+- `<job>/progress.json` shows the progress without waiting. `log.txt` grows while the job runs: `tail -f` works.
+- `echo > <job>/control/cancel` stops the job.
 
-Jobs of effect `read` are gone after a restart; the others stay, by age and count.
+Jobs of effect `read` are lost at a restart; the others are kept up to a limit of age and count.
 ";
 
 const JOB: &str = "\
 # One job
 
 `status.json`, `result.txt` and `result.json` wait until the job has ended. `progress.json` does not wait.
-`log.txt` grows while it runs. `request.json` is what was asked. Write anything to `control/cancel` to stop it.
+`log.txt` grows while the job runs. `request.json` is the call. Write anything to `control/cancel` to stop it.
 ";
 
 const CONTROL: &str = "- `cancel`: write anything to stop this job.\n";
 
 /// The `jobs/` of one agent.
-pub fn directory(book: &Arc<Jobs>, agent: &str) -> Virtual {
-    let shelf = book.shelf(agent);
-    let (names, notifier) = (shelf.clone(), shelf.notifier.clone());
-    let keep = book.keep().clone();
+pub fn directory(jobs: &Arc<Jobs>, agent: &str) -> VirtualDir {
+    let agent_jobs = jobs.of(agent);
+    let (names, notifier) = (agent_jobs.clone(), agent_jobs.notifier.clone());
+    let store = jobs.store().clone();
     let readme = Node::file(text(README));
-    let by = Node::dir(by(shelf.clone()));
-    let last = Node::link(Last(shelf.clone()));
-    let here = shelf.clone();
+    let by = Node::dir(by_correlation_id(agent_jobs.clone()));
+    let last = Node::link(LastJobLink(agent_jobs.clone()));
+    let here = agent_jobs.clone();
     let names = move || {
         let fixed = ["README.md", "by"].into_iter().chain(names.last().is_some().then_some("last"));
         fixed.map(str::to_owned).chain(names.ids()).collect()
     };
-    Virtual::new(names, move |name| match name {
+    VirtualDir::new(names, move |name| match name {
         "README.md" => Some(readme.clone()),
         "by" => Some(by.clone()),
-        "last" => shelf.last().is_some().then(|| last.clone()),
-        id => match shelf.get(id)? {
-            JobEntry::Loaded(job) => Some(Node::dir(job_directory(&job, &keep))),
-            JobEntry::Archived => Some(Node::dir(archive::directory(&keep, id))),
+        "last" => agent_jobs.last().is_some().then(|| last.clone()),
+        id => match agent_jobs.get(id)? {
+            JobEntry::Loaded(job) => Some(Node::dir(job_directory(&job, &store))),
+            JobEntry::Archived => Some(Node::dir(archive::directory(&store, id))),
         },
     })
     .notifying(notifier)
     .modified_at(move || match here.last() {
         Some(id) => match here.get(&id) {
             Some(JobEntry::Loaded(job)) => time(job.created_at_ms),
-            _ => *acheron_vfs::STARTED,
+            _ => acheron_vfs::STARTED,
         },
-        None => *acheron_vfs::STARTED,
+        None => acheron_vfs::STARTED,
     })
 }
 
-fn by(shelf: Arc<AgentJobs>) -> Virtual {
-    let names = shelf.clone();
-    Virtual::new(
+fn by_correlation_id(agent_jobs: Arc<AgentJobs>) -> VirtualDir {
+    let names = agent_jobs.clone();
+    VirtualDir::new(
         move || names.correlations().into_iter().filter(|name| is_name(name)).collect(),
-        move |name| shelf.by(name).map(|id| Node::link(To(format!("../{id}")))),
+        move |name| agent_jobs.by_correlation_id(name).map(|id| Node::link(JobLink(format!("../{id}")))),
     )
 }
 
-/// What the kernel can show as one name.
+/// Whether the kernel can show a word as one file name.
 fn is_name(word: &str) -> bool {
     !word.is_empty() && word.len() <= 255 && !word.contains(['/', '\0']) && word != "." && word != ".."
 }
 
-struct To(String);
+struct JobLink(String);
 
-impl Link for To {
+impl Link for JobLink {
     fn target(&self, _caller: &Caller) -> Result<String> {
         Ok(self.0.clone())
     }
 }
 
-struct Last(Arc<AgentJobs>);
+struct LastJobLink(Arc<AgentJobs>);
 
-impl Link for Last {
+impl Link for LastJobLink {
     fn target(&self, _caller: &Caller) -> Result<String> {
         self.0.last().ok_or_else(|| Error::not_found("there is no job yet"))
     }
 }
 
-fn job_directory(job: &Arc<Job>, keep: &Arc<dyn JobStore>) -> Listing {
+fn job_directory(job: &Arc<Job>, store: &Arc<dyn JobStore>) -> Listing {
     let at = |job: &Arc<Job>| {
         let job = job.clone();
         move || time(job.now().updated_at_ms)
     };
     let (progress, created) = (job.clone(), job.created_at_ms);
     let request = request(&job.call.service, &job.call.operation, &job.call.arguments);
-    let cancel = Cancel { job: job.clone(), keep: keep.clone() };
+    let cancel = Cancel { job: job.clone(), store: store.clone() };
     Listing::default()
         .file("README.md", text(JOB))
         .file("status.json", ended(job, |job, now| line(&job.status(now))).modified_at(at(job)))
@@ -113,17 +113,17 @@ fn job_directory(job: &Arc<Job>, keep: &Arc<dyn JobStore>) -> Listing {
         .file("progress.json", live(move |_| Ok(progress_of(&progress))).modified_at(at(job)))
         .file("log.txt", job.log.clone())
         .file("log.txt.1", job.log.older())
-        .file("request.json", acheron_vfs::Page::new(request, time(created)))
+        .file("request.json", acheron_vfs::TextFile::new(request, time(created)))
         .dir("control", Listing::default().file("README.md", text(CONTROL)).file("cancel", cancel))
 }
 
-/// What was asked, in the form in which it could be asked again.
+/// The request, in the form in which it can be made again.
 pub fn request(service: &str, operation: &str, arguments: &Value) -> Bytes {
     line(&json!({ "service": service, "op": operation, "arguments": arguments }))
 }
 
 /// A file that waits for the end of its job.
-fn ended(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> acheron_vfs::Shown {
+fn ended(job: &Arc<Job>, show: fn(&Job, &JobSnapshot) -> Bytes) -> acheron_vfs::ComputedFile {
     let job = job.clone();
     waiting(move |caller| match job.may_be_awaited(caller) {
         Ok(()) => at_end(&job, show),
@@ -131,8 +131,8 @@ fn ended(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> acheron_vfs::Shown {
     })
 }
 
-/// `show` of the job once it has ended; at once if it has.
-pub fn at_end(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> Answer<Bytes> {
+/// The output of `show` once the job has ended; immediately if it has.
+pub fn at_end(job: &Arc<Job>, show: fn(&Job, &JobSnapshot) -> Bytes) -> Answer<Bytes> {
     if job.settled() {
         return Answer::ok(show(job, &job.now()));
     }
@@ -143,23 +143,23 @@ pub fn at_end(job: &Arc<Job>, show: fn(&Job, &Now) -> Bytes) -> Answer<Bytes> {
     })
 }
 
-/// What `progress.json` shows: the status, and how far it is.
+/// `progress.json`: the status and the reported progress.
 fn progress_of(job: &Job) -> Bytes {
     #[derive(Serialize)]
-    struct Progress<'a> {
+    struct ProgressPage<'a> {
         #[serde(flatten)]
-        status: Status<'a>,
+        status: JobStatus<'a>,
         progress: Option<&'a Value>,
     }
-    job.look(|now| line(&Progress { status: job.status(now), progress: now.progress.as_ref() }))
+    job.look(|now| line(&ProgressPage { status: job.status(now), progress: now.progress.as_ref() }))
 }
 
-fn result_text(now: &Now) -> Bytes {
+fn result_text(now: &JobSnapshot) -> Bytes {
     now.outcome.as_ref().map_or_else(Bytes::new, plain)
 }
 
-/// A result for people: text as it is, anything else as JSON; of a failure, its sentence.
-pub fn plain(outcome: &Outcome) -> Bytes {
+/// A result for people: text unchanged, anything else as JSON; for a failure, its message.
+pub fn plain(outcome: &JobOutcome) -> Bytes {
     match outcome.as_ref() {
         Ok(Value::String(text)) if text.ends_with('\n') => Bytes::copy_from_slice(text.as_bytes()),
         Ok(Value::String(text)) => format!("{text}\n").into(),
@@ -168,9 +168,9 @@ pub fn plain(outcome: &Outcome) -> Bytes {
     }
 }
 
-/// What `result.json` shows, of a job and of a service.
+/// `result.json` of a job or of a service.
 #[derive(Serialize)]
-pub struct Answered<'a> {
+pub struct ResultPage<'a> {
     pub ok: bool,
     pub operation: Option<&'a str>,
     pub job_id: Option<&'a str>,
@@ -179,14 +179,14 @@ pub struct Answered<'a> {
 }
 
 /// `result.json` of a job that has ended.
-pub fn answer(job: &Job, now: &Now) -> Bytes {
+pub fn answer(job: &Job, now: &JobSnapshot) -> Bytes {
     let (result, error) = match now.outcome.as_deref() {
         Some(Ok(result)) => (Some(result), None),
         Some(Err(error)) => (None, Some(error)),
         None => (None, None),
     };
     let (operation, job_id) = (Some(job.call.operation.as_str()), Some(job.id.as_str()));
-    line(&Answered { ok: result.is_some(), operation, job_id, result, error })
+    line(&ResultPage { ok: result.is_some(), operation, job_id, result, error })
 }
 
 pub fn time(ms: u64) -> SystemTime {

@@ -1,6 +1,5 @@
-//! One job: what was asked, how far it is, how it ended.
+//! One job: its call, its state and its outcome.
 
-use crate::policy::PrincipalCaller;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -10,63 +9,63 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::contract::Effect;
-use crate::policy::Principal;
-pub use crate::state::jobs::State;
-use acheron_base::{Code, Error, Result};
+use crate::policy::{Principal, PrincipalCaller};
+pub use crate::state::jobs::JobState;
+use acheron_base::{Clock, Code, Error, Result};
 use acheron_vfs::{Caller, Log};
 
-/// How much of a job's log is kept.
+/// The size of a job's log in bytes.
 const LOG: usize = 2 << 20;
 
-/// The name under which the turns of an agent stand in the journal.
-pub const TURNS: &str = "chat";
+/// The service name of an agent's turns in the journal.
+pub const TURN_SERVICE: &str = "chat";
 
-/// What was asked, by whom.
+/// A call: operation, arguments and principal.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct JobCall {
     pub agent: String,
     pub service: String,
     pub operation: String,
     pub effect: Effect,
     pub idempotent: bool,
-    /// Its words stay out of the journal.
+    /// Arguments and results stay out of the journal.
     pub private: bool,
     pub correlation_id: Option<String>,
     pub principal: Principal,
     pub arguments: Value,
 }
 
-/// How a call that ended with `outcome` ended.
-pub fn ending(outcome: &Result<Value>) -> State {
+/// The final state of a call with this outcome.
+pub fn final_state(outcome: &Result<Value>) -> JobState {
     match outcome.as_ref().map_err(|error| error.code) {
-        Ok(_) => State::Done,
-        Err(Code::Cancelled) => State::Cancelled,
-        Err(Code::Timeout) => State::TimedOut,
-        Err(Code::Interrupted) => State::Interrupted,
-        Err(_) => State::Failed,
+        Ok(_) => JobState::Done,
+        Err(Code::Cancelled) => JobState::Cancelled,
+        Err(Code::Timeout) => JobState::TimedOut,
+        Err(Code::Interrupted) => JobState::Interrupted,
+        Err(_) => JobState::Failed,
     }
 }
 
-pub type Outcome = Arc<Result<Value>>;
+pub type JobOutcome = Arc<Result<Value>>;
 
-/// What changes while a job lives.
+/// The part of a job that changes while it exists.
 #[derive(Clone, Debug)]
-pub struct Now {
-    pub state: State,
+pub struct JobSnapshot {
+    pub state: JobState,
     pub started_at_ms: Option<u64>,
     pub updated_at_ms: u64,
     pub attempt: u32,
-    /// What the service says about how far it is.
+    /// The progress that the service reported last.
     pub progress: Option<Value>,
-    /// There when the state is settled.
-    pub outcome: Option<Outcome>,
+    /// Set once the state is settled.
+    pub outcome: Option<JobOutcome>,
 }
 
-/// What `status.json` shows.
+/// `status.json`.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Status<'a> {
+pub struct JobStatus<'a> {
     pub job_id: &'a str,
-    pub state: State,
+    pub state: JobState,
     pub service: &'a str,
     pub operation: &'a str,
     pub agent: &'a str,
@@ -80,78 +79,86 @@ pub struct Status<'a> {
 
 pub struct Job {
     pub id: String,
-    pub call: Call,
+    pub call: JobCall,
     pub created_at_ms: u64,
     pub log: Log,
-    /// The journal has it as running since it was accepted, because there was room for it at once.
+    /// The journal records the job as running since it was accepted, because a slot was free.
     pub at_once: bool,
-    /// Cancelled by whoever writes to `control/cancel`.
+    /// Cancelled by a write to `control/cancel`.
     pub cancel: CancellationToken,
-    /// Why it was stopped, if not by whom it belongs to.
-    why: OnceLock<Error>,
-    /// The host goes down, and its next life can run this job.
-    leaving: AtomicBool,
-    now: watch::Sender<Now>,
+    /// The reason for stopping, unless the caller cancelled the job.
+    reason: OnceLock<Error>,
+    /// The host is shutting down and runs this job again after the next start.
+    deferred: AtomicBool,
+    now: watch::Sender<JobSnapshot>,
 }
 
 impl Job {
-    pub fn new(id: String, call: Call, now_ms: u64) -> Self {
-        let state = State::Queued;
-        let now = Now { state, started_at_ms: None, updated_at_ms: now_ms, attempt: 0, progress: None, outcome: None };
+    pub fn new(id: String, call: JobCall, now_ms: u64, clock: &Clock) -> Self {
+        let state = JobState::Queued;
+        let now = JobSnapshot {
+            state,
+            started_at_ms: None,
+            updated_at_ms: now_ms,
+            attempt: 0,
+            progress: None,
+            outcome: None,
+        };
         Job {
             id,
             call,
             at_once: false,
             created_at_ms: now_ms,
-            log: Log::new(LOG),
+            log: Log::new(LOG, clock.clone()),
             cancel: CancellationToken::new(),
-            why: OnceLock::new(),
-            leaving: AtomicBool::new(false),
+            reason: OnceLock::new(),
+            deferred: AtomicBool::new(false),
             now: watch::Sender::new(now),
         }
     }
 
-    /// Ends it with this reason.
-    pub fn stop(&self, why: Error) {
-        _ = self.why.set(why); // the first reason counts
+    /// Ends the job with this reason.
+    pub fn stop(&self, reason: Error) {
+        _ = self.reason.set(reason); // the first reason counts
         self.cancel.cancel();
     }
 
-    /// The host goes down. What has not begun, or may be done twice, is left to its next life; anything else ends here.
-    pub fn leave(&self) {
+    /// Stops the job because the host shuts down. A job that has not started, or is idempotent, runs again after the
+    /// next start; any other ends now.
+    pub fn shut_down(&self) {
         if self.cancel.is_cancelled() {
             return; // its end was decided before
         }
-        let again = self.call.idempotent || self.now.borrow().state == State::Queued;
-        self.leaving.store(again, Ordering::SeqCst);
-        self.stop(Error::interrupted("the host was taken down"));
+        let again = self.call.idempotent || self.now.borrow().state == JobState::Queued;
+        self.deferred.store(again, Ordering::SeqCst);
+        self.stop(Error::interrupted("the host was shut down"));
     }
 
-    pub fn is_leaving(&self) -> bool {
-        self.leaving.load(Ordering::SeqCst)
+    pub fn is_deferred(&self) -> bool {
+        self.deferred.load(Ordering::SeqCst)
     }
 
-    /// Whether it has ended for this life of the host only: its journal does not know of that end.
-    pub fn left(&self) -> bool {
-        self.is_leaving() && self.now.borrow().state == State::Interrupted
+    /// Whether the job was stopped in this process only: the journal does not record an end.
+    pub fn was_deferred(&self) -> bool {
+        self.is_deferred() && self.now.borrow().state == JobState::Interrupted
     }
 
-    /// What a job that was stopped ends with: the reason, or else that it was cancelled.
+    /// The error of a stopped job: its reason, or else that it was cancelled.
     pub fn stopped(&self, otherwise: &str) -> Error {
-        self.why.get().cloned().unwrap_or_else(|| Error::cancelled(otherwise))
+        self.reason.get().cloned().unwrap_or_else(|| Error::cancelled(otherwise))
     }
 
     pub fn at_once(self, at_once: bool) -> Self {
         Job { at_once, ..self }
     }
 
-    /// A job of an earlier life of the host, as its journal has it.
-    pub fn from_row(row: &crate::state::jobs::Job) -> Self {
+    /// A job from an earlier run of the host, restored from the journal.
+    pub fn from_row(row: &crate::state::jobs::JobRow, clock: &Clock) -> Self {
         let effect = match row.effect.as_str() {
             "write" => Effect::Write,
             _ => Effect::Execute,
         };
-        let call = Call {
+        let call = JobCall {
             agent: row.agent.clone(),
             service: row.service.clone(),
             operation: row.operation.clone(),
@@ -162,7 +169,7 @@ impl Job {
             principal: Principal::named(&row.principal),
             arguments: row.request.clone(),
         };
-        let job = Job::new(row.id.clone(), call, row.created_at_ms);
+        let job = Job::new(row.id.clone(), call, row.created_at_ms, clock);
         job.update(|now| now.attempt = row.attempt);
         if let Some(error) = &row.error {
             job.stop(error.clone());
@@ -170,20 +177,21 @@ impl Job {
         job
     }
 
-    /// Lets go of a result that takes too much memory; what is journaled is fetched from there by who looks for it.
-    pub fn empty(&self) {
-        let said = match self.call.effect {
+    /// Drops a result that takes too much memory; a journaled result can still be read from the store.
+    pub fn drop_result(&self) {
+        let message = match self.call.effect {
             Effect::Read => {
-                "the result is no longer kept: newer ones of this agent take too much memory; call again".to_owned()
+                "the result is no longer kept, because newer results of this agent need the memory; call again"
+                    .to_owned()
             }
             Effect::Write | Effect::Execute => format!("the result is no longer in memory; jobs/{} has it", self.id),
         };
-        self.log.turn_over();
-        self.log.forget_older();
-        self.update(|now| now.outcome = Some(Arc::new(Err(Error::budget_exceeded(said)))));
+        self.log.rotate();
+        self.log.drop_older();
+        self.update(|now| now.outcome = Some(Arc::new(Err(Error::budget_exceeded(message)))));
     }
 
-    pub fn now(&self) -> Now {
+    pub fn now(&self) -> JobSnapshot {
         self.now.borrow().clone()
     }
 
@@ -191,34 +199,34 @@ impl Job {
         self.now.borrow().state.settled()
     }
 
-    /// Changes what is shown and wakes whoever waits for it.
-    pub fn update(&self, change: impl FnOnce(&mut Now)) {
+    /// Changes the snapshot and wakes its waiters.
+    pub fn update(&self, change: impl FnOnce(&mut JobSnapshot)) {
         self.now.send_modify(change);
     }
 
-    /// Whether `caller` may wait for its end.
+    /// Whether `caller` may wait for the end of the job.
     pub fn may_be_awaited(&self, caller: &Caller) -> Result<()> {
-        match self.call.service == TURNS && !self.settled() {
+        match self.call.service == TURN_SERVICE && !self.settled() {
             true => caller.may_await_turns(&self.call.agent),
             false => Ok(()),
         }
     }
 
-    /// The job as it is once it has settled.
-    pub async fn end(&self) -> Now {
+    /// Waits until the job has settled.
+    pub async fn end(&self) -> JobSnapshot {
         let mut now = self.now.subscribe();
         // The sender lives as long as this job, so waiting cannot fail.
         let settled = now.wait_for(|now| now.state.settled()).await.map(|now| now.clone());
         settled.unwrap_or_else(|_| self.now())
     }
 
-    /// What `show` makes of the job as it is at this moment, which lasts as long as that takes.
-    pub fn look<T>(&self, show: impl FnOnce(&Now) -> T) -> T {
+    /// Calls `show` with the current snapshot, which is locked for the duration.
+    pub fn look<T>(&self, show: impl FnOnce(&JobSnapshot) -> T) -> T {
         show(&self.now.borrow())
     }
 
-    pub fn status<'a>(&'a self, now: &'a Now) -> Status<'a> {
-        Status {
+    pub fn status<'a>(&'a self, now: &'a JobSnapshot) -> JobStatus<'a> {
+        JobStatus {
             job_id: &self.id,
             state: now.state,
             service: &self.call.service,
@@ -233,8 +241,8 @@ impl Job {
         }
     }
 
-    /// The status at this moment as JSON.
-    pub fn told(&self) -> Value {
+    /// The current status as JSON.
+    pub fn status_json(&self) -> Value {
         self.look(|now| serde_json::to_value(self.status(now))).unwrap_or_default()
     }
 }

@@ -1,143 +1,149 @@
-//! Every job there is, by agent, in the order in which they came.
+//! All jobs by agent, in order of creation.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::weight::{self, Heavy};
-use super::{Call, Job, JobStore, Row, State, row};
+use parking_lot::{Mutex, MutexGuard};
+
+use super::result_sizes::{self, ResultSizes};
+use super::{Job, JobCall, JobRow, JobState, JobStore, row};
 use crate::contract::Effect;
-use acheron_base::Clock;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, Error, Ids, Result};
 use acheron_vfs::{Answer, ChangeNotifier};
 
-/// Ended jobs whose results stay in memory, an agent. Older ones are fetched when somebody looks.
-const FRESH: usize = 256;
+/// Ended jobs per agent whose results stay in memory. Older results are fetched from the store.
+const MAX_LOADED: usize = 256;
 
 /// All jobs of the host.
 pub struct Jobs {
-    shelves: Mutex<HashMap<String, Arc<AgentJobs>>>,
-    keep: Arc<dyn JobStore>,
-    clock: Clock,
+    by_agent: Mutex<HashMap<String, Arc<AgentJobs>>>,
+    store: Arc<dyn JobStore>,
+    ids: Ids,
 }
 
 /// The jobs of one agent.
 #[derive(Default)]
 pub struct AgentJobs {
     state: Mutex<AgentJobsInner>,
-    /// Rings when a job's directory comes, changes or goes.
+    /// Notifies when the directory of a job appears, changes or disappears.
     pub notifier: Arc<ChangeNotifier>,
 }
 
 #[derive(Default)]
 struct AgentJobsInner {
-    /// Ids are in order of time.
+    /// By id; ids sort by time.
     all: BTreeMap<String, JobEntry>,
-    /// Those that are in memory, oldest first; few, however many there are.
-    here: VecDeque<Arc<Job>>,
-    by: BTreeMap<String, String>,
-    /// Those whose results take much memory.
-    heavy: Heavy,
+    /// The jobs in memory, oldest first; their number is bounded.
+    loaded: VecDeque<Arc<Job>>,
+    by_correlation_id: BTreeMap<String, String>,
+    /// Jobs whose results take much memory.
+    sizes: ResultSizes,
 }
 
-/// A job as the book holds it.
+/// A job in memory, or the name of one in the store.
 #[derive(Clone)]
 pub enum JobEntry {
     Loaded(Arc<Job>),
-    /// Ended long ago: only its name is in memory.
+    /// Ended long ago: only the id is in memory.
     Archived,
 }
 
 impl Jobs {
-    pub fn new(keep: Arc<dyn JobStore>, clock: Clock) -> Self {
-        Jobs { shelves: Mutex::default(), keep, clock }
+    pub fn new(store: Arc<dyn JobStore>, ids: Ids) -> Self {
+        Jobs { by_agent: Mutex::default(), store, ids }
     }
 
-    pub fn keep(&self) -> &Arc<dyn JobStore> {
-        &self.keep
+    pub fn store(&self) -> &Arc<dyn JobStore> {
+        &self.store
     }
 
     pub fn clock(&self) -> &Clock {
-        &self.clock
+        self.ids.clock()
     }
 
-    pub fn shelf(&self, agent: &str) -> Arc<AgentJobs> {
-        let mut shelves = self.shelves.lock();
-        shelves.entry(agent.to_owned()).or_default().clone()
+    /// Where the names of jobs come from.
+    pub fn ids(&self) -> &Ids {
+        &self.ids
     }
 
-    /// Forgets an agent and its jobs.
+    pub fn of(&self, agent: &str) -> Arc<AgentJobs> {
+        let mut by_agent = self.by_agent.lock();
+        by_agent.entry(agent.to_owned()).or_default().clone()
+    }
+
+    /// Drops an agent and its jobs.
     pub fn forget(&self, agent: &str) {
-        self.shelves.lock().remove(agent);
+        self.by_agent.lock().remove(agent);
     }
 
-    /// Books all of `calls`, or none; `at_once` if there is room for them to begin. They are in the tree, and safe if their effects matter, when the answer is there.
-    pub fn accept(&self, calls: Vec<Call>, at_once: bool) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
-        let now = self.clock.now_ms();
-        let job = |call| Arc::new(Job::new(new_id(), call, now).at_once(at_once));
+    /// Accepts all of `calls` or none; with `at_once` they start immediately. The jobs are in the tree on return; those
+    /// with effects are durable when the answer resolves.
+    pub fn accept(&self, calls: Vec<JobCall>, at_once: bool) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
+        let (now, clock) = (self.clock().now_ms(), self.clock());
+        let job = |call| Arc::new(Job::new(self.ids.id("job"), call, now, clock).at_once(at_once));
         let jobs: Vec<Arc<Job>> = calls.into_iter().map(job).collect();
         for (i, job) in jobs.iter().enumerate() {
-            let shelf = self.shelf(&job.call.agent);
-            if let Err(error) = shelf.add(job) {
+            let agent_jobs = self.of(&job.call.agent);
+            if let Err(error) = agent_jobs.add(job) {
                 for job in &jobs[..i] {
-                    self.shelf(&job.call.agent).remove(&job.id);
+                    self.of(&job.call.agent).remove(&job.id);
                 }
                 return Err(error);
             }
         }
-        let rows: Vec<Row> =
+        let rows: Vec<JobRow> =
             jobs.iter().filter(|job| job.call.effect != Effect::Read).map(|job| accepted(job)).collect();
         let safe = match rows.is_empty() {
             true => Answer::ok(()),
-            false => self.keep.accept(rows),
+            false => self.store.accept(rows),
         };
         Ok((jobs, safe))
     }
 
-    /// Takes jobs back that could not be made safe.
+    /// Removes jobs that could not be made durable.
     pub fn retract(&self, jobs: &[Arc<Job>]) {
         for job in jobs {
-            self.shelf(&job.call.agent).remove(&job.id);
+            self.of(&job.call.agent).remove(&job.id);
         }
     }
 
-    /// Puts a job of an earlier life of the host where it stood.
+    /// Restores a job of an earlier run of the host.
     pub fn restore(&self, job: Job) -> Arc<Job> {
         let job = Arc::new(job);
-        self.shelf(&job.call.agent).put(&job.id, job.call.correlation_id.as_deref(), JobEntry::Loaded(job.clone()));
+        self.of(&job.call.agent).put(&job.id, job.call.correlation_id.as_deref(), JobEntry::Loaded(job.clone()));
         job
     }
 
-    /// Puts the name of a job that ended in an earlier life.
+    /// Restores the id of a job that ended in an earlier run.
     pub fn restore_name(&self, agent: &str, id: &str, correlation_id: Option<&str>) {
-        self.shelf(agent).put(id, correlation_id, JobEntry::Archived);
+        self.of(agent).put(id, correlation_id, JobEntry::Archived);
     }
 
-    /// A job has ended: what it holds is counted, and the oldest that hold too much let go of it.
+    /// Counts the size of an ended job and unloads the oldest large ones.
     pub fn ended(&self, job: &Job) {
-        self.shelf(&job.call.agent).weigh(job);
+        self.of(&job.call.agent).count_size(job);
     }
 
-    /// How many bytes the results of ended jobs take, as far as they are worth counting.
+    /// The memory that results of ended jobs take, in bytes; small results are not counted.
     pub fn result_bytes(&self) -> usize {
-        let shelves: Vec<_> = self.shelves.lock().values().cloned().collect();
-        shelves.iter().map(|shelf| shelf.jobs().heavy.total()).sum()
+        let by_agent: Vec<_> = self.by_agent.lock().values().cloned().collect();
+        by_agent.iter().map(|agent_jobs| agent_jobs.jobs().sizes.total()).sum()
     }
 
     pub fn agents(&self) -> Vec<String> {
-        self.shelves.lock().keys().cloned().collect()
+        self.by_agent.lock().keys().cloned().collect()
     }
 
-    /// How many jobs there are in each state, and how many ended long ago.
-    pub fn census(&self) -> BTreeMap<&'static str, usize> {
-        let shelves: Vec<_> = self.shelves.lock().values().cloned().collect();
+    /// The number of jobs per state, and of archived jobs.
+    pub fn counts(&self) -> BTreeMap<&'static str, usize> {
+        let by_agent: Vec<_> = self.by_agent.lock().values().cloned().collect();
         let mut count = BTreeMap::new();
-        for shelf in shelves {
-            let jobs = shelf.jobs();
-            for job in &jobs.here {
+        for agent_jobs in by_agent {
+            let jobs = agent_jobs.jobs();
+            for job in &jobs.loaded {
                 *count.entry(job.now().state.name()).or_insert(0) += 1;
             }
-            let away = jobs.all.len() - jobs.here.len();
+            let away = jobs.all.len() - jobs.loaded.len();
             if away > 0 {
                 *count.entry("archived").or_insert(0) += away;
             }
@@ -154,7 +160,7 @@ impl AgentJobs {
     fn add(&self, job: &Arc<Job>) -> Result<()> {
         let mut jobs = self.jobs();
         if let Some(word) = &job.call.correlation_id {
-            if let Some(JobEntry::Loaded(other)) = jobs.by.get(word).and_then(|id| jobs.all.get(id))
+            if let Some(JobEntry::Loaded(other)) = jobs.by_correlation_id.get(word).and_then(|id| jobs.all.get(id))
                 && !other.settled()
             {
                 return Err(Error::already_exists(format!(
@@ -163,13 +169,13 @@ impl AgentJobs {
                     other.now().state.name()
                 )));
             }
-            jobs.by.insert(word.clone(), job.id.clone());
+            jobs.by_correlation_id.insert(word.clone(), job.id.clone());
         }
         let first = jobs.all.is_empty();
         jobs.put(&job.id, JobEntry::Loaded(job.clone()));
-        let gone = jobs.send_away();
+        let gone = jobs.archive_oldest();
         drop(jobs);
-        // A listing that the kernel keeps would go without it for as long as it believes the time of the directory.
+        // Without this, the kernel would serve its cached listing until the directory's modification time changes.
         self.notifier.name(&job.id);
         if first {
             self.notifier.name("last");
@@ -178,39 +184,39 @@ impl AgentJobs {
         Ok(())
     }
 
-    fn weigh(&self, job: &Job) {
+    fn count_size(&self, job: &Job) {
         let mut jobs = self.jobs();
         if !matches!(jobs.all.get(&job.id), Some(JobEntry::Loaded(_))) {
             return; // the agent is gone, and its jobs with it
         }
-        let surplus = jobs.heavy.note(&job.id, weight::of(job));
+        let surplus = jobs.sizes.note(&job.id, result_sizes::of(job));
         let gone = surplus.iter().filter_map(|id| {
-            let at = jobs.here.iter().position(|job| job.id == *id)?;
-            jobs.let_go(at)
+            let at = jobs.loaded.iter().position(|job| job.id == *id)?;
+            jobs.unload(at)
         });
         let gone: Vec<Arc<Job>> = gone.collect();
         drop(jobs);
         for job in gone {
-            // Whoever has it open holds it still.
-            job.empty();
+            // A file that is still open keeps the job, but not its result.
+            job.drop_result();
             self.notifier.name(&job.id);
         }
     }
 
-    fn put(&self, id: &str, correlation_id: Option<&str>, booked: JobEntry) {
+    fn put(&self, id: &str, correlation_id: Option<&str>, entry: JobEntry) {
         let mut jobs = self.jobs();
         if let Some(word) = correlation_id {
-            jobs.by.insert(word.to_owned(), id.to_owned());
+            jobs.by_correlation_id.insert(word.to_owned(), id.to_owned());
         }
-        jobs.put(id, booked);
+        jobs.put(id, entry);
     }
 
     pub fn remove(&self, id: &str) {
         let mut jobs = self.jobs();
-        if let Some(at) = jobs.here.iter().position(|job| job.id == id)
-            && let Some(job) = jobs.here.remove(at)
+        if let Some(at) = jobs.loaded.iter().position(|job| job.id == id)
+            && let Some(job) = jobs.loaded.remove(at)
         {
-            jobs.strike(&job);
+            jobs.remove_entry(&job);
         }
         drop(jobs);
         self.notifier.name(id);
@@ -220,12 +226,12 @@ impl AgentJobs {
         self.jobs().all.get(id).cloned()
     }
 
-    pub fn by(&self, correlation_id: &str) -> Option<String> {
-        self.jobs().by.get(correlation_id).cloned()
+    pub fn by_correlation_id(&self, correlation_id: &str) -> Option<String> {
+        self.jobs().by_correlation_id.get(correlation_id).cloned()
     }
 
     pub fn correlations(&self) -> Vec<String> {
-        self.jobs().by.keys().cloned().collect()
+        self.jobs().by_correlation_id.keys().cloned().collect()
     }
 
     pub fn last(&self) -> Option<String> {
@@ -237,21 +243,21 @@ impl AgentJobs {
     }
 
     /// The jobs that have not ended.
-    pub fn alive(&self) -> Vec<Arc<Job>> {
-        self.jobs().here.iter().filter(|job| !job.settled()).cloned().collect()
+    pub fn unfinished(&self) -> Vec<Arc<Job>> {
+        self.jobs().loaded.iter().filter(|job| !job.settled()).cloned().collect()
     }
 
-    /// Forgets those of `ids` that stand here.
+    /// Drops those of `ids` that belong to this agent.
     pub fn forget(&self, ids: &[String]) {
         let mut jobs = self.jobs();
-        let AgentJobsInner { all, here, by, heavy } = &mut *jobs;
-        ids.iter().for_each(|id| heavy.forget(id));
+        let AgentJobsInner { all, loaded, by_correlation_id, sizes } = &mut *jobs;
+        ids.iter().for_each(|id| sizes.forget(id));
         let gone: Vec<&String> = ids.iter().filter(|id| all.remove(*id).is_some()).collect();
         if gone.is_empty() {
             return;
         }
-        here.retain(|job| all.contains_key(&job.id));
-        by.retain(|_, id| all.contains_key(id));
+        loaded.retain(|job| all.contains_key(&job.id));
+        by_correlation_id.retain(|_, id| all.contains_key(id));
         drop(jobs);
         for id in gone {
             self.notifier.name(id);
@@ -260,182 +266,67 @@ impl AgentJobs {
 }
 
 impl AgentJobsInner {
-    fn put(&mut self, id: &str, booked: JobEntry) {
-        if let JobEntry::Loaded(job) = &booked {
-            self.here.push_back(job.clone());
+    fn put(&mut self, id: &str, entry: JobEntry) {
+        if let JobEntry::Loaded(job) = &entry {
+            self.loaded.push_back(job.clone());
         }
-        self.all.insert(id.to_owned(), booked);
+        self.all.insert(id.to_owned(), entry);
     }
 
-    /// Strikes a job out, with its other name.
-    fn strike(&mut self, job: &Job) {
-        self.heavy.forget(&job.id);
+    /// Removes a job and its correlation id.
+    fn remove_entry(&mut self, job: &Job) {
+        self.sizes.forget(&job.id);
         self.all.remove(&job.id);
         if let Some(word) = &job.call.correlation_id
-            && self.by.get(word).is_some_and(|other| *other == job.id)
+            && self.by_correlation_id.get(word).is_some_and(|other| *other == job.id)
         {
-            self.by.remove(word);
+            self.by_correlation_id.remove(word);
         }
     }
 
-    /// Lets go of what ended long ago and can be fetched; what was never kept is forgotten whole. Returns the ids of both.
-    fn send_away(&mut self) -> Vec<String> {
-        let mut over = self.here.len().saturating_sub(FRESH);
+    /// Archives ended jobs beyond the limit; jobs that only read are not journaled and are removed. Returns the ids of
+    /// both.
+    fn archive_oldest(&mut self) -> Vec<String> {
+        let mut over = self.loaded.len().saturating_sub(MAX_LOADED);
         let (mut gone, mut at) = (Vec::new(), 0);
         while over > 0 {
-            // Almost always the first: it came first, and has ended.
-            match self.here.get(at).map(|job| job.settled()) {
+            // Almost always the first: it is the oldest and has ended.
+            match self.loaded.get(at).map(|job| job.settled()) {
                 None => break,
                 Some(false) => at += 1,
                 Some(true) => {
                     over -= 1;
-                    gone.extend(self.let_go(at).map(|job| job.id.clone()));
+                    gone.extend(self.unload(at).map(|job| job.id.clone()));
                 }
             }
         }
         gone
     }
 
-    /// Lets go of one of those in memory, which has ended, and hands it out.
-    fn let_go(&mut self, at: usize) -> Option<Arc<Job>> {
-        let job = self.here.remove(at)?;
-        self.heavy.forget(&job.id);
+    /// Unloads an ended job and returns it.
+    fn unload(&mut self, at: usize) -> Option<Arc<Job>> {
+        let job = self.loaded.remove(at)?;
+        self.sizes.forget(&job.id);
         match job.call.effect {
-            Effect::Read => self.strike(&job),
+            Effect::Read => self.remove_entry(&job),
             Effect::Write | Effect::Execute => _ = self.all.insert(job.id.clone(), JobEntry::Archived),
         }
         Some(job)
     }
 }
 
-/// A new job as the journal has it: one that begins at once is running, which saves a second note of it.
-fn accepted(job: &Job) -> Row {
+/// The journal row of a new job. A job that starts at once is inserted as running, which saves a second write.
+fn accepted(job: &Job) -> JobRow {
     match job.at_once {
-        true => {
-            Row { state: State::Running, started_at_ms: Some(job.created_at_ms), attempt: 1, ..row(job, &job.now()) }
-        }
+        true => JobRow {
+            state: JobState::Running,
+            started_at_ms: Some(job.created_at_ms),
+            attempt: 1,
+            ..row(job, &job.now())
+        },
         false => row(job, &job.now()),
     }
 }
 
-/// Sortable by time, and not to be guessed.
-fn new_id() -> String {
-    format!("job-{}", uuid::Uuid::now_v7())
-}
-
 #[cfg(test)]
-mod tests {
-    use serde_json::Value;
-
-    use super::super::Forgetful;
-    use super::*;
-    use crate::policy::Principal;
-    use acheron_vfs::{ChangeKind, Listener};
-
-    #[derive(Default)]
-    struct Ear(Mutex<Vec<String>>);
-
-    impl Listener for Ear {
-        fn heard(&self, news: &ChangeKind) {
-            if let ChangeKind::Name(name) = news {
-                self.0.lock().push(name.clone());
-            }
-        }
-    }
-
-    fn call(effect: Effect, number: usize) -> Call {
-        Call {
-            agent: "ada".into(),
-            service: "bench".into(),
-            operation: "go".into(),
-            effect,
-            idempotent: false,
-            private: false,
-            correlation_id: Some(format!("mine-{number}")),
-            principal: Principal::Operator,
-            arguments: Value::Null,
-        }
-    }
-
-    /// A book with so many ended jobs.
-    fn book(effect: Effect, count: usize) -> (Jobs, Vec<Arc<Job>>) {
-        let book = Jobs::new(Arc::new(Forgetful), Clock::real());
-        let jobs = (0..count).map(|number| {
-            let (jobs, _) = book.accept(vec![call(effect, number)], true).unwrap();
-            jobs[0].update(|now| now.state = State::Done);
-            jobs[0].clone()
-        });
-        let jobs = jobs.collect();
-        (book, jobs)
-    }
-
-    fn census(book: &Jobs) -> Vec<(&'static str, usize)> {
-        book.census().into_iter().collect()
-    }
-
-    #[test]
-    fn old_jobs_whose_effects_matter_stay_by_name_only() {
-        let (book, jobs) = book(Effect::Write, FRESH + 10);
-        assert_eq!(census(&book), [("archived", 10), ("done", FRESH)]);
-        let shelf = book.shelf("ada");
-        assert!(matches!(shelf.get(&jobs[9].id), Some(JobEntry::Archived)));
-        assert!(matches!(shelf.get(&jobs[10].id), Some(JobEntry::Loaded(_))));
-        assert_eq!(shelf.by("mine-0"), Some(jobs[0].id.clone()));
-        assert_eq!(shelf.ids().len(), FRESH + 10);
-    }
-
-    #[test]
-    fn old_jobs_that_only_read_are_forgotten_with_their_other_names() {
-        let (book, jobs) = book(Effect::Read, FRESH + 10);
-        assert_eq!(census(&book), [("done", FRESH)]);
-        let shelf = book.shelf("ada");
-        assert!(shelf.get(&jobs[9].id).is_none() && shelf.by("mine-9").is_none());
-        assert_eq!(shelf.by("mine-10"), Some(jobs[10].id.clone()));
-    }
-
-    #[test]
-    fn results_that_are_too_much_together_are_let_go_even_by_who_holds_their_jobs() {
-        let (book, jobs) = book(Effect::Read, 8);
-        for job in &jobs {
-            job.update(|now| now.outcome = Some(Arc::new(Ok(Value::String("x".repeat(16 << 20))))));
-            book.ended(job);
-        }
-        assert!(book.result_bytes() <= 64 << 20, "{}", book.result_bytes());
-        let said = |job: &Job| job.now().outcome.map(|outcome| outcome.is_ok());
-        assert_eq!(said(&jobs[0]), Some(false), "it says that it is no longer kept");
-        assert_eq!(said(&jobs[7]), Some(true));
-        assert!(book.shelf("ada").get(&jobs[0].id).is_none());
-    }
-
-    #[test]
-    fn a_name_that_was_used_again_stays_with_the_newer_job() {
-        let (book, _) = book(Effect::Read, FRESH);
-        let (newer, _) = book.accept(vec![call(Effect::Read, 0)], true).unwrap();
-        assert_eq!(book.shelf("ada").by("mine-0"), Some(newer[0].id.clone()));
-    }
-
-    #[test]
-    fn what_is_tidied_away_is_gone_wherever_it_stood() {
-        let (book, jobs) = book(Effect::Write, FRESH + 10);
-        let shelf = book.shelf("ada");
-        shelf.forget(&[jobs[0].id.clone(), jobs[20].id.clone(), "job-of-another".to_owned()]);
-        assert_eq!(census(&book), [("archived", 9), ("done", FRESH - 1)]);
-        assert!(shelf.by("mine-0").is_none() && shelf.by("mine-20").is_none() && shelf.by("mine-1").is_some());
-    }
-
-    #[test]
-    fn whoever_lists_jobs_hears_of_those_that_come_and_those_that_are_sent_away() {
-        let (book, ear) = (Jobs::new(Arc::new(Forgetful), Clock::real()), Arc::new(Ear::default()));
-        book.shelf("ada").notifier.listen(&(ear.clone() as Arc<dyn Listener>));
-        let mut ids = Vec::new();
-        for _ in 0..=FRESH {
-            let (jobs, _) = book.accept(vec![call(Effect::Write, ids.len())], true).unwrap();
-            jobs[0].update(|now| now.state = State::Done);
-            ids.push(jobs[0].id.clone());
-        }
-        let mut expected = vec![ids[0].clone(), "last".to_owned()];
-        expected.extend_from_slice(&ids[1..]);
-        expected.push(ids[0].clone());
-        assert_eq!(*ear.0.lock(), expected);
-    }
-}
+mod tests;

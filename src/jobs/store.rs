@@ -1,19 +1,19 @@
-//! Where jobs are kept so that they outlive the host.
+//! Durable storage of jobs: the trait, and its implementation by the database.
 
 use serde_json::Value;
 
-use super::{Job, Now};
+use super::{Job, JobSnapshot};
 use crate::state::jobs as journal;
 use acheron_base::{Error, Result};
 use acheron_store::{Change, Store, Tx};
 use acheron_vfs::{Answer, Later};
 
-pub use crate::state::jobs::Job as Row;
+pub use crate::state::jobs::JobRow;
 
-/// All of a job that is worth keeping.
-pub fn row(job: &Job, now: &Now) -> Row {
+/// The journal row of a job.
+pub fn row(job: &Job, now: &JobSnapshot) -> JobRow {
     let outcome = now.outcome.as_deref();
-    Row {
+    JobRow {
         id: job.id.clone(),
         agent: job.call.agent.clone(),
         service: job.call.service.clone(),
@@ -33,7 +33,7 @@ pub fn row(job: &Job, now: &Now) -> Row {
     }
 }
 
-/// What of the outcome may be kept as the result.
+/// The part of the outcome that is stored as the result.
 fn kept(job: &Job, outcome: &Result<Value>) -> Option<Value> {
     match outcome {
         Ok(_) if job.call.private => Some(withheld()),
@@ -42,36 +42,36 @@ fn kept(job: &Job, outcome: &Result<Value>) -> Option<Value> {
     }
 }
 
-/// What stands in the journal instead of private words.
+/// Replaces private arguments and results in the journal.
 fn withheld() -> Value {
     serde_json::json!({ "withheld": true })
 }
 
-/// Keeps the jobs whose effects matter.
+/// Stores the jobs that have effects.
 pub trait JobStore: Send + Sync {
-    /// Notes new jobs, all or none; they are safe when the answer is there.
-    fn accept(&self, rows: Vec<Row>) -> Answer<()>;
+    /// Inserts new jobs, all or none; they are durable when the answer resolves.
+    fn accept(&self, rows: Vec<JobRow>) -> Answer<()>;
 
-    /// Notes that a job begins; safe when the future is done. Only then may it begin: a job that is found queued after a
-    /// crash is run, and what has run already must not run again.
+    /// Records that a job starts; durable when the future resolves. The job may start only then: a job that is found
+    /// queued after a crash runs, and one that has run must not run again.
     fn begun(&self, id: &str, at_ms: u64) -> Later<()>;
 
-    /// Notes that a job was told to stop; safe when the future is done.
+    /// Records that a job was told to stop; durable when the future resolves.
     fn stopped(&self, id: &str, error: Error) -> Later<()>;
 
-    /// What is to be written when a job has ended: together with the news of it, so that neither is kept without the
-    /// other. Nothing, if nothing is kept.
-    fn settling(&self, row: Row) -> Option<Change>;
+    /// The database change that records the end of a job. It is written together with the event about it, so that
+    /// neither is stored without the other. `None` if nothing is stored.
+    fn settling(&self, row: JobRow) -> Option<Change>;
 
-    /// An ended job that is no longer in memory.
-    fn fetch(&self, id: &str) -> Answer<Option<Row>>;
+    /// Reads an ended job that is no longer in memory.
+    fn fetch(&self, id: &str) -> Answer<Option<JobRow>>;
 }
 
-/// Keeps nothing: for tests, and for hosts that need not remember.
-pub struct Forgetful;
+/// Stores nothing: for tests and for hosts without a state directory.
+pub struct NoJobStore;
 
-impl JobStore for Forgetful {
-    fn accept(&self, _rows: Vec<Row>) -> Answer<()> {
+impl JobStore for NoJobStore {
+    fn accept(&self, _rows: Vec<JobRow>) -> Answer<()> {
         Answer::ok(())
     }
 
@@ -83,18 +83,18 @@ impl JobStore for Forgetful {
         Box::pin(async { Result::Ok(()) })
     }
 
-    fn settling(&self, _row: Row) -> Option<Change> {
+    fn settling(&self, _row: JobRow) -> Option<Change> {
         None
     }
 
-    fn fetch(&self, _id: &str) -> Answer<Option<Row>> {
+    fn fetch(&self, _id: &str) -> Answer<Option<JobRow>> {
         Answer::ok(None)
     }
 }
 
 /// The journal in the database.
 impl JobStore for Store {
-    fn accept(&self, rows: Vec<Row>) -> Answer<()> {
+    fn accept(&self, rows: Vec<JobRow>) -> Answer<()> {
         let accept = move |tx: &Tx<'_>| rows.iter().try_for_each(|row| journal::insert(tx, row));
         Answer::soon(self.write(accept))
     }
@@ -110,14 +110,14 @@ impl JobStore for Store {
         Box::pin(self.write(move |tx| journal::stop(tx, &id, &error)))
     }
 
-    fn settling(&self, row: Row) -> Option<Change> {
+    fn settling(&self, row: JobRow) -> Option<Change> {
         Some(Box::new(move |tx| {
             journal::settle(tx, &row.id, row.state, row.result.as_ref(), row.error.as_ref(), row.updated_at_ms)
                 .map(drop)
         }))
     }
 
-    fn fetch(&self, id: &str) -> Answer<Option<Row>> {
+    fn fetch(&self, id: &str) -> Answer<Option<JobRow>> {
         let (store, id) = (self.clone(), id.to_owned());
         Answer::soon(async move { store.read(move |conn| journal::get(conn, &id)).await })
     }

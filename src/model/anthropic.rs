@@ -1,26 +1,26 @@
-//! The messages API of Anthropic.
+//! The Anthropic Messages API.
 
 use serde_json::{Value, json};
 
-use super::remote::{Answer, Dialect, Remote, Server, alternating};
-use super::{Ask, Role};
+use super::remote::{ModelServer, PartialAnswer, ProviderProtocol, RemoteModel, alternating};
+use super::{MessageRole, ModelRequest};
 use acheron_http::{Failure, Request};
 
-pub type Anthropic = Remote<Messages>;
+pub type Anthropic = RemoteModel<MessagesApi>;
 
-pub struct Messages;
+pub struct MessagesApi;
 
-impl Dialect for Messages {
+impl ProviderProtocol for MessagesApi {
     const NAME: &'static str = "anthropic";
     const KEY_VARIABLE: &'static str = "ANTHROPIC_API_KEY";
     const BASE_URL_VARIABLE: &'static str = "ANTHROPIC_BASE_URL";
     const BASE_URL: &'static str = "https://api.anthropic.com";
 
-    fn request(server: &Server, ask: &Ask) -> Request {
+    fn request(server: &ModelServer, ask: &ModelRequest) -> Request {
         let messages: Vec<_> = alternating(&ask.messages)
             .iter()
             .map(|message| {
-                let role = if message.role == Role::User { "user" } else { "assistant" };
+                let role = if message.role == MessageRole::User { "user" } else { "assistant" };
                 json!({"role": role, "content": message.text})
             })
             .collect();
@@ -37,22 +37,22 @@ impl Dialect for Messages {
         request
     }
 
-    fn event(event: &Value, answer: &mut Answer) -> Result<(), Failure> {
+    fn event(event: &Value, answer: &mut PartialAnswer) -> Result<(), Failure> {
         match event["type"].as_str().unwrap_or_default() {
             "message_start" => note(&event["message"], answer),
             "content_block_start" => block(&event["content_block"], answer),
             "content_block_delta" => block(&event["delta"], answer),
             "message_delta" => note(event, answer),
             "message_stop" => answer.finished = true,
-            "error" => return Err(Answer::trouble(&event["error"])),
+            "error" => return Err(PartialAnswer::trouble(&event["error"])),
             _ => (), // pings, and what may come to be
         }
         Ok(())
     }
 
-    fn whole(body: &Value, answer: &mut Answer) -> Result<(), Failure> {
+    fn whole(body: &Value, answer: &mut PartialAnswer) -> Result<(), Failure> {
         if body["type"] == "error" {
-            return Err(Answer::trouble(&body["error"]));
+            return Err(PartialAnswer::trouble(&body["error"]));
         }
         let Some(blocks) = body["content"].as_array() else {
             return Err(acheron_base::Error::provider("the answer of the model's server has no content in it").into());
@@ -65,8 +65,8 @@ impl Dialect for Messages {
     }
 }
 
-/// A block of content, or a piece of one.
-fn block(block: &Value, answer: &mut Answer) {
+/// A content block, or a delta of one.
+fn block(block: &Value, answer: &mut PartialAnswer) {
     match block["type"].as_str().unwrap_or_default() {
         "text" | "text_delta" => answer.text(block["text"].as_str().unwrap_or_default()),
         "thinking" | "thinking_delta" => answer.thought(block["thinking"].as_str().unwrap_or_default()),
@@ -75,8 +75,8 @@ fn block(block: &Value, answer: &mut Answer) {
     }
 }
 
-/// Tokens and the model's name. What was read from or written to a cache was taken in, too.
-fn note(message: &Value, answer: &mut Answer) {
+/// Token counts and the model's name. Tokens written to or read from a cache count as input.
+fn note(message: &Value, answer: &mut PartialAnswer) {
     let usage = &message["usage"];
     if let Some(input) = usage["input_tokens"].as_u64() {
         let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"];

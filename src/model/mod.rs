@@ -1,47 +1,50 @@
-//! What answers an agent: one trait, and the kinds of it.
+//! Language models: one trait and its implementations.
 //!
-//! Knows nothing of the tree, of tools or of turns. A model is given messages and gives back text; no tool of a
-//! provider's own is ever offered to it, and why the provider stopped is not even kept.
+//! A model takes messages and returns text. No tools of a provider are offered to it, and the provider's stop reason is
+//! not kept. Used by `agent`, `services` and `host`. Uses `acheron-http`; it knows no tree, no tools and no turns.
 
 pub mod anthropic;
-pub mod kind;
+pub mod config;
 pub mod openai;
-#[cfg(test)]
-mod provider_tests;
 pub mod remote;
 pub mod replay;
 pub mod script;
+
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use acheron_base::Result;
 
-/// Whatever can answer.
+/// A language model, or something that takes the place of one.
 #[async_trait]
 pub trait Model: Send + Sync {
-    /// How it is called in transcripts and in `status.json`.
+    /// The name in transcripts and in `status.json`.
     fn name(&self) -> String;
 
-    /// Answers once. `watch` hears the answer while it is being made. Dropping the future drops the request.
-    async fn answer(&self, ask: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said>;
+    /// Answers once. `watch` receives the answer while it is generated. Dropping the future cancels the request.
+    async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer>;
 
-    /// What it had said in a turn that is being continued after a restart. Only a script needs to know.
+    /// The answers of an interrupted turn that continues after a restart. Only scripts and recordings use them.
     fn resume(&self, _said: &[String]) {}
 }
 
-/// A question to a model.
+/// Opens the model that an agent has now; `None` where there is none.
+pub type OpenModel = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
+
+/// A request to a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ask {
-    /// The contract under which it works.
+pub struct ModelRequest {
+    /// The system prompt.
     pub system: String,
     /// The conversation, oldest first.
     pub messages: Vec<Message>,
-    /// The longest answer that is wanted.
+    /// The token limit of the answer.
     pub max_tokens: u32,
 }
 
-impl Ask {
+impl ModelRequest {
     /// The text of the last message, empty if there is none.
     pub fn last(&self) -> &str {
         self.messages.last().map_or("", |message| &message.text)
@@ -50,52 +53,52 @@ impl Ask {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    pub role: Role,
+    pub role: MessageRole,
     pub text: String,
 }
 
 impl Message {
     pub fn user(text: impl Into<String>) -> Self {
-        Message { role: Role::User, text: text.into() }
+        Message { role: MessageRole::User, text: text.into() }
     }
 
     pub fn assistant(text: impl Into<String>) -> Self {
-        Message { role: Role::Assistant, text: text.into() }
+        Message { role: MessageRole::Assistant, text: text.into() }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Role {
+pub enum MessageRole {
     User,
     Assistant,
 }
 
-/// A part of an answer under way.
+/// A part of an answer that is being generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum AnswerPiece {
     Text(String),
     Thought(String),
-    /// The connection was lost, and what was heard so far counts for nothing.
+    /// The connection was lost: the pieces so far are void.
     Again,
 }
 
-/// A whole answer.
+/// A complete answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Said {
+pub struct ModelAnswer {
     pub text: String,
-    /// The model's reasoning, where the provider gives it apart from the text.
+    /// The model's reasoning, if the provider returns it separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thoughts: Option<String>,
-    /// The model used a provider's own way of calling tools, which was not offered.
+    /// The model used the provider's native tool calls, which were not offered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub native_call: bool,
     pub usage: Usage,
-    /// As the provider names what answered.
+    /// The provider's name of the model that answered.
     pub model: String,
 }
 
-/// Tokens taken and given, as the provider counts them; our own estimate where it does not.
+/// Token counts as the provider reports them; an estimate if it does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Usage {
     pub input: u64,
@@ -112,7 +115,7 @@ impl Usage {
     }
 }
 
-/// Money for a million tokens.
+/// Prices per million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Prices {
@@ -123,16 +126,16 @@ pub struct Prices {
 }
 
 impl Prices {
-    /// The price of all these tokens. Costs are computed from totals of tokens, never added up as fractions.
+    /// The price of these tokens. Costs are computed from token totals, never summed as fractions.
     pub fn cost(&self, usage: Usage) -> f64 {
         (usage.input as f64 * self.input_per_mtok + usage.output as f64 * self.output_per_mtok) / 1e6
     }
 }
 
-/// How many tokens a text has, guessed from its length on the high side.
+/// Estimates the number of tokens in a text from its length, on the high side.
 ///
-/// English prose has four bytes a token, JSON and code nearer three. Guessing high means that a context never
-/// exceeds the window; the real count comes back with the answer and is what budgets use.
+/// English prose has four bytes per token, JSON and code about three. A high estimate keeps a context within the
+/// window; budgets use the exact count that comes with the answer.
 pub fn tokens(text: &str) -> u64 {
     (text.len() as u64).div_ceil(3)
 }

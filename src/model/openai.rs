@@ -1,25 +1,25 @@
-//! Chat completions, as OpenAI and every compatible server (vLLM, llama.cpp, Ollama) speak them.
+//! The chat completions API of OpenAI and compatible servers (vLLM, llama.cpp, Ollama).
 
 use serde_json::{Value, json};
 
-use super::remote::{Answer, Dialect, Remote, Server, alternating};
-use super::{Ask, Role};
+use super::remote::{ModelServer, PartialAnswer, ProviderProtocol, RemoteModel, alternating};
+use super::{MessageRole, ModelRequest};
 use acheron_http::{Failure, Request};
 
-pub type OpenAi = Remote<ChatCompletions>;
+pub type OpenAi = RemoteModel<ChatCompletions>;
 
 pub struct ChatCompletions;
 
-impl Dialect for ChatCompletions {
+impl ProviderProtocol for ChatCompletions {
     const NAME: &'static str = "openai";
     const KEY_VARIABLE: &'static str = "OPENAI_API_KEY";
     const BASE_URL_VARIABLE: &'static str = "OPENAI_BASE_URL";
     const BASE_URL: &'static str = "https://api.openai.com/v1";
 
-    fn request(server: &Server, ask: &Ask) -> Request {
+    fn request(server: &ModelServer, ask: &ModelRequest) -> Request {
         let mut messages = vec![json!({"role": "system", "content": ask.system})];
         messages.extend(alternating(&ask.messages).iter().map(|message| {
-            let role = if message.role == Role::User { "user" } else { "assistant" };
+            let role = if message.role == MessageRole::User { "user" } else { "assistant" };
             json!({"role": role, "content": message.text})
         }));
         let mut body = json!({
@@ -28,7 +28,7 @@ impl Dialect for ChatCompletions {
             "stream": true,
             "stream_options": {"include_usage": true},
         });
-        // OpenAI renamed the field, and its newer models refuse the old name; compatible servers know only that.
+        // OpenAI renamed the field, and its newer models reject the old name; compatible servers know only the old one.
         let limit = if server.base_url == Self::BASE_URL { "max_completion_tokens" } else { "max_tokens" };
         body[limit] = ask.max_tokens.into();
         let mut request = Request::post(format!("{}/chat/completions", server.base_url), &body);
@@ -36,21 +36,21 @@ impl Dialect for ChatCompletions {
         request
     }
 
-    fn event(event: &Value, answer: &mut Answer) -> Result<(), Failure> {
+    fn event(event: &Value, answer: &mut PartialAnswer) -> Result<(), Failure> {
         if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
-            return Err(Answer::trouble(error));
+            return Err(PartialAnswer::trouble(error));
         }
         let choice = &event["choices"][0];
         take(&choice["delta"], answer);
         note(event, answer);
-        // The end of the stream comes later, with the usage in between, and some servers close without `[DONE]`.
+        // The usage follows before the end of the stream, and some servers close without `[DONE]`.
         answer.complete |= choice["finish_reason"].is_string();
         Ok(())
     }
 
-    fn whole(body: &Value, answer: &mut Answer) -> Result<(), Failure> {
+    fn whole(body: &Value, answer: &mut PartialAnswer) -> Result<(), Failure> {
         if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
-            return Err(Answer::trouble(error));
+            return Err(PartialAnswer::trouble(error));
         }
         let message = &body["choices"][0]["message"];
         if !message.is_object() {
@@ -62,8 +62,8 @@ impl Dialect for ChatCompletions {
     }
 }
 
-/// Text, reasoning and native calls, of a whole message or of a piece.
-fn take(message: &Value, answer: &mut Answer) {
+/// Text, reasoning and native tool calls of a message or of a delta.
+fn take(message: &Value, answer: &mut PartialAnswer) {
     answer.text(message["content"].as_str().unwrap_or_default());
     let reasoning = message["reasoning_content"].as_str().or_else(|| message["reasoning"].as_str());
     answer.thought(reasoning.unwrap_or_default());
@@ -73,7 +73,7 @@ fn take(message: &Value, answer: &mut Answer) {
     });
 }
 
-fn note(body: &Value, answer: &mut Answer) {
+fn note(body: &Value, answer: &mut PartialAnswer) {
     let usage = &body["usage"];
     answer.input = usage["prompt_tokens"].as_u64().or(answer.input);
     answer.output = usage["completion_tokens"].as_u64().or(answer.output);

@@ -1,6 +1,9 @@
-//! What every model behind an HTTP server has in common: where it is, its key, its request, its stream.
+//! Models behind an HTTP server: address, key, request and stream.
 //!
-//! A provider says how a question is put and how its events are read ([`Dialect`]); everything else is here, once.
+//! A provider implements [`ProviderProtocol`], which builds requests and parses events; the rest is common to all providers.
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -9,103 +12,103 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde_json::Value;
 
-use super::{Ask, Message, Model, Piece, Role, Said, Usage, tokens};
+use super::{AnswerPiece, Message, MessageRole, Model, ModelAnswer, ModelRequest, Usage, tokens};
 use acheron_base::{Error, Result};
-use acheron_http::{Failure, Flow, Head, Http, Request, Secret, Take, sse};
+use acheron_http::{BodySink, Failure, Flow, Head, Http, Request, Secret, sse};
 
-/// The longest answer that is kept, in bytes on the wire: events carry much besides the text.
-const LONGEST: u64 = 8 << 20;
+/// The size limit of a response in bytes; events carry much besides the text.
+const MAX_RESPONSE_BYTES: u64 = 8 << 20;
 
-/// Where a model is and how it is called.
+/// The address of a model and its credentials.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub struct ModelServer {
     /// The provider's name of the model.
     pub model: String,
-    /// Without a slash at the end.
+    /// Without a trailing slash.
     pub base_url: String,
-    /// From the environment, never from a file. A server on one's own machine may need none.
+    /// From the environment, never from a file. A local server may need none.
     pub key: Option<Secret>,
 }
 
-impl Server {
-    /// Finds the server by the configuration and by the environment, which `env` looks up.
-    pub fn find<D: Dialect>(
+impl ModelServer {
+    /// Determines the server from the configuration and the environment, which `env` looks up.
+    pub fn find<D: ProviderProtocol>(
         model: Option<&str>,
         base_url: Option<&str>,
         env: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<Server> {
+    ) -> Result<ModelServer> {
         let env = |name: &str| env(name).filter(|value| !value.trim().is_empty());
         let Some(model) = model.filter(|model| !model.is_empty()) else {
-            return Err(Error::invalid(format!("which model of {}? give its name", D::NAME)));
+            return Err(Error::invalid(format!("{} needs the name of a model", D::NAME)));
         };
         let given = base_url.map(str::to_owned).or_else(|| env(D::BASE_URL_VARIABLE));
         let key = env(D::KEY_VARIABLE).map(|key| Secret::new(key.trim()));
         if key.is_none() && given.is_none() {
-            return Err(Error::unavailable(format!("{} is not set, which {} needs", D::KEY_VARIABLE, D::NAME)));
+            return Err(Error::unavailable(format!("{} is not set; {} needs it", D::KEY_VARIABLE, D::NAME)));
         }
         let base_url = given.unwrap_or_else(|| D::BASE_URL.to_owned()).trim_end_matches('/').to_owned();
-        Ok(Server { model: model.to_owned(), base_url, key })
+        Ok(ModelServer { model: model.to_owned(), base_url, key })
     }
 }
 
-/// How one provider speaks.
-pub trait Dialect: Send + Sync + 'static {
+/// The protocol of a provider.
+pub trait ProviderProtocol: Send + Sync + 'static {
     const NAME: &'static str;
     const KEY_VARIABLE: &'static str;
     const BASE_URL_VARIABLE: &'static str;
     const BASE_URL: &'static str;
 
-    fn request(server: &Server, ask: &Ask) -> Request;
-    /// Reads one event of the stream.
-    fn event(event: &Value, answer: &mut Answer) -> Result<(), Failure>;
-    /// Reads an answer that came whole, from a server that does not stream.
-    fn whole(body: &Value, answer: &mut Answer) -> Result<(), Failure>;
+    fn request(server: &ModelServer, ask: &ModelRequest) -> Request;
+    /// Parses one event of the stream.
+    fn event(event: &Value, answer: &mut PartialAnswer) -> Result<(), Failure>;
+    /// Parses the body of a server that does not stream.
+    fn whole(body: &Value, answer: &mut PartialAnswer) -> Result<(), Failure>;
 }
 
-/// An answer as it grows.
+/// An answer under construction.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub struct PartialAnswer {
     pub text: String,
     pub thoughts: String,
     pub native_call: bool,
     pub input: Option<u64>,
     pub output: Option<u64>,
     pub model: Option<String>,
-    /// The provider has said that this is all, and nothing follows.
+    /// The provider has ended the stream.
     pub finished: bool,
-    /// The text is whole, though something may follow: a stream that ends now was not cut off.
+    /// The text is complete, although more events may follow: a stream that ends now was not cut off.
     pub complete: bool,
-    fresh: Vec<Piece>,
+    fresh: Vec<AnswerPiece>,
 }
 
-impl Answer {
+impl PartialAnswer {
     pub fn text(&mut self, piece: &str) {
         if !piece.is_empty() {
             self.text.push_str(piece);
-            self.fresh.push(Piece::Text(piece.to_owned()));
+            self.fresh.push(AnswerPiece::Text(piece.to_owned()));
         }
     }
 
     pub fn thought(&mut self, piece: &str) {
         if !piece.is_empty() {
             self.thoughts.push_str(piece);
-            self.fresh.push(Piece::Thought(piece.to_owned()));
+            self.fresh.push(AnswerPiece::Thought(piece.to_owned()));
         }
     }
 
-    /// What a provider reports in the middle of a stream; the busy and the broken may be asked again.
+    /// The failure that a provider reports within a stream; overload and server errors may be retried.
     pub fn trouble(error: &Value) -> Failure {
-        let said = acheron_http::complaint(error.to_string().as_bytes());
+        let said = acheron_http::error_summary(error.to_string().as_bytes());
         let kind = ["type", "code"].into_iter().find_map(|key| error.get(key).and_then(Value::as_str)).unwrap_or("");
-        let error = Error::provider(format!("the model's server broke off: {said}"));
+        let error = Error::provider(format!("the model's server aborted: {said}"));
         let passing = ["overloaded", "rate_limit", "server_error", "api_error", "timeout"];
-        if passing.iter().any(|word| kind.contains(word)) { Failure::passing(error) } else { error.into() }
+        if passing.iter().any(|word| kind.contains(word)) { Failure::transient(error) } else { error.into() }
     }
 
-    fn said(self, ask: &Ask, model: &str) -> Said {
+    fn said(self, ask: &ModelRequest, model: &str) -> ModelAnswer {
         let asked = || tokens(&ask.system) + ask.messages.iter().map(|message| tokens(&message.text)).sum::<u64>();
         let given = || tokens(&self.text) + tokens(&self.thoughts);
-        Said {
+        ModelAnswer {
             usage: Usage { input: self.input.unwrap_or_else(asked), output: self.output.unwrap_or_else(given) },
             thoughts: Some(self.thoughts).filter(|thoughts| !thoughts.is_empty()),
             native_call: self.native_call,
@@ -115,7 +118,7 @@ impl Answer {
     }
 }
 
-/// The messages with neighbours of one role joined, beginning with the user: some servers insist.
+/// Joins adjacent messages of the same role and starts with the user, as some servers require.
 pub fn alternating(messages: &[Message]) -> Vec<Message> {
     let mut joined: Vec<Message> = Vec::new();
     for message in messages {
@@ -124,7 +127,7 @@ pub fn alternating(messages: &[Message]) -> Vec<Message> {
                 last.text.push_str("\n\n");
                 last.text.push_str(&message.text);
             }
-            None if message.role == Role::Assistant => {
+            None if message.role == MessageRole::Assistant => {
                 joined.extend([Message::user("(the conversation goes on)"), message.clone()]);
             }
             _ => joined.push(message.clone()),
@@ -133,31 +136,31 @@ pub fn alternating(messages: &[Message]) -> Vec<Message> {
     joined
 }
 
-/// A model behind a server.
-pub struct Remote<D> {
-    server: Server,
+/// A model behind an HTTP server.
+pub struct RemoteModel<D> {
+    server: ModelServer,
     http: Arc<Http>,
-    /// Where the jitter of pauses comes from.
+    /// The seed of the jitter between retries.
     seed: u64,
     dialect: std::marker::PhantomData<D>,
 }
 
-impl<D: Dialect> Remote<D> {
-    pub fn new(server: Server, http: Arc<Http>, seed: u64) -> Self {
-        Remote { server, http, seed, dialect: std::marker::PhantomData }
+impl<D: ProviderProtocol> RemoteModel<D> {
+    pub fn new(server: ModelServer, http: Arc<Http>, seed: u64) -> Self {
+        RemoteModel { server, http, seed, dialect: std::marker::PhantomData }
     }
 }
 
 #[async_trait]
-impl<D: Dialect> Model for Remote<D> {
+impl<D: ProviderProtocol> Model for RemoteModel<D> {
     fn name(&self) -> String {
         format!("{}:{}", D::NAME, self.server.model)
     }
 
-    async fn answer(&self, ask: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
-        let request = Request { limit: LONGEST, ..D::request(&self.server, ask) };
-        let mut listener = Listener::<D>::new(watch);
-        // The same question draws the same pauses, so that a run can be repeated.
+    async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
+        let request = Request { limit: MAX_RESPONSE_BYTES, ..D::request(&self.server, ask) };
+        let mut listener = AnswerReader::<D>::new(watch);
+        // The same request gets the same pauses, so that a run can be repeated.
         let mut dice = StdRng::seed_from_u64(self.seed ^ ask.messages.len() as u64);
         match self.http.fetch(&request, &mut dice, &mut listener).await {
             Ok(()) => Ok(listener.answer.said(ask, &self.server.model)),
@@ -172,21 +175,21 @@ impl<D: Dialect> Model for Remote<D> {
     }
 }
 
-/// Takes the bytes of one answer, as events or as one JSON object.
-struct Listener<'a, D> {
-    answer: Answer,
+/// Reads the response of one request, as events or as one JSON object.
+struct AnswerReader<'a, D> {
+    answer: PartialAnswer,
     events: sse::Decoder,
-    /// The body so far, of a server that does not stream.
+    /// The body so far, if the server does not stream.
     body: Option<Vec<u8>>,
     begun: bool,
-    watch: &'a mut (dyn FnMut(Piece) + Send),
+    watch: &'a mut (dyn FnMut(AnswerPiece) + Send),
     dialect: std::marker::PhantomData<D>,
 }
 
-impl<'a, D: Dialect> Listener<'a, D> {
-    fn new(watch: &'a mut (dyn FnMut(Piece) + Send)) -> Self {
-        let (answer, events) = (Answer::default(), sse::Decoder::default());
-        Listener { answer, events, body: None, begun: false, watch, dialect: std::marker::PhantomData }
+impl<'a, D: ProviderProtocol> AnswerReader<'a, D> {
+    fn new(watch: &'a mut (dyn FnMut(AnswerPiece) + Send)) -> Self {
+        let (answer, events) = (PartialAnswer::default(), sse::Decoder::default());
+        AnswerReader { answer, events, body: None, begun: false, watch, dialect: std::marker::PhantomData }
     }
 
     fn tell(&mut self) {
@@ -194,12 +197,12 @@ impl<'a, D: Dialect> Listener<'a, D> {
     }
 }
 
-impl<D: Dialect> Take for Listener<'_, D> {
+impl<D: ProviderProtocol> BodySink for AnswerReader<'_, D> {
     fn begin(&mut self, head: &Head) -> Result<(), Failure> {
         if std::mem::replace(&mut self.begun, true) {
-            (self.watch)(Piece::Again);
+            (self.watch)(AnswerPiece::Again);
         }
-        self.answer = Answer::default();
+        self.answer = PartialAnswer::default();
         self.events = sse::Decoder::default();
         match head.content_type.as_str() {
             "text/event-stream" | "" => self.body = None,
@@ -243,10 +246,10 @@ impl<D: Dialect> Take for Listener<'_, D> {
         if self.answer.finished || self.answer.complete {
             return Ok(());
         }
-        Err(Failure::passing(Error::provider("the model's server cut its answer off in the middle")))
+        Err(Failure::transient(Error::provider("the model's server ended its answer early")))
     }
 }
 
 fn page_of_html(provider: &str) -> Error {
-    Error::provider(format!("a page of HTML came instead of an answer; is the base URL that of a {provider} API?"))
+    Error::provider(format!("the server returned HTML instead of an answer; is the base URL that of a {provider} API?"))
 }

@@ -1,10 +1,9 @@
-//! A run written down, and a run given again.
+//! Records the answers of a run, and replays a recording.
 //!
-//! One line of NDJSON an answer: who asked, a digest of the question, and what was said or how it failed. A replay gives
-//! the lines in order, each agent its own; it does not insist on the question, since ids and times differ between runs,
-//! but the digest shows where two runs part.
+//! A recording has one line of NDJSON per answer: the agent, a digest of the request, and the answer or the error. A
+//! replay returns the lines of each agent in order. It does not check the request, because ids and times differ between
+//! runs; the digest shows where two runs diverge.
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -13,46 +12,47 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::{Ask, Model, Piece, Said};
+use super::{AnswerPiece, Model, ModelAnswer, ModelRequest};
 use acheron_base::{Error, Result};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Line {
+struct RecordedAnswer {
     by: String,
     asked: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    said: Option<Said>,
+    said: Option<ModelAnswer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failed: Option<Error>,
 }
 
-/// The file that a run is written to, once somebody has asked for one.
+/// The file that a run is recorded to, if any.
 #[derive(Debug, Default)]
 pub struct Recording(OnceLock<Mutex<File>>);
 
 impl Recording {
-    /// Begins to write answers down. A file that is there already is refused, not lengthened.
+    /// Starts recording. An existing file is an error; nothing is appended to it.
     pub fn begin(&self, path: &Path) -> Result<()> {
         let file = OpenOptions::new().create_new(true).append(true).mode(0o600).open(path);
         let file = file.map_err(|error| {
-            let why = format!("{} cannot be recorded to: {error}", path.display());
+            let why = format!("cannot record to {}: {error}", path.display());
             Error::new(Error::from(error).code, why)
         })?;
         match self.0.set(Mutex::new(file)) {
             Ok(()) => Ok(()),
-            Err(_) => Err(Error::conflict("this run is being recorded already")),
+            Err(_) => Err(Error::conflict("this run is already being recorded")),
         }
     }
 
-    /// The same model, with its answers to this agent written down.
+    /// Wraps a model so that its answers to this agent are recorded.
     pub fn of(self: &Arc<Self>, agent: &str, model: Arc<dyn Model>) -> Arc<dyn Model> {
-        Arc::new(Recorded { by: agent.to_owned(), model, recording: self.clone() })
+        Arc::new(RecordingModel { by: agent.to_owned(), model, recording: self.clone() })
     }
 
-    fn write(&self, line: &Line) -> Result<()> {
+    fn write(&self, line: &RecordedAnswer) -> Result<()> {
         let Some(file) = self.0.get() else { return Ok(()) };
         let mut text = serde_json::to_string(line).map_err(|error| Error::internal(error.to_string()))?;
         text.push('\n');
@@ -61,25 +61,25 @@ impl Recording {
     }
 }
 
-struct Recorded {
+struct RecordingModel {
     by: String,
     model: Arc<dyn Model>,
     recording: Arc<Recording>,
 }
 
 #[async_trait]
-impl Model for Recorded {
+impl Model for RecordingModel {
     fn name(&self) -> String {
         self.model.name()
     }
 
-    async fn answer(&self, ask: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+    async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
         let answer = self.model.answer(ask, watch).await;
         let (said, failed) = match &answer {
             Ok(said) => (Some(said.clone()), None),
             Err(error) => (None, Some(error.clone())),
         };
-        self.recording.write(&Line { by: self.by.clone(), asked: digest(ask), said, failed })?;
+        self.recording.write(&RecordedAnswer { by: self.by.clone(), asked: digest(ask), said, failed })?;
         answer
     }
 
@@ -88,24 +88,24 @@ impl Model for Recorded {
     }
 }
 
-fn digest(ask: &Ask) -> String {
+fn digest(ask: &ModelRequest) -> String {
     let json = serde_json::to_vec(ask).unwrap_or_default();
     Sha256::digest(json).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A recording that answers.
+/// A model that replays a recording.
 #[derive(Debug)]
 pub struct Replay {
     name: String,
-    lines: Mutex<VecDeque<Line>>,
+    lines: Mutex<VecDeque<RecordedAnswer>>,
 }
 
 impl Replay {
-    /// The lines of one agent, or all if none is named.
+    /// Reads the lines of one agent, or all lines if none is named.
     pub fn read(name: &str, text: &str, agent: Option<&str>) -> Result<Replay> {
         let mut lines = VecDeque::new();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let line: Line = serde_json::from_str(line)
+            let line: RecordedAnswer = serde_json::from_str(line)
                 .map_err(|error| Error::invalid(format!("{name}, line {}: {error}", number + 1)))?;
             if agent.is_none_or(|agent| agent == line.by) {
                 lines.push_back(line);
@@ -121,17 +121,17 @@ impl Model for Replay {
         format!("replay:{}", self.name)
     }
 
-    async fn answer(&self, _: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+    async fn answer(&self, _: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
         let line = self.lines.lock().pop_front();
         match line {
-            Some(Line { said: Some(said), .. }) => {
+            Some(RecordedAnswer { said: Some(said), .. }) => {
                 if let Some(thoughts) = &said.thoughts {
-                    watch(Piece::Thought(thoughts.clone()));
+                    watch(AnswerPiece::Thought(thoughts.clone()));
                 }
-                watch(Piece::Text(said.text.clone()));
+                watch(AnswerPiece::Text(said.text.clone()));
                 Ok(said)
             }
-            Some(Line { failed: Some(error), .. }) => Err(error),
+            Some(RecordedAnswer { failed: Some(error), .. }) => Err(error),
             Some(_) => Err(Error::provider(format!("the recording {} has a line without an answer", self.name))),
             None => Err(Error::provider(format!("the recording {} is at its end", self.name))),
         }
@@ -160,7 +160,7 @@ mod tests {
         recording.begin(&path).unwrap();
         let script: Arc<dyn Model> = Arc::new(Script::read("s", "\"one\"\n\"two\"").unwrap());
         let (ada, bob) = (recording.of("ada", script.clone()), recording.of("bob", script));
-        let ask = Ask { system: "be".into(), ..Ask::default() };
+        let ask = ModelRequest { system: "be".into(), ..ModelRequest::default() };
         let mut first = Vec::new();
         for model in [&ada, &bob, &ada] {
             first.push(model.answer(&ask, &mut |_| ()).await);

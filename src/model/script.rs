@@ -1,26 +1,25 @@
-//! A model whose answers are written down beforehand.
+//! A model with prepared answers.
 //!
-//! One line of NDJSON an answer, used in order. A JSON string is the raw text of an answer. An object has `answer` (a
-//! string, or an object that is serialised), and may have `when`, a regular expression on the last message: then the
-//! first line that matches and is unused, or says `"repeat": true`, is taken. What the expression captured stands in
-//! the answer as `$1` or `${name}`; a group whose name ends in `_json` was cut out of a JSON string, and is unescaped.
-//! Empty lines and lines that begin with `#` are for the reader.
-
-use parking_lot::Mutex;
+//! A script has one line of NDJSON per answer, used in order. A JSON string is the raw text of an answer. An object has
+//! `answer` (a string, or an object that is serialised) and may have `when`, a regular expression on the last message:
+//! the first line that matches and is unused, or has `"repeat": true`, answers. Captures replace `$1` or `${name}` in
+//! the answer; a capture whose name ends in `_json` comes from a JSON string and is unescaped. Empty lines and lines
+//! that begin with `#` are ignored.
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use regex::{Captures, Regex};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Ask, Model, Piece, Said, Usage, tokens};
+use super::{AnswerPiece, Model, ModelAnswer, ModelRequest, Usage, tokens};
 use acheron_base::{Error, Result};
 
-/// No regular expression of a script may need more than this to hold.
-const EXPRESSION: usize = 1 << 20;
+/// The size limit of a compiled regular expression.
+const MAX_REGEX_BYTES: usize = 1 << 20;
 
 #[derive(Debug)]
-struct Line {
+struct ScriptLine {
     answer: Value,
     when: Option<Regex>,
     repeat: bool,
@@ -28,7 +27,7 @@ struct Line {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct ScriptEntry {
     answer: Value,
     when: Option<String>,
     #[serde(default)]
@@ -38,12 +37,12 @@ struct Written {
 #[derive(Debug)]
 pub struct Script {
     name: String,
-    lines: Vec<Line>,
+    lines: Vec<ScriptLine>,
     used: Mutex<Vec<bool>>,
 }
 
 impl Script {
-    /// Reads a script; `name` is for sentences.
+    /// Parses a script; `name` appears in error messages.
     pub fn read(name: &str, text: &str) -> Result<Script> {
         let lines = text
             .lines()
@@ -72,27 +71,27 @@ impl Script {
                 },
             };
             *used = true;
-            return Some(spoken(&line.answer, captures.as_ref()));
+            return Some(answer_text(&line.answer, captures.as_ref()));
         }
         None
     }
 }
 
-fn read_line(line: &str) -> Result<Line, String> {
+fn read_line(line: &str) -> Result<ScriptLine, String> {
     let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
     if value.is_string() {
-        return Ok(Line { answer: value, when: None, repeat: false });
+        return Ok(ScriptLine { answer: value, when: None, repeat: false });
     }
-    let written: Written = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    let written: ScriptEntry = serde_json::from_value(value).map_err(|error| error.to_string())?;
     if !written.answer.is_string() && !written.answer.is_object() {
         return Err("answer is a string or an object".to_owned());
     }
-    let when = written.when.map(|when| regex::RegexBuilder::new(&when).size_limit(EXPRESSION).build()).transpose();
-    Ok(Line { answer: written.answer, when: when.map_err(|error| error.to_string())?, repeat: written.repeat })
+    let when = written.when.map(|when| regex::RegexBuilder::new(&when).size_limit(MAX_REGEX_BYTES).build()).transpose();
+    Ok(ScriptLine { answer: written.answer, when: when.map_err(|error| error.to_string())?, repeat: written.repeat })
 }
 
-/// The answer with what was captured in its place.
-fn spoken(answer: &Value, captures: Option<&Captures>) -> String {
+/// The text of an answer, with captures filled in.
+fn answer_text(answer: &Value, captures: Option<&Captures>) -> String {
     match answer {
         Value::String(text) => filled(text, captures),
         other => filled_in(other, captures).to_string(),
@@ -140,7 +139,7 @@ fn filled(text: &str, captures: Option<&Captures>) -> String {
     out
 }
 
-/// Takes one layer of JSON escapes off for each `_json` at the end of the name.
+/// Removes one layer of JSON escapes for each `_json` suffix of the name.
 fn unescaped(mut name: &str, text: &str) -> String {
     let mut text = text.to_owned();
     while let Some(shorter) = name.strip_suffix("_json") {
@@ -156,22 +155,23 @@ impl Model for Script {
         format!("script:{}", self.name)
     }
 
-    async fn answer(&self, ask: &Ask, watch: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+    async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
         let Some(text) = self.next(ask.last()) else {
             return Err(Error::provider(format!("the script {} has no answer left for this message", self.name)));
         };
-        watch(Piece::Text(text.clone()));
+        watch(AnswerPiece::Text(text.clone()));
         let asked = tokens(&ask.system) + ask.messages.iter().map(|message| tokens(&message.text)).sum::<u64>();
         let usage = Usage { input: asked, output: tokens(&text) };
-        Ok(Said { text, usage, model: self.name(), ..Said::default() })
+        Ok(ModelAnswer { text, usage, model: self.name(), ..ModelAnswer::default() })
     }
 
-    /// Counts lines as used that gave these answers. One with captures may have given any.
+    /// Marks the lines that gave these answers as used. A line with captures may have given any answer.
     fn resume(&self, said: &[String]) {
         let mut used = self.used.lock();
         for text in said {
-            let gave = |line: &Line| {
-                line.when.as_ref().is_some_and(|when| when.captures_len() > 1) || spoken(&line.answer, None) == *text
+            let gave = |line: &ScriptLine| {
+                line.when.as_ref().is_some_and(|when| when.captures_len() > 1)
+                    || answer_text(&line.answer, None) == *text
             };
             if let Some(at) = (0..used.len()).find(|&at| !used[at] && !self.lines[at].repeat && gave(&self.lines[at])) {
                 used[at] = true;
@@ -181,104 +181,4 @@ impl Model for Script {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use expect_test::{Expect, expect};
-
-    fn check(script: &str, messages: &[&str], expected: Expect) {
-        let shown = match Script::read("s", script) {
-            Err(error) => format!("{error}\n"),
-            Ok(script) => {
-                let answers =
-                    messages.iter().map(|message| script.next(message).unwrap_or("(exhausted)".into()) + "\n");
-                answers.collect()
-            }
-        };
-        expected.assert_eq(&shown);
-    }
-
-    #[test]
-    fn lines_are_used_in_order() {
-        check(
-            "\"one\"\n\n# a remark\n{\"answer\": {\"b\": 1, \"a\": 2}}",
-            &["x", "x", "x"],
-            expect![[r#"
-            one
-            {"b":1,"a":2}
-            (exhausted)
-        "#]],
-        );
-    }
-
-    #[test]
-    fn a_line_waits_for_its_message_and_may_repeat() {
-        let script = r#"
-{"when": "cat", "answer": "meow"}
-{"when": "dog", "answer": "woof", "repeat": true}
-{"answer": "what?"}"#;
-        check(
-            script,
-            &["dog", "a cat", "cat", "dog", "cow"],
-            expect![[r#"
-            woof
-            meow
-            what?
-            woof
-            (exhausted)
-        "#]],
-        );
-    }
-
-    #[test]
-    fn what_was_captured_stands_in_the_answer() {
-        let script = r#"
-{"when": "remember (.+)", "answer": {"content": "<$1> costs $ 5, $9"}, "repeat": true}
-{"when": "\"content\":\"(?<it_json>(?:[^\"\\\\]|\\\\.)*)\"", "answer": "${it_json}"}
-{"when": "plain", "answer": "$1 stays"}"#;
-        check(
-            script,
-            &["remember \"this\"", r#"{"content":"two\nlines \"x\""}"#, "plain"],
-            expect![[r#"
-            {"content":"<\"this\"> costs $ 5, $9"}
-            two
-            lines "x"
-            $1 stays
-        "#]],
-        );
-    }
-
-    #[test]
-    fn a_bad_script_is_refused_by_its_line() {
-        check(
-            "\"fine\"\n{\"anwser\": \"x\"}",
-            &[],
-            expect![[r#"
-            s, line 2: unknown field `anwser`, expected one of `answer`, `when`, `repeat`
-        "#]],
-        );
-        check(
-            "{\"answer\": 3}",
-            &[],
-            expect![[r#"
-            s, line 1: answer is a string or an object
-        "#]],
-        );
-        check(
-            "{\"answer\": \"x\", \"when\": \"(\"}",
-            &[],
-            expect![[r#"
-            s, line 1: regex parse error:
-                (
-                ^
-            error: unclosed group
-        "#]],
-        );
-    }
-
-    #[test]
-    fn a_turn_goes_on_where_it_was_cut() {
-        let script = Script::read("s", "\"one\"\n\"two\"\n\"three\"").unwrap();
-        script.resume(&["one".to_owned(), "two".to_owned()]);
-        assert_eq!(script.next("x").as_deref(), Some("three"));
-    }
-}
+mod tests;

@@ -1,30 +1,31 @@
-//! What the rules say of whole subtrees, for walls that are built once and cannot ask at every file.
+//! Access to whole subtrees, for sandbox rules that are built once and cannot ask at every file. Used by `host` and
+//! `services`; uses only the rules of this module.
 
 use std::collections::BTreeSet;
 
 use super::{Action, Policy, Principal, Rule, authorize, names};
 
-/// From here on down, until another bound.
+/// The access to a path and everything below it, up to the next bound.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bound {
+pub struct SubtreeBound {
     pub path: String,
     pub read: bool,
     pub write: bool,
 }
 
-/// What an agent may do at `top`, and where below it the rules say otherwise; what lies deeper last. Where nothing is
-/// denied there is only `top`. An error is the path of a rule that means more places than one.
-pub fn bounds(policy: &Policy, agent: &str, top: &str) -> Result<Vec<Bound>, String> {
+/// The access of an agent at `top`, and each path below it where the rules differ; deeper paths come last. If nothing
+/// is denied, the result is `top` alone. The error is the path of a rule that matches more than one place.
+pub fn bounds(policy: &Policy, agent: &str, top: &str) -> Result<Vec<SubtreeBound>, String> {
     let (rules, above) = (policy.agents.get(agent).map(Vec::as_slice).unwrap_or_default(), names(top, agent));
     let above = above.unwrap_or_default();
     let mut paths = BTreeSet::new();
     let mut denied = false;
     for (rule, pattern) in rules {
-        let speaks = |actions: &[Action]| actions.iter().any(|action| *action != Action::Invoke);
+        let mentions = |actions: &[Action]| actions.iter().any(|action| *action != Action::Invoke);
         let somewhere = pattern.leads_through(&above) && !pattern.covers(&above);
-        denied |= speaks(&rule.deny) && (somewhere || pattern.covers(&above));
-        // What is allowed before anything is denied changes nothing.
-        if !somewhere || !denied || !(speaks(&rule.deny) || speaks(&rule.allow)) {
+        denied |= mentions(&rule.deny) && (somewhere || pattern.covers(&above));
+        // An allow rule has no effect before the first deny rule.
+        if !somewhere || !denied || !(mentions(&rule.deny) || mentions(&rule.allow)) {
             continue;
         }
         let below = pattern.place_below(&above).ok_or_else(|| rule.path.clone())?;
@@ -35,11 +36,11 @@ pub fn bounds(policy: &Policy, agent: &str, top: &str) -> Result<Vec<Bound>, Str
     paths.insert(0, top.to_owned());
     let agent = Principal::Agent(agent.to_owned());
     let may = |action, path: &str| authorize(policy, &agent, action, path).allowed;
-    let bound = |path: String| Bound { read: may(Action::Read, &path), write: may(Action::Write, &path), path };
+    let bound = |path: String| SubtreeBound { read: may(Action::Read, &path), write: may(Action::Write, &path), path };
     Ok(paths.into_iter().map(bound).collect())
 }
 
-/// Whether a rule denies something below `path`: who moved that away would take it from under the rule.
+/// Whether a rule denies something below `path`: moving `path` would take that out of reach of the rule.
 pub fn divided(policy: &Policy, principal: &Principal, path: &str) -> bool {
     let Principal::Agent(id) = principal else { return false };
     let (Some(rules), Some(names)) = (policy.agents.get(id), names(path, id)) else { return true };
@@ -48,54 +49,4 @@ pub fn divided(policy: &Policy, principal: &Principal, path: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Action::{Read, Write};
-    use super::*;
-
-    fn said(own: &[Rule]) -> String {
-        let policy = Policy::default().agent("ada", &["p".to_owned()], own).unwrap();
-        match bounds(&policy, "ada", "/projects/p/fs") {
-            Err(rule) => format!("not: {rule}"),
-            Ok(bounds) => {
-                let mode =
-                    |it: &Bound| format!("{}{}", if it.read { "r" } else { "-" }, if it.write { "w" } else { "-" });
-                let said = bounds.iter().map(|it| format!("{}={}", it.path.replace("/projects/p/fs", "."), mode(it)));
-                said.collect::<Vec<_>>().join(" ")
-            }
-        }
-    }
-
-    #[test]
-    fn rules_become_bounds_of_subtrees() {
-        let deny = |path: &str| Rule::deny(&[Read, Write], path);
-        let allow = |path: &str| Rule::allow(&[Read, Write], path);
-        let fixed = |path: &str| Rule::deny(&[Write], path);
-        for (rules, expected) in [
-            (vec![], ".=rw"),
-            (vec![allow("/projects/p/fs/**/*.md")], ".=rw"),
-            (vec![deny("/agents/self/terminal/**")], ".=rw"),
-            (vec![deny("/projects/q/**")], ".=rw"),
-            (vec![fixed("/projects/p/**")], ".=r-"),
-            (vec![fixed("/projects/**")], ".=r-"),
-            (vec![deny("/projects/p/fs/secret/**")], ".=rw ./secret=--"),
-            (vec![deny("/projects/*/fs/a/b/**"), fixed("/projects/p/fs/c")], ".=rw ./c=r- ./a/b=--"),
-            (vec![fixed("/projects/p/**"), allow("/projects/p/fs/out/**")], ".=r- ./out=rw"),
-            (vec![deny("/projects/p/fs/**/*.pem")], "not: /projects/p/fs/**/*.pem"),
-            (vec![deny("/**/secret/**")], "not: /**/secret/**"),
-            (vec![deny("/projects/p/fs/s*")], "not: /projects/p/fs/s*"),
-        ] {
-            assert_eq!(said(&rules), expected, "{rules:?}");
-        }
-    }
-
-    #[test]
-    fn what_holds_something_denied_is_divided() {
-        let own = [Rule::deny(&[Read], "/projects/p/fs/a/b/**")];
-        let policy = Policy::default().agent("ada", &["p".to_owned()], &own).unwrap();
-        let ada = Principal::Agent("ada".to_owned());
-        for (path, expected) in [("a", true), ("a/b", false), ("c", false)] {
-            assert_eq!(divided(&policy, &ada, &format!("/projects/p/fs/{path}")), expected, "{path}");
-        }
-        assert!(!divided(&policy, &Principal::Operator, "/projects/p/fs/a"));
-    }
-}
+mod tests;

@@ -1,45 +1,44 @@
 //! The principal behind a caller of the tree.
 //!
-//! The tree carries an opaque identity; this is the one place that puts a principal into it and takes it out again. A
-//! caller without one is nobody.
+//! The tree carries an opaque identity; only this file puts a principal into it and takes it out again. A caller
+//! without one is [`Principal::Nobody`]. Every module may use it.
 
 use std::sync::LazyLock;
 
+use super::Principal;
 use acheron_base::{Error, Result};
 use acheron_vfs::{Caller, Identity};
 
-use super::Principal;
-
-/// What the host knows about a caller.
-struct Known {
+/// The extension of a caller's identity.
+struct CallerInfo {
     principal: Principal,
-    /// The principal is an agent that asks in the course of a turn, with its own three tools.
+    /// The principal is an agent that acts during its own turn, through its three tools.
     in_turn: bool,
 }
 
-static OPERATOR: LazyLock<Identity> = LazyLock::new(|| known(Principal::Operator, false));
+static OPERATOR: LazyLock<Identity> = LazyLock::new(|| with_principal(Principal::Operator, false));
 
 /// The identity of a principal outside a turn.
 pub fn identity(principal: Principal) -> Identity {
     match principal {
         Principal::Operator => OPERATOR.clone(),
-        principal => known(principal, false),
+        principal => with_principal(principal, false),
     }
 }
 
-fn known(principal: Principal, in_turn: bool) -> Identity {
-    Identity::with(principal.to_string(), Known { principal, in_turn })
+fn with_principal(principal: Principal, in_turn: bool) -> Identity {
+    Identity::with(principal.to_string(), CallerInfo { principal, in_turn })
 }
 
-/// Callers of the tree, seen as principals.
+/// The principal of a caller of the tree.
 pub trait PrincipalCaller: Sized {
-    /// The host itself, or the person who started it, acting from inside this process.
+    /// The host itself, or the user who started it, acting from inside this process.
     fn operator() -> Self;
 
     /// An agent, acting from inside this process.
     fn agent(id: &str) -> Self;
 
-    /// The agent itself, in the course of a turn.
+    /// An agent during its own turn.
     fn agent_in_turn(id: &str) -> Self;
 
     /// Any principal, acting from inside this process.
@@ -49,9 +48,9 @@ pub trait PrincipalCaller: Sized {
 
     fn in_turn(&self) -> bool;
 
-    /// Whether it may wait for turns of `agent` to end. Turns of one agent run one after another, so an agent in the
-    /// middle of one would wait for itself until its deadline. It is told that this is not ready, which is all it could
-    /// ever hear. A program that it started may wait: the turn can end without it.
+    /// Whether the caller may wait for turns of `agent` to end. Turns of one agent run one after another, so an agent
+    /// that waits during its own turn would wait until its deadline; it gets `busy` instead. A program that the agent
+    /// started may wait, because the turn can end without it.
     fn may_await_turns(&self, agent: &str) -> Result<()> {
         match self.principal() {
             Principal::Agent(id) if self.in_turn() && id == agent => Err(Error::busy(
@@ -72,7 +71,7 @@ impl PrincipalCaller for Caller {
     }
 
     fn agent_in_turn(id: &str) -> Self {
-        Caller::inside(known(Principal::Agent(id.to_owned()), true))
+        Caller::inside(with_principal(Principal::Agent(id.to_owned()), true))
     }
 
     fn of(principal: Principal) -> Self {
@@ -80,11 +79,11 @@ impl PrincipalCaller for Caller {
     }
 
     fn principal(&self) -> &Principal {
-        self.identity.extension::<Known>().map_or(&Principal::Nobody, |known| &known.principal)
+        self.identity.extension::<CallerInfo>().map_or(&Principal::Nobody, |info| &info.principal)
     }
 
     fn in_turn(&self) -> bool {
-        self.identity.extension::<Known>().is_some_and(|known| known.in_turn)
+        self.identity.extension::<CallerInfo>().is_some_and(|info| info.in_turn)
     }
 }
 

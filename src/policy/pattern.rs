@@ -1,16 +1,16 @@
-//! Patterns of paths: `*` for a part of one name, `**` for any number of names, `/agents/self` for who asks.
+//! Path patterns: `*` matches part of one name, `**` any number of names, `/agents/self` the agent of the rule.
 
-/// A pattern, name by name.
+/// A pattern, split into names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
-    parts: Vec<Part>,
+    parts: Vec<PatternPart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum PatternPart {
     /// `**`
     Any,
-    /// A name with stars in it, or without.
+    /// A name, with or without `*`.
     Name(String),
 }
 
@@ -20,28 +20,28 @@ impl Pattern {
             return Err("must begin with /".to_owned());
         };
         if text.len() > 4096 || text.contains('\0') {
-            return Err("is no path".to_owned());
+            return Err("is not a path".to_owned());
         }
         let mut parts = Vec::new();
         for name in rest.strip_suffix('/').unwrap_or(rest).split('/') {
             match name {
                 "" if rest.is_empty() => {}
                 "" => return Err("has a doubled slash".to_owned()),
-                "." | ".." => return Err(format!("cannot hold {name}")),
-                "**" if parts.last() == Some(&Part::Any) => {}
-                "**" => parts.push(Part::Any),
+                "." | ".." => return Err(format!("cannot contain {name}")),
+                "**" if parts.last() == Some(&PatternPart::Any) => {}
+                "**" => parts.push(PatternPart::Any),
                 name if name.contains("**") => {
                     return Err(format!("** must stand alone between slashes, not in {name}"));
                 }
-                name => parts.push(Part::Name(name.to_owned())),
+                name => parts.push(PatternPart::Name(name.to_owned())),
             }
         }
         Ok(Pattern { parts })
     }
 
-    /// The same with `/agents/self` as that agent.
+    /// Replaces `/agents/self` by the agent `id`.
     pub fn owned_by(mut self, id: &str) -> Pattern {
-        if let [Part::Name(agents), Part::Name(own), ..] = &mut self.parts[..]
+        if let [PatternPart::Name(agents), PatternPart::Name(own), ..] = &mut self.parts[..]
             && agents == "agents"
             && own == "self"
         {
@@ -61,24 +61,24 @@ impl Pattern {
 
     /// Whether everything at and below `names` matches.
     pub fn covers(&self, names: &[&str]) -> bool {
-        self.parts.last() == Some(&Part::Any) && self.after(names)[self.parts.len() - 1]
+        self.parts.last() == Some(&PatternPart::Any) && self.after(names)[self.parts.len() - 1]
     }
 
-    /// The names that the pattern adds below `names`, if it means one place and what lies in it. `None` means many.
+    /// The names that the pattern adds below `names`, if it matches one subtree only; `None` if it matches several.
     pub fn place_below(&self, names: &[&str]) -> Option<Vec<&str>> {
         let after = self.after(names);
         let mut reached = (0..self.parts.len()).filter(|position| after[*position]);
         let (Some(position), None) = (reached.next(), reached.next()) else { return None };
         let rest = &self.parts[position..];
-        let rest = rest.strip_suffix(&[Part::Any]).unwrap_or(rest);
+        let rest = rest.strip_suffix(&[PatternPart::Any]).unwrap_or(rest);
         let plain = rest.iter().map(|part| match part {
-            Part::Name(name) if !name.contains('*') => Some(name.as_str()),
+            PatternPart::Name(name) if !name.contains('*') => Some(name.as_str()),
             _ => None,
         });
         plain.collect()
     }
 
-    /// Which positions of the pattern can be reached by these names: one pass, whatever the number of `**`.
+    /// The positions of the pattern that these names can reach, in one pass for any number of `**`.
     fn after(&self, names: &[&str]) -> Vec<bool> {
         let mut at = vec![false; self.parts.len() + 1];
         at[0] = true;
@@ -87,8 +87,8 @@ impl Pattern {
             let mut next = vec![false; at.len()];
             for (position, part) in self.parts.iter().enumerate().filter(|(position, _)| at[*position]) {
                 match part {
-                    Part::Any => next[position] = true,
-                    Part::Name(pattern) => next[position + 1] |= star(pattern, name),
+                    PatternPart::Any => next[position] = true,
+                    PatternPart::Name(pattern) => next[position + 1] |= star(pattern, name),
                 }
             }
             self.skip(&mut next);
@@ -97,17 +97,17 @@ impl Pattern {
         at
     }
 
-    /// `**` may stand for nothing.
+    /// `**` may match zero names.
     fn skip(&self, at: &mut [bool]) {
         for position in 0..self.parts.len() {
-            if at[position] && self.parts[position] == Part::Any {
+            if at[position] && self.parts[position] == PatternPart::Any {
                 at[position + 1] = true;
             }
         }
     }
 }
 
-/// Whether one name matches a pattern with stars; linear but for the last star that is tried again.
+/// Matches one name against a pattern with `*`. Linear, apart from retries of the last star.
 fn star(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut p, mut n, mut again) = (0, 0, None);
@@ -128,60 +128,4 @@ fn star(pattern: &str, name: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_match_what_they_say() {
-        let table = [
-            ("/", "", true),
-            ("/", "a", false),
-            ("/a", "a", true),
-            ("/a", "a/b", false),
-            ("/a/**", "a", true),
-            ("/a/**", "a/b/c", true),
-            ("/a/**", "ab", false),
-            ("/**", "", true),
-            ("/**/x", "x", true),
-            ("/**/x", "a/b/x", true),
-            ("/**/x", "a/b/x/y", false),
-            ("/**/a/**/b", "a/a/c/b/b", true),
-            ("/a/*/c", "a/b/c", true),
-            ("/a/*/c", "a/c", false),
-            ("/a/*.json", "a/x.json", true),
-            ("/a/*.json", "a/.json", true),
-            ("/a/x*y*z", "a/xyyz", true),
-            ("/a/x*y*z", "a/xz", false),
-            ("/agents/self/**", "agents/charon/x", true),
-            ("/agents/self/**", "agents/self/x", false),
-            ("/a/self", "a/charon", false),
-        ];
-        for (pattern, path, matching) in table {
-            let pattern_of = Pattern::parse(pattern).unwrap().owned_by("charon");
-            let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
-            assert_eq!(pattern_of.matches(&names), matching, "{pattern} {path}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_pattern_is_refused_with_the_reason() {
-        let table = [
-            ("", "must begin with /"),
-            ("agents/self", "must begin with /"),
-            ("/a//b", "has a doubled slash"),
-            ("/a/../b", "cannot hold .."),
-            ("/a/b**", "** must stand alone between slashes, not in b**"),
-        ];
-        for (text, fault) in table {
-            assert_eq!(Pattern::parse(text).unwrap_err(), fault, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_pattern_of_many_stars_ends_soon() {
-        let pattern = Pattern::parse(&"/**/a*a*a*a*b".repeat(100)).unwrap();
-        let long = "a".repeat(200);
-        let names = vec![long.as_str(); 100];
-        assert!(!pattern.matches(&names));
-    }
-}
+mod tests;

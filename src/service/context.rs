@@ -1,6 +1,8 @@
-//! What all services share.
+//! What all services share: the jobs, the event logs, the clock, who may do what, and each other.
+//!
+//! It owns neither the tree nor the services in it, which hold this context in turn: the tree owns the instances.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use dashmap::DashMap;
 use serde_json::{Value, json};
@@ -8,39 +10,45 @@ use serde_json::{Value, json};
 use super::ServiceInstance;
 use crate::contract::Effect;
 use crate::events::EventLogs;
-use crate::jobs::{self, End, Job, Jobs, State};
-use acheron_base::Clock;
-use acheron_base::{Error, Result};
-use acheron_vfs::{AccessControl, Answer, Caller, Tree};
+use crate::jobs::{self, Job, JobEnd, JobState, Jobs};
+use acheron_base::{Clock, Error, Ids, Result};
+use acheron_vfs::{AccessControl, Answer, Caller, Tree, WeakTree};
 
-/// A gate that also tells a reader what it may do.
+/// Something of the host that changes while it runs, as it is now: a service that may look at it is handed this.
+pub type Latest<T> = Arc<dyn Fn() -> Arc<T> + Send + Sync>;
+
+/// Access control that can also describe itself to a reader.
 pub trait ServiceAccess: AccessControl {
     /// PERMISSIONS.json of the service at `path`, for `caller`.
     fn permissions(&self, caller: &Caller, path: &str, operations: &[(String, Effect)]) -> Value;
 }
 
 pub struct ServiceContext {
-    pub book: Arc<Jobs>,
+    pub jobs: Arc<Jobs>,
     pub event_logs: Arc<EventLogs>,
     pub clock: Clock,
+    /// New names, and randomness.
+    pub ids: Ids,
     pub access: Arc<dyn ServiceAccess>,
-    /// Where work is started: requests come on threads of the kernel's side.
+    /// The runtime that runs calls: requests arrive on FUSE threads, outside of it.
     pub runtime: tokio::runtime::Handle,
-    tree: OnceLock<Tree>,
+    tree: OnceLock<WeakTree>,
     /// Every instance, by the agent it serves and the name of its service.
-    instances: DashMap<(String, String), Arc<ServiceInstance>>,
+    instances: DashMap<(String, String), Weak<ServiceInstance>>,
 }
 
 impl ServiceContext {
     pub fn new(
-        book: Arc<Jobs>,
+        jobs: Arc<Jobs>,
         event_logs: Arc<EventLogs>,
         clock: Clock,
         access: Arc<dyn ServiceAccess>,
         runtime: tokio::runtime::Handle,
     ) -> Arc<Self> {
+        let ids = jobs.ids().clone();
         Arc::new(ServiceContext {
-            book,
+            ids,
+            jobs,
             event_logs,
             clock,
             access,
@@ -50,72 +58,71 @@ impl ServiceContext {
         })
     }
 
-    /// The tree, which is built after the services that stand in it.
+    /// The tree, which is built after its services.
     pub fn tree(&self) -> Result<Tree> {
-        self.tree.get().cloned().ok_or_else(|| Error::unavailable("the tree is still being built"))
+        let tree = self.tree.get().ok_or_else(|| Error::unavailable("the tree is still being built"))?;
+        tree.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))
     }
 
-    pub fn set_tree(&self, tree: Tree) {
-        _ = self.tree.set(tree); // there is only one
+    pub fn set_tree(&self, tree: &Tree) {
+        _ = self.tree.set(tree.downgrade()); // there is only one
     }
 
-    /// Gives a service its instance; one that it had before takes no more calls; those under way run to their end.
+    /// Gives a service its instance, as long as a directory holds that. An instance that it had before takes no more
+    /// calls; those under way run to their end.
     pub fn register(&self, agent: &str, instance: &Arc<ServiceInstance>) {
-        if let Some(old) = self.instances.insert((agent.to_owned(), instance.name().to_owned()), instance.clone()) {
+        let key = (agent.to_owned(), instance.name().to_owned());
+        if let Some(old) = self.instances.insert(key, Arc::downgrade(instance)).and_then(|old| old.upgrade()) {
             instance.succeed(&old);
         }
     }
 
-    /// Takes a service away, and its calls with it.
+    /// Takes a service away, and its calls with it. Its directory goes after this: nothing else keeps the instance.
     pub fn unregister(&self, agent: &str, service: &str) {
-        if let Some((_, instance)) = self.instances.remove(&(agent.to_owned(), service.to_owned())) {
+        let gone = self.instances.remove(&(agent.to_owned(), service.to_owned()));
+        if let Some(instance) = gone.and_then(|(_, instance)| instance.upgrade()) {
             instance.close();
         }
     }
 
-    /// Lets go of every instance; those hold the office in turn.
-    pub fn empty(&self) {
-        self.instances.clear();
-    }
-
     pub fn instance(&self, agent: &str, service: &str) -> Result<Arc<ServiceInstance>> {
-        let found = self.instances.get(&(agent.to_owned(), service.to_owned())).map(|instance| instance.clone());
+        let found = self.instances.get(&(agent.to_owned(), service.to_owned())).and_then(|instance| instance.upgrade());
         found.ok_or_else(|| Error::not_found(format!("agent {agent} has no service `{service}`")))
     }
 
     /// The services of an agent, by name.
     pub fn instances_of(&self, agent: &str) -> Vec<Arc<ServiceInstance>> {
-        let mut instances: Vec<_> =
-            self.instances.iter().filter(|entry| entry.key().0 == agent).map(|entry| entry.value().clone()).collect();
+        let own = self.instances.iter().filter(|entry| entry.key().0 == agent);
+        let mut instances: Vec<_> = own.filter_map(|entry| entry.value().upgrade()).collect();
         instances.sort_by(|a, b| a.name().cmp(b.name()));
         instances
     }
 
-    /// Makes the end of a job safe, shows it and tells of it. What was only read is not worth writing down, but may be
-    /// waited for.
-    pub fn ended(&self, end: End) -> Answer<()> {
-        let End { job, now, change } = end;
+    /// Makes the end of a job durable, shows it and emits the event. A finished read is not stored, but its waiters are
+    /// woken.
+    pub fn ended(&self, end: JobEnd) -> Answer<()> {
+        let JobEnd { job, now, change } = end;
         let event_log = match self.event_logs.of(&job.call.agent) {
             Ok(event_log) => event_log,
             Err(error) => return Answer::refuse(error),
         };
-        if (job.call.effect, now.state) == (Effect::Read, State::Done) {
-            End::show(&job, now);
+        if (job.call.effect, now.state) == (Effect::Read, JobState::Done) {
+            JobEnd::show(&job, now);
             event_log.wake();
             return Answer::ok(());
         }
         let path = format!("/agents/{}/jobs/{}/status.json", job.call.agent, job.id);
         let status = serde_json::to_value(job.status(&now)).unwrap_or_default();
-        event_log.add_with("job", &path, status, change, move || End::show(&job, now)).map(drop)
+        event_log.add_with("job", &path, status, change, move || JobEnd::show(&job, now)).map(drop)
     }
 
-    /// Ends a job that nobody can run any more.
+    /// Ends a job that can no longer run.
     pub fn abandon(self: &Arc<Self>, job: Arc<Job>, error: Error) {
         let context = self.clone();
-        self.runtime.spawn(async move { jobs::abandon(&context.book, job, error, |end| context.ended(end)).await });
+        self.runtime.spawn(async move { jobs::abandon(&context.jobs, job, error, |end| context.ended(end)).await });
     }
 
-    /// Calls a service from inside, with the rights of `caller`, as a write to its control file would.
+    /// Calls a service from inside the process, with the rights of `caller`, like a write to its control file.
     pub async fn call(
         &self,
         caller: &Caller,

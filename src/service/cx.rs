@@ -1,4 +1,4 @@
-//! What a call may touch.
+//! The context of one call, handed to the service that runs it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +8,17 @@ use serde_json::Value;
 use super::ServiceContext;
 use crate::events::EventLog;
 use crate::jobs::Job;
-use acheron_base::Clock;
-use acheron_base::Result;
+use acheron_base::{Clock, Result};
 use acheron_vfs::{Caller, Tree};
 
-/// Who asks, the job that the call is, and the world as far as a call may reach it.
+/// The caller, the job, and the parts of the host that a call may use.
 #[derive(Clone)]
 pub struct Cx {
     pub caller: Caller,
     /// The agent whose service is called.
     pub agent: String,
     pub job: Arc<Job>,
-    /// How long the call may take.
+    /// The time limit of the call.
     pub deadline: Duration,
     pub clock: Clock,
     pub context: Arc<ServiceContext>,
@@ -35,7 +34,7 @@ impl Cx {
         self.job.log.line(line);
     }
 
-    /// Shows how far the work is, in `progress.json`.
+    /// Sets the progress that `progress.json` shows.
     pub fn progress(&self, progress: Value) {
         let now = self.clock.now_ms();
         self.job.update(|it| {
@@ -44,7 +43,7 @@ impl Cx {
         });
     }
 
-    /// Whether somebody has cancelled the call. A future is dropped then anyway; this is for threads.
+    /// Whether the call was cancelled. Futures are dropped in that case; threads have to check.
     pub fn is_cancelled(&self) -> bool {
         self.job.cancel.is_cancelled()
     }
@@ -57,7 +56,7 @@ impl Cx {
         self.context.tree()
     }
 
-    /// The events of the agent whose service is called.
+    /// The event log of the agent whose service is called.
     pub fn event_log(&self) -> Result<Arc<EventLog>> {
         self.context.event_logs.of(&self.agent)
     }

@@ -1,4 +1,4 @@
-//! The directory of a service: the same names for every one.
+//! The directory of a service, with the same file names for every service.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::ServiceInstance;
-use super::instance::Last;
-use crate::contract::{Call, Contract};
+use super::instance::LastCall;
+use crate::contract::{Contract, ServiceCall};
 use crate::jobs::Job;
-use crate::jobs::files::{self, Answered};
+use crate::jobs::files::{self, ResultPage};
 use acheron_base::{Error, Result};
 use acheron_vfs::{
-    Answer, Asked, Caller, CommandSink, Control, Listing, Once, Reply, line, live, pretty, text, waiting,
+    Answer, Caller, CommandContext, CommandSink, Control, Listing, Reply, ReplyFn, line, live, pretty, text, waiting,
 };
 
 /// Builds the directory of one service.
@@ -29,8 +29,11 @@ pub fn directory(instance: &Arc<ServiceInstance>) -> Listing {
     listing
 }
 
-/// A directory for what is described like a service but takes no calls.
-pub fn silent(contract: &Contract, permissions: impl Fn(&Caller) -> Value + Send + Sync + 'static) -> Listing {
+/// The directory of something that has a contract but takes no calls.
+pub fn static_directory(
+    contract: &Contract,
+    permissions: impl Fn(&Caller) -> Value + Send + Sync + 'static,
+) -> Listing {
     pages(contract).file("PERMISSIONS.json", live(move |caller| Ok(pretty(&permissions(caller)))))
 }
 
@@ -45,11 +48,11 @@ fn pages(contract: &Contract) -> Listing {
 
 fn control(instance: &Arc<ServiceInstance>) -> Listing {
     let contract = instance.contract();
-    let invoke = Control::new(Arc::new(Invoke(instance.clone())));
+    let invoke = Control::new(Arc::new(InvokeFile(instance.clone())));
     let mut listing =
         Listing::default().file("README.md", text(contract.pages().control.clone())).file("invoke.json", invoke);
     for operation in &contract.operations {
-        let control = Control::new(Arc::new(One { instance: instance.clone(), op: operation.name.clone() }));
+        let control = Control::new(Arc::new(OperationFile { instance: instance.clone(), op: operation.name.clone() }));
         listing = listing.file(&format!("{}.json", operation.name), control);
     }
     listing
@@ -59,8 +62,8 @@ fn control(instance: &Arc<ServiceInstance>) -> Listing {
 fn last_result(instance: &ServiceInstance, caller: &Caller) -> Answer<Bytes> {
     match instance.last(caller) {
         None => refusal(None, &Error::not_found("nothing was called yet")),
-        Some(Last::Refused { operation, error, .. }) => refusal(operation.as_deref(), &error),
-        Some(Last::Job(job)) => answer(&job),
+        Some(LastCall::Refused { operation, error, .. }) => refusal(operation.as_deref(), &error),
+        Some(LastCall::Job(job)) => answer(&job),
     }
 }
 
@@ -69,55 +72,59 @@ fn answer(job: &Arc<Job>) -> Answer<Bytes> {
 }
 
 fn refusal(operation: Option<&str>, error: &Error) -> Answer<Bytes> {
-    Answer::ok(line(&Answered { ok: false, operation, job_id: None, result: None, error: Some(error) }))
+    Answer::ok(line(&ResultPage { ok: false, operation, job_id: None, result: None, error: Some(error) }))
 }
 
 /// `control/invoke.json`.
-struct Invoke(Arc<ServiceInstance>);
+struct InvokeFile(Arc<ServiceInstance>);
 
-impl CommandSink for Invoke {
+impl CommandSink for InvokeFile {
     fn template(&self) -> Bytes {
         line(&self.0.contract().envelope_template())
     }
 
-    fn obey(&self, asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+    fn submit(&self, asked: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         begin(&self.0, asked, commands.into_iter().map(|value| self.0.contract().envelope(value)).collect())
     }
 
-    fn refused(&self, asked: &Asked, error: &Error) {
+    fn refused(&self, asked: &CommandContext, error: &Error) {
         self.0.refused(&asked.caller, None, error);
     }
 }
 
 /// `control/<op>.json`.
-struct One {
+struct OperationFile {
     instance: Arc<ServiceInstance>,
     op: String,
 }
 
-impl CommandSink for One {
+impl CommandSink for OperationFile {
     fn template(&self) -> Bytes {
         let contract = self.instance.contract();
         let template = contract.operation(&self.op).map(|operation| contract.template(operation));
         line(&template.unwrap_or_default())
     }
 
-    fn obey(&self, asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+    fn submit(&self, asked: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         let calls = commands.into_iter().map(|value| self.instance.contract().arguments(&self.op, value));
         begin(&self.instance, asked, calls.collect())
     }
 
-    fn refused(&self, asked: &Asked, error: &Error) {
+    fn refused(&self, asked: &CommandContext, error: &Error) {
         self.instance.refused(&asked.caller, Some(self.op.clone()), error);
     }
 }
 
-fn begin(instance: &Arc<ServiceInstance>, asked: &Asked, calls: Result<Vec<Call>>) -> Answer<Vec<Arc<dyn Reply>>> {
+fn begin(
+    instance: &Arc<ServiceInstance>,
+    asked: &CommandContext,
+    calls: Result<Vec<ServiceCall>>,
+) -> Answer<Vec<Arc<dyn Reply>>> {
     let calls = match calls {
         Ok(calls) => calls,
         Err(error) => return Answer::refuse(error),
     };
     instance
         .begin(&asked.caller, calls)
-        .map(|jobs| jobs.into_iter().map(|job| Arc::new(Once(move || answer(&job))) as Arc<dyn Reply>).collect())
+        .map(|jobs| jobs.into_iter().map(|job| Arc::new(ReplyFn(move || answer(&job))) as Arc<dyn Reply>).collect())
 }

@@ -1,50 +1,49 @@
-//! Where one service takes its calls.
+//! An instance of a service in the tree: accepts its calls and runs them as jobs.
 
-use crate::policy::PrincipalCaller;
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Waker};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{Cx, Serve, ServiceContext};
-use crate::contract::{Call, Contract, Effect};
-use crate::jobs::{self, Job, Room};
-use crate::policy::Principal;
+use crate::contract::{Contract, Effect, ServiceCall};
+use crate::jobs::{self, CallQueue, Job};
+use crate::policy::{Principal, PrincipalCaller};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller};
 
-/// Calls under way at once, and calls that wait, a instance.
+/// The number of running and of waiting calls per instance.
 const RUNNING: usize = 64;
 const WAITING: usize = 960;
 
 pub struct ServiceInstance {
     context: Arc<ServiceContext>,
     serve: Arc<dyn Serve>,
-    /// Whose calls they are; `None` for a service that all agents share: then it is whoever asks.
+    /// The agent that calls belong to; `None` for a shared service, where they belong to the calling agent.
     owner: Option<String>,
-    /// For calls of the operator to a shared service.
+    /// The agent that calls of the operator to a shared service belong to.
     default_agent: String,
-    /// Where its directory stands.
+    /// The path of the directory.
     path: String,
-    room: Arc<Room>,
-    last: Mutex<HashMap<String, Last>>,
+    call_queue: Arc<CallQueue>,
+    last_calls: Mutex<HashMap<String, LastCall>>,
     closed: AtomicBool,
 }
 
 /// The last call of an agent.
 #[derive(Clone)]
-pub enum Last {
+pub enum LastCall {
     Refused { operation: Option<String>, error: Error, at_ms: u64 },
     Job(Arc<Job>),
 }
 
-/// What `status.json` of a service shows.
+/// `status.json` of a service.
 #[derive(Serialize)]
-pub struct Status {
+pub struct ServiceStatus {
     pub state: &'static str,
     pub job_id: Option<String>,
     pub operation: Option<String>,
@@ -53,13 +52,13 @@ pub struct Status {
 }
 
 impl ServiceInstance {
-    /// The instance of the service that only `agent` has.
+    /// An instance that belongs to one agent.
     pub fn of(context: &Arc<ServiceContext>, agent: &str, serve: Arc<dyn Serve>) -> Arc<ServiceInstance> {
         let path = format!("/agents/{agent}/{}", serve.contract().name);
         ServiceInstance::build(context, Some(agent.to_owned()), agent, path, serve)
     }
 
-    /// The instance of a service that all agents share.
+    /// An instance that all agents share.
     pub fn shared(
         context: &Arc<ServiceContext>,
         default_agent: &str,
@@ -77,15 +76,15 @@ impl ServiceInstance {
         serve: Arc<dyn Serve>,
     ) -> Arc<ServiceInstance> {
         let (context, default_agent) = (context.clone(), default_agent.to_owned());
-        let (room, last) = (Arc::new(Room::new(RUNNING, WAITING)), Mutex::default());
+        let (call_queue, last_calls) = (Arc::new(CallQueue::new(RUNNING, WAITING)), Mutex::default());
         Arc::new(ServiceInstance {
             context,
             serve,
             owner,
             default_agent,
             path,
-            room,
-            last,
+            call_queue,
+            last_calls,
             closed: AtomicBool::new(false),
         })
     }
@@ -106,7 +105,7 @@ impl ServiceInstance {
         &self.serve
     }
 
-    /// Whose call it is when `caller` calls.
+    /// The agent that a call of `caller` belongs to.
     pub fn agent_for(&self, caller: &Caller) -> String {
         match (&self.owner, caller.principal()) {
             (Some(owner), _) => owner.clone(),
@@ -115,17 +114,17 @@ impl ServiceInstance {
         }
     }
 
-    /// Takes over from the instance that the service had before it changed: who asks for its last call still finds it.
+    /// Replaces `old` after a change of the service and keeps its record of last calls.
     pub fn succeed(&self, old: &ServiceInstance) {
         old.closed.store(true, Ordering::SeqCst);
-        *self.lasts() = old.lasts().clone();
+        *self.last_calls() = old.last_calls().clone();
     }
 
-    /// No more calls; those under way end with the reason. The service was taken out of the tree.
+    /// Refuses further calls and stops the running ones: the service was removed from the tree.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        for agent in self.context.book.agents() {
-            for job in self.context.book.shelf(&agent).alive() {
+        for agent in self.context.jobs.agents() {
+            for job in self.context.jobs.of(&agent).unfinished() {
                 let mine =
                     job.call.service == self.name() && (self.owner.is_none() || self.owner.as_ref() == Some(&agent));
                 if mine {
@@ -135,16 +134,16 @@ impl ServiceInstance {
         }
     }
 
-    /// Begins all of `calls`, or none. They are safe, if their effects matter, when the answer is there.
-    pub fn begin(self: &Arc<Self>, caller: &Caller, calls: Vec<Call>) -> Answer<Vec<Arc<Job>>> {
+    /// Starts all of `calls` or none. Calls with effects are durable when the answer resolves.
+    pub fn begin(self: &Arc<Self>, caller: &Caller, calls: Vec<ServiceCall>) -> Answer<Vec<Arc<Job>>> {
         match self.accept(caller, &calls) {
             Err(error) => Answer::refuse(error),
             Ok((jobs, safe)) => {
                 let (instance, caller) = (self.clone(), caller.clone());
-                match safe.looked_at() {
+                match safe.poll_once() {
                     Answer::Now(safe) => Answer::Now(instance.start(&caller, jobs, calls, safe)),
                     Answer::Soon(safe) | Answer::Later(safe) => {
-                        // In a task of its own: what the journal has is run although its caller may be gone by then.
+                        // In a separate task: a journaled call runs even if its caller has gone by then.
                         let start = async move { instance.start(&caller, jobs, calls, safe.await) };
                         let started = self.context.runtime.spawn(start);
                         Answer::soon(async move {
@@ -156,12 +155,12 @@ impl ServiceInstance {
         }
     }
 
-    fn accept(&self, caller: &Caller, calls: &[Call]) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
+    fn accept(&self, caller: &Caller, calls: &[ServiceCall]) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
         if self.closed.load(Ordering::SeqCst) {
             let name = self.name();
             return Err(Error::unavailable(format!("the service {name} was changed or removed; open it again")));
         }
-        let mut booked = Vec::new();
+        let mut job_calls = Vec::new();
         for call in calls {
             let operation = self.contract().operation(&call.op)?;
             self.context.access.check(
@@ -169,7 +168,7 @@ impl ServiceInstance {
                 acheron_vfs::Access::Invoke,
                 &format!("{}/{}", self.path, operation.control_path()),
             )?;
-            booked.push(jobs::Call {
+            job_calls.push(jobs::JobCall {
                 agent: self.agent_for(caller),
                 service: self.name().to_owned(),
                 operation: call.op.clone(),
@@ -181,58 +180,63 @@ impl ServiceInstance {
                 arguments: call.arguments.clone(),
             });
         }
-        self.room.enter(calls.len())?;
-        self.context.book.accept(booked, self.room.is_free(calls.len())).inspect_err(|_| self.room.leave(calls.len()))
+        self.call_queue.admit(calls.len())?;
+        self.context
+            .jobs
+            .accept(job_calls, self.call_queue.is_free(calls.len()))
+            .inspect_err(|_| self.call_queue.release(calls.len()))
     }
 
     fn start(
         self: &Arc<Self>,
         caller: &Caller,
         jobs: Vec<Arc<Job>>,
-        calls: Vec<Call>,
+        calls: Vec<ServiceCall>,
         safe: Result<()>,
     ) -> Result<Vec<Arc<Job>>> {
         if let Err(error) = safe {
-            self.context.book.retract(&jobs);
-            self.room.leave(jobs.len());
+            self.context.jobs.retract(&jobs);
+            self.call_queue.release(jobs.len());
             return Err(error);
         }
         for (job, call) in jobs.iter().zip(calls) {
-            self.note(&job.call.agent, Last::Job(job.clone()));
+            self.note(&job.call.agent, LastCall::Job(job.clone()));
             self.run(caller.clone(), job.clone(), call);
         }
         Ok(jobs)
     }
 
-    /// Runs a job that an earlier life of the host left queued, if the journal has its words.
+    /// Runs a job that an earlier run of the host left queued, if its arguments were journaled.
     pub fn resume(self: &Arc<Self>, job: Arc<Job>) {
         let private = self.contract().operation(&job.call.operation).is_ok_and(|operation| operation.private);
         if private && !job.cancel.is_cancelled() {
-            let said = "the host stopped before this call began, and its private words were not kept; call again";
-            return self.context.abandon(job, Error::interrupted(said));
+            let message =
+                "the host stopped before this call started, and its private arguments were not stored; call again";
+            return self.context.abandon(job, Error::interrupted(message));
         }
-        let call = Call {
+        let call = ServiceCall {
             op: job.call.operation.clone(),
             arguments: job.call.arguments.clone(),
             correlation_id: job.call.correlation_id.clone(),
         };
-        self.room.enter_again();
+        self.call_queue.readmit();
         let caller = Caller::of(job.call.principal.clone());
-        self.note(&job.call.agent, Last::Job(job.clone()));
+        self.note(&job.call.agent, LastCall::Job(job.clone()));
         self.run(caller, job, call);
     }
 
-    fn run(self: &Arc<Self>, caller: Caller, job: Arc<Job>, call: Call) {
+    fn run(self: &Arc<Self>, caller: Caller, job: Arc<Job>, call: ServiceCall) {
         let quick = self.contract().operation(&call.op).is_ok_and(|operation| operation.quick);
-        let mut running = Box::pin(self.clone().carry_out(caller, job, call));
-        // Most that is quick is over at the first look. If not, the task looks again, so nobody need be told of this one.
+        let mut running = Box::pin(self.clone().run_job(caller, job, call));
+        // Most quick calls finish at the first poll. Otherwise the spawned task polls again, so this waker may do
+        // nothing.
         if quick && running.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
             return;
         }
         self.context.runtime.spawn(running);
     }
 
-    async fn carry_out(self: Arc<Self>, caller: Caller, job: Arc<Job>, call: Call) {
+    async fn run_job(self: Arc<Self>, caller: Caller, job: Arc<Job>, call: ServiceCall) {
         let context = &self.context;
         let operation = self.contract().operation(&call.op);
         let deadline = operation.map_or(job.call.effect.deadline(), |operation| operation.deadline);
@@ -245,37 +249,41 @@ impl ServiceInstance {
             context: context.clone(),
         };
         let serve = self.serve.clone();
-        let work = move || -> jobs::Work { Box::pin(async move { serve.invoke(&cx, &call).await }) };
+        let work = move || -> jobs::JobWork { Box::pin(async move { serve.invoke(&cx, &call).await }) };
         let task = jobs::Task { work, deadline };
-        jobs::run(&context.book, &self.room, job, task, |end| context.ended(end)).await;
+        jobs::run(&context.jobs, &self.call_queue, job, task, |end| context.ended(end)).await;
     }
 
-    /// Notes the last call of an agent.
-    fn note(&self, agent: &str, last: Last) {
-        self.lasts().insert(agent.to_owned(), last);
+    /// Records the last call of an agent.
+    fn note(&self, agent: &str, last: LastCall) {
+        self.last_calls().insert(agent.to_owned(), last);
     }
 
-    fn lasts(&self) -> MutexGuard<'_, HashMap<String, Last>> {
-        self.last.lock()
+    fn last_calls(&self) -> MutexGuard<'_, HashMap<String, LastCall>> {
+        self.last_calls.lock()
     }
 
-    /// A refusal counts as the last call, so that its sentence can be read.
+    /// A refusal counts as the last call, so that its message can be read.
     pub fn refused(&self, caller: &Caller, operation: Option<String>, error: &Error) {
-        let last = Last::Refused { operation, error: error.clone(), at_ms: self.context.clock.now_ms() };
+        let last = LastCall::Refused { operation, error: error.clone(), at_ms: self.context.clock.now_ms() };
         self.note(&self.agent_for(caller), last);
     }
 
-    pub fn last(&self, caller: &Caller) -> Option<Last> {
-        self.lasts().get(&self.agent_for(caller)).cloned()
+    pub fn last(&self, caller: &Caller) -> Option<LastCall> {
+        self.last_calls().get(&self.agent_for(caller)).cloned()
     }
 
-    pub fn status(&self, caller: &Caller) -> Status {
+    pub fn status(&self, caller: &Caller) -> ServiceStatus {
         match self.last(caller) {
-            None => Status { state: "idle", job_id: None, operation: None, updated_at_ms: None, error: None },
-            Some(Last::Refused { operation, error, at_ms }) => {
-                Status { state: "refused", job_id: None, operation, updated_at_ms: Some(at_ms), error: Some(error) }
-            }
-            Some(Last::Job(job)) => job.look(|now| Status {
+            None => ServiceStatus { state: "idle", job_id: None, operation: None, updated_at_ms: None, error: None },
+            Some(LastCall::Refused { operation, error, at_ms }) => ServiceStatus {
+                state: "refused",
+                job_id: None,
+                operation,
+                updated_at_ms: Some(at_ms),
+                error: Some(error),
+            },
+            Some(LastCall::Job(job)) => job.look(|now| ServiceStatus {
                 state: now.state.name(),
                 job_id: Some(job.id.clone()),
                 operation: Some(job.call.operation.clone()),
@@ -285,7 +293,7 @@ impl ServiceInstance {
         }
     }
 
-    /// What the reader may do here.
+    /// PERMISSIONS.json for `caller`.
     pub fn permissions(&self, caller: &Caller) -> Value {
         let operations: Vec<(String, Effect)> =
             self.contract().operations.iter().map(|operation| (operation.name.clone(), operation.effect)).collect();

@@ -1,69 +1,71 @@
-//! What a service is: a name, a type of command, and what it does when commanded.
+//! Services: a name, a command type, and the function that runs a command.
 //!
-//! The rest of its directory is made here, the same for every service, from the types it names.
+//! The directory of a service is built here from its types, the same for every service. Used by `agent`, `services` and
+//! `host`. Uses `contract`, `policy`, `jobs` and `events`.
 
 mod context;
 mod cx;
 mod directory;
 mod instance;
 #[cfg(test)]
-mod tests;
+pub mod test_access;
 #[cfg(test)]
-pub mod trial;
+mod tests;
 
-use parking_lot::Mutex;
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::contract::{Call, Contract, Operation};
+use crate::contract::{Contract, Operation, ServiceCall};
 use acheron_base::{Error, Result};
 use acheron_vfs::Node;
 
-pub use context::{ServiceAccess, ServiceContext};
+pub use context::{Latest, ServiceAccess, ServiceContext};
 pub use cx::Cx;
-pub use directory::{directory, silent};
+pub use directory::{directory, static_directory};
 pub use instance::ServiceInstance;
 
-/// What an author writes.
+/// The trait that the author of a service implements.
 #[async_trait]
 pub trait Service: Send + Sync + 'static {
-    /// The name of its directory.
+    /// The name of the service's directory.
     const NAME: &'static str;
-    /// What it is for, in the words of its README. The first line is one sentence: it stands in SERVICES.json.
+    /// The purpose of the service, as in its README. The first line is one sentence, which SERVICES.json shows.
     const ABOUT: &'static str;
 
-    /// What is written to `control/invoke.json`: an enum, tagged `op` with content `arguments`, each variant with a doc
+    /// The content of `control/invoke.json`: an enum tagged `op` with content `arguments`; every variant has a doc
     /// comment.
     type Command: DeserializeOwned + JsonSchema + Send + 'static;
-    /// What is found under `result`.
+    /// The value under `result` in `result.json`.
     type Output: Serialize + JsonSchema + Send + 'static;
 
     /// The effect of each command, and an example that works when pasted.
     fn operations() -> Vec<Operation>;
 
-    /// What CAPS.json says beside the operations, such as `network`.
+    /// Further flags of CAPS.json, such as `network`.
     fn flags(&self) -> Vec<&'static str> {
         Vec::new()
     }
 
-    /// Names of its own, beside those that every service has.
+    /// Files of the service itself, beside those that every service has.
     fn files(&self) -> Vec<(String, Node)> {
         Vec::new()
     }
 
-    /// Obeys one command. Several may be under way at once. It is dropped when the call is cancelled or out of time: what
-    /// it started must end with it.
+    /// Runs one command. Several commands may run at once. The future is dropped when the call is cancelled or exceeds
+    /// its deadline: processes and requests that it started must end with it.
     async fn invoke(&self, cx: &Cx, command: Self::Command) -> Result<Self::Output>;
 }
 
-/// A service whose types are known only at run time: a program named in the mountspec, or a [`Service`] behind [`typed`].
+/// A service whose types are known only at run time: a program from the mountspec, or a [`Service`] wrapped by
+/// [`typed`].
 #[async_trait]
 pub trait Serve: Send + Sync + 'static {
     fn contract(&self) -> &Contract;
@@ -72,39 +74,39 @@ pub trait Serve: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Obeys one call that was checked against the contract.
-    async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value>;
+    /// Runs one call that was checked against the contract.
+    async fn invoke(&self, cx: &Cx, call: &ServiceCall) -> Result<Value>;
 }
 
-/// A service, ready to be served.
+/// Wraps a [`Service`] so that it can be served.
 pub fn typed<S: Service>(service: S) -> Result<Arc<dyn Serve>> {
     let contract = contract_of::<S>(service.flags())?;
-    Ok(Arc::new(Typed { service, contract }))
+    Ok(Arc::new(TypedService { service, contract }))
 }
 
-struct Typed<S> {
+struct TypedService<S> {
     service: S,
     contract: Arc<Contract>,
 }
 
-type Made = HashMap<(TypeId, Vec<&'static str>), Arc<Contract>>;
+type ContractCache = HashMap<(TypeId, Vec<&'static str>), Arc<Contract>>;
 
-/// The contract of a type of service: made once, however many agents have one.
+/// The contract of a service type, built once for all agents.
 fn contract_of<S: Service>(flags: Vec<&'static str>) -> Result<Arc<Contract>> {
-    static MADE: LazyLock<Mutex<Made>> = LazyLock::new(Mutex::default);
+    static CACHE: LazyLock<Mutex<ContractCache>> = LazyLock::new(Mutex::default);
     let key = (TypeId::of::<S>(), flags);
-    let mut made = MADE.lock();
-    if let Some(contract) = made.get(&key) {
+    let mut cache = CACHE.lock();
+    if let Some(contract) = cache.get(&key) {
         return Ok(contract.clone());
     }
     let contract = Contract::of::<S::Command, S::Output>(S::NAME, S::ABOUT, S::operations())?;
     let contract = Arc::new(key.1.iter().fold(contract, |contract, flag| contract.flag(flag)));
-    made.insert(key, contract.clone());
+    cache.insert(key, contract.clone());
     Ok(contract)
 }
 
 #[async_trait]
-impl<S: Service> Serve for Typed<S> {
+impl<S: Service> Serve for TypedService<S> {
     fn contract(&self) -> &Contract {
         &self.contract
     }
@@ -113,7 +115,7 @@ impl<S: Service> Serve for Typed<S> {
         self.service.files()
     }
 
-    async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {
+    async fn invoke(&self, cx: &Cx, call: &ServiceCall) -> Result<Value> {
         let command = self.contract.command(call)?;
         let output = self.service.invoke(cx, command).await?;
         serde_json::to_value(output).map_err(|err| Error::internal(format!("the result is not JSON: {err}")))

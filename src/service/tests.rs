@@ -1,6 +1,5 @@
 //! A service without FUSE: what is written to its directory, and what is read.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,15 +9,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::trial::Anyone;
+use super::test_access::AllowAll;
 use super::*;
 use crate::contract::Effect;
 use crate::events::EventLogs;
-use crate::jobs::{self, Forgetful, Jobs};
-use acheron_base::Clock;
+use crate::jobs::{self, Jobs, NoJobStore};
+use crate::policy::PrincipalCaller;
+use acheron_base::{Clock, Ids, Random};
 use acheron_vfs::{AccessControl, Caller, Listing, Node, Open, Tree};
 
-struct Bench;
+struct TestService;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
@@ -40,7 +40,7 @@ struct Output {
 }
 
 #[async_trait]
-impl Service for Bench {
+impl Service for TestService {
     const NAME: &'static str = "bench";
     const ABOUT: &'static str = "For tests.";
     type Command = Command;
@@ -67,9 +67,9 @@ impl Service for Bench {
 }
 
 /// Forbids to break.
-struct Careful;
+struct NoBreak;
 
-impl AccessControl for Careful {
+impl AccessControl for NoBreak {
     fn check(&self, _caller: &Caller, _action: acheron_vfs::Access, path: &str) -> Result<()> {
         match path.contains("break") {
             true => Err(Error::forbidden("breaking is forbidden")),
@@ -82,7 +82,7 @@ impl AccessControl for Careful {
     }
 }
 
-impl ServiceAccess for Careful {
+impl ServiceAccess for NoBreak {
     fn permissions(&self, _caller: &Caller, _path: &str, operations: &[(String, Effect)]) -> Value {
         json!(operations.len())
     }
@@ -90,15 +90,15 @@ impl ServiceAccess for Careful {
 
 fn tree() -> (Tree, Arc<ServiceContext>) {
     let clock = Clock::real();
-    let book = Arc::new(Jobs::new(Arc::new(Forgetful), clock.clone()));
+    let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock.clone(), Random::real())));
     let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
     let context =
-        ServiceContext::new(book.clone(), event_logs, clock, Arc::new(Careful), tokio::runtime::Handle::current());
-    let instance = ServiceInstance::of(&context, "ada", typed(Bench).unwrap());
+        ServiceContext::new(jobs.clone(), event_logs, clock, Arc::new(NoBreak), tokio::runtime::Handle::current());
+    let instance = ServiceInstance::of(&context, "ada", typed(TestService).unwrap());
     let root = Listing::default()
         .dir("bench", directory(&instance))
-        .with("jobs", Node::dir(jobs::files::directory(&book, "ada")));
-    (Tree::new(Arc::new(root), Arc::new(Anyone)), context)
+        .with("jobs", Node::dir(jobs::files::directory(&jobs, "ada")));
+    (Tree::new(Arc::new(root), Arc::new(AllowAll)), context)
 }
 
 async fn read(tree: &Tree, path: &str) -> String {
@@ -176,7 +176,7 @@ async fn the_writer_hears_every_refusal_and_nothing_runs() {
     said += &read(&tree, "bench/status.json").await;
     said += &write(&tree, "bench/control/echo.json", r#"{"text":"#).await;
     said += &read(&tree, "bench/result.json").await;
-    assert_eq!(context.book.shelf("ada").ids(), Vec::<String>::new());
+    assert_eq!(context.jobs.of("ada").ids(), Vec::<String>::new());
     check(
         &said,
         expect![[r#"
@@ -188,7 +188,7 @@ async fn the_writer_hears_every_refusal_and_nothing_runs() {
             ! unknown_operation: bench has no operation `fly`; operations are echo, hang, break
             ! invalid_payload: a command is a JSON object, such as {"op": "..."}
             {"state":"refused","job_id":null,"operation":null,"updated_at_ms":0,"error":{"code":"invalid_payload","message":"a command is a JSON object, such as {\"op\": \"...\"}"}}
-            {"ok":false,"operation":"echo","job_id":null,"result":null,"error":{"code":"invalid_payload","message":"the command is cut short: its JSON object was never finished"}}
+            {"ok":false,"operation":"echo","job_id":null,"result":null,"error":{"code":"invalid_payload","message":"the command is incomplete: its JSON object has no end"}}
         "#]],
     );
 }
@@ -200,9 +200,9 @@ async fn a_cancelled_job_ends_and_its_waiters_hear_it() {
     said += &write(&tree, "bench/control/hang.json", r#"{"_meta":{"correlation_id":"h"}}"#).await;
     let (waiter, waiting) =
         (tree.clone(), tree.open_path(&Caller::operator(), "jobs/by/h/status.json", Open::READ).unwrap());
-    assert!(matches!(waiting.readable().looked_at(), acheron_vfs::Answer::Later(_)));
+    assert!(matches!(waiting.readable().poll_once(), acheron_vfs::Answer::Later(_)));
     let heard = tokio::spawn(async move { read(&waiter, "jobs/by/h/result.txt").await });
-    while context.book.shelf("ada").alive()[0].now().state != jobs::State::Running {
+    while context.jobs.of("ada").unfinished()[0].now().state != jobs::JobState::Running {
         tokio::task::yield_now().await;
     }
     said += &write(&tree, "jobs/by/h/control/cancel", "\n").await;
@@ -221,36 +221,36 @@ async fn a_cancelled_job_ends_and_its_waiters_hear_it() {
 #[tokio::test]
 async fn a_panic_is_a_failed_job() {
     let clock = Clock::real();
-    let book = Arc::new(Jobs::new(Arc::new(Forgetful), clock.clone()));
+    let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock.clone(), Random::real())));
     let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
-    let context = ServiceContext::new(book, event_logs, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
-    let instance = ServiceInstance::of(&context, "ada", typed(Bench).unwrap());
+    let context = ServiceContext::new(jobs, event_logs, clock, Arc::new(AllowAll), tokio::runtime::Handle::current());
+    let instance = ServiceInstance::of(&context, "ada", typed(TestService).unwrap());
     context.register("ada", &instance);
     let job = context.call(&Caller::operator(), "ada", "bench", "break", json!({})).await.unwrap();
     let now = job.end().await;
-    assert_eq!(now.state, jobs::State::Failed);
-    assert_eq!(job.status(&job.now()).error.unwrap().message, "the service broke down: on purpose");
+    assert_eq!(now.state, jobs::JobState::Failed);
+    assert_eq!(job.status(&job.now()).error.unwrap().message, "the service panicked: on purpose");
 }
 
 #[tokio::test]
 async fn what_was_accepted_runs_although_its_caller_is_gone() {
-    let (store, clock) = (crate::state::Trial::new(), Clock::real());
-    let book = Arc::new(Jobs::new(Arc::new((*store).clone()), clock.clone()));
+    let (store, clock) = (crate::state::TestStore::new(), Clock::real());
+    let jobs = Arc::new(Jobs::new(Arc::new((*store).clone()), Ids::new(clock.clone(), Random::real())));
     let event_logs = Arc::new(EventLogs::new(Some((*store).clone()), clock.clone()));
     let context =
-        ServiceContext::new(book.clone(), event_logs, clock, Arc::new(Anyone), tokio::runtime::Handle::current());
-    let instance = ServiceInstance::of(&context, "ada", typed(Bench).unwrap());
+        ServiceContext::new(jobs.clone(), event_logs, clock, Arc::new(AllowAll), tokio::runtime::Handle::current());
+    let instance = ServiceInstance::of(&context, "ada", typed(TestService).unwrap());
     let call = instance.contract().envelope(json!({"op": "hang", "arguments": {}})).unwrap();
     drop(instance.begin(&Caller::operator(), vec![call]));
-    let jobs = book.shelf("ada").alive();
+    let unfinished = jobs.of("ada").unfinished();
     let begun = async {
-        while jobs[0].now().state != jobs::State::Running {
+        while unfinished[0].now().state != jobs::JobState::Running {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
     tokio::time::timeout(Duration::from_secs(60), begun).await.expect("it begins");
-    jobs[0].cancel.cancel();
-    jobs[0].end().await;
+    unfinished[0].cancel.cancel();
+    unfinished[0].end().await;
 }
 
 struct Confidant;
@@ -260,7 +260,7 @@ struct Confidant;
 enum Confided {
     /// Keeps it to itself.
     Tell {
-        /// What nobody else should read.
+        /// A text that only the caller may read.
         #[serde(default)]
         text: String,
     },
@@ -288,7 +288,7 @@ impl Service for Confidant {
 async fn a_private_call_that_was_left_queued_is_interrupted_and_never_run_without_its_words() {
     let (_, context) = tree();
     let instance = ServiceInstance::of(&context, "ada", typed(Confidant).unwrap());
-    let call = jobs::Call {
+    let call = jobs::JobCall {
         agent: "ada".into(),
         service: "confidant".into(),
         operation: "tell".into(),
@@ -299,10 +299,10 @@ async fn a_private_call_that_was_left_queued_is_interrupted_and_never_run_withou
         principal: crate::policy::Principal::Operator,
         arguments: json!({"withheld": true}),
     };
-    let job = context.book.restore(jobs::Job::new("job-1".into(), call, 1));
+    let job = context.jobs.restore(jobs::Job::new("job-1".into(), call, 1, &Clock::at(1)));
     instance.resume(job.clone());
     let ended = job.end().await;
-    assert_eq!(ended.state, jobs::State::Interrupted);
+    assert_eq!(ended.state, jobs::JobState::Interrupted);
     let said = ended.outcome.unwrap().as_ref().as_ref().unwrap_err().to_string();
-    assert!(said.contains("private words were not kept"), "{said}");
+    assert!(said.contains("private arguments were not stored"), "{said}");
 }

@@ -18,32 +18,21 @@ use serde_json::json;
 
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use crate::services::AgentEnv;
-use acheron_base::Result;
-use acheron_base::blocking;
+use crate::spec::ProjectDir;
+use acheron_base::{Result, blocking};
 use scope::Rights;
-pub use scope::Root;
-use search::{Found, Query, Watch};
+use search::{CodeMatches, CodeQuery, SearchControl};
 
 /// The directories that an agent may search, asked anew at every call: projects come and go.
-pub type Roots = Arc<dyn Fn(&str) -> Vec<Root> + Send + Sync>;
+pub type FindRoots = Arc<dyn Fn(&str) -> Vec<ProjectDir> + Send + Sync>;
 
 pub struct SearchCode {
-    roots: Roots,
+    roots: FindRoots,
 }
 
 impl SearchCode {
-    pub fn new(roots: Roots) -> Self {
+    pub fn new(roots: FindRoots) -> Self {
         SearchCode { roots }
-    }
-
-    /// Searches what the mountspec binds.
-    pub fn of(world: &AgentEnv) -> Self {
-        let host = world.host.clone();
-        SearchCode::new(Arc::new(move |agent| {
-            let projects = host.profiles.get(agent).map(|profile| profile.spec.projects).unwrap_or_default();
-            scope::bound(&host.current.spec(), &projects, &|id, at| host.projects.source(id, at))
-        }))
     }
 }
 
@@ -86,7 +75,7 @@ impl Service for SearchCode {
     const NAME: &'static str = "search_code";
     const ABOUT: &'static str = "Finds lines in the files of your projects.";
     type Command = Command;
-    type Output = Found;
+    type Output = CodeMatches;
 
     fn operations() -> Vec<Operation> {
         vec![
@@ -97,16 +86,16 @@ impl Service for SearchCode {
         ]
     }
 
-    async fn invoke(&self, cx: &Cx, command: Command) -> Result<Found> {
+    async fn invoke(&self, cx: &Cx, command: Command) -> Result<CodeMatches> {
         let Command::Search { query, path, regex, case_sensitive, glob, context, max_results } = command;
         let (context, max_results) = (context as usize, max_results as usize);
-        let query = Query { text: query, path, regex, case_sensitive, glob, context, max_results };
+        let query = CodeQuery { text: query, path, regex, case_sensitive, glob, context, max_results };
         let roots = (self.roots)(&cx.agent);
         let cx = cx.clone();
-        let gone = Gone::default();
+        let gone = StopOnDrop::default();
         let stop = gone.0.clone();
         let found = blocking(move || {
-            let watch = Watch {
+            let watch = SearchControl {
                 stopped: &|| stop.load(Ordering::Relaxed) || cx.is_cancelled(),
                 rights: Rights {
                     may_read: &|path| cx.context.access.check(&cx.caller, acheron_vfs::Access::Read, path).is_ok(),
@@ -125,11 +114,11 @@ impl Service for SearchCode {
     }
 }
 
-/// Tells the thread that searches when nobody waits for it any more: a call is dropped when its time is over.
+/// Stops the searching thread when its call is dropped, as happens after the deadline.
 #[derive(Default)]
-struct Gone(Arc<AtomicBool>);
+struct StopOnDrop(Arc<AtomicBool>);
 
-impl Drop for Gone {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -4,31 +4,28 @@
 //! share of its parent's budget; it does one task and its reply is the result of the job that started it. How deep and
 //! how many is bounded.
 
-use crate::policy::PrincipalCaller;
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{AgentEnv, agents};
-use crate::agent::budget::{Limits as Budget, Spent};
-use crate::agent::chat::Message;
-use crate::agent::runtimes::limits_of;
-use crate::agent::transcript::Source;
+use crate::agent::budget::{BudgetLimits, Spent};
+use crate::agent::chat::ChatMessage;
+use crate::agent::lifecycle::AgentLifecycle;
+use crate::agent::profiles::{AgentProfiles, Profile};
+use crate::agent::runtimes::{AgentRuntimes, limits_of};
+use crate::agent::transcript::TurnSource;
 use crate::contract::Operation;
-use crate::host::{HostState, Profile};
 use crate::jobs::Job;
 use crate::model::Usage;
-use crate::policy::{Principal, Rule};
+use crate::policy::{Principal, PrincipalCaller, Rule};
 use crate::service::{Cx, Service};
-use crate::spec::{self, Limits, ModelChange, is_id};
-use acheron_base::ConfinedDir;
-use acheron_base::blocking;
-use acheron_base::{Code, Error, Result};
+use crate::spec::{self, ModelChange, TurnLimits, is_id};
+use acheron_base::{ConfinedDir, Error, Result, blocking};
 
 const FILE: &str = "sub_brains.json";
 /// Kinds of helper an agent may keep, helpers that may live at once, and parents above a helper.
@@ -36,26 +33,35 @@ const BRAINS: usize = 64;
 const CHILDREN: usize = 8;
 const DEPTH: u32 = 3;
 
+/// The parts from which the service is built.
+pub struct SubBrainsParts {
+    /// The agent that keeps the helpers.
+    pub agent: String,
+    /// The agent's own directory, where the kinds of helper are kept.
+    pub home: ConfinedDir,
+    pub profiles: Arc<AgentProfiles>,
+    pub runtimes: Arc<AgentRuntimes>,
+    pub lifecycle: Arc<dyn AgentLifecycle>,
+}
+
 pub struct SubBrains {
-    agent: String,
-    place: ConfinedDir,
-    host: Weak<HostState>,
+    parts: SubBrainsParts,
     brains: Mutex<BTreeMap<String, Brain>>,
-    /// Held while a helper is let in, so that no two take the last room or the same money.
-    door: tokio::sync::Mutex<()>,
+    /// Held while a helper is admitted, so that no two take the last slot or the same budget.
+    admission: tokio::sync::Mutex<()>,
 }
 
 /// A kind of helper.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Brain {
-    /// What it is for; it reads this as its own description.
+    /// Its purpose; it reads this as its own description.
     pub about: String,
-    /// What it thinks with, where that differs from its parent's model.
+    /// Its model, where that differs from its parent's.
     pub model: Option<ModelChange>,
     /// At most this; never more than its parent has.
-    pub limits: Option<Limits>,
-    /// What it may not do although its parent may. Rules that allow are refused.
+    pub limits: Option<TurnLimits>,
+    /// Rights of the parent that it does not get. Rules that allow are refused.
     pub permissions: Vec<Rule>,
 }
 
@@ -68,13 +74,13 @@ pub enum Command {
     Upsert {
         /// `[a-z0-9][a-z0-9_-]{0,31}`
         brain: String,
-        /// What it is for; it reads this as its own description.
+        /// Its purpose; it reads this as its own description.
         about: String,
-        /// What it thinks with; only the operator gives one.
+        /// Its model; only the operator may set one.
         #[serde(default)]
         model: Option<ModelChange>,
         #[serde(default)]
-        limits: Option<Limits>,
+        limits: Option<TurnLimits>,
         /// Only rules that deny.
         #[serde(default)]
         permissions: Vec<Rule>,
@@ -84,25 +90,26 @@ pub enum Command {
     /// Starts a helper on a task. The job ends with its reply.
     Spawn {
         brain: String,
-        /// What it is told.
+        /// The task.
         task: String,
-        /// What of the parent's limits it may use.
+        /// Its share of the parent's limits.
         #[serde(default)]
-        budget: Option<Limits>,
+        budget: Option<TurnLimits>,
     },
 }
 
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Output {
-    List { sub_brains: Vec<Listed>, children: Vec<String>, count: usize },
+    List { sub_brains: Vec<ListedBrain>, children: Vec<String>, count: usize },
     Kept { brain: String, updated: bool },
     Removed { brain: String, removed: bool },
-    Ended(Ended),
+    Ended(TaskResult),
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Listed {
+#[schemars(rename = "Listed")]
+pub struct ListedBrain {
     pub brain: String,
     #[serde(flatten)]
     pub kept: Brain,
@@ -110,7 +117,8 @@ pub struct Listed {
 
 /// How a helper's task ended.
 #[derive(Serialize, JsonSchema)]
-pub struct Ended {
+#[schemars(rename = "Ended")]
+pub struct TaskResult {
     pub agent_id: String,
     /// The turn, among the jobs of the helper.
     pub job_id: String,
@@ -118,15 +126,14 @@ pub struct Ended {
 }
 
 impl SubBrains {
-    pub fn of(world: &AgentEnv) -> Result<SubBrains> {
-        let place = ConfinedDir::create(&world.home)?;
-        let brains = match place.read(FILE) {
-            Err(error) if error.code == Code::NotFound => BTreeMap::new(),
-            bytes => serde_json::from_slice(&bytes?).map_err(|error| Error::invalid(format!("{FILE}: {error}")))?,
+    pub fn new(parts: SubBrainsParts) -> Result<SubBrains> {
+        let brains = match parts.home.read_if_exists(FILE)? {
+            None => BTreeMap::new(),
+            Some(bytes) => {
+                serde_json::from_slice(&bytes).map_err(|error| Error::invalid(format!("{FILE}: {error}")))?
+            }
         };
-        let host = Arc::downgrade(&world.host);
-        let (brains, door) = (Mutex::new(brains), tokio::sync::Mutex::default());
-        Ok(SubBrains { agent: world.agent.clone(), place, host, brains, door })
+        Ok(SubBrains { parts, brains: Mutex::new(brains), admission: tokio::sync::Mutex::default() })
     }
 
     fn brains(&self) -> BTreeMap<String, Brain> {
@@ -139,7 +146,7 @@ impl SubBrains {
         let mut brains = held.clone();
         let done = change(&mut brains)?;
         let json = serde_json::to_vec_pretty(&brains).map_err(|error| Error::internal(error.to_string()))?;
-        self.place.write(FILE, &json)?;
+        self.parts.home.write(FILE, &json)?;
         *held = brains;
         Ok(done)
     }
@@ -161,99 +168,100 @@ impl SubBrains {
         }
         let updated = self.change(|brains| {
             if brains.len() >= BRAINS && !brains.contains_key(&name) {
-                return Err(Error::busy(format!("{BRAINS} sub-brains are the most")));
+                return Err(Error::busy(format!("{BRAINS} sub-brains are the limit")));
             }
             Ok(brains.insert(name.clone(), brain).is_some())
         })?;
         Ok(Output::Kept { brain: name, updated })
     }
 
-    async fn spawn(&self, cx: &Cx, name: &str, task: String, budget: Option<Limits>) -> Result<Output> {
-        let host = self.host.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
+    async fn spawn(&self, cx: &Cx, name: &str, task: String, budget: Option<TurnLimits>) -> Result<Output> {
+        let SubBrainsParts { agent, profiles, runtimes, lifecycle, .. } = &self.parts;
         let brain = self.brains().get(name).cloned();
         let brain =
             brain.ok_or_else(|| Error::not_found(format!("there is no sub-brain `{name}`; upsert it first")))?;
-        let parent = host.profiles.get(&self.agent)?;
+        let parent = profiles.get(agent)?;
         if parent.depth >= DEPTH {
-            return Err(Error::budget_exceeded(format!("{DEPTH} sub-brains deep is the most")));
+            return Err(Error::budget_exceeded(format!("{DEPTH} levels of sub-brains are the limit")));
         }
-        let door = self.door.lock().await;
-        make_room(&host, &self.agent).await?;
-        let id = name_of(&self.agent, name, cx.job_id());
-        let left = host.shared.runtimes.chat(&self.agent)?.left(&promised(&host, &self.agent));
-        let profile = child(&self.agent, &parent, &brain, budget, &left)?;
-        agents::admit(&host, &id, profile)?;
+        let admission = self.admission.lock().await;
+        self.make_room().await?;
+        let id = name_of(agent, name, cx.job_id());
+        let left = runtimes.chat(agent)?.left(&self.promised());
+        let profile = child(agent, &parent, &brain, budget, &left)?;
+        lifecycle.admit(&id, profile)?;
         cx.log(&format!("{id} has begun"));
         cx.progress(json!({"agent_id": id}));
-        let chat = host.shared.runtimes.chat(&id)?;
-        let from = Principal::Agent(self.agent.clone());
-        let job = chat.say(Message { source: Source::Task(self.agent.clone()), text: task, from }).wait().await?;
-        drop(door);
+        let chat = runtimes.chat(&id)?;
+        let from = Principal::Agent(agent.clone());
+        let job = chat.say(ChatMessage { source: TurnSource::Task(agent.clone()), text: task, from }).wait().await?;
+        drop(admission);
         // A spawn that is cancelled takes its helper's turn along.
-        let turn = Ending(job.clone());
+        let turn = CancelOnDrop(job.clone());
         let now = job.end().await;
         drop(turn);
-        if let Ok(parent) = host.shared.runtimes.chat(&self.agent) {
+        if let Ok(parent) = runtimes.chat(agent) {
             let (history, spent) = (parent.agent_runtime().history.clone(), chat.spent());
             blocking(move || history.charge(&spent)).await?;
         }
         match now.outcome.as_deref() {
             Some(Ok(reply)) => {
                 let reply = reply.as_str().map_or_else(|| reply.to_string(), str::to_owned);
-                Ok(Output::Ended(Ended { agent_id: id, job_id: job.id.clone(), reply }))
+                Ok(Output::Ended(TaskResult { agent_id: id, job_id: job.id.clone(), reply }))
             }
             Some(Err(error)) => Err(error.clone().about(&id)),
             None => Err(Error::internal(format!("{id} ended without an outcome"))),
         }
     }
+
+    /// Takes away helpers that have ended, if there are too many; refuses if all are at work.
+    async fn make_room(&self) -> Result<()> {
+        let parts = &self.parts;
+        let all = parts.profiles.all();
+        let children: Vec<&String> =
+            all.iter().filter(|(_, child)| child.parent.as_deref() == Some(&*parts.agent)).map(|(id, _)| id).collect();
+        let mut over = (children.len() + 1).saturating_sub(CHILDREN);
+        for id in children {
+            if over == 0 {
+                break;
+            }
+            let idle = parts.runtimes.chat(id).is_ok_and(|chat| chat.idle());
+            let childless = !all.values().any(|other| other.parent.as_ref() == Some(id));
+            if idle && childless {
+                parts.lifecycle.remove(id, true).await?;
+                over -= 1;
+            }
+        }
+        match over {
+            0 => Ok(()),
+            _ => Err(Error::busy(format!("{CHILDREN} sub-brains are at work already"))),
+        }
+    }
+
+    /// The part of the parent's budget that the running helpers may still use.
+    fn promised(&self) -> Spent {
+        let (mut promised, own) = (Spent::default(), Some(&*self.parts.agent));
+        for (id, child) in self.parts.profiles.all().iter().filter(|(_, child)| child.parent.as_deref() == own) {
+            if self.parts.runtimes.chat(id).is_ok_and(|chat| !chat.idle()) {
+                let TurnLimits { rounds, tokens, seconds, money } = child.spec.limits;
+                let usage = Usage { input: tokens, output: 0 };
+                let ms = seconds.saturating_mul(1000);
+                promised = promised.plus(&Spent { rounds: rounds.into(), usage, ms, money: money.unwrap_or_default() });
+            }
+        }
+        promised
+    }
 }
 
-/// Cancels a turn when whoever waits for it is gone; one that has ended does not mind.
-struct Ending(Arc<Job>);
+/// Cancels a turn when its waiter is dropped; no effect on one that has ended.
+struct CancelOnDrop(Arc<Job>);
 
-impl Drop for Ending {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         if !self.0.settled() {
             self.0.cancel.cancel();
         }
     }
-}
-
-/// Takes away helpers that have ended, if there are too many; refuses if all are at work.
-async fn make_room(host: &Arc<HostState>, parent: &str) -> Result<()> {
-    let all = host.profiles.all();
-    let children: Vec<&String> =
-        all.iter().filter(|(_, child)| child.parent.as_deref() == Some(parent)).map(|(id, _)| id).collect();
-    let mut over = (children.len() + 1).saturating_sub(CHILDREN);
-    for id in children {
-        if over == 0 {
-            break;
-        }
-        let idle = host.shared.runtimes.chat(id).is_ok_and(|chat| chat.idle());
-        let childless = !all.values().any(|other| other.parent.as_ref() == Some(id));
-        if idle && childless {
-            agents::remove(host, id, true).await?;
-            over -= 1;
-        }
-    }
-    match over {
-        0 => Ok(()),
-        _ => Err(Error::busy(format!("{CHILDREN} sub-brains are at work already"))),
-    }
-}
-
-/// What the helpers at work may still use up of their parent's budget.
-fn promised(host: &HostState, parent: &str) -> Spent {
-    let mut promised = Spent::default();
-    for (id, child) in host.profiles.all().iter().filter(|(_, child)| child.parent.as_deref() == Some(parent)) {
-        if host.shared.runtimes.chat(id).is_ok_and(|chat| !chat.idle()) {
-            let Limits { rounds, tokens, seconds, money } = child.spec.limits;
-            let usage = Usage { input: tokens, output: 0 };
-            let ms = seconds.saturating_mul(1000);
-            promised = promised.plus(&Spent { rounds: rounds.into(), usage, ms, money: money.unwrap_or_default() });
-        }
-    }
-    promised
 }
 
 /// A name that no other helper has: the job that starts it is its own.
@@ -263,7 +271,7 @@ fn name_of(parent: &str, brain: &str, job_id: &str) -> String {
     format!("{parent}-{brain}-{tail}")
 }
 
-/// What a rule says of the parent's own subtree holds for its helper's.
+/// Applies a rule for the parent's own subtree to that of its helper.
 fn own(path: &str, parent: &str) -> String {
     match path.strip_prefix("/agents/").and_then(|rest| rest.strip_prefix(parent)) {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("/agents/self{rest}"),
@@ -272,7 +280,13 @@ fn own(path: &str, parent: &str) -> String {
 }
 
 /// The profile of a helper: its parent's, with less. Pure.
-fn child(agent: &str, parent: &Profile, brain: &Brain, budget: Option<Limits>, left: &Budget) -> Result<Profile> {
+fn child(
+    agent: &str,
+    parent: &Profile,
+    brain: &Brain,
+    budget: Option<TurnLimits>,
+    left: &BudgetLimits,
+) -> Result<Profile> {
     let mut spec = parent.spec.clone();
     spec.about = brain.about.clone();
     spec.wake = Vec::new();
@@ -292,7 +306,7 @@ fn child(agent: &str, parent: &Profile, brain: &Brain, budget: Option<Limits>, l
         return Err(Error::budget_exceeded(format!("{agent} has nothing left to give")));
     }
     let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
-    spec.limits = Limits { rounds, tokens, seconds, money: bound.money };
+    spec.limits = TurnLimits { rounds, tokens, seconds, money: bound.money };
     // It lives for one task, so that what a turn may use is all that it may.
     spec.budget =
         spec::Budget { rounds: bound.rounds, tokens: bound.tokens, seconds: bound.seconds, money: bound.money };
@@ -316,7 +330,7 @@ impl Service for SubBrains {
             Operation::write("delete").example(json!({"brain": "scout"})).idempotent(),
             Operation::execute("spawn")
                 .example(json!({"brain": "scout", "task": "What is in the README of this project?"}))
-                .gives::<Ended>()
+                .gives::<TaskResult>()
                 .deadline(std::time::Duration::from_secs(24 * 3600)),
         ]
     }
@@ -325,9 +339,9 @@ impl Service for SubBrains {
         match command {
             Command::List {} => {
                 let sub_brains: Vec<_> =
-                    self.brains().into_iter().map(|(brain, kept)| Listed { brain, kept }).collect();
-                let all = self.host.upgrade().map(|host| host.profiles.all()).unwrap_or_default();
-                let mine = all.into_iter().filter(|(_, child)| child.parent.as_ref() == Some(&self.agent));
+                    self.brains().into_iter().map(|(brain, kept)| ListedBrain { brain, kept }).collect();
+                let all = self.parts.profiles.all();
+                let mine = all.into_iter().filter(|(_, child)| child.parent.as_ref() == Some(&self.parts.agent));
                 let children = mine.map(|(id, _)| id).collect();
                 Ok(Output::List { count: sub_brains.len(), sub_brains, children })
             }
@@ -344,53 +358,4 @@ impl Service for SubBrains {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::policy::Action;
-
-    fn limits(rounds: u32) -> Limits {
-        Limits { rounds, ..Limits::default() }
-    }
-
-    #[test]
-    fn a_helper_has_its_parents_rights_or_less_and_the_smallest_budget() {
-        let mut parent = Profile { depth: 1, ..Profile::default() };
-        parent.spec.projects = vec!["here".into()];
-        parent.spec.permissions = vec![Rule::deny(&[Action::Read], "/projects/here/fs/secret/**")];
-        let deny = Rule::deny(&[Action::Invoke], "/agents/self/terminal/**");
-        let brain = Brain { limits: Some(limits(10)), permissions: vec![deny.clone()], ..Brain::default() };
-        let left = Budget { rounds: Some(7), tokens: Some(500), ..Budget::default() };
-        let made = child("ada", &parent, &brain, Some(limits(9)), &left).unwrap();
-        assert_eq!((made.spec.limits.rounds, made.spec.limits.tokens), (7, 500));
-        assert_eq!((made.parent.as_deref(), made.depth), (Some("ada"), 2));
-        assert_eq!(made.spec.permissions, [parent.spec.permissions[0].clone(), deny]);
-        let nothing = Budget { tokens: Some(0), ..left };
-        assert_eq!(child("ada", &parent, &brain, None, &nothing).unwrap_err().code, Code::BudgetExceeded);
-    }
-
-    #[test]
-    fn what_a_parent_may_not_do_in_its_own_subtree_its_helper_may_not_do_in_its_own() {
-        for (path, expected) in [
-            ("/agents/ada/terminal/**", "/agents/self/terminal/**"),
-            ("/agents/ada", "/agents/self"),
-            ("/agents/adam/terminal/**", "/agents/adam/terminal/**"),
-            ("/agents/self/terminal/**", "/agents/self/terminal/**"),
-            ("/projects/ada/fs/**", "/projects/ada/fs/**"),
-        ] {
-            assert_eq!(own(path, "ada"), expected);
-        }
-        let mut parent = Profile::default();
-        parent.spec.permissions = vec![Rule::deny(&[Action::Invoke], "/agents/ada/terminal/**")];
-        let left = limits_of(&parent.spec.limits);
-        let made = child("ada", &parent, &Brain::default(), None, &left).unwrap();
-        assert_eq!(made.spec.permissions, [Rule::deny(&[Action::Invoke], "/agents/self/terminal/**")]);
-    }
-
-    #[test]
-    fn a_helpers_name_is_an_id() {
-        for (parent, brain) in [("ada", "scout"), (&*"a".repeat(64), &*"b".repeat(32))] {
-            let name = name_of(parent, brain, "job-0192d0c0-0000-7000-8000-00000abcdef1");
-            assert!(is_id(&name) && name.ends_with("1fedcba0"), "{name}");
-        }
-    }
-}
+mod tests;

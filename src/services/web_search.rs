@@ -7,16 +7,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::contract::{Call, Contract, Operation};
+use crate::contract::{Contract, Operation, ServiceCall};
 use crate::service::{Cx, Serve, Service};
-use acheron_base::{Code, Error, Result};
-use acheron_http::{Http, Request, Whole};
+use acheron_base::{Code, Error, Random, Result};
+use acheron_http::{BodyBytes, Http, Request};
 
 /// The longest answer that is read, and the longest text of one result.
 const LARGEST: u64 = 8 << 20;
 const SNIPPET: usize = 500;
 /// How long a server may take unless the mountspec says otherwise.
-pub const PATIENCE: Duration = Duration::from_secs(45);
+pub const TIME_LIMIT: Duration = Duration::from_secs(45);
 
 /// A web search with a server behind it.
 pub struct WebSearch {
@@ -24,12 +24,13 @@ pub struct WebSearch {
     url: String,
     http: Http,
     /// How long the server may take, further attempts included.
-    patience: Duration,
+    time_limit: Duration,
+    random: Random,
 }
 
 impl WebSearch {
-    pub fn new(url: &str, http: Http, patience: Duration) -> Self {
-        WebSearch { url: url.trim_end_matches('/').to_owned(), http, patience }
+    pub fn new(url: &str, http: Http, time_limit: Duration, random: Random) -> Self {
+        WebSearch { url: url.trim_end_matches('/').to_owned(), http, time_limit, random }
     }
 }
 
@@ -54,16 +55,16 @@ fn ten() -> usize {
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Found {
+pub struct WebResults {
     pub query: String,
-    pub results: Vec<Page>,
+    pub results: Vec<WebPage>,
     pub count: usize,
     /// Whether the server had more.
     pub truncated: bool,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Page {
+pub struct WebPage {
     pub title: String,
     pub url: String,
     pub snippet: String,
@@ -97,16 +98,16 @@ fn address(url: &str, words: &str) -> String {
 }
 
 /// The results in what the server said. One without an address is of no use, and left out.
-fn read(query: &str, body: &[u8], most: usize) -> Result<Found> {
+fn read(query: &str, body: &[u8], most: usize) -> Result<WebResults> {
     let value: Value = serde_json::from_slice(body).map_err(|err| {
         Error::provider(format!("the search server did not answer in JSON (is its JSON format enabled?): {err}"))
     })?;
     let list = value.get("results").and_then(Value::as_array);
     let list = list.ok_or_else(|| Error::provider("the search server's answer has no list of results"))?;
     let text = |entry: &Value, key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default().trim().to_owned();
-    let mut results: Vec<Page> = list
+    let mut results: Vec<WebPage> = list
         .iter()
-        .map(|entry| Page {
+        .map(|entry| WebPage {
             title: text(entry, "title"),
             url: text(entry, "url"),
             snippet: text(entry, "content").chars().take(SNIPPET).collect(),
@@ -115,7 +116,7 @@ fn read(query: &str, body: &[u8], most: usize) -> Result<Found> {
         .collect();
     let truncated = results.len() > most;
     results.truncate(most);
-    Ok(Found { query: query.to_owned(), count: results.len(), results, truncated })
+    Ok(WebResults { query: query.to_owned(), count: results.len(), results, truncated })
 }
 
 #[async_trait]
@@ -124,7 +125,7 @@ impl Service for WebSearch {
     const ABOUT: &'static str = "Searches the web by the SearXNG server that the mountspec names.";
 
     type Command = Command;
-    type Output = Found;
+    type Output = WebResults;
 
     fn operations() -> Vec<Operation> {
         let example = json!({ "query": "plan 9 file server", "max_results": 5 });
@@ -135,17 +136,17 @@ impl Service for WebSearch {
         vec!["network", "read_only"]
     }
 
-    async fn invoke(&self, _cx: &Cx, command: Command) -> Result<Found> {
+    async fn invoke(&self, _cx: &Cx, command: Command) -> Result<WebResults> {
         let Command::Search { query, max_results, site } = command;
         let mut request = Request::get(address(&self.url, &words(&query, site.as_deref())?));
         request.headers.push(("accept", "application/json".to_owned()));
         request.limit = LARGEST;
-        let mut body = Whole::default();
-        // Seeded apart from any run: only the pauses between attempts depend on it.
-        let mut dice: rand::rngs::StdRng = rand::SeedableRng::from_os_rng();
+        let mut body = BodyBytes::default();
+        // Only the pauses between attempts depend on it.
+        let mut dice: rand::rngs::StdRng = rand::SeedableRng::seed_from_u64(self.random.number());
         let fetch = self.http.fetch(&request, &mut dice, &mut body);
-        let late = |_| Error::timeout(format!("{} did not answer within {} ms", self.url, self.patience.as_millis()));
-        let fetched = tokio::time::timeout(self.patience, fetch).await.map_err(late)?;
+        let late = |_| Error::timeout(format!("{} did not answer within {} ms", self.url, self.time_limit.as_millis()));
+        let fetched = tokio::time::timeout(self.time_limit, fetch).await.map_err(late)?;
         fetched.map_err(|failure| match failure.status {
             Some(429) => Error::new(Code::Busy, failure.error.message),
             _ => failure.error,
@@ -155,25 +156,25 @@ impl Service for WebSearch {
 }
 
 /// The service where no server is named: it says how to switch it on.
-pub struct Off(Contract);
+pub struct WebSearchOff(Contract);
 
-impl Off {
-    pub fn new() -> Result<Off> {
+impl WebSearchOff {
+    pub fn new() -> Result<WebSearchOff> {
         let about = "Searches the web, once a server is named: it is off.\n\n\
             To switch it on, run a SearXNG server with its JSON format enabled (`search: formats: [html, json]` in its \
             `settings.yml`) and name it in the mountspec:\n\n    \
             \"services\": { \"web_search\": { \"backend\": \"searxng\", \"url\": \"http://127.0.0.1:8888\" } }";
-        Ok(Off(Contract::plain(WebSearch::NAME, about, Vec::new())?))
+        Ok(WebSearchOff(Contract::plain(WebSearch::NAME, about, Vec::new())?))
     }
 }
 
 #[async_trait]
-impl Serve for Off {
+impl Serve for WebSearchOff {
     fn contract(&self) -> &Contract {
         &self.0
     }
 
-    async fn invoke(&self, _cx: &Cx, _call: &Call) -> Result<Value> {
+    async fn invoke(&self, _cx: &Cx, _call: &ServiceCall) -> Result<Value> {
         Err(Error::unavailable("web_search is off: the mountspec names no server"))
     }
 }
@@ -196,7 +197,7 @@ mod tests {
         let body = br#"{"results":[{"title":" T ","url":"http://a","content":"c"},{"title":"no address"},{"url":"http://b"}]}"#;
         let found = read("q", body, 1).unwrap();
         assert_eq!((found.count, found.truncated), (1, true));
-        assert_eq!(found.results[0], Page { title: "T".into(), url: "http://a".into(), snippet: "c".into() });
+        assert_eq!(found.results[0], WebPage { title: "T".into(), url: "http://a".into(), snippet: "c".into() });
         assert_eq!(read("q", br#"{"results":[]}"#, 5).unwrap().count, 0);
         for bad in [&b"<html>"[..], b"{}", b"{\"results\":3}", b""] {
             assert_eq!(read("q", bad, 5).unwrap_err().code, Code::ProviderError);

@@ -1,4 +1,4 @@
-//! JSON read by hand's standards: a key that stands twice is a fault, not a silent choice of the last one.
+//! Parses JSON strictly: a repeated key is a fault instead of silently replacing the first.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -6,34 +6,34 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-use crate::contract::check::{Fault, join};
+use crate::contract::check::{ValueFault, join};
 
-/// The value, and a fault for every repeated key; only text that is no JSON has no value.
-pub(super) fn parse(text: &str) -> Result<(Value, Vec<Fault>), Vec<Fault>> {
+/// The value, and one fault per repeated key; text that is not JSON has no value.
+pub(super) fn parse(text: &str) -> Result<(Value, Vec<ValueFault>), Vec<ValueFault>> {
     let faults = RefCell::new(Vec::new());
     let mut reader = serde_json::Deserializer::from_str(text.trim_start_matches('\u{feff}'));
-    let value = Careful { path: String::new(), faults: &faults }.deserialize(&mut reader).and_then(|value| {
+    let value = StrictReader { path: String::new(), faults: &faults }.deserialize(&mut reader).and_then(|value| {
         reader.end()?;
         Ok(value)
     });
     match value {
         Ok(value) => Ok((value, faults.into_inner())),
-        Err(err) => Err(vec![Fault { path: String::new(), message: format!("not JSON: {err}") }]),
+        Err(err) => Err(vec![ValueFault { path: String::new(), message: format!("not JSON: {err}") }]),
     }
 }
 
-struct Careful<'a> {
+struct StrictReader<'a> {
     path: String,
-    faults: &'a RefCell<Vec<Fault>>,
+    faults: &'a RefCell<Vec<ValueFault>>,
 }
 
-impl Careful<'_> {
-    fn below(&self, path: String) -> Careful<'_> {
-        Careful { path, faults: self.faults }
+impl StrictReader<'_> {
+    fn below(&self, path: String) -> StrictReader<'_> {
+        StrictReader { path, faults: self.faults }
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Careful<'_> {
+impl<'de> DeserializeSeed<'de> for StrictReader<'_> {
     type Value = Value;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -41,7 +41,7 @@ impl<'de> DeserializeSeed<'de> for Careful<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Careful<'_> {
+impl<'de> Visitor<'de> for StrictReader<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,7 +86,7 @@ impl<'de> Visitor<'de> for Careful<'_> {
             let path = join(&self.path, &key);
             if all.contains_key(&key) {
                 let mut faults = self.faults.try_borrow_mut().map_err(A::Error::custom)?;
-                faults.push(Fault { path: path.clone(), message: "stands twice".to_owned() });
+                faults.push(ValueFault { path: path.clone(), message: "is repeated".to_owned() });
             }
             let value = entries.next_value_seed(self.below(path))?;
             all.insert(key, value);

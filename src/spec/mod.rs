@@ -1,9 +1,11 @@
-//! The mountspec: a namespace described in one JSON file, read into plain data.
+//! The mountspec: a namespace described by one JSON file, parsed into plain data.
 //!
-//! Checked whole before anything is mounted: every fault is found, with its JSON path, and a misspelt key with what was
-//! likely meant. Knows nothing of how any of it is built.
+//! It is checked completely before anything is mounted: every fault is reported with its JSON path, and a misspelt key
+//! with the nearest known one. Used by `agent`, `services`, `host` and `cli`. Uses `contract`, `policy`, `events` and
+//! `model` for their types and checks; it builds nothing.
 
 mod json;
+mod project_dir;
 mod sense;
 #[cfg(test)]
 mod tests;
@@ -14,21 +16,22 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-pub use crate::contract::Fault;
+pub use crate::contract::ValueFault;
 use crate::contract::{check, schema};
 use acheron_base::{Error, Result};
-pub use sense::{HOUSE, agent_faults, contract_of, is_id};
+pub use project_dir::{ProjectDir, ServedBy};
+pub use sense::{BUILT_IN, agent_faults, contract_of, is_id};
 pub use types::*;
 
-/// The only layout of names that this program knows.
+/// The only layout that this program supports.
 pub const LAYOUT: &str = "acheron-1";
-/// The spec that is used where there is none.
+/// The default mountspec.
 pub const DEFAULT: &str = include_str!("../../mountspec/default.json");
-/// A mountspec is written by hand; nobody writes more.
+/// The size limit of a mountspec in bytes.
 const LARGEST: u64 = 4 << 20;
 
 impl Spec {
-    /// Reads and checks a file; the error has a line for every fault.
+    /// Reads and checks a file; the error has one line per fault.
     pub fn load(path: &Path) -> Result<Spec> {
         let text = read(path)?;
         Spec::check(&text).map_err(|faults| {
@@ -37,10 +40,10 @@ impl Spec {
         })
     }
 
-    /// The spec in `text`, or everything that is wrong with it.
-    pub fn check(text: &str) -> Result<Spec, Vec<Fault>> {
+    /// Parses and checks a mountspec; the error lists all faults.
+    pub fn check(text: &str) -> Result<Spec, Vec<ValueFault>> {
         let (value, mut faults) = json::parse(text)?;
-        // The same each time, and costly to make.
+        // Constant, and expensive to build.
         static SCHEMA: LazyLock<Value> = LazyLock::new(Spec::schema);
         faults.extend(check::faults(&SCHEMA, &SCHEMA, &value));
         match serde_json::from_value::<Spec>(value) {
@@ -48,7 +51,7 @@ impl Spec {
                 faults.extend(sense::faults(&spec));
                 if faults.is_empty() { Ok(spec) } else { Err(faults) }
             }
-            Err(err) if faults.is_empty() => Err(vec![Fault { path: String::new(), message: err.to_string() }]),
+            Err(err) if faults.is_empty() => Err(vec![ValueFault { path: String::new(), message: err.to_string() }]),
             Err(_) => Err(faults),
         }
     }
@@ -64,19 +67,19 @@ impl Spec {
         page
     }
 
-    /// The agent that `agents/self` is for the operator: the one named, or the first.
+    /// The agent that `agents/self` refers to for the operator: the one named, or the first.
     pub fn default_agent(&self) -> &str {
         let first = || self.agents.keys().next().map(String::as_str);
         self.default_agent.as_deref().or_else(first).unwrap_or_default()
     }
 
-    /// The model of an agent: the spec's, with what the agent says otherwise.
-    pub fn model_of(&self, agent: &Agent) -> Model {
+    /// The model of an agent: the default model with the agent's changes.
+    pub fn model_of(&self, agent: &AgentSpec) -> ModelSpec {
         agent.model.over(&self.model)
     }
 }
 
-/// The text of a spec; only a regular file of a size that someone could have written.
+/// The text of a mountspec: a regular file up to the size limit.
 pub fn read(path: &Path) -> Result<String> {
     let told = |err: std::io::Error| Error::from(err).about(path.display());
     let meta = std::fs::metadata(path).map_err(told)?;

@@ -1,15 +1,15 @@
-//! What a schema cannot say: names that must exist, things that need one another.
+//! Checks that a schema cannot express: names that must exist, settings that depend on one another.
 
-use super::{Agent, LAYOUT, Model, ModelKind, Service, Spec, SymbolsBackend};
-use crate::contract::check::{Fault, join};
-use crate::contract::nearest::hint;
+use super::{AgentSpec, LAYOUT, ModelKind, ModelSpec, ServiceSpec, Spec, SymbolsBackend};
+use crate::contract::check::{ValueFault, join};
 use crate::contract::{self, Contract};
 use crate::events::Selector;
 use crate::policy::pattern::Pattern;
+use acheron_base::nearest::hint;
 use acheron_base::quoted;
 
-/// The services of the house, which may have settings here but no other program behind them.
-pub const HOUSE: [&str; 12] = [
+/// The built-in services, which may have settings here but no program.
+pub const BUILT_IN: [&str; 12] = [
     "agents",
     "dm",
     "memory",
@@ -23,16 +23,16 @@ pub const HOUSE: [&str; 12] = [
     "terminal",
     "web_search",
 ];
-/// What else stands in an agent's directory or in `global`.
-const TAKEN: [&str; 7] = ["chat", "events", "jobs", "library", "services", "status.json", "thoughts"];
+/// Other names in an agent's directory or in `global`.
+const RESERVED: [&str; 7] = ["chat", "events", "jobs", "library", "services", "status.json", "thoughts"];
 
-pub(super) fn faults(spec: &Spec) -> Vec<Fault> {
+pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
     let mut faults = Faults::default();
     if spec.layout != LAYOUT {
         faults.add("layout", format!("{} is not known; this program knows {LAYOUT}", quoted(&spec.layout)));
     }
     if spec.agents.is_empty() {
-        faults.add("agents", "someone must live here: name an agent");
+        faults.add("agents", "must name at least one agent");
     }
     if let Some(name) = spec.default_agent.as_deref().filter(|name| !spec.agents.contains_key(*name)) {
         let hint = hint(name, spec.agents.keys().map(String::as_str), "agents");
@@ -76,25 +76,27 @@ pub(super) fn faults(spec: &Spec) -> Vec<Fault> {
         faults.service(&join("services", name), name, service);
     }
     match (spec.symbols.backend, spec.symbols.url.as_deref()) {
-        (SymbolsBackend::Redis, None) => faults.add("symbols.url", "redis needs one: redis://127.0.0.1:6379/0"),
-        (SymbolsBackend::Redis, Some(url)) if !begins(url, &["redis://", "rediss://", "unix://", "redis+unix://"]) => {
-            faults.add("symbols.url", format!("{} is no address of a Redis; it begins with redis://", quoted(url)));
+        (SymbolsBackend::Redis, None) => {
+            faults.add("symbols.url", "the redis backend needs a URL: redis://127.0.0.1:6379/0");
         }
-        (SymbolsBackend::Sqlite, Some(_)) => faults.add("symbols.url", "is only for the backend redis"),
+        (SymbolsBackend::Redis, Some(url)) if !begins(url, &["redis://", "rediss://", "unix://", "redis+unix://"]) => {
+            faults.add("symbols.url", format!("{} is not a Redis URL; it must begin with redis://", quoted(url)));
+        }
+        (SymbolsBackend::Sqlite, Some(_)) => faults.add("symbols.url", "applies only to the redis backend"),
         _ => {}
     }
     faults.0
 }
 
-/// What is wrong with one agent, for those who are let in while the host runs.
-pub fn agent_faults(spec: &Spec, id: &str, agent: &Agent) -> Vec<Fault> {
+/// The faults of one agent, for agents that are added while the host runs.
+pub fn agent_faults(spec: &Spec, id: &str, agent: &AgentSpec) -> Vec<ValueFault> {
     let mut faults = Faults::default();
     faults.agent(id, id, agent, spec);
     faults.0
 }
 
-/// The contract of a program, from what the spec says of it.
-pub fn contract_of(name: &str, service: &Service) -> acheron_base::Result<Contract> {
+/// The contract of a program, from its entry in the mountspec.
+pub fn contract_of(name: &str, service: &ServiceSpec) -> acheron_base::Result<Contract> {
     let operations = service.operations.iter().map(|(name, said)| {
         let mut operation = contract::Operation::new(name, said.effect).about(&said.about);
         operation.idempotent = said.idempotent;
@@ -113,7 +115,7 @@ pub fn contract_of(name: &str, service: &Service) -> acheron_base::Result<Contra
     Contract::plain(name, &service.about, operations.collect())
 }
 
-/// An id of an agent or a project, which is a name of a directory.
+/// Whether an id of an agent or a project is a valid directory name.
 pub fn is_id(id: &str) -> bool {
     let ordinary = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     (1..=64).contains(&id.len())
@@ -122,11 +124,11 @@ pub fn is_id(id: &str) -> bool {
 }
 
 #[derive(Default)]
-struct Faults(Vec<Fault>);
+struct Faults(Vec<ValueFault>);
 
 impl Faults {
     fn add(&mut self, path: &str, message: impl Into<String>) {
-        self.0.push(Fault { path: path.to_owned(), message: message.into() });
+        self.0.push(ValueFault { path: path.to_owned(), message: message.into() });
     }
 
     fn id(&mut self, path: &str, id: &str) {
@@ -141,10 +143,10 @@ impl Faults {
         }
     }
 
-    fn agent(&mut self, path: &str, id: &str, agent: &Agent, spec: &Spec) {
+    fn agent(&mut self, path: &str, id: &str, agent: &AgentSpec, spec: &Spec) {
         self.id(path, id);
         if id == "self" {
-            self.add(path, "self is whoever asks; no agent can be called so");
+            self.add(path, "self refers to the calling agent; it cannot be the id of an agent");
         }
         for (at, project) in agent.projects.iter().enumerate().filter(|(_, name)| !spec.projects.contains_key(*name)) {
             let hint = hint(project, spec.projects.keys().map(String::as_str), "projects");
@@ -166,7 +168,7 @@ impl Faults {
             }
         }
         for (at, wake) in agent.wake.iter().enumerate() {
-            // Which jobs there are is not known here; that one could be waited for is enough.
+            // The jobs are not known yet; it is enough that the path is valid for some job.
             if let Err(err) = Selector::parse(&wake.on, id, |job| Some(job.to_owned())) {
                 self.add(&format!("{path}.wake[{at}].on"), err.message);
             }
@@ -176,40 +178,40 @@ impl Faults {
         }
     }
 
-    fn money(&mut self, path: &str, money: Option<f64>, model: &Model) {
+    fn money(&mut self, path: &str, money: Option<f64>, model: &ModelSpec) {
         match money {
             Some(money) if money.is_nan() || money <= 0.0 => self.add(path, "must be more than 0"),
             Some(_) if model.prices.input_per_mtok <= 0.0 && model.prices.output_per_mtok <= 0.0 => {
-                self.add(path, "cannot be kept without model.prices: nothing would ever cost anything");
+                self.add(path, "needs model.prices; without prices every call costs 0");
             }
             _ => {}
         }
     }
 
-    fn model(&mut self, path: &str, model: &Model) {
+    fn model(&mut self, path: &str, model: &ModelSpec) {
         let named = model.name.as_deref().is_some_and(|name| !name.is_empty());
         match model.kind {
             ModelKind::Openai | ModelKind::Anthropic if !named => {
-                self.add(&join(path, "name"), "which model? it must be named");
+                self.add(&join(path, "name"), "must name the model");
             }
-            ModelKind::Replay if !named => self.add(&join(path, "name"), "which recording? it must be named"),
+            ModelKind::Replay if !named => self.add(&join(path, "name"), "must name the recording"),
             _ => {}
         }
         if let Some(url) = model.base_url.as_deref().filter(|url| !begins(url, &["http://", "https://"])) {
             self.add(
                 &join(path, "base_url"),
-                format!("{} is no address; it begins with http:// or https://", quoted(url)),
+                format!("{} is not a URL; it must begin with http:// or https://", quoted(url)),
             );
         }
     }
 
-    fn service(&mut self, path: &str, name: &str, service: &Service) {
+    fn service(&mut self, path: &str, name: &str, service: &ServiceSpec) {
         if service.command.is_empty() && service.operations.is_empty() {
-            return self.of_the_house(path, name, service);
+            return self.built_in(path, name, service);
         }
         self.id(path, name);
-        if HOUSE.contains(&name) || TAKEN.contains(&name) {
-            self.add(path, "this name is taken by the house; call the program something else");
+        if BUILT_IN.contains(&name) || RESERVED.contains(&name) {
+            self.add(path, "this name is reserved; choose another");
         }
         match service.command.first() {
             None => self.add(&join(path, "command"), "must name the program"),
@@ -217,7 +219,7 @@ impl Faults {
             Some(_) => {}
         }
         if service.operations.is_empty() {
-            self.add(&join(path, "operations"), "what can it do? name an operation");
+            self.add(&join(path, "operations"), "must name at least one operation");
         }
         for (word, given) in [
             ("backend", service.backend.is_some()),
@@ -234,10 +236,10 @@ impl Faults {
         }
     }
 
-    fn of_the_house(&mut self, path: &str, name: &str, service: &Service) {
-        if !HOUSE.contains(&name) {
-            let hint = hint(name, HOUSE, "services of the house");
-            return self.add(path, format!("has no command, and is no service of the house{hint}"));
+    fn built_in(&mut self, path: &str, name: &str, service: &ServiceSpec) {
+        if !BUILT_IN.contains(&name) {
+            let hint = hint(name, BUILT_IN, "built-in services");
+            return self.add(path, format!("has no command, and is not a built-in service{hint}"));
         }
         if name != "web_search" {
             return self.add(path, "has no settings");
@@ -246,14 +248,14 @@ impl Faults {
             Some(url) if !begins(url, &["http://", "https://"]) => {
                 self.add(
                     &join(path, "url"),
-                    format!("{} is no address; it begins with http:// or https://", quoted(url)),
+                    format!("{} is not a URL; it must begin with http:// or https://", quoted(url)),
                 );
             }
-            None => self.add(&join(path, "url"), "where does the backend listen? http://127.0.0.1:8888"),
+            None => self.add(&join(path, "url"), "must be the URL of the backend, such as http://127.0.0.1:8888"),
             _ => {}
         }
         if service.backend.is_none() {
-            self.add(&join(path, "backend"), "who searches? searxng");
+            self.add(&join(path, "backend"), "must name the backend: searxng");
         }
     }
 }
@@ -262,7 +264,7 @@ fn begins(text: &str, any: &[&str]) -> bool {
     any.iter().any(|start| text.strip_prefix(start).is_some_and(|rest| !rest.is_empty()))
 }
 
-/// Where a bind stands in `fs/`: from its root, each name once.
+/// Checks the path of a bind in `fs/`: absolute, normalised.
 fn bind_place(place: &str) -> Result<(), &'static str> {
     let Some(rest) = place.strip_prefix('/') else {
         return Err("must begin with /, the root of the project's fs/");

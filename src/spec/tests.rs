@@ -6,7 +6,7 @@ use super::*;
 fn said(text: &str) -> Vec<String> {
     match Spec::check(text) {
         Ok(_) => vec![],
-        Err(faults) => faults.iter().map(Fault::to_string).collect(),
+        Err(faults) => faults.iter().map(ValueFault::to_string).collect(),
     }
 }
 
@@ -54,8 +54,11 @@ fn every_fault_is_named_with_its_path() {
         (r#"{"agents": {"a": {"limits": {"rounds": 0}}}}"#, &["agents.a.limits.rounds: must be at least 1, not 0"]),
         (r#"{"layout": "acheron-2"}"#, &[r#"layout: `acheron-2` is not known; this program knows acheron-1"#]),
         (r#"{"default_agent": "charom"}"#, &[r#"default_agent: there is no agent `charom`; did you mean charon?"#]),
-        (r#"{"agents": {}}"#, &["agents: someone must live here: name an agent"]),
-        (r#"{"agents": {"self": {}}}"#, &["agents.self: self is whoever asks; no agent can be called so"]),
+        (r#"{"agents": {}}"#, &["agents: must name at least one agent"]),
+        (
+            r#"{"agents": {"self": {}}}"#,
+            &["agents.self: self refers to the calling agent; it cannot be the id of an agent"],
+        ),
         (
             r#"{"agents": {"A b": {}}}"#,
             &[r#"agents["A b"]: an id has up to 64 of a-z, 0-9, _ and -, and begins with a letter or a digit"#],
@@ -69,14 +72,14 @@ fn every_fault_is_named_with_its_path() {
                  instead",
             ],
         ),
-        (r#"{"agents": {"a": {}, "a": {}}}"#, &["agents.a: stands twice"]),
+        (r#"{"agents": {"a": {}, "a": {}}}"#, &["agents.a: is repeated"]),
         (
             r#"{"agents": {"a": {"projects": ["hree"]}}}"#,
             &[r#"agents.a.projects[0]: there is no project `hree`; did you mean here?"#],
         ),
         (
             r#"{"agents": {"a": {"limits": {"money": 2}}}}"#,
-            &["agents.a.limits.money: cannot be kept without model.prices: nothing would ever cost anything"],
+            &["agents.a.limits.money: needs model.prices; without prices every call costs 0"],
         ),
         (r#"{"agents": {"a": {"limits": {"money": 0}}}}"#, &["agents.a.limits.money: must be more than 0"]),
         (r#"{"model": {"prices": {"output_per_mtok": 1}}, "agents": {"a": {"limits": {"money": 2}}}}"#, &[]),
@@ -84,7 +87,7 @@ fn every_fault_is_named_with_its_path() {
             r#"{"agents": {"a": {"budget": {"money": 2, "rounds": 0}}}}"#,
             &[
                 "agents.a.budget.rounds: must be at least 1, not 0",
-                "agents.a.budget.money: cannot be kept without model.prices: nothing would ever cost anything",
+                "agents.a.budget.money: needs model.prices; without prices every call costs 0",
             ],
         ),
         (r#"{"agents": {"a": {"budget": {"tokens": 2, "money": null}}}}"#, &[]),
@@ -97,15 +100,12 @@ fn every_fault_is_named_with_its_path() {
             r#"{"model": {"kind": "opneai", "name": "x"}}"#,
             &[r#"model.kind: `opneai` is not known; did you mean openai?"#],
         ),
-        (r#"{"model": {"kind": "openai"}}"#, &["model.name: which model? it must be named"]),
+        (r#"{"model": {"kind": "openai"}}"#, &["model.name: must name the model"]),
         (
             r#"{"model": {"kind": "openai", "name": "x", "base_url": "localhost"}}"#,
-            &[r#"model.base_url: `localhost` is no address; it begins with http:// or https://"#],
+            &[r#"model.base_url: `localhost` is not a URL; it must begin with http:// or https://"#],
         ),
-        (
-            r#"{"agents": {"a": {"model": {"kind": "anthropic"}}}}"#,
-            &["agents.a.model.name: which model? it must be named"],
-        ),
+        (r#"{"agents": {"a": {"model": {"kind": "anthropic"}}}}"#, &["agents.a.model.name: must name the model"]),
         (
             r#"{"agents": {"a": {"permissions": [{"path": "/x"}]}}}"#,
             &["agents.a.permissions[0]: neither allows nor denies anything"],
@@ -121,7 +121,7 @@ fn every_fault_is_named_with_its_path() {
         (
             r#"{"agents": {"a": {"wake": [{"on": "/agents/self/events/sources/tmie/after/1.json", "say": " "}]}}}"#,
             &[
-                "agents.a.wake[0].on: sources/tmie/after/1.json cannot be: nothing lies that deep",
+                "agents.a.wake[0].on: sources/tmie/after/1.json is not a source: the path is too deep",
                 "agents.a.wake[0].say: must not be empty",
             ],
         ),
@@ -141,27 +141,27 @@ fn every_fault_is_named_with_its_path() {
         (
             r#"{"services": {"weather": {}}}"#,
             &[
-                "services.weather: has no command, and is no service of the house; services of the house are agents, dm, memory, mounts, phases, prompts, recall, search_code, sub_brains, symbols, terminal, web_search",
+                "services.weather: has no command, and is not a built-in service; built-in services are agents, dm, memory, mounts, phases, prompts, recall, search_code, sub_brains, symbols, terminal, web_search",
             ],
         ),
         (
             r#"{"services": {"web_serach": {"backend": "searxng", "url": "http://x"}}}"#,
-            &["services.web_serach: has no command, and is no service of the house; did you mean web_search?"],
+            &["services.web_serach: has no command, and is not a built-in service; did you mean web_search?"],
         ),
         (r#"{"services": {"web_search": {"backend": "searxng", "url": "http://x"}}}"#, &[]),
         (
             r#"{"services": {"web_search": {"backend": "searxng"}}}"#,
-            &["services.web_search.url: where does the backend listen? http://127.0.0.1:8888"],
+            &["services.web_search.url: must be the URL of the backend, such as http://127.0.0.1:8888"],
         ),
         (r#"{"services": {"w": {"command": ["./w.py"], "operations": {"today": {}}}}}"#, &[]),
         (
             r#"{"services": {"w": {"command": [""], "operations": {"today": {}}}}}"#,
             &["services.w.command[0]: must name the program"],
         ),
-        (r#"{"services": {"w": {"command": ["w"]}}}"#, &["services.w.operations: what can it do? name an operation"]),
+        (r#"{"services": {"w": {"command": ["w"]}}}"#, &["services.w.operations: must name at least one operation"]),
         (
             r#"{"services": {"terminal": {"command": ["w"], "operations": {"x": {}}}}}"#,
-            &["services.terminal: this name is taken by the house; call the program something else"],
+            &["services.terminal: this name is reserved; choose another"],
         ),
         (
             r#"{"services": {"w": {"command": ["w"], "operations": {"To Day": {}}}}}"#,
@@ -171,8 +171,11 @@ fn every_fault_is_named_with_its_path() {
             r#"{"services": {"w": {"command": ["w"], "operations": {"x": {"arguments": {"type": "object", "required": ["a"]}, "example": {}}}}}}"#,
             &["services.w.operations: the example of x is refused: x: a is missing"],
         ),
-        (r#"{"symbols": {"backend": "redis"}}"#, &["symbols.url: redis needs one: redis://127.0.0.1:6379/0"]),
-        (r#"{"symbols": {"url": "redis://x"}}"#, &["symbols.url: is only for the backend redis"]),
+        (
+            r#"{"symbols": {"backend": "redis"}}"#,
+            &["symbols.url: the redis backend needs a URL: redis://127.0.0.1:6379/0"],
+        ),
+        (r#"{"symbols": {"url": "redis://x"}}"#, &["symbols.url: applies only to the redis backend"]),
         (
             r#"{"retention": {"jobs": 0}, "state": ""}"#,
             &["retention.jobs: must be at least 1, not 0", "state: must name a directory"],

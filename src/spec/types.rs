@@ -1,4 +1,4 @@
-//! The shape of a mountspec. What is absent has the value that stands here.
+//! The types of a mountspec, with the defaults of absent keys.
 
 use std::collections::BTreeMap;
 
@@ -11,69 +11,70 @@ use crate::contract::Effect;
 pub use crate::model::Prices;
 use crate::policy::Rule;
 
-/// A namespace: who lives in it, on what, with which services.
+/// A namespace: its agents, models, projects and services.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Spec {
-    /// Where an editor finds the schema of this file; not looked at.
+    /// The schema of this file, for editors; ignored by the host.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]
     pub schema_url: Option<String>,
-    /// The version of the names in the tree.
+    /// The version of the namespace layout.
     pub layout: String,
-    /// The agent that `agents/self` is for the operator; the first if absent.
+    /// The agent that `agents/self` refers to for the operator; by default the first.
     pub default_agent: Option<String>,
-    /// Where state is kept; `$XDG_STATE_HOME/acheron` if absent.
+    /// The state directory; by default `$XDG_STATE_HOME/acheron`.
     pub state: Option<String>,
-    /// A folder to serve as `/global/library` instead of the library in the program.
+    /// A directory to serve as `/global/library` instead of the built-in library.
     pub library: Option<String>,
-    /// A folder of prompts that stand before those in the program.
+    /// A directory of prompts that override the built-in ones.
     pub prompts: Option<String>,
-    /// The model of every agent that does not say otherwise.
-    pub model: Model,
-    pub agents: BTreeMap<String, Agent>,
-    pub projects: BTreeMap<String, Project>,
-    /// Programs as services, and settings of the services of the house.
-    pub services: BTreeMap<String, Service>,
+    /// The default model of all agents.
+    pub model: ModelSpec,
+    pub agents: BTreeMap<String, AgentSpec>,
+    pub projects: BTreeMap<String, ProjectSpec>,
+    /// Programs that act as services, and settings of built-in services.
+    pub services: BTreeMap<String, ServiceSpec>,
     pub sandbox: Sandbox,
-    pub memory: Memory,
-    pub symbols: Symbols,
-    pub recall: Recall,
-    pub dm: Dm,
+    pub memory: MemorySpec,
+    pub symbols: SymbolsSpec,
+    pub recall: RecallSpec,
+    pub dm: DmSpec,
     pub retention: Retention,
 }
 
-/// Who answers.
+/// A language model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Model {
+#[schemars(rename = "Model")]
+pub struct ModelSpec {
     pub kind: ModelKind,
-    /// The model's name at its provider; for `script` and `replay` a file.
+    /// The provider's name of the model; for `script` and `replay` a file.
     pub name: Option<String>,
-    /// Another server that speaks the same protocol.
+    /// The URL of another server with the same protocol.
     pub base_url: Option<String>,
-    /// How much it can read at once.
+    /// The size of the context window.
     #[schemars(range(min = 1024))]
     pub context_tokens: u32,
-    /// What it costs; a money limit needs to know.
+    /// The prices; required by a limit in money.
     pub prices: Prices,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ModelKind {
-    /// Answers from a file; without one, a guide that shows the tree around.
+    /// Answers from a file; without one, a guide that explains the tree.
     #[default]
     Script,
     /// A recorded run.
     Replay,
-    /// OpenAI, or any server that is compatible.
+    /// OpenAI or a compatible server.
     Openai,
     Anthropic,
-    /// Whoever reads the input and writes the reply.
+    /// A process that reads the input and writes the reply.
     External,
 }
 
-/// What an agent says otherwise about its model.
+/// An agent's changes to the default model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ModelChange {
@@ -90,39 +91,41 @@ pub struct ModelChange {
     pub prices: Option<Prices>,
 }
 
-/// One who lives in the tree.
+/// An agent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Agent {
-    /// Who it is, in its own prompt and in listings.
+#[schemars(rename = "Agent")]
+pub struct AgentSpec {
+    /// A description for its own prompt and for listings.
     pub about: String,
     pub model: ModelChange,
-    /// The projects it works in.
+    /// The projects that it works in.
     pub projects: Vec<String>,
-    pub limits: Limits,
+    pub limits: TurnLimits,
     pub budget: Budget,
-    /// Tried in order after the rules that every agent has; the last that matches wins.
+    /// Tried in order after the default rules; the last match wins.
     pub permissions: Vec<Rule>,
-    /// What begins a turn by itself.
+    /// Events that start a turn.
     pub wake: Vec<Wake>,
 }
 
-/// What a turn may use up.
+/// The limits of one turn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Limits {
+#[schemars(rename = "Limits")]
+pub struct TurnLimits {
     #[schemars(range(min = 1))]
     pub rounds: u32,
     #[schemars(range(min = 1))]
     pub tokens: u64,
-    /// Time spent waiting for a file does not count.
+    /// Excludes the time spent waiting for files.
     #[schemars(range(min = 1))]
     pub seconds: u64,
     /// In the currency of `prices`.
     pub money: Option<f64>,
 }
 
-/// What all turns of an agent together may use up, those of its sub-brains included. What is not named is not bounded.
+/// The limits of all turns of an agent together, including its sub-brains. An absent limit is unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Budget {
@@ -145,62 +148,64 @@ pub struct Budget {
 pub struct Wake {
     /// As in `events/control/wait.json`: `/agents/self/events/sources/time/after/60000.json`.
     pub on: String,
-    /// What the agent is told.
+    /// The message to the agent.
     pub say: String,
 }
 
-/// Directories of this machine, under one name.
+/// Directories of this machine under one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Project {
+#[schemars(rename = "Project")]
+pub struct ProjectSpec {
     pub about: String,
-    /// Where in `fs/` → which directory.
+    /// Maps a path in `fs/` to a directory.
     pub binds: BTreeMap<String, Bind>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bind {
-    /// A directory of this machine; a relative one begins where `mount` was started.
+    /// A directory of this machine; a relative path starts where `mount` was run.
     pub path: String,
     #[serde(default = "yes")]
     pub read_only: bool,
-    /// Shown through the mount, as where acheron may not mount, even where the kernel could bind it.
+    /// Serve it through the mount even if the kernel could bind it, as on machines where acheron may not mount.
     #[serde(default)]
     pub mirror: bool,
 }
 
-/// A program that is a service, or the settings of a service of the house.
+/// A program that acts as a service, or the settings of a built-in service.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Service {
+#[schemars(rename = "Service")]
+pub struct ServiceSpec {
     /// The program and its arguments: JSON on stdin, JSON on stdout.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub about: String,
-    pub scope: Scope,
+    pub scope: ServiceScope,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub operations: BTreeMap<String, Operation>,
-    /// Variables that the program gets.
+    pub operations: BTreeMap<String, OperationSpec>,
+    /// Environment variables of the program.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Whether the program may use the network.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub network: bool,
-    /// Run it as the operator would, outside the agent's sandbox.
+    /// Run it with the operator's rights, outside the agent's sandbox.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unconfined: bool,
-    /// How many calls may run at once; 8 if absent.
+    /// The most calls that may run at once; by default 8.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 64))]
     pub concurrency: Option<u32>,
-    /// For `web_search`: who really searches.
+    /// For `web_search`: the search backend.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<SearchBackend>,
-    /// For `web_search`: where.
+    /// For `web_search`: the URL of the backend.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// For `web_search`: how long the server may take; 45000 if absent.
+    /// For `web_search`: the timeout of the backend; by default 45000.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 55_000))]
     pub timeout_ms: Option<u64>,
@@ -212,10 +217,11 @@ pub enum SearchBackend {
     Searxng,
 }
 
-/// Where a program's directory is.
+/// The place of a program's directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+#[schemars(rename = "Scope")]
+pub enum ServiceScope {
     /// In every agent's directory.
     #[default]
     Agent,
@@ -223,52 +229,55 @@ pub enum Scope {
     Node,
 }
 
-/// One thing that a program can do.
+/// One operation of a program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Operation {
+#[schemars(rename = "Operation")]
+pub struct OperationSpec {
     pub about: String,
     pub effect: Effect,
     #[schemars(range(min = 1))]
     pub timeout_ms: Option<u64>,
-    /// Whether it may simply run again after the host died.
+    /// May run again after the host crashed.
     pub idempotent: bool,
-    /// JSON Schema of what it takes.
+    /// The JSON Schema of the arguments.
     pub arguments: Option<Value>,
-    /// JSON Schema of what it gives.
+    /// The JSON Schema of the result.
     pub result: Option<Value>,
     /// Arguments that work.
     pub example: Option<Value>,
 }
 
-/// How processes of agents are confined.
+/// The confinement of agents' processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Sandbox {
-    /// Run processes even where this machine cannot confine them. Off, they are refused.
+    /// Run processes even on a machine that cannot confine them; otherwise they are refused.
     pub allow_unconfined: bool,
     /// Agents whose programs may use the network.
     pub network: Vec<String>,
-    /// Directories of this machine that every sandbox shows beside `/usr`, read-only and under their own names: `/opt`, where
-    /// programs live there. Also the point of a mount below `/usr` that is hidden otherwise: one of the network, for example.
+    /// Directories of this machine that every sandbox shows beside `/usr`, read-only and at the same path, such as
+    /// `/opt`. Also mount points below `/usr` that are hidden by default, such as network file systems.
     pub system: Vec<String>,
-    /// What the programs of one call or session may use.
+    /// The limits of the programs of one call or session.
     pub limits: acheron_sandbox::Limits,
-    /// What all programs of one agent may use together.
-    pub agent_limits: acheron_sandbox::Together,
+    /// The limits of all programs of one agent together.
+    pub agent_limits: acheron_sandbox::AgentLimits,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Memory {
-    /// How much active memory an agent carries.
+#[schemars(rename = "Memory")]
+pub struct MemorySpec {
+    /// The size of an agent's active memory.
     #[schemars(range(min = 1))]
     pub active_tokens: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Symbols {
+#[schemars(rename = "Symbols")]
+pub struct SymbolsSpec {
     pub backend: SymbolsBackend,
     /// For `redis`: `redis://host:port/db`.
     pub url: Option<String>,
@@ -284,23 +293,25 @@ pub enum SymbolsBackend {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Recall {
-    /// A folder of Markdown; under the state directory if absent.
+#[schemars(rename = "Recall")]
+pub struct RecallSpec {
+    /// A directory of Markdown; by default below the state directory.
     pub store: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Dm {
-    /// A folder of cartridges and campaigns; under the state directory if absent.
+#[schemars(rename = "Dm")]
+pub struct DmSpec {
+    /// A directory of cartridges and campaigns; by default below the state directory.
     pub root: Option<String>,
-    /// Who tells the story, as far as that differs from the agent's model. Absent: the agent's model if it is a language
-    /// model, else the kernel itself.
+    /// The narrator's model, as changes to the agent's model. By default the agent's model if it is a language model,
+    /// otherwise the kernel itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub narrator: Option<ModelChange>,
 }
 
-/// What is kept of what is over.
+/// Retention limits of ended jobs, events and audit entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Retention {
@@ -315,12 +326,12 @@ fn yes() -> bool {
 }
 
 impl ModelChange {
-    /// `base` with these changes.
-    pub fn over(&self, base: &Model) -> Model {
-        // A name or a server belongs to a kind: those of another kind mean nothing here.
+    /// Applies these changes to `base`.
+    pub fn over(&self, base: &ModelSpec) -> ModelSpec {
+        // A name or a server belongs to one kind; those of another kind do not apply.
         let same = self.kind.is_none_or(|kind| kind == base.kind);
         let kept = |own: &Option<String>, other: &Option<String>| own.clone().or(other.clone().filter(|_| same));
-        Model {
+        ModelSpec {
             kind: self.kind.unwrap_or(base.kind),
             name: kept(&self.name, &base.name),
             base_url: kept(&self.base_url, &base.base_url),
@@ -333,14 +344,14 @@ impl ModelChange {
 impl Default for Spec {
     fn default() -> Self {
         let here = Bind { path: ".".to_owned(), read_only: true, mirror: false };
-        let here = Project {
+        let here = ProjectSpec {
             about: "The directory where the namespace was mounted from.".to_owned(),
             binds: BTreeMap::from([("/".to_owned(), here)]),
         };
-        let charon = Agent {
+        let charon = AgentSpec {
             about: "The ferryman: knows the tree and shows it around.".to_owned(),
             projects: vec!["here".to_owned()],
-            ..Agent::default()
+            ..AgentSpec::default()
         };
         Spec {
             schema_url: None,
@@ -349,36 +360,36 @@ impl Default for Spec {
             state: None,
             library: None,
             prompts: None,
-            model: Model::default(),
+            model: ModelSpec::default(),
             agents: BTreeMap::from([("charon".to_owned(), charon)]),
             projects: BTreeMap::from([("here".to_owned(), here)]),
             services: BTreeMap::new(),
             sandbox: Sandbox::default(),
-            memory: Memory::default(),
-            symbols: Symbols::default(),
-            recall: Recall::default(),
-            dm: Dm::default(),
+            memory: MemorySpec::default(),
+            symbols: SymbolsSpec::default(),
+            recall: RecallSpec::default(),
+            dm: DmSpec::default(),
             retention: Retention::default(),
         }
     }
 }
 
-impl Default for Model {
+impl Default for ModelSpec {
     fn default() -> Self {
         let (kind, prices) = (ModelKind::default(), Prices::default());
-        Model { kind, name: None, base_url: None, context_tokens: 32_768, prices }
+        ModelSpec { kind, name: None, base_url: None, context_tokens: 32_768, prices }
     }
 }
 
-impl Default for Limits {
+impl Default for TurnLimits {
     fn default() -> Self {
-        Limits { rounds: 32, tokens: 200_000, seconds: 600, money: None }
+        TurnLimits { rounds: 32, tokens: 200_000, seconds: 600, money: None }
     }
 }
 
-impl Default for Operation {
+impl Default for OperationSpec {
     fn default() -> Self {
-        Operation {
+        OperationSpec {
             about: String::new(),
             effect: Effect::Execute,
             timeout_ms: None,
@@ -390,9 +401,9 @@ impl Default for Operation {
     }
 }
 
-impl Default for Memory {
+impl Default for MemorySpec {
     fn default() -> Self {
-        Memory { active_tokens: 8_000 }
+        MemorySpec { active_tokens: 8_000 }
     }
 }
 

@@ -1,12 +1,13 @@
-//! Who was refused what, and when.
+//! The audit table: access decisions, with principal, action and time.
+
+use serde::Serialize;
 
 use acheron_base::Result;
 use acheron_store::{Connection, Row, Tx, params};
-use serde::Serialize;
 
-/// One decision worth keeping.
+/// One access decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Entry {
+pub struct AuditEntry {
     pub at_ms: u64,
     pub principal: String,
     pub pid: u32,
@@ -16,25 +17,25 @@ pub struct Entry {
     pub reason: String,
 }
 
-pub fn insert(tx: &Tx<'_>, entry: &Entry) -> Result<()> {
+pub fn insert(tx: &Tx<'_>, entry: &AuditEntry) -> Result<()> {
     let mut insert = tx.prepare_cached(
         "INSERT INTO audit (at_ms, principal, pid, action, path, allowed, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
-    let Entry { at_ms, principal, pid, action, path, allowed, reason } = entry;
+    let AuditEntry { at_ms, principal, pid, action, path, allowed, reason } = entry;
     insert.execute(params![at_ms, principal, pid, action, path, allowed, reason])?;
     Ok(())
 }
 
 /// The newest entries, newest first.
-pub fn newest(conn: &Connection, limit: usize) -> Result<Vec<Entry>> {
+pub fn newest(conn: &Connection, limit: usize) -> Result<Vec<AuditEntry>> {
     let mut select = conn.prepare_cached(
         "SELECT at_ms, principal, pid, action, path, allowed, reason FROM audit ORDER BY id DESC LIMIT ?1",
     )?;
     Ok(select.query_map([limit], read)?.collect::<Result<_, _>>()?)
 }
 
-/// Forgets at most `batch` entries: those from before `before_ms`, and those beyond the newest `keep`.
-/// Returns how many; call again until there are none.
+/// Deletes at most `batch` entries: those older than `before_ms`, and those beyond the newest `keep`. Returns the
+/// number; call again until it is 0.
 pub fn prune(tx: &Tx<'_>, keep: usize, before_ms: u64, batch: usize) -> Result<usize> {
     let mut delete = tx.prepare_cached(
         "DELETE FROM audit WHERE id IN ( \
@@ -44,8 +45,8 @@ pub fn prune(tx: &Tx<'_>, keep: usize, before_ms: u64, batch: usize) -> Result<u
     Ok(delete.execute(params![keep, before_ms, batch])?)
 }
 
-fn read(row: &Row<'_>) -> acheron_store::Sql<Entry> {
-    Ok(Entry {
+fn read(row: &Row<'_>) -> acheron_store::Sql<AuditEntry> {
+    Ok(AuditEntry {
         at_ms: row.get(0)?,
         principal: row.get(1)?,
         pid: row.get(2)?,
@@ -59,12 +60,12 @@ fn read(row: &Row<'_>) -> acheron_store::Sql<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::Trial;
+    use crate::state::TestStore;
 
     #[test]
     fn entries_come_newest_first_and_go_by_age_and_count() {
-        let store = Trial::new();
-        let entry = |at_ms| Entry {
+        let store = TestStore::new();
+        let entry = |at_ms| AuditEntry {
             at_ms,
             principal: "charon".into(),
             pid: 7,

@@ -1,30 +1,31 @@
-//! The log of events, one an agent, and what each agent waits for.
+//! The event tables: one log per agent, with the cursor and the armed wait of its shared reader.
+
+use serde_json::Value;
 
 use acheron_base::Result;
 use acheron_store::{Connection, OptionalExtension, Row, Tx, json, params};
-use serde_json::Value;
 
-/// Something that happened. Numbers of one agent rise by one and are never given twice.
+/// One event. Sequence numbers of an agent rise by one and are never reused.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     pub seq: u64,
     pub kind: String,
-    /// The name in the tree that it is about.
+    /// The path in the tree that the event is about.
     pub path: String,
     pub at_ms: u64,
     pub payload: Value,
 }
 
-/// Where the agent's shared reader stands: it has had everything up to the cursor.
+/// The position of the agent's shared reader, which has read everything up to the cursor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cursor {
     pub cursor: u64,
-    /// What was written to `wait.json`, if anything was.
+    /// The content of `wait.json`, once written.
     pub wait: Option<Value>,
     pub armed_at_ms: Option<u64>,
 }
 
-/// Puts an event with the number it was given in memory.
+/// Inserts an event with the number that was assigned in memory.
 pub fn put(tx: &Tx<'_>, agent: &str, event: &Event) -> Result<()> {
     let Event { seq, kind, path, at_ms, payload } = event;
     let mut last = tx.prepare_cached(
@@ -39,18 +40,18 @@ pub fn put(tx: &Tx<'_>, agent: &str, event: &Event) -> Result<()> {
     Ok(())
 }
 
-/// The last number given; 0 before the first event.
+/// The last assigned number; 0 before the first event.
 pub fn last(conn: &Connection, agent: &str) -> Result<u64> {
     let mut select = conn.prepare_cached("SELECT last_seq FROM event_logs WHERE agent = ?1")?;
     Ok(select.query_row([agent], |row| row.get(0)).optional()?.unwrap_or(0))
 }
 
-/// What happened after a number, oldest first. What retention took is not there any more.
+/// The events after a number, oldest first, without those that retention has deleted.
 pub fn since(conn: &Connection, agent: &str, after: u64, limit: usize) -> Result<Vec<Event>> {
     let mut select = conn.prepare_cached(
         "SELECT seq, kind, path, at_ms, payload FROM events WHERE agent = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
     )?;
-    // a number beyond what SQLite counts to is beyond every event
+    // SQLite integers end at i64::MAX; a larger number is past every event
     let after = after.min(i64::MAX as u64);
     select.query_map(params![agent, after, limit], |row| Ok(read(row)))?.map(|row| row?).collect()
 }
@@ -83,7 +84,7 @@ pub fn arm(tx: &Tx<'_>, agent: &str, wait: &Value, since: Option<u64>, now_ms: u
     Ok(())
 }
 
-/// Moves the cursor: what is up to `seq` was read. It never moves back.
+/// Moves the cursor forward: everything up to `seq` was read. It never moves back.
 pub fn advance(tx: &Tx<'_>, agent: &str, seq: u64) -> Result<()> {
     let mut insert = tx.prepare_cached(
         "INSERT INTO event_logs (agent, cursor) VALUES (?1, ?2) \
@@ -93,8 +94,8 @@ pub fn advance(tx: &Tx<'_>, agent: &str, seq: u64) -> Result<()> {
     Ok(())
 }
 
-/// Forgets at most `batch` events: those from before `before_ms`, and those beyond each agent's newest `keep`.
-/// Returns how many; call again until there are none.
+/// Deletes at most `batch` events: those older than `before_ms`, and those beyond each agent's newest `keep`. Returns
+/// the number; call again until it is 0.
 pub fn prune(tx: &Tx<'_>, keep: u64, before_ms: u64, batch: usize) -> Result<usize> {
     let mut old = tx.prepare_cached(
         "DELETE FROM events WHERE (agent, seq) IN (SELECT agent, seq FROM events WHERE at_ms < ?1 LIMIT ?2)",
@@ -119,75 +120,4 @@ fn read(row: &Row<'_>) -> Result<Event> {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::state::Trial;
-
-    fn happened(store: &Trial, agent: &'static str, at_ms: u64) -> u64 {
-        let (kind, path, payload) = ("signal".into(), "/x".into(), json!({"at": at_ms}));
-        store
-            .write_blocking(move |tx| {
-                let seq = last(tx, agent)? + 1;
-                put(tx, agent, &Event { seq, kind, path, at_ms, payload })?;
-                Ok(seq)
-            })
-            .unwrap()
-    }
-
-    fn seqs(store: &Trial, agent: &str, after: u64) -> Vec<u64> {
-        store.look(|conn| since(conn, agent, after, 100)).unwrap().iter().map(|event| event.seq).collect()
-    }
-
-    #[test]
-    fn each_agent_counts_for_itself() {
-        let store = Trial::new();
-        assert_eq!([happened(&store, "a", 1), happened(&store, "a", 1), happened(&store, "b", 1)], [1, 2, 1]);
-        assert_eq!((seqs(&store, "a", 0), seqs(&store, "a", 1), seqs(&store, "b", 0)), (vec![1, 2], vec![2], vec![1]));
-        assert_eq!(seqs(&store, "a", u64::MAX), Vec::<u64>::new());
-        let seen = store.look(|conn| tail(conn, "a", 1)).unwrap();
-        let expected = Event { seq: 2, kind: "signal".into(), path: "/x".into(), at_ms: 1, payload: json!({"at": 1}) };
-        assert_eq!(seen, [expected]);
-    }
-
-    #[test]
-    fn numbers_are_not_given_again_after_retention_took_all() {
-        let store = Trial::new();
-        happened(&store, "a", 1);
-        happened(&store, "a", 2);
-        assert_eq!(store.write_blocking(|tx| prune(tx, 0, 0, 10)).unwrap(), 2);
-        assert_eq!(store.look(|conn| last(conn, "a")).unwrap(), 2);
-        assert_eq!(happened(&store, "a", 3), 3);
-    }
-
-    #[test]
-    fn retention_goes_by_age_and_by_count_in_batches() {
-        let store = Trial::new();
-        for at in 1..=10 {
-            happened(&store, "a", at);
-            happened(&store, "b", at);
-        }
-        let gone = |keep, before, batch| store.write_blocking(move |tx| prune(tx, keep, before, batch)).unwrap();
-        assert_eq!(gone(100, 3, 3), 3);
-        assert_eq!(gone(100, 3, 3), 1);
-        assert_eq!(gone(100, 3, 3), 0);
-        assert_eq!(gone(5, 0, 4), 4);
-        assert_eq!(gone(5, 0, 4), 2);
-        assert_eq!((seqs(&store, "a", 0), seqs(&store, "b", 0)), (vec![6, 7, 8, 9, 10], vec![6, 7, 8, 9, 10]));
-    }
-
-    #[test]
-    fn a_cursor_stays_when_the_wait_changes_and_never_goes_back() {
-        let store = Trial::new();
-        assert_eq!(store.look(|conn| cursor(conn, "a")).unwrap(), Cursor::default());
-        let seen = store.write_blocking(|tx| {
-            arm(tx, "a", &json!({"paths": ["/x"]}), Some(4), 50)?;
-            advance(tx, "a", 7)?;
-            advance(tx, "a", 5)?;
-            arm(tx, "a", &json!({"paths": []}), None, 60)?;
-            cursor(tx, "a")
-        });
-        assert_eq!(seen.unwrap(), Cursor { cursor: 7, wait: Some(json!({"paths": []})), armed_at_ms: Some(60) });
-    }
-}
+mod tests;

@@ -7,9 +7,9 @@ pub mod audit;
 pub mod events;
 pub mod jobs;
 mod purge;
-mod tidy;
+mod retention;
 #[cfg(test)]
-mod trial;
+mod test_store;
 
 use std::path::Path;
 
@@ -17,20 +17,20 @@ use acheron_base::Result;
 use acheron_store::Store;
 
 pub use purge::purge;
-pub use tidy::{Forgotten, Retain, tidy};
+pub use retention::{Pruned, RetentionLimits, prune};
 #[cfg(test)]
-pub(crate) use trial::Trial;
+pub(crate) use test_store::TestStore;
 
 /// A migration that was released is never changed; a new one is appended.
 const MIGRATIONS: &[&str] =
     &[include_str!("steps/1-journal.sql"), include_str!("steps/2-memory.sql"), include_str!("steps/3-symbols.sql")];
 
-/// Opens the database of a state directory, as this version of the host knows it.
+/// Opens the database of a state directory and applies missing migrations.
 pub fn open(dir: &Path) -> Result<Store> {
     Store::open(dir, MIGRATIONS)
 }
 
-/// What is wrong with the database of a state directory; `None` when there is none.
+/// Checks the database of a state directory and lists its faults; `None` if there is no database.
 pub fn faults(dir: &Path) -> Result<Option<Vec<String>>> {
     acheron_store::faults(dir, MIGRATIONS.len())
 }

@@ -1,9 +1,9 @@
-//! Removing an agent for good: not only its rows, but the bytes that they were written with.
+//! Deletes an agent's rows and overwrites the bytes that held them. Used by `host`.
 
 use acheron_base::Result;
 use acheron_store::{Store, Tx};
 
-/// Removes the jobs and events of an agent, and what `others` do with their own tables. Blocks.
+/// Deletes the jobs and events of an agent and runs `others` for further tables in the same transaction. Blocks.
 pub fn purge(store: &Store, agent: &str, others: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static) -> Result<()> {
     let agent = agent.to_owned();
     store.erase(move |tx| {

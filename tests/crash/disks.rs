@@ -6,11 +6,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use acheron_store::Connection;
 use serde_json::Value;
 
 use super::life::Life;
 use super::load::put;
+use acheron_store::Connection;
 
 /// A file system of its own where the state of the host on `place` is kept.
 struct Disk(PathBuf);

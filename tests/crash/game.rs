@@ -46,7 +46,7 @@ fn turns(life: &Life) -> usize {
     let check = json("check.json");
     assert_eq!(check["ok"], true, "{check}");
     let session = fs::read_to_string(campaign.join("sessions/session_2026-11-16_ann.md")).unwrap();
-    let told = acheron::services::dm::session::turns(&session).len();
+    let told = acheron_dm::session::turns(&session).len();
     assert_eq!(told, played + 1, "the session tells of the beginning and of each turn");
     for line in fs::read_to_string(campaign.join("journal.ndjson")).unwrap().lines() {
         serde_json::from_str::<Value>(line).expect("each line of the journal is whole");

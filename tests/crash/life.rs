@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use acheron::host::{Host, Options};
 use acheron::spec::Spec;
-use acheron_base::Clock;
+use acheron_base::{Clock, Random};
 
 pub const AGENT: &str = "charon";
 const STATE: &str = "ACHERON_CRASH_STATE";
@@ -33,6 +33,7 @@ fn the_host_lives_here() {
             state: place.join("state"),
             mountpoint: Some(place.join("mnt")),
             clock: Clock::real(),
+            random: Random::real(),
         };
         let mut host = Host::start(options).unwrap();
         let _mount = host.mount(&place.join("mnt")).unwrap();

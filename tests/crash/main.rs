@@ -8,6 +8,7 @@ mod lasting;
 mod life;
 mod load;
 mod mixed;
+mod reader;
 mod soak;
 mod trace;
 mod turns;

@@ -1,24 +1,24 @@
 //! What is asked of a service, and what a program answers.
 
-use acheron::policy::PrincipalCaller;
-use parking_lot::Mutex;
 use std::sync::{Arc, LazyLock};
 
-use acheron::agent::protocol;
-use acheron::contract::{Call, Contract};
-use acheron::service::Service;
-use acheron::services::dm::tools::{self, Role};
-use acheron::services::external::answer::answer;
-use acheron::services::memory::Memory;
-use acheron::services::symbols::symbol::Symbol;
-use acheron_base::{Error, Result};
-use acheron_sandbox::Ended;
-use acheron_vfs::{Answer, Asked, Caller, CommandSink, Control, File as _, Handle, Open, Reply};
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::driver::{Kind, Target};
 use crate::kind;
+use acheron::agent::protocol;
+use acheron::contract::{Contract, ServiceCall};
+use acheron::policy::PrincipalCaller;
+use acheron::service::Service;
+use acheron::services::external::answer::answer;
+use acheron::services::memory::Memory;
+use acheron::services::symbols::symbol::Symbol;
+use acheron_base::{Error, Result};
+use acheron_dm::tools::{self, Role};
+use acheron_sandbox::ExitStatus;
+use acheron_vfs::{Answer, Caller, CommandContext, CommandSink, Control, File as _, Handle, Open, Reply};
 
 static CONTRACT: LazyLock<Contract> = LazyLock::new(|| {
     let operations = Memory::operations();
@@ -30,7 +30,7 @@ static CONTRACT: LazyLock<Contract> = LazyLock::new(|| {
 struct Noting {
     /// The file `control/<op>.json`; else the one for envelopes.
     op: Option<&'static str>,
-    calls: Mutex<Vec<Call>>,
+    calls: Mutex<Vec<ServiceCall>>,
 }
 
 impl CommandSink for Noting {
@@ -38,7 +38,7 @@ impl CommandSink for Noting {
         Bytes::new()
     }
 
-    fn obey(&self, _: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+    fn submit(&self, _: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         let read = |value| match self.op {
             Some(op) => CONTRACT.arguments(op, value),
             None => CONTRACT.envelope(value),
@@ -49,11 +49,11 @@ impl CommandSink for Noting {
         }))
     }
 
-    fn refused(&self, _: &Asked, _: &Error) {}
+    fn refused(&self, _: &CommandContext, _: &Error) {}
 }
 
 /// What becomes of these writes: the calls, and what was said to the first write that was refused.
-fn written(op: Option<&'static str>, writes: &[&[u8]]) -> (Vec<Call>, Option<Error>) {
+fn written(op: Option<&'static str>, writes: &[&[u8]]) -> (Vec<ServiceCall>, Option<Error>) {
     let noting = Arc::new(Noting { op, calls: Mutex::default() });
     let handle = Control::new(noting.clone()).open(&Caller::operator(), Open::WRITE).unwrap();
     let refused = writes.iter().find_map(|write| said(&*handle, write));
@@ -191,7 +191,7 @@ pub fn program_answer() -> Target {
         let operation = CONTRACT.operation("create").unwrap();
         let code = Some(i32::from(input.first() == Some(&b' ')));
         let complaint = String::from_utf8_lossy(&input[..input.len().min(40)]).into_owned();
-        match answer(&CONTRACT, operation, Ended { code, signal: None }, input, &complaint) {
+        match answer(&CONTRACT, operation, ExitStatus { code, signal: None }, input, &complaint) {
             Ok(_) => 1,
             Err(error) => kind(&error.message),
         }

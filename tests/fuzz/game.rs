@@ -1,12 +1,11 @@
 //! The game master's texts: what a player types, deltas, rules, tables.
 
-use acheron::services::dm::delta::{self, apply};
-use acheron::services::dm::input::{self, Header, Input};
-use acheron::services::dm::mechanics::{combat, governance, maps, social, tables};
-use acheron::services::dm::{index, md, rule, session};
-
 use crate::driver::{Kind, Target};
 use crate::kind;
+use acheron_dm::delta::{self, apply};
+use acheron_dm::input::{self, Header, Input};
+use acheron_dm::mechanics::{combat, governance, maps, social, tables};
+use acheron_dm::{index, md, rule, session};
 
 /// What a player types.
 pub fn dm_input() -> Target {
@@ -162,9 +161,9 @@ pub fn dm_table() -> Target {
             }
             _ => {
                 let rules = [
-                    combat::Rules::read(&text).is_ok(),
-                    social::Rules::read(&text).is_ok(),
-                    governance::Rules::read(&text).is_ok(),
+                    combat::CombatRules::read(&text).is_ok(),
+                    social::SocialRules::read(&text).is_ok(),
+                    governance::GovernanceRules::read(&text).is_ok(),
                 ];
                 let map = maps::read("m.json", &text);
                 if let Ok(map) = &map {

@@ -2,18 +2,17 @@
 
 use std::cell::RefCell;
 
+use crate::driver::{Kind, Target};
+use crate::kind;
 use acheron::events::Selector;
 use acheron::policy::pattern::Pattern;
 use acheron::services::memory::path::{self, Target as Memory};
-use acheron::services::memory::words::{self, Query};
+use acheron::services::memory::words::{self, WordQuery};
 use acheron::services::phases::history;
 use acheron::services::symbols::symbol::check_id;
 use acheron_base::mountinfo;
 use acheron_store::Connection;
-use acheron_vfs::normal;
-
-use crate::driver::{Kind, Target};
-use crate::kind;
+use acheron_vfs::normalize;
 
 /// What is waited for.
 pub fn selector() -> Target {
@@ -74,10 +73,10 @@ pub fn permission_path() -> Target {
     fn run(input: &[u8]) -> Kind {
         let text = String::from_utf8_lossy(input);
         let (pattern, path) = text.split_once(' ').unwrap_or((&text, &text));
-        let plain = normal(path);
+        let plain = normalize(path);
         if let Ok(plain) = &plain {
             assert!(plain.starts_with('/') && !plain.split('/').any(|name| matches!(name, "." | "..")), "{plain}");
-            assert_eq!(normal(plain).as_ref(), Ok(plain));
+            assert_eq!(normalize(plain).as_ref(), Ok(plain));
         }
         let names: Vec<&str> = plain.as_deref().unwrap_or("/").split('/').filter(|name| !name.is_empty()).collect();
         match Pattern::parse(pattern) {
@@ -112,9 +111,9 @@ pub fn search_query() -> Target {
         let indexed = words::indexed(&text);
         assert!(!indexed.contains('\0'));
         match words::query(&text) {
-            Query::Blank => 1,
-            Query::Wordless => 2,
-            Query::Words { all, any, needles } => {
+            WordQuery::Blank => 1,
+            WordQuery::Wordless => 2,
+            WordQuery::Words { all, any, needles } => {
                 assert!(!needles.is_empty());
                 let mut found = 3;
                 // the index itself takes most of the time, so it is not asked each time

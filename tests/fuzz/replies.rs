@@ -2,17 +2,17 @@
 
 use std::sync::LazyLock;
 
-use acheron::model::anthropic::Messages;
-use acheron::model::openai::ChatCompletions;
-use acheron::model::remote::{Answer, Dialect};
-use acheron::services::phases::{action, command, payload};
-use acheron::services::prompts::manifest::{Container, Shape};
-use acheron::services::prompts::output::Output;
-use acheron::services::recall::{block, tag};
 use serde_json::{Value, json};
 
 use crate::driver::{Kind, Target};
 use crate::kind;
+use acheron::model::anthropic::MessagesApi;
+use acheron::model::openai::ChatCompletions;
+use acheron::model::remote::{PartialAnswer, ProviderProtocol};
+use acheron::services::phases::{action, command, payload};
+use acheron_prompts::manifest::{Container, Shape};
+use acheron_prompts::output::Output;
+use acheron_recall::{block, tag};
 
 static SHAPES: LazyLock<[Output; 2]> = LazyLock::new(|| {
     [Container::Object, Container::Array].map(|container| {
@@ -112,9 +112,9 @@ pub fn phase_payload() -> Target {
         let Some(found) = search.payload else { return search.rejected.len() as u64 };
         assert_eq!(serde_json::from_str::<Value>(&reply[found.span.clone()]).unwrap(), found.value);
         let wish = match payload::wish(&found.value) {
-            payload::Wish::None => 1,
-            payload::Wish::Phase(_) => 2,
-            payload::Wish::Strange(shown) => 3 + shown.len() as u64 / 81,
+            payload::NextPhase::None => 1,
+            payload::NextPhase::Phase(_) => 2,
+            payload::NextPhase::Strange(shown) => 3 + shown.len() as u64 / 81,
         };
         let emitted = command::emitted(&found.value, &found.span);
         let all = command::all(marked, emitted);
@@ -173,8 +173,8 @@ pub fn provider_event() -> Target {
     fn run(input: &[u8]) -> Kind {
         let Ok(value) = serde_json::from_slice::<Value>(input) else { return 0 };
         let mut kinds = 1;
-        for read in [ChatCompletions::event, ChatCompletions::whole, Messages::event, Messages::whole] {
-            let mut answer = Answer::default();
+        for read in [ChatCompletions::event, ChatCompletions::whole, MessagesApi::event, MessagesApi::whole] {
+            let mut answer = PartialAnswer::default();
             let heard = read(&value, &mut answer).is_ok();
             assert!(answer.text.len() <= input.len(), "no more text than was sent");
             let said =

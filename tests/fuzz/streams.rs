@@ -1,19 +1,19 @@
 //! Files and streams: what is read line by line or in pieces.
 
-use acheron::agent::transcript;
-use acheron::model::replay::Replay;
-use acheron::model::script::Script;
-use acheron::model::{Ask, Message, Model as _, Role};
-use acheron::services::prompts::front;
-use acheron::services::prompts::template::{Dialect, Template, Values};
-use acheron::services::recall::{links, page};
-use acheron::services::terminal::sentinel::Listener;
-use acheron::spec::Spec;
-use acheron_http::sse::{Decoder, Event};
 use futures_util::FutureExt as _;
 
 use crate::driver::{Kind, Target};
 use crate::kind;
+use acheron::agent::transcript;
+use acheron::model::replay::Replay;
+use acheron::model::script::Script;
+use acheron::model::{Message, MessageRole, Model as _, ModelRequest};
+use acheron::services::terminal::sentinel::Listener;
+use acheron::spec::Spec;
+use acheron_http::sse::{Decoder, Event};
+use acheron_prompts::front;
+use acheron_prompts::template::{Dialect, Template, Values};
+use acheron_recall::{links, page};
 
 /// Two halves of an input, the same each time.
 fn halves(input: &[u8]) -> (&[u8], &[u8]) {
@@ -44,6 +44,7 @@ pub fn terminal_marks() -> Target {
         "\x1et1<\x1e",
         "\x1et1>0\x1e",
         "\x1et1>",
+        "\x1et1=3\x1e",
         "\x1e",
         "t1",
         ">127\x1e",
@@ -59,7 +60,7 @@ pub fn terminal_marks() -> Target {
                 let said = listener.hear(piece);
                 output.extend(said.output);
                 if said.ended.is_some() {
-                    return (output, said.ended);
+                    return (output, said.ended.map(|ended| ended.code));
                 }
             }
             (output, None)
@@ -96,9 +97,9 @@ pub fn transcript() -> Target {
     Target { name: "transcript", words: WORDS, run }
 }
 
-fn ask(text: &str) -> Ask {
-    let messages = vec![Message { role: Role::User, text: text.to_owned() }];
-    Ask { system: String::new(), messages, ..Ask::default() }
+fn ask(text: &str) -> ModelRequest {
+    let messages = vec![Message { role: MessageRole::User, text: text.to_owned() }];
+    ModelRequest { system: String::new(), messages, ..ModelRequest::default() }
 }
 
 /// A script file, and what it answers.

@@ -1,21 +1,21 @@
 //! An agent at work: the same run on the mount and off it, helpers, and runs given again.
 
-use acheron::policy::PrincipalCaller;
 use std::sync::Arc;
 
-use acheron::agent::protocol;
-use acheron::agent::tools::{Outside, perform};
-use acheron::agent::transcript::{self, Record};
-use acheron::host::{Host, Options};
-use acheron::model::script::Script;
-use acheron::model::{Ask, Message, Model};
-use acheron_base::Clock;
-use acheron_vfs::Caller;
 use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::common::GUARD;
 use crate::test_host::{TestHost, steady};
+use acheron::agent::protocol;
+use acheron::agent::tools::{MountTools, perform};
+use acheron::agent::transcript::{self, TranscriptRecord};
+use acheron::host::{Host, Options};
+use acheron::model::script::Script;
+use acheron::model::{Message, Model, ModelRequest};
+use acheron::policy::PrincipalCaller;
+use acheron_base::{Clock, Ids, Random};
+use acheron_vfs::Caller;
 
 fn call(when: Option<&str>, name: &str, arguments: Value) -> Value {
     let mut line = json!({"answer": {"tool_calls": [{"name": name, "arguments": arguments}]}});
@@ -96,22 +96,22 @@ fn same(results: &[Value], dir: &std::path::Path) -> Vec<String> {
 }
 
 /// The transcript of the only turn of `charon`.
-fn turn(state: &std::path::Path) -> Vec<Record> {
+fn turn(state: &std::path::Path) -> Vec<TranscriptRecord> {
     let turns = std::fs::read_dir(state.join("agents/charon/turns")).unwrap();
     let file = turns.map(|entry| entry.unwrap().path()).next().unwrap();
     transcript::read(&std::fs::read(file).unwrap()).unwrap().0
 }
 
-fn results(records: &[Record]) -> Vec<Value> {
+fn results(records: &[TranscriptRecord]) -> Vec<Value> {
     let results = records.iter().filter_map(|record| match record {
-        Record::Outcome { result, .. } => Some(result.clone()),
+        TranscriptRecord::Outcome { result, .. } => Some(result.clone()),
         _ => None,
     });
     results.collect()
 }
 
 /// A host that is not mounted, with the same project; says `go` and returns what happened.
-fn unmounted(model: Value, prepare: impl FnOnce(&std::path::Path)) -> (Vec<Record>, tempfile::TempDir) {
+fn unmounted(model: Value, prepare: impl FnOnce(&std::path::Path)) -> (Vec<TranscriptRecord>, tempfile::TempDir) {
     let dir = tempfile::TempDir::new().unwrap();
     let (here, state) = (dir.path().join("here"), dir.path().join("state"));
     std::fs::create_dir(&here).unwrap();
@@ -122,7 +122,14 @@ fn unmounted(model: Value, prepare: impl FnOnce(&std::path::Path)) -> (Vec<Recor
     let spec = acheron::spec::Spec::check(&spec.to_string()).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let options = Options { spec, here, state: state.clone(), mountpoint: None, clock: Clock::real() };
+        let options = Options {
+            spec,
+            here,
+            state: state.clone(),
+            mountpoint: None,
+            clock: Clock::real(),
+            random: Random::real(),
+        };
         let host = Host::start(options).unwrap();
         let operator = Caller::operator();
         host.tree().write(&operator, "agents/self/chat/control/input", b"go").await.unwrap();
@@ -141,7 +148,7 @@ fn project(here: &std::path::Path) {
 }
 
 /// A transcript without what is different in every run.
-fn shown(records: &[Record], dir: &std::path::Path) -> Vec<String> {
+fn shown(records: &[TranscriptRecord], dir: &std::path::Path) -> Vec<String> {
     let times = regex::Regex::new(r#""(at_ms|ms|parked_ms)":[0-9]+"#).unwrap();
     let lines: Vec<Value> = records.iter().map(|record| serde_json::to_value(record).unwrap()).collect();
     same(&lines, dir).iter().map(|line| times.replace_all(line, "\"$1\":N").into_owned()).collect()
@@ -182,9 +189,10 @@ fn the_same_work_is_the_same_on_the_mount_and_off_it() {
     let outside = house(&steps);
     let text: String = steps.iter().map(|line| format!("{line}\n")).collect();
     let script = Script::read("steps", &text).unwrap();
-    let ground = Outside::new(outside.root(), Arc::new(|| format!("tool-{}", uuid::Uuid::now_v7())));
+    let ids = Ids::new(Clock::real(), Random::real());
+    let ground = MountTools::new(outside.root(), Arc::new(move || ids.id("tool")));
     let mut seen = Vec::new();
-    let ask = Ask { messages: vec![Message::user("go")], ..Ask::default() };
+    let ask = ModelRequest { messages: vec![Message::user("go")], ..ModelRequest::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         for _ in 0..steps.len() - 1 {

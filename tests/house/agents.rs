@@ -70,11 +70,11 @@ fn a_change_ends_no_turn_and_is_there_in_the_next() {
             I am another now
             [3,9,3]
             {"rounds":3}
-            ada has used up its rounds; its budget can be raised by agents.update
+            ada has used up its rounds; raise its budget with agents.update
             "budget_exceeded"
-            "ada.budget.money: cannot be kept without model.prices: nothing would ever cost anything"
+            "ada.budget.money: needs model.prices; without prices every call costs 0"
             "ada.projects[0]: there is no project `nowhere`; projects are here"
-            "ada.wake[0].on: sources/tmie/after/1.json cannot be: nothing lies that deep"
+            "ada.wake[0].on: sources/tmie/after/1.json is not a source: the path is too deep"
             "update: unknown key `colour`; other keys are name, about, model, limits, budget, permissions, projects, wake"
             update: unknown key `colour`; other keys are name, about, model, limits, budget, permissions, projects, wake
             ! environment: line 2: echo: write error: Invalid argument
@@ -190,7 +190,7 @@ fn helpers_are_bounded_in_depth_and_number() {
             true
             true
             true
-            ["budget_exceeded","3 sub-brains deep is the most"]
+            ["budget_exceeded","3 levels of sub-brains are the limit"]
             8 sub-brains are at work already
              7 held
             done

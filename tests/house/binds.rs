@@ -1,10 +1,10 @@
 //! Projects, and names that lead elsewhere.
 
-use acheron::policy::PrincipalCaller;
 use expect_test::expect;
 
 use crate::terminal::WRITABLE;
 use crate::test_host::TestHost;
+use acheron::policy::PrincipalCaller;
 
 #[test]
 fn a_project_is_the_directory_itself() {

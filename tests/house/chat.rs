@@ -78,7 +78,7 @@ fn messages_queue_and_a_refusal_has_its_sentence() {
         "#,
         expect![[r#"
             1
-            only charon itself writes its reply; speak to it by control/input
+            only charon itself may write its reply; write to control/input instead
             two
             one
             two

@@ -1,12 +1,12 @@
 //! `acheron chat` as a person meets it: on a real terminal, key by key.
 
-use parking_lot::Mutex;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use rustix::pty::OpenptFlags;
 use serde_json::{Value, json};
 
@@ -131,7 +131,7 @@ fn a_conversation_is_edited_followed_interrupted_and_remembered() {
     terminal.at_prompt("/jobs\r");
     terminal.shows("chat.turn", 1);
     terminal.at_prompt("/fly\r");
-    terminal.shows("/fly is not known; /help tells what is", 1);
+    terminal.shows("unknown command /fly; /help lists the commands", 1);
     // Ctrl-C ends the turn, not the program.
     terminal.at_prompt("wait\r");
     terminal.shows("round 1: file_read", 1);

@@ -74,12 +74,12 @@ fn a_mount_that_cannot_be_is_refused_with_advice() {
         expect![[r#"
             = 2
             ! error: there is no directory DIR/nowhere: make it with `mkdir -p DIR/nowhere`
-            ! error: DIR/ns is not empty: what is in it would be hidden, so choose an empty directory
+            ! error: DIR/ns is not empty, and a mount would hide its files: choose an empty directory
             ! error: bad.json cannot be mounted:
             !   unknown key `agnets`; did you mean agents?
-            ! error: there is no kind of model `fly`
+            ! error: unknown model kind `fly`
             ! hint: script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external
-            ! error: the state directory DIR/ns/state lies in the mountpoint
+            ! error: the state directory DIR/ns/state is inside the mount point
             ! hint: choose another with --state DIR
             ! error: no namespace is mounted on DIR/ns
             ! hint: `acheron status` shows what is mounted
@@ -102,7 +102,7 @@ fn a_daemon_answers_when_its_command_returns_and_is_gone_after_unmount() {
         ls ns
         "#,
         expect![[r#"
-            mounted on ns; `acheron unmount ns` takes it down
+            mounted on ns; `acheron unmount ns` unmounts it
             AGENTS.md
             README.md
             agents
@@ -114,7 +114,7 @@ fn a_daemon_answers_when_its_command_returns_and_is_gone_after_unmount() {
             hint: its log is DIR/.local/state/acheron/acheron.log
             [true,true,["charon"]]
             = 0
-            ! error: an acheron is mounted on DIR/ns already: unmount it first, with `acheron unmount DIR/ns`
+            ! error: a file system (fuse.acheron) is already mounted on DIR/ns: unmount it first with `acheron unmount DIR/ns`
             ! hint: its log is DIR/.local/state/acheron/acheron.log
         "#]],
     );
@@ -132,8 +132,8 @@ fn a_dead_mount_is_recovered_also_with_a_shell_inside() {
         (cd $HOME; acheron mount ns --daemon; ls ns)
         "#,
         expect![[r#"
-            mounted on ns; `acheron unmount ns` takes it down
-            mounted on ns; `acheron unmount ns` takes it down
+            mounted on ns; `acheron unmount ns` unmounts it
+            mounted on ns; `acheron unmount ns` unmounts it
             AGENTS.md
             README.md
             agents
@@ -155,7 +155,7 @@ fn who_could_not_tell_its_callers_apart_does_not_mount() {
         "unshare --pid --fork acheron mount ns --state state",
         expect![[r#"
             = 1
-            ! error: /proc belongs to another pid namespace, so nobody could be told from anybody: mount one of this namespace, as `unshare --pid --fork --mount-proc` does
+            ! error: /proc belongs to another pid namespace, so callers cannot be identified: mount one of this namespace, as `unshare --pid --fork --mount-proc` does
         "#]],
     );
 }
@@ -199,7 +199,7 @@ CALLS
             {"error":{"code":"not_found","message":"`/nowhere`: No such file or directory (os error 2)"}}
             {"error":{"code":"not_found","message":"`/agents/self/search_code/control/fly.json`: No such file or directory (os error 2)"}}
             {"error":{"code":"invalid_payload","message":"not a call: expected ident at line 1 column 2; it is {\"name\":\"file_read\",\"arguments\":{\"path\":\"/README.md\"}}"}}
-            {"error":{"code":"unknown_operation","message":"there is no tool `fly`; there are file_read, file_write and file_list"}}
+            {"error":{"code":"unknown_operation","message":"there is no tool `fly`; the tools are file_read, file_write and file_list"}}
             {"id":"last","path":"/meta","entries":[{"path":"/meta/health.json","type":"file","size":0}],"truncated":true}
             = 0
         "##]],
@@ -244,7 +244,7 @@ fn a_spec_is_checked_with_every_fault_named() {
             bad.json: unknown key `defualt_agent`; did you mean default_agent?
             bad.json: agents.a.limits.rounds: must be at least 1, not 0
             bad.json: agents.a.projects[0]: there is no project `p`; projects are here
-            good.json: sound; 1 agent, 1 project, 0 services
+            good.json: ok: 1 agent, 1 project, 0 services
             = 1
             ! error: nowhere.json: No such file or directory (os error 2)
         "#]],
@@ -274,7 +274,7 @@ fn a_recorded_run_is_given_again() {
             (agents/self/memory/items/fact-1)
             = 1
             ! error: the recording run.ndjson is at its end
-            ! error: run.ndjson cannot be recorded to: File exists (os error 17)
+            ! error: cannot record to run.ndjson: File exists (os error 17)
         "#]],
     );
 }
@@ -303,14 +303,14 @@ fn the_doctor_ends_with_whether_it_can_work_and_has_a_fix_for_each_lack() {
         "#,
         expect![[r#"
             BAD   database: DIR/broken is damaged (1): the database is damaged
-                  to mend: stop acheron, keep a copy of the directory, and put a backup (acheron backup FILE) in its place
+                  fix: stop acheron, keep a copy of the directory, and put a backup (acheron backup FILE) in its place
             1
             BAD   mountspec: bad.json cannot be mounted:
               unknown key `agnets`; did you mean agents?
-                  to mend: acheron check FILE names every fault with its place
+                  fix: acheron check FILE names every fault with its place
             1
             BAD   symbols: are in redis at 127.0.0.1:1: redis at 127.0.0.1:1 does not answer
-                  to mend: start that server, mend symbols.url in the mountspec, or take "backend": "sqlite"
+                  fix: start that server, fix symbols.url in the mountspec, or use "backend": "sqlite"
             1
             = 0
         "#]],

@@ -122,6 +122,6 @@ fn the_library_has_the_readme_of_every_service() {
     }
     let pages = std::fs::read_dir(&dir).unwrap().map(|page| page.unwrap().file_name().into_string().unwrap());
     assert_eq!(pages.collect::<std::collections::BTreeSet<_>>(), names, "a page has no service");
-    let reserved = acheron::spec::HOUSE.map(|name| format!("{name}.md"));
+    let reserved = acheron::spec::BUILT_IN.map(|name| format!("{name}.md"));
     assert_eq!(names, reserved.into(), "a name that a program of the mountspec could take");
 }

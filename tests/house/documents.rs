@@ -113,7 +113,11 @@ fn the_map_has_every_crate_and_every_module_in_order_with_the_crates_it_uses() {
     for (row, name) in crates.iter().chain(&modules).map(|row| (row, quoted(&row[0]).remove(0))) {
         let allowed = quoted(row.last().unwrap());
         for (file, text) in sources.iter().filter(|(file, _)| file.starts_with(&name)) {
-            for found in used.captures_iter(text).filter(|found| there.contains(&format!("crates/{}", &found[1]))) {
+            // A comment may point to a crate that uses this one.
+            let code: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
+            for found in
+                used.captures_iter(&code.join("\n")).filter(|found| there.contains(&format!("crates/{}", &found[1])))
+            {
                 let other = found[1].to_owned();
                 let own = short(&name) == other && name.starts_with("crates/");
                 assert!(own || allowed.contains(&other), "{} uses {other}; the map does not say so", file.display());

@@ -1,13 +1,13 @@
 //! The laws of files, row by row, with ordinary programs.
 
-use acheron::policy::PrincipalCaller;
 use std::time::SystemTime;
 
-use acheron_vfs::{Node, text};
 use expect_test::expect;
 
 use crate::common::{check, python, session};
 use crate::workshop::Workshop;
+use acheron::policy::PrincipalCaller;
+use acheron_vfs::{Node, text};
 
 #[test]
 fn a_tree_is_listed_and_walked_without_a_single_error() {
@@ -104,7 +104,7 @@ fn text_that_changes_is_new_to_everyone_at_once() {
         std::io::Read::read_to_string(&mut open, &mut again).unwrap();
         assert_eq!(again, words);
     }
-    assert!(shop.mount.traffic()["open"] >= 400);
+    assert!(shop.mount.request_counts()["open"] >= 400);
 }
 
 fn session_free_echo(root: &std::path::Path) {
@@ -116,11 +116,11 @@ fn unchanged_text_costs_no_read() {
     let shop = Workshop::open();
     let path = shop.root().join("text.md");
     std::fs::read(&path).unwrap();
-    let before = shop.mount.traffic();
+    let before = shop.mount.request_counts();
     for _ in 0..50 {
         std::fs::read(&path).unwrap();
     }
-    let after = shop.mount.traffic();
+    let after = shop.mount.request_counts();
     assert_eq!(after["read"], before["read"]);
     assert_eq!(after["lookup"], before["lookup"]);
     assert_eq!(after["open"], before["open"] + 50);
@@ -270,7 +270,7 @@ chmod 777 control/echo.json; chown 1 control/echo.json; mv control/echo.json x; 
             {"op": "echo"}
             taken
             taken
-            ["unknown operation \"fly\"","the command is cut short: its JSON object was never finished","a command is a JSON object, such as {\"op\": \"...\"}","a command is a JSON object, such as {\"op\": \"...\"}"]
+            ["unknown operation \"fly\"","the command is incomplete: its JSON object has no end","a command is a JSON object, such as {\"op\": \"...\"}","a command is a JSON object, such as {\"op\": \"...\"}"]
             all
             0
             touched

@@ -11,7 +11,7 @@ use crate::common::{GUARD, command, session, until};
 use crate::workshop::Workshop;
 
 fn mounts_at(path: &Path) -> Vec<String> {
-    acheron_fuse::ours().unwrap().into_iter().filter(|it| it.path == path).map(|it| it.source).collect()
+    acheron_fuse::mounts_of("acheron").unwrap().into_iter().filter(|it| it.path == path).map(|it| it.source).collect()
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn going_down_answers_everyone_who_waits() {
     let late = session(shop.root(), "cat waiting.json; cat text.md");
     assert_eq!(late, "first\n! cat: waiting.json: Cannot send after transport endpoint shutdown\n");
     shop.runtime.block_on(async {
-        shop.mount.down().await.unwrap();
+        shop.mount.unmount().await.unwrap();
         tokio::time::timeout(GUARD, shop.mount.ended()).await.unwrap().unwrap();
     });
     for reader in readers {
@@ -54,7 +54,7 @@ fn who_stays_inside_does_not_keep_it_from_going_down() {
     let shop = Workshop::open();
     let mut inside = Command::new("sleep").arg("1000").current_dir(shop.root().join("many")).spawn().unwrap();
     let place = shop.mount.mountpoint().to_owned();
-    shop.runtime.block_on(shop.mount.down()).unwrap();
+    shop.runtime.block_on(shop.mount.unmount()).unwrap();
     assert_eq!(mounts_at(&place), [""; 0]);
     inside.kill().unwrap();
     inside.wait().unwrap();
@@ -74,7 +74,9 @@ fn only_ones_own_mount_is_taken_away() {
     let place = first.mount.mountpoint().to_owned();
     umount2(&place, MntFlags::MNT_DETACH).unwrap();
     let (tree, runtime) = (first.tree.clone(), first.runtime.handle().clone());
-    let second = acheron_fuse::mount(tree, crate::workshop::everybody(), &place, runtime).unwrap();
+    let second =
+        acheron_fuse::mount(tree, crate::workshop::everybody(), &place, runtime, &acheron_fuse::Options::default())
+            .unwrap();
     first.mount.detach().unwrap();
     assert_eq!(mounts_at(&place), [second.name()]);
     assert_eq!(session(&place, "cat text.md"), "first\n");
@@ -96,11 +98,11 @@ fn a_dead_mount_is_taken_away_and_a_living_one_is_not() {
     dead_mount(&place);
     dead_mount(&place);
     assert!(session(Path::new("/"), &format!("ls {}", place.display())).contains("not connected"));
-    assert_eq!(acheron_fuse::prepare(&place).unwrap(), place);
+    assert_eq!(acheron_fuse::prepare_mountpoint(&place, &acheron_fuse::Options::default()).unwrap(), place);
     assert_eq!(mounts_at(&place), [""; 0]);
 
     let shop = Workshop::open();
-    let error = acheron_fuse::prepare(shop.root()).unwrap_err();
+    let error = acheron_fuse::prepare_mountpoint(shop.root(), &acheron_fuse::Options::default()).unwrap_err();
     assert!(error.message.contains("already"), "{error}");
     assert_eq!(session(shop.root(), "cat text.md"), "first\n");
 }
@@ -128,7 +130,7 @@ fn every_mount_ends_for_good() {
         let shop = Workshop::open();
         std::fs::read(shop.root().join("text.md")).unwrap();
         shop.runtime.block_on(async {
-            tokio::time::timeout(Duration::from_secs(60), shop.mount.down()).await.unwrap().unwrap();
+            tokio::time::timeout(Duration::from_secs(60), shop.mount.unmount()).await.unwrap().unwrap();
         });
     }
 }

@@ -1,12 +1,9 @@
 //! Reads that wait: what ends them, what does not, and what they leave behind.
 
-use acheron::policy::PrincipalCaller;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use acheron_base::Error;
-use acheron_vfs::{Answer, Caller, ChangeNotifier, Item, Node, STARTED, Stat, VersionStore};
 use bytes::Bytes;
 use expect_test::expect;
 use nix::sys::signal::{Signal, kill};
@@ -15,6 +12,9 @@ use tokio::sync::watch;
 
 use crate::common::{check, command, python, session, state, until};
 use crate::workshop::Workshop;
+use acheron::policy::PrincipalCaller;
+use acheron_base::Error;
+use acheron_vfs::{Answer, Caller, ChangeNotifier, Item, Node, STARTED, Stat, VersionStore};
 
 /// A reader of `waiting.json` that is parked and asleep.
 struct Reader(Child);
@@ -117,11 +117,11 @@ fn a_signal_that_is_ignored_does_not_disturb() {
     let deaf = Reader::parked(&shop, &words);
     deaf.send(Signal::SIGINT);
     deaf.send(Signal::SIGTERM);
-    assert_eq!((shop.mount.parked(), shop.mount.traffic()["read"]), (2, 2));
+    assert_eq!((shop.mount.parked(), shop.mount.request_counts()["read"]), (2, 2));
     shop.settle("done\n");
     assert_eq!((reader.said(), deaf.said()), ("done\n".to_owned(), "done\n".to_owned()));
     // One read each: neither had to begin again.
-    assert_eq!(shop.mount.traffic()["read"], 2);
+    assert_eq!(shop.mount.request_counts()["read"], 2);
     left_nothing(&shop);
 }
 
@@ -346,7 +346,7 @@ struct Slow {
 
 impl VersionStore for Slow {
     fn stat(&self) -> Stat {
-        Stat { size: 4096, modified: *STARTED }
+        Stat { size: 4096, modified: STARTED }
     }
 
     fn notifier(&self) -> Option<&ChangeNotifier> {
@@ -361,7 +361,7 @@ impl VersionStore for Slow {
         })
     }
 
-    fn keep(&self, _caller: &Caller, _bytes: Bytes) -> Answer<()> {
+    fn save(&self, _caller: &Caller, _bytes: Bytes) -> Answer<()> {
         Answer::ok(())
     }
 }

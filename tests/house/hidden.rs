@@ -3,18 +3,18 @@
 //! The cases are generated: verbs × names. A hidden name that is there must be refused exactly as one that is not, so that
 //! nothing is learned, and nothing may change on the disk.
 
-use acheron::policy::PrincipalCaller;
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
-use acheron::agent::tools::tree::Inside;
-use acheron::agent::tools::{Tool, perform};
-use acheron_vfs::Caller;
 use serde_json::{Value, json};
 
 use crate::test_host::TestHost;
+use acheron::agent::tools::tree::TreeTools;
+use acheron::agent::tools::{ToolCall, perform};
+use acheron::policy::PrincipalCaller;
+use acheron_vfs::Caller;
 
 /// Names that are there and hidden, each with one that is as hidden and not there. The last ones are hidden by a rule that
 /// denies reading alone.
@@ -92,10 +92,10 @@ fn without_names(said: &str) -> String {
 fn tool(house: &TestHost, name: &str, path: &str, more: &Value) -> String {
     let mut arguments = json!({"path": format!("/projects/p/fs/{path}")}).as_object().unwrap().clone();
     arguments.extend(more.as_object().unwrap().clone());
-    let tool = Tool::read(name, arguments).ok().unwrap();
+    let tool = ToolCall::read(name, arguments).ok().unwrap();
     let said = house.inside(async |host| {
         let (tree, caller) = (host.tree().clone(), Caller::agent("charon"));
-        perform(&Inside { tree, caller, id: Arc::new(|| "h".to_owned()), parked: Arc::new(|_| ()) }, &tool).await
+        perform(&TreeTools { tree, caller, id: Arc::new(|| "h".to_owned()), parked: Arc::new(|_| ()) }, &tool).await
     });
     match &said["error"] {
         Value::Null => "done".to_owned(),

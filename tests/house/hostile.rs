@@ -74,7 +74,7 @@ fn a_slow_writer_holds_nobody_up() {
     );
     drop(slow);
     crate::common::until("what was never finished is a refusal", || {
-        house.says("jq -r .error.message agents/self/search_code/status.json").contains("cut short")
+        house.says("jq -r .error.message agents/self/search_code/status.json").contains("incomplete")
     });
 }
 

@@ -1,7 +1,6 @@
 //! A malicious agent: path tricks in every field of every operation, links that change under the host's hands, things in
 //! a project that are no files, names that lie.
 
-use acheron::policy::PrincipalCaller;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::symlink;
@@ -9,14 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use acheron::agent::tools::tree::Inside;
-use acheron::agent::tools::{Tool, perform};
-use acheron_vfs::Caller;
 use expect_test::expect;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::test_host::TestHost;
+use acheron::agent::tools::tree::TreeTools;
+use acheron::agent::tools::{ToolCall, perform};
+use acheron::policy::PrincipalCaller;
+use acheron_vfs::Caller;
 
 /// A directory that nobody here has any business in.
 struct Canary(TempDir);
@@ -57,10 +57,10 @@ fn house(prepare: impl FnOnce(&Path)) -> TestHost {
 
 /// What the agent's own tools answer, without the kernel in between.
 fn hands(house: &TestHost, name: &str, arguments: Value) -> Value {
-    let tool = Tool::read(name, arguments.as_object().unwrap().clone()).ok().unwrap();
+    let tool = ToolCall::read(name, arguments.as_object().unwrap().clone()).ok().unwrap();
     house.inside(async |host| {
         let (tree, caller) = (host.tree().clone(), Caller::agent("charon"));
-        let inside = Inside { tree, caller, id: Arc::new(|| "h".to_owned()), parked: Arc::new(|_| ()) };
+        let inside = TreeTools { tree, caller, id: Arc::new(|| "h".to_owned()), parked: Arc::new(|_| ()) };
         perform(&inside, &tool).await
     })
 }

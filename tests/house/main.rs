@@ -2,6 +2,7 @@
 
 mod agent_turns;
 mod agents;
+mod behaviours;
 mod benches;
 mod binds;
 mod chat;
@@ -28,6 +29,7 @@ mod manual;
 mod memory;
 mod missing_tools;
 mod newcomer;
+mod ownership;
 mod pages;
 mod phases;
 mod posix;

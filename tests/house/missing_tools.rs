@@ -56,9 +56,9 @@ fn doctor_says_which_part_of_the_kernel_is_missing_and_what_to_do() {
     let said = without_namespaces(PLAIN, &format!("{ACHERON} doctor --state state | grep -A1 BAD"));
     expect![[r#"
         BAD   user namespaces: are switched off: no sandbox can be built
-              to mend: as root: sysctl -w user.max_user_namespaces=15000
+              fix: as root: sysctl -w user.max_user_namespaces=15000
         BAD   sandbox: cannot be built here: user (the kernel refuses a namespace (CloneFlags(CLONE_NEWUSER)): No space left on device; try `sysctl user.max_user_namespaces=10000`)
-              to mend: programs of agents are refused; "sandbox": {"allow_unconfined": true} in the mountspec runs them without
+              fix: programs of agents are refused; "sandbox": {"allow_unconfined": true} in the mountspec runs them without
     "#]]
     .assert_eq(&said);
 }
@@ -108,9 +108,9 @@ fn a_user_without_rights_has_the_same_tree() {
         0
         term-1
         term-2
-        2 programs of this agent run at once already, and this machine has no control groups to hold more of them together; wait for one to end or close a session
+        2 programs of this agent are running already, and this machine has no control groups to limit more of them together: wait for one to end, or close a session
         weak  binds: projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN
-              to mend: run acheron as root where that speed matters
+              fix: run acheron as root where that speed matters
         0
     "#]]
     .assert_eq(&session(dir.path(), &outer));

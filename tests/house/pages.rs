@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use acheron::spec::Spec;
 use regex::Regex;
 use serde_json::{Map, Value, json};
 
 use crate::common::documents;
 use crate::test_host::TestHost;
+use acheron::spec::Spec;
 
 /// A page, and the directory from which its short names are meant.
 struct Page {

@@ -123,7 +123,7 @@ fn a_mirrored_file_is_read_once_and_then_kept_by_the_kernel() {
     // There before the mount: the notice of a new file would let the kernel drop what it has once more.
     let house = TestHost::prepared(SPEC, |here| std::fs::write(here.join("big"), vec![7; 1 << 20]).unwrap());
     let file = house.root().join("projects/mirrored/fs/big");
-    let reads = || house.inside(async |host| host.state.access.mount().unwrap().traffic()["read"]);
+    let reads = || house.inside(async |host| host.state.mount.get().unwrap().request_counts()["read"]);
     std::fs::read(&file).unwrap();
     let before = reads();
     for _ in 0..5 {
@@ -262,7 +262,7 @@ fn a_large_directory_is_listed_by_pages() {
     };
     assert_eq!(names(&many), names(&house.here().join("many")));
     assert_eq!(std::fs::read_dir(&many).unwrap().count(), 4_000, "none twice");
-    let known = house.inside(async |host| host.state.access.mount().unwrap().inodes());
+    let known = house.inside(async |host| host.state.mount.get().unwrap().inodes());
     assert!(known < 3_500, "listing names is not looking at each: {known}");
 }
 

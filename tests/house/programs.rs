@@ -108,7 +108,7 @@ fn check_refuses_an_unconfined_program_that_agents_could_change() {
         (&["work/tools/svc.sh"], false, &work),
     ] {
         let said = said(command, unconfined, json!({}), projects);
-        assert!(said.contains("sound") && said.ends_with("0\n"), "{command:?}: {said}");
+        assert!(said.contains("ok: ") && said.ends_with("0\n"), "{command:?}: {said}");
     }
     expect![[r#"
         spec.json: services.svc.command[0]: HERE/work/tools/svc.sh lies in HERE/work, which agents may write: they could make it a program that runs as the operator; move it, or bind that directory read_only
@@ -121,7 +121,7 @@ fn check_refuses_an_unconfined_program_that_agents_could_change() {
     "#]]
     .assert_eq(&said(&["work/none/svc.sh"], false, json!({}), &work));
     expect![[r#"
-        spec.json: sound; 1 agent, 1 project, 1 service
+        spec.json: ok: 1 agent, 1 project, 1 service
         spec.json: note: services.svc runs without its env and network: agents may write HERE/work, where its program lies; give it a directory of its own
         0
     "#]]

@@ -1,16 +1,16 @@
 //! What is the host's own, in a project that an agent may write: neither seen nor changed, whichever way.
 
-use acheron::policy::PrincipalCaller;
 use std::sync::Arc;
 
-use acheron::agent::tools::tree::Inside;
-use acheron::agent::tools::{Tool, perform};
-use acheron_vfs::Caller;
 use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::common::session;
 use crate::test_host::TestHost;
+use acheron::agent::tools::tree::TreeTools;
+use acheron::agent::tools::{ToolCall, perform};
+use acheron::policy::PrincipalCaller;
+use acheron_vfs::Caller;
 
 /// The project holds the mountspec, the state, the prompts and the library of its own host. Bound by the kernel, or mirrored.
 fn spec(mirror: bool) -> String {
@@ -21,10 +21,10 @@ fn spec(mirror: bool) -> String {
 
 /// What the agent's own tools answer: the content, or the code of the refusal.
 fn tool(house: &TestHost, name: &str, arguments: Value) -> String {
-    let tool = Tool::read(name, arguments.as_object().unwrap().clone()).ok().unwrap();
+    let tool = ToolCall::read(name, arguments.as_object().unwrap().clone()).ok().unwrap();
     let said = house.inside(async |host| {
         let (tree, caller) = (host.tree().clone(), Caller::agent("charon"));
-        perform(&Inside { tree, caller, id: Arc::new(|| "h".to_owned()), parked: Arc::new(|_| ()) }, &tool).await
+        perform(&TreeTools { tree, caller, id: Arc::new(|| "h".to_owned()), parked: Arc::new(|_| ()) }, &tool).await
     });
     let name = |entry: &Value| entry["path"].as_str().unwrap().replace("/projects/all/fs/", "");
     match (&said["error"]["code"], said["entries"].as_array()) {

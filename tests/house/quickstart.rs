@@ -158,7 +158,7 @@ fn a_mountpoint_in_use_is_left_as_it_is() {
     let output = desk.tour().output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = said(&output);
-    assert!(said.contains("ns is not empty: what is in it would be hidden, so choose an empty directory"), "{said}");
+    assert!(said.contains("ns is not empty, and a mount would hide its files: choose an empty directory"), "{said}");
     assert!(desk.root().join("mine").exists());
     desk.is_clean();
 }

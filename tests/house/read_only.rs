@@ -3,18 +3,18 @@
 //! What is asked is made from the contracts: every operation that writes or executes, with the projects in every place
 //! where its schema takes a word. A new service or operation is tried without a line here.
 
-use acheron::policy::PrincipalCaller;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use acheron::contract::Effect;
-use acheron::host::Host;
-use acheron_vfs::Caller;
 use serde_json::{Map, Value, json};
 
 use crate::test_host::TestHost;
+use acheron::contract::Effect;
+use acheron::host::Host;
+use acheron::policy::PrincipalCaller;
+use acheron_vfs::Caller;
 
 /// `here` is bound read-only, `kept` is denied by a rule, `mine` may be written: there it is seen that the same calls do
 /// change something where they may.
@@ -244,7 +244,7 @@ fn rights_that_went_are_gone_for_what_is_open_too() {
     fs::write(house.here().join("notes.txt"), "the operator's\n").unwrap();
     expect_test::expect![[r#"
         false
-        "resources: restore failed at `f`: its files cannot be taken back: `/projects/here/fs` is bound read-only"
+        "resources: restore failed at `f`: its files cannot be rolled back: `/projects/here/fs` is bound read-only"
     "#]]
     .assert_eq(
         &house.says(

@@ -1,12 +1,7 @@
 //! Every code of the error enum, as a person meets it through the mount.
 
-use acheron::policy::PrincipalCaller;
 use std::collections::BTreeSet;
 
-use acheron::contract::Operation;
-use acheron::service::{Cx, Service, ServiceInstance, typed};
-use acheron_base::{Code, Result};
-use acheron_vfs::Caller;
 use async_trait::async_trait;
 use expect_test::expect;
 use schemars::JsonSchema;
@@ -14,6 +9,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::test_host::TestHost;
+use acheron::contract::Operation;
+use acheron::policy::PrincipalCaller;
+use acheron::service::{Cx, Service, ServiceInstance, typed};
+use acheron_base::{Code, Result};
+use acheron_vfs::Caller;
 
 const SPEC: &str = r#"{
     "layout": "acheron-1", "default_agent": "charon",
@@ -142,7 +142,8 @@ impl Service for Fragile {
 fn broken_down(house: &TestHost) -> String {
     house.inside(async |host| {
         let context = &host.state.context;
-        context.register("charon", &ServiceInstance::of(context, "charon", typed(Fragile).unwrap()));
+        let instance = ServiceInstance::of(context, "charon", typed(Fragile).unwrap());
+        context.register("charon", &instance);
         let job = context.call(&Caller::operator(), "charon", "fragile", "break", json!({})).await.unwrap();
         job.end().await;
         job.id.clone()
@@ -234,7 +235,7 @@ fn every_refusal_says_what_and_why() {
         # execution_failed
         execution_failed: broken ended with exit code 1
         # internal
-        internal: the service broke down: on purpose
+        internal: the service panicked: on purpose
     "#]]
     .assert_eq(&seen);
 }

@@ -1,6 +1,5 @@
 //! A directory of very many files, and very many bytes in open files: they stall and harm nobody else.
 
-use acheron::policy::PrincipalCaller;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -8,15 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use acheron::agent::tools::tree::Inside;
-use acheron::agent::tools::{Tool, perform};
-use acheron_vfs::Caller;
 use expect_test::expect;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::common::{python, until};
 use crate::test_host::TestHost;
+use acheron::agent::tools::tree::TreeTools;
+use acheron::agent::tools::{ToolCall, perform};
+use acheron::policy::PrincipalCaller;
+use acheron_vfs::Caller;
 
 /// Made in memory, which takes some ten seconds and a gibibyte.
 const MILLION: usize = 1_000_000;
@@ -45,10 +45,10 @@ impl Drop for Disk {
 
 /// What the agent's own tools answer, without the kernel in between.
 fn hands(house: &TestHost, name: &str, arguments: Value) -> Value {
-    let tool = Tool::read(name, arguments.as_object().unwrap().clone()).ok().unwrap();
+    let tool = ToolCall::read(name, arguments.as_object().unwrap().clone()).ok().unwrap();
     house.inside(async |host| {
         let (tree, caller) = (host.tree().clone(), Caller::agent("charon"));
-        perform(&Inside { tree, caller, id: Arc::new(|| "h".to_owned()), parked: Arc::new(|_| ()) }, &tool).await
+        perform(&TreeTools { tree, caller, id: Arc::new(|| "h".to_owned()), parked: Arc::new(|_| ()) }, &tool).await
     })
 }
 

@@ -30,7 +30,7 @@ fn a_search_answers_where_it_was_asked_and_in_the_directory() {
             ["JOB",["fn main() {"],["}"]]
             done
             search: unknown key `qurey`; did you mean query?
-            query is no regular expression: unclosed group; without "regex": true it is taken literally
+            query is not a regular expression: unclosed group; without "regex": true it is taken literally
             {"code":"forbidden","message":"/etc is not in this agent's projects; what can be searched is /projects/here/fs"}
             {"query":"fn main"}
             ! bash: line 5: echo: write error: Operation not supported

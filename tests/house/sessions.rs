@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 
+use crate::common::python;
 use crate::test_host::TestHost;
 
 #[test]
@@ -77,10 +78,54 @@ fn a_signal_wakes_the_one_who_waits() {
             {"configured":false,"waiting":false,"error":"wait_not_configured"}
             {"n":1}
             {"configured":true,"waiting":true,"timeout":true}
-            sources/dog.json cannot be: it is agent.json, hook.json, user.json, or a file below agent, hook, user or time
+            sources/dog.json is not a source: it is agent.json, hook.json, user.json, or a file below agent, hook, user or time
             ! bash: line 11: echo: write error: Invalid argument
         "#]],
     );
+}
+
+/// A reader that stays: each read from the start acknowledges the event before; a close acknowledges the last one.
+#[test]
+fn a_reader_of_next_json_keeps_its_handle_polls_and_reads_on() {
+    let script = r#"
+import json, os, select
+os.chdir("agents/self/events")
+def put(path, value):
+    with open(path, "w") as f: f.write(json.dumps(value))
+def send(n): put("control/signal.json", {"event_type": "user", "payload": n})
+names = {}
+def heard(fd):
+    event = json.loads(os.pread(fd, 4096, 0))
+    return names.setdefault(event["event_id"], event["signal"]["payload"])
+def acknowledged():
+    with open("status.json") as f: return names.get(json.load(f)["cursor"])
+put("control/wait.json", {"paths": ["/agents/self/events/sources/user.json"], "timeout_ms": 60000})
+fd = os.open("next.json", os.O_RDONLY)
+poll = select.poll(); poll.register(fd, select.POLLIN)
+def ready(ms): return poll.poll(ms) != []
+print(ready(0))
+send(1)
+print(ready(60000), heard(fd), acknowledged(), ready(0))
+send(2)
+print(ready(60000), heard(fd), acknowledged(), ready(0))
+os.close(os.dup(fd))
+print(acknowledged())
+send(3)
+other = os.open("next.json", os.O_RDONLY)
+print(heard(other), acknowledged())
+os.close(other)
+print(acknowledged())
+"#;
+    let host = TestHost::new();
+    let expected = expect![[r#"
+        False
+        True 1 None False
+        True 2 1 False
+        2
+        3 2
+        3
+    "#]];
+    expected.assert_eq(&python(&host.root(), script));
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! A whole host on a real mount, in a directory of its own.
 
-use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 
-use acheron::host::{Host, Options};
-use acheron::spec::Spec;
-use acheron_base::Clock;
 use expect_test::Expect;
+use parking_lot::Mutex;
 use regex::Regex;
 use tempfile::TempDir;
 
 use crate::common;
+use acheron::host::{Host, Options};
+use acheron::spec::Spec;
+use acheron_base::{Clock, Random};
 
 /// A mounted host. Dropping it takes everything away again, also when a test fails.
 pub struct TestHost {
@@ -51,7 +51,8 @@ impl TestHost {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let spec = Spec::load(&self.spec_file()).unwrap();
         let (here, state) = (self.here(), self.dir.path().join("state"));
-        let options = Options { spec, here, state, mountpoint: Some(self.root()), clock: Clock::real() };
+        let options =
+            Options { spec, here, state, mountpoint: Some(self.root()), clock: Clock::real(), random: Random::real() };
         let host = runtime.block_on(async {
             let mut host = Host::start(options).unwrap();
             host.mount(&self.root()).unwrap();

@@ -1,11 +1,11 @@
 //! `web_search` against a real HTTP server.
 
-use parking_lot::Mutex;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use expect_test::expect;
+use parking_lot::Mutex;
 
 use crate::test_host::TestHost;
 

@@ -1,25 +1,25 @@
 //! A tree with one file of each kind, and knobs to turn behind it.
 
-use acheron::policy::PrincipalCaller;
-use parking_lot::Mutex;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use acheron::policy::{Principal, identity};
-use acheron_base::{Error, Result};
-use acheron_fuse::{Identify, Mount};
-use acheron_vfs::{
-    AccessControl, Answer, Asked, Caller, ChangeNotifier, CommandSink, Control, Dir, Handle, Item, Link, Listing, Log,
-    MessageFile, MessageSink, Node, Once, Open, Page, Reply, Said, Stat, Tree, VersionStore, Virtual, line, live, text,
-    waiting,
-};
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
+
+use acheron::policy::{Principal, PrincipalCaller, identity};
+use acheron_base::{Clock, Error, Result};
+use acheron_fuse::{Identify, Mount};
+use acheron_vfs::{
+    AccessControl, Answer, Caller, ChangeNotifier, CommandContext, CommandSink, Control, Dir, FixedReply, Handle, Item,
+    Link, Listing, Log, MessageFile, MessageSink, Node, Open, Reply, ReplyFn, Stat, TextFile, Tree, VersionStore,
+    VirtualDir, line, live, text, waiting,
+};
 
 pub struct Workshop {
     // Dropped in this order: the mount goes while the runtime can still answer.
@@ -32,7 +32,7 @@ pub struct Workshop {
 
 /// What the test turns.
 pub struct Knobs {
-    pub page: Page,
+    pub page: TextFile,
     pub log: Log,
     pub root: Arc<Listing>,
     /// What `waiting.json` says, once it says something.
@@ -51,7 +51,14 @@ impl Workshop {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let place = tempfile::tempdir().unwrap();
         let (tree, knobs) = tree();
-        let mount = acheron_fuse::mount(tree.clone(), everybody(), place.path(), runtime.handle().clone()).unwrap();
+        let mount = acheron_fuse::mount(
+            tree.clone(),
+            everybody(),
+            place.path(),
+            runtime.handle().clone(),
+            &acheron_fuse::Options::default(),
+        )
+        .unwrap();
         Workshop { mount, knobs, tree, runtime, place }
     }
 
@@ -96,10 +103,10 @@ impl AccessControl for Open_ {
 }
 
 fn tree() -> (Tree, Arc<Knobs>) {
-    let root = Arc::new(Listing::default());
+    let root = Arc::new(Listing::timed(&Clock::real()));
     let knobs = Arc::new(Knobs {
-        page: Page::new("first\n", SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000)),
-        log: Log::new(1 << 20),
+        page: TextFile::new("first\n", SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000)),
+        log: Log::new(1 << 20, Clock::real()),
         root: root.clone(),
         settled: watch::Sender::new(None),
         fired: watch::Sender::new(0),
@@ -125,7 +132,7 @@ fn tree() -> (Tree, Arc<Knobs>) {
     let of = knobs.clone();
     let refused = live(move |_| Ok(line(&*of.refused.lock())));
     let (names, find) = (knobs.clone(), knobs.clone());
-    let computed = Virtual::new(
+    let computed = VirtualDir::new(
         move || names.names.lock().clone(),
         move |name| {
             let known = find.names.lock().iter().any(|it| it == name);
@@ -133,7 +140,7 @@ fn tree() -> (Tree, Arc<Knobs>) {
         },
     );
     let many = (0..1000).fold(Listing::default(), |dir, i| dir.file(&format!("{i:03}"), text(format!("{i}\n"))));
-    let slow = acheron_vfs::Shown::fetched(|_| {
+    let slow = acheron_vfs::ComputedFile::fetched(|_| {
         Answer::soon(async {
             tokio::task::yield_now().await; // not there at the first look
             Ok(Bytes::from_static(b"fetched\n"))
@@ -190,7 +197,7 @@ impl CommandSink for Echo {
         Bytes::from_static(b"{\"op\": \"echo\"}\n")
     }
 
-    fn obey(&self, _asked: &Asked, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+    fn submit(&self, _asked: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         if let Some(unknown) = commands.iter().find(|it| it["op"] == "fly") {
             return Answer::refuse(Error::unknown_operation(format!("unknown operation {}", unknown["op"])));
         }
@@ -205,7 +212,7 @@ impl CommandSink for Echo {
         }
     }
 
-    fn refused(&self, _asked: &Asked, error: &Error) {
+    fn refused(&self, _asked: &CommandContext, error: &Error) {
         self.0.refused.lock().push(error.message.clone());
     }
 }
@@ -220,7 +227,7 @@ impl Echo {
             Some("wait") => {
                 let turn = self.0.replies.fetch_add(1, Ordering::SeqCst) + 1;
                 let fired = self.0.fired.clone();
-                return Arc::new(Once(move || {
+                return Arc::new(ReplyFn(move || {
                     let (mut fired, said) = (fired.subscribe(), said.clone());
                     Answer::later(async move {
                         fired.wait_for(|count| *count >= turn).await.map_err(|_| Error::unavailable("gone"))?;
@@ -230,7 +237,7 @@ impl Echo {
             }
             _ => (),
         }
-        Arc::new(Said(said))
+        Arc::new(FixedReply(said))
     }
 }
 
@@ -245,10 +252,10 @@ impl MessageSink for Ears {
         Ok(())
     }
 
-    fn hear(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
+    fn receive(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
         let said = Bytes::from(format!("heard: {message}"));
         self.0.heard.lock().push(message);
-        Answer::ok(Arc::new(Said(said)))
+        Answer::ok(Arc::new(FixedReply(said)))
     }
 }
 
@@ -272,7 +279,7 @@ impl VersionStore for Shelf {
         Answer::ok(self.bytes.lock().0.clone())
     }
 
-    fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
+    fn save(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         *self.bytes.lock() = (bytes, SystemTime::now());
         self.notifier.bytes();
         Answer::soon(async {

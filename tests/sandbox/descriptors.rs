@@ -3,10 +3,9 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use acheron_base::{Code, Error};
-use acheron_sandbox::{Plan, Streams, look, start};
-
 use crate::{block, check, program, run, secret, shell};
+use acheron_base::{Code, Error};
+use acheron_sandbox::{Plan, Streams, read_process, start};
 
 /// A directory of the host, held by a descriptor that every child of this process inherits.
 fn inherited(path: &Path) -> OwnedFd {
@@ -72,7 +71,7 @@ fn no_process_of_a_sandbox_keeps_what_it_inherited() {
         plan.bare = bare;
         block(async {
             let mut running = start(program(), &plan, Streams::Piped).await.unwrap();
-            let keeper = look(running.init).expect("init lives").parent;
+            let keeper = read_process(running.init).expect("init lives").parent;
             // Only root may look into processes that nobody is to look into.
             for pid in [keeper, running.init].iter().filter(|_| nix::unistd::getuid().is_root()) {
                 let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();

@@ -4,9 +4,8 @@ use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
-use acheron_sandbox::Link;
-
 use crate::{check, python, secret, shell};
+use acheron_sandbox::Link;
 
 #[test]
 fn the_operators_home_is_not_there() {

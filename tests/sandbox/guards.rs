@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use acheron_base::host_dir::Source;
-use acheron_sandbox::{Guard, Plan, Show};
-
 use crate::{block, check, python, run, shell};
+use acheron_base::host_dir::Source;
+use acheron_sandbox::{PathRule, Plan, Visibility};
 
 const INSIDE: &str = "/projects/p/fs";
 
@@ -20,11 +19,14 @@ fn project() -> tempfile::TempDir {
     dir
 }
 
-fn bound(plan: Plan, dir: &Path, read_only: bool, guards: &[(&str, Show)]) -> Plan {
+fn bound(plan: Plan, dir: &Path, read_only: bool, guards: &[(&str, Visibility)]) -> Plan {
     let mut plan = plan.bind(dir, INSIDE, read_only);
-    let guard =
-        |(path, show): &(&str, Show)| Guard { path: Path::new(INSIDE).join(path), bind: INSIDE.into(), show: *show };
-    plan.guards = guards.iter().map(guard).collect();
+    let guard = |(path, show): &(&str, Visibility)| PathRule {
+        path: Path::new(INSIDE).join(path),
+        bind: INSIDE.into(),
+        show: *show,
+    };
+    plan.path_rules = guards.iter().map(guard).collect();
     plan.cwd = INSIDE.into();
     plan
 }
@@ -36,7 +38,11 @@ fn what_is_guarded_is_neither_seen_nor_changed_nor_moved_away() {
         (echo x > spec/default.json) 2>/dev/null || echo fixed
         mv a b 2>/dev/null || echo held; mv spec c 2>/dev/null || echo held; rm -rf spec/default.json 2>/dev/null || echo held
         echo new > free && cat free && echo made > a/beside && cat a/beside";
-    let guards = [("a/state", Show::Hidden), ("spec/default.json", Show::ReadOnly), ("not/there", Show::Hidden)];
+    let guards = [
+        ("a/state", Visibility::Hidden),
+        ("spec/default.json", Visibility::ReadOnly),
+        ("not/there", Visibility::Hidden),
+    ];
     check(&bound(shell(script), dir.path(), false, &guards), "hidden\nfixed\nheld\nheld\nheld\nnew\nmade");
     assert_eq!(std::fs::read_to_string(dir.path().join("a/state/key")).unwrap(), "secret");
 }
@@ -45,7 +51,7 @@ fn what_is_guarded_is_neither_seen_nor_changed_nor_moved_away() {
 fn a_part_may_be_written_where_the_rest_may_not() {
     let dir = project();
     let script = "(echo x > free) 2>/dev/null || echo fixed; echo new > out/new && cat out/new out/old";
-    let guards = [("a", Show::ReadOnly), ("out", Show::Open)];
+    let guards = [("a", Visibility::ReadOnly), ("out", Visibility::Open)];
     let mut plan = bound(shell(script), dir.path(), true, &guards);
     plan.binds[0].read_only = true;
     check(&plan, "fixed\nnew\nold");
@@ -114,7 +120,7 @@ attempt('entry', lambda: os.unlink('a/state/key'))
 print(os.stat('a/state/key').st_rdev)"
     );
     for read_only in [false, true] {
-        check(&bound(python(&script), dir.path(), read_only, &[("a/state/key", Show::Hidden)]), "''\n0");
+        check(&bound(python(&script), dir.path(), read_only, &[("a/state/key", Visibility::Hidden)]), "''\n0");
     }
     use std::os::unix::fs::MetadataExt;
     let after = std::fs::metadata("/dev/null").unwrap();

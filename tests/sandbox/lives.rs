@@ -4,17 +4,17 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
 
-use acheron_base::Code;
-use acheron_sandbox::{Ended, Plan, Streams, Whose, look, probe, start, whose};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 use crate::{block, check, finish, program, run, shell};
+use acheron_base::Code;
+use acheron_sandbox::{ExitStatus, Plan, ProcessOwner, Streams, owner_of, probe, read_process, start};
 
 #[test]
 fn the_host_hears_how_it_ended() {
     let ended = |script: &str| block(run(&shell(script))).unwrap().ended;
-    assert_eq!(ended("exit 7"), Ended { code: Some(7), signal: None });
-    assert_eq!(ended("kill -TERM $$"), Ended { code: None, signal: Some(15) });
+    assert_eq!(ended("exit 7"), ExitStatus { code: Some(7), signal: None });
+    assert_eq!(ended("kill -TERM $$"), ExitStatus { code: None, signal: Some(15) });
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn streams_are_the_programs_own() {
         let mut text = String::new();
         tokio::io::AsyncReadExt::read_to_string(running.stdout.as_mut().unwrap(), &mut text).await.unwrap();
         assert_eq!(text, "over the river\n");
-        assert_eq!(running.kill().await.unwrap(), Ended::KILLED);
+        assert_eq!(running.kill().await.unwrap(), ExitStatus::KILLED);
     });
 }
 
@@ -98,7 +98,7 @@ fn nobody_outlives_the_kill() {
         let mut running = start(program(), &shared.plan("sleep 600"), Streams::Piped).await.unwrap();
         let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
         assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("started"));
-        assert_eq!(running.kill().await.unwrap(), Ended::KILLED);
+        assert_eq!(running.kill().await.unwrap(), ExitStatus::KILLED);
         shared.nobody_left(false);
     });
 }
@@ -122,9 +122,9 @@ fn nobody_outlives_a_keeper_that_was_killed() {
         let mut running = start(program(), &shared.plan("sleep 600"), Streams::Piped).await.unwrap();
         let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
         assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("started"));
-        let keeper = look(running.init).expect("init lives").parent;
+        let keeper = read_process(running.init).expect("init lives").parent;
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(keeper), nix::sys::signal::Signal::SIGKILL).unwrap();
-        assert_eq!(running.wait().await.unwrap(), Ended::KILLED);
+        assert_eq!(running.wait().await.unwrap(), ExitStatus::KILLED);
     });
     shared.nobody_left(true);
 }
@@ -138,12 +138,12 @@ fn a_process_inside_is_its_agent_and_a_process_that_is_gone_is_nobody() {
         let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", running.init)).unwrap();
         let inside: i32 = children.split_whitespace().next().unwrap().parse().unwrap();
         for pid in [inside, running.init] {
-            assert_eq!(whose(pid, look), Whose::Agent("charon".into()));
+            assert_eq!(owner_of(pid, read_process), ProcessOwner::Agent("charon".into()));
         }
-        assert_eq!(whose(std::process::id() as i32, look), Whose::Own);
+        assert_eq!(owner_of(std::process::id() as i32, read_process), ProcessOwner::Host);
         running.stdout = Some(lines.into_inner().into_inner());
         finish(&mut running).await.unwrap();
-        assert_eq!(whose(inside, look), Whose::Nobody);
+        assert_eq!(owner_of(inside, read_process), ProcessOwner::Unknown);
     });
 }
 
@@ -152,5 +152,5 @@ fn the_hidden_word_is_not_for_people() {
     let output = std::process::Command::new(program()).arg("__sandbox").arg("7").output().unwrap();
     assert_eq!(output.status.code(), Some(2), "{:?}", output.status.signal());
     std::io::stderr().write_all(&output.stderr).unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "acheron: __sandbox is not for people\n");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "acheron: __sandbox is an internal command\n");
 }

@@ -12,8 +12,9 @@ mod together;
 use std::path::Path;
 use std::time::Duration;
 
-use acheron_sandbox::{Ended, Plan, Running, Streams, start};
 use tokio::io::{AsyncRead, AsyncReadExt};
+
+use acheron_sandbox::{ExitStatus, Plan, Running, Streams, start};
 
 /// Far longer than anything here takes; only a hang is cut off by it.
 const GUARD: Duration = Duration::from_secs(120);
@@ -33,7 +34,7 @@ pub fn python(script: &str) -> Plan {
 /// What a program said and how it ended.
 #[derive(Debug)]
 pub struct Seen {
-    pub ended: Ended,
+    pub ended: ExitStatus,
     pub out: String,
     pub err: String,
 }

@@ -1,30 +1,29 @@
 //! One program from start to end.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
-use acheron::services::terminal::{Ran, Run, Watch};
-use acheron_base::Clock;
-use acheron_base::{Code, Result};
-use acheron_sandbox::Plan;
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::{block, program, shell};
+use acheron::services::terminal::{ProgramOutcome, ProgramRun, StreamListener};
+use acheron_base::{Clock, Code, Result};
+use acheron_sandbox::Plan;
 
 #[derive(Default)]
 struct Heard(Mutex<Vec<u8>>, Notify);
 
-impl Watch for Heard {
+impl StreamListener for Heard {
     fn out(&self, bytes: &[u8]) {
         self.0.lock().extend_from_slice(bytes);
         self.1.notify_one();
     }
 }
 
-async fn go(plan: &Plan, stdin: &[u8], keep: usize, deadline: Duration) -> Result<Ran> {
+async fn go(plan: &Plan, stdin: &[u8], keep: usize, deadline: Duration) -> Result<ProgramOutcome> {
     let clock = Clock::real();
-    let run = Run { program: program(), plan, stdin: stdin.to_vec(), deadline, keep, clock: &clock };
+    let run = ProgramRun { program: program(), plan, stdin: stdin.to_vec(), deadline, keep, clock: &clock };
     run.go(&Heard::default(), std::future::pending()).await
 }
 
@@ -69,7 +68,8 @@ fn cancelling_ends_what_left_its_family_too() {
     let plan = shell(script).bind(shared.path(), "/shared", false);
     let heard = Arc::new(Heard::default());
     let clock = Clock::real();
-    let run = Run { program: program(), plan: &plan, stdin: Vec::new(), deadline: LONG, keep: 10, clock: &clock };
+    let run =
+        ProgramRun { program: program(), plan: &plan, stdin: Vec::new(), deadline: LONG, keep: 10, clock: &clock };
     let cancelled = block(run.go(&*heard, heard.1.notified())).unwrap_err();
     assert_eq!(cancelled.code, Code::Cancelled);
     assert_eq!(*heard.0.lock(), b"up\n");

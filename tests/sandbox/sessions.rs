@@ -3,12 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use acheron::services::terminal::{Session, Size, signal_named};
-use acheron_base::Clock;
-use acheron_base::Code;
-use acheron_sandbox::Plan;
-
 use crate::{block, program};
+use acheron::services::terminal::Session;
+use acheron_base::{Clock, Code};
+use acheron_sandbox::{Plan, TerminalSize, signal_named};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -18,7 +16,7 @@ async fn session(shell: &str) -> Arc<Session> {
 
 async fn started(mut plan: Plan) -> Arc<Session> {
     plan.env.insert("PS1".into(), "$ ".into());
-    Session::start(program(), plan, "term-1".into(), Size { cols: 80, rows: 24 }, Clock::at(5)).await.unwrap()
+    Session::start(program(), plan, "term-1".into(), TerminalSize { cols: 80, rows: 24 }, Clock::at(5)).await.unwrap()
 }
 
 /// Reads until the output contains `word`.
@@ -51,6 +49,82 @@ fn the_state_of_the_shell_persists_between_commands() {
             assert_eq!(exec(&session, "t5", "stty size </dev/tty").await, ("24 80\n".into(), 0), "{shell}");
             assert_eq!(exec(&session, "t6", "exit 9").await.1, 9, "{shell}");
             assert_eq!((session.facts().state.as_str(), session.facts().exit_code), ("closed", Some(9)));
+        }
+    });
+}
+
+#[test]
+fn commands_in_quick_succession_print_what_they_print_and_nothing_of_ours() {
+    block(async {
+        for shell in ["bash", "sh"] {
+            let session = session(shell).await;
+            let mut shown = String::new();
+            for n in 0..100 {
+                let command = format!("printf 'line %d\\n' {n}");
+                assert_eq!(exec(&session, &format!("t{n}"), &command).await, (format!("line {n}\n"), 0), "{shell}");
+                shown += &format!("{command}\r\nline {n}\r\n");
+            }
+            // A prompt that comes after the next command was typed is not shown.
+            assert_eq!(until(&session, "\nline 99\r\n").await.replace("$ ", ""), shown, "{shell}");
+            session.close().await;
+        }
+    });
+}
+
+#[test]
+fn a_command_that_the_shell_gives_up_ends_and_the_shell_goes_on() {
+    block(async {
+        for shell in ["bash", "sh"] {
+            let session = session(shell).await;
+            until(&session, "$ ").await;
+            assert_eq!(exec(&session, "t1", "X=kept; kill -INT $$; echo never").await, ("\n".into(), 130), "{shell}");
+            until(&session, "never\r\n\r\n$ ").await;
+            assert_eq!(exec(&session, "t2", "echo $X").await, ("kept\n".into(), 0), "{shell}");
+            let shown = "$ X=kept; kill -INT $$; echo never\r\n\r\n$ echo $X\r\nkept\r\n$ ";
+            assert_eq!(until(&session, "kept\r\n$ ").await, shown, "{shell}");
+            // A job that keeps printing is no reason to wait for ever.
+            let command = "(while :; do echo; sleep 0.1; done) & kill -INT $$";
+            assert_eq!(exec(&session, "t3", command).await.1, 130, "{shell}");
+            session.close().await;
+        }
+    });
+}
+
+#[test]
+fn a_command_that_ends_its_shell_is_heard_to_the_end() {
+    block(async {
+        let said = |shell, command| async move {
+            let session = session(shell).await;
+            let (said, code) = exec(&session, "t1", command).await;
+            let open = session.is_open();
+            session.close().await;
+            (said, code, open)
+        };
+        let printed = |text: &str, code, open| (text.to_owned(), code, open);
+        assert_eq!(said("sh", "echo a; return 5").await, printed("a\n", 5, false));
+        assert_eq!(said("sh", "exec /nonexistent 2>/dev/null").await, printed("", 127, false));
+        assert_eq!(said("bash", "echo a; return 5 2>/dev/null").await, printed("a\n", 2, true));
+        assert_eq!(said("bash", "exec /nonexistent 2>/dev/null").await, printed("", 127, true));
+        for shell in ["bash", "sh"] {
+            assert_eq!(said(shell, "printf 'a '; set -e; false; echo b").await, printed("a ", 1, false), "{shell}");
+        }
+    });
+}
+
+#[test]
+fn a_shell_that_is_busy_itself_is_not_disturbed() {
+    block(async {
+        for shell in ["bash", "sh"] {
+            let session = session(shell).await;
+            until(&session, "$ ").await;
+            let command = "(exec sleep 1 & wait); printf 'one '; { sleep 1 & } 2>/dev/null; wait; echo done";
+            let quiet = format!("set +m; {command}");
+            assert_eq!(exec(&session, "t1", &quiet).await, ("one done\n".into(), 0), "{shell}");
+            until(&session, "\none done\r\n$ ").await;
+            assert_eq!(exec(&session, "t2", "echo next").await, ("next\n".into(), 0), "{shell}");
+            let shown = format!("$ {quiet}\r\none done\r\n$ echo next\r\nnext\r\n$ ");
+            assert_eq!(until(&session, "\nnext\r\n$ ").await, shown, "{shell}");
+            session.close().await;
         }
     });
 }
@@ -126,6 +200,14 @@ fn a_deadline_ends_the_command_and_keeps_the_shell() {
             assert_eq!(late.unwrap_err().code, Code::Timeout, "{command}");
             assert_eq!(exec(&session, &format!("{token}x"), "echo $X").await, ("kept\n".into(), 0), "{command}");
         }
+        assert_eq!(exec(&session, "t4y", "trap - INT").await, (String::new(), 0));
+        // Long enough for the fallback line to be typed while the shell is busy.
+        let busy = "while :; do :; done";
+        let late = session.exec(busy, "t5", Duration::from_secs(1), 10, &|_| (), std::future::pending()).await;
+        assert_eq!(late.unwrap_err().code, Code::Timeout);
+        assert_eq!(exec(&session, "t6", "echo $X again").await, ("kept again\n".into(), 0));
+        let shown = until(&session, "\nkept again").await;
+        assert!(!shown.contains("printf"), "{shown}");
         session.close().await;
     });
 }
@@ -165,7 +247,7 @@ fn the_window_has_the_size_it_was_given() {
         let session = session("bash").await;
         session.write(b"tty\n").await.unwrap();
         until(&session, "\n/dev/console").await;
-        session.resize(Size { cols: 100, rows: 30 }).unwrap();
+        session.resize(TerminalSize { cols: 100, rows: 30 }).unwrap();
         assert_eq!(exec(&session, "t1", "stty size </dev/tty").await, ("30 100\n".into(), 0));
         assert_eq!((session.facts().cols, session.facts().exec_count), (100, 1));
         session.close().await;

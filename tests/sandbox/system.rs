@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use acheron_sandbox::Plan;
 use nix::mount::{MsFlags, mount};
 
 use crate::{block, check, run, shell};
+use acheron_sandbox::Plan;
 
 /// A directory with a file `secret` in a directory `a`, and the same in `b`.
 fn directory(above: &str) -> Option<tempfile::TempDir> {

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use acheron_base::Code;
-use acheron_sandbox::{Plan, Running, SharedLimits, Streams, Together, look, start};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use crate::{block, program, python, run, shell};
+use acheron_base::Code;
+use acheron_sandbox::{AgentLimits, Plan, Running, SharedLimits, Streams, read_process, start};
 
 /// Forks until it may not, says how often it could, and holds on to all of it.
 const BOMB: &str = "
@@ -23,7 +23,7 @@ sys.stdin.read()";
 fn of(host: &str, agent: &str, mut plan: Plan) -> Plan {
     plan.agent = agent.to_owned();
     plan.limits.processes = 60;
-    let limits = Together { processes: 100, memory_bytes: 256 << 20, ..Together::default() };
+    let limits = AgentLimits { processes: 100, memory_bytes: 256 << 20, ..AgentLimits::default() };
     plan.together = Some(SharedLimits { host: host.to_owned(), limits });
     plan
 }
@@ -51,7 +51,7 @@ async fn first_line(running: &mut Running) -> String {
 
 #[test]
 fn many_fork_bombs_of_one_agent_stay_below_its_limit_and_another_agent_goes_on() {
-    let host = acheron_sandbox::host();
+    let host = acheron_sandbox::host_id();
     block(async {
         let (mut bombs, mut processes, mut refused) = (Vec::new(), 0, 0);
         for _ in 0..12 {
@@ -81,7 +81,7 @@ fn many_fork_bombs_of_one_agent_stay_below_its_limit_and_another_agent_goes_on()
 
 #[test]
 fn the_memory_of_an_agent_is_counted_over_its_sandboxes() {
-    let host = acheron_sandbox::host();
+    let host = acheron_sandbox::host_id();
     let eat = "import sys; x = bytearray(140 << 20); print('full', flush=True); sys.stdin.read()";
     block(async {
         let mut first = start(program(), &of(&host, "charon", python(eat)), Streams::Piped).await.unwrap();
@@ -99,12 +99,12 @@ fn the_memory_of_an_agent_is_counted_over_its_sandboxes() {
 
 #[test]
 fn what_a_killed_keeper_left_is_removed_by_the_next() {
-    let host = acheron_sandbox::host();
+    let host = acheron_sandbox::host_id();
     let plan = of(&host, "charon", shell("echo up; sleep 600"));
     block(async {
         let mut running = start(program(), &plan, Streams::Piped).await.unwrap();
         assert_eq!(first_line(&mut running).await, "up");
-        let keeper = look(running.init).expect("init lives").parent;
+        let keeper = read_process(running.init).expect("init lives").parent;
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(keeper), nix::sys::signal::Signal::SIGKILL).unwrap();
         running.wait().await.unwrap();
         assert!(groups(&host).iter().any(|group| has_child(group)), "nobody was left to remove it");
@@ -127,7 +127,7 @@ fn has_child(group: &Path) -> bool {
 
 #[test]
 fn a_share_of_the_processors_is_kept_where_it_can_be() {
-    let host = acheron_sandbox::host();
+    let host = acheron_sandbox::host_id();
     let mut plan = of(&host, "charon", shell("echo up; sleep 600"));
     plan.together.as_mut().unwrap().limits.cpu_percent = Some(50);
     block(async {

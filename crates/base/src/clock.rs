@@ -1,24 +1,23 @@
-//! What time it is.
-//!
-//! Everybody is handed a clock instead of asking the system, so that a run can be replayed. It knows nothing of
-//! waiting: a deadline is the runtime's business.
+//! The current time. Code gets a clock instead of asking the system, so that a run can be replayed. Deadlines belong to
+//! the runtime and not to this clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// The system's clock, or one that stands still until it is set. Cheap to clone; clones of a set clock agree.
+/// The clock of the system, or one that stands still until it is set. Cheap to clone; clones of a set clock agree.
 #[derive(Clone, Debug)]
 pub struct Clock(Option<Arc<AtomicU64>>);
 
 impl Clock {
+    /// The clock of the system.
     pub fn real() -> Clock {
         Clock(None)
     }
 
-    /// A clock that shows `ms` until told otherwise.
+    /// A clock that shows `ms` until it is set.
     pub fn at(ms: u64) -> Clock {
         Clock(Some(Arc::new(AtomicU64::new(ms.saturating_mul(NS_PER_MS)))))
     }
@@ -28,16 +27,21 @@ impl Clock {
         self.now_ns() / NS_PER_MS
     }
 
+    /// The time as files have it.
+    pub fn now(&self) -> SystemTime {
+        UNIX_EPOCH + Duration::from_nanos(self.now_ns())
+    }
+
     /// Nanoseconds since 1970; enough until the year 2554.
     pub fn now_ns(&self) -> u64 {
         match &self.0 {
             Some(set) => set.load(Ordering::SeqCst),
-            // a clock set before 1970 reads as 1970
+            // A system clock before 1970 reads as 1970.
             None => SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64),
         }
     }
 
-    /// Sets a clock made by [`Clock::at`]; the real one goes its own way.
+    /// Sets a clock made by [`Clock::at`]; has no effect on the real one.
     pub fn set(&self, ms: u64) {
         if let Some(set) = &self.0 {
             set.store(ms.saturating_mul(NS_PER_MS), Ordering::SeqCst);

@@ -1,12 +1,10 @@
-//! A directory that nothing escapes.
-//!
-//! Every path is resolved by the kernel beneath one open directory handle (`openat2` with `RESOLVE_BENEATH` and
-//! `RESOLVE_NO_XDEV`), so neither `..`, nor a link, nor a renamed parent, nor a file system mounted below leads out.
-//! Writes are whole or not there: temporary file, fsync, rename, fsync of the directory. Knows nothing of what the
-//! files mean. Calls may touch a disk; call from where blocking is allowed.
+//! A directory that no path escapes. The kernel resolves every path below one open descriptor (`openat2` with
+//! `RESOLVE_BENEATH` and `RESOLVE_NO_XDEV`), so neither `..`, nor a link, nor a renamed parent, nor a mount below leads
+//! out. Writes are complete or absent: temporary file, fsync, rename, fsync of the directory. Any crate may use it.
+//! Calls may wait for a disk; call them where blocking is allowed.
 
 mod read;
-mod real;
+mod resolve;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -20,15 +18,15 @@ use rustix::io::Errno;
 use crate::error::{Code, Error, Result, quoted};
 use crate::host_dir::{Source, reopen};
 
-pub use real::Standing;
+pub use resolve::ResolvedPath;
 
-/// What [`ConfinedDir::read`] takes at most.
+/// The size limit of [`ConfinedDir::read`].
 pub const READ_LIMIT: u64 = 64 << 20;
-/// What [`ConfinedDir::walk`] lists at most.
+/// The entry limit of [`ConfinedDir::walk`].
 pub const WALK_LIMIT: usize = 200_000;
 /// How deep [`ConfinedDir::walk`] and [`ConfinedDir::remove_dir_all`] go.
 const DEPTH_LIMIT: usize = 128;
-/// How a file being written is called until it is whole; never listed.
+/// The prefix of a file that is not complete yet; never listed.
 const UNFINISHED: &str = ".acheron-unfinished-";
 
 /// The open directory. Cheap to share by reference, closed when dropped.
@@ -47,7 +45,7 @@ pub struct Entry {
     pub name: String,
     pub kind: Kind,
     pub size: u64,
-    /// Zero for a directory on which something else is mounted: that is never asked.
+    /// Zero for a directory that another mount covers, which is never asked.
     pub modified_ms: u64,
 }
 
@@ -67,7 +65,7 @@ pub struct Lock {
 }
 
 impl ConfinedDir {
-    /// Opens a directory that is there.
+    /// Opens an existing directory.
     pub fn open(path: impl AsRef<Path>) -> Result<ConfinedDir> {
         let path = path.as_ref();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -75,14 +73,14 @@ impl ConfinedDir {
         Ok(ConfinedDir { root, path: path.to_owned(), follow: true })
     }
 
-    /// Opens a directory that was found before, if it is still the same.
+    /// Opens a directory that was resolved before, if it is still the same.
     pub fn found(source: &Source) -> Result<ConfinedDir> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let root = reopen(&source.open()?, flags).map_err(|errno| said(&source.path.display(), errno))?;
         Ok(ConfinedDir { root, path: source.path.clone(), follow: true })
     }
 
-    /// Opens a directory, made first (for its owner alone) if it is not there.
+    /// Opens a directory; makes it first, for its owner alone, if it is missing.
     pub fn create(path: impl AsRef<Path>) -> Result<ConfinedDir> {
         use std::os::unix::fs::DirBuilderExt as _;
         let path = path.as_ref();
@@ -91,19 +89,19 @@ impl ConfinedDir {
         ConfinedDir::open(path)
     }
 
-    /// The same place, in which no link is followed: what is opened stands exactly where its path says. For directories in
-    /// which others may put links at any moment.
+    /// The same directory, in which no link is followed: a file is exactly where its path says. For directories where
+    /// others may make links at any moment.
     pub fn without_links(self) -> ConfinedDir {
         ConfinedDir { follow: false, ..self }
     }
 
-    /// A directory of this one as a place of its own.
+    /// A subdirectory as a confined directory of its own.
     pub fn within(&self, rel: &str) -> Result<ConfinedDir> {
         let root = self.open_dir(rel)?;
         Ok(ConfinedDir { root, path: self.path.join(rel), follow: self.follow })
     }
 
-    /// Where it was when it was opened; for sentences, not for opening again.
+    /// Its path when it was opened; for messages, not for opening it again.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -119,7 +117,7 @@ impl ConfinedDir {
         resolved(&self.root, rel, flags, mode, links)
     }
 
-    /// The sentence for what the kernel said about `rel`.
+    /// The error for what the kernel answered about `rel`.
     fn refused(&self, rel: &str, errno: Errno) -> Error {
         match errno {
             Errno::XDEV => Error::forbidden(format!("{rel} leads out of {}", self.path.display())),
@@ -130,7 +128,7 @@ impl ConfinedDir {
     }
 }
 
-/// `openat2` beneath `dir`; asks again where the kernel saw a rename and could not be sure.
+/// `openat2` below `dir`; repeats where the kernel saw a rename and could not be sure.
 fn beneath(dir: &OwnedFd, rel: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     resolved(dir, rel, flags, mode, ResolveFlags::empty())
 }
@@ -146,7 +144,7 @@ fn resolved(dir: &OwnedFd, rel: &str, flags: OFlags, mode: Mode, more: ResolveFl
     }
 }
 
-/// The path as it is handed to the kernel: relative, without `..`; the empty one is the place itself.
+/// The path for the kernel: relative, without `..`; the empty path is the directory itself.
 fn plain(rel: &str) -> Result<&str> {
     if rel.contains('\0') {
         return Err(Error::invalid(format!("{} holds a NUL, which no path can", quoted(rel))));
@@ -160,7 +158,7 @@ fn plain(rel: &str) -> Result<&str> {
     Ok(if rel.is_empty() { "." } else { rel })
 }
 
-/// The directory part and the last name of a path that must name something below the place.
+/// The directory part and the last name of a path, which must name something below the directory.
 fn split(rel: &str) -> Result<(&str, &str)> {
     let rel = plain(rel)?.trim_end_matches('/');
     let (parent, name) = rel.rsplit_once('/').unwrap_or((".", rel));
@@ -170,7 +168,7 @@ fn split(rel: &str) -> Result<(&str, &str)> {
     }
 }
 
-/// The system's own word about `what`, under our code for it.
+/// The error of the system about `what`, with our code.
 fn said(what: &dyn std::fmt::Display, errno: Errno) -> Error {
     let err = Error::from(std::io::Error::from_raw_os_error(errno.raw_os_error()));
     let word = match err.code {

@@ -1,8 +1,6 @@
-//! The one error: a stable code, an errno, a sentence.
-//!
-//! The code is what a program looks at (`error.code` in JSON), the errno is what the kernel hands to a caller,
-//! and the sentence is for people: lower case, no full stop, names the thing (in backticks: [`quoted`]), says what to do
-//! where there is something to do.
+//! The error type: a stable code, an errno, a message. Programs look at the code (`error.code` in JSON), the kernel
+//! passes the errno to a caller, and the message is for people: lower case, no full stop, names the thing (in
+//! backticks: [`quoted`]), says what to do where there is something to do. Every crate uses it.
 
 use std::fmt;
 
@@ -10,31 +8,31 @@ use serde::{Deserialize, Serialize};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, and the sentence that says so.
+/// A failure: its code and its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     pub code: Code,
     pub message: String,
 }
 
-/// The stable names of failure. A name never changes its meaning.
+/// The stable codes of failure. A code never changes its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// The caller wrote something that the file does not understand.
+    /// The caller wrote something that the file does not accept.
     InvalidPayload,
     UnknownOperation,
     Forbidden,
     NotFound,
     AlreadyExists,
-    /// The thing changed since the caller looked.
+    /// The thing has changed since the caller read it.
     Conflict,
     TooLarge,
-    /// There is no room now, or one writer is at it already; the same call may succeed later.
+    /// No capacity now, or another writer is active; the same call may succeed later.
     Busy,
     Timeout,
     Cancelled,
     Interrupted,
-    /// Something outside that the call needs is not there: a server, a process, a configuration.
+    /// Something outside that the call needs is missing: a server, a process, a configuration.
     Unavailable,
     ReadOnly,
     NoSpace,
@@ -42,12 +40,12 @@ pub enum Code {
     ProviderError,
     ExecutionFailed,
     Internal,
-    /// What only a file system says, such as `ENOTDIR`; known to JSON by the name of the errno.
+    /// An error of file systems only, such as `ENOTDIR`; JSON shows the name of the errno.
     Os(i32),
 }
 
 impl Code {
-    /// Every code with a name of its own, for tests and for pages that list them.
+    /// Every code with a name of its own, for tests and generated pages.
     pub const ALL: [Code; 18] = [
         Code::InvalidPayload,
         Code::UnknownOperation,
@@ -144,20 +142,29 @@ impl Error {
         self.code.errno()
     }
 
-    /// The same, with what it is about in front: `what: the sentence`.
+    /// The same error with its subject in front: `what: message`.
     pub fn about(self, what: impl fmt::Display) -> Self {
         Error { message: format!("{what}: {}", self.message), ..self }
     }
 }
 
-/// A foreign word inside a sentence: in backticks, on one line, and not longer than a sentence bears.
+/// The value, or `None` if the error says that there is no such thing. For files and directories that may be missing.
+pub fn if_exists<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.code == Code::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A foreign word inside a message: in backticks, on one line, at most 60 characters.
 pub fn quoted(word: &str) -> String {
     let short: String = word.chars().take(60).collect();
     let more = if short.len() < word.len() { "…" } else { "" };
     format!("`{}{more}`", short.replace(char::is_control, "\u{fffd}"))
 }
 
-/// One constructor a code, so that a refusal reads as what it is.
+/// One constructor per code.
 macro_rules! constructors {
     ($($name:ident => $code:ident),* $(,)?) => {
         impl Error {
@@ -197,7 +204,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Finds the code for what the operating system said. The sentence of the system is kept.
+/// Finds the code for an error of the operating system. Its message is kept.
 impl From<std::io::Error> for Error {
     fn from(err: std::io::Error) -> Self {
         let code = match err.raw_os_error() {
@@ -217,7 +224,7 @@ impl From<std::io::Error> for Error {
     }
 }
 
-/// How an error stands in JSON: `{"code": "...", "message": "..."}`.
+/// An error in JSON: `{"code": "...", "message": "..."}`.
 #[derive(Serialize, Deserialize)]
 struct Shown {
     code: String,
@@ -260,6 +267,13 @@ mod tests {
     fn a_foreign_word_is_one_line_and_short() {
         assert_eq!(quoted("a\nb"), "`a\u{fffd}b`");
         assert!(quoted(&"x".repeat(1_000_000)).len() < 80);
+    }
+
+    #[test]
+    fn only_a_missing_thing_is_none() {
+        assert_eq!(if_exists(Ok(1)), Ok(Some(1)));
+        assert_eq!(if_exists::<u8>(Err(Error::not_found("no file"))), Ok(None));
+        assert!(if_exists::<u8>(Err(Error::forbidden("no"))).is_err());
     }
 
     #[test]

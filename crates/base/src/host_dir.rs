@@ -1,10 +1,9 @@
-//! A directory of this machine that is shown as part of the tree: the system calls beneath one open handle.
-//!
-//! Every path is resolved by the kernel below that handle, never across devices and through no link, so whoever asks for
-//! a name gets what really stands there or nothing. What is held is identified by [`Facts::same`], not by its path: a name
-//! may lead elsewhere a moment later. Knows neither the tree nor FUSE. Calls touch a disk.
+//! A directory of the machine that is shown as part of the tree: the system calls below one open descriptor. The kernel
+//! resolves every path below that descriptor, never across devices and through no link, so a caller gets what is really
+//! there or nothing. A file is identified by [`FileInfo::same`] and not by its path: a name may lead elsewhere a moment
+//! later. The host and `acheron-fuse` use it; it knows neither the tree nor FUSE. Calls may wait for a disk.
 
-mod facts;
+mod file_info;
 mod source;
 
 use std::ffi::OsStr;
@@ -15,10 +14,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 
-pub use facts::{Facts, Id};
+pub use file_info::{FileInfo, Id};
 pub use source::{Source, same};
 
-pub type Outcome<T> = std::result::Result<T, Errno>;
+pub type OsResult<T> = std::result::Result<T, Errno>;
 
 /// The open directory.
 #[derive(Debug)]
@@ -26,46 +25,46 @@ pub struct HostDir {
     root: OwnedFd,
     source: PathBuf,
     read_only: bool,
-    facts: Facts,
+    info: FileInfo,
 }
 
 impl HostDir {
-    pub fn open(source: &Path, read_only: bool) -> Outcome<HostDir> {
+    pub fn open(source: &Path, read_only: bool) -> OsResult<HostDir> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(source, flags, Mode::empty())?;
-        let facts = Facts::of(&root)?;
-        Ok(HostDir { root, source: source.to_owned(), read_only, facts })
+        let info = FileInfo::of(&root)?;
+        Ok(HostDir { root, source: source.to_owned(), read_only, info })
     }
 
-    /// The root, as it was when it was opened.
-    pub fn facts(&self) -> &Facts {
-        &self.facts
+    /// The attributes of the root when it was opened.
+    pub fn info(&self) -> &FileInfo {
+        &self.info
     }
 
-    /// Where it was when it was opened.
+    /// Its path when it was opened.
     pub fn source(&self) -> &Path {
         &self.source
     }
 
-    /// Refuses a change where none may be made.
-    pub fn writable(&self) -> Outcome<()> {
+    /// Refuses a change of a read-only directory.
+    pub fn writable(&self) -> OsResult<()> {
         if self.read_only { Err(Errno::ROFS) } else { Ok(()) }
     }
 
-    /// Takes hold of what stands at `path`, a link itself included, without opening it.
-    pub fn hold(&self, path: &Path) -> Outcome<OwnedFd> {
+    /// Opens what is at `path`, a link itself included, for reference only (`O_PATH`).
+    pub fn open_path(&self, path: &Path) -> OsResult<OwnedFd> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         beneath(&self.root, path, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())
     }
 
-    /// How much room there is.
-    pub fn room(&self) -> Outcome<rustix::fs::StatVfs> {
+    /// The size and free space of the file system.
+    pub fn room(&self) -> OsResult<rustix::fs::StatVfs> {
         rustix::fs::fstatvfs(&self.root)
     }
 }
 
-/// Opens `path` below `dir`; asks again where something was renamed while the kernel was looking.
-pub fn beneath(dir: impl AsFd, path: impl AsRef<Path>, flags: OFlags, mode: Mode) -> Outcome<OwnedFd> {
+/// Opens `path` below `dir`; repeats if something was renamed while the kernel resolved it.
+pub fn beneath(dir: impl AsFd, path: impl AsRef<Path>, flags: OFlags, mode: Mode) -> OsResult<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
     let mut tries = 0;
     loop {
@@ -76,94 +75,38 @@ pub fn beneath(dir: impl AsFd, path: impl AsRef<Path>, flags: OFlags, mode: Mode
     }
 }
 
-/// What stands under `name` in `dir`. A directory on which something else is mounted is shown as an empty one.
-pub fn look(dir: &OwnedFd, name: &OsStr) -> Outcome<Facts> {
+/// The attributes of `name` in `dir`. A directory that another mount covers is shown as an empty one.
+pub fn look(dir: &OwnedFd, name: &OsStr) -> OsResult<FileInfo> {
     if matches!(name.as_bytes(), b"" | b"." | b"..") || name.as_bytes().contains(&b'/') {
         return Err(Errno::NOENT); // no name of this directory
     }
     match beneath(dir, name, OFlags::PATH | OFlags::NOFOLLOW, Mode::empty()) {
-        Ok(held) => Facts::of(&held),
+        Ok(held) => FileInfo::of(&held),
         Err(Errno::XDEV) => covered(dir, name),
         Err(errno) => Err(errno),
     }
 }
 
-/// A place that belongs to another file system, perhaps to our own: nothing is asked of that but what the kernel knows.
-fn covered(dir: &OwnedFd, name: &OsStr) -> Outcome<Facts> {
+/// A directory of another file system, perhaps of our own mount: asks only for what the kernel has cached.
+fn covered(dir: &OwnedFd, name: &OsStr) -> OsResult<FileInfo> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::STATX_DONT_SYNC;
     let there = rustix::fs::statx(dir, name, flags, StatxFlags::TYPE)?;
     match FileType::from_raw_mode(u32::from(there.stx_mode)) {
-        FileType::Directory => Ok(Facts::of(dir)?.covered(name)),
+        FileType::Directory => Ok(FileInfo::of(dir)?.covered(name)),
         _ => Err(Errno::XDEV),
     }
 }
 
-/// Opens what is held, whatever it is called by now.
-pub fn reopen(held: &OwnedFd, flags: OFlags) -> Outcome<OwnedFd> {
-    // A pipe that has taken the place of a file must not keep us.
+/// Opens an `O_PATH` descriptor, whatever the name of the file is now.
+pub fn reopen(held: &OwnedFd, flags: OFlags) -> OsResult<OwnedFd> {
+    // A pipe that has replaced a file must not block us.
     rustix::fs::open(by_number(held), flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())
 }
 
-/// The name by which the kernel finds what a handle holds, for calls that take no handle.
+/// The path of an open descriptor, for calls that take no descriptor.
 pub fn by_number(held: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", held.as_raw_fd()))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nothing_but_names_below_the_root_is_found() {
-        let place = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(place.path().join("root/sub")).unwrap();
-        std::fs::write(place.path().join("secret"), "s").unwrap();
-        std::fs::write(place.path().join("root/sub/file"), "f").unwrap();
-        for (name, to) in [("up", ".."), ("abs", "/etc"), ("inside", "sub")] {
-            std::os::unix::fs::symlink(to, place.path().join("root").join(name)).unwrap();
-        }
-        let ground = HostDir::open(&place.path().join("root"), false).unwrap();
-        for (path, expected) in [
-            ("sub/file", None),
-            ("", None),
-            ("up", None),
-            ("../secret", Some(Errno::XDEV)),
-            ("/etc/passwd", Some(Errno::XDEV)),
-            ("up/secret", Some(Errno::LOOP)),
-            ("abs/passwd", Some(Errno::LOOP)),
-            ("inside/file", Some(Errno::LOOP)),
-            ("none", Some(Errno::NOENT)),
-        ] {
-            assert_eq!(ground.hold(Path::new(path)).err(), expected, "{path:?}");
-        }
-    }
-
-    #[test]
-    fn what_is_mounted_below_is_an_empty_directory() {
-        let root = HostDir::open(Path::new("/"), true).unwrap();
-        let held = root.hold(Path::new("")).unwrap();
-        let proc = look(&held, OsStr::new("proc")).unwrap();
-        assert!(proc.is_covered() && proc.kind == FileType::Directory);
-        assert!(!proc.same(&look(&held, OsStr::new("etc")).unwrap()));
-        for name in ["", ".", "..", "etc/passwd", "proc/self"] {
-            assert_eq!(look(&held, OsStr::new(name)).unwrap_err(), Errno::NOENT, "{name:?}");
-        }
-        assert_eq!(root.hold(Path::new("proc/self")).unwrap_err(), Errno::XDEV);
-    }
-
-    #[test]
-    fn what_is_held_stays_what_it_was() {
-        let place = tempfile::tempdir().unwrap();
-        std::fs::write(place.path().join("a"), "old").unwrap();
-        let ground = HostDir::open(place.path(), false).unwrap();
-        let held = ground.hold(Path::new("a")).unwrap();
-        let before = Facts::of(&held).unwrap();
-        std::fs::rename(place.path().join("a"), place.path().join("b")).unwrap();
-        std::fs::write(place.path().join("a"), "new").unwrap();
-        let opened = reopen(&held, OFlags::RDONLY).unwrap();
-        assert_eq!(std::io::read_to_string(std::fs::File::from(opened)).unwrap(), "old");
-        let root = ground.hold(Path::new("")).unwrap();
-        assert!(before.same(&look(&root, OsStr::new("b")).unwrap()));
-        assert!(!before.same(&look(&root, OsStr::new("a")).unwrap()));
-    }
-}
+mod tests;

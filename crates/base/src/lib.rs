@@ -1,6 +1,5 @@
-//! What every layer of Acheron stands on: one error, a clock, blocking work, and directories that nothing escapes.
-//!
-//! Any crate may use it; it uses none of ours. Nothing here knows a tree, a service or an agent.
+//! The foundation of every layer: one error type, a clock, ids, randomness, blocking work, directories that no path
+//! escapes, watching a file, the mount table, the count of tokens, the nearest known name. Any crate may use it; it uses none of ours. It knows neither the tree, a service nor an agent.
 
 #![forbid(unsafe_code)]
 
@@ -9,7 +8,10 @@ mod clock;
 pub mod confined_dir;
 mod error;
 pub mod host_dir;
+mod ids;
 pub mod mountinfo;
+pub mod nearest;
+mod random;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 pub mod tokens;
@@ -18,4 +20,6 @@ pub mod watch;
 pub use blocking::blocking;
 pub use clock::Clock;
 pub use confined_dir::ConfinedDir;
-pub use error::{Code, Error, Result, quoted};
+pub use error::{Code, Error, Result, if_exists, quoted};
+pub use ids::Ids;
+pub use random::Random;

@@ -1,15 +1,14 @@
-//! SQLite's failures as our error, with the cause and the remedy in the sentence.
-//!
-//! It stands here and not in `acheron-store` because a conversion must live with one of its two types.
+//! Errors of SQLite as [`Error`], with the cause and the remedy in the message. It is here and not in `acheron-store`
+//! because a conversion must be in the crate of one of its two types.
 
 use rusqlite::ffi;
 
 use crate::error::{Code, Error};
 
-/// A failure of the disk itself; the store looks behind it for a full quota or a disk that went read-only.
+/// A failure of the disk; the store looks for a full quota or a read-only disk behind it.
 const DISK: Code = Code::Os(libc::EIO);
 
-/// So that `?` works in every closure that is handed a connection.
+/// So that `?` works in every closure with a connection.
 impl From<rusqlite::Error> for Error {
     fn from(err: rusqlite::Error) -> Self {
         match &err {

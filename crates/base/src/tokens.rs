@@ -1,7 +1,6 @@
-//! How many tokens a text costs a model, about.
-//!
-//! No model's own vocabulary: every model has another one. The estimate is the same on every machine, costs one pass,
-//! and errs on the side of too many, so that what fits by this count fits.
+//! Estimates the number of tokens of a text. It uses no vocabulary of a model, because every model has another one. The
+//! estimate is the same on every machine, costs one pass, and errs on the high side, so that text that fits by this
+//! count fits. Any crate may use it; it uses nothing of ours.
 
 use unicode_normalization::char::is_combining_mark;
 
@@ -20,13 +19,13 @@ pub fn count(text: &str) -> u64 {
     total + run.tokens()
 }
 
-/// As much of the beginning of a text as has at most `room` tokens.
+/// The longest beginning of a text with at most `room` tokens.
 pub fn head(text: &str, room: u64) -> &str {
     if count(text) <= room {
         return text;
     }
     let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
-    // The count never falls when text is added, so the place can be found by halving.
+    // The count never falls when text is added, so binary search works.
     let fits = ends.partition_point(|end| count(&text[..*end]) <= room);
     &text[..ends[fits.saturating_sub(1)]]
 }
@@ -49,7 +48,7 @@ enum Class {
     /// One character is about a word's part.
     Ideograph,
     Mark,
-    /// What vocabularies seldom have: emoji and the like come as bytes.
+    /// Rare in vocabularies: emoji and the like are encoded as bytes.
     Rare,
 }
 
@@ -74,7 +73,7 @@ impl Class {
 impl Run {
     fn tokens(&self) -> u64 {
         match self.class {
-            // one space belongs to the word after it
+            // One space belongs to the word after it.
             Class::Space => (self.chars / 2).div_ceil(4),
             Class::Line => self.chars.div_ceil(2),
             Class::Latin => self.chars.div_ceil(5),
@@ -98,57 +97,4 @@ pub fn ideograph(c: char) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn texts_cost_about_what_models_say() {
-        // beside each: what o200k_base and cl100k_base count, roughly
-        let table = [
-            ("", 0),
-            ("hello", 1),
-            ("hello world", 2),
-            ("The quick brown fox jumps over the lazy dog.", 10), // 10
-            ("internationalization", 4),                          // 3
-            ("x = y + 1;\n", 7),                                  // 7
-            ("2026-11-16", 6),                                    // 6
-            ("東京都", 3),                                        // 2 to 4
-            ("Привет, мир", 6),                                   // 5 to 6
-            ("🙂", 3),                                            // 2 to 3
-            ("a\n\n\nb", 4),
-            ("        indented", 3),
-        ];
-        for (text, tokens) in table {
-            assert_eq!(count(text), tokens, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn a_head_is_as_long_as_it_may_be() {
-        assert_eq!(head("abcdefgh", 1), "abcde");
-        assert_eq!(head("abcdefgh", 2), "abcdefgh");
-        assert_eq!(head("🜔🜔", 4), "🜔");
-        assert_eq!(head("⟐", 0), "");
-    }
-
-    proptest! {
-        #[test]
-        fn a_head_fits(text in "\\PC{0,60}", room in 0u64..40) {
-            prop_assert!(count(head(&text, room)) <= room);
-            prop_assert!(text.starts_with(head(&text, room)));
-        }
-
-        #[test]
-        fn a_longer_text_never_costs_less(a in ".{0,60}", b in ".{0,60}") {
-            let both = a.clone() + &b;
-            prop_assert!(count(&both) >= count(&a));
-        }
-
-        #[test]
-        fn no_text_costs_more_than_three_a_character(text in ".{0,200}") {
-            prop_assert!(count(&text) <= 3 * text.chars().count() as u64);
-        }
-    }
-}
+mod tests;

@@ -1,6 +1,5 @@
-//! Hears when somebody edits files of a folder. Editors write in several steps, so a burst of news is one.
-//!
-//! Knows nothing of what is done with the news.
+//! Watches files of a folder for edits. Editors write in several steps, so a burst of changes is reported once. Any
+//! crate may use it; it knows nothing of the use of the changes.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -12,42 +11,42 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::error::{Error, Result};
 
-/// How long a burst may pause, and how long it may last until it is told.
+/// The pause that ends a burst, and the longest burst.
 const CALM: Duration = Duration::from_millis(50);
 const AT_MOST: Duration = Duration::from_millis(500);
 
-/// ChangeKind comes as long as this is held.
-pub struct Following {
+/// Changes are reported as long as this is held.
+pub struct FileWatcher {
     _watcher: RecommendedWatcher,
 }
 
-/// Tells `heard` of every burst of edits below `folder`, on a thread of its own, until it breaks.
-pub fn folder(folder: &Path, heard: impl FnMut() -> ControlFlow<()> + Send + 'static) -> Result<Following> {
-    follow(folder, RecursiveMode::Recursive, |_| true, heard)
+/// Calls `changed` for every burst of edits below `folder`, on a thread of its own, until it breaks.
+pub fn folder(folder: &Path, changed: impl FnMut() -> ControlFlow<()> + Send + 'static) -> Result<FileWatcher> {
+    follow(folder, RecursiveMode::Recursive, |_| true, changed)
 }
 
-/// As [`folder`], for one file: also when it is replaced by another, as many editors do when they save.
-pub fn file(file: &Path, heard: impl FnMut() -> ControlFlow<()> + Send + 'static) -> Result<Following> {
+/// As [`folder`], for one file; also when another file replaces it, as many editors do.
+pub fn file(file: &Path, changed: impl FnMut() -> ControlFlow<()> + Send + 'static) -> Result<FileWatcher> {
     let (Some(folder), Some(name)) = (file.parent(), file.file_name()) else {
         return Err(Error::invalid(format!("{} is not a file", file.display())));
     };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let name = name.to_owned();
-    follow(folder, RecursiveMode::NonRecursive, move |path| path.file_name() == Some(&name), heard)
+    follow(folder, RecursiveMode::NonRecursive, move |path| path.file_name() == Some(&name), changed)
 }
 
 fn follow(
     folder: &Path,
     mode: RecursiveMode,
     concerns: impl Fn(&Path) -> bool + Send + 'static,
-    mut heard: impl FnMut() -> ControlFlow<()> + Send + 'static,
-) -> Result<Following> {
+    mut changed: impl FnMut() -> ControlFlow<()> + Send + 'static,
+) -> Result<FileWatcher> {
     let (tell, news) = channel();
     let told = |err: notify::Error| Error::unavailable(format!("{} cannot be watched: {err}", folder.display()));
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         let Ok(event) = event else { return };
         if event.need_rescan() || finished(event.kind) && event.paths.iter().any(|path| concerns(path)) {
-            _ = tell.send(()); // nobody listens any more
+            _ = tell.send(()); // the receiver may be gone
         }
     })
     .map_err(told)?;
@@ -56,15 +55,15 @@ fn follow(
         while news.recv().is_ok() {
             let begun = Instant::now();
             while begun.elapsed() < AT_MOST && news.recv_timeout(CALM).is_ok() {}
-            if heard().is_break() {
+            if changed().is_break() {
                 return;
             }
         }
     })?;
-    Ok(Following { _watcher: watcher })
+    Ok(FileWatcher { _watcher: watcher })
 }
 
-/// A file that is only opened for writing may still be empty: what counts is that it was closed.
+/// A file that was only opened for writing may still be empty: it counts when it is closed.
 fn finished(kind: EventKind) -> bool {
     matches!(
         kind,
@@ -76,49 +75,4 @@ fn finished(kind: EventKind) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-    use std::sync::mpsc::Receiver;
-
-    fn heard() -> (Receiver<()>, impl FnMut() -> ControlFlow<()>) {
-        let (tell, news) = channel();
-        (news, move || if tell.send(()).is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-    }
-
-    #[test]
-    fn a_file_is_followed_when_it_is_written_and_when_it_is_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("spec.json");
-        fs::write(&path, "1").unwrap();
-        let (news, tell) = heard();
-        let _following = file(&path, tell).unwrap();
-        fs::write(&path, "2").unwrap();
-        news.recv_timeout(Duration::from_secs(60)).expect("it was written");
-        fs::write(folder.path().join("other"), "3").unwrap();
-        fs::rename(folder.path().join("other"), &path).unwrap();
-        news.recv_timeout(Duration::from_secs(60)).expect("it was replaced");
-    }
-
-    #[test]
-    fn other_files_of_its_folder_are_no_news() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("spec.json");
-        fs::write(&path, "1").unwrap();
-        let (news, tell) = heard();
-        let following = file(&path, tell).unwrap();
-        fs::write(folder.path().join("other"), "3").unwrap();
-        drop(following); // what was heard until now is told, and the thread ends
-        assert_eq!(news.iter().count(), 0);
-    }
-
-    #[test]
-    fn a_folder_is_followed_with_all_below_it() {
-        let top = tempfile::tempdir().unwrap();
-        fs::create_dir(top.path().join("a")).unwrap();
-        let (news, tell) = heard();
-        let _following = folder(top.path(), tell).unwrap();
-        fs::write(top.path().join("a/b"), "1").unwrap();
-        news.recv_timeout(Duration::from_secs(60)).expect("something was written");
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
-//! Putting a FUSE connection into the tree of mounts, and taking it out again.
+//! Mounting and unmounting a FUSE connection.
 //!
-//! Done here and not by fuser, which unmounts when its session is dropped whoever is mounted there by then. A mount is
-//! only ever taken away if the kernel's list shows our name on it.
+//! fuser is not used for this: it unmounts when its session is dropped, whatever is mounted there by then. This module
+//! unmounts only a mount whose name is in the list of the kernel. The crate root uses it; it uses [`mountpoint`].
 
 use std::fs::{File, OpenOptions};
 use std::io::{IoSliceMut, Read};
@@ -18,27 +18,25 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use super::mountpoint;
 use acheron_base::{Error, Result};
 
-const KIND: &str = "fuse.acheron";
-
-/// Mounts an empty connection at `mountpoint` under the name `source`; what is asked there waits until it is served.
-pub fn attach(source: &str, mountpoint: &Path) -> Result<OwnedFd> {
+/// Mounts a new connection at `mountpoint` under the name `source`. Requests wait there until they are served.
+pub fn attach(subtype: &str, source: &str, mountpoint: &Path) -> Result<OwnedFd> {
     let device = match OpenOptions::new().read(true).write(true).open("/dev/fuse") {
         Ok(device) => device,
         Err(error) => return Err(no_device(&error)),
     };
-    match mount(&device, source, mountpoint) {
+    match mount(&device, subtype, source, mountpoint) {
         Ok(()) => Ok(device.into()),
-        // Only root may mount; everybody else asks the helper that comes with FUSE.
-        Err(Errno::EPERM) => by_helper(source, mountpoint),
+        // Only root may mount; other users need the helper that comes with FUSE.
+        Err(Errno::EPERM) => mount_by_helper(subtype, source, mountpoint),
         Err(errno) => Err(Error::from(std::io::Error::from(errno)).about(mountpoint.display())),
     }
 }
 
-fn mount(device: &File, source: &str, mountpoint: &Path) -> nix::Result<()> {
+fn mount(device: &File, subtype: &str, source: &str, mountpoint: &Path) -> nix::Result<()> {
     let (uid, gid) = (nix::unistd::getuid(), nix::unistd::getgid());
     let options = format!("fd={},rootmode=40000,user_id={uid},group_id={gid}", device.as_raw_fd());
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    nix::mount::mount(Some(source), mountpoint, Some(KIND), flags, Some(options.as_str()))
+    nix::mount::mount(Some(source), mountpoint, Some(fstype(subtype).as_str()), flags, Some(options.as_str()))
 }
 
 fn no_device(error: &std::io::Error) -> Error {
@@ -49,13 +47,18 @@ fn no_device(error: &std::io::Error) -> Error {
     }
 }
 
-/// `fusermount3` mounts and hands the descriptor over a socket.
-fn by_helper(source: &str, mountpoint: &Path) -> Result<OwnedFd> {
+/// The type of the file system in the list of mounts.
+pub fn fstype(subtype: &str) -> String {
+    format!("fuse.{subtype}")
+}
+
+/// Mounts with `fusermount3`, which passes the descriptor over a socket.
+fn mount_by_helper(subtype: &str, source: &str, mountpoint: &Path) -> Result<OwnedFd> {
     let (ours, theirs) = UnixStream::pair()?;
     let theirs = OwnedFd::from(theirs);
     let passed = theirs.as_raw_fd();
     let mut helper = Command::new("fusermount3");
-    helper.arg("-o").arg(format!("nosuid,nodev,subtype=acheron,fsname={source}")).arg("--").arg(mountpoint);
+    helper.arg("-o").arg(format!("nosuid,nodev,subtype={subtype},fsname={source}")).arg("--").arg(mountpoint);
     helper.env("_FUSE_COMMFD", passed.to_string()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     // SAFETY: between fork and exec only `fcntl` is called, on a descriptor that stays open until the child runs.
     unsafe {
@@ -89,25 +92,25 @@ fn receive(socket: &UnixStream) -> Option<OwnedFd> {
         }
     };
     message.cmsgs().ok()?.find_map(|control| match control {
-        // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.
+        // SAFETY: the kernel has just made this descriptor for this process; nothing else owns it.
         ControlMessageOwned::ScmRights(fds) => fds.first().map(|fd| unsafe { OwnedFd::from_raw_fd(*fd) }),
         _ => None,
     })
 }
 
-/// Takes the mount called `source` away from `mountpoint`, at once and whoever is in it, if it is still there.
+/// Detaches the mount called `source` from `mountpoint`, if it is still there. Processes may still be using it.
 pub fn detach(source: &str, mountpoint: &Path) -> Result<()> {
     if !mountpoint::mounted()?.iter().any(|it| it.source == source && it.path == mountpoint) {
         return Ok(());
     }
     match nix::mount::umount2(mountpoint, MntFlags::MNT_DETACH) {
         Ok(()) => Ok(()),
-        Err(Errno::EPERM) => lazily(mountpoint),
+        Err(Errno::EPERM) => detach_by_helper(mountpoint),
         Err(errno) => Err(Error::from(std::io::Error::from(errno)).about(mountpoint.display())),
     }
 }
 
-fn lazily(mountpoint: &Path) -> Result<()> {
+fn detach_by_helper(mountpoint: &Path) -> Result<()> {
     let out = Command::new("fusermount3").arg("-uz").arg("--").arg(mountpoint).stdin(Stdio::null()).output()?;
     match out.status.success() {
         true => Ok(()),
@@ -120,27 +123,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_helper_mounts_what_can_be_taken_away_again_once() {
+    fn a_mount_of_the_helper_is_detached_once() {
         let scratch = tempfile::tempdir().unwrap();
         let place = scratch.path().canonicalize().unwrap();
-        let there = |source: &str| mountpoint::ours().unwrap().iter().any(|it| it.source == source && it.path == place);
-        let device = match by_helper("acheron-helped", &place) {
+        let there = |source: &str| {
+            mountpoint::mounts_of("acheron").unwrap().iter().any(|it| it.source == source && it.path == place)
+        };
+        let device = match mount_by_helper("acheron", "acheron-helped", &place) {
             Ok(device) => device,
-            // Where it is missing, that is what must be said.
+            // Without the helper, the error must name the package.
             Err(error) => return assert!(error.message.contains("install fuse3"), "{error}"),
         };
         assert!(there("acheron-helped"));
         detach("acheron-another", &place).unwrap();
         assert!(there("acheron-helped"));
-        lazily(&place).unwrap();
+        detach_by_helper(&place).unwrap();
         assert!(!there("acheron-helped"));
         detach("acheron-helped", &place).unwrap();
         drop(device);
     }
 
     #[test]
-    fn where_the_helper_refuses_its_own_words_are_passed_on() {
-        let error = by_helper("acheron-helped", Path::new("/nowhere/at/all")).unwrap_err();
+    fn an_error_of_the_helper_is_passed_on() {
+        let error = mount_by_helper("acheron", "acheron-helped", Path::new("/nowhere/at/all")).unwrap_err();
         let words = ["fusermount3 did not mount: ", "install fuse3"];
         assert!(words.iter().any(|word| error.message.contains(word)), "{error}");
     }

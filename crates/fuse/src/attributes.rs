@@ -1,22 +1,22 @@
-//! What `stat` shows of a node, and how long the kernel may believe it.
+//! The attributes of a node, and how long the kernel may cache them. The request modules use it; it uses only the tree.
 
 use std::time::Duration;
 
 use fuser::{FileAttr, FileType, FopenFlags, INodeNo};
 
-use acheron_vfs::{Dir, File, Kind, Node, Open, STARTED, Stat};
+use acheron_vfs::{Dir, File, Kind, Node, Open, STARTED, Stat, Tree};
 
-/// How long what is announced by a bell is believed. Long: an hour costs one question.
-const LONG: Duration = Duration::from_secs(3600);
+/// The cache time of names whose changes are announced. It is long: an hour costs one request.
+const NAME_TTL: Duration = Duration::from_secs(3600);
 
-/// Attributes whose change is announced are believed for less: a bell that rings while the first answer is on its way
-/// is heard by a kernel that does not know the inode yet.
-const WHILE: Duration = Duration::from_secs(60);
+/// The cache time of attributes whose changes are announced. It is shorter: a notice that is sent while the first
+/// answer is on its way reaches a kernel that does not know the inode yet.
+const ATTRIBUTE_TTL: Duration = Duration::from_secs(60);
 
-/// What programs may find slightly old: the time of a file that has no size.
-const MOMENT: Duration = Duration::from_secs(1);
+/// The cache time of attributes that may be slightly stale: the time of a file without a size.
+const LIVE_TTL: Duration = Duration::from_secs(1);
 
-/// Who owns the mount, and so every file in it.
+/// The owner of the mount, and so of every file in it.
 #[derive(Clone, Copy)]
 pub struct Owner {
     pub uid: u32,
@@ -31,12 +31,13 @@ pub fn kind(node: &Node) -> FileType {
     }
 }
 
-pub fn attributes(ino: u64, node: &Node, owner: Owner) -> FileAttr {
+pub fn attributes(ino: u64, node: &Node, owner: Owner, tree: &Tree) -> FileAttr {
     let (perm, Stat { size, modified }) = match node {
         Node::Dir(dir) => (0o555, Stat { size: 0, modified: dir.modified() }),
         Node::File(file) => (file.mode(), file.stat()),
-        Node::Link(_) => (0o777, Stat { size: 0, modified: *STARTED }),
+        Node::Link(_) => (0o777, Stat { size: 0, modified: STARTED }),
     };
+    let modified = tree.shown_time(modified);
     FileAttr {
         ino: INodeNo(ino),
         size,
@@ -56,38 +57,39 @@ pub fn attributes(ino: u64, node: &Node, owner: Owner) -> FileAttr {
     }
 }
 
-/// How long a name of this directory is believed.
-pub fn name_lasts(dir: &dyn Dir) -> Duration {
+/// How long the kernel may cache a name of this directory.
+pub fn name_ttl(dir: &dyn Dir) -> Duration {
     match dir.notifier() {
-        Some(_) => LONG,
+        Some(_) => NAME_TTL,
         None => Duration::ZERO,
     }
 }
 
-/// How long the attributes of a node are believed.
-pub fn attributes_last(node: &Node) -> Duration {
+/// How long the kernel may cache the attributes of a node.
+pub fn attribute_ttl(node: &Node) -> Duration {
     match node {
-        Node::Link(_) => LONG,
-        Node::Dir(dir) => dir.notifier().map_or(Duration::ZERO, |_| WHILE),
+        Node::Link(_) => NAME_TTL,
+        Node::Dir(dir) => dir.notifier().map_or(Duration::ZERO, |_| ATTRIBUTE_TTL),
         Node::File(file) => match file.kind() {
-            Kind::Text | Kind::Item => file.notifier().map_or(Duration::ZERO, |_| WHILE),
+            Kind::Text | Kind::Item => file.notifier().map_or(Duration::ZERO, |_| ATTRIBUTE_TTL),
             Kind::Log => Duration::ZERO,
-            Kind::Live | Kind::Waiting | Kind::Control | Kind::Message => MOMENT,
+            Kind::Live | Kind::Waiting | Kind::Control | Kind::Message => LIVE_TTL,
         },
     }
 }
 
-/// How the kernel treats an open file. `keep`: it may show again what it has read before.
+/// How the kernel treats an open file. `keep`: it may use the bytes that it has cached.
 pub fn file_flags(file: &dyn File, how: Open, keep: bool) -> FopenFlags {
-    match file.kind() {
-        Kind::Text if keep && file.notifier().is_some() => FopenFlags::FOPEN_KEEP_CACHE | FopenFlags::FOPEN_NOFLUSH,
-        Kind::Text => FopenFlags::FOPEN_NOFLUSH,
-        Kind::Live | Kind::Waiting | Kind::Log | Kind::Control => {
-            FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH
-        }
-        // What is written here takes effect when it is closed.
-        Kind::Message | Kind::Item if how.write => FopenFlags::FOPEN_DIRECT_IO,
-        Kind::Message | Kind::Item => FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_NOFLUSH,
+    let flags = match file.kind() {
+        Kind::Text if keep && file.notifier().is_some() => FopenFlags::FOPEN_KEEP_CACHE,
+        Kind::Text => FopenFlags::empty(),
+        _ => FopenFlags::FOPEN_DIRECT_IO,
+    };
+    // The kernel must send a flush where the close has an effect: there a message or a version becomes complete.
+    let writes = how.write && matches!(file.kind(), Kind::Message | Kind::Item);
+    match writes || how.read && file.flushed_by_readers() {
+        true => flags,
+        false => flags | FopenFlags::FOPEN_NOFLUSH,
     }
 }
 
@@ -99,7 +101,7 @@ pub fn directory_flags(dir: &dyn Dir) -> FopenFlags {
 }
 
 /// How a file is opened, from the flags of `open(2)`.
-pub fn how(flags: i32) -> Open {
+pub fn open_mode(flags: i32) -> Open {
     let access = flags & libc::O_ACCMODE;
     let write = access == libc::O_WRONLY || access == libc::O_RDWR;
     Open {
@@ -115,11 +117,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_say_how() {
-        assert_eq!(how(libc::O_RDONLY), Open::READ);
-        assert_eq!(how(libc::O_WRONLY | libc::O_TRUNC | libc::O_NONBLOCK), Open::WRITE);
-        assert_eq!(how(libc::O_WRONLY | libc::O_APPEND), Open::APPEND);
-        assert_eq!(how(libc::O_RDWR), Open::BOTH);
-        assert_eq!(how(libc::O_RDONLY | libc::O_TRUNC), Open::READ);
+    fn open_flags_are_translated() {
+        assert_eq!(open_mode(libc::O_RDONLY), Open::READ);
+        assert_eq!(open_mode(libc::O_WRONLY | libc::O_TRUNC | libc::O_NONBLOCK), Open::WRITE);
+        assert_eq!(open_mode(libc::O_WRONLY | libc::O_APPEND), Open::APPEND);
+        assert_eq!(open_mode(libc::O_RDWR), Open::BOTH);
+        assert_eq!(open_mode(libc::O_RDONLY | libc::O_TRUNC), Open::READ);
     }
 }

@@ -1,6 +1,6 @@
-//! One method a request: each is framed, and handed to [`names`](super::names) or [`bytes`](super::bytes); what is about
-//! a directory of this machine, to [`mirrored`](super::mirrored). What the tree does not define is refused here, in the
-//! kernel's own words.
+//! One method per request of the kernel. Each is framed by [`Server::request`] and passed to the server or, for a
+//! mirrored directory, to [`Passthrough`]. Requests that the tree does not define are refused here with the error
+//! number that the kernel expects. The crate root uses it.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,21 +15,22 @@ use fuser::{
     ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 
-use super::passthrough::{Passthrough, Wish, is_real};
+use super::passthrough::{AttributeChange, Passthrough, is_mirrored};
+use super::request_counts::Operation;
 use super::server::Server;
-use super::traffic::Asked;
 
 pub struct FuseAdapter(pub Arc<Server>);
 
 impl FuseAdapter {
-    /// Who answers for a file of this machine; nobody for one of the tree.
-    fn real(&self, ino: INodeNo) -> Option<Passthrough> {
-        is_real(ino.0).then(|| Passthrough(self.0.clone()))
+    /// The handler for a mirrored file; `None` for a file of the tree.
+    fn mirrored(&self, ino: INodeNo) -> Option<Passthrough> {
+        is_mirrored(ino.0).then(|| Passthrough(self.0.clone()))
     }
 }
 
-/// What we ask of the kernel. Never the caching of symlinks (`self` differs by caller), of writes, nor explicit
-/// invalidation of data (growth would read as zeros): bytes are dropped when a file is seen to have changed.
+/// The capabilities requested from the kernel. Never the caching of symbolic links (their targets differ between
+/// callers), of writes, nor explicit invalidation of data (growth would read as zeros): cached bytes are dropped when a
+/// file is seen to have changed.
 const WANTED: [InitFlags; 5] = [
     InitFlags::FUSE_AUTO_INVAL_DATA,
     InitFlags::FUSE_ATOMIC_O_TRUNC,
@@ -41,26 +42,26 @@ const WANTED: [InitFlags; 5] = [
 impl Filesystem for FuseAdapter {
     fn init(&mut self, _req: &Request, config: &mut KernelConfig) -> io::Result<()> {
         for wanted in WANTED {
-            // An older kernel lacks some; all of them are about speed.
+            // An older kernel lacks some of them; all of them only improve speed.
             let _ = config.add_capabilities(wanted);
         }
         Ok(())
     }
 
     fn lookup(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        self.0.request(Asked::Lookup, || match self.real(parent) {
-            Some(real) => real.lookup(req.into(), parent.0, name, reply),
+        self.0.request(Operation::Lookup, || match self.mirrored(parent) {
+            Some(mirrored) => mirrored.lookup(req.into(), parent.0, name, reply),
             None => self.0.lookup(parent.0, name, reply),
         });
     }
 
     fn forget(&self, _req: &Request, ino: INodeNo, nlookup: u64) {
-        self.0.request(Asked::Forget, || self.0.forget(ino.0, nlookup));
+        self.0.request(Operation::Forget, || self.0.forget(ino.0, nlookup));
     }
 
     fn getattr(&self, _req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
-        self.0.request(Asked::Getattr, || match self.real(ino) {
-            Some(real) => real.getattr(ino.0, reply),
+        self.0.request(Operation::Getattr, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.getattr(ino.0, reply),
             None => self.0.getattr(ino.0, reply),
         });
     }
@@ -83,11 +84,11 @@ impl Filesystem for FuseAdapter {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        self.0.request(Asked::Setattr, || match size {
-            _ if is_real(ino.0) => {
+        self.0.request(Operation::Setattr, || match size {
+            _ if is_mirrored(ino.0) => {
                 let by = fh.map(|fh| fh.0);
-                let wish = Wish { mode, uid, gid, size, accessed: atime, modified: mtime, by };
-                Passthrough(self.0.clone()).setattr(req.into(), ino.0, wish, reply);
+                let change = AttributeChange { mode, uid, gid, size, accessed: atime, modified: mtime, by };
+                Passthrough(self.0.clone()).setattr(req.into(), ino.0, change, reply);
             }
             _ if mode.is_some() || uid.is_some() || gid.is_some() => reply.error(Errno::EPERM),
             Some(size) => self.0.truncate(req, ino.0, fh.map(|fh| fh.0), size, reply),
@@ -96,15 +97,15 @@ impl Filesystem for FuseAdapter {
     }
 
     fn readlink(&self, req: &Request, ino: INodeNo, reply: ReplyData) {
-        self.0.request(Asked::Readlink, || match self.real(ino) {
-            Some(real) => real.readlink(req.into(), ino.0, reply),
+        self.0.request(Operation::Readlink, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.readlink(req.into(), ino.0, reply),
             None => self.0.readlink(req, ino.0, reply),
         });
     }
 
     fn open(&self, req: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        self.0.request(Asked::Open, || match self.real(ino) {
-            Some(real) => real.open(req.into(), ino.0, flags.0, reply),
+        self.0.request(Operation::Open, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.open(req.into(), ino.0, flags.0, reply),
             None => self.0.open(req, ino.0, flags.0, reply),
         });
     }
@@ -120,8 +121,8 @@ impl Filesystem for FuseAdapter {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        self.0.request(Asked::Read, || match self.real(ino) {
-            Some(real) => real.read(fh.0, offset, size, reply),
+        self.0.request(Operation::Read, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.read(fh.0, offset, size, reply),
             None => self.0.read(req, fh.0, offset, size, flags.0, reply),
         });
     }
@@ -138,27 +139,27 @@ impl Filesystem for FuseAdapter {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        self.0.request(Asked::Write, || match self.real(ino) {
-            Some(real) => {
-                // A page that was mapped goes where it came from.
+        self.0.request(Operation::Write, || match self.mirrored(ino) {
+            Some(mirrored) => {
+                // A mapped page is written back to its own offset.
                 let delayed = write_flags.contains(WriteFlags::FUSE_WRITE_CACHE);
                 let append = flags.0 & libc::O_APPEND != 0 && !delayed;
-                real.write(fh.0, offset, data, append, reply);
+                mirrored.write(fh.0, offset, data, append, reply);
             }
             None => self.0.write(req, fh.0, offset, data, flags.0, reply),
         });
     }
 
     fn flush(&self, req: &Request, ino: INodeNo, fh: FileHandle, _lock_owner: LockOwner, reply: ReplyEmpty) {
-        self.0.request(Asked::Flush, || match is_real(ino.0) {
+        self.0.request(Operation::Flush, || match is_mirrored(ino.0) {
             true => reply.ok(), // what was written is in the file
             false => self.0.flush(req, fh.0, reply),
         });
     }
 
     fn fsync(&self, req: &Request, ino: INodeNo, fh: FileHandle, datasync: bool, reply: ReplyEmpty) {
-        self.0.request(Asked::Fsync, || match self.real(ino) {
-            Some(real) => real.fsync(fh.0, datasync, reply),
+        self.0.request(Operation::Fsync, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.fsync(fh.0, datasync, reply),
             None => self.0.fsync(req, fh.0, reply),
         });
     }
@@ -173,36 +174,36 @@ impl Filesystem for FuseAdapter {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        self.0.request(Asked::Release, || match self.real(ino) {
-            Some(real) => real.release(fh.0, reply),
+        self.0.request(Operation::Release, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.release(fh.0, reply),
             None => self.0.release(fh.0, reply),
         });
     }
 
     fn opendir(&self, req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        self.0.request(Asked::Opendir, || match self.real(ino) {
-            Some(real) => real.opendir(req.into(), ino.0, reply),
+        self.0.request(Operation::Opendir, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.opendir(req.into(), ino.0, reply),
             None => self.0.opendir(ino.0, reply),
         });
     }
 
     fn readdir(&self, req: &Request, ino: INodeNo, fh: FileHandle, offset: u64, reply: ReplyDirectory) {
-        self.0.request(Asked::Readdir, || match self.real(ino) {
-            Some(real) => real.readdir(req.into(), fh.0, offset, reply),
+        self.0.request(Operation::Readdir, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.readdir(req.into(), fh.0, offset, reply),
             None => self.0.readdir(ino.0, fh.0, offset, reply),
         });
     }
 
     fn readdirplus(&self, req: &Request, ino: INodeNo, fh: FileHandle, offset: u64, reply: ReplyDirectoryPlus) {
-        self.0.request(Asked::Readdirplus, || match self.real(ino) {
-            Some(real) => real.readdirplus(req.into(), fh.0, offset, reply),
+        self.0.request(Operation::Readdirplus, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.readdirplus(req.into(), fh.0, offset, reply),
             None => self.0.readdirplus(ino.0, fh.0, offset, reply),
         });
     }
 
     fn releasedir(&self, _req: &Request, ino: INodeNo, fh: FileHandle, _flags: OpenFlags, reply: ReplyEmpty) {
-        self.0.request(Asked::Releasedir, || match self.real(ino) {
-            Some(real) => real.releasedir(fh.0, reply),
+        self.0.request(Operation::Releasedir, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.releasedir(fh.0, reply),
             None => {
                 self.0.directories.remove(fh.0);
                 reply.ok();
@@ -215,8 +216,8 @@ impl Filesystem for FuseAdapter {
     }
 
     fn statfs(&self, _req: &Request, ino: INodeNo, reply: ReplyStatfs) {
-        self.0.request(Asked::Statfs, || match self.real(ino) {
-            Some(real) => real.statfs(ino.0, reply),
+        self.0.request(Operation::Statfs, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.statfs(ino.0, reply),
             None => reply.statfs(0, 0, 0, self.0.inodes.len() as u64, 0, 4096, 255, 4096),
         });
     }
@@ -231,8 +232,8 @@ impl Filesystem for FuseAdapter {
         flags: PollFlags,
         reply: ReplyPoll,
     ) {
-        self.0.request(Asked::Poll, || match is_real(ino.0) {
-            // A file of a disk can always be read and written.
+        self.0.request(Operation::Poll, || match is_mirrored(ino.0) {
+            // A file on a disk can always be read and written.
             true => {
                 reply.poll(PollEvents::POLLIN | PollEvents::POLLRDNORM | PollEvents::POLLOUT | PollEvents::POLLWRNORM);
             }
@@ -250,29 +251,29 @@ impl Filesystem for FuseAdapter {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        self.0.request(Asked::Create, || match self.real(parent) {
-            Some(real) => real.create(req.into(), parent.0, name, mode, flags, reply),
+        self.0.request(Operation::Create, || match self.mirrored(parent) {
+            Some(mirrored) => mirrored.create(req.into(), parent.0, name, mode, flags, reply),
             None => self.0.create(req, parent.0, name, flags, reply),
         });
     }
 
     fn mkdir(&self, req: &Request, parent: INodeNo, name: &OsStr, mode: u32, _umask: u32, reply: ReplyEntry) {
-        self.0.request(Asked::Mkdir, || match self.real(parent) {
-            Some(real) => real.mkdir(req.into(), parent.0, name, mode, reply),
+        self.0.request(Operation::Mkdir, || match self.mirrored(parent) {
+            Some(mirrored) => mirrored.mkdir(req.into(), parent.0, name, mode, reply),
             None => self.0.mkdir(req, parent.0, name, reply),
         });
     }
 
     fn unlink(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.0.request(Asked::Remove, || match self.real(parent) {
-            Some(real) => real.unlink(req.into(), parent.0, name, reply),
+        self.0.request(Operation::Remove, || match self.mirrored(parent) {
+            Some(mirrored) => mirrored.unlink(req.into(), parent.0, name, reply),
             None => self.0.unlink(req, parent.0, name, reply),
         });
     }
 
     fn rmdir(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.0.request(Asked::Remove, || match self.real(parent) {
-            Some(real) => real.rmdir(req.into(), parent.0, name, reply),
+        self.0.request(Operation::Remove, || match self.mirrored(parent) {
+            Some(mirrored) => mirrored.rmdir(req.into(), parent.0, name, reply),
             None => self.0.rmdir(req, parent.0, name, reply),
         });
     }
@@ -287,22 +288,22 @@ impl Filesystem for FuseAdapter {
         rdev: u32,
         reply: ReplyEntry,
     ) {
-        self.0.request(Asked::Create, || match self.real(parent) {
-            Some(real) => real.mknod(req.into(), parent.0, name, mode, rdev, reply),
+        self.0.request(Operation::Create, || match self.mirrored(parent) {
+            Some(mirrored) => mirrored.mknod(req.into(), parent.0, name, mode, rdev, reply),
             None => reply.error(Errno::EPERM),
         });
     }
 
     fn symlink(&self, req: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
-        self.0.request(Asked::Link, || match self.real(parent) {
-            Some(real) => real.symlink(req.into(), parent.0, name, target, reply),
+        self.0.request(Operation::Link, || match self.mirrored(parent) {
+            Some(mirrored) => mirrored.symlink(req.into(), parent.0, name, target, reply),
             None => reply.error(Errno::EPERM),
         });
     }
 
     fn link(&self, req: &Request, ino: INodeNo, newparent: INodeNo, newname: &OsStr, reply: ReplyEntry) {
-        self.0.request(Asked::Link, || match (self.real(ino), self.real(newparent)) {
-            (Some(real), Some(_)) => real.link(req.into(), ino.0, newparent.0, newname, reply),
+        self.0.request(Operation::Link, || match (self.mirrored(ino), self.mirrored(newparent)) {
+            (Some(mirrored), Some(_)) => mirrored.link(req.into(), ino.0, newparent.0, newname, reply),
             (None, None) => reply.error(Errno::EPERM),
             _ => reply.error(Errno::EXDEV),
         });
@@ -318,16 +319,16 @@ impl Filesystem for FuseAdapter {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        self.0.request(Asked::Rename, || match (self.real(parent), self.real(newparent)) {
-            (Some(real), Some(_)) => {
-                real.rename(req.into(), (parent.0, name), (newparent.0, newname), flags.bits(), reply);
+        self.0.request(Operation::Rename, || match (self.mirrored(parent), self.mirrored(newparent)) {
+            (Some(mirrored), Some(_)) => {
+                mirrored.rename(req.into(), (parent.0, name), (newparent.0, newname), flags.bits(), reply);
             }
             (None, None) => reply.error(Errno::EPERM),
             _ => reply.error(Errno::EXDEV),
         });
     }
 
-    /// `isatty` asks every file; a plain yes would make it a terminal.
+    /// `isatty` sends this for every file; success would make it a terminal.
     fn ioctl(
         &self,
         _: &Request,
@@ -339,7 +340,7 @@ impl Filesystem for FuseAdapter {
         _: u32,
         reply: ReplyIoctl,
     ) {
-        self.0.request(Asked::Ioctl, || reply.error(Errno::ENOTTY));
+        self.0.request(Operation::Ioctl, || reply.error(Errno::ENOTTY));
     }
 
     fn fallocate(
@@ -352,33 +353,33 @@ impl Filesystem for FuseAdapter {
         mode: i32,
         reply: ReplyEmpty,
     ) {
-        self.0.request(Asked::Allocate, || match self.real(ino) {
-            Some(real) => real.fallocate(fh.0, offset, length, mode, reply),
+        self.0.request(Operation::Allocate, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.fallocate(fh.0, offset, length, mode, reply),
             None => reply.error(Errno::EOPNOTSUPP),
         });
     }
 
-    // For files of the tree these say "not here" once, and the kernel answers for itself from then on; but not where it
-    // must go on asking for mirrored ones.
+    // For files of the tree these answer "not supported" once, and the kernel does not ask again. Where directories are
+    // mirrored it must keep asking.
 
     fn access(&self, _req: &Request, ino: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
-        self.0.request(Asked::Access, || match self.real(ino) {
-            Some(real) => real.access(ino.0, mask.bits(), reply),
+        self.0.request(Operation::Access, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.access(ino.0, mask.bits(), reply),
             None if self.0.mirroring => reply.ok(),
             None => reply.error(Errno::ENOSYS),
         });
     }
 
     fn getxattr(&self, req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        self.0.request(Asked::Attribute, || match self.real(ino) {
-            Some(real) => real.getxattr(req.into(), ino.0, name, size, reply),
+        self.0.request(Operation::Attribute, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.getxattr(req.into(), ino.0, name, size, reply),
             None => reply.error(self.0.no_attributes()),
         });
     }
 
     fn listxattr(&self, req: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        self.0.request(Asked::Attribute, || match self.real(ino) {
-            Some(real) => real.listxattr(req.into(), ino.0, size, reply),
+        self.0.request(Operation::Attribute, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.listxattr(req.into(), ino.0, size, reply),
             None => reply.error(self.0.no_attributes()),
         });
     }
@@ -393,22 +394,22 @@ impl Filesystem for FuseAdapter {
         _position: u32,
         reply: ReplyEmpty,
     ) {
-        self.0.request(Asked::Attribute, || match self.real(ino) {
-            Some(real) => real.setxattr(req.into(), ino.0, name, value, flags, reply),
+        self.0.request(Operation::Attribute, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.setxattr(req.into(), ino.0, name, value, flags, reply),
             None => reply.error(self.0.no_attributes()),
         });
     }
 
     fn removexattr(&self, req: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.0.request(Asked::Attribute, || match self.real(ino) {
-            Some(real) => real.removexattr(req.into(), ino.0, name, reply),
+        self.0.request(Operation::Attribute, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.removexattr(req.into(), ino.0, name, reply),
             None => reply.error(self.0.no_attributes()),
         });
     }
 
     fn lseek(&self, _req: &Request, ino: INodeNo, fh: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
-        self.0.request(Asked::Seek, || match self.real(ino) {
-            Some(real) => real.lseek(fh.0, offset, whence, reply),
+        self.0.request(Operation::Seek, || match self.mirrored(ino) {
+            Some(mirrored) => mirrored.lseek(fh.0, offset, whence, reply),
             None if self.0.mirroring => reply.error(Errno::EINVAL),
             None => reply.error(Errno::ENOSYS),
         });

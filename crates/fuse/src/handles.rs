@@ -1,44 +1,45 @@
-//! Open files and open directories, by the number that the kernel was given.
+//! Open files and directories, by the number that the kernel was given. The request modules use it; it uses the traits
+//! of the tree.
 
-use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
+use parking_lot::Mutex;
 
-use super::watch::Watch;
+use super::poll_watch::PollWatch;
 use acheron_base::{Code, Error, Result};
 use acheron_vfs::{Dir, Handle, Kind, Node, Open};
 
-/// A file that is open.
-pub struct Opened {
+/// An open file.
+pub struct OpenFile {
     pub handle: Box<dyn Handle>,
     pub kind: Kind,
     pub how: Open,
     /// The process that opened it.
     pub opener: u32,
-    /// There once somebody has polled it.
-    pub watch: OnceLock<Arc<Watch>>,
+    /// Present once the file was polled.
+    pub poll_watch: OnceLock<Arc<PollWatch>>,
 }
 
-/// A directory that is open: who reads it in pieces sees it as it was at the start.
-pub struct Listed {
+/// An open directory. A reader that reads it in parts sees the names as they were at the start.
+pub struct OpenDir {
     dir: Arc<dyn Dir>,
     names: Mutex<Option<Names>>,
 }
 
 pub type Names = Arc<Vec<(String, Node)>>;
 
-impl Listed {
+impl OpenDir {
     pub fn new(dir: Arc<dyn Dir>) -> Self {
-        Listed { dir, names: Mutex::default() }
+        OpenDir { dir, names: Mutex::default() }
     }
 
     pub fn dir(&self) -> &Arc<dyn Dir> {
         &self.dir
     }
 
-    /// The names, anew if they are read from the start.
+    /// The names; a read from the start lists them again.
     pub fn names(&self, offset: u64) -> Names {
         let mut names = self.names.lock();
         match &*names {
@@ -48,19 +49,19 @@ impl Listed {
     }
 }
 
-/// Things that are open.
-pub struct Table<T> {
+/// A table of open files or directories by number.
+pub struct HandleTable<T> {
     open: DashMap<u64, Arc<T>>,
     next: AtomicU64,
 }
 
-impl<T> Default for Table<T> {
+impl<T> Default for HandleTable<T> {
     fn default() -> Self {
-        Table { open: DashMap::new(), next: AtomicU64::new(1) }
+        HandleTable { open: DashMap::new(), next: AtomicU64::new(1) }
     }
 }
 
-impl<T> Table<T> {
+impl<T> HandleTable<T> {
     pub fn add(&self, thing: T) -> u64 {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.open.insert(number, Arc::new(thing));
@@ -69,7 +70,7 @@ impl<T> Table<T> {
 
     pub fn get(&self, number: u64) -> Result<Arc<T>> {
         let thing = self.open.get(&number).map(|it| it.clone());
-        thing.ok_or_else(|| Error::new(Code::Os(libc::EBADF), "that file is not open"))
+        thing.ok_or_else(|| Error::new(Code::Os(libc::EBADF), "the file is not open"))
     }
 
     pub fn remove(&self, number: u64) -> Option<Arc<T>> {

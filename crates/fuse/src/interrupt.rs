@@ -1,48 +1,48 @@
-//! Seeing `FUSE_INTERRUPT`, by which the kernel says that somebody who waits was sent a signal.
+//! Receives `FUSE_INTERRUPT`, by which the kernel reports that a waiting caller got a signal. fuser 0.18 answers that
+//! message with `ENOSYS`; after the first one every waiter of the mount sleeps uninterruptibly, counts in the load
+//! average and cannot be killed. So this module defines the symbol `read`, which the linker prefers to that of the C
+//! library, and takes interrupts out of the stream that a session reads. It also changes one time value that would end
+//! the session. It is to be deleted once fuser has a handler.
 //!
-//! fuser 0.18 answers that message with `ENOSYS`; after the first one every waiter of the mount sleeps uninterruptibly,
-//! counts in the load average and cannot even be killed. So this file sees the messages first. It defines the symbol
-//! `read`, which the linker takes before the C library's, and takes interrupts out of what a session reads, and one time
-//! that would end it. The one trick in the house: to be deleted on the day fuser has a handler.
-//!
-//! Knows nothing of who waits: request numbers repeat between mounts, so whoever serves a descriptor registers for it.
+//! Request numbers repeat between mounts, so the server of a descriptor registers for that descriptor. The crate root
+//! uses this module; it knows nothing of the waiters.
 
-use parking_lot::RwLock;
 use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{c_int, c_void, size_t, ssize_t};
+use parking_lot::RwLock;
 
-/// Hears which request of its descriptor was interrupted. Called on the session's thread, between two requests.
+/// Receives the interrupts of one descriptor. Called on the thread of the session, between two requests.
 pub trait Interrupts: Send + Sync {
     fn interrupted(&self, unique: u64);
 }
 
-struct Session {
+struct RegisteredSession {
     fd: RawFd,
-    desk: Arc<dyn Interrupts>,
-    /// The kernel's greeting came by, so the hook is in force.
-    greeted: AtomicBool,
+    interrupts: Arc<dyn Interrupts>,
+    /// `FUSE_INIT` was read here, so the symbol is in effect.
+    initialized: AtomicBool,
 }
 
-static SESSIONS: RwLock<Vec<Arc<Session>>> = RwLock::new(Vec::new());
+static SESSIONS: RwLock<Vec<Arc<RegisteredSession>>> = RwLock::new(Vec::new());
 
-/// As long as this lives, `desk` hears the interrupts of a descriptor.
-pub struct Registered(Arc<Session>);
+/// Delivers the interrupts of a descriptor as long as it lives.
+pub struct Registered(Arc<RegisteredSession>);
 
-pub fn register(fd: RawFd, desk: Arc<dyn Interrupts>) -> Registered {
-    // Taking the address of the hook makes sure that the linker keeps it.
+pub fn register(fd: RawFd, interrupts: Arc<dyn Interrupts>) -> Registered {
+    // Taking the address of the symbol makes the linker keep it.
     std::hint::black_box(read as *const c_void);
-    let session = Arc::new(Session { fd, desk, greeted: AtomicBool::new(false) });
+    let session = Arc::new(RegisteredSession { fd, interrupts, initialized: AtomicBool::new(false) });
     SESSIONS.write().push(session.clone());
     Registered(session)
 }
 
 impl Registered {
     pub fn in_force(&self) -> bool {
-        self.0.greeted.load(Ordering::SeqCst)
+        self.0.initialized.load(Ordering::SeqCst)
     }
 }
 
@@ -55,19 +55,19 @@ impl Drop for Registered {
 /// fuser reads a session with a buffer of more than 16 MiB, and nothing else in this program reads so much at once.
 const SESSION_BUFFER: usize = 16 << 20;
 
-/// How long `struct fuse_in_header` is; the number of the interrupted request follows it.
+/// The length of `struct fuse_in_header`; the number of the interrupted request follows it.
 const HEADER: usize = 40;
 
 const INIT: u32 = 26;
 const INTERRUPT: u32 = 36;
 
-/// `struct fuse_setattr_in` has the times at these places of the message.
+/// The offsets of the times in a message with `struct fuse_setattr_in`.
 const SETATTR: u32 = 4;
 const TIMES: [usize; 3] = [72, 80, 88];
 
-/// Makes the earliest of all times one second later: fuser 0.18 turns its sign around, which cannot be done, and the panic
-/// would end the session.
-fn tame(message: &mut [u8]) {
+/// Replaces the earliest possible time by one second later: fuser 0.18 negates it, which overflows, and the panic would
+/// end the session.
+fn fix_earliest_time(message: &mut [u8]) {
     if message.get(4..8) != Some(&SETATTR.to_ne_bytes()) {
         return;
     }
@@ -78,27 +78,27 @@ fn tame(message: &mut [u8]) {
     }
 }
 
-/// What a message from the kernel means to us.
+/// The kinds of messages that matter here.
 #[derive(Debug, PartialEq, Eq)]
 enum Message {
-    Greeting,
+    Init,
     Interrupt(u64),
     Other,
 }
 
-fn understand(message: &[u8]) -> Message {
+fn classify(message: &[u8]) -> Message {
     let opcode = message.get(4..8).and_then(|it| it.try_into().ok()).map(u32::from_ne_bytes);
     let unique = message.get(HEADER..HEADER + 8).and_then(|it| it.try_into().ok()).map(u64::from_ne_bytes);
     match (opcode, unique) {
-        (Some(INIT), _) => Message::Greeting,
+        (Some(INIT), _) => Message::Init,
         (Some(INTERRUPT), Some(unique)) => Message::Interrupt(unique),
         _ => Message::Other,
     }
 }
 
-/// Deals with a message that was read from `fd`; says whether it was for us alone.
-fn taken(fd: RawFd, message: &[u8]) -> bool {
-    let message = understand(message);
+/// Handles a message that was read from `fd`; returns whether fuser must not see it.
+fn handle_message(fd: RawFd, message: &[u8]) -> bool {
+    let message = classify(message);
     if message == Message::Other {
         return false;
     }
@@ -106,11 +106,11 @@ fn taken(fd: RawFd, message: &[u8]) -> bool {
     let Some(session) = session else { return false };
     match message {
         Message::Interrupt(unique) => {
-            session.desk.interrupted(unique);
+            session.interrupts.interrupted(unique);
             true
         }
-        Message::Greeting | Message::Other => {
-            session.greeted.store(true, Ordering::SeqCst);
+        Message::Init | Message::Other => {
+            session.initialized.store(true, Ordering::SeqCst);
             false
         }
     }
@@ -130,112 +130,12 @@ pub unsafe extern "C" fn read(fd: c_int, buf: *mut c_void, count: size_t) -> ssi
         }
         // SAFETY: the kernel has just written `got` bytes there.
         let message = unsafe { std::slice::from_raw_parts_mut(buf.cast::<u8>(), got as usize) };
-        tame(message);
-        if !catch_unwind(AssertUnwindSafe(|| taken(fd, message))).unwrap_or(true) {
+        fix_earliest_time(message);
+        if !catch_unwind(AssertUnwindSafe(|| handle_message(fd, message))).unwrap_or(true) {
             return got;
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use parking_lot::Mutex;
-    use std::io::{Read, Write};
-    use std::os::fd::AsRawFd;
-    use std::os::unix::net::UnixDatagram;
-
-    use super::*;
-
-    #[derive(Default)]
-    struct Heard(Mutex<Vec<u64>>);
-
-    impl Interrupts for Heard {
-        fn interrupted(&self, unique: u64) {
-            self.0.lock().push(unique);
-        }
-    }
-
-    #[test]
-    fn the_earliest_time_is_made_later_and_nothing_else_is_touched() {
-        let set = |opcode: u32, time: i64| {
-            let mut bytes = message(opcode, 0);
-            bytes.resize(128, 0);
-            bytes[80..88].copy_from_slice(&time.to_ne_bytes());
-            tame(&mut bytes);
-            i64::from_ne_bytes(bytes[80..88].try_into().unwrap())
-        };
-        assert_eq!(set(SETATTR, i64::MIN), i64::MIN + 1);
-        assert_eq!(set(SETATTR, -5), -5);
-        assert_eq!(set(3, i64::MIN), i64::MIN);
-        tame(&mut message(SETATTR, 0));
-    }
-
-    fn message(opcode: u32, tail: u64) -> Vec<u8> {
-        let mut bytes = vec![0; HEADER];
-        bytes[4..8].copy_from_slice(&opcode.to_ne_bytes());
-        bytes.extend(tail.to_ne_bytes());
-        bytes
-    }
-
-    #[test]
-    fn messages_are_told_apart() {
-        assert_eq!(understand(&message(INIT, 0)), Message::Greeting);
-        assert_eq!(understand(&message(INTERRUPT, 7)), Message::Interrupt(7));
-        assert_eq!(understand(&message(15, 7)), Message::Other);
-        assert_eq!(understand(&message(INTERRUPT, 7)[..44]), Message::Other);
-        assert_eq!(understand(&[]), Message::Other);
-    }
-
-    /// Reads one datagram through the standard library, as any code of the program would.
-    fn received(socket: &UnixDatagram) -> Vec<u8> {
-        let mut buffer = vec![0; SESSION_BUFFER + 4096];
-        let mut file = std::fs::File::from(std::os::fd::OwnedFd::from(socket.try_clone().unwrap()));
-        let descriptor = file.as_raw_fd();
-        assert_ne!(descriptor, socket.as_raw_fd());
-        let got = file.read(&mut buffer).unwrap();
-        buffer.truncate(got);
-        buffer
-    }
-
-    #[test]
-    fn without_registration_everything_is_handed_on() {
-        let (ours, theirs) = UnixDatagram::pair().unwrap();
-        theirs.send(&message(INTERRUPT, 7)).unwrap();
-        assert_eq!(received(&ours), message(INTERRUPT, 7));
-    }
-
-    #[test]
-    fn an_interrupt_is_heard_and_taken_out_and_only_on_its_own_descriptor() {
-        let (ours, theirs) = UnixDatagram::pair().unwrap();
-        let heard = Arc::new(Heard::default());
-        let mut file = std::fs::File::from(std::os::fd::OwnedFd::from(ours));
-        let registered = register(file.as_raw_fd(), heard.clone());
-        assert!(!registered.in_force());
-        for (opcode, unique) in [(INIT, 0), (INTERRUPT, 8), (INTERRUPT, 10), (15, 3)] {
-            theirs.send(&message(opcode, unique)).unwrap();
-        }
-        let mut buffer = vec![0; SESSION_BUFFER + 4096];
-        let got = file.read(&mut buffer).unwrap();
-        assert_eq!(buffer[..got], message(INIT, 0));
-        assert!(registered.in_force());
-        let got = file.read(&mut buffer).unwrap();
-        assert_eq!(buffer[..got], message(15, 3));
-        assert_eq!(*heard.0.lock(), [8, 10]);
-
-        drop(registered);
-        theirs.send(&message(INTERRUPT, 12)).unwrap();
-        let got = file.read(&mut buffer).unwrap();
-        assert_eq!(buffer[..got], message(INTERRUPT, 12));
-        assert_eq!(*heard.0.lock(), [8, 10]);
-    }
-
-    #[test]
-    fn small_reads_are_ordinary_reads() {
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&message(INTERRUPT, 1)).unwrap();
-        let mut bytes = Vec::new();
-        std::io::Seek::rewind(&mut file).unwrap();
-        file.read_to_end(&mut bytes).unwrap();
-        assert_eq!(bytes, message(INTERRUPT, 1));
-    }
-}
+mod tests;

@@ -1,25 +1,88 @@
-//! Serves a tree over FUSE. The only module that names fuser.
+//! Serves an [`acheron_vfs`] tree as a FUSE mount on Linux.
 //!
-//! Names are answered on the session's thread, from memory. A read is looked at once there; what is not ready is parked
-//! under its request's number, costs no thread, and ends when it is ready or when its reader is sent a signal. Knows
-//! nothing of services or agents.
+//! [`mount`] puts a [`Tree`] at a directory. Directories and files are answered on the thread of the session, from memory.
+//! A read that cannot be answered yet is parked under the number of its request: it costs no thread, and it ends when its
+//! answer is there or when the reader receives a signal. `O_NONBLOCK`, `poll(2)` and `epoll(7)` work as for a pipe.
+//!
+//! # Example
+//!
+//! A tree with one file that waits. The complete program is `examples/waiting.rs`; a test of this crate runs it.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use acheron_fuse::{Identify, Options, mount};
+//! use acheron_vfs::{Access, AccessControl, Answer, Caller, Identity, Listing, Tree, waiting};
+//!
+//! struct Everyone;
+//!
+//! impl AccessControl for Everyone {
+//!     fn check(&self, _caller: &Caller, _action: Access, _path: &str) -> acheron_base::Result<()> {
+//!         Ok(())
+//!     }
+//!
+//!     fn sees(&self, _caller: &Caller, _path: &str) -> bool {
+//!         true
+//!     }
+//! }
+//!
+//! impl Identify for Everyone {
+//!     fn caller(&self, uid: u32, gid: u32, tid: u32) -> Caller {
+//!         Caller { uid, gid, pid: tid, identity: Identity::named("anyone") }
+//!     }
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> acheron_base::Result<()> {
+//!     let (open, door) = tokio::sync::watch::channel(false);
+//!     let file = waiting(move |_| {
+//!         let mut door = door.clone();
+//!         Answer::later(async move {
+//!             _ = door.wait_for(|open| *open).await;
+//!             Ok("open\n".into())
+//!         })
+//!     });
+//!     let tree = Tree::new(Arc::new(Listing::default().file("door", file)), Arc::new(Everyone));
+//!     let runtime = tokio::runtime::Handle::current();
+//!     let mount = mount(tree, Arc::new(Everyone), "/mnt/door".as_ref(), runtime, &Options::default())?;
+//!     // `cat /mnt/door/door` waits until this line.
+//!     open.send_replace(true);
+//!     mount.unmount().await
+//! }
+//! ```
+//!
+//! # Signals
+//!
+//! fuser 0.18 does not handle `FUSE_INTERRUPT`, so this crate defines the symbol `read` of the program and takes these
+//! messages out of the stream (the private module `interrupt`). [`mount`] fails if the symbol is not in effect.
+//!
+//! # Privileges
+//!
+//! Root mounts directly. Other users need `fusermount3` from the package fuse3.
+//!
+//! # What it may use
+//!
+//! `acheron-vfs` and `acheron-base`. It is the only crate that uses fuser, and knows neither a service nor an agent.
 
+#![deny(missing_docs)]
+
+pub mod allocator;
 mod attach;
 mod attributes;
-mod bytes;
+mod file_requests;
 mod filesystem;
 mod handles;
 mod inodes;
 mod interrupt;
 mod mountpoint;
-mod names;
+mod name_requests;
 mod notices;
 mod parking;
 mod passthrough;
+mod poll_watch;
+mod request_counts;
 mod server;
-mod traffic;
 mod turns;
-mod watch;
 
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
@@ -34,52 +97,72 @@ use tokio::sync::watch as channel;
 
 use acheron_base::{Error, Result};
 use acheron_vfs::{Caller, Tree};
-
 use attributes::Owner;
 use filesystem::FuseAdapter;
 use passthrough::Passthrough;
 use server::Server;
 
-pub use mountpoint::{Mounted, ours, prepare};
+pub use mountpoint::{MountEntry, mounts_of, prepare_mountpoint};
 
-/// Says who a caller is. `tid` is a thread; 0 if it lives where we cannot see it.
+/// Determines the caller of a request.
 pub trait Identify: Send + Sync {
+    /// The caller with this user and group. `tid` is the number of its thread; 0 if the thread is in a pid namespace that
+    /// this process cannot see.
     fn caller(&self, uid: u32, gid: u32, tid: u32) -> Caller;
 }
 
-/// How long to wait for a session to end after its mount was taken away.
-const LEAVING: Duration = Duration::from_secs(2);
+/// Settings of a mount. The default is that of the Acheron host; another program sets names of its own.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The type of the file system, which `/proc/mounts` shows as `fuse.<subtype>`. The name of each mount starts with it.
+    pub subtype: String,
+    /// The command that error messages suggest for unmounting; the path follows it.
+    pub unmount_command: String,
+    /// Whether the tree mirrors directories of the machine ([`acheron_vfs::Dir::mirrored`]). The kernel then asks for
+    /// access and extended attributes too, which costs one more request for every file.
+    pub mirror_host_dirs: bool,
+}
 
-/// A tree that is mounted.
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            subtype: "acheron".to_owned(),
+            unmount_command: "acheron unmount".to_owned(),
+            mirror_host_dirs: false,
+        }
+    }
+}
+
+/// The time limit for a session to end after its mount was detached.
+const SESSION_END: Duration = Duration::from_secs(2);
+
+/// A mounted tree. Dropping it unmounts.
 pub struct Mount {
-    served: Arc<Server>,
+    server: Arc<Server>,
     name: String,
     mountpoint: PathBuf,
     ended: channel::Receiver<Option<String>>,
-    left: AtomicBool,
+    detached: AtomicBool,
 }
 
-/// Mounts `tree` on `mountpoint` and serves it.
-pub fn mount(tree: Tree, who: Arc<dyn Identify>, mountpoint: &Path, runtime: Runtime) -> Result<Mount> {
-    begin(tree, who, mountpoint, runtime, false)
-}
-
-/// As [`mount`], where directories of this machine are mirrored: access and extended attributes are then asked of us,
-/// which costs every file a question more.
-pub fn mount_mirroring(tree: Tree, who: Arc<dyn Identify>, mountpoint: &Path, runtime: Runtime) -> Result<Mount> {
-    begin(tree, who, mountpoint, runtime, true)
-}
-
-fn begin(tree: Tree, who: Arc<dyn Identify>, mountpoint: &Path, runtime: Runtime, mirroring: bool) -> Result<Mount> {
-    let mountpoint = prepare(mountpoint)?;
-    let name = format!("acheron-{:016x}", rand::random::<u64>());
+/// Mounts `tree` on the empty directory `mountpoint` and serves it on a thread of its own. Futures of the tree run on
+/// `runtime`.
+pub fn mount(
+    tree: Tree,
+    identify: Arc<dyn Identify>,
+    mountpoint: &Path,
+    runtime: Runtime,
+    options: &Options,
+) -> Result<Mount> {
+    let mountpoint = prepare_mountpoint(mountpoint, options)?;
+    let name = format!("{}-{:016x}", options.subtype, rand::random::<u64>());
     let owner = Owner { uid: nix::unistd::getuid().as_raw(), gid: nix::unistd::getgid().as_raw() };
-    let served = Arc::new(Server::new(tree, who, owner, runtime, mirroring));
+    let server = Arc::new(Server::new(tree, identify, owner, runtime, options.mirror_host_dirs));
 
-    let device = attach::attach(&name, &mountpoint)?;
-    let (say_ended, ended) = channel::channel(None);
-    match serve(served.clone(), device, say_ended) {
-        Ok(()) => Ok(Mount { served, name, mountpoint, ended, left: AtomicBool::new(false) }),
+    let device = attach::attach(&options.subtype, &name, &mountpoint)?;
+    let (report_end, ended) = channel::channel(None);
+    match serve(server.clone(), device, report_end) {
+        Ok(()) => Ok(Mount { server, name, mountpoint, ended, detached: AtomicBool::new(false) }),
         Err(error) => {
             attach::detach(&name, &mountpoint)?;
             Err(error)
@@ -87,38 +170,39 @@ fn begin(tree: Tree, who: Arc<dyn Identify>, mountpoint: &Path, runtime: Runtime
     }
 }
 
-/// Takes a mount away from under whoever serves it, or serves it no more. Who waits for an answer there gets an error.
-pub fn take_away(mount: &Mounted) -> Result<()> {
-    // A daemon that is killed while it tells the kernel of a name that somebody is just making holds its connection, and
-    // all who wait on it, until that is broken off. That it may still be busy is the next step's concern.
+/// Unmounts a file system whether or not it is still served. Requests that wait there fail.
+pub fn force_unmount(mount: &MountEntry) -> Result<()> {
+    // A daemon that is killed while it notifies the kernel of a name that is just being made keeps its connection, and all
+    // requests on it, until the connection is aborted. If the mount is still busy, the next step detaches it.
     _ = nix::mount::umount2(&mount.path, nix::mount::MntFlags::MNT_FORCE);
     attach::detach(&mount.source, &mount.path)
 }
 
-/// Greets the kernel and begins to answer it.
-fn serve(served: Arc<Server>, device: std::os::fd::OwnedFd, say: channel::Sender<Option<String>>) -> Result<()> {
+/// Negotiates with the kernel and starts to answer it.
+fn serve(server: Arc<Server>, device: std::os::fd::OwnedFd, report_end: channel::Sender<Option<String>>) -> Result<()> {
     let mut config = Config::default();
     config.acl = SessionACL::Owner;
     config.n_threads = Some(1);
-    let registered = interrupt::register(device.as_raw_fd(), served.parking.clone());
-    let session = Session::from_fd(FuseAdapter(served.clone()), device, config.acl, config.clone())
-        .map_err(|error| Error::unavailable(format!("the kernel does not speak FUSE with us: {error}")))?;
+    let registered = interrupt::register(device.as_raw_fd(), server.parking.clone());
+    let session = Session::from_fd(FuseAdapter(server.clone()), device, config.acl, config.clone())
+        .map_err(|error| Error::unavailable(format!("the FUSE session cannot be started: {error}")))?;
     if !registered.in_force() {
         return Err(Error::internal(
-            "interrupts would not be seen (`read` of the C library is in force), and waiters could not be killed",
+            "FUSE interrupts cannot be received (the `read` of the C library is in effect), so waiting readers could not be \
+             killed",
         ));
     }
     let keeps_open = session.notifier();
-    notices::start(served.notices.clone(), session.notifier())?;
+    notices::start(server.notices.clone(), session.notifier())?;
     let serve = move || {
         let outcome = session.run();
-        served.parking.stop();
-        served.parking.answer_all();
-        served.notices.stop();
-        // In this order: the number of the descriptor may mean another file once it is closed.
+        server.parking.stop();
+        server.parking.answer_all();
+        server.notices.stop();
+        // In this order: once the descriptor is closed, its number may belong to another file.
         drop(registered);
         drop(keeps_open);
-        say.send_replace(Some(outcome.err().map_or_else(String::new, |error| error.to_string())));
+        report_end.send_replace(Some(outcome.err().map_or_else(String::new, |error| error.to_string())));
     };
     std::thread::Builder::new().name("session".to_owned()).spawn(serve)?;
     Ok(())
@@ -130,85 +214,90 @@ impl Mount {
         &self.name
     }
 
+    /// The directory of the mount, without links.
     pub fn mountpoint(&self) -> &Path {
         &self.mountpoint
     }
 
-    /// How many requests of each kind came.
-    pub fn traffic(&self) -> BTreeMap<&'static str, u64> {
-        self.served.traffic.counts()
+    /// The number of requests of each kind so far.
+    pub fn request_counts(&self) -> BTreeMap<&'static str, u64> {
+        self.server.request_counts.counts()
     }
 
-    /// How many requests wait for their answer.
+    /// The number of requests that wait for their answer.
     pub fn parked(&self) -> usize {
-        self.served.parking.parked()
+        self.server.parking.parked()
     }
 
-    /// How many files and directories are open.
+    /// The number of open files and directories.
     pub fn open_handles(&self) -> usize {
-        self.served.files.len() + self.served.directories.len() + self.served.mirrors.open()
+        self.server.files.len() + self.server.directories.len() + self.server.mirrors.open()
     }
 
+    /// The number of inodes that the kernel knows.
     pub fn inodes(&self) -> usize {
-        self.served.inodes.len() + self.served.mirrors.known()
+        self.server.inodes.len() + self.server.mirrors.known()
     }
 
-    /// Something is, or is about to be, mounted on `path` of the tree; the kernel is never told that it is old.
+    /// Another file system is, or will be, mounted on `path` of the tree: the kernel is no longer told that this name has
+    /// changed, because it would unmount what is there.
     pub fn protect(&self, path: &str) {
-        self.served.notices.protect(path);
+        self.server.notices.protect(path);
     }
 
-    /// Waits until the kernel was told all that has changed until now.
-    pub fn settle(&self) {
-        let (tell, told) = std::sync::mpsc::channel();
-        self.served.notices.after(move || _ = tell.send(()));
-        // An end of the session says nothing more, and need not be waited for.
-        _ = told.recv_timeout(LEAVING);
+    /// Waits until the kernel has been told of every change so far.
+    pub fn flush_notices(&self) {
+        let (sent, done) = std::sync::mpsc::channel();
+        self.server.notices.after(move || _ = sent.send(()));
+        // A session that has ended sends nothing more.
+        _ = done.recv_timeout(SESSION_END);
     }
 
+    /// Ends [`protect`](Self::protect) for `path`.
     pub fn unprotect(&self, path: &str) {
-        self.served.notices.unprotect(path);
+        self.server.notices.unprotect(path);
     }
 
-    /// A file of this machine was changed from outside; whoever has it mapped must read it anew.
+    /// A mirrored file was changed from outside: processes that have it mapped must read it again.
     pub fn changed(&self, file: &Path) {
-        Passthrough(self.served.clone()).changed(file);
+        Passthrough(self.server.clone()).changed(file);
     }
 
-    /// So much was changed below a directory of this machine that nobody counted.
+    /// An unknown number of files changed below a mirrored directory.
     pub fn all_changed(&self, directory: &Path) {
-        Passthrough(self.served.clone()).all_changed(directory);
+        Passthrough(self.server.clone()).all_changed(directory);
     }
 
-    /// Waits until the session is over, by [`down`](Self::down) or because somebody else unmounted it.
+    /// Waits for the end of the session: after [`unmount`](Self::unmount), or when another process unmounts it.
     pub async fn ended(&self) -> Result<()> {
         let mut ended = self.ended.clone();
         match ended.wait_for(Option::is_some).await.as_deref() {
-            Ok(Some(fault)) if !fault.is_empty() => Err(Error::failed(format!("the session has ended: {fault}"))),
+            Ok(Some(fault)) if !fault.is_empty() => Err(Error::failed(format!("the FUSE session has ended: {fault}"))),
             _ => Ok(()),
         }
     }
 
-    /// The first step of going down: nobody may begin to wait. Then whoever keeps the mount busy can be ended.
+    /// The first step of unmounting: refuses every new wait, so that processes which keep the mount busy can be ended.
     pub fn stop_parking(&self) {
-        self.served.parking.stop();
+        self.server.parking.stop();
     }
 
-    /// Takes the mount away and answers everyone who waits with an error.
+    /// Detaches the mount and answers every waiting request with an error.
     pub fn detach(&self) -> Result<()> {
-        self.served.parking.stop();
-        let detached = match self.left.swap(true, Ordering::SeqCst) {
+        self.server.parking.stop();
+        let outcome = match self.detached.swap(true, Ordering::SeqCst) {
             true => Ok(()),
             false => attach::detach(&self.name, &self.mountpoint),
         };
-        self.served.parking.answer_all();
-        detached
+        self.server.parking.answer_all();
+        outcome
     }
 
-    /// Goes down. A process that still lives inside keeps the session until it leaves, but not us.
-    pub async fn down(&self) -> Result<()> {
+    /// Detaches the mount and waits for the end of the session. A process that still uses the mount keeps the session until
+    /// it leaves; this does not wait for it longer than two seconds.
+    pub async fn unmount(&self) -> Result<()> {
         self.detach()?;
-        let _ = tokio::time::timeout(LEAVING, self.ended()).await;
+        let _ = tokio::time::timeout(SESSION_END, self.ended()).await;
         Ok(())
     }
 }
@@ -216,7 +305,7 @@ impl Mount {
 impl Drop for Mount {
     fn drop(&mut self) {
         if let Err(error) = self.detach() {
-            tracing::warn!(%error, "the mount could not be taken away");
+            tracing::warn!(%error, "the file system cannot be unmounted");
         }
     }
 }

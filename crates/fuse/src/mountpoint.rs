@@ -1,52 +1,56 @@
-//! Where to mount: what is there already, and whether that is dead.
+//! The place for a mount: whether the directory is empty, and whether a dead mount is in the way.
 //!
-//! The kernel's list is read, never `stat`: a mount whose server hangs would hang us too.
+//! This module reads the list of the kernel and never calls `stat`, which would hang with a server that hangs. The crate
+//! root uses it; it uses [`attach`].
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::attach;
-use acheron_base::mountinfo;
-use acheron_base::{Error, Result};
+use super::{Options, attach};
+use acheron_base::{Error, Result, mountinfo};
 
-/// A mount, as the kernel lists it.
+/// A mount in the list of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mounted {
+pub struct MountEntry {
+    /// The mount point.
     pub path: PathBuf,
+    /// The type of the file system, such as `fuse.acheron`.
     pub kind: String,
-    /// For one of ours, the name of the instance.
+    /// The mounted device; for a mount of this crate, its [name](super::Mount::name).
     pub source: String,
 }
 
 /// All mounts, the newest last.
-pub fn mounted() -> Result<Vec<Mounted>> {
+pub fn mounted() -> Result<Vec<MountEntry>> {
     let mounts = mountinfo::read()?.into_iter();
-    Ok(mounts.map(|it| Mounted { path: it.point, kind: it.kind, source: it.source }).collect())
+    Ok(mounts.map(|it| MountEntry { path: it.point, kind: it.kind, source: it.source }).collect())
 }
 
-/// The mounts of this program, of all its instances.
-pub fn ours() -> Result<Vec<Mounted>> {
-    Ok(mounted()?.into_iter().filter(|it| it.kind == "fuse.acheron").collect())
+/// All mounts of type `fuse.<subtype>`, of every process, the newest last.
+pub fn mounts_of(subtype: &str) -> Result<Vec<MountEntry>> {
+    let fstype = attach::fstype(subtype);
+    Ok(mounted()?.into_iter().filter(|it| it.kind == fstype).collect())
 }
 
-/// Makes sure that `path` is an empty directory that nothing lives on, and says its full name. A dead mount is taken
-/// away first.
-pub fn prepare(path: &Path) -> Result<PathBuf> {
+/// Checks that `path` is an empty directory without a mount, and returns its absolute path. A mount whose server is gone
+/// is detached first.
+pub fn prepare_mountpoint(path: &Path, options: &Options) -> Result<PathBuf> {
+    let unmount = &options.unmount_command;
     let path = absolute(path)?;
     while let Some(there) = mounted()?.into_iter().rev().find(|it| it.path == path && it.kind.starts_with("fuse")) {
         match condition(&path) {
             Condition::Dead => attach::detach(&there.source, &path)?,
-            Condition::Lives => {
-                let who = if there.kind == "fuse.acheron" { "an acheron" } else { "a file system" };
+            Condition::Served => {
                 return Err(Error::already_exists(format!(
-                    "{who} is mounted on {} already: unmount it first, with `acheron unmount {0}`",
+                    "a file system ({}) is already mounted on {}: unmount it first with `{unmount} {1}`",
+                    there.kind,
                     path.display()
                 )));
             }
             Condition::Hangs => {
                 return Err(Error::unavailable(format!(
-                    "what is mounted on {} does not answer: take it away with `acheron unmount {0}`",
+                    "the file system on {} does not answer: unmount it with `{unmount} {0}`",
                     path.display()
                 )));
             }
@@ -61,13 +65,13 @@ pub fn prepare(path: &Path) -> Result<PathBuf> {
     match names.next() {
         None => Ok(path),
         Some(_) => Err(Error::invalid(format!(
-            "{} is not empty: what is in it would be hidden, so choose an empty directory",
+            "{} is not empty, and a mount would hide its files: choose an empty directory",
             path.display()
         ))),
     }
 }
 
-/// The full name of `path` without looking at `path` itself, which may be dead.
+/// The absolute path, without a system call on `path` itself, whose server may hang.
 fn absolute(path: &Path) -> Result<PathBuf> {
     let (parent, name) = match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => (parent, name),
@@ -78,7 +82,7 @@ fn absolute(path: &Path) -> Result<PathBuf> {
         Error::new(Error::from(error).code, format!("there is no directory {} to mount in", parent.display()))
     })?;
     let path = parent.join(name);
-    // A link is followed by hand, for `canonicalize` would look at what is mounted there.
+    // The link is followed here because `canonicalize` would call the server of the mount.
     match std::fs::read_link(&path) {
         Ok(target) => absolute(&parent.join(target)),
         Err(_) => Ok(path),
@@ -86,24 +90,24 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 }
 
 enum Condition {
-    Lives,
+    Served,
     Dead,
     Hangs,
 }
 
-/// How long a living mount takes at most to say that it lives.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The time limit for a server to answer.
+const ANSWER_TIME: Duration = Duration::from_secs(5);
 
-/// Asked by a process of its own: who waits for a server that hangs cannot even be killed.
+/// Asks with a separate process: one that waits for a hanging server cannot be killed.
 fn condition(path: &Path) -> Condition {
     let mut asker = Command::new("stat");
     asker.arg("-f").arg("--").arg(path).env("LC_ALL", "C");
     asker.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let Ok(mut asker) = asker.spawn() else { return Condition::Lives };
+    let Ok(mut asker) = asker.spawn() else { return Condition::Served };
     let began = Instant::now();
     loop {
         match asker.try_wait() {
-            Ok(Some(status)) if status.success() => return Condition::Lives,
+            Ok(Some(status)) if status.success() => return Condition::Served,
             Ok(Some(_)) => {
                 let mut said = String::new();
                 if let Some(mut stderr) = asker.stderr.take() {
@@ -111,9 +115,9 @@ fn condition(path: &Path) -> Condition {
                 }
                 // "Transport endpoint is not connected", or "Software caused connection abort".
                 let dead = said.contains("not connected") || said.contains("connection abort");
-                return if dead { Condition::Dead } else { Condition::Lives };
+                return if dead { Condition::Dead } else { Condition::Served };
             }
-            _ if began.elapsed() > PATIENCE => {
+            _ if began.elapsed() > ANSWER_TIME => {
                 let _ = asker.kill();
                 return Condition::Hangs;
             }
@@ -127,19 +131,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_empty_directory_will_do() {
+    fn only_an_empty_directory_is_accepted() {
         let scratch = tempfile::tempdir().unwrap();
         let empty = scratch.path().join("empty");
         std::fs::create_dir(&empty).unwrap();
-        assert_eq!(prepare(&empty).unwrap(), empty.canonicalize().unwrap());
+        assert_eq!(prepare_mountpoint(&empty, &Options::default()).unwrap(), empty.canonicalize().unwrap());
         let link = scratch.path().join("link");
         std::os::unix::fs::symlink("empty", &link).unwrap();
-        assert_eq!(prepare(&link).unwrap(), empty.canonicalize().unwrap());
+        assert_eq!(prepare_mountpoint(&link, &Options::default()).unwrap(), empty.canonicalize().unwrap());
         for (path, word) in [("missing", "mkdir -p"), ("missing/deeper", "to mount in"), (".", "not empty")] {
-            let error = prepare(&scratch.path().join(path)).unwrap_err();
+            let error = prepare_mountpoint(&scratch.path().join(path), &Options::default()).unwrap_err();
             assert!(error.message.contains(word), "{error}");
         }
         std::fs::write(empty.join("file"), "").unwrap();
-        assert!(prepare(&empty.join("file")).unwrap_err().message.contains("not a directory"));
+        assert!(
+            prepare_mountpoint(&empty.join("file"), &Options::default())
+                .unwrap_err()
+                .message
+                .contains("not a directory")
+        );
     }
 }

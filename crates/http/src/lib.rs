@@ -1,8 +1,9 @@
-//! The one HTTP client: time-outs, retries, streaming, bounds, cancellation. Nothing else names reqwest.
-//!
-//! Knows nothing of models or of searches: it hands the bytes of an answer to whoever takes them. Redirections are not
-//! followed, since a key must not travel to where it was not meant for. A secret is in the headers and nowhere else:
-//! whatever a server says about it is blotted out before anyone reads it.
+//! The only HTTP client: time-outs, retries, streaming, limits, cancellation. No other crate uses reqwest. It passes
+//! the bytes of an answer to a [`BodySink`] and knows nothing of models or searches. Redirections are not followed,
+//! because a key must not reach another server. A secret is only in the headers: it is redacted from whatever a server
+//! answers. Any crate may use it; it uses only `acheron-base`.
+
+#![forbid(unsafe_code)]
 
 pub mod retry;
 pub mod sse;
@@ -13,13 +14,13 @@ use std::time::Duration;
 
 use rand::RngCore;
 
-use acheron_base::{Code, Error, Result};
-pub use retry::{Again, Patience};
+use acheron_base::{Clock, Code, Error, Result};
+pub use retry::{Retry, RetryPolicy};
 
-/// What a refusing server may say at length.
-const COMPLAINT: usize = 64 << 10;
+/// The size limit of an error answer.
+const ERROR_BODY: usize = 64 << 10;
 
-/// A word that is never shown.
+/// A key or password. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -29,7 +30,7 @@ impl Secret {
     }
 
     /// The text without the secret in it.
-    pub fn blotted(&self, text: &str) -> String {
+    pub fn redacted(&self, text: &str) -> String {
         if self.0.len() < 4 { text.to_owned() } else { text.replace(&self.0, "[secret]") }
     }
 }
@@ -48,7 +49,7 @@ pub struct Request {
     pub secret: Option<(&'static str, &'static str, Secret)>,
     /// A body makes it a POST of JSON.
     pub body: Option<Vec<u8>>,
-    /// More than this many bytes of answer is an error.
+    /// The size limit of the answer, in bytes.
     pub limit: u64,
 }
 
@@ -61,18 +62,18 @@ impl Request {
         Request { body: Some(body.to_string().into_bytes()), ..Request::get(url) }
     }
 
-    fn blotted(&self, mut error: Error) -> Error {
+    fn redacted(&self, mut error: Error) -> Error {
         if let Some((_, _, secret)) = &self.secret {
-            error.message = secret.blotted(&error.message);
+            error.message = secret.redacted(&error.message);
         }
         error
     }
 }
 
-/// The head of an answer that is about to be read.
+/// The head of an answer whose body follows.
 #[derive(Clone, Debug)]
 pub struct Head {
-    /// Lower case, without parameters; empty if the server did not say.
+    /// The content type in lower case, without parameters; empty if the server sent none.
     pub content_type: String,
 }
 
@@ -83,28 +84,28 @@ pub enum Flow {
     Enough,
 }
 
-/// Why an attempt failed, and whether another may be made.
+/// Why an attempt failed, and whether it may be repeated.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// What the server answered, if it did.
+    /// The status of the answer, if there was one.
     pub status: Option<u16>,
     pub error: Error,
-    pub again: Again,
+    pub retry: Retry,
 }
 
 impl Failure {
-    pub fn final_one(error: Error) -> Self {
-        Failure { status: None, error, again: Again::Never }
+    pub fn permanent(error: Error) -> Self {
+        Failure { status: None, error, retry: Retry::Never }
     }
 
-    pub fn passing(error: Error) -> Self {
-        Failure { status: None, error, again: Again::After(None) }
+    pub fn transient(error: Error) -> Self {
+        Failure { status: None, error, retry: Retry::After(None) }
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Failure::final_one(error)
+        Failure::permanent(error)
     }
 }
 
@@ -114,21 +115,21 @@ impl From<Failure> for Error {
     }
 }
 
-/// Who reads an answer. Every attempt begins it anew.
-pub trait Take: Send {
+/// Receives the body of an answer. Every attempt starts it again.
+pub trait BodySink: Send {
     fn begin(&mut self, head: &Head) -> Result<(), Failure>;
     fn chunk(&mut self, bytes: &[u8]) -> Result<Flow, Failure>;
-    /// The server has said everything. A taker that misses something says so here.
+    /// The answer is complete. A sink that misses something returns an error.
     fn end(&mut self) -> Result<(), Failure> {
         Ok(())
     }
 }
 
-/// Takes the whole body as bytes.
+/// Collects the whole body.
 #[derive(Debug, Default)]
-pub struct Whole(pub Vec<u8>);
+pub struct BodyBytes(pub Vec<u8>);
 
-impl Take for Whole {
+impl BodySink for BodyBytes {
     fn begin(&mut self, _: &Head) -> Result<(), Failure> {
         self.0.clear();
         Ok(())
@@ -140,35 +141,37 @@ impl Take for Whole {
     }
 }
 
-/// The client. Its connections are kept and shared.
+/// The client. Its connections are reused.
 #[derive(Debug)]
 pub struct Http {
-    patience: Patience,
-    /// For servers on this machine: neither a proxy nor certificates come into it.
-    near: OnceLock<Result<reqwest::Client>>,
-    far: OnceLock<Result<reqwest::Client>>,
+    policy: RetryPolicy,
+    clock: Clock,
+    /// For servers on this machine: without proxy and certificates.
+    local: OnceLock<Result<reqwest::Client>>,
+    remote: OnceLock<Result<reqwest::Client>>,
 }
 
 impl Http {
-    pub fn new(patience: Patience) -> Self {
-        Http { patience, near: OnceLock::new(), far: OnceLock::new() }
+    /// `clock` says how far away a moment is that a server names for the next attempt.
+    pub fn new(policy: RetryPolicy, clock: Clock) -> Self {
+        Http { policy, clock, local: OnceLock::new(), remote: OnceLock::new() }
     }
 
-    /// Sends the request until an answer was taken whole, or until patience is at its end.
+    /// Sends the request until an answer was received completely or the policy gives up.
     pub async fn fetch(
         &self,
         request: &Request,
-        dice: &mut (dyn RngCore + Send),
-        taker: &mut dyn Take,
+        rng: &mut (dyn RngCore + Send),
+        sink: &mut dyn BodySink,
     ) -> Result<(), Failure> {
         let mut failed = 0;
         loop {
-            let Err(mut failure) = self.attempt(request, taker).await else { return Ok(()) };
+            let Err(mut failure) = self.attempt(request, sink).await else { return Ok(()) };
             failed += 1;
-            failure.error = request.blotted(failure.error);
-            match self.patience.pause_after(failed, failure.again, dice) {
+            failure.error = request.redacted(failure.error);
+            match self.policy.pause_after(failed, failure.retry, rng) {
                 Some(pause) => {
-                    tracing::info!(%failure.error, failed, ?pause, "an HTTP request is tried again");
+                    tracing::info!(%failure.error, failed, ?pause, "an HTTP request is repeated");
                     tokio::time::sleep(pause).await;
                 }
                 None if failed > 1 => {
@@ -180,55 +183,55 @@ impl Http {
         }
     }
 
-    async fn attempt(&self, request: &Request, taker: &mut dyn Take) -> Result<(), Failure> {
+    async fn attempt(&self, request: &Request, sink: &mut dyn BodySink) -> Result<(), Failure> {
         let (sent, host) = self.prepare(request)?;
-        let mut response = within(self.patience.first_byte, &host, "no answer", sent.send()).await?;
+        let mut response = within(self.policy.first_byte, &host, "no answer", sent.send()).await?;
         let status = response.status();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let content_type = header("content-type").unwrap_or_default();
         let content_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
         if !status.is_success() {
-            let later = retry::told(header("retry-after"), header("date"), std::time::SystemTime::now());
+            let later = retry::retry_after(header("retry-after"), header("date"), self.clock.now());
             let to = header("location").map(str::to_owned).filter(|_| status.is_redirection());
             let mut said = Vec::new();
-            // What it says is only for the sentence: if that fails too, the status is enough.
-            while let Ok(Some(chunk)) = within(self.patience.idle, &host, "silence", response.chunk()).await {
+            // The body is only for the error message: without it the status is enough.
+            while let Ok(Some(chunk)) = within(self.policy.idle, &host, "silence", response.chunk()).await {
                 said.extend_from_slice(&chunk);
-                if said.len() > COMPLAINT {
+                if said.len() > ERROR_BODY {
                     break;
                 }
             }
-            let said = to.map_or_else(|| complaint(&said), |to| format!("it moved to {to}, which is not followed"));
+            let said = to.map_or_else(|| error_summary(&said), |to| format!("it moved to {to}, which is not followed"));
             let said = if said.is_empty() { said } else { format!(": {said}") };
             let error = Error::provider(format!("{host} answered {status}{said}"));
-            let again = if retry::passing(status.as_u16()) { Again::After(later) } else { Again::Never };
-            return Err(Failure { status: Some(status.as_u16()), error, again });
+            let retry = if retry::transient(status.as_u16()) { Retry::After(later) } else { Retry::Never };
+            return Err(Failure { status: Some(status.as_u16()), error, retry });
         }
-        taker.begin(&Head { content_type })?;
+        sink.begin(&Head { content_type })?;
         let mut taken = 0u64;
-        while let Some(chunk) = within(self.patience.idle, &host, "silence", response.chunk()).await? {
+        while let Some(chunk) = within(self.policy.idle, &host, "silence", response.chunk()).await? {
             taken += chunk.len() as u64;
             if taken > request.limit {
                 let error = format!("the answer of {host} is larger than {} bytes", request.limit);
-                return Err(Failure::final_one(Error::too_large(error)));
+                return Err(Failure::permanent(Error::too_large(error)));
             }
-            if taker.chunk(&chunk)? == Flow::Enough {
+            if sink.chunk(&chunk)? == Flow::Enough {
                 return Ok(());
             }
         }
-        taker.end()
+        sink.end()
     }
 
-    /// The request as reqwest wants it, and the name of the server for sentences.
+    /// The request for reqwest, and the name of the server for messages.
     fn prepare(&self, request: &Request) -> Result<(reqwest::RequestBuilder, String), Failure> {
         let url = reqwest::Url::parse(&request.url)
             .map_err(|error| Error::invalid(format!("the address is not a URL: {error}")))?;
         let Some(host) = url.host_str().map(str::to_owned) else {
             return Err(Error::invalid("the address names no server").into());
         };
-        let near = url.scheme() == "http" && (host == "localhost" || host.starts_with("127.") || host == "[::1]");
-        let client = if near { &self.near } else { &self.far };
-        let client = client.get_or_init(|| client_for(near, &self.patience)).as_ref().map_err(Error::clone)?;
+        let local = url.scheme() == "http" && (host == "localhost" || host.starts_with("127.") || host == "[::1]");
+        let client = if local { &self.local } else { &self.remote };
+        let client = client.get_or_init(|| client_for(local, &self.policy)).as_ref().map_err(Error::clone)?;
         let mut sent = match &request.body {
             Some(body) => client.post(url).header("content-type", "application/json").body(body.clone()),
             None => client.get(url),
@@ -246,21 +249,21 @@ impl Http {
     }
 }
 
-fn client_for(near: bool, patience: &Patience) -> Result<reqwest::Client> {
+fn client_for(local: bool, policy: &RetryPolicy) -> Result<reqwest::Client> {
     static RING: OnceLock<()> = OnceLock::new();
-    // An error means that somebody has installed a provider already, which serves as well.
+    // An error means that another provider is installed already, which works as well.
     RING.get_or_init(|| drop(rustls::crypto::ring::default_provider().install_default()));
     let mut builder = reqwest::Client::builder()
-        .connect_timeout(patience.connect)
+        .connect_timeout(policy.connect)
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("acheron/", env!("CARGO_PKG_VERSION")));
-    if near {
+    if local {
         builder = builder.no_proxy().tls_certs_only([]);
     }
     builder.build().map_err(|error| Error::unavailable(format!("no HTTP client: {}", causes(&error))))
 }
 
-/// Waits for one step of an exchange. A connection that breaks or sleeps may be tried again.
+/// Waits for one step of an exchange. A connection that breaks or is silent may be tried again.
 async fn within<T>(
     limit: Duration,
     host: &str,
@@ -272,13 +275,13 @@ async fn within<T>(
         Ok(Err(error)) => {
             let code = if error.is_timeout() { Code::Timeout } else { Code::ProviderError };
             let said = format!("the connection to {host} failed: {}", causes(&error.without_url()));
-            Err(Failure::passing(Error::new(code, said)))
+            Err(Failure::transient(Error::new(code, said)))
         }
-        Err(_) => Err(Failure::passing(Error::timeout(format!("{missing} from {host} for {limit:?}")))),
+        Err(_) => Err(Failure::transient(Error::timeout(format!("{missing} from {host} for {limit:?}")))),
     }
 }
 
-/// The sentence of an error and of what caused it.
+/// The message of an error and of its causes.
 fn causes(error: &dyn std::error::Error) -> String {
     let mut said = error.to_string();
     let mut next = error.source();
@@ -289,8 +292,8 @@ fn causes(error: &dyn std::error::Error) -> String {
     said
 }
 
-/// What a refusing server wants to say: the message of its JSON, else the beginning of its text.
-pub fn complaint(body: &[u8]) -> String {
+/// The message in an error answer: that of its JSON, else the beginning of its text.
+pub fn error_summary(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let json: Option<serde_json::Value> = serde_json::from_str(&text).ok();
     let message = json.as_ref().and_then(|json| {
@@ -318,7 +321,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_complaint_is_one_short_line() {
+    fn an_error_summary_is_one_short_line() {
         for (body, wanted) in [
             (r#"{"error":{"message":"no\n such model","type":"x"}}"#, "no such model"),
             (r#"{"error":"model not found"}"#, "model not found"),
@@ -327,9 +330,9 @@ mod tests {
             ("  plain\nwords ", "plain words"),
             ("", ""),
         ] {
-            assert_eq!(complaint(body.as_bytes()), wanted);
+            assert_eq!(error_summary(body.as_bytes()), wanted);
         }
-        assert_eq!(complaint("ä".repeat(900).as_bytes()).chars().count(), 301);
+        assert_eq!(error_summary("ä".repeat(900).as_bytes()).chars().count(), 301);
     }
 
     #[test]
@@ -338,7 +341,7 @@ mod tests {
         let mut request = Request::get("http://localhost/");
         request.secret = Some(("authorization", "Bearer ", secret));
         assert!(!format!("{request:?}").contains("hush"));
-        let error = request.blotted(Error::provider("wrong key: sk-hush-hush!"));
+        let error = request.redacted(Error::provider("wrong key: sk-hush-hush!"));
         assert_eq!(error.message, "wrong key: [secret]!");
     }
 }

@@ -1,24 +1,23 @@
-//! Where control groups can be made: by the newer interface where it has the controller, else by the older.
-//!
-//! Which controller lives where is read from `/proc`, never guessed: hybrid hosts have some here and some there.
+//! Where control groups can be made: with the newer interface where it has the controller, else with the older. `/proc`
+//! says where a controller is; hybrid hosts have some in each. [`groups`](super::groups) uses it; it makes nothing.
 
 use std::path::{Path, PathBuf};
 
-/// Where a group for one controller can be made.
+/// A directory where a group for one controller can be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct GroupParent {
     pub version: u8,
     pub parent: PathBuf,
 }
 
-/// Where `controller` may be had, best first. `mounts` is `/proc/self/mountinfo`, `own` is `/proc/self/cgroup`.
-pub(super) fn places(mounts: &str, own: &str, controller: &str) -> Vec<Place> {
-    let mut found: Vec<Place> = mounts.lines().flat_map(|line| places_at(line, own, controller)).collect();
+/// The directories for `controller`, best first. `mounts` is `/proc/self/mountinfo`, `own` is `/proc/self/cgroup`.
+pub(super) fn parents(mounts: &str, own: &str, controller: &str) -> Vec<GroupParent> {
+    let mut found: Vec<GroupParent> = mounts.lines().flat_map(|line| parents_at(line, own, controller)).collect();
     found.sort_by_key(|place| std::cmp::Reverse(place.version));
     found
 }
 
-fn places_at(line: &str, own: &str, controller: &str) -> Vec<Place> {
+fn parents_at(line: &str, own: &str, controller: &str) -> Vec<GroupParent> {
     let Some((left, right)) = line.split_once(" - ") else { return Vec::new() };
     let (left, right): (Vec<&str>, Vec<&str>) = (left.split(' ').collect(), right.split(' ').collect());
     let (Some(root), Some(point), Some(kind)) = (left.get(3), left.get(4), right.first()) else { return Vec::new() };
@@ -37,63 +36,17 @@ fn places_at(line: &str, own: &str, controller: &str) -> Vec<Place> {
     });
     let Some(mine) = mine else { return Vec::new() };
     let below = mine.strip_prefix(root.trim_end_matches('/')).unwrap_or(mine).trim_start_matches('/');
-    let here = Place { version, parent: Path::new(point).join(below).components().collect() };
-    let top = Place { version, parent: PathBuf::from(point) };
+    let here = GroupParent { version, parent: Path::new(point).join(below).components().collect() };
+    let top = GroupParent { version, parent: PathBuf::from(point) };
     if version == 1 || here == top {
         return vec![here];
     }
-    // A group with processes in it cannot hand controllers down (version 2): the one above is empty where systemd gave us a
-    // group of our own in what it delegated (`DelegateSubgroup=`), and the top is worth a try.
+    // A group with processes in it cannot delegate controllers (version 2). The one above is empty where systemd gave
+    // us a group of our own in what it delegated (`DelegateSubgroup=`), and the top is worth a try.
     let above = here.parent.parent().filter(|above| above.starts_with(&top.parent) && **above != top.parent);
-    let above = above.map(|above| Place { version, parent: above.to_owned() });
+    let above = above.map(|above| GroupParent { version, parent: above.to_owned() });
     [Some(here), above, Some(top)].into_iter().flatten().collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(mounts: &str, own: &str, controller: &str, expected: &[&str]) {
-        let found: Vec<String> =
-            places(mounts, own, controller).iter().map(|p| format!("v{} {}", p.version, p.parent.display())).collect();
-        assert_eq!(found, expected);
-    }
-
-    const HYBRID: &str = "\
-31 25 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
-38 25 0:33 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids
-40 25 0:35 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw
-";
-    const OWN: &str = "8:pids:/\n4:memory:/process/e92\n0::/\n";
-
-    #[test]
-    fn a_hybrid_host_is_asked_for_the_newer_interface_first() {
-        check(HYBRID, OWN, "memory", &["v2 /sys/fs/cgroup/unified", "v1 /sys/fs/cgroup/memory/process/e92"]);
-        check(HYBRID, OWN, "pids", &["v2 /sys/fs/cgroup/unified", "v1 /sys/fs/cgroup/pids"]);
-    }
-
-    #[test]
-    fn a_service_of_systemd_tries_its_own_group_the_one_above_and_the_top() {
-        let mounts = "30 25 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
-        let own = "0::/system.slice/acheron.service\n";
-        let slice = "v2 /sys/fs/cgroup/system.slice";
-        let service = "v2 /sys/fs/cgroup/system.slice/acheron.service";
-        check(mounts, own, "pids", &[service, slice, "v2 /sys/fs/cgroup"]);
-        let own = "0::/system.slice/acheron.service/host\n";
-        let host = "v2 /sys/fs/cgroup/system.slice/acheron.service/host";
-        check(mounts, own, "pids", &[host, service, "v2 /sys/fs/cgroup"]);
-    }
-
-    #[test]
-    fn in_a_container_the_mount_shows_only_a_part_of_the_tree() {
-        let mounts = "30 25 0:26 /docker/ab12 /sys/fs/cgroup/pids ro - cgroup cgroup rw,pids\n";
-        check(mounts, "8:pids:/docker/ab12/x\n", "pids", &["v1 /sys/fs/cgroup/pids/x"]);
-    }
-
-    #[test]
-    fn what_is_no_list_of_mounts_gives_no_places() {
-        check("", OWN, "pids", &[]);
-        check("garbage\n - \n1 2 - cgroup2", OWN, "pids", &[]);
-        check(HYBRID, "", "pids", &[]);
-    }
-}
+mod tests;

@@ -1,65 +1,63 @@
-//! Which walls stand around a sandbox, and the sentence for one that does not.
+//! The layers that confine a sandbox, and the error for one that is missing. The init builds them; the host shows them.
 
 use serde::{Deserialize, Serialize};
 
 use acheron_base::{Code, Error, Result};
 
-/// One thing that keeps a program in, and how it was built or why not.
+/// One mechanism that confines a program, and how it was set up or why not. The names in JSON are part of `CAPS.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wall {
+pub struct Layer {
+    /// Its name, such as `network`.
     pub name: String,
-    pub stands: bool,
-    pub how: String,
+    /// Whether it is in effect.
+    #[serde(rename = "stands")]
+    pub active: bool,
+    /// How it was set up, or why it could not be.
+    #[serde(rename = "how")]
+    pub detail: String,
 }
 
-/// The walls in the order in which they were built.
+/// The layers in the order in which they were set up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Walls(pub Vec<Wall>);
+pub struct Confinement(pub Vec<Layer>);
 
-/// How the sandboxes of an agent are bounded together where no control group can be made.
-pub(super) const COUNTED: &str = "number of sandboxes at once";
-
-impl Walls {
-    /// Whether the kernel holds the sandboxes of an agent together; else somebody must count them.
-    pub(super) fn hold_together(&self) -> bool {
-        self.0.iter().any(|wall| wall.name == "together" && wall.how != COUNTED)
+impl Confinement {
+    /// Whether the layer of this name is in effect.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|layer| layer.name == name && layer.active)
     }
 
-    pub fn stands(&self, name: &str) -> bool {
-        self.0.iter().any(|wall| wall.name == name && wall.stands)
-    }
-
-    /// What could not be built.
-    pub fn missing(&self) -> impl Iterator<Item = &Wall> {
-        self.0.iter().filter(|wall| !wall.stands)
+    /// The layers that could not be set up.
+    pub fn missing(&self) -> impl Iterator<Item = &Layer> {
+        self.0.iter().filter(|layer| !layer.active)
     }
 }
 
-/// Walls while they are being built.
+/// The layers while they are being set up.
 #[derive(Clone, Debug)]
-pub(super) struct Builder {
-    pub walls: Walls,
-    /// Whether a missing wall is borne.
+pub(super) struct ConfinementBuilder {
+    pub confinement: Confinement,
+    /// Whether a missing layer is accepted.
     lenient: bool,
 }
 
-impl Builder {
+impl ConfinementBuilder {
     pub fn new(lenient: bool) -> Self {
-        Builder { walls: Walls::default(), lenient }
+        ConfinementBuilder { confinement: Confinement::default(), lenient }
     }
 
-    /// Notes how a wall came out. One that this machine cannot build ends the building, unless that was allowed; a fault
-    /// of the plan's always does.
+    /// Records a layer; returns whether it is in effect. One that this machine cannot provide is an error unless that is
+    /// accepted; a mistake in the plan always is.
     pub fn add(&mut self, name: &str, built: Result<String>) -> Result<bool> {
-        let (stands, how) = match built {
-            Ok(how) => (true, how),
+        let (active, detail) = match built {
+            Ok(detail) => (true, detail),
             Err(err) if err.code != Code::Unavailable => return Err(err),
             Err(err) if self.lenient => (false, err.message),
             Err(err) => return Err(refusal(name, &err.message)),
         };
-        self.walls.0.push(Wall { name: name.to_owned(), stands, how });
-        Ok(stands)
+        self.confinement.0.push(Layer { name: name.to_owned(), active, detail });
+        Ok(active)
     }
 }
 
@@ -75,18 +73,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wall_that_cannot_be_built_ends_the_attempt_unless_that_was_allowed() {
+    fn a_missing_layer_ends_the_attempt_unless_that_is_accepted() {
         let lacking = || Err(Error::unavailable("this kernel has no Landlock"));
-        let mut strict = Builder::new(false);
+        let mut strict = ConfinementBuilder::new(false);
         assert!(strict.add("mounts", Ok("private".into())).unwrap());
         let refused = strict.add("landlock", lacking()).unwrap_err();
         assert_eq!(refused.code, Code::Unavailable);
         assert!(refused.message.contains("landlock: this kernel has no Landlock"), "{refused}");
 
-        let mut lenient = Builder::new(true);
+        let mut lenient = ConfinementBuilder::new(true);
         assert!(!lenient.add("landlock", lacking()).unwrap());
-        assert!(!lenient.walls.stands("landlock"));
-        assert_eq!(lenient.walls.missing().count(), 1);
+        assert!(!lenient.confinement.has("landlock"));
+        assert_eq!(lenient.confinement.missing().count(), 1);
 
         let faulty = lenient.add("root", Err(Error::not_found("no '/srv/x'"))).unwrap_err();
         assert_eq!(faulty.message, "no '/srv/x'");

@@ -1,7 +1,6 @@
-//! What a process was given by the one that started it: descriptors, streams, a working directory.
-//!
-//! A descriptor of a directory outside is a way out of any root, so none stays open that is not meant to be there, and a
-//! working directory is entered only after all are closed.
+//! Descriptors, streams and the working directory that a process inherits. A descriptor of a directory outside leads
+//! out of any root, so no unexpected one stays open, and the working directory is entered only after all are closed.
+//! The init uses it.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
@@ -12,15 +11,15 @@ use rustix::io::Errno;
 use super::system;
 use acheron_base::{Error, Result};
 
-/// Closes everything but the three streams and `keep`. For the first moment of a process, when nothing in it has opened
-/// anything yet, or for its last before it becomes another program.
+/// Closes every descriptor but the three streams and `keep`. For the first moment of a process, before anything in it
+/// has opened a descriptor, or for the last before it executes another program.
 pub fn close_others(keep: Option<RawFd>) {
     let keep = keep.and_then(|fd| u32::try_from(fd).ok()).filter(|fd| *fd > 2);
     let ranges = match keep {
         Some(keep) => [(3, keep - 1), (keep + 1, u32::MAX)],
         None => [(3, u32::MAX), (u32::MAX, u32::MAX)],
     };
-    // Empty where the one that is kept is the third.
+    // Empty where `keep` is 3.
     for (first, last) in ranges.into_iter().filter(|(first, last)| first <= last) {
         // SAFETY: the caller vouches that nothing in this process uses what is closed.
         if unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) } != 0 {
@@ -29,7 +28,7 @@ pub fn close_others(keep: Option<RawFd>) {
     }
 }
 
-/// For kernels that do not know how to close a range (before Linux 5.9).
+/// For kernels without `close_range` (before Linux 5.9).
 fn close_one_by_one(first: u32, last: u32) {
     let listed = std::fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     let open: Vec<u32> = listed.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
@@ -46,7 +45,7 @@ fn streams() -> [BorrowedFd<'static>; 3] {
     [0, 1, 2].map(|fd| unsafe { BorrowedFd::borrow_raw(fd) })
 }
 
-/// Refuses a stream that would be a way out.
+/// Refuses a stream that leads out of the sandbox.
 pub(super) fn no_directories() -> Result<()> {
     for (stream, name) in streams().into_iter().zip(STREAMS) {
         if kind(stream) == libc::S_IFDIR {
@@ -61,8 +60,8 @@ fn kind(stream: BorrowedFd<'_>) -> libc::mode_t {
     rustix::fs::fstat(stream).map_or(0, |stat| stat.st_mode & libc::S_IFMT)
 }
 
-/// Opens the streams that are devices anew, from inside: through the host's own mount a program could change the mode of
-/// the host's device. One that cannot be opened stays as it is: only its owner could change it, and that one can open it.
+/// Opens the streams that are devices again, from inside: through the mount of the host a program could change the mode
+/// of the host's device. One that cannot be opened stays: only its owner could change it, and the owner can open it.
 pub(super) fn devices_from_inside() {
     let known: Vec<(PathBuf, u64)> = system::DEVICES
         .iter()
@@ -79,12 +78,12 @@ pub(super) fn devices_from_inside() {
         let Ok(opened) = rustix::fs::open(path, flags | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()) else {
             continue;
         };
-        // SAFETY: both are open, and the copy takes the place of a stream, which nobody owns.
+        // SAFETY: both are open, and the copy replaces a stream, which has no owner.
         unsafe { libc::dup2(opened.as_raw_fd(), stream.as_raw_fd()) };
     }
 }
 
-/// Enters a directory below the root of this process. The kernel itself keeps to the root and follows no link of
+/// Enters a directory below the root of this process. The kernel keeps to the root and follows no magic link of
 /// `/proc`, which leads wherever a descriptor leads.
 pub(super) fn enter(directory: &Path) -> Result<()> {
     let named = |err: Errno| {

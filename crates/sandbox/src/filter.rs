@@ -1,7 +1,6 @@
-//! The system calls that no program in a sandbox needs and many a way out begins with.
-//!
-//! Refused by `EPERM`, so that a program can go on without; `clone3` and `openat2` by `ENOSYS`, because their flags lie in
-//! memory that a filter cannot read, and programs then fall back to `clone` and `openat`, whose flags it can.
+//! The system calls that no program in a sandbox needs and that many escapes begin with. Refused with `EPERM`, so that
+//! a program can continue; `clone3` and `openat2` with `ENOSYS`, because their flags are in memory that a filter cannot
+//! read, and programs then fall back to `clone` and `openat`, whose flags it can. The init applies it last.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +10,8 @@ use seccompiler::{
 
 use acheron_base::{Error, Result};
 
-/// Refused whatever the arguments: mounts and namespaces, the kernel itself, other processes' memory by handle,
-/// interfaces with a long record of holes.
+/// Refused with any arguments: mounts and namespaces, the kernel itself, memory of other processes, interfaces with a
+/// long record of vulnerabilities.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_mount,
     libc::SYS_umount2,
@@ -75,11 +74,11 @@ const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWCGROUP,
 ];
 
-/// Address families that may be asked for; the rest (packet, vsock, alg, …) speak to the kernel's oddest corners.
+/// Allowed address families; the others (packet, vsock, alg, …) reach rarely tested parts of the kernel.
 const FAMILIES: [libc::c_int; 3] = [libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
 
-/// Calls that set the mode of a file, and which argument of theirs it is; a set-user-id file that is made in a project is
-/// one for whoever is outside. The flags of an opening tell whether there is a mode at all.
+/// Calls that set the mode of a file, and the number of that argument: a set-user-id file made in a project would be
+/// one for users outside. The flags of an opening say whether there is a mode at all.
 const MODES: &[(libc::c_long, u8)] = &[
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
@@ -92,19 +91,19 @@ const MODES: &[(libc::c_long, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_mknod, 1),
 ];
-/// Openings: which argument are the flags; the mode follows.
+/// Openings, and the number of the flags argument; the mode follows.
 const OPENINGS: &[(libc::c_long, u8)] = &[
     (libc::SYS_openat, 2),
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1),
 ];
-/// `O_CREAT`, and what of `O_TMPFILE` is not `O_DIRECTORY`.
+/// `O_CREAT`, and the part of `O_TMPFILE` that is not `O_DIRECTORY`.
 const MAKING: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
 
-/// Calls whose arguments lie in memory: programs know older ones that say the same.
+/// Calls whose arguments are in memory: programs know older ones that do the same.
 const UNREADABLE: &[libc::c_long] = &[libc::SYS_clone3, libc::SYS_openat2];
 
-/// Terminal requests that type into someone else's shell.
+/// Terminal requests that inject input into another process's terminal.
 const IOCTLS: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
 /// Filters to apply, in this order. `network` says whether the host's is shared.
@@ -116,7 +115,7 @@ pub(super) fn programs(network: bool) -> Result<Vec<BpfProgram>> {
     Ok(programs)
 }
 
-/// Puts the filters on the calling thread. They stay for ever, and over `execve`.
+/// Applies the filters to the calling thread. They are permanent and survive `execve`.
 pub(super) fn apply(network: bool) -> Result<String> {
     for program in programs(network)? {
         seccompiler::apply_filter(&program).map_err(|err| Error::unavailable(format!("seccomp: {err}")))?;
@@ -124,7 +123,7 @@ pub(super) fn apply(network: bool) -> Result<String> {
     Ok(format!("seccomp, {} calls refused", REFUSED.len()))
 }
 
-/// On x86-64 every call has a second number (x32) that passes for the same architecture: no such call is known.
+/// On x86-64 every call has a second number (x32) with the same architecture: such calls do not exist here.
 fn second_numbers() -> BpfProgram {
     let word = |code: u32, jt, jf, k| seccompiler::sock_filter { code: code as u16, jt, jf, k };
     vec![
@@ -143,7 +142,7 @@ fn refused(network: bool) -> Result<Rules> {
     let mut rules = numbers(REFUSED);
     let namespaces = NAMESPACES.iter().map(|flag| rule(&[all_bits(0, *flag)]));
     rules.insert(libc::SYS_clone, namespaces.collect::<Result<_>>()?);
-    // A socket file in a project leads to a program of the host's. Pairs, which lead nowhere else, stay.
+    // A socket file in a project leads to a program of the host. Socket pairs, which lead nowhere else, stay allowed.
     let local = network.then_some(libc::AF_UNIX);
     let families: Vec<_> = FAMILIES.iter().copied().chain(local).map(|family| (0, Ne, family as u64)).collect();
     rules.insert(libc::SYS_socket, vec![rule(&families)?]);
@@ -161,7 +160,7 @@ fn refused(network: bool) -> Result<Rules> {
     Ok(rules)
 }
 
-/// A rule that holds when all of these hold: (argument, comparison, value).
+/// A rule that matches when all of these match: (argument, comparison, value).
 fn rule(conditions: &[(u8, SeccompCmpOp, u64)]) -> Result<SeccompRule> {
     let all = conditions.iter().map(|(argument, operator, value)| {
         SeccompCondition::new(*argument, SeccompCmpArgLen::Dword, operator.clone(), *value)

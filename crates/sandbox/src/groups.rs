@@ -1,26 +1,26 @@
-//! The control groups of a sandbox: one of its own, in one that all sandboxes of its agent share.
-//!
-//! Nobody counts who is in a group: the kernel removes none that still holds something. So everybody who leaves tries, and
-//! the last one succeeds; whoever comes just then makes the group anew.
+//! The control groups of a sandbox: one of its own, in one that all sandboxes of its agent share. Membership is not
+//! counted: the kernel does not remove a group that is still in use. So every sandbox that ends tries to remove the
+//! group, and the last one succeeds; one that starts at that moment makes it again. The supervisor uses it; it uses
+//! [`cgroup`](super::cgroup).
 
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::cgroup::{Place, places};
-use super::limits::{Limits, Together};
+use super::cgroup::{GroupParent, parents};
+use super::limits::{AgentLimits, Limits};
 use super::plan::Plan;
 use acheron_base::{Error, Result};
 
-/// Before the number of the process that a group is kept for.
+/// The prefix of a group's name; the pid of its process follows.
 const PREFIX: &str = "acheron-";
-/// The period over which a share of the processors is counted, in microseconds.
+/// The period for a share of the processors, in microseconds.
 const PERIOD: u64 = 100_000;
-/// How often a group is made again that somebody else removed in the same moment.
+/// The number of attempts to make a group that another process removes at the same moment.
 const TRIES: usize = 100;
 
-/// What is counted.
+/// The resource that a group limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Controller {
     Memory,
@@ -40,26 +40,26 @@ impl Controller {
     }
 }
 
-/// A name for the groups of one host, under which its agents have theirs.
-pub fn host() -> String {
+/// A unique name for one host, under which its agents have their groups.
+pub fn host_id() -> String {
     static HOSTS: AtomicU32 = AtomicU32::new(0);
     format!("{}.{}", std::process::id(), HOSTS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// What is written into one file of a group; whether the group is of no use without it.
+/// A file of a group, the value for it, and whether the group is useless without it.
 struct Setting(&'static str, String, bool);
 
 /// The groups that were made for one sandbox.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
-    /// What lies deeper comes later.
+    /// The deeper ones later.
     made: Vec<PathBuf>,
-    /// Opened while we still had the rights to do so.
-    doors: Vec<fs::File>,
+    /// `cgroup.procs` of each group, opened while this process may.
+    procs_files: Vec<fs::File>,
 }
 
 impl Groups {
-    /// Makes the groups for a controller, and says by which version.
+    /// Makes the groups for a controller; returns the version of the interface.
     pub fn make(&mut self, controller: Controller, plan: &Plan) -> Result<u8> {
         let mut why = Error::unavailable(format!("no {} control group is mounted", controller.name()));
         for place in here(controller)? {
@@ -71,32 +71,32 @@ impl Groups {
         Err(why)
     }
 
-    fn make_at(&mut self, place: &Place, controller: Controller, plan: &Plan) -> Result<()> {
-        sweep(&place.parent);
+    fn make_at(&mut self, place: &GroupParent, controller: Controller, plan: &Plan) -> Result<()> {
+        remove_stale(&place.parent);
         let own = format!("{PREFIX}{}", std::process::id());
         for _ in 0..TRIES {
             let mut above = place.parent.clone();
             if let Some(together) = &plan.together {
                 let group = above.join(format!("{PREFIX}{}-{}", together.host, plan.agent));
                 self.one(&group, controller, place.version, &shared(controller, place.version, &together.limits))?;
-                sweep(&group);
+                remove_stale(&group);
                 above = group;
             }
             let group = above.join(&own);
             match self.one(&group, controller, place.version, &single(controller, place.version, &plan.limits)) {
                 Ok(()) => {
-                    self.doors.push(fs::OpenOptions::new().write(true).open(group.join("cgroup.procs"))?);
+                    self.procs_files.push(fs::OpenOptions::new().write(true).open(group.join("cgroup.procs"))?);
                     return Ok(());
                 }
-                // The last of the agent's other sandboxes has just left, and has taken the agent's group with it.
+                // The last other sandbox of the agent has just ended and removed the group of the agent.
                 Err(_) if !above.exists() => (),
                 Err(error) => return Err(error),
             }
         }
-        Err(Error::busy("the agent's control group comes and goes"))
+        Err(Error::busy("the control group of the agent is made and removed all the time"))
     }
 
-    /// Makes one group, or finds it there, and sets its limits.
+    /// Makes one group, or uses it if it exists, and sets its limits.
     fn one(&mut self, group: &Path, controller: Controller, version: u8, settings: &[Setting]) -> Result<()> {
         let name = controller.name();
         match fs::create_dir(group) {
@@ -107,23 +107,23 @@ impl Groups {
             _ => self.made.push(group.to_owned()),
         }
         set(group, controller, version, settings).map_err(|err| {
-            // Another controller may live in the same group, or another sandbox; then the kernel lets it stay.
+            // Another controller or sandbox may use the same group; then the kernel keeps it.
             _ = fs::remove_dir(group);
             Error::unavailable(format!("the {name} controller cannot be used here: {err}"))
         })
     }
 
-    /// Puts a process into every group made.
+    /// Moves a process into every group made.
     pub fn admit(&mut self, pid: i32) -> Result<()> {
-        for door in &mut self.doors {
-            door.write_all(pid.to_string().as_bytes())?;
+        for procs_file in &mut self.procs_files {
+            procs_file.write_all(pid.to_string().as_bytes())?;
         }
         Ok(())
     }
 
-    /// Removes the groups; nobody of ours may be left in them. Those of others stay.
+    /// Removes the groups that are no longer in use.
     pub fn remove(&mut self) {
-        self.doors.clear();
+        self.procs_files.clear();
         for group in self.made.drain(..).rev() {
             _ = fs::remove_dir(group);
         }
@@ -131,9 +131,9 @@ impl Groups {
 }
 
 /// Where groups for a controller can be made on this machine.
-fn here(controller: Controller) -> Result<Vec<Place>> {
+fn here(controller: Controller) -> Result<Vec<GroupParent>> {
     let (mounts, own) = (fs::read_to_string("/proc/self/mountinfo")?, fs::read_to_string("/proc/self/cgroup")?);
-    Ok(places(&mounts, &own, controller.name()))
+    Ok(parents(&mounts, &own, controller.name()))
 }
 
 fn set(group: &Path, controller: Controller, version: u8, settings: &[Setting]) -> std::io::Result<()> {
@@ -166,7 +166,7 @@ fn single(controller: Controller, version: u8, limits: &Limits) -> Vec<Setting> 
 }
 
 /// The limits of all sandboxes of an agent together.
-fn shared(controller: Controller, version: u8, limits: &Together) -> Vec<Setting> {
+fn shared(controller: Controller, version: u8, limits: &AgentLimits) -> Vec<Setting> {
     match (controller, limits.cpu_percent) {
         (Controller::Memory, _) => memory(version, limits.memory_bytes),
         (Controller::Processes, _) => vec![Setting("pids.max", limits.processes.to_string(), true)],
@@ -200,82 +200,30 @@ fn memory(version: u8, bytes: u64) -> Vec<Setting> {
     }
 }
 
-/// Removes every group of ours that was left by a process which was killed before it could do so itself.
-pub fn sweep_all() {
+/// Removes the groups left behind by processes that were killed.
+pub fn remove_stale_groups() {
     for place in Controller::ALL.into_iter().flat_map(|controller| here(controller).unwrap_or_default()) {
-        sweep(&place.parent);
+        remove_stale(&place.parent);
     }
 }
 
-/// Removes the groups in `parent` whose process is gone, with those in them.
-fn sweep(parent: &Path) {
+/// Removes the groups in `parent` whose process has ended, with those in them.
+fn remove_stale(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        if name.to_str().and_then(kept_for).is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            sweep(&entry.path());
+        if name.to_str().and_then(owner_pid).is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+            remove_stale(&entry.path());
             _ = fs::remove_dir(entry.path());
         }
     }
 }
 
-/// The process that a group of ours is kept for: its keeper, or its agent's host.
-fn kept_for(name: &str) -> Option<u32> {
+/// The process that a group belongs to: its supervisor, or the host of its agent.
+fn owner_pid(name: &str) -> Option<u32> {
     let rest = name.strip_prefix(PREFIX)?;
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     rest[..end].parse().ok()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_group_is_known_by_the_process_that_it_is_kept_for() {
-        for (name, expected) in [
-            ("acheron-17", Some(17)),
-            ("acheron-17.0-charon", Some(17)),
-            ("acheron-17.12-7-of-9", Some(17)),
-            ("acheron-", None),
-            ("acheron.service", None),
-            ("user.slice", None),
-        ] {
-            assert_eq!(kept_for(name), expected, "{name}");
-        }
-    }
-
-    #[test]
-    fn limits_are_written_as_each_version_reads_them() {
-        let said = |settings: Vec<Setting>| {
-            settings.iter().map(|Setting(file, value, _)| format!("{file}={value}")).collect::<Vec<_>>().join(" ")
-        };
-        let limits = Together { memory_bytes: 9, processes: 7, cpu_percent: Some(150), sandboxes: 1 };
-        for (controller, version, expected) in [
-            (Controller::Memory, 2, "memory.max=9 memory.swap.max=0"),
-            (Controller::Processes, 2, "pids.max=7"),
-            (Controller::Cpu, 2, "cpu.max=150000 100000"),
-            (Controller::Cpu, 1, "cpu.cfs_quota_us=150000 cpu.cfs_period_us=100000"),
-        ] {
-            assert_eq!(said(shared(controller, version, &limits)), expected);
-        }
-        assert_eq!(said(shared(Controller::Cpu, 2, &Together { cpu_percent: None, ..limits })), "");
-    }
-
-    #[test]
-    fn what_a_killed_process_left_is_swept_with_what_lies_in_it() {
-        let dir = tempfile::tempdir().unwrap();
-        // Larger than any process number can be.
-        let (gone, here) = (u32::MAX, std::process::id());
-        for name in [
-            format!("acheron-{gone}.0-ada/acheron-{gone}"),
-            format!("acheron-{here}.0-ada/acheron-{here}"),
-            format!("acheron-{gone}"),
-            "others".to_owned(),
-        ] {
-            fs::create_dir_all(dir.path().join(name)).unwrap();
-        }
-        sweep(dir.path());
-        let mut left: Vec<_> = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        left.sort();
-        assert_eq!(left, [format!("acheron-{here}.0-ada").as_str(), "others"]);
-    }
-}
+mod tests;

@@ -1,9 +1,9 @@
-//! The life of a sandbox, in three small processes of one thread each.
+//! A sandbox is three small processes of one thread each.
 //!
-//! The **keeper** lives outside: it makes the control groups, enters the user namespace, starts init, and ends it when
-//! the host closes the conversation or dies. **Init** is number one inside: it builds the new root, starts the program,
-//! buries orphans, and takes everything with it when it ends. The **program** puts the last walls around itself and
-//! becomes the stranger.
+//! The **supervisor** is outside: it makes the control groups, enters the user namespace, starts init, and ends it when
+//! the host closes the connection or ends. **Init** is pid 1 inside: it builds the new root, starts the program, reaps
+//! orphans, and ends everything when it ends itself. The **program** applies the last layers to itself and executes the
+//! program of the plan. The binary calls [`init_main`]; this module uses all layers of the crate.
 
 use std::ffi::{CString, OsString};
 use std::io::{BufRead, BufReader, Write};
@@ -16,28 +16,28 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{ForkResult, Pid, fork};
 use rustix::event::{PollFd, PollFlags, poll};
 
-use super::confinement::{Builder, COUNTED};
+use super::confinement::ConfinementBuilder;
 use super::groups::{Controller, Groups};
 use super::plan::{Plan, Terminal};
-use super::protocol::{Ended, Word};
+use super::protocol::{ExitStatus, Message};
 use super::{descriptors, filter, landlock_rules, limits, namespaces, root};
 use acheron_base::{Error, Result};
 
-/// Becomes a sandbox. `args` are the words after [`super::WORD`]: the number of the descriptor to the host, and the
-/// agent's name, which is there to be read in `/proc/<pid>/cmdline`.
+/// Becomes a sandbox. `args` are the arguments after [`super::INIT_ARG`]: the descriptor of the connection to the host,
+/// and the name of the agent, which is there to be read in `/proc/<pid>/cmdline`.
 pub fn init_main(args: impl IntoIterator<Item = OsString>) -> ! {
     let number = args.into_iter().next().and_then(|word| word.to_str()?.parse::<RawFd>().ok()).filter(|fd| *fd > 2);
     let Some(number) = number.filter(|fd| nix::fcntl::fcntl(borrowed(*fd), nix::fcntl::FcntlArg::F_GETFD).is_ok())
     else {
-        eprintln!("acheron: {} is not for people", super::WORD);
+        eprintln!("acheron: {} is an internal command", super::INIT_ARG);
         std::process::exit(2);
     };
-    // First of all: whatever the host was given by its own parent ends here.
+    // First of all: descriptors that the host inherited from its own parent end here.
     descriptors::close_others(Some(number));
     // SAFETY: the descriptor is open (checked above), was handed to this process alone, and is taken here once.
     let host = UnixStream::from(unsafe { OwnedFd::from_raw_fd(number) });
-    let code = keep(&host).unwrap_or_else(|error| {
-        tell(&host, &Word::Failed { error });
+    let code = supervise(&host).unwrap_or_else(|error| {
+        send(&host, &Message::Failed { error });
         1
     });
     std::process::exit(code)
@@ -48,8 +48,8 @@ fn borrowed(fd: RawFd) -> std::os::fd::BorrowedFd<'static> {
     unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) }
 }
 
-/// The keeper's life; its exit code.
-fn keep(host: &UnixStream) -> Result<i32> {
+/// Runs the supervisor; returns its exit code.
+fn supervise(host: &UnixStream) -> Result<i32> {
     rustix::io::fcntl_setfd(host, rustix::io::FdFlags::CLOEXEC).map_err(io)?;
     let mut line = String::new();
     BufReader::new(host).read_line(&mut line)?;
@@ -58,27 +58,27 @@ fn keep(host: &UnixStream) -> Result<i32> {
     plan.check()?;
     descriptors::no_directories()?;
     for signal in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTSTP, Signal::SIGHUP] {
-        // At a shared terminal these are meant for the program; losing the host is seen by the descriptor.
+        // At a shared terminal these are for the program; the descriptor shows the end of the host.
         handle(signal, SigHandler::SigIgn)?;
     }
-    let mut walls = Builder::new(plan.unconfined);
+    let mut layers = ConfinementBuilder::new(plan.unconfined);
     let mut groups = Groups::default();
-    let bounds = Bounds::set(&mut groups, &plan);
-    let ended = keep_walled(host, &plan, &mut walls, &mut groups, &bounds);
+    let bounds = GroupVersions::set(&mut groups, &plan);
+    let ended = supervise_confined(host, &plan, &mut layers, &mut groups, &bounds);
     groups.remove();
     ended
 }
 
-fn keep_walled(
+fn supervise_confined(
     host: &UnixStream,
     plan: &Plan,
-    walls: &mut Builder,
+    layers: &mut ConfinementBuilder,
     groups: &mut Groups,
-    bounds: &Bounds,
+    bounds: &GroupVersions,
 ) -> Result<i32> {
-    walls.add("user", namespaces::user())?;
-    walls.add("pids", namespaces::pid())?;
-    // Only now: without it the maps could not be written. Nobody inside may look into us.
+    layers.add("user", namespaces::user())?;
+    layers.add("pids", namespaces::pid())?;
+    // Only now: without it the maps could not be written. From here on no process inside may trace this one.
     nix::sys::prctl::set_dumpable(false).map_err(errno)?;
     let (waiting, go) = nix::unistd::pipe().map_err(errno)?;
     // SAFETY: this process has one thread, so the child may do whatever it likes.
@@ -86,16 +86,16 @@ fn keep_walled(
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
             drop(go);
-            if let Err(error) = init(host, plan, walls, bounds, waiting) {
-                tell(host, &Word::Failed { error });
+            if let Err(error) = init(host, plan, layers, bounds, waiting) {
+                send(host, &Message::Failed { error });
             }
             std::process::exit(1);
         }
     };
     drop(waiting);
-    forget_streams()?;
+    close_streams()?;
     let admitted = groups.admit(init.as_raw());
-    tell(host, &Word::Init { pid: init.as_raw() });
+    send(host, &Message::Init { pid: init.as_raw() });
     if admitted.is_ok() {
         _ = nix::unistd::write(&go, b"g");
     }
@@ -104,29 +104,26 @@ fn keep_walled(
     admitted.map(|()| 0)
 }
 
-/// Which control groups hold the sandbox, by version.
-struct Bounds {
+/// The control groups of the sandbox, by the version of their interface.
+struct GroupVersions {
     memory: Option<u8>,
     processes: Option<u8>,
     cpu: Option<u8>,
 }
 
-impl Bounds {
-    fn set(groups: &mut Groups, plan: &Plan) -> Bounds {
+impl GroupVersions {
+    fn set(groups: &mut Groups, plan: &Plan) -> GroupVersions {
         let mut make = |controller| groups.make(controller, plan).ok();
         let (memory, processes) = (make(Controller::Memory), make(Controller::Processes));
-        Bounds { memory, processes, cpu: plan.together.as_ref().and_then(|_| make(Controller::Cpu)) }
+        GroupVersions { memory, processes, cpu: plan.together.as_ref().and_then(|_| make(Controller::Cpu)) }
     }
 
-    /// What holds the sandboxes of an agent together.
-    fn together(&self) -> String {
-        match (self.memory, self.processes) {
-            (Some(_), Some(_)) => "control groups of the agent".to_owned(),
-            _ => COUNTED.to_owned(),
-        }
+    /// Whether control groups limit the sandboxes of an agent together; otherwise the host counts the sandboxes.
+    fn grouped(&self) -> bool {
+        self.memory.is_some() && self.processes.is_some()
     }
 
-    /// What bounds the use of the processors. What the mountspec demands must hold.
+    /// The limit of processor use. One that the mountspec requires must be in effect.
     fn cpu(&self, plan: &Plan) -> Result<String> {
         let demanded = plan.together.as_ref().is_some_and(|shared| shared.limits.cpu_percent.is_some());
         match self.cpu {
@@ -137,82 +134,88 @@ impl Bounds {
     }
 }
 
-/// Waits until init ends, and ends it when the host hangs up.
+/// Waits until init ends, and ends it when the host closes the connection.
 fn watch(host: &UnixStream, init: Pid) -> Result<()> {
     let raw = rustix::process::Pid::from_raw(init.as_raw()).ok_or_else(|| Error::internal("init has no pid"))?;
-    let door = rustix::process::pidfd_open(raw, rustix::process::PidfdFlags::empty()).map_err(io)?;
+    let pidfd = rustix::process::pidfd_open(raw, rustix::process::PidfdFlags::empty()).map_err(io)?;
     loop {
-        let mut both = [PollFd::new(&door, PollFlags::IN), PollFd::new(host, PollFlags::IN)];
+        let mut both = [PollFd::new(&pidfd, PollFlags::IN), PollFd::new(host, PollFlags::IN)];
         match poll(&mut both, None) {
             Ok(_) => (),
             Err(rustix::io::Errno::INTR) => continue,
             Err(err) => return Err(io(err)),
         }
-        let [ended, hung_up] = both.map(|fd| !fd.revents().is_empty());
-        if hung_up {
-            _ = rustix::process::pidfd_send_signal(&door, rustix::process::Signal::KILL);
+        let [ended, closed] = both.map(|fd| !fd.revents().is_empty());
+        if closed {
+            _ = rustix::process::pidfd_send_signal(&pidfd, rustix::process::Signal::KILL);
         }
-        if ended || hung_up {
-            // Returns when everything inside is gone: the kernel ends a namespace before its init is buried.
+        if ended || closed {
+            // Returns once every process inside has ended: the kernel ends a namespace before its init is reaped.
             _ = waitpid(init, None);
             return Ok(());
         }
     }
 }
 
-/// Init's life. Returns only when something went wrong.
-fn init(host: &UnixStream, plan: &Plan, walls: &mut Builder, bounds: &Bounds, waiting: OwnedFd) -> Result<()> {
-    // From a process of one thread this is safe; from a worker of the host it would fire when the worker ends.
+/// Runs init. Returns only after a failure.
+fn init(
+    host: &UnixStream,
+    plan: &Plan,
+    layers: &mut ConfinementBuilder,
+    bounds: &GroupVersions,
+    waiting: OwnedFd,
+) -> Result<()> {
+    // In a process of one thread this is safe; in a worker of the host it would fire when the worker ends.
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(errno)?;
-    // Nothing to read means that the keeper died before it could say go.
+    // An end of file means that the supervisor ended before it could give the signal.
     if nix::unistd::read(&waiting, &mut [0]).map_err(errno)? == 0 {
         return Err(Error::unavailable("the sandbox could not be put into its control groups"));
     }
     drop(waiting);
     if !plan.bare {
-        build(plan, walls, bounds)?;
+        build(plan, layers, bounds)?;
     }
     // SAFETY: one thread, as above.
     let program = match unsafe { fork() }.map_err(crowded)? {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
-            let Err(error) = become_program(host, plan, walls, bounds);
-            tell(host, &Word::Failed { error });
+            let Err(error) = become_program(host, plan, layers, bounds);
+            send(host, &Message::Failed { error });
             std::process::exit(127);
         }
     };
-    forget_streams()?;
+    close_streams()?;
     loop {
-        let ended = match waitpid(None::<Pid>, None) {
-            Ok(WaitStatus::Exited(pid, code)) if pid == program => Ended { code: Some(code), signal: None },
+        let status = match waitpid(None::<Pid>, None) {
+            Ok(WaitStatus::Exited(pid, code)) if pid == program => ExitStatus { code: Some(code), signal: None },
             Ok(WaitStatus::Signaled(pid, signal, _)) if pid == program => {
-                Ended { code: None, signal: Some(signal as i32) }
+                ExitStatus { code: None, signal: Some(signal as i32) }
             }
             Ok(_) | Err(nix::Error::EINTR) => continue,
             Err(err) => return Err(errno(err)),
         };
-        tell(host, &Word::Ended { ended });
+        send(host, &Message::Ended { status });
         std::process::exit(0);
     }
 }
 
-/// The walls that init builds around itself.
-fn build(plan: &Plan, walls: &mut Builder, bounds: &Bounds) -> Result<()> {
-    namespaces::rest(walls, plan.network)?;
-    let built = if walls.walls.stands("mounts") {
+/// The layers that init sets up.
+fn build(plan: &Plan, layers: &mut ConfinementBuilder, bounds: &GroupVersions) -> Result<()> {
+    namespaces::rest(layers, plan.network)?;
+    let built = if layers.confinement.has("mounts") {
         root::build(plan)
     } else {
         Err(Error::unavailable("no mount namespace to build it in"))
     };
-    let rooted = built.as_ref().ok().cloned().unwrap_or_default();
-    if walls.add("root", built)? {
+    let own_pid_max = built.as_ref().is_ok_and(|root| root.own_pid_max);
+    if layers.add("root", built.map(|root| root.describe().to_owned()))? {
         descriptors::devices_from_inside();
     }
-    walls.add(
+    layers.add(
         "processes",
         bounded(bounds.processes, Controller::Processes).or_else(|why| {
             let user = !nix::unistd::getuid().is_root() && limits::processes(&plan.limits).is_ok();
-            if rooted.ends_with("pid_max") {
+            if own_pid_max {
                 Ok("pid_max of the namespace".to_owned())
             } else if user {
                 Ok("rlimit of the user".to_owned())
@@ -231,12 +234,12 @@ fn bounded(version: Option<u8>, controller: Controller) -> Result<String> {
     })
 }
 
-/// The last walls, then the program.
+/// The last layers, then the program.
 fn become_program(
     host: &UnixStream,
     plan: &Plan,
-    walls: &mut Builder,
-    bounds: &Bounds,
+    layers: &mut ConfinementBuilder,
+    bounds: &GroupVersions,
 ) -> Result<std::convert::Infallible> {
     for signal in Signal::iterator().filter(|signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP)) {
         handle(signal, SigHandler::SigDfl)?;
@@ -244,39 +247,46 @@ fn become_program(
     nix::sys::signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None).map_err(errno)?;
     session(plan.terminal)?;
     if plan.bare {
-        return execute_plan(host, plan, walls);
+        return execute_plan(host, plan, layers, bounds);
     }
     limits::apply(&plan.limits, bounds.memory.is_none())?;
     let memory = bounded(bounds.memory, Controller::Memory).unwrap_or_else(|_| "rlimit of each process".to_owned());
-    walls.add("memory", Ok(memory))?;
-    walls.add("cpu", bounds.cpu(plan))?;
+    layers.add("memory", Ok(memory))?;
+    layers.add("cpu", bounds.cpu(plan))?;
     if plan.together.is_some() {
-        walls.add("together", Ok(bounds.together()))?;
+        let how = if bounds.grouped() { "control groups of the agent" } else { "number of sandboxes at once" };
+        layers.add("together", Ok(how.to_owned()))?;
     }
     nix::sys::prctl::set_no_new_privs().map_err(errno)?;
-    walls.add("privileges", drop_capabilities().map(|()| "no new ones, no capabilities".to_owned()))?;
-    let open_network = !plan.network && !walls.walls.stands("network");
-    walls.add("landlock", landlock_rules::apply(plan, open_network))?;
-    execute_plan(host, plan, walls)
+    layers.add("privileges", drop_capabilities().map(|()| "no new ones, no capabilities".to_owned()))?;
+    let open_network = !plan.network && !layers.confinement.has("network");
+    layers.add("landlock", landlock_rules::apply(plan, open_network))?;
+    execute_plan(host, plan, layers, bounds)
 }
 
-fn execute_plan(host: &UnixStream, plan: &Plan, walls: &mut Builder) -> Result<std::convert::Infallible> {
+fn execute_plan(
+    host: &UnixStream,
+    plan: &Plan,
+    layers: &mut ConfinementBuilder,
+    bounds: &GroupVersions,
+) -> Result<std::convert::Infallible> {
     let argv = plan.argv.iter().map(|word| CString::new(word.as_str())).collect::<Result<Vec<_>, _>>();
     let env = plan.environment().into_iter().map(|(key, value)| CString::new(format!("{key}={value}")));
     let (Ok(argv), Ok(env)) = (argv, env.collect::<Result<Vec<_>, _>>()) else {
         return Err(Error::invalid("an argument contains a NUL byte"));
     };
-    // The host's own closes when the program begins.
+    // The connection to the host closes when the program is executed.
     descriptors::close_others(Some(host.as_raw_fd()));
     descriptors::enter(&plan.cwd)?;
     let path = plan.environment().remove("PATH").unwrap_or_default();
     if !plan.bare {
-        // The last of the walls: it would forbid to build the others.
-        walls.add("calls", filter::apply(plan.network))?;
+        // The last layer: it would forbid to set up the others.
+        layers.add("calls", filter::apply(plan.network))?;
     }
-    tell(host, &Word::Ready { walls: walls.walls.clone() });
+    let grouped = plan.together.is_some() && bounds.grouped();
+    send(host, &Message::Ready { confinement: layers.confinement.clone(), grouped });
     let err = execute(&path, &argv, &env);
-    // A link in `/usr/local/bin` may lead to what is not here.
+    // A link in `/usr/local/bin` may lead to a file that is not visible here.
     let led_away = || path.split(':').any(|directory| Path::new(directory).join(&plan.argv[0]).is_symlink());
     let hint = match err {
         nix::Error::ENOENT if !plan.bare && (plan.argv[0].starts_with('/') || led_away()) => {
@@ -287,7 +297,7 @@ fn execute_plan(host: &UnixStream, plan: &Plan, walls: &mut Builder) -> Result<s
     Err(Error::not_found(format!("cannot run `{}`: {}{hint}", plan.argv[0], err.desc())))
 }
 
-/// Tries the program where its name says, or in the directories of the *new* path.
+/// Executes the program at its path, or in the directories of the *new* path.
 fn execute(path: &str, argv: &[CString], env: &[CString]) -> nix::Error {
     if argv[0].as_bytes().contains(&b'/') {
         let Err(err) = nix::unistd::execve(&argv[0], argv, env);
@@ -316,7 +326,7 @@ fn session(terminal: Terminal) -> Result<()> {
     Ok(())
 }
 
-/// Gives up every capability for ever: a root without them is an ordinary owner of root's files.
+/// Drops every capability for good: root without them is an ordinary owner of root's files.
 fn drop_capabilities() -> Result<()> {
     let clear = |set| caps::clear(None, set).map_err(|err| Error::unavailable(format!("capabilities: {err}")));
     // Ambient and bounding first: dropping the latter needs a capability.
@@ -329,8 +339,8 @@ fn drop_capabilities() -> Result<()> {
     clear(caps::CapSet::Permitted)
 }
 
-/// Lets go of the program's streams, so that whoever reads them sees their end when the program closes them.
-fn forget_streams() -> Result<()> {
+/// Closes the program's streams here, so that their readers see the end when the program closes them.
+fn close_streams() -> Result<()> {
     let nothing = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(nothing.as_fd()).map_err(io)?;
     rustix::stdio::dup2_stdout(nothing.as_fd()).map_err(io)?;
@@ -342,12 +352,12 @@ fn handle(signal: Signal, how: SigHandler) -> Result<()> {
     unsafe { nix::sys::signal::signal(signal, how) }.map(|_| ()).map_err(errno)
 }
 
-fn tell(mut host: &UnixStream, word: &Word) {
-    // A host that is gone cannot be told; the keeper notices that itself.
+fn send(mut host: &UnixStream, word: &Message) {
+    // A host that has ended cannot be told; the supervisor notices that itself.
     _ = host.write_all(word.line().as_bytes());
 }
 
-/// Why a process could not be started inside.
+/// The error of a process that could not be started inside.
 fn crowded(err: nix::Error) -> Error {
     match err {
         nix::Error::EAGAIN => {

@@ -1,6 +1,5 @@
-//! The second lock on files: Landlock rules on the directories of the new root.
-//!
-//! Not the first: under Landlock alone `stat`, `chmod`, UNIX sockets by path and UDP still pass.
+//! The second layer for files: Landlock rules on the directories of the new root. It cannot be the first: under
+//! Landlock alone `stat`, `chmod`, UNIX sockets by path and UDP are still allowed. The init uses it.
 
 use std::path::PathBuf;
 
@@ -9,17 +8,17 @@ use landlock::{
     Scope, path_beneath_rules,
 };
 
-use super::guards::Show;
+use super::path_rules::Visibility;
 use super::plan::Plan;
 use acheron_base::{Error, Result};
 
-/// The newest interface that this code was tried with.
+/// The newest interface that this code was tested with.
 const KNOWN: ABI = ABI::V6;
 
-/// Directories of the sandbox's own that may be written.
+/// Directories of the sandbox itself that may be written.
 const SCRATCH: [&str; 3] = ["/tmp", "/home", "/dev"];
 
-/// The version of Landlock that the running kernel speaks.
+/// The Landlock version of the running kernel.
 pub(super) fn version() -> Option<u32> {
     const VERSION: u32 = 1;
     // SAFETY: with a null attribute, size 0 and the version flag the kernel only answers a number.
@@ -27,12 +26,12 @@ pub(super) fn version() -> Option<u32> {
     u32::try_from(answer).ok().filter(|version| *version > 0)
 }
 
-/// Everything may be read, the plan's writable binds and the scratch directories may be written; signals and abstract
-/// sockets stay inside. `no_tcp` refuses TCP as well, where no namespace does.
+/// Everything may be read; the writable binds and the scratch directories may be written; signals and abstract sockets
+/// stay inside. `no_tcp` also refuses TCP, where no namespace does.
 pub(super) fn apply(plan: &Plan, no_tcp: bool) -> Result<String> {
     let version = version().ok_or_else(|| Error::unavailable("this kernel has no Landlock, or does not enable it"))?;
     let writable = plan.binds.iter().filter(|bind| !bind.read_only).map(|bind| bind.target.clone());
-    let open = plan.guards.iter().filter(|guard| guard.show == Show::Open).map(|guard| guard.path.clone());
+    let open = plan.path_rules.iter().filter(|rule| rule.show == Visibility::Open).map(|rule| rule.path.clone());
     let writable: Vec<PathBuf> = SCRATCH.iter().map(PathBuf::from).chain(writable).chain(open).collect();
     let status = restrict(&writable, no_tcp).map_err(|err| Error::unavailable(format!("landlock: {err}")))?;
     match status {

@@ -1,42 +1,49 @@
-//! A place where a stranger's program may run: a small root of its own, no network, no way back.
+//! Runs a program in a sandbox: a small root of its own, no network, no way back.
 //!
-//! A [`Plan`] says what runs and what it may see. [`start`] re-executes this program with the hidden first word
-//! [`WORD`]; that process builds the walls around itself, one after the other, and only then becomes the stranger.
-//! A wall that cannot be built ends the attempt, unless the plan allows to go without.
-//! Knows nothing of agents' rights, of services or of the tree: what is bound is the caller's choice.
+//! A [`Plan`] says what runs and what it sees. [`start`] executes this program again with the hidden first argument
+//! [`INIT_ARG`]; that process confines itself, one [`Layer`] after the other, and only then executes the program of the plan.
+//! A layer that this machine cannot provide ends the attempt, unless the plan allows to run without it.
+//!
+//! # What it may use
+//!
+//! Only `acheron-base`. It knows neither policies, services nor the tree: its caller decides what is bound.
 
-mod ancestry;
 mod cgroup;
 mod confinement;
-mod covers;
 mod descriptors;
 mod filter;
 mod groups;
-mod guards;
 mod init;
 mod landlock_rules;
 mod limits;
+mod masks;
+mod mount_attributes;
 mod namespaces;
+mod owner;
+mod path_rules;
 mod plan;
 mod processes;
 mod protocol;
+mod pty;
 mod root;
 mod running;
 mod slots;
 mod system;
 
-pub use ancestry::{Process, Whose, look, whose};
-pub use confinement::{Wall, Walls};
+pub use confinement::{Confinement, Layer};
 pub use descriptors::close_others;
-pub use groups::{host, sweep_all};
-pub use guards::{Guard, Show};
+pub use groups::{host_id, remove_stale_groups};
 pub use init::init_main;
-pub use limits::{Limits, Together};
+pub use limits::{AgentLimits, Limits};
+pub use mount_attributes::{MountAttributes, set_mount_attributes};
+pub use owner::{Process, ProcessOwner, owner_of, read_process};
+pub use path_rules::{PathRule, Visibility};
 pub use plan::{Bind, Link, PATH, Plan, SharedLimits, Terminal};
-pub use processes::{Member, end, family, since};
-pub use protocol::Ended;
+pub use processes::{SandboxProcess, descendants, kill_process, started_since};
+pub use protocol::ExitStatus;
+pub use pty::{Pty, TerminalSize, signal_named};
 pub use running::{Running, Streams, probe, program, start, use_program};
-pub use system::{SystemView, check_system, places};
+pub use system::{SystemView, check_system, hidden_paths};
 
-/// The first word by which this program is told to be a sandbox's init.
-pub const WORD: &str = "__sandbox";
+/// The first argument that makes this program the init of a sandbox.
+pub const INIT_ARG: &str = "__sandbox";

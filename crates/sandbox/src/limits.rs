@@ -1,4 +1,5 @@
-//! How much a sandbox and an agent may use, and the limits that the kernel keeps per process.
+//! The limits of a sandbox and of an agent, and those that the kernel enforces per process. The mountspec sets them;
+//! the init applies them.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schemars::JsonSchema;
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use acheron_base::{Error, Result};
 
-/// What a sandbox may use at most, as a whole where the host has control groups, else per process.
+/// The limits of one sandbox: as a whole where the host has control groups, else per process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(rename = "SandboxLimits")]
@@ -15,12 +16,12 @@ pub struct Limits {
     pub memory_bytes: u64,
     #[schemars(range(min = 8))]
     pub processes: u64,
-    /// Seconds of processor time that one process may burn.
+    /// Seconds of processor time per process.
     #[schemars(range(min = 1))]
     pub cpu_seconds: u64,
     /// The size of each private directory (`/tmp`, `/home`, `/dev/shm`).
     pub scratch_bytes: u64,
-    /// The largest file that may be written.
+    /// The size limit of a file.
     pub file_bytes: u64,
     #[schemars(range(min = 16))]
     pub open_files: u64,
@@ -39,11 +40,11 @@ impl Default for Limits {
     }
 }
 
-/// What all sandboxes of one agent may use together.
+/// The limits of all sandboxes of one agent together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(rename = "AgentSandboxLimits")]
-pub struct Together {
+pub struct AgentLimits {
     #[schemars(range(min = 16_777_216))]
     pub memory_bytes: u64,
     #[schemars(range(min = 8))]
@@ -56,14 +57,14 @@ pub struct Together {
     pub sandboxes: usize,
 }
 
-impl Default for Together {
+impl Default for AgentLimits {
     fn default() -> Self {
-        Together { memory_bytes: 4 << 30, processes: 1024, cpu_percent: None, sandboxes: 8 }
+        AgentLimits { memory_bytes: 4 << 30, processes: 1024, cpu_percent: None, sandboxes: 8 }
     }
 }
 
-/// Sets the limits of the calling process, which its children inherit. `memory` is false when a control group
-/// counts the memory of the whole sandbox already.
+/// Sets the limits of the calling process, which its children inherit. `memory` is false when a control group limits
+/// the memory of the whole sandbox.
 pub(super) fn apply(limits: &Limits, memory: bool) -> Result<()> {
     let mut wanted = vec![
         (Resource::Core, 0),
@@ -72,7 +73,8 @@ pub(super) fn apply(limits: &Limits, memory: bool) -> Result<()> {
         (Resource::Nofile, limits.open_files),
     ];
     if memory {
-        // Data, not the address space: programs that reserve much and use little (node, go, java) still start.
+        // Data and not the address space, so that programs that reserve much and use little (node, go, java) still
+        // start.
         wanted.push((Resource::Data, limits.memory_bytes));
     }
     for (resource, value) in wanted {
@@ -83,7 +85,7 @@ pub(super) fn apply(limits: &Limits, memory: bool) -> Result<()> {
     Ok(())
 }
 
-/// Bounds the processes of one user, which does not bind root: a control group or `pid_max` must do that.
+/// Limits the processes of one user. This does not bind root: a control group or `pid_max` must do that.
 pub(super) fn processes(limits: &Limits) -> Result<()> {
     let value = getrlimit(Resource::Nproc).maximum.map_or(limits.processes, |most| most.min(limits.processes));
     setrlimit(Resource::Nproc, Rlimit { current: Some(value), maximum: Some(value) })

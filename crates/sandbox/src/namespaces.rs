@@ -1,18 +1,18 @@
-//! Namespaces: a view of the system that ends at the sandbox.
+//! Namespaces: the sandbox sees only its own users, processes, mounts and network. The supervisor and the init use it.
 
 use std::fs;
 
 use nix::sched::{CloneFlags, unshare};
 
-use super::confinement::Builder;
+use super::confinement::ConfinementBuilder;
 use acheron_base::{Error, Result};
 
-/// Enters a user namespace in which only our own user and group exist, under the same numbers: the kernel compares
-/// the *host's* number when it decides who may enter a FUSE mount.
+/// Enters a user namespace in which only our own user and group exist, under the same numbers: the kernel compares the
+/// numbers of the *host* when it decides who may enter a FUSE mount.
 pub(super) fn user() -> Result<String> {
     let (uid, gid) = (nix::unistd::getuid(), nix::unistd::getgid());
     if uid.is_root() {
-        // Groups of root's that would not exist inside.
+        // Groups of root that would not exist inside.
         _ = nix::unistd::setgroups(&[]);
     }
     enter(CloneFlags::CLONE_NEWUSER).map_err(|err| Error::unavailable(format!("{err}{}", restricted())))?;
@@ -29,18 +29,18 @@ pub(super) fn user() -> Result<String> {
     Ok(format!("user namespace, as {uid}:{gid}"))
 }
 
-/// Makes our children live in a pid namespace of their own.
+/// Lets the children of this process live in a pid namespace of their own.
 pub(super) fn pid() -> Result<String> {
     enter(CloneFlags::CLONE_NEWPID).map(|()| "pid namespace".to_owned())
 }
 
 /// The namespaces that init enters itself.
-pub(super) fn rest(walls: &mut Builder, network: bool) -> Result<()> {
-    walls.add("mounts", enter(CloneFlags::CLONE_NEWNS).map(|()| "mount namespace".to_owned()))?;
-    walls.add("ipc", enter(CloneFlags::CLONE_NEWIPC).map(|()| "ipc namespace".to_owned()))?;
+pub(super) fn rest(layers: &mut ConfinementBuilder, network: bool) -> Result<()> {
+    layers.add("mounts", enter(CloneFlags::CLONE_NEWNS).map(|()| "mount namespace".to_owned()))?;
+    layers.add("ipc", enter(CloneFlags::CLONE_NEWIPC).map(|()| "ipc namespace".to_owned()))?;
     let uts = enter(CloneFlags::CLONE_NEWUTS).map(|()| _ = nix::unistd::sethostname("acheron"));
-    walls.add("uts", uts.map(|()| "uts namespace".to_owned()))?;
-    if !network && walls.add("network", enter(CloneFlags::CLONE_NEWNET).map(|()| "network namespace".to_owned()))? {
+    layers.add("uts", uts.map(|()| "uts namespace".to_owned()))?;
+    if !network && layers.add("network", enter(CloneFlags::CLONE_NEWNET).map(|()| "network namespace".to_owned()))? {
         loopback();
     }
     Ok(())
@@ -51,7 +51,7 @@ fn enter(flag: CloneFlags) -> Result<()> {
         .map_err(|errno| Error::unavailable(format!("the kernel refuses a namespace ({flag:?}): {}", errno.desc())))
 }
 
-/// The setting that most often forbids user namespaces, if it does.
+/// A hint at the setting that forbids user namespaces, if one does.
 pub(super) fn restricted() -> String {
     let forbidding = [
         ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
@@ -67,7 +67,7 @@ pub(super) fn restricted() -> String {
     found.map(|(_, _, remedy)| format!("; try `{remedy}`")).unwrap_or_default()
 }
 
-/// Brings the loopback up, so that a program can talk to itself. Nothing depends on it.
+/// Brings the loopback device up, so that a program can connect to itself. Nothing depends on it.
 fn loopback() {
     // SAFETY: a plain socket; the result is checked.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };

@@ -1,54 +1,56 @@
-//! What runs in a sandbox and what it sees: plain data, checked before anything is started.
+//! The program of a sandbox and what it sees: plain data, checked before anything is started. The caller of
+//! [`start`](super::start) makes it.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::guards::Guard;
-use super::limits::{Limits, Together};
+use super::limits::{AgentLimits, Limits};
+use super::path_rules::PathRule;
 use super::system::check_system;
 use acheron_base::host_dir::Id;
 use acheron_base::{Error, Result};
 
-/// One program and the world that it will find itself in.
+/// One program and its surroundings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Whose process this is; stands in the command line of the sandbox's init, where the host finds it again.
+    /// The agent that owns the process. It is in the command line of the sandbox, where the host finds it again.
     pub agent: String,
     pub argv: Vec<String>,
-    /// A directory inside.
+    /// The working directory, inside.
     pub cwd: PathBuf,
-    /// All that the program finds in its environment beside what [`Plan::environment`] adds.
+    /// The environment, beside what [`Plan::environment`] adds.
     pub env: BTreeMap<String, String>,
     pub binds: Vec<Bind>,
     pub links: Vec<Link>,
-    /// Parts of what is bound that are shown otherwise.
-    pub guards: Vec<Guard>,
-    /// Directories of the host's that are shown as a part of the system, under their own names, read-only.
+    /// Parts of binds that are shown differently.
+    pub path_rules: Vec<PathRule>,
+    /// Directories of the host that are shown as a part of the system, under their own names, read-only.
     #[serde(default)]
     pub system: Vec<PathBuf>,
-    /// What must not show of the directories of the system, by its name inside. Made by [`places`](super::places).
+    /// Paths that must not be visible in the directories of the system, by their names inside. Made by
+    /// [`hidden_paths`](super::hidden_paths).
     #[serde(default)]
     pub hidden: Vec<PathBuf>,
-    /// Whether the host's network is shared; otherwise there is only a loopback of its own.
+    /// Whether the sandbox shares the network of the host; otherwise it has only a loopback device.
     pub network: bool,
     pub terminal: Terminal,
     pub limits: Limits,
-    /// What it shares with the agent's other sandboxes; nothing if it stands alone.
+    /// The limits that it shares with the agent's other sandboxes, if any.
     pub together: Option<SharedLimits>,
-    /// Run even where a wall cannot be built. Someone must have said so in the mountspec.
+    /// Runs even without a layer that this machine cannot provide. The mountspec must allow it.
     pub unconfined: bool,
-    /// Only see to it that the program ends with all that it started: no walls. For programs of the operator's.
+    /// No confinement: only ends the program with all that it started. For programs of the operator.
     pub bare: bool,
 }
 
-/// The limits that hold for all sandboxes of an agent.
+/// The limits for all sandboxes of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedLimits {
-    /// Which host's agent it is: another may have one of the same name. Made by [`host`](super::host).
+    /// The host of the agent: another host may have an agent of the same name. Made by [`host_id`](super::host_id).
     pub host: String,
-    pub limits: Together,
+    pub limits: AgentLimits,
 }
 
 /// A directory or file of the host, seen inside as `target`.
@@ -57,9 +59,9 @@ pub struct Bind {
     pub source: PathBuf,
     pub target: PathBuf,
     pub read_only: bool,
-    /// Whether what is mounted below the source is hidden, as an empty directory.
+    /// Whether mounts below the source are hidden behind empty directories.
     pub alone: bool,
-    /// Which directory the source must be, where something else could have taken its place.
+    /// The identity that the source must have, where something else could have taken its place.
     pub id: Option<Id>,
 }
 
@@ -70,7 +72,7 @@ pub struct Link {
     pub to: PathBuf,
 }
 
-/// What the program has for a controlling terminal.
+/// The controlling terminal of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Terminal {
@@ -78,17 +80,17 @@ pub enum Terminal {
     None,
     /// Its standard input, in a session of its own.
     Own,
-    /// The one of whoever starts it (`acheron exec` at a person's terminal).
+    /// The terminal of the caller (`acheron exec`).
     Shared,
 }
 
-/// Where a program is looked for that is named without a slash.
+/// The search path for a program that is named without a slash.
 pub const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
-/// Names at the top of the new root that are the sandbox's own.
+/// Names at the top of the new root that belong to the sandbox itself.
 const RESERVED: [&str; 10] = ["bin", "dev", "etc", "home", "lib", "lib64", "proc", "sbin", "sys", "usr"];
 
 impl Plan {
-    /// A plan for `argv` as `agent`, with nothing bound and every wall demanded.
+    /// A plan for `argv` as `agent`, with no binds and every layer required.
     pub fn new(agent: impl Into<String>, argv: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Plan {
             agent: agent.into(),
@@ -97,7 +99,7 @@ impl Plan {
             env: BTreeMap::new(),
             binds: Vec::new(),
             links: Vec::new(),
-            guards: Vec::new(),
+            path_rules: Vec::new(),
             system: Vec::new(),
             hidden: Vec::new(),
             network: false,
@@ -114,7 +116,7 @@ impl Plan {
         self
     }
 
-    /// The whole environment: nothing of the host's, so none of its secrets.
+    /// The whole environment: nothing from the host, so none of its secrets.
     pub fn environment(&self) -> BTreeMap<String, String> {
         let given = [
             ("PATH", PATH),
@@ -130,7 +132,7 @@ impl Plan {
         all
     }
 
-    /// Refuses what could not be built or would mean something else than it says.
+    /// Refuses a plan that cannot be carried out or is ambiguous.
     pub fn check(&self) -> Result<()> {
         let clean = |text: &str| !text.contains('\0');
         if self.argv.is_empty() || self.argv[0].is_empty() {
@@ -166,11 +168,11 @@ impl Plan {
         if let Some(path) = self.hidden.iter().find(|path| !plain_path(path)) {
             return Err(Error::invalid(format!("`{}` cannot be hidden: it is not a plain path", path.display())));
         }
-        self.guards.iter().try_for_each(|guard| inside(&guard.path).map(|_| ()))?;
+        self.path_rules.iter().try_for_each(|rule| inside(&rule.path).map(|_| ()))?;
         self.links.iter().try_for_each(|link| inside(&link.path).map(|_| ()))
     }
 
-    /// The binds in the order in which they must be made: what lies deeper comes later.
+    /// The binds in the order in which they are made: the deeper ones later.
     pub fn ordered(&self) -> Vec<&Bind> {
         let mut binds: Vec<&Bind> = self.binds.iter().collect();
         binds.sort_by_key(|bind| bind.target.components().count());
@@ -183,7 +185,7 @@ fn plain_path(path: &Path) -> bool {
     below.components().next().is_some() && below.components().all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// The path of `target` under the new root: `/a/b` → `a/b`. Refuses what climbs, and what is the sandbox's own.
+/// The path of `target` under the new root: `/a/b` → `a/b`. Refuses `..` and names that belong to the sandbox.
 pub(super) fn inside(target: &Path) -> Result<&Path> {
     let refused = |why: &str| Err(Error::invalid(format!("`{}` cannot be bound to: it {why}", target.display())));
     let Ok(relative) = target.strip_prefix("/") else { return refused("is not absolute") };
@@ -198,61 +200,4 @@ pub(super) fn inside(target: &Path) -> Result<&Path> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn refusal(change: impl FnOnce(&mut Plan)) -> String {
-        let mut plan = Plan::new("charon", ["true"]);
-        change(&mut plan);
-        plan.check().map_or_else(|err| err.message, |()| "fine".to_owned())
-    }
-
-    #[test]
-    fn a_plan_that_cannot_mean_what_it_says_is_refused() {
-        let bound = |target: &str| {
-            let target = target.to_owned();
-            move |plan: &mut Plan| {
-                let (source, target) = ("/srv".into(), target.into());
-                plan.binds.push(Bind { source, target, read_only: true, alone: false, id: None });
-            }
-        };
-        assert_eq!(refusal(|_| ()), "fine");
-        assert_eq!(refusal(bound("/projects/here/fs")), "fine");
-        assert_eq!(refusal(|plan| plan.argv.clear()), "there is no program to run");
-        assert_eq!(refusal(|plan| plan.argv.push("a\0b".into())), "an argument contains a NUL byte");
-        assert_eq!(refusal(|plan| plan.agent = "a/b".into()), "`a/b` is not an agent's name");
-        assert_eq!(refusal(|plan| plan.cwd = "src".into()), "the working directory `src` is not absolute");
-        assert_eq!(
-            refusal(|plan| _ = plan.env.insert("A=B".into(), String::new())),
-            "`A=B` cannot name an environment variable"
-        );
-        assert_eq!(refusal(bound("x")), "`x` cannot be bound to: it is not absolute");
-        assert_eq!(refusal(bound("/a/../etc")), "`/a/../etc` cannot be bound to: it is not a plain path");
-        assert_eq!(refusal(bound("/")), "`/` cannot be bound to: it is the root itself or no text");
-        assert_eq!(refusal(bound("/etc/x")), "`/etc/x` cannot be bound to: it belongs to the sandbox itself");
-    }
-
-    #[test]
-    fn nothing_of_the_hosts_environment_is_handed_on() {
-        let mut plan = Plan::new("charon", ["true"]);
-        plan.env.insert("TERM".into(), "xterm".into());
-        let names: Vec<String> = plan.environment().into_keys().collect();
-        assert_eq!(names.join(" "), "ACHERON_AGENT HOME LANG PATH TERM TMPDIR USER");
-        assert_eq!(plan.environment()["TERM"], "xterm");
-    }
-
-    #[test]
-    fn deeper_binds_are_made_after_what_they_lie_in() {
-        let plan = Plan::new("charon", ["true"]).bind("/b", "/p/x/fs", false).bind("/a", "/p", true);
-        let targets: Vec<_> = plan.ordered().iter().map(|bind| bind.target.display().to_string()).collect();
-        assert_eq!(targets, ["/p", "/p/x/fs"]);
-    }
-
-    #[test]
-    fn a_plan_survives_the_way_to_its_init() {
-        let plan = Plan::new("charon", ["sh", "-c", "echo \n"]).bind("/srv", "/projects/p/fs", false);
-        let json = serde_json::to_string(&plan).unwrap();
-        assert!(!json.contains('\n'), "one line");
-        assert_eq!(serde_json::from_str::<Plan>(&json).unwrap(), plan);
-    }
-}
+mod tests;

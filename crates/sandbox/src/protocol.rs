@@ -1,40 +1,46 @@
-//! What a sandbox's init tells its host, one JSON object a line.
+//! The messages from the init of a sandbox to its host, one JSON object per line. Init sends them; the host reads them.
 
 use serde::{Deserialize, Serialize};
 
-use super::confinement::Walls;
+use super::confinement::Confinement;
 use acheron_base::Error;
 
-/// Told in this order: `Init`, then `Ready` or `Failed`, then `Ended`. Silence before `Ended` means: killed.
+/// Sent in this order: `Init`, then `Ready` or `Failed`, then `Ended`. The end of the stream before `Ended` means that the
+/// program was killed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "say", rename_all = "snake_case")]
-pub(super) enum Word {
-    /// The process that is number one inside, by its number outside.
+#[serde(tag = "message", rename_all = "snake_case")]
+pub(super) enum Message {
+    /// The init process, by its pid outside.
     Init {
         pid: i32,
     },
-    /// All walls stand; the program is being executed.
+    /// The confinement is complete; the program is being executed.
     Ready {
-        walls: Walls,
+        confinement: Confinement,
+        /// Whether control groups limit all sandboxes of the agent together.
+        grouped: bool,
     },
     Failed {
         error: Error,
     },
     Ended {
         #[serde(flatten)]
-        ended: Ended,
+        status: ExitStatus,
     },
 }
 
-/// How a program ended: one of the two is set.
+/// How a program ended: either field is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ended {
+pub struct ExitStatus {
+    /// The exit code.
     pub code: Option<i32>,
+    /// The signal that ended it.
     pub signal: Option<i32>,
 }
 
-impl Ended {
-    pub const KILLED: Ended = Ended { code: None, signal: Some(libc::SIGKILL) };
+impl ExitStatus {
+    /// Ended by `SIGKILL`.
+    pub const KILLED: ExitStatus = ExitStatus { code: None, signal: Some(libc::SIGKILL) };
 
     /// The number that a shell would show.
     pub fn status(self) -> i32 {
@@ -42,9 +48,9 @@ impl Ended {
     }
 }
 
-impl Word {
+impl Message {
     pub fn line(&self) -> String {
-        // cannot: plain data with text keys
+        // Cannot fail: plain data with text keys.
         let mut line = serde_json::to_string(self).unwrap_or_default();
         line.push('\n');
         line
@@ -56,23 +62,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_word_is_one_line_and_comes_back_the_same() {
-        let words = [
-            Word::Init { pid: 7 },
-            Word::Ready { walls: Walls::default() },
-            Word::Failed { error: Error::not_found("no\nsuch program") },
-            Word::Ended { ended: Ended { code: Some(3), signal: None } },
+    fn each_message_is_one_line_and_is_read_back() {
+        let messages = [
+            Message::Init { pid: 7 },
+            Message::Ready { confinement: Confinement::default(), grouped: true },
+            Message::Failed { error: Error::not_found("no\nsuch program") },
+            Message::Ended { status: ExitStatus { code: Some(3), signal: None } },
         ];
-        for word in words {
-            let line = word.line();
+        for message in messages {
+            let line = message.line();
             assert_eq!(line.matches('\n').count(), 1, "{line}");
-            assert_eq!(serde_json::from_str::<Word>(&line).unwrap(), word);
+            assert_eq!(serde_json::from_str::<Message>(&line).unwrap(), message);
         }
     }
 
     #[test]
     fn a_killed_program_has_the_status_a_shell_would_show() {
-        assert_eq!(Ended::KILLED.status(), 137);
-        assert_eq!(Ended { code: Some(2), signal: None }.status(), 2);
+        assert_eq!(ExitStatus::KILLED.status(), 137);
+        assert_eq!(ExitStatus { code: Some(2), signal: None }.status(), 2);
     }
 }

@@ -1,34 +1,34 @@
-//! The root that a sandbox sees: a small one in memory, into which a few trees of the host are bound.
-//!
-//! Every tree is taken by descriptor before anything is hidden and set down by descriptor without following a link, so
-//! that no name can be swapped in between.
+//! The root that a sandbox sees: a small one in memory, into which a few trees of the host are bound. Every tree is
+//! opened by descriptor before anything is hidden, and mounted by descriptor without following a link, so that no name
+//! can be swapped in between. The init uses it; it uses the masks, the path rules and the list of the system.
 
 use std::fs;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags};
 
-use super::covers::Covers;
+use super::masks::Masks;
+use super::mount_attributes::{MountAttributes, set_mount_attributes};
 use super::plan::{Plan, inside};
-use super::{guards, system};
+use super::{path_rules, system};
 use acheron_base::mountinfo::Mount;
 use acheron_base::{Error, Result};
 
-/// Any directory that every system has: the new root is mounted over it for a moment.
+/// A directory that every system has: the new root is mounted over it for a moment.
 const BASE: &str = "/tmp";
 
-/// A tree of the host's, held by a descriptor, on its way to a place under the new root.
-struct Tree {
+/// A mount of the host, held by a descriptor, and its place under the new root.
+struct MountTree {
     held: OwnedFd,
     target: PathBuf,
     directory: bool,
 }
 
-/// Builds the new root, makes it `/` and lets go of the old one. Says what the `/proc` in it is.
-pub(super) fn build(plan: &Plan) -> Result<String> {
+/// Builds the new root, makes it `/` and leaves the old one.
+pub(super) fn build(plan: &Plan) -> Result<Root> {
     rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(|err| said("making mounts private", err))?;
     let mounts = acheron_base::mountinfo::read()?;
@@ -42,8 +42,8 @@ pub(super) fn build(plan: &Plan) -> Result<String> {
             None => take(&bind.source, inside(&bind.target)?, attributes | QUIET),
         }
     });
-    let bound = bound.collect::<Result<Vec<Tree>>>()?;
-    let covered = covered(plan, &mounts);
+    let bound = bound.collect::<Result<Vec<MountTree>>>()?;
+    let covered = masked_paths(plan, &mounts);
 
     let scratch = format!("mode=755,size={},nr_inodes=65536", plan.limits.scratch_bytes);
     filesystem("tmpfs", BASE, MountFlags::NOSUID | MountFlags::NODEV, "mode=755,size=8m")?;
@@ -51,31 +51,31 @@ pub(super) fn build(plan: &Plan) -> Result<String> {
     for name in ["tmp", "home", "dev", "etc", "proc"] {
         fs::create_dir(name)?;
     }
-    let covers = Covers::make("home", "tmp")?;
+    let masks = Masks::make("home", "tmp")?;
     for name in ["tmp", "home"] {
         filesystem("tmpfs", name, MountFlags::NOSUID | MountFlags::NODEV, &scratch)?;
     }
-    for (name, text) in system::written(nix::unistd::getuid().as_raw(), nix::unistd::getgid().as_raw()) {
+    for (name, text) in system::written(rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw()) {
         fs::write(Path::new("etc").join(name), text)?;
     }
     links()?;
     let top = rustix::fs::open(".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|err| said("opening the new root", err))?;
     for tree in system.into_iter().chain(devices) {
-        set_down(top.as_fd(), tree)?;
+        mount_tree(top.as_fd(), tree)?;
     }
     for place in foreign {
-        covers.cover(top.as_fd(), &place)?;
+        masks.mask(top.as_fd(), &place)?;
     }
     device_directories(&scratch)?;
     let proc = proc(plan)?;
     for tree in bound {
-        set_down(top.as_fd(), tree)?;
+        mount_tree(top.as_fd(), tree)?;
     }
     for place in covered {
-        covers.cover(top.as_fd(), &place)?;
+        masks.mask(top.as_fd(), &place)?;
     }
-    guards::put_up(top.as_fd(), &plan.guards, &covers)?;
+    path_rules::apply(top.as_fd(), &plan.path_rules, &masks)?;
     for link in &plan.links {
         let path = inside(&link.path)?;
         if let Some(parent) = path.parent() {
@@ -85,21 +85,21 @@ pub(super) fn build(plan: &Plan) -> Result<String> {
     }
     attributes(top.as_fd(), libc::MOUNT_ATTR_RDONLY, false).map_err(|err| said("closing the new root", err))?;
 
-    // The new root and the old one share a place for a moment, so no directory is needed to put the old one.
+    // The new root and the old one share a place for a moment, so no directory is needed for the old one.
     rustix::process::pivot_root(".", ".").map_err(|err| said("pivot_root", err))?;
     rustix::mount::unmount(".", UnmountFlags::DETACH).map_err(|err| said("leaving the old root", err))?;
     std::env::set_current_dir("/")?;
     Ok(proc)
 }
 
-/// No set-user-id programs and no devices in whatever is bound.
+/// No set-user-id programs and no devices in any bind.
 const QUIET: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 
-/// A device is read and written whatever its mount says; read-only keeps its mode and its times.
+/// A device can be read and written on a read-only mount; read-only protects its mode and times.
 const DEVICE: u64 = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC;
 
-/// The directories of the system, and the places in them that must be covered.
-fn system_trees(plan: &Plan, mounts: &[Mount]) -> Result<(Vec<Tree>, Vec<PathBuf>)> {
+/// The directories of the system, and the paths in them that must be masked.
+fn system_trees(plan: &Plan, mounts: &[Mount]) -> Result<(Vec<MountTree>, Vec<PathBuf>)> {
     let (mut trees, mut covered) = (Vec::new(), plan.hidden.clone());
     let directories = system::DIRECTORIES.iter().map(|name| Path::new("/").join(name));
     let directories = directories.filter(|path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir()));
@@ -107,11 +107,11 @@ fn system_trees(plan: &Plan, mounts: &[Mount]) -> Result<(Vec<Tree>, Vec<PathBuf
     for path in directories.chain(more) {
         let held = rustix::fs::open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         let held = held.map_err(|err| unbound(&path, err))?;
-        // Where the path leads: a directory that the mountspec names may be a link.
+        // The real path: a directory that the mountspec names may be a link.
         let source = if path.is_symlink() { path.canonicalize()? } else { path.clone() };
         let below: Vec<&Mount> = system::below(&source, mounts).collect();
-        // In a user namespace the kernel leaves out nothing that is mounted below: then all of it is taken, and what must
-        // not show is covered.
+        // In a user namespace the kernel does not copy a mount without those below it: then all are copied, and those
+        // that must not be visible are masked.
         let copied = if below.is_empty() { copy_alone(held.as_fd()) } else { copy(held.as_fd()) };
         let target = path.strip_prefix("/").unwrap_or(&path);
         trees.push(taken(copied, &path, target, libc::MOUNT_ATTR_RDONLY | QUIET)?);
@@ -122,7 +122,7 @@ fn system_trees(plan: &Plan, mounts: &[Mount]) -> Result<(Vec<Tree>, Vec<PathBuf
     Ok((trees, covered.filter_map(|place| Some(place.strip_prefix("/").ok()?.to_owned())).collect()))
 }
 
-fn device_trees() -> Result<Vec<Tree>> {
+fn device_trees() -> Result<Vec<MountTree>> {
     let names = system::DEVICES.iter().map(|name| (Path::new("/dev").join(name), Path::new("dev").join(name)));
     let mut trees = Vec::new();
     for (source, target) in names.filter(|(source, _)| source.exists()) {
@@ -130,10 +130,10 @@ fn device_trees() -> Result<Vec<Tree>> {
     }
     let terminal = [0, 1, 2].into_iter().find(|fd| {
         // SAFETY: the three streams are open for as long as the process lives.
-        nix::unistd::isatty(unsafe { BorrowedFd::borrow_raw(*fd) }).unwrap_or(false)
+        rustix::termios::isatty(unsafe { BorrowedFd::borrow_raw(*fd) })
     });
     if let Some(named) = terminal.and_then(|fd| fs::read_link(format!("/proc/self/fd/{fd}")).ok()) {
-        // The terminal's own name lies in the host's /dev/pts, which is not here; as a console `tty` finds it.
+        // The name of the terminal is in the host's /dev/pts, which is not here; `tty` finds it as the console.
         trees.extend(take(&named, Path::new("dev/console"), DEVICE));
     }
     Ok(trees)
@@ -161,15 +161,35 @@ fn device_directories(scratch: &str) -> Result<()> {
     filesystem("devpts", "dev/pts", MountFlags::NOSUID | MountFlags::NOEXEC, options)
 }
 
-/// A `/proc` of the sandbox's own processes, all of it read-only: some of its switches obey the host's root whatever
-/// namespace he sits in. Where the host's own is partly covered the kernel refuses a new one, and there is none.
-fn proc(plan: &Plan) -> Result<String> {
+/// The root that was built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Root {
+    /// Whether it has a `/proc`.
+    proc: bool,
+    /// Whether `pid_max` belongs to the pid namespace (since Linux 6.14). Before, writing it would change that of the
+    /// host.
+    pub own_pid_max: bool,
+}
+
+impl Root {
+    pub fn describe(self) -> &'static str {
+        match (self.proc, self.own_pid_max) {
+            (false, _) => "private root without /proc: this host hides a part of its own",
+            (true, true) => "private root, pid_max",
+            (true, false) => "private root",
+        }
+    }
+}
+
+/// Mounts a `/proc` for the processes of the sandbox, read-only: some of its settings obey root of the host in any
+/// namespace. Where the `/proc` of the host is partly covered the kernel refuses a new one, and there is none.
+fn proc(plan: &Plan) -> Result<Root> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     if rustix::mount::mount("proc", "proc", "proc", flags, None).is_err() {
-        return Ok("private root without /proc: this host hides a part of its own".to_owned());
+        return Ok(Root { proc: false, own_pid_max: false });
     }
-    let limited = if own_pid_max(&nix::sys::utsname::uname().map(|u| u.release().to_owned()).unwrap_or_default()) {
-        // The kernel takes nothing below 301.
+    let limited = if own_pid_max(&rustix::system::uname().release().to_string_lossy()) {
+        // The kernel accepts nothing below 301.
         fs::write("proc/sys/kernel/pid_max", plan.limits.processes.max(301).to_string()).is_ok()
     } else {
         false
@@ -177,19 +197,17 @@ fn proc(plan: &Plan) -> Result<String> {
     let proc = rustix::fs::open("proc", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|err| said("opening /proc", err))?;
     attributes(proc.as_fd(), libc::MOUNT_ATTR_RDONLY, true).map_err(|err| said("closing /proc", err))?;
-    Ok(if limited { "private root, pid_max" } else { "private root" }.to_owned())
+    Ok(Root { proc: true, own_pid_max: limited })
 }
 
 /// Whether `pid_max` belongs to the pid namespace (since Linux 6.14). Before, writing it would change the host's.
-fn own_pid_max(release: &std::ffi::OsStr) -> bool {
-    let release = release.to_string_lossy();
+fn own_pid_max(release: &str) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 14)
 }
 
-/// A copy of the tree at `source`, whatever is mounted below it included: the kernel does not let us uncover what
-/// such a mount hides.
-fn take(source: &Path, target: &Path, attribute: u64) -> Result<Tree> {
+/// A copy of the mount at `source` with the mounts below it: the kernel does not let us reveal what such a mount hides.
+fn take(source: &Path, target: &Path, attribute: u64) -> Result<MountTree> {
     let held = rustix::fs::open(source, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
     take_held(held.map_err(|err| unbound(source, err))?.as_fd(), source, target, attribute)
 }
@@ -199,46 +217,46 @@ fn unbound(source: &Path, err: rustix::io::Errno) -> Error {
     Error::new(error.code, format!("`{}` cannot be bound: {}", source.display(), error.message))
 }
 
-/// The same of a directory that is held; `source` is its name, for sentences.
-fn take_held(held: BorrowedFd<'_>, source: &Path, target: &Path, attribute: u64) -> Result<Tree> {
+/// The same for an open directory; `source` is its name, for errors.
+fn take_held(held: BorrowedFd<'_>, source: &Path, target: &Path, attribute: u64) -> Result<MountTree> {
     taken(copy(held), source, target, attribute)
 }
 
-/// A tree that was copied, with its attributes.
-fn taken(copied: rustix::io::Result<OwnedFd>, source: &Path, target: &Path, attribute: u64) -> Result<Tree> {
+/// A copied tree, with its attributes.
+fn taken(copied: rustix::io::Result<OwnedFd>, source: &Path, target: &Path, attribute: u64) -> Result<MountTree> {
     let named = |err: rustix::io::Errno| unbound(source, err);
     let held = copied.map_err(named)?;
     attributes(held.as_fd(), attribute, true).map_err(named)?;
     let directory = rustix::fs::fstat(&held).map_err(named)?.st_mode & libc::S_IFMT == libc::S_IFDIR;
-    Ok(Tree { held, target: target.to_owned(), directory })
+    Ok(MountTree { held, target: target.to_owned(), directory })
 }
 
 const COPY: OpenTreeFlags =
     OpenTreeFlags::OPEN_TREE_CLONE.union(OpenTreeFlags::OPEN_TREE_CLOEXEC).union(OpenTreeFlags::AT_EMPTY_PATH);
 
-/// A copy of the tree that is held, whatever is mounted below it included.
+/// A copy of an open tree with the mounts below it.
 pub(super) fn copy(held: BorrowedFd<'_>) -> rustix::io::Result<OwnedFd> {
     rustix::mount::open_tree(held, c"", COPY | OpenTreeFlags::AT_RECURSIVE)
 }
 
-/// A copy without what is mounted below.
+/// A copy without the mounts below it.
 pub(super) fn copy_alone(held: BorrowedFd<'_>) -> rustix::io::Result<OwnedFd> {
     rustix::mount::open_tree(held, c"", COPY)
 }
 
-/// What stands at a place under the new root, reached through no link.
+/// Opens a path under the new root, without following a link.
 pub(super) fn find(top: BorrowedFd<'_>, place: &Path) -> rustix::io::Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
     rustix::fs::openat2(top, place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)
 }
 
-/// Sets a tree down on a place.
+/// Mounts a tree on a path.
 pub(super) fn put(tree: &OwnedFd, place: &OwnedFd) -> rustix::io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     rustix::mount::move_mount(tree, c"", place, c"", flags)
 }
 
-fn set_down(top: BorrowedFd<'_>, tree: Tree) -> Result<()> {
+fn mount_tree(top: BorrowedFd<'_>, tree: MountTree) -> Result<()> {
     let named = |err: rustix::io::Errno| said(&format!("mounting '/{}'", tree.target.display()), err);
     let find = || find(top, &tree.target);
     let place = match find() {
@@ -256,8 +274,8 @@ fn set_down(top: BorrowedFd<'_>, tree: Tree) -> Result<()> {
     put(&tree.held, &place).map_err(named)
 }
 
-/// Makes the place for a tree, in the new root itself: what is bound there is somebody's, and nothing is made in it.
-fn prepare(top: BorrowedFd<'_>, tree: &Tree) -> rustix::io::Result<()> {
+/// Makes the mount point of a tree, in the new root itself: a bind belongs to the host, and nothing is made in it.
+fn prepare(top: BorrowedFd<'_>, tree: &MountTree) -> rustix::io::Result<()> {
     let own = rustix::fs::fstat(top)?.st_dev;
     let mut at = find(top, Path::new("."))?;
     let mut names = tree.target.iter().peekable();
@@ -280,8 +298,8 @@ fn prepare(top: BorrowedFd<'_>, tree: &Tree) -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// The places under the new root where something that is mounted below a bind would show, and must not.
-fn covered(plan: &Plan, mounts: &[Mount]) -> Vec<PathBuf> {
+/// The paths under the new root where a mount below a bind would be visible but must not be.
+fn masked_paths(plan: &Plan, mounts: &[Mount]) -> Vec<PathBuf> {
     let mut places = Vec::new();
     for bind in plan.binds.iter().filter(|bind| bind.alone) {
         let source = bind.source.canonicalize().unwrap_or_else(|_| bind.source.clone());
@@ -291,7 +309,7 @@ fn covered(plan: &Plan, mounts: &[Mount]) -> Vec<PathBuf> {
             }
         }
     }
-    // What lies in something that is covered already cannot be seen, nor found.
+    // A path below a masked one cannot be found.
     system::outermost(places)
 }
 
@@ -302,30 +320,8 @@ fn filesystem(kind: &str, target: &str, flags: MountFlags, options: &str) -> Res
 }
 
 /// Sets attributes on a mount, or on it and all below.
-fn attributes(mount: BorrowedFd<'_>, set: u64, below: bool) -> rustix::io::Result<()> {
-    change(mount, set, 0, below)
-}
-
-/// Sets and takes attributes.
-pub(super) fn change(mount: BorrowedFd<'_>, set: u64, clear: u64, below: bool) -> rustix::io::Result<()> {
-    let wanted = libc::mount_attr { attr_set: set, attr_clr: clear, propagation: 0, userns_fd: 0 };
-    let flags = libc::AT_EMPTY_PATH | if below { libc::AT_RECURSIVE } else { 0 };
-    // SAFETY: the path is a static empty string, the struct lives over the call and its size is its own.
-    let answer = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            mount.as_raw_fd(),
-            c"".as_ptr(),
-            flags,
-            &raw const wanted,
-            size_of::<libc::mount_attr>(),
-        )
-    };
-    if answer == 0 { Ok(()) } else { Err(last_errno()) }
-}
-
-fn last_errno() -> rustix::io::Errno {
-    rustix::io::Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(rustix::io::Errno::IO)
+fn attributes(mount: BorrowedFd<'_>, set: u64, recursive: bool) -> rustix::io::Result<()> {
+    set_mount_attributes(mount, MountAttributes { set, recursive, ..MountAttributes::default() })
 }
 
 pub(super) fn said(what: &str, err: rustix::io::Errno) -> Error {
@@ -343,9 +339,9 @@ mod tests {
               23 22 0:9 / /srv/p/ns rw - fuse x rw\n24 23 0:8 / /srv/p/ns/deep rw - tmpfs x rw\n",
         );
         let mut plan = Plan::new("charon", ["true"]).bind("/srv/p", "/projects/p/fs", true).bind("/srv", "/all", true);
-        assert_eq!(covered(&plan, &mounts), Vec::<PathBuf>::new());
+        assert_eq!(masked_paths(&plan, &mounts), Vec::<PathBuf>::new());
         plan.binds[0].alone = true;
-        assert_eq!(covered(&plan, &mounts), [PathBuf::from("projects/p/fs/ns")]);
+        assert_eq!(masked_paths(&plan, &mounts), [PathBuf::from("projects/p/fs/ns")]);
     }
 
     #[test]
@@ -358,7 +354,7 @@ mod tests {
             ("5.15", false),
             ("", false),
         ] {
-            assert_eq!(own_pid_max(std::ffi::OsStr::new(release)), expected, "{release}");
+            assert_eq!(own_pid_max(release), expected, "{release}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The host's end of a sandbox: starting it, hearing how it goes, ending it.
+//! The host's side of a sandbox: starts it, reads its messages, ends it. Services use it; it uses the protocol and the
+//! slots.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream as Pair;
@@ -12,17 +13,17 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
-use super::confinement::Walls;
-use super::limits::Together;
+use super::confinement::Confinement;
+use super::limits::AgentLimits;
 use super::plan::{Plan, SharedLimits, Terminal};
-use super::protocol::{Ended, Word};
-use super::slots::{self, Seat};
+use super::protocol::{ExitStatus, Message};
+use super::slots::{self, Slot};
 use acheron_base::{Error, Result};
 
-/// How long a sandbox may take to stand, on the slowest machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time limit for a sandbox to be ready, on the slowest machine.
+const START_TIME: Duration = Duration::from_secs(60);
 
-/// What the program reads and writes.
+/// The standard streams of the program.
 pub enum Streams {
     /// Three pipes, found in the [`Running`].
     Piped,
@@ -34,55 +35,61 @@ pub enum Streams {
 
 /// A sandbox with a program in it. Dropping it ends the program and everything that it started.
 pub struct Running {
-    /// Number one inside, by its number outside.
+    /// The pid of its init, outside.
     pub init: i32,
-    pub walls: Walls,
+    /// The layers around the program.
+    pub confinement: Confinement,
+    /// Its standard input, if piped.
     pub stdin: Option<ChildStdin>,
+    /// Its standard output, if piped.
     pub stdout: Option<ChildStdout>,
+    /// Its standard error, if piped.
     pub stderr: Option<ChildStderr>,
-    keeper: Child,
-    heard: BufReader<OwnedReadHalf>,
-    /// Closing it tells the keeper to end the sandbox.
-    line: Option<OwnedWriteHalf>,
-    ended: Option<Ended>,
-    /// The agent's, for as long as this runs.
-    seat: Option<Seat>,
+    /// Whether control groups limit all sandboxes of the agent together.
+    grouped: bool,
+    supervisor: Child,
+    messages: BufReader<OwnedReadHalf>,
+    /// Closing it makes the supervisor end the sandbox.
+    connection: Option<OwnedWriteHalf>,
+    status: Option<ExitStatus>,
+    /// Held for as long as this runs.
+    slot: Option<Slot>,
 }
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// The program that knows how to be a sandbox: this one.
+/// The program that runs sandboxes: this one, unless [`use_program`] names another.
 pub fn program() -> PathBuf {
     PROGRAM.get().cloned().unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
 }
 
-/// Names another program, where this one does not know how: a test is not the program that it tests.
+/// Names another program that runs sandboxes: a test is not the program that it tests. Only the first call counts.
 pub fn use_program(path: impl Into<PathBuf>) {
     _ = PROGRAM.set(path.into()); // the first stays
 }
 
-/// Builds the walls and starts the plan's program behind them, if there is room for one more of its agent's.
+/// Starts the program of the plan in a sandbox, if its agent may have one more.
 pub async fn start(program: &Path, plan: &Plan, streams: Streams) -> Result<Running> {
     plan.check()?;
-    let seat = match &plan.together {
+    let slot = match &plan.together {
         Some(shared) => {
-            let held = async { Ok(probe(program).await?.hold_together()) };
-            Some(slots::take(&shared.host, &plan.agent, shared.limits.sandboxes, held).await?)
+            let grouped = async { Ok(probe_running(program).await?.grouped) };
+            Some(slots::take(&shared.host, &plan.agent, shared.limits.sandboxes, grouped).await?)
         }
         None => None,
     };
-    Ok(Running { seat, ..launch(program, plan, streams).await? })
+    Ok(Running { slot, ..launch(program, plan, streams).await? })
 }
 
 async fn launch(program: &Path, plan: &Plan, streams: Streams) -> Result<Running> {
     let (ours, theirs) = Pair::pair()?;
     ours.set_nonblocking(true)?;
     let mut command = Command::new(program);
-    command.arg(super::WORD).arg(theirs.as_raw_fd().to_string()).arg(&plan.agent).env_clear();
+    command.arg(super::INIT_ARG).arg(theirs.as_raw_fd().to_string()).arg(&plan.agent).env_clear();
     let [stdin, stdout, stderr] = stdio(streams)?;
     command.stdin(stdin).stdout(stdout).stderr(stderr);
     if plan.terminal != Terminal::Shared {
-        // A Ctrl-C at the host's terminal is the host's to handle.
+        // Ctrl-C at the terminal of the host is for the host.
         command.process_group(0);
     }
     let number = theirs.as_raw_fd();
@@ -94,21 +101,31 @@ async fn launch(program: &Path, plan: &Plan, streams: Streams) -> Result<Running
         });
     }
     let spawned = command.spawn();
-    let mut keeper =
+    let mut supervisor =
         spawned.map_err(|err| Error::unavailable(format!("cannot start `{}`: {err}", program.display())))?;
     drop((theirs, command));
     let (read, mut write) = UnixStream::from_std(ours)?.into_split();
     let mut line = serde_json::to_vec(plan).map_err(|err| Error::internal(err.to_string()))?;
     line.push(b'\n');
-    let (stdin, stdout, stderr) = (keeper.stdin.take(), keeper.stdout.take(), keeper.stderr.take());
-    // A keeper that ends early is heard of below.
+    let (stdin, stdout, stderr) = (supervisor.stdin.take(), supervisor.stdout.take(), supervisor.stderr.take());
+    // A supervisor that ended early is noticed below.
     _ = write.write_all(&line).await;
-    let (walls, heard) = (Walls::default(), BufReader::new(read));
-    let (line, ended, seat) = (Some(write), None, None);
-    let mut running = Running { init: 0, walls, stdin, stdout, stderr, keeper, heard, line, ended, seat };
-    tokio::time::timeout(PATIENCE, running.stand())
+    let mut running = Running {
+        init: 0,
+        confinement: Confinement::default(),
+        stdin,
+        stdout,
+        stderr,
+        grouped: false,
+        supervisor,
+        messages: BufReader::new(read),
+        connection: Some(write),
+        status: None,
+        slot: None,
+    };
+    tokio::time::timeout(START_TIME, running.ready())
         .await
-        .unwrap_or_else(|_| Err(Error::unavailable("the sandbox did not come up in time")))?;
+        .unwrap_or_else(|_| Err(Error::unavailable("the sandbox was not ready in time")))?;
     Ok(running)
 }
 
@@ -123,80 +140,79 @@ fn stdio(streams: Streams) -> Result<[Stdio; 3]> {
 }
 
 impl Running {
-    /// Waits for the walls.
-    async fn stand(&mut self) -> Result<()> {
+    /// Waits until the program is being executed.
+    async fn ready(&mut self) -> Result<()> {
         loop {
-            match self.hear().await? {
-                Some(Word::Init { pid }) => self.init = pid,
-                Some(Word::Ready { walls }) => {
-                    self.walls = walls;
+            match self.next_message().await? {
+                Some(Message::Init { pid }) => self.init = pid,
+                Some(Message::Ready { confinement, grouped }) => {
+                    (self.confinement, self.grouped) = (confinement, grouped);
                     return Ok(());
                 }
-                Some(Word::Failed { error }) => return Err(error),
-                Some(Word::Ended { ended }) => self.ended = Some(ended),
+                Some(Message::Failed { error }) => return Err(error),
+                Some(Message::Ended { status }) => self.status = Some(status),
                 None => {
-                    let status = self.keeper.wait().await?;
-                    return Err(Error::unavailable(format!("the sandbox ended before it stood ({status})")));
+                    let status = self.supervisor.wait().await?;
+                    return Err(Error::unavailable(format!("the sandbox ended before it was ready ({status})")));
                 }
             }
         }
     }
 
-    async fn hear(&mut self) -> Result<Option<Word>> {
+    async fn next_message(&mut self) -> Result<Option<Message>> {
         let mut line = String::new();
-        match self.heard.read_line(&mut line).await {
+        match self.messages.read_line(&mut line).await {
             Ok(0) => Ok(None),
-            // The other end went away with our words unread.
+            // The other end closed with data unread.
             Err(err) if err.kind() == std::io::ErrorKind::ConnectionReset => Ok(None),
             Err(err) => Err(err.into()),
             Ok(_) => serde_json::from_str(&line).map(Some).map_err(|err| Error::internal(format!("sandbox: {err}"))),
         }
     }
 
-    /// Waits until everything inside is gone. An error says that the program could not even begin.
+    /// Waits until every process inside has ended. An error says that the program could not be executed.
     ///
-    /// May be dropped and called again.
-    pub async fn wait(&mut self) -> Result<Ended> {
+    /// The future may be dropped and called again.
+    pub async fn wait(&mut self) -> Result<ExitStatus> {
         let mut failed = None;
-        while let Some(word) = self.hear().await? {
-            match word {
-                Word::Ended { ended } => self.ended = Some(ended),
-                Word::Failed { error } => failed = Some(error),
-                Word::Init { .. } | Word::Ready { .. } => (),
+        while let Some(message) = self.next_message().await? {
+            match message {
+                Message::Ended { status } => self.status = Some(status),
+                Message::Failed { error } => failed = Some(error),
+                Message::Init { .. } | Message::Ready { .. } => (),
             }
         }
-        self.line = None;
-        self.keeper.wait().await?;
-        self.seat = None;
+        self.connection = None;
+        self.supervisor.wait().await?;
+        self.slot = None;
         match failed {
             Some(error) => Err(error),
-            None => Ok(self.ended.unwrap_or(Ended::KILLED)),
+            None => Ok(self.status.unwrap_or(ExitStatus::KILLED)),
         }
     }
 
-    /// Ends everything inside and waits until it is gone.
-    pub async fn kill(&mut self) -> Result<Ended> {
-        self.hang_up();
+    /// Ends every process inside and waits for their end.
+    pub async fn kill(&mut self) -> Result<ExitStatus> {
+        self.connection = None;
         if let Ok(ended) = tokio::time::timeout(Duration::from_secs(10), self.wait()).await {
             return ended;
         }
-        // Init dies with its keeper.
-        _ = self.keeper.start_kill();
+        // Init ends with its supervisor.
+        _ = self.supervisor.start_kill();
         self.wait().await
-    }
-
-    /// Ends everything inside, soon.
-    pub fn hang_up(&mut self) {
-        self.line = None;
     }
 }
 
-/// Which walls this machine can build, found by building them.
-pub async fn probe(program: &Path) -> Result<Walls> {
+/// The layers that this machine can provide, found by trying them.
+pub async fn probe(program: &Path) -> Result<Confinement> {
+    Ok(probe_running(program).await?.confinement)
+}
+
+async fn probe_running(program: &Path) -> Result<Running> {
     let mut plan = Plan::new("doctor", ["true"]);
     plan.unconfined = true;
-    plan.together = Some(SharedLimits { host: super::host(), limits: Together::default() });
+    plan.together = Some(SharedLimits { host: super::host_id(), limits: AgentLimits::default() });
     let mut running = launch(program, &plan, Streams::Piped).await?;
     running.wait().await?;
-    Ok(running.walls)
+    Ok(running)
 }

@@ -1,7 +1,7 @@
-//! What of the host's system a sandbox sees: enough to run programs, nothing that says who the host is.
-//!
-//! A directory of the system is shown without what is mounted below it, apart from [what belongs to it](foreign), and without
-//! what the [plan](super::Plan) says to hide: the host's own paths and the projects.
+//! The part of the host's system that a sandbox sees: enough to run programs, nothing that identifies the host. A
+//! directory of the system is shown without what is mounted below it, apart from [what belongs to it](foreign), and
+//! without what the [plan](super::Plan) hides: the paths of the host itself and the projects. [`root`](super::root) and
+//! the host use it.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -14,11 +14,11 @@ pub(super) const DIRECTORIES: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32",
 /// Parts of them without which no program starts. A project that is one of these cannot be hidden.
 const NEEDED: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
-/// Names at the top that mean something else inside.
+/// Names at the top that have another meaning inside.
 const TAKEN: [&str; 12] =
     ["agents", "dev", "etc", "global", "home", "meta", "nodes", "proc", "projects", "service", "sys", "tmp"];
 
-/// File systems of this machine that hold programs. Others are somebody's (FUSE, the network) or hold no programs.
+/// File systems that hold programs of this machine. Others belong to users (FUSE, network) or hold no programs.
 const LOCAL: [&str; 12] =
     ["bcachefs", "btrfs", "erofs", "ext2", "ext3", "ext4", "f2fs", "jfs", "reiserfs", "squashfs", "xfs", "zfs"];
 
@@ -51,7 +51,7 @@ const ETC: [&str; 24] = [
     "timezone",
 ];
 
-/// Files that only matter where the network is shared.
+/// Files that matter only where the network is shared.
 const NETWORK: [&str; 1] = ["resolv.conf"];
 
 /// The paths under `/etc` to show, whether they exist or not.
@@ -60,10 +60,10 @@ pub(super) fn etc(network: bool) -> impl Iterator<Item = PathBuf> {
     ETC.iter().chain(more).map(|name| PathBuf::from("/etc").join(name))
 }
 
-/// Device files; all harmless, all there on any Linux.
+/// Device files: harmless, and present on any Linux.
 pub(super) const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
-/// Files of `/etc` written anew, so that a user has a name and a host an address.
+/// Files of `/etc` that are made anew, so that the user has a name and the host an address.
 pub(super) fn written(uid: u32, gid: u32) -> [(&'static str, String); 5] {
     let user = format!("agent:x:{uid}:{gid}:agent:/home:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n");
     let group = format!("agent:x:{gid}:\nnogroup:x:65534:\n");
@@ -76,7 +76,7 @@ pub(super) fn written(uid: u32, gid: u32) -> [(&'static str, String); 5] {
     ]
 }
 
-/// Refuses what cannot be shown beside the directories of the system: a list that the operator wrote.
+/// Refuses a directory that cannot be shown beside those of the system: the operator wrote the list.
 pub fn check_system(named: &Path) -> Result<()> {
     let refused = |why: &str| Err(Error::invalid(format!("`{}` {why}", named.display())));
     let Ok(relative) = named.strip_prefix("/") else { return refused("is not absolute") };
@@ -93,12 +93,12 @@ pub fn check_system(named: &Path) -> Result<()> {
     }
 }
 
-/// What a sandbox sees of the system.
+/// The part of the system that a sandbox sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SystemView {
     /// Directories beside the usual ones.
     pub named: Vec<PathBuf>,
-    /// What of all of them does not show, by its name inside.
+    /// The paths that are hidden, by their names inside.
     pub hidden: Vec<PathBuf>,
 }
 
@@ -141,7 +141,7 @@ pub(super) fn extra(named: &[PathBuf]) -> impl Iterator<Item = &PathBuf> {
 }
 
 /// The names inside by which something at these paths of the host's would show in a directory of the system.
-pub fn places(paths: &[PathBuf], named: &[PathBuf], mounts: &[Mount]) -> Vec<PathBuf> {
+pub fn hidden_paths(paths: &[PathBuf], named: &[PathBuf], mounts: &[Mount]) -> Vec<PathBuf> {
     let shown = all_shown(named);
     let mut found = Vec::new();
     for at in paths.iter().flat_map(|path| also_at(mounts, path)) {
@@ -162,18 +162,18 @@ fn needed(target: &Path, below: &Path) -> bool {
 /// Without those that lie in another, and each once.
 pub(super) fn outermost(mut places: Vec<PathBuf>) -> Vec<PathBuf> {
     places.sort();
-    // What lies in a place follows it, as names are compared part by part.
+    // A path sorts after the directory that contains it, because paths are compared name by name.
     places.dedup_by(|next, before| next.starts_with(before));
     places
 }
 
-/// What is mounted below a directory of the system.
+/// The mounts below a directory of the system.
 pub(super) fn below<'a>(source: &'a Path, mounts: &'a [Mount]) -> impl Iterator<Item = &'a Mount> {
     mounts.iter().filter(move |mount| mount.point != source && mount.point.starts_with(source))
 }
 
-/// Whether something that is mounted below a directory of the system is no part of it: it is not a local file system, or it
-/// is a piece of one that lies elsewhere on this machine, a home for example. The mountspec can name it.
+/// Whether a mount below a directory of the system is not a part of it: it is not a local file system, or it is a piece
+/// of one that is elsewhere on this machine, a home for example. The mountspec can name it.
 pub(super) fn foreign(mount: &Mount, named: &[PathBuf], mounts: &[Mount]) -> bool {
     if named.contains(&mount.point) {
         return false;
@@ -184,85 +184,4 @@ pub(super) fn foreign(mount: &Mount, named: &[PathBuf], mounts: &[Mount]) -> boo
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn paths(text: &str) -> Vec<PathBuf> {
-        text.split_whitespace().map(PathBuf::from).collect()
-    }
-
-    fn written(paths: &[PathBuf]) -> String {
-        paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ")
-    }
-
-    #[test]
-    fn what_must_not_show_is_found_in_the_system_wherever_it_is_mounted() {
-        let mounts = acheron_base::mountinfo::parse(
-            b"21 1 8:1 / / rw - ext4 /dev/a rw\n22 21 8:1 /srv/p /usr/src/p rw - ext4 /dev/a rw\n",
-        );
-        for (hidden, named, expected) in [
-            ("/srv/q /home/x", "", ""),
-            ("/usr/src/x", "", "/usr/src/x"),
-            ("/usr/src/x/state /usr/src/x /usr/src/xy", "", "/usr/src/x /usr/src/xy"),
-            ("/srv/p/state", "", "/usr/src/p/state"),
-            ("/srv", "", "/usr/src/p"),
-            // The system itself: without it no program starts.
-            ("/ /usr /usr/lib", "", "/usr/src/p"),
-            ("/usr/lib/acheron/library", "", "/usr/lib/acheron/library"),
-            ("/opt/x/state", "", ""),
-            ("/opt/x/state", "/opt", "/opt/x/state"),
-            ("/etc/ssl/certs/own", "", "/etc/ssl/certs/own"),
-        ] {
-            assert_eq!(written(&places(&paths(hidden), &paths(named), &mounts)), expected, "{hidden}, {named}");
-        }
-    }
-
-    #[test]
-    fn what_is_mounted_in_the_system_belongs_to_it_or_not() {
-        let mounts = acheron_base::mountinfo::parse(
-            b"21 1 8:1 / / rw - ext4 /dev/a rw\n22 21 8:2 / /usr/local rw - xfs /dev/b rw\n\
-              23 21 8:1 /home /usr/home rw - ext4 /dev/a rw\n24 21 0:9 / /usr/mnt/ns rw - fuse.acheron x rw\n\
-              25 21 8:1 /usr/lib/x /usr/y rw - ext4 /dev/a rw\n26 21 0:8 / /usr/net rw - nfs4 x rw\n\
-              27 21 0:20 /@local /usr/@ rw - btrfs /dev/c rw\n28 21 0:20 /@data /data rw - btrfs /dev/c rw\n",
-        );
-        let hidden = |named: &str| {
-            let named = paths(named);
-            let hidden = below(Path::new("/usr"), &mounts).filter(|mount| foreign(mount, &named, &mounts));
-            written(&hidden.map(|mount| mount.point.clone()).collect::<Vec<_>>())
-        };
-        assert_eq!(hidden(""), "/usr/home /usr/mnt/ns /usr/net");
-        assert_eq!(hidden("/usr/net /usr"), "/usr/home /usr/mnt/ns");
-    }
-
-    #[test]
-    fn a_directory_that_is_something_else_inside_is_not_named() {
-        for (named, expected) in [
-            ("/opt", "fine"),
-            ("/nix/store", "fine"),
-            ("/usr/local", "fine"),
-            ("opt", "`opt` is not absolute"),
-            ("/opt/../etc", "`/opt/../etc` is not a plain path: leave `..` out"),
-            ("/", "`/` is the root itself or no text; name a directory below"),
-            ("/usr", "`/usr` is shown already"),
-            (
-                "/etc/ssl",
-                "`/etc/ssl` cannot be shown: /etc is something else in a sandbox; bind it in a project instead",
-            ),
-        ] {
-            let said = check_system(Path::new(named)).map_or_else(|error| error.message, |()| "fine".to_owned());
-            assert_eq!(said, expected);
-        }
-    }
-
-    #[test]
-    fn nothing_secret_of_etc_is_listed() {
-        let listed: Vec<String> = etc(true).map(|path| path.display().to_string()).collect();
-        for secret in
-            ["/etc", "/etc/shadow", "/etc/ssl", "/etc/ssl/private", "/etc/pki", "/etc/pki/tls", "/etc/sudoers"]
-        {
-            assert!(!listed.iter().any(|path| path == secret), "{secret}");
-        }
-        assert!(listed.contains(&"/etc/resolv.conf".to_owned()));
-        assert!(!etc(false).any(|path| path.ends_with("resolv.conf")));
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! A copy of the database in one file, taken while others write, and a look at its health.
+//! A copy of the database in one file, taken while others write, and a check of its integrity. The store uses it.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,9 +8,9 @@ use rusqlite::backup::{Backup, StepResult};
 
 use acheron_base::{Code, Error, Result};
 
-/// Copies what `conn` sees into `file`, which appears whole or not at all and replaces what was there.
+/// Copies what `conn` sees into `file`, which appears complete or not at all and replaces an existing one.
 ///
-/// All pages in one step: the copy is one moment, and a busy writer cannot make it begin again and again.
+/// All pages in one step: the copy is consistent, and a busy writer cannot make it start again and again.
 pub(super) fn copy(conn: &Connection, file: &Path) -> Result<()> {
     let dir = match file.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
@@ -29,7 +29,7 @@ pub(super) fn copy(conn: &Connection, file: &Path) -> Result<()> {
     if !matches!(step, StepResult::Done) {
         return Err(Error::busy("the database is locked; try the backup again"));
     }
-    // one file that needs no companion
+    // One file that needs no other.
     target.pragma_update(None, "journal_mode", "delete")?;
     target.close().map_err(|(_, err)| err)?;
     aside.as_file().sync_all()?;
@@ -38,10 +38,10 @@ pub(super) fn copy(conn: &Connection, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Every fault that SQLite finds, none for a sound database.
+/// Every problem that SQLite finds; none for an intact database.
 pub(super) fn faults(conn: &Connection) -> Result<Vec<String>> {
     match look(conn) {
-        // so damaged that it cannot even be looked through
+        // So damaged that it cannot be checked.
         Err(error) if error.code == Code::Internal => Ok(vec![error.message]),
         found => found,
     }

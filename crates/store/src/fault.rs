@@ -1,11 +1,12 @@
-//! What SQLite said, as an error that names the cause and what to do about it.
+//! Errors of SQLite, with the cause and the remedy. The writer and the readers use it.
+
+use rusqlite::ffi;
 
 use acheron_base::{Code, Error, Result};
-use rusqlite::ffi;
 
 const DISK: Code = Code::Os(libc::EIO);
 
-/// Looks behind a failure of the disk: SQLite tells a full quota or a disk gone read-only as a mere failed write.
+/// Explains a failed write: SQLite reports a full quota or a read-only disk only as a failed write.
 pub(super) fn with_errno(error: Error, errno: i32) -> Error {
     match errno {
         _ if error.code != DISK => error,
@@ -15,14 +16,14 @@ pub(super) fn with_errno(error: Error, errno: i32) -> Error {
     }
 }
 
-/// What the system last told SQLite on this connection.
-#[allow(unsafe_code)] // the C interface alone tells it
+/// The last error number of the system on this connection.
+#[allow(unsafe_code)] // only the C interface offers it
 pub(super) fn errno(conn: &rusqlite::Connection) -> i32 {
     // SAFETY: the handle is that of an open connection, borrowed for the length of the call, on its own thread.
     unsafe { ffi::sqlite3_system_errno(conn.handle()) }
 }
 
-/// [`with_errno`] for a whole answer.
+/// [`with_errno`] for a result.
 pub(super) fn explained<T>(conn: &rusqlite::Connection, answer: Result<T>) -> Result<T> {
     answer.map_err(|error| if error.code == DISK { with_errno(error, errno(conn)) } else { error })
 }

@@ -1,24 +1,23 @@
-//! State that outlives the process: one SQLite database, one writer, many readers.
-//!
-//! It knows no tables: whoever opens a store brings the migrations, and writes queries against [`Tx`] and [`Connection`].
-//! Uses `acheron-base` alone.
+//! State that outlives the process: one SQLite database, one writer, many readers. The crate defines no tables: its
+//! user brings the migrations, and writes queries against [`Tx`] and [`Connection`]. Any crate may use it; it uses only
+//! `acheron-base`.
 
 #![deny(unsafe_code)] // one exception, in `fault`
 
-use parking_lot::Mutex;
 use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a function answers that reads a row.
+use parking_lot::Mutex;
+
+/// The result of a function that reads a row.
 pub use rusqlite::Result as Sql;
 pub use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 pub use self::writer::{Tx, Written};
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 
 mod backup;
 mod fault;
@@ -31,16 +30,16 @@ mod tests;
 mod writer;
 
 /// How long a change waits for another process that has locked the database.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A change that is to be made together with another.
+/// A change that is made together with another.
 pub type Change = Box<dyn FnOnce(&Tx<'_>) -> Result<()> + Send>;
 
 /// The open database. Cheap to clone; the last one to be dropped closes it.
 #[derive(Clone)]
-pub struct Store(Arc<Open>);
+pub struct Store(Arc<OpenStore>);
 
-struct Open {
+struct OpenStore {
     path: PathBuf,
     writer: writer::Writer,
     readers: readers::Readers,
@@ -48,35 +47,35 @@ struct Open {
 }
 
 impl Store {
-    /// Opens the database of a state directory, making both if need be, and keeps every other daemon out. `migrations`
-    /// are the steps from an empty database to the current schema; see [`schema`].
+    /// Opens the database of a state directory, makes both if necessary, and locks out every other daemon. `migrations`
+    /// are the steps from an empty database to the current schema.
     pub fn open(dir: &Path, migrations: &[&str]) -> Result<Store> {
-        Store::open_with(dir, migrations, PATIENCE)
+        Store::open_with(dir, migrations, BUSY_TIMEOUT)
     }
 
-    /// [`open`](Store::open) with another patience towards processes that lock the database.
-    pub fn open_with(dir: &Path, migrations: &[&str], patience: Duration) -> Result<Store> {
-        Store::begin(dir, migrations, patience).map_err(|error| {
+    /// [`open`](Store::open) with another time limit for processes that lock the database.
+    pub fn open_with(dir: &Path, migrations: &[&str], busy_timeout: Duration) -> Result<Store> {
+        Store::begin(dir, migrations, busy_timeout).map_err(|error| {
             let message = format!("cannot open the state in {}: {}", dir.display(), error.message);
             Error::new(error.code, message)
         })
     }
 
-    fn begin(dir: &Path, migrations: &[&str], patience: Duration) -> Result<Store> {
+    fn begin(dir: &Path, migrations: &[&str], busy_timeout: Duration) -> Result<Store> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         let lock = lock::Lock::take(dir)?;
         let path = dir.join(FILE);
-        // SQLite gives its companions the same mode: what an agent remembers is nobody else's
+        // SQLite gives its other files the same mode: the memory of an agent is private.
         OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
-        let mut conn = connect(&path, patience)?;
+        let mut conn = connect(&path, busy_timeout)?;
         conn.pragma_update(None, "journal_mode", "wal")?;
         schema::migrate(&mut conn, migrations)?;
         let writer = writer::Writer::start(conn)?;
-        let readers = readers::Readers::new(path.clone(), patience);
-        Ok(Store(Arc::new(Open { path, writer, readers, lock: Mutex::new(Some(lock)) })))
+        let readers = readers::Readers::new(path.clone(), busy_timeout);
+        Ok(Store(Arc::new(OpenStore { path, writer, readers, lock: Mutex::new(Some(lock)) })))
     }
 
-    /// Makes a change, whole or not at all. It is queued by this very call; the answer comes when it is on the disk.
+    /// Makes a change completely or not at all. This call queues it; the answer comes when it is on the disk.
     pub fn write<T, F>(&self, work: F) -> Written<T>
     where
         T: Send + 'static,
@@ -85,8 +84,8 @@ impl Store {
         self.0.writer.write(work, |_| ())
     }
 
-    /// [`write`](Store::write), and then something that must follow the commit even if nobody waits for the answer any
-    /// more. It runs on the writer's thread, in the order of the commits, before the answer: it must be short.
+    /// [`write`](Store::write), then calls `after`, even if the caller no longer waits for the answer. `after` runs on
+    /// the thread of the writer, in the order of the commits and before the answer: it must be short.
     pub fn write_then<T, F, A>(&self, work: F, after: A) -> Written<T>
     where
         T: Send + 'static,
@@ -105,13 +104,13 @@ impl Store {
         self.write(work).wait()
     }
 
-    /// Looks at one moment of the database, on the runtime's blocking pool.
+    /// Reads one consistent state of the database, on the blocking pool of the runtime.
     pub async fn read<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&Connection) -> Result<T> + Send + 'static,
     {
-        let Ok(_room) = self.0.readers.room.acquire().await else {
+        let Ok(_permit) = self.0.readers.permits.acquire().await else {
             return Err(Error::unavailable("the store is closed"));
         };
         let store = self.clone();
@@ -123,13 +122,13 @@ impl Store {
         self.0.readers.look(work)
     }
 
-    /// How many transactions were committed; fewer than changes when many came at once.
+    /// The number of committed transactions; less than the number of changes when many are committed together.
     pub fn commits(&self) -> u64 {
         self.0.writer.commits()
     }
 
-    /// Makes a change whose deleted rows are overwritten and not only let go, and empties the write-ahead log, where old
-    /// versions of pages stand. Blocks.
+    /// Makes a change whose deleted rows are overwritten, and empties the write-ahead log, which holds old versions of
+    /// pages. Blocks.
     pub fn erase(&self, work: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static) -> Result<()> {
         self.write_blocking(move |tx| {
             tx.pragma_update(None, "secure_delete", true)?;
@@ -137,7 +136,7 @@ impl Store {
             tx.pragma_update(None, "secure_delete", false)?;
             done
         })?;
-        let conn = connect(self.path(), PATIENCE)?;
+        let conn = connect(self.path(), BUSY_TIMEOUT)?;
         let busy: bool = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
         if busy { Err(Error::busy("the log of the database is in use: purge again")) } else { Ok(()) }
     }
@@ -146,13 +145,13 @@ impl Store {
         &self.0.path
     }
 
-    /// Finishes what is queued, and lets the directory go. Later changes are refused.
+    /// Completes the queued changes and unlocks the directory. Later changes are refused.
     pub fn close(&self) {
         self.0.close();
     }
 }
 
-impl Open {
+impl OpenStore {
     fn close(&self) {
         self.writer.close();
         self.readers.close();
@@ -160,7 +159,7 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenStore {
     fn drop(&mut self) {
         self.close();
     }
@@ -171,16 +170,16 @@ pub const FILE: &str = "acheron.db";
 
 /// Copies the database of a state directory into `file`, whether or not a daemon uses it.
 pub fn backup(dir: &Path, file: &Path) -> Result<()> {
-    backup::copy(&stranger(dir)?, file)
+    backup::copy(&connect_unlocked(dir)?, file)
 }
 
-/// What is wrong with the database of a state directory, whether or not a daemon uses it; `None` when there is none.
-/// `newest` is the schema version that the caller knows.
+/// The problems of the database of a state directory, whether or not a daemon uses it; `None` when there is no
+/// database. `newest` is the schema version that the caller knows.
 pub fn faults(dir: &Path, newest: usize) -> Result<Option<Vec<String>>> {
     if !dir.join(FILE).exists() {
         return Ok(None);
     }
-    let conn = stranger(dir)?;
+    let conn = connect_unlocked(dir)?;
     let version = schema::version(&conn)?;
     let mut found = backup::faults(&conn)?;
     if version > newest {
@@ -189,28 +188,28 @@ pub fn faults(dir: &Path, newest: usize) -> Result<Option<Vec<String>>> {
     Ok(Some(found))
 }
 
-/// A connection of somebody who does not hold the lock.
-fn stranger(dir: &Path) -> Result<Connection> {
+/// A read-only connection without the lock.
+fn connect_unlocked(dir: &Path) -> Result<Connection> {
     let path = dir.join(FILE);
     if !path.exists() {
         return Err(Error::not_found(format!("there is no database in {}", dir.display())));
     }
-    let conn = connect(&path, PATIENCE)?;
+    let conn = connect(&path, BUSY_TIMEOUT)?;
     conn.pragma_update(None, "query_only", true)?;
     Ok(conn)
 }
 
-/// A connection with the settings that all share. `FULL` syncs the log at every commit: that is the promise.
-fn connect(path: &Path, patience: Duration) -> Result<Connection> {
+/// A connection with the settings that all share. `FULL` syncs the log at every commit: the store promises it.
+fn connect(path: &Path, busy_timeout: Duration) -> Result<Connection> {
     use rusqlite::OpenFlags;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
-    conn.busy_timeout(patience)?;
+    conn.busy_timeout(busy_timeout)?;
     conn.set_prepared_statement_cache_capacity(128);
     for (setting, value) in [("synchronous", "full"), ("foreign_keys", "on"), ("cache_size", "-8000")] {
         conn.pragma_update(None, setting, value)?;
     }
-    // a log that grew under a long reader is cut back afterwards
+    // A log that grew during a long read is shortened afterwards.
     conn.pragma_update(None, "journal_size_limit", 64 << 20)?;
     Ok(conn)
 }

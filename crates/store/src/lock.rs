@@ -1,15 +1,13 @@
-//! One daemon a state directory: a lock file that says whose.
+//! One daemon per state directory: a lock file with its pid. The store uses it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, flock};
-
 use acheron_base::{Error, Result};
 
-/// Held while a store is open. The kernel drops it with the process, however that ends.
+/// Held while a store is open. The kernel releases it when the process ends.
 #[derive(Debug)]
 pub(super) struct Lock(File);
 
@@ -18,9 +16,9 @@ impl Lock {
         let path = dir.join("acheron.lock");
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path)?;
-        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if file.try_lock().is_err() {
             let mut pid = String::new();
-            // the holder may not have written it yet
+            // The holder may not have written it yet.
             let _ = (&mut file).take(32).read_to_string(&mut pid);
             let who = if pid.trim().is_empty() { String::new() } else { format!(" (pid {})", pid.trim()) };
             return Err(Error::busy(format!(
@@ -36,9 +34,9 @@ impl Lock {
 }
 
 impl Drop for Lock {
-    /// Closing is not enough: a child forked meanwhile has the same open file, and would keep the lock for us.
+    /// Closing is not enough: a child that was forked meanwhile has the same open file and would keep the lock.
     fn drop(&mut self) {
-        let _ = flock(&self.0, FlockOperation::Unlock);
+        let _ = self.0.unlock();
     }
 }
 

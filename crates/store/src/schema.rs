@@ -1,12 +1,11 @@
-//! The shape of the database, as a list of steps from nothing to now.
-//!
-//! A step that was released is never changed; what is new is appended. `user_version` counts the steps taken.
+//! The schema of the database, as a list of migrations. A released step is never changed; new ones are appended.
+//! `user_version` counts the steps taken. The store uses it.
 
 use rusqlite::Connection;
 
 use acheron_base::{Error, Result};
 
-/// Takes the steps that are missing, each in a transaction of its own.
+/// Applies the missing steps, each in a transaction of its own.
 pub(super) fn migrate(conn: &mut Connection, steps: &[&str]) -> Result<()> {
     let taken = version(conn)?;
     if taken > steps.len() {

@@ -1,8 +1,7 @@
-//! The one thread that writes: it takes what is queued, commits it together, and only then answers.
-//!
-//! Many callers share one fsync. Each change has a savepoint of its own, so that one that fails takes nothing along.
+//! The only thread that writes: it takes the queued changes, commits them together, and then answers. Many callers
+//! share one fsync. Each change has a savepoint of its own, so that a failed one does not affect the others. The store
+//! uses it.
 
-use parking_lot::Mutex;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -11,20 +10,21 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle, Thread};
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::fault;
 use acheron_base::{Error, Result};
 
-/// More in one commit would let the first wait too long for the last.
-const GROUP: usize = 256;
-/// How often others are let run before a commit.
+/// The limit of changes per commit: with more, the first would wait too long for the last.
+const GROUP_LIMIT: usize = 256;
+/// The number of times that other threads may run before a commit.
 const YIELDS: usize = 8;
-/// More than this waiting means that the disk does not keep up: callers hear `busy` instead of filling the memory.
-const QUEUE: usize = 16 * 1024;
+/// The limit of queued changes. Above it the disk is too slow, and callers get `busy` instead of filling the memory.
+const QUEUE_LIMIT: usize = 16 * 1024;
 
-/// A connection on which a change may be made. Only [`Store::write`](super::Store::write) hands it out.
+/// A connection on which a change may be made. Only [`Store::write`](super::Store::write) provides it.
 pub struct Tx<'c>(&'c Connection);
 
 impl Deref for Tx<'_> {
@@ -35,7 +35,7 @@ impl Deref for Tx<'_> {
     }
 }
 
-/// The answer to a change, there when it is on the disk. Dropping it does not take the change back.
+/// The answer to a change; it comes when the change is on the disk. Dropping it does not undo the change.
 #[must_use = "a change is only known to be kept when its answer has come"]
 pub struct Written<T>(Pin<Box<dyn Future<Output = Result<T>> + Send>>);
 
@@ -48,7 +48,7 @@ impl<T: Send + 'static> Written<T> {
         Written(Box::pin(std::future::ready(Err(error))))
     }
 
-    /// The same answer in other words.
+    /// Converts the value of the answer.
     pub fn map<U>(self, change: impl FnOnce(T) -> U + Send + 'static) -> Written<U> {
         Written(Box::pin(async { self.await.map(change) }))
     }
@@ -82,23 +82,23 @@ impl Wake for Unpark {
     }
 }
 
-/// A queued change of whatever type.
-trait Change: Send {
-    /// Does the work and keeps its outcome; false when it failed.
+/// A queued change of any type.
+trait QueuedChange: Send {
+    /// Does the work and keeps its outcome; returns false when it failed.
     fn run(&mut self, conn: &Connection) -> bool;
-    /// Tells the caller: its own failure, or else what became of the group.
+    /// Answers the caller: with its own failure, or with that of the group.
     fn answer(self: Box<Self>, group: &Result<()>);
 }
 
-struct Asked<T, F, A> {
+struct QueuedWork<T, F, A> {
     work: Option<F>,
     after: A,
-    /// Nothing until it has run.
+    /// `None` until it has run.
     outcome: Option<Result<T>>,
     reply: oneshot::Sender<Result<T>>,
 }
 
-impl<T, F, A> Change for Asked<T, F, A>
+impl<T, F, A> QueuedChange for QueuedWork<T, F, A>
 where
     T: Send,
     F: FnOnce(&Tx<'_>) -> Result<T> + Send,
@@ -112,7 +112,7 @@ where
     }
 
     fn answer(self: Box<Self>, group: &Result<()>) {
-        let Asked { after, outcome, reply, .. } = *self;
+        let QueuedWork { after, outcome, reply, .. } = *self;
         let answer = match (outcome, group) {
             (Some(Err(error)), _) => Err(error),
             (_, Err(error)) => Err(error.clone()),
@@ -124,13 +124,13 @@ where
         {
             tracing::error!("{}", panicked(panic.as_ref()));
         }
-        let _ = reply.send(answer); // nobody waits for it any more
+        let _ = reply.send(answer); // the caller may be gone
     }
 }
 
-/// The queue's end that callers hold.
+/// The side of the callers.
 pub(super) struct Writer {
-    queue: Mutex<Option<mpsc::Sender<Box<dyn Change>>>>,
+    queue: Mutex<Option<mpsc::Sender<Box<dyn QueuedChange>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     counts: Arc<Counts>,
 }
@@ -145,12 +145,12 @@ impl Writer {
     pub(super) fn start(conn: Connection) -> Result<Writer> {
         let (queue, queued) = mpsc::channel();
         let counts = Arc::<Counts>::default();
-        let desk = Queue { conn, queued, counts: counts.clone() };
-        let thread = thread::Builder::new().name("store".into()).spawn(move || desk.serve())?;
+        let writer = WriterThread { conn, queued, counts: counts.clone() };
+        let thread = thread::Builder::new().name("store".into()).spawn(move || writer.serve())?;
         Ok(Writer { queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)), counts })
     }
 
-    /// Queues a change. The order of calls is the order of changes.
+    /// Queues a change. Changes are made in the order of the calls.
     pub(super) fn write<T, F, A>(&self, work: F, after: A) -> Written<T>
     where
         T: Send + 'static,
@@ -159,13 +159,13 @@ impl Writer {
     {
         let queue = self.queue.lock();
         let Some(queue) = queue.as_ref() else { return Written::refused(closed()) };
-        if self.counts.waiting.fetch_add(1, Ordering::SeqCst) >= QUEUE {
+        if self.counts.waiting.fetch_add(1, Ordering::SeqCst) >= QUEUE_LIMIT {
             self.counts.waiting.fetch_sub(1, Ordering::SeqCst);
             return Written::refused(Error::busy("too many changes wait for the disk; try again"));
         }
         let (reply, answer) = oneshot::channel();
-        let change = Asked { work: Some(work), after, outcome: None, reply };
-        // a queue without a thread drops the change, and the answer says so
+        let change = QueuedWork { work: Some(work), after, outcome: None, reply };
+        // A queue without a thread drops the change, and the answer says so.
         let _ = queue.send(Box::new(change));
         Written::new(answer)
     }
@@ -174,25 +174,25 @@ impl Writer {
         self.counts.commits.load(Ordering::SeqCst)
     }
 
-    /// Finishes what is queued and takes nothing more.
+    /// Completes the queued changes and takes no more.
     pub(super) fn close(&self) {
         drop(self.queue.lock().take());
         let thread = self.thread.lock().take();
-        // the last to hold the store may have been a change, on this very thread
+        // A change may hold the last reference to the store, on this very thread.
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != thread::current().id()) {
             let _ = thread.join();
         }
     }
 }
 
-/// The thread's side.
-struct Queue {
+/// The side of the thread.
+struct WriterThread {
     conn: Connection,
-    queued: mpsc::Receiver<Box<dyn Change>>,
+    queued: mpsc::Receiver<Box<dyn QueuedChange>>,
     counts: Arc<Counts>,
 }
 
-impl Queue {
+impl WriterThread {
     fn serve(&self) {
         while let Ok(first) = self.queued.recv() {
             let group = self.gather(first);
@@ -200,30 +200,30 @@ impl Queue {
             self.commit(group);
             self.counts.waiting.fetch_sub(waited, Ordering::SeqCst);
         }
-        // so that the database is one file when nobody uses it
+        // So that an unused database is one file.
         let _ = self.conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
     }
 
-    /// What is committed together with `first`: all that is there, and all that comes from those who can run and are let
-    /// run. Where nobody else has anything to do this takes no time, and where many do, they share one fsync.
-    fn gather(&self, first: Box<dyn Change>) -> Vec<Box<dyn Change>> {
+    /// The changes to commit together with `first`: those that are queued, and those that come from threads that can
+    /// run now. Where no other thread has work this takes no time; where many have, they share one fsync.
+    fn gather(&self, first: Box<dyn QueuedChange>) -> Vec<Box<dyn QueuedChange>> {
         let mut group = vec![first];
         for _ in 0..YIELDS {
             thread::yield_now();
-            group.extend(self.queued.try_iter().take(GROUP - group.len()));
+            group.extend(self.queued.try_iter().take(GROUP_LIMIT - group.len()));
         }
         group
     }
 
-    fn commit(&self, mut group: Vec<Box<dyn Change>>) {
+    fn commit(&self, mut group: Vec<Box<dyn QueuedChange>>) {
         while !group.is_empty() {
             group = self.transaction(group);
         }
     }
 
-    /// Commits a group and answers it. Returns those that have not run, because one before them spoilt the transaction:
-    /// a full or failing disk makes SQLite roll all of it back at once.
-    fn transaction(&self, group: Vec<Box<dyn Change>>) -> Vec<Box<dyn Change>> {
+    /// Commits a group and answers it. Returns those that have not run because one before them broke the transaction:
+    /// SQLite rolls all of it back when the disk is full or fails.
+    fn transaction(&self, group: Vec<Box<dyn QueuedChange>>) -> Vec<Box<dyn QueuedChange>> {
         if let Err(error) = self.step("BEGIN IMMEDIATE") {
             let refused = Err(error);
             group.into_iter().for_each(|change| change.answer(&refused));
@@ -249,8 +249,8 @@ impl Queue {
         group.collect()
     }
 
-    /// One change in its savepoint. An error here is the group's, not the change's.
-    fn one(&self, change: &mut dyn Change) -> Result<()> {
+    /// Makes one change in its savepoint. An error here is that of the group, not of the change.
+    fn one(&self, change: &mut dyn QueuedChange) -> Result<()> {
         self.step("SAVEPOINT change")?;
         let done = change.run(&self.conn);
         if self.conn.is_autocommit() {

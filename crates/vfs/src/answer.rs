@@ -1,4 +1,4 @@
-//! What a file says: at once, soon, or when something has happened.
+//! The answer to a request: immediate, soon, or when an event occurs. Uses nothing of the tree.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,48 +6,61 @@ use std::task::{Context, Poll, Waker};
 
 use acheron_base::{Error, Result};
 
+/// The future behind an answer that is not there yet.
 pub type Later<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 
 /// The answer to a request.
 ///
-/// The difference between [`Soon`](Answer::Soon) and [`Later`](Answer::Later) is what a caller means who does not want
-/// to wait: bytes that only have to be fetched are waited for all the same, as from any disk.
+/// [`Soon`](Answer::Soon) and [`Later`](Answer::Later) differ for a caller that asked not to wait (`O_NONBLOCK`): it
+/// still waits for bytes that only have to be fetched, as it would for a disk, but not for an event.
 pub enum Answer<T> {
+    /// The outcome is known.
     Now(Result<T>),
     /// Ends by itself: a disk, a database, a computation.
     Soon(Later<T>),
-    /// Ends when something happens.
+    /// Ends when an event occurs, which may be never.
     Later(Later<T>),
 }
 
 impl<T: Send + 'static> Answer<T> {
+    /// An immediate success.
+    #[inline]
     pub fn ok(value: T) -> Self {
         Answer::Now(Ok(value))
     }
 
+    /// An immediate failure.
+    #[inline]
     pub fn refuse(error: Error) -> Self {
         Answer::Now(Err(error))
     }
 
+    /// An answer that ends by itself.
+    #[inline]
     pub fn soon(future: impl Future<Output = Result<T>> + Send + 'static) -> Self {
         Answer::Soon(Box::pin(future))
     }
 
+    /// An answer that ends when an event occurs.
+    #[inline]
     pub fn later(future: impl Future<Output = Result<T>> + Send + 'static) -> Self {
         Answer::Later(Box::pin(future))
     }
 
-    /// The same answer, changed when it is there.
+    /// Converts the value of a success.
+    #[inline]
     pub fn map<U: Send + 'static>(self, change: impl FnOnce(T) -> U + Send + 'static) -> Answer<U> {
         self.and(move |value| Ok(change(value)))
     }
 
-    /// As [`map`](Self::map), where the change may fail.
+    /// Converts the value of a success; the conversion may fail.
+    #[inline]
     pub fn and<U: Send + 'static>(self, change: impl FnOnce(T) -> Result<U> + Send + 'static) -> Answer<U> {
         self.then(move |outcome| outcome.and_then(change))
     }
 
-    /// As [`and`](Self::and), for a refusal too.
+    /// Converts the outcome, success or failure.
+    #[inline]
     pub fn then<U: Send + 'static>(self, change: impl FnOnce(Result<T>) -> Result<U> + Send + 'static) -> Answer<U> {
         match self {
             Answer::Now(outcome) => Answer::Now(change(outcome)),
@@ -56,22 +69,23 @@ impl<T: Send + 'static> Answer<T> {
         }
     }
 
-    /// Looks once whether a future is ready: most are, and need neither a task nor a wake-up.
-    pub fn looked_at(self) -> Self {
+    /// Polls a future once. Most are ready then, and need neither a task nor a wake-up.
+    #[inline]
+    pub fn poll_once(self) -> Self {
         match self {
             Answer::Now(value) => Answer::Now(value),
-            Answer::Soon(mut future) => match at_once(&mut future) {
+            Answer::Soon(mut future) => match poll_ready(&mut future) {
                 Some(value) => Answer::Now(value),
                 None => Answer::Soon(future),
             },
-            Answer::Later(mut future) => match at_once(&mut future) {
+            Answer::Later(mut future) => match poll_ready(&mut future) {
                 Some(value) => Answer::Now(value),
                 None => Answer::Later(future),
             },
         }
     }
 
-    /// Waits, however long it takes.
+    /// Waits without a time limit.
     pub async fn wait(self) -> Result<T> {
         match self {
             Answer::Now(value) => value,
@@ -79,9 +93,9 @@ impl<T: Send + 'static> Answer<T> {
         }
     }
 
-    /// Waits for what only has to be fetched; what must happen first is `busy`.
-    pub async fn unless_later(self) -> Result<T> {
-        match self.looked_at() {
+    /// Waits for an answer that ends by itself; one that needs an event is refused as `busy`.
+    pub async fn ready_or_busy(self) -> Result<T> {
+        match self.poll_once() {
             Answer::Now(value) => value,
             Answer::Soon(future) => future.await,
             Answer::Later(_) => Err(Error::busy("not ready yet")),
@@ -89,8 +103,9 @@ impl<T: Send + 'static> Answer<T> {
     }
 }
 
-/// What `future` says if it need not wait.
-pub fn at_once<T>(future: &mut Later<T>) -> Option<Result<T>> {
+/// The outcome of `future`, if it is ready.
+#[inline]
+fn poll_ready<T>(future: &mut Later<T>) -> Option<Result<T>> {
     match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),
         Poll::Pending => None,
@@ -102,21 +117,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_ready_becomes_now() {
-        let answer = Answer::later(async { Ok(1) }).looked_at();
+    fn a_ready_future_becomes_an_immediate_answer() {
+        let answer = Answer::later(async { Ok(1) }).poll_once();
         assert!(matches!(answer, Answer::Now(Ok(1))));
-        let answer = Answer::<i32>::later(std::future::pending()).looked_at();
+        let answer = Answer::<i32>::later(std::future::pending()).poll_once();
         assert!(matches!(answer, Answer::Later(_)));
     }
 
     #[tokio::test]
-    async fn only_what_must_happen_is_busy() {
+    async fn only_an_answer_that_needs_an_event_is_busy() {
         let fetched = Answer::soon(async {
             tokio::task::yield_now().await;
             Ok(2)
         });
-        assert_eq!(fetched.unless_later().await, Ok(2));
+        assert_eq!(fetched.ready_or_busy().await, Ok(2));
         let waits = Answer::<i32>::later(std::future::pending());
-        assert_eq!(waits.unless_later().await.unwrap_err().code, acheron_base::Code::Busy);
+        assert_eq!(waits.ready_or_busy().await.unwrap_err().code, acheron_base::Code::Busy);
     }
 }

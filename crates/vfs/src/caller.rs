@@ -1,11 +1,12 @@
-//! Who asks, and how.
+//! The caller of a request and the way a file is opened. Uses nothing of the tree.
 
 use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// The one on the other side of a request. Found once, when a file is opened, and kept with the handle.
+/// The process or component that makes a request. It is determined once, when a file is opened, and kept with the
+/// handle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     /// The user that the process runs as.
@@ -14,7 +15,7 @@ pub struct Caller {
     pub gid: u32,
     /// The process (not the thread); 0 when it cannot be seen or when the call comes from inside.
     pub pid: u32,
-    /// Who that is for the host of the tree.
+    /// The caller as the host of the tree knows it.
     pub identity: Identity,
 }
 
@@ -25,17 +26,17 @@ impl Caller {
         Caller { uid, gid, pid: 0, identity }
     }
 
-    /// A caller inside this process that is no more than a name.
+    /// A caller inside this process that has only a name.
     pub fn named(name: &str) -> Self {
         Caller::inside(Identity::named(name))
     }
 }
 
-/// Who a caller is, as the host of the tree knows it.
+/// The identity of a caller, as the host of the tree knows it.
 ///
 /// The tree compares identities and shows their names, but never interprets them: two handles with the same name share
-/// one quota, and all else is for the [`AccessControl`](super::AccessControl) to decide. Whatever that has to know beyond
-/// the name travels as the extension.
+/// one quota, and the [`AccessControl`](super::AccessControl) decides everything else. What it must know beyond the name
+/// is stored as the extension.
 #[derive(Clone)]
 pub struct Identity {
     name: Arc<str>,
@@ -43,22 +44,22 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// An identity that is no more than its name.
+    /// An identity without an extension.
     pub fn named(name: &str) -> Self {
         Identity::with(name, ())
     }
 
-    /// An identity and what the host knows about it.
+    /// An identity with an extension of the host.
     pub fn with<T: Any + Send + Sync>(name: impl Into<Arc<str>>, extension: T) -> Self {
         Identity { name: name.into(), extension: Arc::new(extension) }
     }
 
-    /// The name, for sentences and for counting.
+    /// The name, for messages and for counting.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the host knows about it, if it is of that type.
+    /// The extension, if it has this type.
     pub fn extension<T: Any>(&self) -> Option<&T> {
         self.extension.downcast_ref()
     }
@@ -90,12 +91,12 @@ impl Hash for Identity {
     }
 }
 
-/// What a caller wants to do at a path.
+/// The right that a caller needs at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Look at it, list it, wait for it.
+    /// Read it, list it, wait for it.
     Read,
-    /// Change what it holds, or the names in it.
+    /// Change its contents, or the names in it.
     Write,
     /// Write a command or a message to it.
     Invoke,
@@ -108,19 +109,19 @@ pub struct Open {
     pub read: bool,
     /// For writing.
     pub write: bool,
-    /// Every write goes to the end.
+    /// Every write goes to the end (`O_APPEND`).
     pub append: bool,
-    /// It is emptied first.
+    /// The file is emptied first (`O_TRUNC`).
     pub truncate: bool,
 }
 
 impl Open {
-    /// As `cat` opens.
+    /// As `cat` opens a file.
     pub const READ: Open = Open { read: true, write: false, append: false, truncate: false };
-    /// As `>` opens.
+    /// As `>` opens a file.
     pub const WRITE: Open = Open { read: false, write: true, append: false, truncate: true };
-    /// As `>>` opens.
+    /// As `>>` opens a file.
     pub const APPEND: Open = Open { read: false, write: true, append: true, truncate: false };
-    /// As `<>` opens.
+    /// As `<>` opens a file.
     pub const BOTH: Open = Open { read: true, write: true, append: false, truncate: false };
 }

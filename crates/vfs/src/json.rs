@@ -1,21 +1,21 @@
-//! Values as the bytes of a file.
+//! Values as the bytes of a file. Uses nothing of the tree.
 
 use bytes::Bytes;
 use serde::Serialize;
 
 /// One line of JSON.
 pub fn line<T: Serialize>(value: &T) -> Bytes {
-    // A room that most find large enough: growing by doubling copies it several times.
+    // Large enough for most values: growing by doubling would copy them several times.
     let mut json = Vec::with_capacity(512);
     ended(serde_json::to_writer(&mut json, value).map(|()| json))
 }
 
-/// JSON for people.
+/// Indented JSON, for people.
 pub fn pretty<T: Serialize>(value: &T) -> Bytes {
     ended(serde_json::to_vec_pretty(value))
 }
 
-/// An array of JSON, an element a line: for people who grep.
+/// A JSON array with one element per line, for `grep`.
 pub fn rows<T: Serialize>(values: &[T]) -> Bytes {
     let mut rows = Vec::new();
     for value in values {
@@ -26,7 +26,8 @@ pub fn rows<T: Serialize>(values: &[T]) -> Bytes {
     rows.into()
 }
 
-/// Only a map with keys that are no strings, or a `Serialize` that refuses, can fail; it shows as `null`.
+/// Serialisation fails only for a map whose keys are not strings, or where a `Serialize` refuses; the file then shows
+/// `null`.
 fn ended(json: serde_json::Result<Vec<u8>>) -> Bytes {
     let mut json = json.unwrap_or_else(|_| b"null".to_vec());
     json.push(b'\n');

@@ -1,16 +1,20 @@
-//! The directory that most of the tree is made of.
+//! The directory that most trees are made of: an ordered map of names. Uses only the traits of the tree.
 
-use parking_lot::RwLock;
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::time::SystemTime;
 
-use super::{ChangeNotifier, Dir, File, Link, Node, STARTED};
+use parking_lot::RwLock;
 
-/// Names put there by hand, listed in order. They may come and go while the tree is served.
+use super::{ChangeNotifier, Dir, File, Link, Node, STARTED};
+use acheron_base::Clock;
+
+/// An ordered map from names to nodes. Names may be added and removed while the tree is served.
 pub struct Listing {
     entries: RwLock<Entries>,
     notifier: ChangeNotifier,
+    /// Says when names come and go; a listing without one keeps its first time.
+    clock: Option<Clock>,
 }
 
 struct Entries {
@@ -21,25 +25,39 @@ struct Entries {
 impl Default for Listing {
     fn default() -> Self {
         Listing {
-            entries: RwLock::new(Entries { nodes: BTreeMap::new(), modified: *STARTED }),
+            entries: RwLock::new(Entries { nodes: BTreeMap::new(), modified: STARTED }),
             notifier: ChangeNotifier::default(),
+            clock: None,
         }
     }
 }
 
 impl Listing {
+    /// A listing that records by this clock when names are added and removed.
+    pub fn timed(clock: &Clock) -> Self {
+        Listing { clock: Some(clock.clone()), ..Listing::default() }
+    }
+
+    fn now(&self) -> Option<SystemTime> {
+        self.clock.as_ref().map(Clock::now)
+    }
+
+    /// Adds a file.
     pub fn file(self, name: &str, file: impl File + 'static) -> Self {
         self.with(name, Node::file(file))
     }
 
+    /// Adds a directory.
     pub fn dir(self, name: &str, dir: impl Dir + 'static) -> Self {
         self.with(name, Node::dir(dir))
     }
 
+    /// Adds a link.
     pub fn link(self, name: &str, link: impl Link + 'static) -> Self {
         self.with(name, Node::link(link))
     }
 
+    /// Adds a node, before the tree is served.
     pub fn with(self, name: &str, node: Node) -> Self {
         let mut entries = self.entries.write();
         entries.nodes.insert(name.to_owned(), node);
@@ -51,29 +69,22 @@ impl Listing {
     pub fn put(&self, name: &str, node: Node) {
         let mut entries = self.entries.write();
         entries.nodes.insert(name.to_owned(), node);
-        entries.modified = SystemTime::now();
+        entries.modified = self.now().unwrap_or(entries.modified);
         drop(entries);
         self.notifier.name(name);
     }
 
-    /// Takes `name` away while the tree is served; says whether it was there.
+    /// Removes `name` while the tree is served. Returns whether it was there.
     pub fn take(&self, name: &str) -> bool {
         let mut entries = self.entries.write();
         let there = entries.nodes.remove(name).is_some();
-        entries.modified = SystemTime::now();
+        entries.modified = self.now().unwrap_or(entries.modified);
         drop(entries);
         self.notifier.name(name);
         there
     }
 
-    /// Takes every name away. Nodes that point back at whoever holds the tree are let go by this.
-    pub fn clear(&self) {
-        let gone = std::mem::take(&mut self.entries.write().nodes);
-        for name in gone.keys() {
-            self.notifier.name(name);
-        }
-    }
-
+    /// The names in order.
     pub fn names(&self) -> Vec<String> {
         self.entries.read().nodes.keys().cloned().collect()
     }
@@ -98,18 +109,20 @@ impl Dir for Listing {
     }
 }
 
-/// The smallest of many; no more than are wanted are ever held.
+/// Collects the smallest of many elements and never holds more than are wanted. A directory with very many names uses it
+/// for [`Dir::first`].
 pub struct Smallest<T> {
     kept: BinaryHeap<T>,
     most: usize,
 }
 
 impl<T: Ord> Smallest<T> {
+    /// Collects at most `most` elements.
     pub fn new(most: usize) -> Self {
         Smallest { kept: BinaryHeap::new(), most }
     }
 
-    /// Whether this would be among them, as far as they are known.
+    /// Whether `one` would be kept now.
     pub fn wants<Q: Ord + ?Sized>(&self, one: &Q) -> bool
     where
         T: Borrow<Q>,
@@ -117,6 +130,7 @@ impl<T: Ord> Smallest<T> {
         self.kept.len() < self.most || self.kept.peek().is_some_and(|largest| one < largest.borrow())
     }
 
+    /// Adds an element, which may displace the largest.
     pub fn take(&mut self, one: T) {
         self.kept.push(one);
         if self.kept.len() > self.most {
@@ -124,6 +138,7 @@ impl<T: Ord> Smallest<T> {
         }
     }
 
+    /// The elements in order.
     pub fn sorted(self) -> Vec<T> {
         self.kept.into_sorted_vec()
     }
@@ -145,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_of_many_come_in_order() {
+    fn the_smallest_elements_are_kept_in_order() {
         let first = |most| {
             let mut names = Smallest::new(most);
             (0..100).for_each(|n| names.take(n * 7 % 100));

@@ -1,91 +1,98 @@
-//! The file that grows.
+//! A file that grows. Uses only the traits of the tree.
 
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::{Answer, Caller, File, Handle, Kind, Open, STARTED, Stat};
-use acheron_base::Result;
+use acheron_base::{Clock, Result};
 
-/// Bytes that are only ever added to.
+/// A bounded, append-only stream of bytes. A clone is the same log.
 ///
-/// Half of the limit is what a reader sees under the log's own name; when that is full it becomes the older part, shown
-/// as `<name>.1`, and the part before is forgotten. Offsets into the whole stream stay true.
+/// A reader sees the newest part, up to half of the limit. When that part is full it becomes the older part, which
+/// [`older`](Log::older) shows as a second file (by convention `<name>.1`), and the part before is dropped. Offsets into
+/// the whole stream stay valid.
 #[derive(Clone)]
-pub struct Log(Arc<Mutex<State>>);
+pub struct Log(Arc<Mutex<LogState>>);
 
-struct State {
-    now: Vec<u8>,
+struct LogState {
+    newest: Vec<u8>,
     older: Vec<u8>,
-    /// How many bytes were forgotten, and how many came before `now`.
-    gone: u64,
+    /// The number of bytes that were dropped.
+    dropped: u64,
+    /// The number of bytes before `newest`.
     before: u64,
     half: usize,
     modified: SystemTime,
+    clock: Clock,
 }
 
 impl Log {
-    pub fn new(limit: usize) -> Self {
-        let (now, older) = (Vec::new(), Vec::new());
-        Log(Arc::new(Mutex::new(State { now, older, gone: 0, before: 0, half: limit / 2, modified: *STARTED })))
+    /// A log that holds at most `limit` bytes; `clock` says when it grows.
+    pub fn new(limit: usize, clock: Clock) -> Self {
+        let (newest, older) = (Vec::new(), Vec::new());
+        let half = limit / 2;
+        Log(Arc::new(Mutex::new(LogState { newest, older, dropped: 0, before: 0, half, modified: STARTED, clock })))
     }
 
+    /// Adds bytes at the end.
     pub fn append(&self, bytes: &[u8]) {
         let mut state = self.0.lock();
-        state.now.extend_from_slice(bytes);
-        state.modified = SystemTime::now();
-        if state.now.len() > state.half {
-            state.turn_over();
+        state.newest.extend_from_slice(bytes);
+        state.modified = state.clock.now();
+        if state.newest.len() > state.half {
+            state.rotate();
         }
     }
 
-    /// Makes what is shown the older part, as if it were full.
-    pub fn turn_over(&self) {
-        self.0.lock().turn_over();
+    /// Makes the newest part the older one, as if it were full.
+    pub fn rotate(&self) {
+        self.0.lock().rotate();
     }
 
-    /// Forgets the older part.
-    pub fn forget_older(&self) {
+    /// Drops the older part.
+    pub fn drop_older(&self) {
         let mut state = self.0.lock();
-        state.gone += std::mem::take(&mut state.older).len() as u64;
+        state.dropped += std::mem::take(&mut state.older).len() as u64;
     }
 
+    /// Adds a line.
     pub fn line(&self, line: &str) {
         let mut bytes = line.as_bytes().to_vec();
         bytes.push(b'\n');
         self.append(&bytes);
     }
 
-    /// What is there from `offset` of the whole stream on, and where that begins: later than asked for if the beginning
-    /// was forgotten.
+    /// At most `size` bytes from `offset` of the whole stream, and the offset of the first of them: larger than `offset`
+    /// if the bytes there were dropped.
     pub fn from(&self, offset: u64, size: usize) -> (u64, Vec<u8>) {
         let state = self.0.lock();
-        let begin = offset.max(state.gone);
-        let all = state.older.iter().chain(&state.now);
-        (begin, all.skip((begin - state.gone) as usize).take(size).copied().collect())
+        let begin = offset.max(state.dropped);
+        let all = state.older.iter().chain(&state.newest);
+        (begin, all.skip((begin - state.dropped) as usize).take(size).copied().collect())
     }
 
-    /// The first offset that is still there, and the one after the last.
+    /// The first offset that is still held, and the offset after the last byte.
     pub fn range(&self) -> (u64, u64) {
         let state = self.0.lock();
-        (state.gone, state.before + state.now.len() as u64)
+        (state.dropped, state.before + state.newest.len() as u64)
     }
 
     /// The older part as a file.
-    pub fn older(&self) -> Older {
-        Older(self.clone())
+    pub fn older(&self) -> OlderLog {
+        OlderLog(self.clone())
     }
 }
 
-impl State {
-    fn turn_over(&mut self) {
-        if self.now.is_empty() {
-            return; // it was done already
+impl LogState {
+    fn rotate(&mut self) {
+        if self.newest.is_empty() {
+            return; // the newest part is the older one already
         }
-        let full = std::mem::take(&mut self.now);
-        self.gone += self.older.len() as u64;
+        let full = std::mem::take(&mut self.newest);
+        self.dropped += self.older.len() as u64;
         self.before += full.len() as u64;
         self.older = full;
     }
@@ -98,7 +105,7 @@ impl File for Log {
 
     fn stat(&self) -> Stat {
         let state = self.0.lock();
-        Stat { size: state.now.len() as u64, modified: state.modified }
+        Stat { size: state.newest.len() as u64, modified: state.modified }
     }
 
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
@@ -108,15 +115,15 @@ impl File for Log {
 
 impl Handle for Log {
     fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
-        Answer::ok(part(&self.0.lock().now, offset, size))
+        Answer::ok(part(&self.0.lock().newest, offset, size))
     }
 }
 
-/// The part of a log that came before what its own name shows.
+/// The older part of a [`Log`], as a file.
 #[derive(Clone)]
-pub struct Older(Log);
+pub struct OlderLog(Log);
 
-impl File for Older {
+impl File for OlderLog {
     fn kind(&self) -> Kind {
         Kind::Log
     }
@@ -131,7 +138,7 @@ impl File for Older {
     }
 }
 
-impl Handle for Older {
+impl Handle for OlderLog {
     fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
         Answer::ok(part(&self.0.0.lock().older, offset, size))
     }
@@ -148,8 +155,8 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_older_part_has_a_name_of_its_own_and_offsets_stay_true() {
-        let log = Log::new(8);
+    async fn the_older_part_is_a_second_file_and_offsets_stay_valid() {
+        let log = Log::new(8, Clock::at(1));
         for word in ["ab", "cd", "e", "fg", "h"] {
             log.append(word.as_bytes());
         }
@@ -161,10 +168,10 @@ mod tests {
         assert_eq!(log.from(0, 3), (5, b"fgh".to_vec()));
         log.append(b"k");
         assert_eq!(log.range(), (5, 11));
-        log.turn_over();
-        log.turn_over();
+        log.rotate();
+        log.rotate();
         assert_eq!((log.range(), log.from(0, 9)), ((10, 11), (10, b"k".to_vec())));
-        log.forget_older();
+        log.drop_older();
         assert_eq!((log.range(), log.from(0, 9)), ((11, 11), (11, Vec::new())));
     }
 }

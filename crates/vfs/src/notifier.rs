@@ -1,46 +1,53 @@
-//! Telling those who keep a copy that it is old.
+//! Notifications about changed nodes, for servers that cache them. Uses nothing of the tree.
 
-use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 
-/// What has changed.
+use parking_lot::Mutex;
+
+/// The part of a node that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
     /// The bytes of a file, or its length.
     Bytes,
-    /// A name in a directory: gone, new, or leading elsewhere.
+    /// A name in a directory: removed, added, or replaced.
     Name(String),
 }
 
-/// Hears the bell of a node. Called by whoever made the change, with locks of its own held: it must only take note.
+/// Receives the notifications of a node.
 pub trait Listener: Send + Sync {
-    fn heard(&self, news: &ChangeKind);
+    /// The node has changed. The thread that made the change calls this and may hold locks, so it must only record the
+    /// change and return.
+    fn changed(&self, change: &ChangeKind);
 }
 
-/// Rung by a node when it changes. A listener that is gone is forgotten.
+/// Sends the changes of a node to its listeners. It holds them weakly: a listener that is dropped is forgotten.
 #[derive(Default)]
 pub struct ChangeNotifier {
     listeners: Mutex<Vec<Weak<dyn Listener>>>,
 }
 
 impl ChangeNotifier {
+    /// Adds a listener, which the caller keeps alive.
     pub fn listen(&self, listener: &Arc<dyn Listener>) {
         let mut listeners = self.listeners.lock();
         listeners.retain(|it| it.strong_count() > 0);
         listeners.push(Arc::downgrade(listener));
     }
 
-    pub fn notify(&self, news: &ChangeKind) {
+    /// Sends `change` to every listener.
+    pub fn notify(&self, change: &ChangeKind) {
         let listeners = self.listeners.lock().clone();
         for listener in listeners.iter().filter_map(Weak::upgrade) {
-            listener.heard(news);
+            listener.changed(change);
         }
     }
 
+    /// Sends [`ChangeKind::Bytes`].
     pub fn bytes(&self) {
         self.notify(&ChangeKind::Bytes);
     }
 
+    /// Sends [`ChangeKind::Name`].
     pub fn name(&self, name: &str) {
         self.notify(&ChangeKind::Name(name.to_owned()));
     }
@@ -51,18 +58,18 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Ear(Mutex<Vec<ChangeKind>>);
+    struct Recorder(Mutex<Vec<ChangeKind>>);
 
-    impl Listener for Ear {
-        fn heard(&self, news: &ChangeKind) {
-            self.0.lock().push(news.clone());
+    impl Listener for Recorder {
+        fn changed(&self, change: &ChangeKind) {
+            self.0.lock().push(change.clone());
         }
     }
 
     #[test]
-    fn all_who_are_there_hear_it() {
+    fn every_living_listener_is_notified() {
         let notifier = ChangeNotifier::default();
-        let (one, two) = (Arc::new(Ear::default()), Arc::new(Ear::default()));
+        let (one, two) = (Arc::new(Recorder::default()), Arc::new(Recorder::default()));
         notifier.listen(&(one.clone() as Arc<dyn Listener>));
         notifier.listen(&(two.clone() as Arc<dyn Listener>));
         notifier.bytes();

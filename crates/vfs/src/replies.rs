@@ -1,73 +1,80 @@
-//! Answers on the handle that asked: each open file is its own conversation.
+//! Replies to the commands of one handle: each open file is its own conversation. Uses only [`Answer`].
 
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 
 use super::{Answer, slice};
 
-/// What one command is answered with.
+/// The reply to one command.
 ///
-/// It is asked again if its reader was interrupted, so it must be a level: an answer that is there stays there.
+/// It is read again if its reader was interrupted, so it must be level-triggered: an answer that is there stays there.
 pub trait Reply: Send + Sync {
+    /// The whole answer.
     fn read(&self) -> Answer<Bytes>;
 
-    /// The reader has seen the end of the answer. True if another one follows, as from a stream of events.
+    /// Answered once [`read`](Reply::read) would not wait. It changes nothing, because a poll may be answered while another
+    /// answer is being read.
+    fn readable(&self) -> Answer<()> {
+        self.read().map(|_| ())
+    }
+
+    /// The reader has reached the end of the answer. Returns true if another one follows, as from a stream of events.
     fn finished(&self) -> bool {
         false
     }
 
-    /// It never runs dry, so the next command on its handle ends it.
+    /// Whether it always has another answer, so that the next command on its handle must end it.
     fn endless(&self) -> bool {
         false
     }
 }
 
-/// An answer that a closure gives.
-pub struct Once<F>(pub F);
+/// A reply that a closure computes.
+pub struct ReplyFn<F>(pub F);
 
-impl<F: Fn() -> Answer<Bytes> + Send + Sync> Reply for Once<F> {
+impl<F: Fn() -> Answer<Bytes> + Send + Sync> Reply for ReplyFn<F> {
     fn read(&self) -> Answer<Bytes> {
         (self.0)()
     }
 }
 
-/// An answer that is there already.
-pub struct Said(pub Bytes);
+/// A reply that is known already.
+pub struct FixedReply(pub Bytes);
 
-impl Reply for Said {
+impl Reply for FixedReply {
     fn read(&self) -> Answer<Bytes> {
         Answer::ok(self.0.clone())
     }
 }
 
-/// Answers that nobody fetched: a writer who never reads must not fill the memory.
+/// The limit of unread replies per handle: a writer that never reads must not fill the memory.
 const UNREAD: usize = 1024;
 
-/// The answers of one handle, in the order of their commands. Each ends in one end of file.
+/// The replies of one handle, in the order of their commands. Each ends in one end of file. A clone is the same queue.
 #[derive(Clone, Default)]
-pub struct Replies(Arc<Mutex<State>>);
+pub struct Replies(Arc<Mutex<ReplyQueue>>);
 
 #[derive(Default)]
-struct State {
-    waiting: VecDeque<Due>,
-    /// Of all that are waiting.
+struct ReplyQueue {
+    waiting: VecDeque<PendingReply>,
+    /// The sum over all that are waiting.
     written: usize,
     /// The answer being read, and the offset at which its reader began: `cat <&3` after a write begins at offset 6.
     pass: Option<(u64, Bytes)>,
 }
 
-/// An answer to come.
-struct Due {
+struct PendingReply {
     reply: Arc<dyn Reply>,
-    /// How long its command was, which is kept as long as the answer is.
+    /// The length of its command, which stays in memory as long as the reply.
     written: usize,
 }
 
 impl Replies {
-    /// Adds answers to come to what was `written`. What was being read of an earlier answer is over: its reader wrote again.
+    /// Adds the replies to a write of `written` bytes. This ends the reading of an earlier answer, because its reader wrote
+    /// again.
     pub fn add(&self, written: usize, replies: impl IntoIterator<Item = Arc<dyn Reply>>) {
         let mut state = self.0.lock();
         if state.pass.take().is_some() {
@@ -75,19 +82,21 @@ impl Replies {
         }
         state.waiting.retain(|due| !due.reply.endless());
         let mut written = std::iter::once(written).chain(std::iter::repeat(0));
-        state.waiting.extend(replies.into_iter().map(|reply| Due { reply, written: written.next().unwrap_or(0) }));
+        state
+            .waiting
+            .extend(replies.into_iter().map(|reply| PendingReply { reply, written: written.next().unwrap_or(0) }));
         let surplus = state.waiting.len().saturating_sub(UNREAD);
         state.waiting.drain(..surplus);
         state.written = state.waiting.iter().map(|due| due.written).sum();
     }
 
-    /// How many bytes are kept for whoever has not read its answers yet.
-    pub fn keeps(&self) -> usize {
+    /// The number of bytes held for unread answers.
+    pub fn buffered_bytes(&self) -> usize {
         let state = self.0.lock();
         state.written + state.pass.as_ref().map_or(0, |(_, bytes)| bytes.len())
     }
 
-    /// The next bytes of the answer whose turn it is; nothing if there is none.
+    /// The next bytes of the first answer; an empty result if there is none.
     pub fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
         let mut state = self.0.lock();
         if let Some((begin, bytes)) = &mut state.pass {
@@ -111,22 +120,23 @@ impl Replies {
         })
     }
 
-    /// Forgets what is being read; the same answer is read anew.
-    pub fn let_go(&self) {
+    /// Drops the answer being read; the next read starts it again.
+    pub fn discard_buffer(&self) {
         self.0.lock().pass = None;
     }
 
+    /// Answered once [`read`](Replies::read) would not wait.
     pub fn readable(&self) -> Answer<()> {
         let state = self.0.lock();
         match state.waiting.front() {
-            Some(due) if state.pass.is_none() => due.reply.read().map(|_| ()),
+            Some(due) if state.pass.is_none() => due.reply.readable(),
             _ => Answer::ok(()),
         }
     }
 }
 
-impl State {
-    /// The answer in front was read: it goes, unless more comes from the same place.
+impl ReplyQueue {
+    /// The first answer was read: its reply is removed unless another answer follows from it.
     fn end(&mut self) {
         if let Some(due) = self.waiting.front()
             && !due.reply.finished()
@@ -138,44 +148,4 @@ impl State {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn said(text: &'static str) -> Arc<dyn Reply> {
-        Arc::new(Said(Bytes::from_static(text.as_bytes())))
-    }
-
-    async fn read(replies: &Replies, offset: u64, size: usize) -> String {
-        String::from_utf8(replies.read(offset, size).wait().await.unwrap().to_vec()).unwrap()
-    }
-
-    #[tokio::test]
-    async fn each_answer_ends_in_one_end_of_file() {
-        let replies = Replies::default();
-        replies.add(0, [said("one"), said("two")]);
-        assert_eq!(read(&replies, 6, 2).await, "on");
-        assert_eq!(read(&replies, 8, 9).await, "e");
-        assert_eq!(read(&replies, 9, 9).await, "");
-        assert_eq!(read(&replies, 9, 9).await, "two");
-        assert_eq!(read(&replies, 12, 9).await, "");
-        assert_eq!(read(&replies, 12, 9).await, "");
-    }
-
-    #[tokio::test]
-    async fn a_new_command_ends_the_reading_of_the_last_answer() {
-        let replies = Replies::default();
-        replies.add(0, [said("one")]);
-        assert_eq!(read(&replies, 0, 9).await, "one");
-        replies.add(0, [said("two")]);
-        assert_eq!(read(&replies, 3, 9).await, "two");
-    }
-
-    #[tokio::test]
-    async fn who_goes_back_reads_from_the_start() {
-        let replies = Replies::default();
-        replies.add(0, [said("one")]);
-        assert_eq!(read(&replies, 7, 9).await, "one");
-        assert_eq!(read(&replies, 0, 2).await, "on");
-        assert_eq!(read(&replies, 2, 9).await, "e");
-    }
-}
+mod tests;

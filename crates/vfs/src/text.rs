@@ -1,56 +1,59 @@
-//! Files of fixed text, and of text that changes now and then.
+//! Files of fixed text, and of text that changes occasionally. Uses only the traits of the tree.
 
-use parking_lot::RwLock;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
+use parking_lot::RwLock;
 
 use super::{Answer, Caller, ChangeNotifier, File, Handle, Kind, Open, STARTED, Stat, slice};
 use acheron_base::Result;
 
 /// A file of fixed text.
-pub fn text(bytes: impl Into<Bytes>) -> Page {
-    Page::new(bytes, *STARTED)
+pub fn text(bytes: impl Into<Bytes>) -> TextFile {
+    TextFile::new(bytes, STARTED)
 }
 
-/// Text that its owner may replace. The kernel keeps the bytes until the bell rings, so reading it again costs nothing;
-/// who has it open sees the new text too. A clone is the same page.
+/// Text that its owner may replace. The kernel caches the bytes until they change, so reading it again costs nothing;
+/// an open handle reads the new text too. A clone is the same file.
 #[derive(Clone)]
-pub struct Page(Arc<Paper>);
+pub struct TextFile(Arc<Shared>);
 
-struct Paper {
-    now: RwLock<Arc<Version>>,
+struct Shared {
+    current: RwLock<Arc<TextVersion>>,
     notifier: ChangeNotifier,
 }
 
-struct Version {
+struct TextVersion {
     bytes: Bytes,
     modified: SystemTime,
 }
 
-impl Page {
+impl TextFile {
+    /// A file with these bytes and this modification time.
     pub fn new(bytes: impl Into<Bytes>, modified: SystemTime) -> Self {
-        let version = Version { bytes: bytes.into(), modified };
-        Page(Arc::new(Paper { now: RwLock::new(Arc::new(version)), notifier: ChangeNotifier::default() }))
+        let version = TextVersion { bytes: bytes.into(), modified };
+        TextFile(Arc::new(Shared { current: RwLock::new(Arc::new(version)), notifier: ChangeNotifier::default() }))
     }
 
+    /// Replaces the bytes and notifies the listeners.
     pub fn set(&self, bytes: impl Into<Bytes>, modified: SystemTime) {
-        let version = Version { bytes: bytes.into(), modified };
-        *self.0.now.write() = Arc::new(version);
+        let version = TextVersion { bytes: bytes.into(), modified };
+        *self.0.current.write() = Arc::new(version);
         self.0.notifier.bytes();
     }
 
+    /// The current bytes.
     pub fn bytes(&self) -> Bytes {
         self.version().bytes.clone()
     }
 
-    fn version(&self) -> Arc<Version> {
-        self.0.now.read().clone()
+    fn version(&self) -> Arc<TextVersion> {
+        self.0.current.read().clone()
     }
 }
 
-impl File for Page {
+impl File for TextFile {
     fn kind(&self) -> Kind {
         Kind::Text
     }
@@ -65,13 +68,13 @@ impl File for Page {
     }
 
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
-        Ok(Box::new(Reader(self.clone())))
+        Ok(Box::new(TextReader(self.clone())))
     }
 }
 
-struct Reader(Page);
+struct TextReader(TextFile);
 
-impl Handle for Reader {
+impl Handle for TextReader {
     fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
         Answer::ok(slice(&self.0.bytes(), offset, size))
     }

@@ -1,4 +1,4 @@
-//! A directory whose names are worked out when they are asked for.
+//! A directory whose names are computed when they are looked up. Uses only the traits of the tree.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -8,37 +8,39 @@ use super::{ChangeNotifier, Dir, Node, STARTED};
 type Find = dyn Fn(&str) -> Option<Node> + Send + Sync;
 type Names = dyn Fn() -> Vec<String> + Send + Sync;
 
-/// Names that follow from something else: a table, a grammar.
+/// A directory that computes its names, from a table or a grammar for example.
 ///
-/// `find` may know more names than `names` lists: the selectors under `events/sources` are without number.
-pub struct Virtual {
+/// A lookup may find names that the listing leaves out: a directory of numbers lists none and knows them all.
+pub struct VirtualDir {
     find: Box<Find>,
     names: Box<Names>,
     notifier: Option<Arc<ChangeNotifier>>,
     modified: Box<dyn Fn() -> SystemTime + Send + Sync>,
 }
 
-impl Virtual {
+impl VirtualDir {
+    /// A directory that lists `names` and looks a name up with `find`.
     pub fn new(
         names: impl Fn() -> Vec<String> + Send + Sync + 'static,
         find: impl Fn(&str) -> Option<Node> + Send + Sync + 'static,
     ) -> Self {
-        Virtual { find: Box::new(find), names: Box::new(names), notifier: None, modified: Box::new(|| *STARTED) }
+        VirtualDir { find: Box::new(find), names: Box::new(names), notifier: None, modified: Box::new(|| STARTED) }
     }
 
-    /// Whoever changes the names rings this bell.
+    /// Lets a server cache the names: every change of them must be sent through `notifier`.
     pub fn notifying(mut self, notifier: Arc<ChangeNotifier>) -> Self {
         self.notifier = Some(notifier);
         self
     }
 
+    /// Sets the source of the modification time.
     pub fn modified_at(mut self, when: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
         self.modified = Box::new(when);
         self
     }
 }
 
-impl Dir for Virtual {
+impl Dir for VirtualDir {
     fn lookup(&self, name: &str) -> Option<Node> {
         (self.find)(name)
     }

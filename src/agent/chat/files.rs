@@ -1,33 +1,33 @@
-//! `chat/`: the files of a conversation.
+//! `chat/`: the directory of a conversation.
 
 use std::sync::Arc;
 
 use super::Chat;
-use super::messages::{Input, Progress, ReplyFile};
+use super::messages::{InputFile, ProgressFile, ReplyFile};
 use acheron_vfs::{Listing, MessageFile, line, live, text, waiting};
 
 const README: &str = "\
 # chat
 
-Speaking with the agent.
+A conversation with the agent.
 
     echo 'What can you do?' > control/input
     cat latest.txt
 
-- Every message is a turn, and every turn a job: `../jobs/last/result.txt` waits for its reply as well. Messages that
-  come meanwhile wait in order.
+- Every message is a turn, and every turn is a job: `../jobs/last/result.txt` also waits for the reply. Further messages
+  are queued in order.
 - `latest.txt` is the last reply; reading it waits while a turn is queued or running.
-- On one handle, `exec 3<>control/input; echo hi >&3; cat <&3`, a read gives the reply to that message.
-- `history.ndjson` has every turn: input, reply or error, and what it cost. `status.json` tells what is under way, what a
-  turn and the agent may use up (`limits`) and what all turns have used (`spent`). A turn that has nothing left ends with
-  `budget_exceeded`; at four fifths there is an event.
+- On one handle, `exec 3<>control/input; echo hi >&3; cat <&3`, a read returns the reply to that message.
+- `history.ndjson` has every turn: input, reply or error, and cost. `status.json` shows the current turn, the limits of a
+  turn and of the agent (`limits`) and the usage of all turns (`spent`). A turn that reaches a limit ends with
+  `budget_exceeded`; an event is emitted at 80 %.
 - `echo > ../jobs/<job>/control/cancel` ends a turn.
 ";
 
 const CONTROL: &str = "\
 - `input`: write a message to the agent. The agent itself cannot.
 - `reply`: the agent writes its reply, which ends its turn.
-- `progress`: the agent says something before the end; reading it shows the last such word.
+- `progress`: the agent writes a message before the end of its turn; reading it shows the last one.
 ";
 
 impl Chat {
@@ -35,14 +35,14 @@ impl Chat {
         let (status, latest) = (self.clone(), self.clone());
         let control = Listing::default()
             .file("README.md", text(CONTROL))
-            .file("input", MessageFile::new(Arc::new(Input(self.clone()))))
+            .file("input", MessageFile::new(Arc::new(InputFile(self.clone()))))
             .file("reply", MessageFile::new(Arc::new(ReplyFile(self.clone()))))
-            .file("progress", MessageFile::new(Arc::new(Progress(self.clone()))));
+            .file("progress", MessageFile::new(Arc::new(ProgressFile(self.clone()))));
         let log = self.0.agent_runtime.history.log();
         Listing::default()
             .file("README.md", text(README))
             .file("status.json", live(move |_| Ok(line(&status.status()))))
-            .file("latest.txt", waiting(move |caller| latest.last_word(caller)))
+            .file("latest.txt", waiting(move |caller| latest.last_reply(caller)))
             .file("history.ndjson", log.clone())
             .file("history.ndjson.1", log.older())
             .dir("control", control)

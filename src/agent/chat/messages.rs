@@ -1,18 +1,17 @@
-//! The three files that are spoken to: `input` by others, `reply` and `progress` by the agent.
+//! The three message files: `input`, written by others, and `reply` and `progress`, written by the agent.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 
-use super::{Chat, Message};
-use crate::agent::transcript::Source;
-use crate::agent::turn::{Current, on_disk};
+use super::{Chat, ChatMessage};
+use crate::agent::transcript::TurnSource;
+use crate::agent::turn::{CurrentTurn, on_disk};
 use crate::jobs::files;
-use crate::policy::Principal;
+use crate::policy::{Principal, PrincipalCaller};
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Caller, MessageSink, Once, Reply, Said};
+use acheron_vfs::{Answer, Caller, FixedReply, MessageSink, Reply, ReplyFn};
 
 impl Chat {
     fn note_refusal<T>(&self, result: Result<T>) -> Result<T> {
@@ -21,11 +20,11 @@ impl Chat {
         result
     }
 
-    /// The turn to which this caller may reply.
-    fn turn_of(&self, caller: &Caller, what: &str) -> Result<Arc<Current>> {
+    /// The turn that this caller may reply to.
+    fn turn_of(&self, caller: &Caller, what: &str) -> Result<Arc<CurrentTurn>> {
         let agent = &self.0.agent_runtime.agent;
         let current = self.current();
-        // A turn that began with nobody to think for it is served from outside, whatever has been changed since.
+        // A turn that started without a model is served from outside, even if the settings have changed since.
         let external = match &current {
             Some(current) => current.settings.model.is_none(),
             None => self.0.agent_runtime.settings().model.is_none(),
@@ -34,19 +33,19 @@ impl Chat {
             Principal::Agent(id) if id == agent => (),
             Principal::Operator if external => (),
             _ => {
-                let said = format!("only {agent} itself writes {what}; speak to it by control/input");
+                let said = format!("only {agent} itself may write {what}; write to control/input instead");
                 return Err(Error::forbidden(said));
             }
         }
-        current.ok_or_else(|| Error::conflict(format!("{agent} has no turn under way to which this could belong")))
+        current.ok_or_else(|| Error::conflict(format!("{agent} has no running turn that this could belong to")))
     }
 }
 
 /// `control/input`.
-pub(super) struct Input(pub Chat);
+pub(super) struct InputFile(pub Chat);
 
-impl MessageSink for Input {
-    /// During a turn, what began it; else what to write.
+impl MessageSink for InputFile {
+    /// During a turn its input, otherwise a hint.
     fn template(&self) -> Bytes {
         match self.0.current() {
             Some(current) => format!("{}\n", current.input).into(),
@@ -60,21 +59,21 @@ impl MessageSink for Input {
         let agent = &self.0.0.agent_runtime.agent;
         let may = match caller.principal() {
             Principal::Agent(id) if id == agent => {
-                Err(Error::forbidden("input is for others to speak to you; your answer goes to control/reply"))
+                Err(Error::forbidden("input takes messages from others; write your answer to control/reply"))
             }
-            _ => self.0.check_room(),
+            _ => self.0.check_queue(),
         };
         self.0.note_refusal(may)
     }
 
-    fn hear(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
+    fn receive(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
         let from = caller.principal().clone();
         let chat = self.0.clone();
-        self.0.say(Message { source: Source::Chat, text, from }).map(move |job| {
+        self.0.say(ChatMessage { source: TurnSource::Chat, text, from }).map(move |job| {
             drop(chat.note_refusal(Ok(())));
             let answer =
                 move || files::at_end(&job, |_, now| now.outcome.as_ref().map(files::plain).unwrap_or_default());
-            Arc::new(Once(answer)) as Arc<dyn Reply>
+            Arc::new(ReplyFn(answer)) as Arc<dyn Reply>
         })
     }
 }
@@ -92,8 +91,8 @@ impl MessageSink for ReplyFile {
         self.0.note_refusal(turn.map(drop))
     }
 
-    /// The turn's own tools have written their intent down already; anybody else's reply is kept before it is taken.
-    fn hear(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
+    /// The turn's own tools have already recorded their intent; any other reply is stored before it is accepted.
+    fn receive(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
         let current = match self.0.turn_of(caller, "its reply") {
             Ok(current) => current,
             Err(error) => return Answer::refuse(error),
@@ -114,26 +113,26 @@ impl MessageSink for ReplyFile {
     }
 }
 
-const TAKEN: &str = "the turn has its reply already";
+const TAKEN: &str = "the turn already has a reply";
 
-/// Gives a turn its reply, if it has none.
-fn replied(current: &Current, text: String) -> Result<Arc<dyn Reply>> {
+/// Sets the reply of a turn, if it has none.
+fn replied(current: &CurrentTurn, text: String) -> Result<Arc<dyn Reply>> {
     let first = current.reply.send_if_modified(|reply| {
         let first = reply.is_none();
         reply.get_or_insert(text);
         first
     });
     match first {
-        true => Ok(Arc::new(Said(Bytes::from_static(b"replied\n")))),
+        true => Ok(Arc::new(FixedReply(Bytes::from_static(b"replied\n")))),
         false => Err(Error::conflict(TAKEN)),
     }
 }
 
 /// `control/progress`.
-pub(super) struct Progress(pub Chat);
+pub(super) struct ProgressFile(pub Chat);
 
-impl MessageSink for Progress {
-    /// What the agent said last on the way.
+impl MessageSink for ProgressFile {
+    /// The last progress message of the agent.
     fn template(&self) -> Bytes {
         match self.0.current().and_then(|current| current.progress.borrow().clone()) {
             Some(text) => format!("{}\n", text.trim_end_matches('\n')).into(),
@@ -146,7 +145,7 @@ impl MessageSink for Progress {
         self.0.note_refusal(turn.map(drop))
     }
 
-    fn hear(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
+    fn receive(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
         let said = self.0.turn_of(caller, "its progress").map(|current| {
             current.job.log.line(&format!("says: {}", text.trim_end()));
             current.job.update(|job| {
@@ -155,7 +154,7 @@ impl MessageSink for Progress {
                 }
             });
             current.progress.send_replace(Some(text));
-            Arc::new(Said(Bytes::from_static(b"said\n"))) as Arc<dyn Reply>
+            Arc::new(FixedReply(Bytes::from_static(b"said\n"))) as Arc<dyn Reply>
         });
         Answer::Now(said)
     }

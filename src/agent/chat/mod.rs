@@ -1,98 +1,93 @@
-//! Talking with an agent: inputs become turns, one after the other; a turn is a job.
+//! The chat of an agent: inputs become turns, which run one after another; each turn is a job.
 //!
-//! [`Chat`] keeps the queue, [`turn`](super::turn) carries one out, [`files`] shows it all.
+//! [`Chat`] holds the queue, [`turn`](super::turn) runs a turn, [`files`] is the directory.
 
-#[cfg(test)]
-mod budget_tests;
-#[cfg(test)]
-mod cut_off_tests;
 mod files;
 mod messages;
 #[cfg(test)]
 mod tests;
 
-use crate::policy::PrincipalCaller;
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
-use super::budget::{Limits, Spent};
+use super::budget::{BudgetLimits, Spent};
 use super::runtime::AgentRuntime;
-use super::transcript::Source;
-use super::turn::{self, Current};
+use super::transcript::TurnSource;
+use super::turn::{self, CurrentTurn};
 use crate::contract::Effect;
-use crate::jobs::{self, Job, Room};
-use crate::policy::Principal;
+use crate::jobs::{self, CallQueue, Job};
+use crate::policy::{Principal, PrincipalCaller};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller};
 
-/// The name under which turns stand in the journal.
-pub const SERVICE: &str = jobs::TURNS;
-/// Turns that may wait for one agent.
+/// The service name of turns in the journal.
+pub const SERVICE: &str = jobs::TURN_SERVICE;
+/// The most waiting turns per agent.
 const QUEUE: usize = 64;
-/// A turn may wait for the world, but not for ever.
+/// A turn may wait for events, but not forever.
 const DEADLINE: Duration = Duration::from_secs(24 * 3600);
 
 #[derive(Clone)]
-pub struct Chat(Arc<Inner>);
+pub struct Chat(Arc<ChatInner>);
 
-struct Inner {
+struct ChatInner {
     agent_runtime: Arc<AgentRuntime>,
-    room: Arc<Room>,
+    call_queue: Arc<CallQueue>,
     queue: Mutex<Queue>,
-    /// How many turns are queued or running. Whoever waits for the last word waits for none.
+    /// The number of queued and running turns. Readers of `latest.txt` wait until it is 0.
     busy: watch::Sender<usize>,
     paused: watch::Sender<bool>,
-    current: Mutex<Option<Arc<Current>>>,
+    current: Mutex<Option<Arc<CurrentTurn>>>,
     refusal: Mutex<Option<Error>>,
 }
 
 #[derive(Default)]
 struct Queue {
-    /// Ends when the last turn of the queue has ended.
+    /// Resolves when the last turn of the queue has ended.
     last: Option<oneshot::Receiver<()>>,
     jobs: Vec<Arc<Job>>,
 }
 
-/// A turn's place among those that are queued or running, given up whatever happens to it.
-struct Place {
+/// A turn's entry in the count of queued and running turns, removed on drop.
+struct QueueSlot {
     chat: Chat,
     job_id: String,
 }
 
-impl Place {
-    fn take(chat: &Chat, job_id: &str) -> Place {
+impl QueueSlot {
+    fn take(chat: &Chat, job_id: &str) -> QueueSlot {
         chat.0.busy.send_modify(|busy| *busy += 1);
-        Place { chat: chat.clone(), job_id: job_id.to_owned() }
+        QueueSlot { chat: chat.clone(), job_id: job_id.to_owned() }
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         self.chat.queue().jobs.retain(|job| job.id != self.job_id);
         self.chat.0.busy.send_modify(|busy| *busy -= 1);
     }
 }
 
-/// What begins a turn.
+/// A message that starts a turn.
 #[derive(Clone, Debug)]
-pub struct Message {
-    pub source: Source,
+pub struct ChatMessage {
+    pub source: TurnSource,
     pub text: String,
     pub from: Principal,
 }
 
 impl Chat {
-    /// `room` is shared by all agents.
-    pub fn new(agent_runtime: Arc<AgentRuntime>, room: Arc<Room>) -> Self {
+    /// `call_queue` is shared by all agents.
+    pub fn new(agent_runtime: Arc<AgentRuntime>, call_queue: Arc<CallQueue>) -> Self {
         let (queue, busy, paused) =
             (Mutex::default(), watch::Sender::new(0), watch::Sender::new(agent_runtime.settings().paused));
         let (current, refusal) = (Mutex::default(), Mutex::default());
-        Chat(Arc::new(Inner { agent_runtime, room, queue, busy, paused, current, refusal }))
+        Chat(Arc::new(ChatInner { agent_runtime, call_queue, queue, busy, paused, current, refusal }))
     }
 
     pub fn agent_runtime(&self) -> &Arc<AgentRuntime> {
@@ -103,20 +98,20 @@ impl Chat {
         self.0.queue.lock()
     }
 
-    /// The turn under way.
-    pub fn current(&self) -> Option<Arc<Current>> {
+    /// The running turn.
+    pub fn current(&self) -> Option<Arc<CurrentTurn>> {
         self.0.current.lock().clone()
     }
 
-    fn set_current(&self, current: Option<Arc<Current>>) {
+    fn set_current(&self, current: Option<Arc<CurrentTurn>>) {
         *self.0.current.lock() = current;
     }
 
-    /// Whether there is room for another turn.
-    pub fn check_room(&self) -> Result<()> {
+    /// Checks that the queue has space for another turn.
+    pub fn check_queue(&self) -> Result<()> {
         match self.queue().jobs.len() {
             n if n >= QUEUE => {
-                Err(Error::busy(format!("{n} messages wait for {} already", self.0.agent_runtime.agent)))
+                Err(Error::busy(format!("{n} messages already wait for {}", self.0.agent_runtime.agent)))
             }
             _ => Ok(()),
         }
@@ -127,26 +122,26 @@ impl Chat {
         *self.0.busy.borrow() == 0
     }
 
-    /// Waits until no turn is queued or running, whoever has cancelled them.
-    pub async fn rest(&self) {
+    /// Waits until no turn is queued or running.
+    pub async fn wait_idle(&self) {
         _ = self.0.busy.subscribe().wait_for(|busy| *busy == 0).await; // the sender lives as long as the chat
     }
 
-    /// Queues a turn. It is safe when the answer is there.
-    pub fn say(&self, message: Message) -> Answer<Arc<Job>> {
+    /// Queues a turn. It is durable when the answer resolves.
+    pub fn say(&self, message: ChatMessage) -> Answer<Arc<Job>> {
         let text = message.text.trim_end_matches(['\n', '\r']);
         if text.trim().is_empty() {
             return Answer::refuse(Error::invalid("the message is empty"));
         }
-        match self.accept(&Message { text: text.to_owned(), ..message }) {
+        match self.accept(&ChatMessage { text: text.to_owned(), ..message }) {
             Err(error) => Answer::refuse(error),
             Ok((job, safe)) => self.enqueue(job, Some(safe)),
         }
     }
 
-    fn accept(&self, message: &Message) -> Result<(Arc<Job>, Answer<()>)> {
-        self.check_room()?;
-        let call = jobs::Call {
+    fn accept(&self, message: &ChatMessage) -> Result<(Arc<Job>, Answer<()>)> {
+        self.check_queue()?;
+        let call = jobs::JobCall {
             agent: self.0.agent_runtime.agent.clone(),
             service: SERVICE.to_owned(),
             operation: "turn".to_owned(),
@@ -157,20 +152,20 @@ impl Chat {
             principal: message.from.clone(),
             arguments: json!({"source": message.source, "input": message.text}),
         };
-        self.0.room.enter(1)?;
-        let accepted = self.0.agent_runtime.context.book.accept(vec![call], false);
-        let (mut jobs, safe) = accepted.inspect_err(|_| self.0.room.leave(1))?;
+        self.0.call_queue.admit(1)?;
+        let accepted = self.0.agent_runtime.context.jobs.accept(vec![call], false);
+        let (mut jobs, safe) = accepted.inspect_err(|_| self.0.call_queue.release(1))?;
         let job = jobs.pop().ok_or_else(|| Error::internal("a turn without a job"))?;
         Ok((job, safe))
     }
 
-    /// Carries on with a turn that an earlier life of the host left.
+    /// Continues a turn from an earlier run of the host.
     pub fn resume(&self, job: Arc<Job>) {
-        self.0.room.enter_again();
+        self.0.call_queue.readmit();
         drop(self.enqueue(job, None));
     }
 
-    /// Puts an accepted turn at the end of the queue, and sees it through.
+    /// Adds an accepted turn to the end of the queue and runs it.
     fn enqueue(&self, job: Arc<Job>, safe: Option<Answer<()>>) -> Answer<Arc<Job>> {
         let (done, next) = oneshot::channel();
         let (tell, told) = oneshot::channel();
@@ -179,7 +174,7 @@ impl Chat {
             queue.jobs.push(job.clone());
             queue.last.replace(next)
         };
-        let place = Place::take(self, &job.id);
+        let slot = QueueSlot::take(self, &job.id);
         let (chat, turn) = (self.clone(), job.clone());
         self.0.agent_runtime.context.runtime.spawn(async move {
             let fresh = safe.is_some();
@@ -193,11 +188,11 @@ impl Chat {
                 _ = tell.send(accepted); // the writer may be gone
                 chat.take_turn(&turn, seq, before).await;
             } else {
-                chat.0.agent_runtime.context.book.retract(std::slice::from_ref(&turn));
-                chat.0.room.leave(1);
+                chat.0.agent_runtime.context.jobs.retract(std::slice::from_ref(&turn));
+                chat.0.call_queue.release(1);
                 _ = tell.send(accepted);
             }
-            drop((place, done));
+            drop((slot, done));
         });
         Answer::soon(async move {
             told.await.unwrap_or_else(|_| Err(Error::internal("the queue is gone")))?;
@@ -205,7 +200,7 @@ impl Chat {
         })
     }
 
-    /// Makes an input an event; returns its number.
+    /// Emits an event about an input; returns its number.
     async fn announce(&self, job: &Job, fresh: bool) -> u64 {
         let Ok(event_log) = self.0.agent_runtime.context.event_logs.of(&self.0.agent_runtime.agent) else { return 0 };
         if !fresh {
@@ -217,11 +212,11 @@ impl Chat {
         event_log.add("chat", &path, payload).wait().await.unwrap_or_default()
     }
 
-    /// Waits for its place in the queue and carries the turn out. One that is cancelled before need not wait.
+    /// Waits for the previous turn, then runs this one. A turn that is cancelled earlier does not wait.
     async fn take_turn(&self, job: &Arc<Job>, seq: u64, before: Option<oneshot::Receiver<()>>) {
         let mut paused = self.0.paused.subscribe();
         let mut before = before;
-        let place = async {
+        let previous = async {
             if let Some(turn) = &mut before {
                 _ = turn.await; // it ends by being dropped
                 before = None;
@@ -229,13 +224,13 @@ impl Chat {
             _ = paused.wait_for(|paused| !paused).await;
         };
         tokio::select! {
-            () = place => (),
+            () = previous => (),
             () = job.cancel.cancelled() => (),
         }
         let (context, early) = (self.0.agent_runtime.context.clone(), job.cancel.is_cancelled());
-        let current = Arc::new(Current {
+        let current = Arc::new(CurrentTurn {
             job: job.clone(),
-            source: serde_json::from_value(job.call.arguments["source"].clone()).unwrap_or(Source::Chat),
+            source: serde_json::from_value(job.call.arguments["source"].clone()).unwrap_or(TurnSource::Chat),
             input: job.call.arguments["input"].as_str().unwrap_or_default().to_owned(),
             settings: self.0.agent_runtime.settings(),
             spent: Mutex::default(),
@@ -245,7 +240,7 @@ impl Chat {
         });
         let work = {
             let (chat, agent_runtime, current) = (self.clone(), self.0.agent_runtime.clone(), current.clone());
-            move || -> jobs::Work {
+            move || -> jobs::JobWork {
                 if early {
                     let error = current.job.stopped("the turn was cancelled before it began");
                     return Box::pin(async { Err(error) });
@@ -258,15 +253,15 @@ impl Chat {
             }
         };
         let task = jobs::Task { work, deadline: DEADLINE };
-        jobs::run(&context.book, &self.0.room, job.clone(), task, |end| context.ended(end)).await;
+        jobs::run(&context.jobs, &self.0.call_queue, job.clone(), task, |end| context.ended(end)).await;
         if self.current().is_some_and(|current| current.job.id == job.id) {
             self.set_current(None);
         }
-        self.0.agent_runtime.thoughts.rest();
-        if job.left() {
+        self.0.agent_runtime.thoughts.end_turn();
+        if job.was_deferred() {
             return; // to be carried on, so it is no history yet
         }
-        // One that was cut off could not write itself down.
+        // A turn that was interrupted could not record itself.
         let outcome = job.now().outcome;
         let (reply, error) = match outcome.as_deref() {
             Some(Ok(value)) => (value.as_str().map(str::to_owned), None),
@@ -277,41 +272,41 @@ impl Chat {
         if let Err(error) = turn::remember(&self.0.agent_runtime, &current, reply, error, spent).await {
             tracing::error!(job = job.id, %error, "the history of a chat could not be written");
         }
-        // Only then is it the turn of the next, although this one may have been cancelled long before its time.
+        // The next turn starts only after the previous one, even if this one was cancelled early.
         if let Some(before) = before {
             _ = before.await;
         }
     }
 
-    /// What all turns have used, the one under way included.
+    /// The usage of all turns, including the running one.
     pub fn spent(&self) -> Spent {
         let history = &self.0.agent_runtime.history;
-        // One that is over is in the history before it is let go.
+        // An ended turn is in the history before it is no longer current.
         let current = self.current().filter(|current| !history.has(&current.job.id));
         history.total().plus(&current.map(|current| current.spent()).unwrap_or_default())
     }
 
-    /// What a turn could use that began now: as much as a turn may, and as the agent has left beside what it has promised.
-    pub fn left(&self, promised: &Spent) -> Limits {
+    /// The limits of a turn that would start now: the limits of a turn, and what the agent has left beside `promised`.
+    pub fn left(&self, promised: &Spent) -> BudgetLimits {
         let settings = self.0.agent_runtime.settings();
         settings.limits.and(&settings.total.less(&self.spent().plus(promised)))
     }
 
-    /// Turns that have not begun stay in the queue, or go on.
+    /// Pauses or resumes: queued turns wait while paused.
     pub fn pause(&self, paused: bool) {
         self.0.agent_runtime.change(|settings| settings.paused = paused);
         self.0.paused.send_replace(paused);
     }
 
-    /// Cancels every turn, the one under way and those that wait.
+    /// Cancels the running turn and all queued ones.
     pub fn stop(&self) {
         for job in &self.queue().jobs {
             job.cancel.cancel();
         }
     }
 
-    /// The last word, when nothing is queued or running any more.
-    fn last_word(&self, caller: &Caller) -> Answer<bytes::Bytes> {
+    /// The last reply, once no turn is queued or running.
+    fn last_reply(&self, caller: &Caller) -> Answer<bytes::Bytes> {
         let word = |chat: &Chat| match chat.0.agent_runtime.history.last() {
             None => bytes::Bytes::new(),
             Some(entry) => {
@@ -327,7 +322,7 @@ impl Chat {
         }
         let chat = self.clone();
         Answer::later(async move {
-            chat.rest().await;
+            chat.wait_idle().await;
             Ok(word(&chat))
         })
     }

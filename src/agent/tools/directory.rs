@@ -1,4 +1,4 @@
-//! The tools on a real directory: a mount of the tree, for a program that is not in this process.
+//! The tools on a mounted tree, for programs outside of this process.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -11,25 +11,24 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::FileWrite;
-use super::perform::{Entry, Kind, Side, Taken};
+use super::perform::{EntryKind, ListedEntry, ReadBytes, ToolBackend};
 use super::tagged::{job_of, tagged};
-use acheron_base::blocking;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Code, Error, Result, blocking};
 use acheron_vfs::Smallest;
 
-pub struct Outside {
+pub struct MountTools {
     root: PathBuf,
-    /// Makes correlation ids.
+    /// Generates correlation ids.
     id: Arc<dyn Fn() -> String + Send + Sync>,
 }
 
-impl Outside {
+impl MountTools {
     pub fn new(root: impl Into<PathBuf>, id: Arc<dyn Fn() -> String + Send + Sync>) -> Self {
-        Outside { root: root.into(), id }
+        MountTools { root: root.into(), id }
     }
 
-    /// Where a path of the namespace is. `..` stops at the root, as it does in the tree.
-    fn place(&self, path: &str) -> Spot {
+    /// Resolves a path of the namespace. `..` stops at the root, as in the tree.
+    fn place(&self, path: &str) -> MountPath {
         let mut inner: Vec<&std::ffi::OsStr> = Vec::new();
         for part in Path::new(path).components() {
             match part {
@@ -38,19 +37,19 @@ impl Outside {
                 _ => (),
             }
         }
-        Spot { root: self.root.clone(), inner: inner.iter().collect() }
+        MountPath { root: self.root.clone(), inner: inner.iter().collect() }
     }
 }
 
-/// A place below the root.
-struct Spot {
+/// A path below the root.
+struct MountPath {
     root: PathBuf,
     inner: PathBuf,
 }
 
-impl Spot {
-    /// Opens it. A link that leads out of the root, or out of the project that it stands in, is not followed: whoever works
-    /// in a project may have put it there, and it would be followed with the rights of whoever uses the tools.
+impl MountPath {
+    /// Opens the path. A link that leads out of the root, or out of its project, is not followed: it may have been
+    /// created by someone who works in the project, and would be followed with the rights of the caller.
     fn open(&self, flags: OFlags) -> std::io::Result<OwnedFd> {
         let root = rustix::fs::open(&self.root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         match self.in_project(&root) {
@@ -61,9 +60,9 @@ impl Spot {
         }
     }
 
-    /// The files of the project that it lies in, and the way from there; also where a name of the tree leads to them.
+    /// The root of the project's files and the path below it, also for names of the tree that lead there.
     fn in_project(&self, root: &OwnedFd) -> Option<(PathBuf, PathBuf)> {
-        // `projects/<project>/fs`, or `agents/<agent>/<name>`: so many names are the tree's own.
+        // `projects/<project>/fs`, or `agents/<agent>/<name>`: this many names belong to the tree.
         const OWN: usize = 3;
         let top: PathBuf = self.inner.components().take(OWN).collect();
         let path = |held: &OwnedFd| fs::read_link(format!("/proc/self/fd/{}", held.as_raw_fd())).ok();
@@ -75,13 +74,13 @@ impl Spot {
         inside.then_some((project, rest))
     }
 
-    /// Makes the directories above it that are not there.
+    /// Creates missing parent directories.
     fn make_parents(&self) -> std::io::Result<()> {
         let mut above: Vec<&Path> = self.inner.ancestors().skip(1).filter(|it| !it.as_os_str().is_empty()).collect();
         above.reverse();
         for inner in above {
             let (Some(parent), Some(name)) = (inner.parent(), inner.file_name()) else { continue };
-            let parent = Spot { root: self.root.clone(), inner: parent.to_owned() };
+            let parent = MountPath { root: self.root.clone(), inner: parent.to_owned() };
             match rustix::fs::mkdirat(parent.open(OFlags::PATH | OFlags::DIRECTORY)?, name, Mode::from_raw_mode(0o755))
             {
                 Ok(()) | Err(Errno::EXIST) => (),
@@ -98,7 +97,7 @@ fn beneath(dir: &OwnedFd, inner: &Path, flags: OFlags) -> std::io::Result<OwnedF
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     loop {
         match rustix::fs::openat2(dir, inner, flags | OFlags::CLOEXEC, mode, resolve) {
-            // Something was renamed on the way; but a file that is not ready says the same.
+            // A rename on the way causes EAGAIN; so does a file that is not ready.
             Err(Errno::AGAIN) if !flags.contains(OFlags::NONBLOCK) => (),
             Err(Errno::INTR) => (),
             opened => return Ok(opened?),
@@ -130,8 +129,8 @@ fn explained(path: &str) -> impl Fn(std::io::Error) -> Error {
 }
 
 #[async_trait]
-impl Side for Outside {
-    async fn read(&self, path: &str, max: usize, wait: bool) -> Result<Taken> {
+impl ToolBackend for MountTools {
+    async fn read(&self, path: &str, max: usize, wait: bool) -> Result<ReadBytes> {
         let (place, path) = (self.place(path), path.to_owned());
         blocking(move || {
             let file = File::from(place.open(patience(wait)).map_err(explained(&path))?);
@@ -139,7 +138,7 @@ impl Side for Outside {
             file.take(max as u64 + 1).read_to_end(&mut bytes).map_err(explained(&path))?;
             let more = bytes.len() > max;
             bytes.truncate(max);
-            Ok(Taken { bytes, more })
+            Ok(ReadBytes { bytes, more })
         })
         .await
     }
@@ -156,7 +155,7 @@ impl Side for Outside {
             let how = if call.append { OFlags::APPEND } else { OFlags::TRUNC };
             let how = how | OFlags::WRONLY | patience(call.wait_until_ready);
             let file = match place.open(how) {
-                // Where nothing can be made, that it is not there is what was wrong.
+                // If nothing can be created there, report that the file is missing.
                 Err(missing) if missing.kind() == ErrorKind::NotFound => {
                     place.open(how | OFlags::CREATE).map_err(|error| match error.raw_os_error() {
                         Some(libc::EPERM) => explain(missing),
@@ -168,7 +167,7 @@ impl Side for Outside {
             let mut file = File::from(file);
             let content = tagged.as_ref().map_or(&call.content, |(content, _)| content);
             file.write_all(content.as_bytes()).map_err(&explain)?;
-            // What is kept is acknowledged by fsync; control files and the like do not know it.
+            // Regular files are acknowledged by fsync; control files and the like do not support it.
             match file.sync_all() {
                 Err(error) if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {
                     return Err(explain(error));
@@ -181,12 +180,12 @@ impl Side for Outside {
         .await
     }
 
-    async fn list(&self, path: &str, most: usize) -> Result<Vec<Entry>> {
+    async fn list(&self, path: &str, most: usize) -> Result<Vec<ListedEntry>> {
         let (place, path) = (self.place(path), path.to_owned());
         blocking(move || {
             let held = place.open(OFlags::DIRECTORY).map_err(explained(&path))?;
             let here = format!("/proc/self/fd/{}", held.as_raw_fd());
-            // Only the names that are wanted are looked at: there may be a million.
+            // Stat only the names that are returned: there may be a million.
             let mut names = Smallest::new(most);
             for entry in fs::read_dir(&here).map_err(explained(&path))? {
                 names.take(entry.map_err(explained(&path))?.file_name());
@@ -195,9 +194,9 @@ impl Side for Outside {
                 let meta = fs::symlink_metadata(Path::new(&here).join(&name)).ok()?; // it may be gone meanwhile
                 let name = name.to_string_lossy().into_owned();
                 Some(match meta.file_type() {
-                    kind if kind.is_dir() => Entry { name, kind: Kind::Directory, size: 0 },
-                    kind if kind.is_symlink() => Entry { name, kind: Kind::Link, size: 0 },
-                    _ => Entry { name, kind: Kind::File, size: meta.len() },
+                    kind if kind.is_dir() => ListedEntry { name, kind: EntryKind::Directory, size: 0 },
+                    kind if kind.is_symlink() => ListedEntry { name, kind: EntryKind::Link, size: 0 },
+                    _ => ListedEntry { name, kind: EntryKind::File, size: meta.len() },
                 })
             };
             Ok(names.sorted().into_iter().filter_map(shown).collect())
@@ -207,122 +206,4 @@ impl Side for Outside {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::agent::tools::{Tool, perform};
-    use serde_json::{Value, json};
-
-    fn tool(name: &str, arguments: Value) -> Tool {
-        Tool::read(name, arguments.as_object().unwrap().clone()).unwrap()
-    }
-
-    #[tokio::test]
-    async fn files_are_written_read_and_listed() {
-        let dir = tempfile::tempdir().unwrap();
-        let side = Outside::new(dir.path(), Arc::new(|| "c".to_owned()));
-        let said = |name: &'static str, arguments: Value| {
-            let side = &side;
-            async move { perform(side, &tool(name, arguments)).await }
-        };
-        let wrote = said("file_write", json!({"path": "/a/b.txt", "content": "Σχ", "create_parents": true})).await;
-        assert_eq!(wrote, json!({"path": "/a/b.txt", "bytes_written": 4, "ready": true}));
-        let read = said("file_read", json!({"path": "../../a/./b.txt"})).await;
-        assert_eq!(
-            read,
-            json!({"path": "../../a/./b.txt", "content": "Σχ", "bytes": 4, "truncated": false, "ready": true})
-        );
-        let cut = said("file_read", json!({"path": "a/b.txt", "max_bytes": 3})).await;
-        assert_eq!(cut, json!({"path": "a/b.txt", "content": "Σ", "bytes": 2, "truncated": true, "ready": true}));
-        let listed = said("file_list", json!({"recursive": true})).await;
-        assert_eq!(
-            listed,
-            json!({"path": ".", "truncated": false, "entries": [
-                {"path": "a", "type": "directory", "size": 0}, {"path": "a/b.txt", "type": "file", "size": 4}]})
-        );
-        let cut = said("file_list", json!({"recursive": true, "max_entries": 1})).await;
-        assert_eq!(cut["truncated"], true);
-        let refused = said("file_write", json!({"path": "c/d", "content": ""})).await;
-        assert_eq!(refused["error"]["code"], "not_found");
-        assert_eq!(said("file_read", json!({"path": "a"})).await["error"]["code"], "is_a_directory");
-    }
-
-    #[tokio::test]
-    async fn a_link_that_leads_out_of_the_root_is_not_followed() {
-        let dir = tempfile::tempdir().unwrap();
-        let (root, outside) = (dir.path().join("root"), dir.path().join("outside"));
-        for place in [&root, &outside] {
-            std::fs::create_dir(place).unwrap();
-        }
-        std::fs::write(outside.join("secret"), "s").unwrap();
-        for (name, to) in [("abs", outside.clone()), ("up", "../outside".into()), ("inside", ".".into())] {
-            std::os::unix::fs::symlink(to, root.join(name)).unwrap();
-        }
-        std::fs::write(root.join("own"), "o").unwrap();
-        let side = Outside::new(&root, Arc::new(|| "c".to_owned()));
-        for (name, arguments, code) in [
-            ("file_read", json!({"path": "abs/secret"}), json!("forbidden")),
-            ("file_read", json!({"path": "up/secret"}), json!("forbidden")),
-            ("file_write", json!({"path": "abs/new", "content": "x"}), json!("forbidden")),
-            ("file_write", json!({"path": "up/a/b", "content": "x", "create_parents": true}), json!("forbidden")),
-            ("file_list", json!({"path": "abs"}), json!("forbidden")),
-            ("file_read", json!({"path": "inside/own"}), Value::Null),
-        ] {
-            let said = perform(&side, &tool(name, arguments.clone())).await;
-            assert_eq!(said["error"]["code"], code, "{name} {arguments}: {said}");
-        }
-        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
-    }
-
-    #[tokio::test]
-    async fn a_link_in_a_project_does_not_lead_out_of_the_project() {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path();
-        for place in ["projects/p/fs/sub", "projects/q/fs", "agents/ada/chat"] {
-            std::fs::create_dir_all(root.join(place)).unwrap();
-        }
-        for file in ["projects/p/fs/sub/own", "projects/q/fs/other", "agents/ada/chat/latest.txt"] {
-            std::fs::write(root.join(file), "x").unwrap();
-        }
-        for (name, to) in [
-            ("projects/p/fs/in", "sub"),
-            ("projects/p/fs/chat", "../../../agents/ada/chat"),
-            ("projects/p/fs/sub/q", "../../../q/fs"),
-            ("projects/p/fs/chain", "sub/q"),
-            // Names of the tree itself, which lead where they say.
-            ("projects/p/name", "../q/fs"),
-            ("agents/ada/work", "../../projects/p/fs"),
-            ("agents/ada/deep", "../../projects/p/fs/sub"),
-        ] {
-            std::os::unix::fs::symlink(to, root.join(name)).unwrap();
-        }
-        let side = Outside::new(root, Arc::new(|| "c".to_owned()));
-        for (path, code) in [
-            ("projects/p/fs/in/own", Value::Null),
-            ("projects/p/fs/chat/latest.txt", json!("forbidden")),
-            ("projects/p/fs/sub/q/other", json!("forbidden")),
-            ("projects/p/fs/chain/other", json!("forbidden")),
-            ("projects/p/name/other", Value::Null),
-            ("agents/ada/work/in/own", Value::Null),
-            ("agents/ada/work/chat/latest.txt", json!("forbidden")),
-            ("agents/ada/deep/own", Value::Null),
-            ("agents/ada/deep/q/other", json!("forbidden")),
-            ("agents/ada/chat/latest.txt", Value::Null),
-        ] {
-            let said = perform(&side, &tool("file_read", json!({"path": path}))).await;
-            assert_eq!(said["error"]["code"], code, "{path}: {said}");
-            let said = perform(&side, &tool("file_write", json!({"path": path, "content": "x"}))).await;
-            assert_eq!(said["error"]["code"], code, "{path}: {said}");
-        }
-    }
-
-    #[tokio::test]
-    async fn what_is_not_ready_is_said_to_be_so() {
-        let dir = tempfile::tempdir().unwrap();
-        let pipe = dir.path().join("pipe");
-        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        let _other_end = File::options().read(true).write(true).open(&pipe).unwrap();
-        let side = Outside::new(dir.path(), Arc::new(|| "c".to_owned()));
-        let read = perform(&side, &tool("file_read", json!({"path": "pipe", "wait_until_ready": false}))).await;
-        assert_eq!(read, json!({"path": "pipe", "content": "", "bytes": 0, "truncated": false, "ready": false}));
-    }
-}
+mod tests;

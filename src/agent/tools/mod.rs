@@ -1,7 +1,7 @@
-//! The three tools of an agent, `file_read`, `file_write` and `file_list`: what may be asked, and what is answered.
+//! The three tools of an agent, `file_read`, `file_write` and `file_list`: their arguments and results.
 //!
-//! Knows nothing of models. The same call means the same whether it is performed on the tree in this process or on a
-//! mount of it by a program outside ([`Side`]).
+//! A call means the same on the tree of this process and on a mount used by a program outside ([`ToolBackend`]). Used by
+//! the turns of an agent and by `cli`; it knows no models.
 
 pub mod directory;
 mod perform;
@@ -11,10 +11,12 @@ pub mod tree;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use directory::Outside;
-pub use perform::{Entry, Kind, Side, Taken, perform};
+use acheron_base::nearest::nearest;
 
-/// How much of a file is read when nothing else is asked for, and at most.
+pub use directory::MountTools;
+pub use perform::{EntryKind, ListedEntry, ReadBytes, ToolBackend, perform};
+
+/// Default and maximum sizes of a read and of a listing.
 const READ: u64 = 1 << 20;
 const MOST_READ: u64 = 8 << 20;
 const ENTRIES: u64 = 500;
@@ -66,10 +68,10 @@ fn here() -> String {
     ".".to_owned()
 }
 
-/// One call of a tool.
+/// One tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "name", content = "arguments")]
-pub enum Tool {
+pub enum ToolCall {
     #[serde(rename = "file_read")]
     Read(FileRead),
     #[serde(rename = "file_write")]
@@ -78,36 +80,32 @@ pub enum Tool {
     List(FileList),
 }
 
-/// Why a call is none.
+/// The reason why a call is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misuse {
     Unknown(String),
     Arguments(String),
 }
 
-/// Each tool with its arguments; the required ones come first, with a `!`.
+/// Each tool with its arguments; required ones come first and are marked with `!`.
 const TOOLS: [(&str, &[&str]); 3] = [
     ("file_read", &["path!", "max_bytes", "wait_until_ready"]),
     ("file_write", &["path!", "content!", "append", "create_parents", "wait_until_ready"]),
     ("file_list", &["path", "recursive", "max_entries"]),
 ];
 
-impl Tool {
-    /// The tool of that name with these arguments.
-    pub fn read(name: &str, arguments: Map<String, Value>) -> Result<Tool, Misuse> {
+impl ToolCall {
+    /// Parses a call of the tool `name`.
+    pub fn read(name: &str, arguments: Map<String, Value>) -> Result<ToolCall, Misuse> {
         let Some((_, known)) = TOOLS.iter().find(|(tool, _)| *tool == name) else {
             let name: String = name.chars().take(80).collect();
             return Err(Misuse::Unknown(format!(
-                "there is no tool `{name}`; there are file_read, file_write and file_list"
+                "there is no tool `{name}`; the tools are file_read, file_write and file_list"
             )));
         };
         let plain = |key: &'static str| key.trim_end_matches('!');
         if let Some(strange) = arguments.keys().find(|key| !known.iter().any(|known| plain(known) == **key)) {
-            let near = known.iter().map(|known| plain(known)).max_by(|a, b| {
-                strsim::jaro(a, strange).total_cmp(&strsim::jaro(b, strange)) // cannot be NaN
-            });
-            let near = near.filter(|near| strsim::jaro(near, strange) > 0.7);
-            let hint = near.map_or_else(
+            let hint = nearest(strange, known.iter().map(|known| plain(known))).map_or_else(
                 || format!("it takes {}", known.iter().map(|known| plain(known)).collect::<Vec<_>>().join(", ")),
                 |near| format!("did you mean `{near}`?"),
             );
@@ -119,80 +117,43 @@ impl Tool {
         if let Some(missing) = missing {
             return Err(Misuse::Arguments(format!("{name} needs `{missing}`")));
         }
-        // `null` is how some programs say that they leave an optional argument out.
+        // Some programs write `null` for an absent optional argument.
         let arguments: Map<_, _> = arguments.into_iter().filter(|(_, value)| !value.is_null()).collect();
         let call = serde_json::json!({"name": name, "arguments": arguments});
-        let tool: Tool = serde_json::from_value(call).map_err(|error| Misuse::Arguments(format!("{name}: {error}")))?;
+        let tool: ToolCall =
+            serde_json::from_value(call).map_err(|error| Misuse::Arguments(format!("{name}: {error}")))?;
         if tool.path().contains('\0') {
-            return Err(Misuse::Arguments(format!("{name}: a path has no NUL in it")));
+            return Err(Misuse::Arguments(format!("{name}: a path must not contain NUL")));
         }
         Ok(tool)
     }
 
     pub fn name(&self) -> &'static str {
         match self {
-            Tool::Read(_) => "file_read",
-            Tool::Write(_) => "file_write",
-            Tool::List(_) => "file_list",
+            ToolCall::Read(_) => "file_read",
+            ToolCall::Write(_) => "file_write",
+            ToolCall::List(_) => "file_list",
         }
     }
 
     pub fn path(&self) -> &str {
         match self {
-            Tool::Read(read) => &read.path,
-            Tool::Write(write) => &write.path,
-            Tool::List(list) => &list.path,
+            ToolCall::Read(read) => &read.path,
+            ToolCall::Write(write) => &write.path,
+            ToolCall::List(list) => &list.path,
         }
     }
 
-    /// Whether it may change something, and so must never be done twice by mistake.
+    /// Whether the call may have effects and therefore must not be repeated by mistake.
     pub fn acts(&self) -> bool {
-        matches!(self, Tool::Write(_))
+        matches!(self, ToolCall::Write(_))
     }
 }
 
-/// What a failed call says.
+/// The result of a failed call.
 pub fn failure(error: &acheron_base::Error) -> Value {
     serde_json::json!({ "error": error })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn said(name: &str, arguments: Value) -> String {
-        match Tool::read(name, arguments.as_object().unwrap().clone()) {
-            Ok(tool) => serde_json::to_string(&tool).unwrap(),
-            Err(Misuse::Unknown(why)) => format!("unknown: {why}"),
-            Err(Misuse::Arguments(why)) => format!("arguments: {why}"),
-        }
-    }
-
-    #[test]
-    fn calls_are_read_strictly() {
-        for (name, arguments, wanted) in [
-            ("file_read", json!({"path": "a"}), r#"{"name":"file_read","arguments":{"path":"a"}}"#),
-            ("file_list", json!({}), r#"{"name":"file_list","arguments":{"path":"."}}"#),
-            (
-                "file_read",
-                json!({"path": "a", "max_bytes": null, "wait_until_ready": false}),
-                r#"{"name":"file_read","arguments":{"path":"a","wait_until_ready":false}}"#,
-            ),
-            ("file_read", json!({}), "arguments: file_read needs `path`"),
-            ("file_write", json!({"path": "a"}), "arguments: file_write needs `content`"),
-            ("file_write", json!({"path": null, "content": ""}), "arguments: file_write: missing field `path`"),
-            ("file_read", json!({"pth": "a"}), "arguments: file_read has no argument `pth`; did you mean `path`?"),
-            (
-                "file_list",
-                json!({"zzz": 1}),
-                "arguments: file_list has no argument `zzz`; it takes path, recursive, max_entries",
-            ),
-            ("file_read", json!({"path": 3}), "arguments: file_read: invalid type: integer `3`, expected a string"),
-            ("file_read", json!({"path": "a\0"}), "arguments: file_read: a path has no NUL in it"),
-            ("shell", json!({}), "unknown: there is no tool `shell`; there are file_read, file_write and file_list"),
-        ] {
-            assert_eq!(said(name, arguments), wanted);
-        }
-    }
-}
+mod tests;

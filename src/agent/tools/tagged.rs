@@ -1,14 +1,14 @@
-//! Finding the job that a write began: the writer chooses a correlation id, and the tree makes a link of it.
+//! Finds the job that a write started: the writer chooses a correlation id, which the tree shows as a link.
 
 use serde_json::{Value, json};
 
-/// The content with `id` as its correlation id, and where the link to its job will stand; `None` for anything but one
-/// JSON command to a control file. Who has chosen an id of their own keeps it.
+/// The content with `id` as its correlation id, and the path of the link to its job; `None` for anything but one JSON
+/// command to a control file. A correlation id in the content is kept.
 pub(super) fn tagged(path: &str, content: &str, id: &str) -> Option<(String, String)> {
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
     let [.., "control", file] = names.as_slice() else { return None };
     let service = file.strip_suffix(".json")?;
-    // Waiting for events and sending signals are no calls of a service.
+    // Waits and signals are not service calls.
     if names.contains(&"..") || names.get(2) == Some(&"events") {
         return None;
     }
@@ -28,7 +28,7 @@ pub(super) fn tagged(path: &str, content: &str, id: &str) -> Option<(String, Str
     Some((Value::Object(command).to_string(), format!("/agents/{agent}/jobs/by/{chosen}")))
 }
 
-/// The job that a link leads to.
+/// The job that a link points to.
 pub(super) fn job_of(target: &str) -> Option<String> {
     let name = target.trim_end_matches('/').rsplit('/').next()?;
     name.starts_with("job-").then(|| name.to_owned())

@@ -1,50 +1,49 @@
-//! The tools on the tree of this process, with the caller's own rights.
+//! The tools on the tree of this process, with the rights of the caller.
 //!
-//! The kernel is not in it, but everything else is: the same opening, the same handles, the same refusals. A read that
-//! waits is a future that somebody holds, and costs no thread.
+//! Same as through the mount, without the kernel: the same opens, handles and errors. A waiting read is a future and
+//! costs no thread.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::FileWrite;
-use super::perform::{Entry, Kind, Side, Taken};
+use super::perform::{EntryKind, ListedEntry, ReadBytes, ToolBackend};
 use super::tagged::{job_of, tagged};
-use acheron_base::blocking;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Code, Error, Result, blocking};
 use acheron_vfs::{Answer, Caller, Handle, Node, Open, Tree};
 
-/// Told when a call begins to wait for something to happen (`true`) and when it has happened (`false`).
+/// Called when a call starts to wait for an event (`true`) and when the wait has ended (`false`).
 pub type Parked = Arc<dyn Fn(bool) + Send + Sync>;
 
-pub struct Inside {
+pub struct TreeTools {
     pub tree: Tree,
     pub caller: Caller,
-    /// Makes correlation ids.
+    /// Generates correlation ids.
     pub id: Arc<dyn Fn() -> String + Send + Sync>,
     pub parked: Parked,
 }
 
-impl Inside {
+impl TreeTools {
     async fn wait<T: Send + 'static>(&self, answer: Answer<T>, wait: bool) -> Result<T> {
-        match answer.looked_at() {
+        match answer.poll_once() {
             Answer::Later(future) if wait => {
                 let _parked = Parking::begin(&self.parked);
                 future.await
             }
-            other => other.unless_later().await,
+            other => other.ready_or_busy().await,
         }
     }
 
-    /// Opens the file to be written, making it and its directories where that is wanted and allowed.
+    /// Opens the file for writing; creates it and its directories if requested and allowed.
     async fn open(&self, call: &FileWrite) -> Result<Box<dyn Handle>> {
         let how = if call.append { Open::APPEND } else { Open::WRITE };
-        let standing = self.tree.standing(&self.caller, &call.path)?;
-        let (path, missing) = match standing.node {
-            Ok(node) => return self.tree.open(&self.caller, &node, &standing.path, how),
-            Err(missing) => (standing.path, missing),
+        let resolved = self.tree.resolve(&self.caller, &call.path)?;
+        let (path, missing) = match resolved.node {
+            Ok(node) => return self.tree.open(&self.caller, &node, &resolved.path, how),
+            Err(missing) => (resolved.path, missing),
         };
-        // Before anything is looked for or made: what is there and hidden must not be told from what is not there.
+        // Checked first: a hidden path must look the same as a missing one.
         self.tree.may_change(&self.caller, &path)?;
         let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
         if call.create_parents {
@@ -59,13 +58,13 @@ impl Inside {
             return Err(Error::new(Code::Os(libc::ENOTDIR), format!("`{dir}` is not a directory")));
         };
         match node.create(&self.caller, name, how) {
-            // Where nothing can be made, that it is not there is what was wrong.
+            // If nothing can be created there, report that the file is missing.
             Err(error) if error.code == Code::Os(libc::EPERM) => Err(missing),
             made => Ok(made?.1),
         }
     }
 
-    /// Makes the directories of a path that are not there: all of them, or none if one may not be made.
+    /// Creates the missing directories of a path: all of them, or none if one is not allowed.
     async fn make_dirs(&self, path: &str) -> Result<()> {
         let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
         let mut missing = Vec::new();
@@ -83,7 +82,7 @@ impl Inside {
             };
             match node.make_dir(&self.caller, name).wait().await {
                 Err(error) if error.code != Code::AlreadyExists => return Err(error),
-                _ => (), // made, or somebody was faster
+                _ => (), // created, here or by another caller
             }
         }
         Ok(())
@@ -95,16 +94,16 @@ impl Inside {
     }
 }
 
-fn shown(entry: acheron_vfs::Entry) -> Entry {
+fn shown(entry: acheron_vfs::Entry) -> ListedEntry {
     let name = entry.path.rsplit('/').next().unwrap_or_default().to_owned();
     match entry.node {
-        Node::Dir(_) => Entry { name, kind: Kind::Directory, size: 0 },
-        Node::File(file) => Entry { name, kind: Kind::File, size: file.stat().size },
-        Node::Link(_) => Entry { name, kind: Kind::Link, size: 0 },
+        Node::Dir(_) => ListedEntry { name, kind: EntryKind::Directory, size: 0 },
+        Node::File(file) => ListedEntry { name, kind: EntryKind::File, size: file.stat().size },
+        Node::Link(_) => ListedEntry { name, kind: EntryKind::Link, size: 0 },
     }
 }
 
-/// Says that the wait is over, also when it was dropped.
+/// Reports the end of the wait on drop.
 struct Parking<'a>(&'a Parked);
 
 impl<'a> Parking<'a> {
@@ -121,14 +120,14 @@ impl Drop for Parking<'_> {
 }
 
 #[async_trait]
-impl Side for Inside {
-    async fn read(&self, path: &str, max: usize, wait: bool) -> Result<Taken> {
+impl ToolBackend for TreeTools {
+    async fn read(&self, path: &str, max: usize, wait: bool) -> Result<ReadBytes> {
         const CHUNK: usize = 128 * 1024;
 
         let handle = self.tree.open_path(&self.caller, path, Open::READ)?;
         let mut bytes = Vec::new();
         let read = async {
-            // One byte more than is wanted shows whether there is more.
+            // One byte more than requested shows whether there are more.
             while bytes.len() <= max {
                 let size = CHUNK.min(max + 1 - bytes.len());
                 let chunk = self.wait(handle.read(bytes.len() as u64, size), wait).await?;
@@ -144,7 +143,7 @@ impl Side for Inside {
         read?;
         let more = bytes.len() > max;
         bytes.truncate(max);
-        Ok(Taken { bytes, more })
+        Ok(ReadBytes { bytes, more })
     }
 
     async fn write(&self, call: &FileWrite) -> Result<Option<String>> {
@@ -159,7 +158,7 @@ impl Side for Inside {
         Ok(found.ok().and_then(|(path, _)| job_of(&path)))
     }
 
-    async fn list(&self, path: &str, most: usize) -> Result<Vec<Entry>> {
+    async fn list(&self, path: &str, most: usize) -> Result<Vec<ListedEntry>> {
         let (tree, caller, path) = (self.tree.clone(), self.caller.clone(), path.to_owned());
         // A directory of the machine may have a million names.
         blocking(move || Ok(tree.list_first(&caller, &path, most)?.into_iter().map(shown).collect())).await

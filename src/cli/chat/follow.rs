@@ -1,13 +1,13 @@
-//! What an agent thinks and does during a turn, dimmed, for people who look at a terminal.
+//! Shows an agent's thoughts and calls during a turn, dimmed, on a terminal.
 //!
-//! Thoughts are shown while they grow, from `thoughts/`; calls and what became of them from the log of the turn's job.
+//! Growing thoughts come from `thoughts/`; calls and their results come from the log of the turn's job.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// How it is shown: dimmed on a terminal, plain where no colour is wanted, not at all elsewhere.
+/// The style: dimmed on a terminal, plain if colour is not wanted, otherwise none.
 pub(super) struct Dim {
     begin: &'static str,
     end: &'static str,
@@ -25,61 +25,61 @@ impl Dim {
 
     fn show(&self, text: &str) {
         let text = text.replace(|c: char| c.is_control() && c != '\n', " ");
-        // Whoever has closed the terminal sees nothing.
+        // A closed terminal is not an error.
         _ = write!(std::io::stderr(), "{}{text}{}", self.begin, self.end);
     }
 }
 
 /// Follows one turn.
-pub(super) struct Follow<'a> {
+pub(super) struct TurnFollower<'a> {
     dim: &'a Dim,
     thoughts: PathBuf,
     log: PathBuf,
     job: &'a str,
-    /// How far the two files were shown.
+    /// The offsets up to which the two files were shown.
     thought_at: usize,
     log_at: usize,
-    live: Live,
+    live: GrowingThought,
 }
 
-/// The thought that grows.
+/// The growing thought.
 #[derive(Default)]
-struct Live {
+struct GrowingThought {
     round: u64,
-    /// How much of it was shown.
+    /// The length that was shown.
     shown: usize,
     ended: bool,
 }
 
-impl Live {
-    /// What of a thought, as it is now, has not been shown. A new round begins a new thought.
+impl GrowingThought {
+    /// The part of the current thought that was not shown yet. A new round starts a new thought.
     fn fresh<'t>(&mut self, round: u64, thought: &'t str) -> &'t str {
         if round != self.round {
-            *self = Live { round, ..Live::default() };
+            *self = GrowingThought { round, ..GrowingThought::default() };
         }
         if self.ended {
             return "";
         }
-        // A thought that was begun anew is shown from where the old one was.
+        // A restarted thought is shown from the offset of the old one.
         let fresh = thought.get(self.shown..).unwrap_or_default();
         self.shown += fresh.len();
         fresh
     }
 }
 
-impl<'a> Follow<'a> {
-    /// From now on: what was thought before is not shown.
-    pub fn new(dim: &'a Dim, home: &Path, job: &'a str, thought_at: usize) -> Follow<'a> {
+impl<'a> TurnFollower<'a> {
+    /// Starts at the current end: earlier thoughts are not shown.
+    pub fn new(dim: &'a Dim, home: &Path, job: &'a str, thought_at: usize) -> TurnFollower<'a> {
         let (thoughts, log) = (home.join("thoughts"), home.join("jobs").join(job).join("log.txt"));
-        Follow { dim, thoughts, log, job, thought_at, log_at: 0, live: Live::default() }
+        TurnFollower { dim, thoughts, log, job, thought_at, log_at: 0, live: GrowingThought::default() }
     }
 
-    /// Shows what there is beyond what was shown.
+    /// Shows what is new.
     pub fn look(&mut self) {
         if !self.dim.wanted {
             return;
         }
-        // The log is read first: what was thought in a round is there before the line of the round.
+        // The log is read first: the thought of a round is there before the log line of the round.
         let calls = fresh_lines(&self.log, &mut self.log_at);
         for line in fresh_lines(&self.thoughts.join("history.ndjson"), &mut self.thought_at).lines() {
             let frame: Value = serde_json::from_str(line).unwrap_or_default();
@@ -106,7 +106,7 @@ impl<'a> Follow<'a> {
         }
     }
 
-    /// What comes next begins a line of its own.
+    /// Starts a new line.
     fn end_thought(&mut self) {
         if self.live.shown > 0 && !std::mem::replace(&mut self.live.ended, true) {
             self.dim.show("\n");
@@ -114,7 +114,7 @@ impl<'a> Follow<'a> {
     }
 }
 
-/// The part of an answer under way that is reasoning: a call is shown when it is made.
+/// The reasoning in a partial answer: a call is shown when it is made.
 fn reasoning(latest: &str) -> &str {
     let text = latest.trim_start();
     let text = text.strip_prefix("<think>").map_or(text, |rest| rest.split("</think>").next().unwrap_or_default());
@@ -122,7 +122,7 @@ fn reasoning(latest: &str) -> &str {
     if text.starts_with(['{', '[', '`']) { "" } else { text }
 }
 
-/// The whole lines of a file beyond `at`.
+/// The complete lines of a file after `at`.
 fn fresh_lines(file: &Path, at: &mut usize) -> String {
     let bytes = std::fs::read(file).unwrap_or_default();
     let fresh = bytes.get(*at..).unwrap_or_default();
@@ -146,7 +146,7 @@ mod tests {
         ] {
             assert_eq!(reasoning(latest), wanted);
         }
-        let mut live = Live::default();
+        let mut live = GrowingThought::default();
         let mut shown = String::new();
         for (round, thought) in [(1, "let"), (1, "let me"), (1, "let me"), (2, "ah"), (2, "ah.")] {
             shown += live.fresh(round, thought);

@@ -1,21 +1,20 @@
-//! Looks at the machine, changing nothing on it.
+//! Gathers facts about this machine without changing it. Used by `acheron doctor`.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::findings::{Cgroups, Database, Device, Facts, Namespaces};
-use crate::services::symbols::durability::{self, Kept};
-use crate::spec::{Spec, Symbols, SymbolsBackend};
-use acheron_base::ConfinedDir;
-use acheron_base::{Code, Result};
+use super::findings::{Cgroups, Database, Device, MachineFacts, Namespaces};
+use crate::services::symbols::durability::{self, RedisDurability};
+use crate::spec::{Spec, SymbolsBackend, SymbolsSpec};
+use acheron_base::{Code, ConfinedDir, Result};
 
-/// How long the sandbox may take to be tried.
+/// The time limit of the sandbox test.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The facts about this machine, this state directory and what the mountspec asks for.
-pub async fn look(state: &Path, spec: &Result<Spec>) -> Facts {
-    Facts {
+/// Facts about this machine, the state directory and the services of the mountspec.
+pub async fn look(state: &Path, spec: &Result<Spec>) -> MachineFacts {
+    MachineFacts {
         device: device(Path::new("/dev/fuse")),
         fusermount: fusermount(),
         root: nix::unistd::geteuid().is_root(),
@@ -34,7 +33,7 @@ pub async fn look(state: &Path, spec: &Result<Spec>) -> Facts {
         database: match crate::state::faults(state) {
             Ok(None) => Database::None,
             Ok(Some(faults)) => Database::Looked(faults),
-            // A file that is none of SQLite's any more.
+            // The file is no longer a SQLite database.
             Err(err) if err.code == Code::Internal => Database::Looked(vec![err.message]),
             Err(err) => Database::Unreadable(err.message),
         },
@@ -46,7 +45,7 @@ pub async fn look(state: &Path, spec: &Result<Spec>) -> Facts {
     }
 }
 
-async fn symbols(spec: &Symbols) -> Option<(String, Result<Kept, String>)> {
+async fn symbols(spec: &SymbolsSpec) -> Option<(String, Result<RedisDurability, String>)> {
     let url = spec.url.as_deref().filter(|_| spec.backend == SymbolsBackend::Redis)?;
     let (at, kept) = durability::at(url).await;
     Some((at, kept.map_err(|err| err.message)))
@@ -60,7 +59,7 @@ fn device(path: &Path) -> Device {
     }
 }
 
-/// The first in the search path, and whether it is setuid root.
+/// The first match in the search path, and whether it is setuid root.
 fn fusermount() -> Option<(String, bool)> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let mut found = std::env::split_paths(&paths).map(|dir: PathBuf| dir.join("fusermount3"));
@@ -85,7 +84,7 @@ fn openat2() -> Result<(), String> {
 async fn walls() -> Result<Vec<(String, bool, String)>, String> {
     let program = acheron_sandbox::program();
     match tokio::time::timeout(PATIENCE, acheron_sandbox::probe(&program)).await {
-        Ok(Ok(walls)) => Ok(walls.0.into_iter().map(|wall| (wall.name, wall.stands, wall.how)).collect()),
+        Ok(Ok(walls)) => Ok(walls.0.into_iter().map(|wall| (wall.name, wall.active, wall.detail)).collect()),
         Ok(Err(err)) => Err(err.message),
         Err(_) => Err(format!("it was not built within {} s", PATIENCE.as_secs())),
     }

@@ -1,50 +1,50 @@
-//! What this machine lacks, and how to mend it: facts in, findings out.
+//! Evaluates the facts about this machine: facts in, findings with fixes out.
 //!
-//! The judgement is pure; `facts` gathers the facts.
+//! Pure; `facts` gathers the facts.
 
 #[cfg(test)]
 mod tests;
 
 use serde::Serialize;
 
-use crate::services::symbols::durability::Kept;
+use crate::services::symbols::durability::RedisDurability;
 
-/// What was seen of the machine.
+/// Facts about the machine.
 #[derive(Clone, Debug)]
-pub struct Facts {
+pub struct MachineFacts {
     pub device: Device,
-    /// Where `fusermount3` is, and whether it has the rights of root.
+    /// The path of `fusermount3`, and whether it is setuid root.
     pub fusermount: Option<(String, bool)>,
     /// The effective user is root.
     pub root: bool,
     /// The process may mount: CAP_SYS_ADMIN.
     pub admin: bool,
-    /// Seconds after which the kernel gives up on a FUSE request; none where it has no such setting.
+    /// The seconds after which the kernel aborts a FUSE request; none if it has no such setting.
     pub request_timeouts: [(&'static str, Option<u64>); 2],
-    /// How a path is kept beneath a directory, or why not.
+    /// Whether openat2 keeps a path beneath a directory, or why not.
     pub openat2: Result<(), String>,
     pub user_namespaces: Namespaces,
-    /// Name, whether it stands, how or why not; or why none could be tried.
+    /// For each wall its name, whether it works, and how or why not; or why none could be tested.
     pub walls: Result<Vec<(String, bool, String)>, String>,
     pub cgroups: Cgroups,
     pub state: String,
     pub database: Database,
-    /// What is wrong with the mountspec.
+    /// The faults of the mountspec.
     pub mountspec: Result<(), String>,
-    /// Where symbols are if not in the database, and what that server keeps, or why it does not tell.
-    pub symbols: Option<(String, Result<Kept, String>)>,
+    /// The address of a symbols server and its durability, or the error; none if symbols are in the database.
+    pub symbols: Option<(String, Result<RedisDurability, String>)>,
 }
 
 /// `/dev/fuse`.
 #[derive(Clone, Debug)]
 pub enum Device {
     Missing,
-    /// It is there but cannot be opened: its mode, and what the system said.
+    /// It exists but cannot be opened: its mode, and the error of the system.
     Shut(u32, String),
     Open,
 }
 
-/// What the kernel says about user namespaces; none where it does not know the setting.
+/// The kernel's settings for user namespaces; none if it does not know the setting.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Namespaces {
     pub max: Option<u64>,
@@ -57,7 +57,7 @@ pub struct Namespaces {
 #[derive(Clone, Debug)]
 pub enum Cgroups {
     Missing,
-    /// The second version has one tree; the first has one a controller.
+    /// Version 2 has one tree; version 1 has one per controller.
     Found {
         version: u8,
         controllers: Vec<String>,
@@ -67,7 +67,7 @@ pub enum Cgroups {
 
 #[derive(Clone, Debug)]
 pub enum Database {
-    /// Nothing was kept yet.
+    /// There is no database yet.
     None,
     Looked(Vec<String>),
     Unreadable(String),
@@ -83,33 +83,33 @@ pub enum Health {
     Bad,
 }
 
-/// One thing looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub struct DoctorFinding {
     pub what: &'static str,
     pub health: Health,
     pub said: String,
-    /// What to do about it.
+    /// The fix.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
 }
 
-impl Finding {
-    fn ok(what: &'static str, said: impl Into<String>) -> Finding {
-        Finding { what, health: Health::Ok, said: said.into(), fix: None }
+impl DoctorFinding {
+    fn ok(what: &'static str, said: impl Into<String>) -> DoctorFinding {
+        DoctorFinding { what, health: Health::Ok, said: said.into(), fix: None }
     }
 
-    fn weak(what: &'static str, said: impl Into<String>, fix: impl Into<String>) -> Finding {
-        Finding { what, health: Health::Weak, said: said.into(), fix: Some(fix.into()) }
+    fn weak(what: &'static str, said: impl Into<String>, fix: impl Into<String>) -> DoctorFinding {
+        DoctorFinding { what, health: Health::Weak, said: said.into(), fix: Some(fix.into()) }
     }
 
-    fn bad(what: &'static str, said: impl Into<String>, fix: impl Into<String>) -> Finding {
-        Finding { what, health: Health::Bad, said: said.into(), fix: Some(fix.into()) }
+    fn bad(what: &'static str, said: impl Into<String>, fix: impl Into<String>) -> DoctorFinding {
+        DoctorFinding { what, health: Health::Bad, said: said.into(), fix: Some(fix.into()) }
     }
 }
 
-/// What the facts mean, in the order in which they matter.
-pub fn findings(facts: &Facts) -> Vec<Finding> {
+/// The findings, most important first.
+pub fn findings(facts: &MachineFacts) -> Vec<DoctorFinding> {
     vec![
         device(facts),
         fusermount(facts),
@@ -125,16 +125,16 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
     ]
 }
 
-fn device(facts: &Facts) -> Finding {
+fn device(facts: &MachineFacts) -> DoctorFinding {
     let what = "/dev/fuse";
     match &facts.device {
-        Device::Open => Finding::ok(what, "is there and can be opened"),
-        Device::Missing => Finding::bad(
+        Device::Open => DoctorFinding::ok(what, "is there and can be opened"),
+        Device::Missing => DoctorFinding::bad(
             what,
             "is not there: nothing can be mounted",
             "modprobe fuse; in a container: start it with --device /dev/fuse --cap-add SYS_ADMIN",
         ),
-        Device::Shut(mode, why) => Finding::bad(
+        Device::Shut(mode, why) => DoctorFinding::bad(
             what,
             format!("has mode {mode:04o} and cannot be opened: {why}"),
             "as root: chmod 0666 /dev/fuse, and for good: \
@@ -143,48 +143,48 @@ fn device(facts: &Facts) -> Finding {
     }
 }
 
-fn fusermount(facts: &Facts) -> Finding {
+fn fusermount(facts: &MachineFacts) -> DoctorFinding {
     let what = "fusermount3";
     match &facts.fusermount {
-        Some((path, true)) => Finding::ok(what, path.clone()),
-        _ if facts.admin => Finding::ok(what, "not needed: this process may mount by itself"),
-        Some((path, false)) => Finding::bad(
+        Some((path, true)) => DoctorFinding::ok(what, path.clone()),
+        _ if facts.admin => DoctorFinding::ok(what, "not needed: this process may mount by itself"),
+        Some((path, false)) => DoctorFinding::bad(
             what,
             format!("{path} is not setuid root: a user cannot mount with it"),
             format!("as root: chmod u+s {path}"),
         ),
-        None => Finding::bad(what, "not found: a user mounts with its help", "apt-get install fuse3"),
+        None => DoctorFinding::bad(what, "not found: users need it to mount", "apt-get install fuse3"),
     }
 }
 
-fn timeouts(facts: &Facts) -> Finding {
+fn timeouts(facts: &MachineFacts) -> DoctorFinding {
     let what = "request timeout";
     let set: Vec<_> = facts.request_timeouts.iter().filter(|(_, seconds)| seconds.is_some_and(|it| it > 0)).collect();
     if set.is_empty() {
-        return Finding::ok(what, "none: a read may wait as long as it must");
+        return DoctorFinding::ok(what, "none: reads may wait without limit");
     }
     let said: Vec<String> = set.iter().map(|(name, it)| format!("fs.fuse.{name} is {} s", it.unwrap_or(0))).collect();
     let fix: Vec<String> = set.iter().map(|(name, _)| format!("sysctl -w fs.fuse.{name}=0")).collect();
-    Finding::bad(
+    DoctorFinding::bad(
         what,
         format!("{}: a read that waits longer kills the mount", said.join(" and ")),
         format!("as root, before mounting: {}", fix.join("; ")),
     )
 }
 
-fn confinement(facts: &Facts) -> Finding {
+fn confinement(facts: &MachineFacts) -> DoctorFinding {
     match &facts.openat2 {
-        Ok(()) => Finding::ok("openat2", "paths are kept beneath their directory by the kernel"),
+        Ok(()) => DoctorFinding::ok("openat2", "paths are kept beneath their directory by the kernel"),
         Err(why) => {
-            Finding::bad("openat2", why.clone(), "use Linux 5.6 or newer, and a container that lets it through")
+            DoctorFinding::bad("openat2", why.clone(), "use Linux 5.6 or newer, and a container that lets it through")
         }
     }
 }
 
-fn binds(facts: &Facts) -> Finding {
+fn binds(facts: &MachineFacts) -> DoctorFinding {
     match facts.admin {
-        true => Finding::ok("binds", "projects are bound by the kernel, at native speed"),
-        false => Finding::weak(
+        true => DoctorFinding::ok("binds", "projects are bound by the kernel, at native speed"),
+        false => DoctorFinding::weak(
             "binds",
             "projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN",
             "run acheron as root where that speed matters",
@@ -192,66 +192,68 @@ fn binds(facts: &Facts) -> Finding {
     }
 }
 
-fn namespaces(facts: &Facts) -> Finding {
+fn namespaces(facts: &MachineFacts) -> DoctorFinding {
     let what = "user namespaces";
     let Namespaces { max, clone, apparmor } = facts.user_namespaces;
     match (max, clone, apparmor) {
-        (None | Some(0), _, _) => Finding::bad(
+        (None | Some(0), _, _) => DoctorFinding::bad(
             what,
             "are switched off: no sandbox can be built",
             "as root: sysctl -w user.max_user_namespaces=15000",
         ),
-        _ if facts.root => Finding::ok(what, "may be made by root"),
-        (_, Some(0), _) => Finding::bad(
+        _ if facts.root => DoctorFinding::ok(what, "may be made by root"),
+        (_, Some(0), _) => DoctorFinding::bad(
             what,
-            "are for root alone here: no sandbox can be built by a user",
+            "are restricted to root: users cannot build a sandbox",
             "as root: sysctl -w kernel.unprivileged_userns_clone=1",
         ),
-        (_, _, Some(1..)) => Finding::bad(
+        (_, _, Some(1..)) => DoctorFinding::bad(
             what,
             "are restricted by AppArmor: a sandbox would have no rights in its own",
             "as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give acheron a profile with userns",
         ),
-        _ => Finding::ok(what, "may be made by a user"),
+        _ => DoctorFinding::ok(what, "may be made by a user"),
     }
 }
 
-fn sandbox(facts: &Facts) -> Finding {
+fn sandbox(facts: &MachineFacts) -> DoctorFinding {
     let what = "sandbox";
     let refuse =
         "programs of agents are refused; \"sandbox\": {\"allow_unconfined\": true} in the mountspec runs them without";
     match &facts.walls {
-        Err(why) => Finding::bad(what, format!("could not be tried: {why}"), refuse),
+        Err(why) => DoctorFinding::bad(what, format!("could not be tested: {why}"), refuse),
         Ok(walls) => {
             let missing: Vec<String> =
                 walls.iter().filter(|(_, stands, _)| !stands).map(|(name, _, why)| format!("{name} ({why})")).collect();
             if missing.is_empty() {
                 let names: Vec<&str> = walls.iter().map(|(name, _, _)| name.as_str()).collect();
-                return Finding::ok(what, format!("every wall stands: {}", names.join(", ")));
+                return DoctorFinding::ok(what, format!("all confinement mechanisms work: {}", names.join(", ")));
             }
             let landlock = missing.iter().any(|wall| wall.starts_with("landlock"));
             let boot = if landlock { "boot with lsm=landlock,… on Linux 5.13 or newer; until then " } else { "" };
-            Finding::bad(what, format!("cannot be built here: {}", missing.join("; ")), format!("{boot}{refuse}"))
+            DoctorFinding::bad(what, format!("cannot be built here: {}", missing.join("; ")), format!("{boot}{refuse}"))
         }
     }
 }
 
-fn cgroups(facts: &Facts) -> Finding {
+fn cgroups(facts: &MachineFacts) -> DoctorFinding {
     let what = "cgroups";
     let fallback = "the limits of each single process hold instead, and an agent runs few programs at once";
     match &facts.cgroups {
-        Cgroups::Missing => Finding::weak(what, format!("none: {fallback}"), "mount -t cgroup2 none /sys/fs/cgroup"),
+        Cgroups::Missing => {
+            DoctorFinding::weak(what, format!("none: {fallback}"), "mount -t cgroup2 none /sys/fs/cgroup")
+        }
         Cgroups::Found { version, controllers, writable } => {
             let lacking: Vec<&str> =
                 ["memory", "pids"].into_iter().filter(|name| !controllers.iter().any(|it| it == name)).collect();
             match (lacking.is_empty(), writable) {
-                (true, true) => Finding::ok(what, format!("version {version}: {}", controllers.join(", "))),
-                (true, false) => Finding::weak(
+                (true, true) => DoctorFinding::ok(what, format!("version {version}: {}", controllers.join(", "))),
+                (true, false) => DoctorFinding::weak(
                     what,
                     format!("version {version}, but not writable: {fallback}"),
                     "run as root, or with systemd-run --user --scope -p Delegate=yes acheron mount …",
                 ),
-                (false, _) => Finding::weak(
+                (false, _) => DoctorFinding::weak(
                     what,
                     format!("version {version} without {}: {fallback}", lacking.join(" and ")),
                     "boot with cgroup_enable=memory, or enable the controllers in cgroup.subtree_control",
@@ -261,20 +263,20 @@ fn cgroups(facts: &Facts) -> Finding {
     }
 }
 
-fn database(facts: &Facts) -> Finding {
+fn database(facts: &MachineFacts) -> DoctorFinding {
     let (what, state) = ("database", &facts.state);
     match &facts.database {
-        Database::None => Finding::ok(what, format!("nothing is kept in {state} yet")),
-        Database::Looked(faults) if faults.is_empty() => Finding::ok(what, format!("{state}: sound")),
+        Database::None => DoctorFinding::ok(what, format!("nothing is kept in {state} yet")),
+        Database::Looked(faults) if faults.is_empty() => DoctorFinding::ok(what, format!("{state}: sound")),
         Database::Looked(faults) => {
             let first: Vec<&str> = faults.iter().take(3).map(String::as_str).collect();
-            Finding::bad(
+            DoctorFinding::bad(
                 what,
                 format!("{state} is damaged ({}): {}", faults.len(), first.join("; ")),
                 "stop acheron, keep a copy of the directory, and put a backup (acheron backup FILE) in its place",
             )
         }
-        Database::Unreadable(why) => Finding::bad(
+        Database::Unreadable(why) => DoctorFinding::bad(
             what,
             format!("{state}: {why}"),
             "see who owns the directory, or choose another with --state DIR",
@@ -282,33 +284,35 @@ fn database(facts: &Facts) -> Finding {
     }
 }
 
-fn mountspec(facts: &Facts) -> Finding {
+fn mountspec(facts: &MachineFacts) -> DoctorFinding {
     match &facts.mountspec {
-        Ok(()) => Finding::ok("mountspec", "sound"),
-        Err(why) => Finding::bad("mountspec", why.clone(), "acheron check FILE names every fault with its place"),
+        Ok(()) => DoctorFinding::ok("mountspec", "sound"),
+        Err(why) => DoctorFinding::bad("mountspec", why.clone(), "acheron check FILE names every fault with its place"),
     }
 }
 
-fn symbols(facts: &Facts) -> Finding {
+fn symbols(facts: &MachineFacts) -> DoctorFinding {
     let what = "symbols";
-    let Some((at, kept)) = &facts.symbols else { return Finding::ok(what, "are in the database") };
+    let Some((at, kept)) = &facts.symbols else { return DoctorFinding::ok(what, "are in the database") };
     let always =
         "redis-cli CONFIG SET appendonly yes; redis-cli CONFIG SET appendfsync always; redis-cli CONFIG REWRITE";
-    let weak = |lost: &str| Finding::weak(what, format!("are in {at}, which {lost}"), always);
+    let weak = |lost: &str| DoctorFinding::weak(what, format!("are in {at}, which {lost}"), always);
     match kept {
-        Ok(Kept::Everything) => Finding::ok(what, format!("are in {at}, which writes each change down first")),
-        Ok(Kept::Behind(fsync)) if fsync == "everysec" => {
+        Ok(RedisDurability::Everything) => {
+            DoctorFinding::ok(what, format!("are in {at}, which logs each change first"))
+        }
+        Ok(RedisDurability::Behind(fsync)) if fsync == "everysec" => {
             weak("may lose the changes of the last second: appendfsync is everysec")
         }
-        Ok(Kept::Behind(fsync)) => {
+        Ok(RedisDurability::Behind(fsync)) => {
             weak(&format!("may lose the changes of the last half minute or more: appendfsync is {fsync}"))
         }
-        Ok(Kept::Snapshots) => weak("may lose all changes since its last snapshot: appendonly is no"),
-        Ok(Kept::Nothing) => weak("loses every symbol when it ends: it has neither a log nor snapshots"),
-        Err(why) => Finding::bad(
+        Ok(RedisDurability::Snapshots) => weak("may lose all changes since its last snapshot: appendonly is no"),
+        Ok(RedisDurability::Nothing) => weak("loses every symbol when it ends: it has neither a log nor snapshots"),
+        Err(why) => DoctorFinding::bad(
             what,
             format!("are in {at}: {why}"),
-            "start that server, mend symbols.url in the mountspec, or take \"backend\": \"sqlite\"",
+            "start that server, fix symbols.url in the mountspec, or use \"backend\": \"sqlite\"",
         ),
     }
 }

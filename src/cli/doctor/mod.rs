@@ -8,25 +8,25 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{Outcome, mount};
-use findings::{Finding, Health};
+use super::{CommandResult, mount};
+use findings::{DoctorFinding, Health};
 
-/// Says what this machine lacks and how to mend it.
+/// Check this machine and suggest fixes.
 #[derive(Args)]
-pub struct Doctor {
-    /// Whose database to look at; $XDG_STATE_HOME/acheron if absent
+pub struct DoctorArgs {
+    /// State directory whose database to check [default: $XDG_STATE_HOME/acheron]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
-    /// Whose services to look at; ./mountspec/default.json, or else the one in the program
+    /// Mountspec whose services to check [default: ./mountspec/default.json, else the built-in one]
     #[arg(long, value_name = "FILE")]
     spec: Option<PathBuf>,
-    /// One JSON object a finding
+    /// Print one JSON object per finding
     #[arg(long)]
     json: bool,
 }
 
-impl Doctor {
-    pub fn run(self) -> Outcome {
+impl DoctorArgs {
+    pub fn run(self) -> CommandResult {
         let here = std::env::current_dir()?;
         let spec = mount::spec(self.spec.as_deref(), &here);
         let state = mount::state(self.state.as_deref(), spec.as_ref().ok(), &here)?;
@@ -35,7 +35,7 @@ impl Doctor {
         for finding in &findings {
             match self.json {
                 true => println!("{}", serde_json::to_string(finding).unwrap_or_default()),
-                false => print!("{}", told(finding)),
+                false => print!("{}", render(finding)),
             }
         }
         let bad = findings.iter().any(|finding| finding.health == Health::Bad);
@@ -43,13 +43,13 @@ impl Doctor {
     }
 }
 
-fn told(finding: &Finding) -> String {
+fn render(finding: &DoctorFinding) -> String {
     let health = match finding.health {
         Health::Ok => "ok",
         Health::Weak => "weak",
         Health::Bad => "BAD",
     };
-    let fix = finding.fix.as_ref().map_or(String::new(), |fix| format!("      to mend: {fix}\n"));
+    let fix = finding.fix.as_ref().map_or(String::new(), |fix| format!("      fix: {fix}\n"));
     format!("{health:<5} {}: {}\n{fix}", finding.what, finding.said)
 }
 
@@ -59,9 +59,13 @@ mod tests {
 
     #[test]
     fn a_finding_is_a_line_and_its_fix_another() {
-        let finding =
-            Finding { what: "x", health: Health::Bad, said: "is gone".to_owned(), fix: Some("bring it".to_owned()) };
-        assert_eq!(told(&finding), "BAD   x: is gone\n      to mend: bring it\n");
-        assert_eq!(told(&Finding { health: Health::Ok, fix: None, ..finding }), "ok    x: is gone\n");
+        let finding = DoctorFinding {
+            what: "x",
+            health: Health::Bad,
+            said: "is gone".to_owned(),
+            fix: Some("bring it".to_owned()),
+        };
+        assert_eq!(render(&finding), "BAD   x: is gone\n      fix: bring it\n");
+        assert_eq!(render(&DoctorFinding { health: Health::Ok, fix: None, ..finding }), "ok    x: is gone\n");
     }
 }

@@ -1,13 +1,13 @@
-//! Alternatives (`oneOf`, `anyOf`): which one was meant, so that its faults are told and not those of all.
+//! Alternatives (`oneOf`, `anyOf`): finds the intended one, so that only its faults are reported.
 
 use serde_json::Value;
 
-use super::super::nearest::hint;
 use super::limits::{kinds, name_of};
-use super::{Check, Fault, fault, join};
+use super::{SchemaCheck, ValueFault, fault, join};
+use acheron_base::nearest::hint;
 use acheron_base::quoted;
 
-impl<'a> Check<'a> {
+impl<'a> SchemaCheck<'a> {
     pub(super) fn forms(
         &mut self,
         forms: &'a [Value],
@@ -15,9 +15,9 @@ impl<'a> Check<'a> {
         value: &Value,
         path: &str,
         depth: usize,
-        faults: &mut Vec<Fault>,
+        faults: &mut Vec<ValueFault>,
     ) {
-        let mut refusals: Vec<(&'a Value, Vec<Fault>)> = Vec::new();
+        let mut refusals: Vec<(&'a Value, Vec<ValueFault>)> = Vec::new();
         let mut fitting = 0;
         for form in forms {
             let mut found = Vec::new();
@@ -32,14 +32,14 @@ impl<'a> Check<'a> {
             0 => {}
             1 => return,
             _ if exactly_one && self.left > 0 => {
-                return fault(faults, path, "fits more than one of the possible forms");
+                return fault(faults, path, "matches more than one of the allowed forms");
             }
             _ => return,
         }
         if let Some(words) = self.words(forms) {
             return fault(faults, path, not_among(value, &words));
         }
-        // The form whose tag stands in the value is the one that was meant.
+        // The form whose tag is in the value is the intended one.
         if let Some((_, found)) = refusals.iter().find(|(form, _)| self.tag(form).is_some_and(|tag| tagged(value, tag)))
         {
             return faults.extend(found.iter().cloned());
@@ -52,11 +52,11 @@ impl<'a> Check<'a> {
                 None => fault(faults, path, format!("{key} is missing; it is one of {}", words.join(", "))),
             };
         }
-        // Otherwise the forms of the right type, if there is only one; else what there could have been.
+        // Otherwise report the only form of the right type; with several, list the possible values.
         let mut likely = refusals.iter().filter(|(form, _)| self.kinds(form).contains(&name_of(value)));
         match (likely.next(), likely.next()) {
             (Some((_, found)), None) => faults.extend(found.iter().cloned()),
-            (Some(_), Some(_)) => fault(faults, path, "has none of the possible forms"),
+            (Some(_), Some(_)) => fault(faults, path, "matches none of the allowed forms"),
             (None, _) => {
                 let mut kinds: Vec<_> = forms.iter().flat_map(|form| self.kinds(form)).collect();
                 kinds.dedup();
@@ -74,7 +74,7 @@ impl<'a> Check<'a> {
         kinds(self.resolved(form))
     }
 
-    /// The words, if every form is one or several.
+    /// The allowed words, if every form is a constant or an enumeration.
     fn words(&self, forms: &'a [Value]) -> Option<Vec<&'a str>> {
         let mut words = Vec::new();
         for form in forms.iter().map(|form| self.resolved(form)) {
@@ -88,7 +88,7 @@ impl<'a> Check<'a> {
         Some(words)
     }
 
-    /// The key and word by which a form is told from the others.
+    /// The key and the word that distinguish a form from the others.
     fn tag(&self, form: &'a Value) -> Option<(&'a str, &'a str)> {
         let properties = self.resolved(form).get("properties")?.as_object()?;
         properties.iter().find_map(|(key, schema)| Some((key.as_str(), schema.get("const")?.as_str()?)))

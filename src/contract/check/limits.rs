@@ -1,16 +1,16 @@
-//! What one value alone must satisfy: its type, its bounds, the words it may be.
+//! Constraints on a single value: its type, its bounds, its allowed words.
 
-use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
+use parking_lot::Mutex;
 use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
 use super::forms::not_among;
-use super::{Fault, fault};
+use super::{ValueFault, fault};
 
-/// The type of a value as it is said in a sentence.
+/// The type of a value as a phrase.
 pub(super) fn name_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
@@ -22,17 +22,17 @@ pub(super) fn name_of(value: &Value) -> &'static str {
     }
 }
 
-/// The types that a schema allows, as they are said in a sentence; an integer is a number too.
+/// The types that a schema allows, as phrases; an integer is a number too.
 pub(super) fn kinds(schema: &Value) -> Vec<&'static str> {
     match schema.get("type") {
-        Some(Value::String(one)) => vec![said(one)],
-        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).map(said).collect(),
+        Some(Value::String(one)) => vec![type_phrase(one)],
+        Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).map(type_phrase).collect(),
         _ if schema.get("properties").is_some() => vec!["an object"],
         _ => Vec::new(),
     }
 }
 
-fn said(word: &str) -> &'static str {
+fn type_phrase(word: &str) -> &'static str {
     match word {
         "null" => "null",
         "boolean" => "true or false",
@@ -43,7 +43,7 @@ fn said(word: &str) -> &'static str {
     }
 }
 
-pub(super) fn kind(schema: &Map<String, Value>, value: &Value, path: &str, faults: &mut Vec<Fault>) {
+pub(super) fn kind(schema: &Map<String, Value>, value: &Value, path: &str, faults: &mut Vec<ValueFault>) {
     let words: Vec<&str> = match schema.get("type") {
         Some(Value::String(one)) => vec![one],
         Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
@@ -51,13 +51,13 @@ pub(super) fn kind(schema: &Map<String, Value>, value: &Value, path: &str, fault
     };
     let fits = |word: &&str| match (*word, value) {
         ("integer", Value::Number(number)) => number.is_i64() || number.is_u64(),
-        (word, value) => said(word) == name_of(value),
+        (word, value) => type_phrase(word) == name_of(value),
     };
     if words.iter().any(fits) {
         return;
     }
     let wanted: Vec<&str> =
-        words.iter().map(|word| if *word == "integer" { "a whole number" } else { said(word) }).collect();
+        words.iter().map(|word| if *word == "integer" { "a whole number" } else { type_phrase(word) }).collect();
     let given = match value {
         Value::Number(number) if words.contains(&"integer") => number.to_string(),
         value => name_of(value).to_owned(),
@@ -65,7 +65,7 @@ pub(super) fn kind(schema: &Map<String, Value>, value: &Value, path: &str, fault
     fault(faults, path, format!("must be {}, not {given}", wanted.join(" or ")));
 }
 
-pub(super) fn bounds(schema: &Map<String, Value>, value: &Value, path: &str, faults: &mut Vec<Fault>) {
+pub(super) fn bounds(schema: &Map<String, Value>, value: &Value, path: &str, faults: &mut Vec<ValueFault>) {
     if let Some(only) = schema.get("const").filter(|only| *only != value) {
         fault(faults, path, format!("must be {only}"));
     }
@@ -124,23 +124,23 @@ pub(super) fn bounds(schema: &Map<String, Value>, value: &Value, path: &str, fau
     }
 }
 
-/// Whether a JSON Schema pattern is found in a text; one that is not understood forbids nothing.
+/// Whether a text matches a JSON Schema pattern; a pattern that does not compile matches everything.
 pub(super) fn matches(pattern: &str, text: &str) -> bool {
-    understood(pattern).is_none_or(|regex| regex.is_match(text))
+    compiled(pattern).is_none_or(|regex| regex.is_match(text))
 }
 
-/// More patterns than contracts have; a schema that somebody writes into a call may bring any number.
-const PATTERNS: usize = 256;
+/// More patterns than contracts have; schemas that arrive in calls may bring any number of others.
+const MAX_CACHED_PATTERNS: usize = 256;
 
-/// A pattern, ready to be looked for. To make it so costs a thousand times what the looking does, and most come again
+/// A compiled pattern from a cache: compiling costs a thousand times as much as matching, and most patterns come again
 /// with every call.
-fn understood(pattern: &str) -> Option<Arc<Regex>> {
-    static KNOWN: LazyLock<Mutex<HashMap<String, Option<Arc<Regex>>>>> = LazyLock::new(Mutex::default);
-    let mut known = KNOWN.lock();
+fn compiled(pattern: &str) -> Option<Arc<Regex>> {
+    static CACHE: LazyLock<Mutex<HashMap<String, Option<Arc<Regex>>>>> = LazyLock::new(Mutex::default);
+    let mut known = CACHE.lock();
     if let Some(regex) = known.get(pattern) {
         return regex.clone();
     }
-    if known.len() >= PATTERNS {
+    if known.len() >= MAX_CACHED_PATTERNS {
         known.clear();
     }
     let regex = RegexBuilder::new(pattern).size_limit(1 << 20).build().ok().map(Arc::new);

@@ -1,53 +1,59 @@
-//! `global/library`: pages for people and agents, kept current while somebody edits them.
+//! `global/library`: pages for people and agents, kept current when they are edited.
 
 mod source;
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::SystemTime;
+
+use parking_lot::Mutex;
 
 use super::HostState;
 use crate::contract::Contract;
-use crate::service::{ServiceAccess, silent};
-use acheron_base::Result;
-use acheron_base::watch::Following;
-use acheron_vfs::{Dir, Listing, Node, Page as TextPage};
+use crate::service::{ServiceAccess, static_directory};
+use acheron_base::watch::FileWatcher;
+use acheron_base::{Clock, Result};
+use acheron_vfs::{Dir, Listing, Node, TextFile};
 
-pub use source::{Page, Source, embedded};
+pub use source::{LibraryPage, LibrarySource, embedded};
 
-pub const ABOUT: &str = "What there is to know about this tree: an index, topics, and a page for each service.";
+pub const ABOUT: &str = "The documentation of this tree: an index, topics, and a page for each service.";
 
 /// The library as a directory. It is listed as a service that takes no calls.
 pub fn directory(host: &Arc<HostState>) -> Result<impl Dir + use<>> {
     let contract = Contract::plain("library", ABOUT, Vec::new())?;
     let access = host.access.clone();
-    let listing = silent(&contract, move |caller| access.permissions(caller, "/global/library", &[]));
+    let listing = static_directory(&contract, move |caller| access.permissions(caller, "/global/library", &[]));
     let dirs = Mutex::new(BTreeMap::from([(String::new(), Arc::new(listing))]));
-    let shelf = Arc::new(Shelf { dirs, pages: Mutex::default(), following: Mutex::default() });
-    shelf.show(&host.library)?;
-    if let Source::Folder(folder) = &host.library {
-        shelf.follow(folder.clone())?;
+    let tree = Arc::new(LibraryTree {
+        dirs,
+        pages: Mutex::default(),
+        following: Mutex::default(),
+        clock: host.context.clock.clone(),
+    });
+    tree.show(&host.paths.library)?;
+    if let LibrarySource::Folder(folder) = &host.paths.library {
+        tree.follow(folder.clone())?;
     }
-    Ok(Shown { root: shelf.dir(""), _shelf: shelf })
+    Ok(LibraryRoot { root: tree.dir(""), _tree: tree })
 }
 
-struct Shelf {
+struct LibraryTree {
     /// Every directory, by its path; the root is the empty one.
     dirs: Mutex<BTreeMap<String, Arc<Listing>>>,
-    pages: Mutex<BTreeMap<String, TextPage>>,
-    /// Dropped with the shelf; its thread ends then.
-    following: Mutex<Option<Following>>,
+    pages: Mutex<BTreeMap<String, TextFile>>,
+    /// Dropped with the tree; its thread ends then.
+    following: Mutex<Option<FileWatcher>>,
+    clock: Clock,
 }
 
-/// The directory keeps the shelf, and so what follows it, alive.
-struct Shown {
+/// The directory owns the tree and so the watcher of its folder.
+struct LibraryRoot {
     root: Arc<Listing>,
-    _shelf: Arc<Shelf>,
+    _tree: Arc<LibraryTree>,
 }
 
-impl Dir for Shown {
+impl Dir for LibraryRoot {
     fn lookup(&self, name: &str) -> Option<Node> {
         self.root.lookup(name)
     }
@@ -61,9 +67,9 @@ impl Dir for Shown {
     }
 }
 
-impl Shelf {
+impl LibraryTree {
     /// Makes the tree show what the source has: pages come, change and go.
-    fn show(&self, source: &Source) -> Result<()> {
+    fn show(&self, source: &LibrarySource) -> Result<()> {
         let wanted: BTreeMap<String, String> = source.pages()?.into_iter().map(|page| (page.path, page.text)).collect();
         let mut pages = self.pages.lock();
         let gone: Vec<String> = pages.keys().filter(|path| !wanted.contains_key(*path)).cloned().collect();
@@ -75,9 +81,9 @@ impl Shelf {
         for (path, text) in wanted {
             match pages.get(&path) {
                 Some(page) if page.bytes() == text.as_bytes() => (),
-                Some(page) => page.set(text, SystemTime::now()),
+                Some(page) => page.set(text, self.clock.now()),
                 None => {
-                    let page = TextPage::new(text, SystemTime::now());
+                    let page = TextFile::new(text, self.clock.now());
                     let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
                     self.dir(dir).put(name, Node::file(page.clone()));
                     pages.insert(path, page);
@@ -93,7 +99,7 @@ impl Shelf {
             return dir.clone();
         }
         let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let dir = Arc::new(Listing::default());
+        let dir = Arc::new(Listing::timed(&self.clock));
         self.dir(above).put(name, Node::Dir(dir.clone()));
         self.dirs.lock().insert(path.to_owned(), dir.clone());
         dir
@@ -101,10 +107,10 @@ impl Shelf {
 
     /// Shows the folder again whenever something in it was written.
     fn follow(self: &Arc<Self>, folder: std::path::PathBuf) -> Result<()> {
-        let (shelf, source) = (Arc::downgrade(self), Source::Folder(folder.clone()));
+        let (tree, source) = (Arc::downgrade(self), LibrarySource::Folder(folder.clone()));
         let following = acheron_base::watch::folder(&folder, move || {
-            let Some(shelf) = shelf.upgrade() else { return ControlFlow::Break(()) };
-            if let Err(error) = shelf.show(&source) {
+            let Some(tree) = tree.upgrade() else { return ControlFlow::Break(()) };
+            if let Err(error) = tree.show(&source) {
                 tracing::warn!(%error, "the library could not be read again");
             }
             ControlFlow::Continue(())

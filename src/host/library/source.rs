@@ -17,53 +17,53 @@ const LIBRARY_LIMIT: u64 = 64 << 20;
 
 /// A text of the library and where it stands: `topics/events.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct LibraryPage {
     pub path: String,
     pub text: String,
 }
 
 /// Where the pages come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum LibrarySource {
     Embedded,
     Folder(PathBuf),
 }
 
-impl Source {
-    /// What the spec names; else the folder that lies beside the host if it is a library; else what is in the program.
-    pub fn choose(named: Option<&str>, here: &Path, beside: Option<PathBuf>) -> Source {
+impl LibrarySource {
+    /// The library that the spec names; else the folder beside the host if it is a library; else the one in the program.
+    pub fn choose(named: Option<&str>, here: &Path, beside: Option<PathBuf>) -> LibrarySource {
         match (named, beside) {
-            (Some(folder), _) => Source::Folder(here.join(folder)),
-            (None, Some(folder)) if folder.join("Index.md").is_file() => Source::Folder(folder),
-            (None, _) => Source::Embedded,
+            (Some(folder), _) => LibrarySource::Folder(here.join(folder)),
+            (None, Some(folder)) if folder.join("Index.md").is_file() => LibrarySource::Folder(folder),
+            (None, _) => LibrarySource::Embedded,
         }
     }
 
     pub fn folder(&self) -> Option<&Path> {
         match self {
-            Source::Embedded => None,
-            Source::Folder(folder) => Some(folder),
+            LibrarySource::Embedded => None,
+            LibrarySource::Folder(folder) => Some(folder),
         }
     }
 
     /// All pages, sorted by path. What is not text is left out, and so are hidden files, which editors leave behind.
-    pub fn pages(&self) -> Result<Vec<Page>> {
+    pub fn pages(&self) -> Result<Vec<LibraryPage>> {
         match self {
-            Source::Embedded => Ok(embedded()),
-            Source::Folder(folder) => from_folder(&ConfinedDir::open(folder)?),
+            LibrarySource::Embedded => Ok(embedded()),
+            LibrarySource::Folder(folder) => from_folder(&ConfinedDir::open(folder)?),
         }
     }
 }
 
 /// The pages in the program.
-pub fn embedded() -> Vec<Page> {
+pub fn embedded() -> Vec<LibraryPage> {
     let mut pages = Vec::new();
     let mut open = vec![&EMBEDDED];
     while let Some(dir) = open.pop() {
         open.extend(dir.dirs());
         for file in dir.files() {
             if let (Some(path), Some(text)) = (file.path().to_str(), file.contents_utf8()) {
-                pages.push(Page { path: path.to_owned(), text: text.to_owned() });
+                pages.push(LibraryPage { path: path.to_owned(), text: text.to_owned() });
             }
         }
     }
@@ -71,7 +71,7 @@ pub fn embedded() -> Vec<Page> {
     pages
 }
 
-fn from_folder(folder: &ConfinedDir) -> Result<Vec<Page>> {
+fn from_folder(folder: &ConfinedDir) -> Result<Vec<LibraryPage>> {
     let mut pages = Vec::new();
     let mut left = LIBRARY_LIMIT;
     for entry in folder.walk("")? {
@@ -84,7 +84,7 @@ fn from_folder(folder: &ConfinedDir) -> Result<Vec<Page>> {
             && let Ok(text) = text
         {
             left = left.saturating_sub(text.len() as u64);
-            pages.push(Page { path: entry.name, text });
+            pages.push(LibraryPage { path: entry.name, text });
         }
     }
     pages.sort_by(|a, b| a.path.cmp(&b.path));
@@ -92,47 +92,4 @@ fn from_folder(folder: &ConfinedDir) -> Result<Vec<Page>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_program_carries_the_library_of_the_repository() {
-        let repository = Source::Folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("global-library"));
-        assert_eq!(embedded(), repository.pages().unwrap());
-        assert!(embedded().iter().any(|page| page.path == "Index.md"));
-    }
-
-    #[test]
-    fn a_folder_gives_its_texts_and_nothing_else() {
-        let dir = tempfile::tempdir().unwrap();
-        let place = ConfinedDir::open(dir.path()).unwrap();
-        for (path, bytes) in [
-            ("Index.md", &b"index"[..]),
-            ("topics/a.md", b"a"),
-            ("topics/.a.md.swp", b"swap"),
-            (".git/config", b"x"),
-            ("picture.png", b"\xff\xfe\x00"),
-            ("huge.md", &vec![b'x'; PAGE_LIMIT as usize + 1]),
-        ] {
-            place.write(path, bytes).unwrap();
-        }
-        std::os::unix::fs::symlink("/etc/passwd", dir.path().join("link.md")).unwrap();
-        let pages = Source::Folder(dir.path().to_owned()).pages().unwrap();
-        let paths: Vec<_> = pages.iter().map(|page| page.path.as_str()).collect();
-        assert_eq!(paths, ["Index.md", "topics/a.md"]);
-    }
-
-    #[test]
-    fn the_spec_comes_first_then_the_folder_beside_then_the_program() {
-        let dir = tempfile::tempdir().unwrap();
-        let here = dir.path();
-        let beside = || Some(here.join("global-library"));
-        assert_eq!(Source::choose(None, here, None), Source::Embedded);
-        std::fs::create_dir(here.join("global-library")).unwrap();
-        assert_eq!(Source::choose(None, here, beside()), Source::Embedded, "an empty folder is no library");
-        std::fs::write(here.join("global-library/Index.md"), "x").unwrap();
-        assert_eq!(Source::choose(None, here, beside()), Source::Folder(here.join("global-library")));
-        assert_eq!(Source::choose(Some("/books"), here, beside()), Source::Folder(PathBuf::from("/books")));
-        assert!(Source::Folder(here.join("absent")).pages().is_err());
-    }
-}
+mod tests;

@@ -3,26 +3,26 @@
 //! The host has checked the arguments before it is started; the result is checked before anyone sees it.
 
 pub mod answer;
-mod files;
+mod program_files;
 mod stderr;
 
-use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-pub use self::files::{ProgramFile, Role, program_files};
-use self::stderr::{Line, Lines};
-use super::terminal::{Run, Surroundings, Watch};
-use crate::contract::{Call, Contract};
+pub use self::program_files::{FileRole, ProgramFile, program_files};
+use self::stderr::{StderrLine, StderrLines};
+use super::terminal::{ProgramRun, StreamListener, Surroundings};
+use crate::contract::{Contract, ServiceCall};
 use crate::service::{Cx, Serve};
 use crate::spec;
 use acheron_base::host_dir::Source;
 use acheron_base::{Error, Result};
-use acheron_sandbox::{Bind, Guard, Plan, Show};
+use acheron_sandbox::{Bind, PathRule, Plan, Visibility};
 
 /// The longest answer that is read.
 const LONGEST: usize = 16 << 20;
@@ -33,11 +33,11 @@ const INSIDE: &str = "/service";
 
 /// A private directory, empty at first.
 const HOME: &str = "/home";
-/// What is said of a program that agents could change.
+/// The message for a program that agents could change.
 pub const WITHHELD: &str = "runs without its env and network";
 
-/// What is around a program of the agent named.
-pub type Around = Arc<dyn Fn(&str) -> Result<Surroundings> + Send + Sync>;
+/// Finds the environment of a program of the agent named.
+pub type AgentSurroundings = Arc<dyn Fn(&str) -> Result<Surroundings> + Send + Sync>;
 
 /// How far a program is trusted when it is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,32 +49,35 @@ pub struct Trust {
 }
 
 /// Says how far a program is trusted now; an error says why it does not run at all.
-pub type Trusting = Arc<dyn Fn(&spec::Service) -> Result<Trust> + Send + Sync>;
+pub type CheckTrust = Arc<dyn Fn(&spec::ServiceSpec) -> Result<Trust> + Send + Sync>;
+
+/// The parts from which the programs of a mountspec are built, the same for all of them.
+#[derive(Clone)]
+pub struct ProgramParts {
+    /// Where relative paths in a command begin.
+    pub here: PathBuf,
+    pub around: AgentSurroundings,
+    pub trusting: CheckTrust,
+    /// The program that knows how to be a sandbox.
+    pub init: PathBuf,
+}
 
 /// A program of the mountspec's.
 pub struct Program {
     contract: Contract,
-    spec: spec::Service,
-    /// Where relative paths in its command begin.
-    here: PathBuf,
+    spec: spec::ServiceSpec,
+    parts: ProgramParts,
     /// The directory that its command lies in, by the name in the command and as it was when the mountspec was read.
     found: Option<(PathBuf, Source)>,
-    around: Around,
-    trusting: Trusting,
-    /// What knows how to be a sandbox.
-    init: PathBuf,
-    room: Semaphore,
+    slots: Semaphore,
 }
 
 impl Program {
     /// `shows` tells what a sandbox sees of the host as a part of the system.
     pub fn new(
         name: &str,
-        service: &spec::Service,
-        here: &Path,
-        around: Around,
-        trusting: Trusting,
-        init: PathBuf,
+        service: &spec::ServiceSpec,
+        parts: ProgramParts,
         shows: impl Fn(&Path) -> bool,
     ) -> Result<Program> {
         let mut contract = spec::contract_of(name, service)?;
@@ -84,18 +87,18 @@ impl Program {
         if service.unconfined {
             contract = contract.flag("unconfined");
         }
-        let room = Semaphore::new(service.concurrency.unwrap_or(AT_ONCE) as usize);
-        let (_, directory) = located(&service.command, here, service.unconfined, |path| path.is_file(), shows);
+        let slots = Semaphore::new(service.concurrency.unwrap_or(AT_ONCE) as usize);
+        let (_, directory) = located(&service.command, &parts.here, service.unconfined, |path| path.is_file(), shows);
         let found = directory.and_then(|directory| Some((directory.clone(), Source::resolve(&directory).ok()?)));
-        Ok(Program { contract, spec: service.clone(), here: here.to_owned(), found, around, trusting, init, room })
+        Ok(Program { contract, spec: service.clone(), parts, found, slots })
     }
 
     fn plan(&self, cx: &Cx, operation: &str) -> Result<Plan> {
-        let around = (self.around)(&cx.agent)?;
+        let around = (self.parts.around)(&cx.agent)?;
         let shows = |path: &Path| around.system.shows(path);
         let (argv, directory) =
-            located(&self.spec.command, &self.here, self.spec.unconfined, |path| path.is_file(), shows);
-        let trust = (self.trusting)(&self.spec)?;
+            located(&self.spec.command, &self.parts.here, self.spec.unconfined, |path| path.is_file(), shows);
+        let trust = (self.parts.trusting)(&self.spec)?;
         let mut plan = around.plan(argv);
         plan.bare = self.spec.unconfined;
         if let Some(source) = directory {
@@ -104,15 +107,15 @@ impl Program {
             let found = self.found.clone().filter(|(directory, _)| !plan.bare && *directory == source);
             let (source, id) = found.map_or((source, None), |(_, found)| (found.path, Some(found.id)));
             let hidden = around.own.iter().filter_map(|own| own.strip_prefix(&source).ok());
-            plan.guards.extend(hidden.filter(|below| !below.as_os_str().is_empty()).map(|below| Guard {
+            plan.path_rules.extend(hidden.filter(|below| !below.as_os_str().is_empty()).map(|below| PathRule {
                 path: Path::new(INSIDE).join(below),
                 bind: INSIDE.into(),
-                show: Show::Hidden,
+                show: Visibility::Hidden,
             }));
             plan.binds.push(Bind { source, target: INSIDE.into(), read_only: true, alone: true, id });
         } else if plan.bare {
-            // What is looked for in the working directory must not be an agent's.
-            plan.cwd = if trust.here_written { PathBuf::from("/") } else { self.here.clone() };
+            // A file that is looked up in the working directory must not be writable by an agent.
+            plan.cwd = if trust.here_written { PathBuf::from("/") } else { self.parts.here.clone() };
         }
         match &trust.withheld {
             Some(why) => cx.log(&format!("{} {WITHHELD}: {why}", self.contract.name)),
@@ -160,17 +163,17 @@ fn located(
     (words.collect(), directory)
 }
 
-/// Hears a program: its errors line by line.
-struct Ear<'a> {
+/// Receives the standard error of a program line by line.
+struct StderrListener<'a> {
     cx: &'a Cx,
-    lines: Mutex<(Lines, String)>,
+    lines: Mutex<(StderrLines, String)>,
 }
 
-impl Ear<'_> {
-    fn hear(&self, line: Line, last: &mut String) {
+impl StderrListener<'_> {
+    fn handle_line(&self, line: StderrLine, last: &mut String) {
         match line {
-            Line::Progress(progress) => self.cx.progress(progress),
-            Line::Log(text) => {
+            StderrLine::Progress(progress) => self.cx.progress(progress),
+            StderrLine::Log(text) => {
                 self.cx.log(&text);
                 if !text.trim().is_empty() {
                     *last = text.trim().to_owned();
@@ -184,18 +187,18 @@ impl Ear<'_> {
         let mut held = self.lines.lock();
         let (lines, last) = &mut *held;
         if let Some(rest) = lines.rest() {
-            self.hear(rest, last);
+            self.handle_line(rest, last);
         }
         last.clone()
     }
 }
 
-impl Watch for Ear<'_> {
+impl StreamListener for StderrListener<'_> {
     fn err(&self, bytes: &[u8]) {
         let mut held = self.lines.lock();
         let (lines, last) = &mut *held;
         for line in lines.take(bytes) {
-            self.hear(line, last);
+            self.handle_line(line, last);
         }
     }
 }
@@ -206,22 +209,22 @@ impl Serve for Program {
         &self.contract
     }
 
-    async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {
+    async fn invoke(&self, cx: &Cx, call: &ServiceCall) -> Result<Value> {
         let operation = self.contract.operation(&call.op)?;
-        let _place = self.room.acquire().await.map_err(|_| Error::unavailable("the service was removed"))?;
+        let _place = self.slots.acquire().await.map_err(|_| Error::unavailable("the service was removed"))?;
         let plan = self.plan(cx, &call.op)?;
         let (deadline, clock) = (operation.deadline, &cx.clock);
         let stdin = call.arguments.to_string().into_bytes();
-        let run = Run { program: &self.init, plan: &plan, stdin, deadline, keep: LONGEST, clock };
-        let ear = Ear { cx, lines: Mutex::default() };
-        let ran = run.go(&ear, cx.cancelled()).await?;
+        let run = ProgramRun { program: &self.parts.init, plan: &plan, stdin, deadline, keep: LONGEST, clock };
+        let listener = StderrListener { cx, lines: Mutex::default() };
+        let ran = run.go(&listener, cx.cancelled()).await?;
         if ran.out.truncated {
             return Err(Error::too_large(format!(
                 "the answer of {} is longer than {LONGEST} bytes",
                 self.contract.name
             )));
         }
-        answer::answer(&self.contract, operation, ran.ended, &ran.out.kept, &ear.complaint())
+        answer::answer(&self.contract, operation, ran.ended, &ran.out.kept, &listener.complaint())
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a program says beside its answer: lines for the log, and lines that tell how far it is.
+//! The standard error of a program: lines for the log, and lines that report progress.
 
 use serde_json::Value;
 
@@ -7,18 +7,18 @@ const LONGEST: usize = 16 << 10;
 
 /// One line of a program's standard error.
 #[derive(Debug, PartialEq)]
-pub enum Line {
+pub enum StderrLine {
     Log(String),
     Progress(Value),
 }
 
 /// Cuts a stream into lines.
 #[derive(Debug, Default)]
-pub struct Lines(Vec<u8>);
+pub struct StderrLines(Vec<u8>);
 
-impl Lines {
+impl StderrLines {
     /// The lines that are whole with these bytes.
-    pub fn take(&mut self, bytes: &[u8]) -> Vec<Line> {
+    pub fn take(&mut self, bytes: &[u8]) -> Vec<StderrLine> {
         let mut lines = Vec::new();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let room = LONGEST.saturating_sub(self.0.len());
@@ -30,8 +30,8 @@ impl Lines {
         lines
     }
 
-    /// What came after the last line end.
-    pub fn rest(&mut self) -> Option<Line> {
+    /// The bytes after the last end of line.
+    pub fn rest(&mut self) -> Option<StderrLine> {
         let bytes = std::mem::take(&mut self.0);
         let text = String::from_utf8_lossy(&bytes);
         let text = text.trim_end_matches(['\n', '\r']);
@@ -39,13 +39,13 @@ impl Lines {
     }
 }
 
-fn line(text: &str) -> Line {
+fn line(text: &str) -> StderrLine {
     let progress = text.trim_start().starts_with('{').then(|| serde_json::from_str::<Value>(text).ok()).flatten();
     match progress {
         Some(Value::Object(mut object)) if object.len() == 1 && object.contains_key("progress") => {
-            Line::Progress(object.remove("progress").unwrap_or_default())
+            StderrLine::Progress(object.remove("progress").unwrap_or_default())
         }
-        _ => Line::Log(text.to_owned()),
+        _ => StderrLine::Log(text.to_owned()),
     }
 }
 
@@ -57,27 +57,30 @@ mod tests {
 
     #[test]
     fn lines_come_whole_whatever_the_pieces() {
-        let mut lines = Lines::default();
-        assert_eq!(lines.take(b"one\ntw"), [Line::Log("one".into())]);
-        assert_eq!(lines.take(b"o\r\n{\"progress\":"), [Line::Log("two".into())]);
-        assert_eq!(lines.take(b"{\"done\":3}}\n\n"), [Line::Progress(json!({"done": 3})), Line::Log(String::new())]);
+        let mut lines = StderrLines::default();
+        assert_eq!(lines.take(b"one\ntw"), [StderrLine::Log("one".into())]);
+        assert_eq!(lines.take(b"o\r\n{\"progress\":"), [StderrLine::Log("two".into())]);
+        assert_eq!(
+            lines.take(b"{\"done\":3}}\n\n"),
+            [StderrLine::Progress(json!({"done": 3})), StderrLine::Log(String::new())]
+        );
         assert_eq!(lines.take(b"end"), []);
-        assert_eq!((lines.rest(), lines.rest()), (Some(Line::Log("end".into())), None));
+        assert_eq!((lines.rest(), lines.rest()), (Some(StderrLine::Log("end".into())), None));
     }
 
     #[test]
     fn only_an_object_with_nothing_else_is_progress() {
         for text in ["{\"progress\":1,\"x\":2}", "[{\"progress\":1}]", "{\"progress\"", "{}"] {
-            assert_eq!(line(text), Line::Log(text.into()));
+            assert_eq!(line(text), StderrLine::Log(text.into()));
         }
     }
 
     #[test]
     fn a_line_without_an_end_does_not_grow_for_ever() {
-        let mut lines = Lines::default();
+        let mut lines = StderrLines::default();
         for _ in 0..10 {
             assert_eq!(lines.take(&[b'x'; 8 << 10]), []);
         }
-        assert!(matches!(lines.rest(), Some(Line::Log(text)) if text.len() == LONGEST));
+        assert!(matches!(lines.rest(), Some(StderrLine::Log(text)) if text.len() == LONGEST));
     }
 }

@@ -1,44 +1,43 @@
-//! The active set: which memories the agent has before its eyes, within a budget of tokens.
+//! The active set: the memories in the agent's context, within a budget of tokens.
 
-use acheron_base::{Error, Result};
-
-use super::evict::{self, Held};
+use super::evict::{self, ActiveMemory};
 use super::path::Target;
-use super::rows::{self, Head};
+use super::rows::{self, MemoryHead};
 use super::snippet::headline;
-use super::tx::{Book, Memory, MemoryTx};
+use super::tx::{MemoryReader, MemoryTx, StoredMemory};
+use acheron_base::{Error, Result};
 
 /// A memory that has left the active set, and the line that stands in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct EvictedMemory {
     pub name: String,
     pub version: u64,
     pub tombstone: String,
     pub at_ms: u64,
 }
 
-impl Book<'_> {
-    /// What is active, least recently used first.
-    pub fn active(&self) -> Result<Vec<Memory>> {
-        let with_version = |head: Head| {
+impl MemoryReader<'_> {
+    /// The active memories, least recently used first.
+    pub fn active(&self) -> Result<Vec<StoredMemory>> {
+        let with_version = |head: MemoryHead| {
             let version = rows::version(self.conn, head.id, head.version)?;
             let version =
                 version.ok_or_else(|| Error::internal(format!("the memory {} has lost its version", head.name)))?;
-            Ok(Memory { head, version })
+            Ok(StoredMemory { head, version })
         };
         rows::active(self.conn, self.agent)?.into_iter().map(with_version).collect()
     }
 
-    /// What has left, the last one first.
-    pub fn left(&self, limit: usize) -> Result<Vec<Left>> {
+    /// The evicted memories, the last one first.
+    pub fn left(&self, limit: usize) -> Result<Vec<EvictedMemory>> {
         Ok(rows::left(self.conn, self.agent, limit)?.into_iter().filter_map(tombstone).collect())
     }
 }
 
 impl MemoryTx<'_> {
     /// The memory that is meant. The latest version becomes active; an old one is only looked at.
-    pub fn load(&self, target: &Target) -> Result<Memory> {
-        let mut memory = self.book().find(target)?;
+    pub fn load(&self, target: &Target) -> Result<StoredMemory> {
+        let mut memory = self.reader().find(target)?;
         if memory.version.deleted {
             return Err(Error::not_found(format!(
                 "version {} of {} is its deletion and has no content",
@@ -52,8 +51,8 @@ impl MemoryTx<'_> {
     }
 
     /// Takes a memory out of the active set. False when it was not in it.
-    pub fn evict(&self, target: &Target, summary: Option<&str>) -> Result<(Memory, bool)> {
-        let mut memory = self.book().find(&Target::latest(target.name.as_str()))?;
+    pub fn evict(&self, target: &Target, summary: Option<&str>) -> Result<(StoredMemory, bool)> {
+        let mut memory = self.reader().find(&Target::latest(target.name.as_str()))?;
         if memory.head.unevictable {
             return Err(Error::forbidden(format!("the memory {} is unevictable", target.name)));
         }
@@ -68,26 +67,26 @@ impl MemoryTx<'_> {
     }
 
     /// A pinned memory is active and does not leave by itself.
-    pub fn pin(&self, target: &Target) -> Result<Memory> {
-        let mut memory = self.book().find(&Target::latest(target.name.as_str()))?;
+    pub fn pin(&self, target: &Target) -> Result<StoredMemory> {
+        let mut memory = self.reader().find(&Target::latest(target.name.as_str()))?;
         memory.head.pinned = true;
         self.activate(&mut memory.head)?;
         Ok(memory)
     }
 
-    pub fn unpin(&self, target: &Target) -> Result<Memory> {
-        let mut memory = self.book().find(&Target::latest(target.name.as_str()))?;
+    pub fn unpin(&self, target: &Target) -> Result<StoredMemory> {
+        let mut memory = self.reader().find(&Target::latest(target.name.as_str()))?;
         memory.head.pinned = false;
         rows::update_head(self.tx, &memory.head)?;
         Ok(memory)
     }
 
     /// Makes what is active fit into the budget, by the rule of [`evict::leaving`].
-    pub fn keep_within(&self, budget: u64) -> Result<Vec<Left>> {
-        let held: Vec<Held> = rows::held(self.tx, self.agent)?;
+    pub fn keep_within(&self, budget: u64) -> Result<Vec<EvictedMemory>> {
+        let held: Vec<ActiveMemory> = rows::held(self.tx, self.agent)?;
         let leave = |id: i64| {
             let head = rows::head_by_id(self.tx, id)?;
-            let mut memory = self.book().find(&Target::latest(head.name.as_str()))?;
+            let mut memory = self.reader().find(&Target::latest(head.name.as_str()))?;
             self.lay_down(&mut memory, None)?;
             tombstone(memory.head).ok_or_else(|| Error::internal("a memory left without a tombstone"))
         };
@@ -95,13 +94,13 @@ impl MemoryTx<'_> {
     }
 
     /// Makes a memory the most recently used.
-    pub(super) fn activate(&self, head: &mut Head) -> Result<()> {
+    pub(super) fn activate(&self, head: &mut MemoryHead) -> Result<()> {
         head.used = Some(rows::next_use(self.tx, self.agent)?);
         (head.tombstone, head.left_at_ms) = (None, None);
         rows::update_head(self.tx, head)
     }
 
-    fn lay_down(&self, memory: &mut Memory, summary: Option<&str>) -> Result<()> {
+    fn lay_down(&self, memory: &mut StoredMemory, summary: Option<&str>) -> Result<()> {
         let line = match summary.map(headline).filter(|line| !line.is_empty()) {
             Some(line) => line,
             None => headline(&memory.version.content.text()),
@@ -116,7 +115,7 @@ impl MemoryTx<'_> {
     }
 }
 
-fn tombstone(head: Head) -> Option<Left> {
-    let Head { name, version, tombstone, left_at_ms, .. } = head;
-    Some(Left { name, version, tombstone: tombstone?, at_ms: left_at_ms? })
+fn tombstone(head: MemoryHead) -> Option<EvictedMemory> {
+    let MemoryHead { name, version, tombstone, left_at_ms, .. } = head;
+    Some(EvictedMemory { name, version, tombstone: tombstone?, at_ms: left_at_ms? })
 }

@@ -1,18 +1,19 @@
-//! What the operations answer, as JSON.
+//! The answers of the operations, as JSON.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::active::Left;
+use super::active::EvictedMemory;
 use super::path::Target;
-use super::rows::{Head, Version};
-use super::search::Hit;
-use super::tx::Memory;
+use super::rows::{MemoryHead, Version};
+use super::search::MemoryHit;
+use super::tx::StoredMemory;
 
 /// A memory that was made or changed.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Written {
+#[schemars(rename = "Written")]
+pub struct WrittenMemory {
     pub memory_path: String,
     pub version: u64,
     pub write_protected: bool,
@@ -21,14 +22,15 @@ pub struct Written {
     /// Whether it is in the active set now.
     pub active: bool,
     pub tokens: u64,
-    /// What left the active set to make room.
+    /// The memories evicted from the active set to make room.
     pub evicted: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Loaded {
+#[schemars(rename = "Loaded")]
+pub struct LoadedMemory {
     #[serde(flatten)]
-    pub written: Written,
+    pub written: WrittenMemory,
     pub kind: String,
     pub tags: Vec<String>,
     /// The memories that it sums up.
@@ -70,15 +72,17 @@ pub struct VersionLine {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Found {
+#[schemars(rename = "Found")]
+pub struct MemoryHits {
     /// The best first.
-    pub results: Vec<FoundLine>,
+    pub results: Vec<MemoryHitLine>,
     /// Give it back to get the next page.
     pub cursor: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct FoundLine {
+#[schemars(rename = "FoundLine")]
+pub struct MemoryHitLine {
     pub memory_path: String,
     pub version: u64,
     pub kind: String,
@@ -93,7 +97,8 @@ pub struct FoundLine {
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Deleted {
+#[schemars(rename = "Deleted")]
+pub struct DeletedMemory {
     pub memory_path: String,
     /// The version that is the deletion.
     pub version: u64,
@@ -106,7 +111,7 @@ pub struct Summarized {
     pub version: u64,
     pub tokens: u64,
     pub sources: Vec<String>,
-    /// What left the active set.
+    /// The memories evicted from the active set.
     pub evicted: Vec<String>,
     /// Sources that stay active, because they are pinned or unevictable.
     pub kept: Vec<String>,
@@ -114,17 +119,17 @@ pub struct Summarized {
 
 /// The files `active.json` and `meta.json` speak the same language.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Active {
+pub struct ActiveSet {
     pub budget_tokens: u64,
     pub tokens: u64,
     /// Least recently used first: the next to leave is on top.
-    pub items: Vec<Loaded>,
+    pub items: Vec<LoadedMemory>,
     /// The last to leave first.
-    pub left: Vec<LeftLine>,
+    pub left: Vec<EvictedLine>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct LeftLine {
+pub struct EvictedLine {
     pub memory_path: String,
     pub version: u64,
     pub tombstone: String,
@@ -158,21 +163,21 @@ pub fn versioned(name: &str, version: u64) -> String {
 }
 
 /// The path by which this version is meant.
-fn meant(head: &Head, version: &Version) -> String {
+fn meant(head: &MemoryHead, version: &Version) -> String {
     match version.version == head.version {
         true => path(&head.name),
         false => versioned(&head.name, version.version),
     }
 }
 
-pub fn paths(left: &[Left]) -> Vec<String> {
+pub fn paths(left: &[EvictedMemory]) -> Vec<String> {
     left.iter().map(|left| path(&left.name)).collect()
 }
 
-impl Written {
-    pub fn of(memory: &Memory, left: &[Left]) -> Written {
-        let Memory { head, version } = memory;
-        Written {
+impl WrittenMemory {
+    pub fn of(memory: &StoredMemory, left: &[EvictedMemory]) -> WrittenMemory {
+        let StoredMemory { head, version } = memory;
+        WrittenMemory {
             memory_path: meant(head, version),
             version: version.version,
             write_protected: head.write_protected,
@@ -185,16 +190,16 @@ impl Written {
     }
 }
 
-impl Loaded {
-    pub fn of(memory: Memory, left: &[Left]) -> Loaded {
-        let written = Written::of(&memory, left);
+impl LoadedMemory {
+    pub fn of(memory: StoredMemory, left: &[EvictedMemory]) -> LoadedMemory {
+        let written = WrittenMemory::of(&memory, left);
         let Version { kind, tags, sources, content, written_at_ms, .. } = memory.version;
-        Loaded { written, kind, tags, sources, content: content.value(), written_at_ms }
+        LoadedMemory { written, kind, tags, sources, content: content.value(), written_at_ms }
     }
 }
 
 impl Evicted {
-    pub fn of(memory: Memory, was_active: bool) -> Evicted {
+    pub fn of(memory: StoredMemory, was_active: bool) -> Evicted {
         Evicted {
             memory_path: path(&memory.head.name),
             version: memory.head.version,
@@ -205,7 +210,7 @@ impl Evicted {
 }
 
 impl Versions {
-    pub fn of(head: &Head, versions: Vec<Version>) -> Versions {
+    pub fn of(head: &MemoryHead, versions: Vec<Version>) -> Versions {
         let line = |version: Version| VersionLine {
             memory_path: versioned(&head.name, version.version),
             version: version.version,
@@ -221,10 +226,10 @@ impl Versions {
     }
 }
 
-impl FoundLine {
-    pub fn of(hit: Hit) -> FoundLine {
-        let Memory { head, version } = hit.memory;
-        FoundLine {
+impl MemoryHitLine {
+    pub fn of(hit: MemoryHit) -> MemoryHitLine {
+        let StoredMemory { head, version } = hit.memory;
+        MemoryHitLine {
             memory_path: meant(&head, &version),
             version: version.version,
             active: head.used.is_some(),
@@ -239,16 +244,16 @@ impl FoundLine {
     }
 }
 
-impl LeftLine {
-    pub fn of(left: Left) -> LeftLine {
-        let Left { name, version, tombstone, at_ms } = left;
-        LeftLine { memory_path: path(&name), version, tombstone, left_at_ms: at_ms }
+impl EvictedLine {
+    pub fn of(left: EvictedMemory) -> EvictedLine {
+        let EvictedMemory { name, version, tombstone, at_ms } = left;
+        EvictedLine { memory_path: path(&name), version, tombstone, left_at_ms: at_ms }
     }
 }
 
 impl Meta {
-    pub fn of(memory: Memory) -> Meta {
-        let Memory { head, version } = memory;
+    pub fn of(memory: StoredMemory) -> Meta {
+        let StoredMemory { head, version } = memory;
         Meta {
             memory_path: path(&head.name),
             version: version.version,

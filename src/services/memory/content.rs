@@ -1,4 +1,4 @@
-//! What a memory holds: text or JSON, and how it changes.
+//! The content of a memory: text or JSON, and how it changes.
 
 use serde_json::Value;
 
@@ -13,9 +13,9 @@ pub enum Content {
     Json(Value),
 }
 
-/// What a mutation asks for.
+/// A change of a memory's content.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum ContentChange {
     Replace(Value),
     /// A JSON merge patch (RFC 7396).
     Patch(Value),
@@ -32,7 +32,7 @@ impl Content {
         .fitting()
     }
 
-    /// The bytes that somebody wrote to the file. JSON stays JSON as long as it is; a text that happens to look like
+    /// The bytes written to the file. JSON stays JSON as long as it is; a text that happens to look like
     /// JSON stays text.
     pub fn written(bytes: &[u8], before: &Content) -> Result<Content> {
         let text = std::str::from_utf8(bytes)
@@ -44,7 +44,7 @@ impl Content {
         json.map_or_else(|| Content::Text(text.to_owned()), Content::Json).fitting()
     }
 
-    /// What was kept.
+    /// The content as stored.
     pub fn kept(form: &str, text: String) -> Result<Content> {
         match form {
             "json" => serde_json::from_str(&text)
@@ -77,25 +77,25 @@ impl Content {
         }
     }
 
-    pub fn changed(self, change: Change) -> Result<Content> {
+    pub fn changed(self, change: ContentChange) -> Result<Content> {
         match (self, change) {
-            (_, Change::Replace(value)) => Content::given(value),
-            (Content::Json(mut value), Change::Patch(patch)) => {
+            (_, ContentChange::Replace(value)) => Content::given(value),
+            (Content::Json(mut value), ContentChange::Patch(patch)) => {
                 merge(&mut value, patch);
                 Content::given(value)
             }
-            (Content::Text(_), Change::Patch(_)) => {
+            (Content::Text(_), ContentChange::Patch(_)) => {
                 Err(Error::invalid("a patch changes JSON, and this memory is text: give `content` or `append`"))
             }
-            (Content::Text(text), Change::Append(Value::String(more))) => Content::Text(text + &more).fitting(),
-            (Content::Text(_), Change::Append(_)) => {
+            (Content::Text(text), ContentChange::Append(Value::String(more))) => Content::Text(text + &more).fitting(),
+            (Content::Text(_), ContentChange::Append(_)) => {
                 Err(Error::invalid("only a string can be appended to a memory that is text"))
             }
-            (Content::Json(Value::Array(mut items)), Change::Append(item)) => {
+            (Content::Json(Value::Array(mut items)), ContentChange::Append(item)) => {
                 items.push(item);
                 Content::Json(Value::Array(items)).fitting()
             }
-            (Content::Json(_), Change::Append(_)) => {
+            (Content::Json(_), ContentChange::Append(_)) => {
                 Err(Error::invalid("one can append to a text or to a JSON array: give `content` or `patch`"))
             }
         }
@@ -133,82 +133,4 @@ fn merge(target: &mut Value, patch: Value) {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    use super::*;
-    use acheron_base::Code;
-
-    #[test]
-    fn merge_patch_does_what_the_rfc_shows() {
-        // the table of RFC 7396, appendix A
-        let table = [
-            (json!({"a":"b"}), json!({"a":"c"}), json!({"a":"c"})),
-            (json!({"a":"b"}), json!({"b":"c"}), json!({"a":"b","b":"c"})),
-            (json!({"a":"b"}), json!({"a":null}), json!({})),
-            (json!({"a":"b","b":"c"}), json!({"a":null}), json!({"b":"c"})),
-            (json!({"a":["b"]}), json!({"a":"c"}), json!({"a":"c"})),
-            (json!({"a":"c"}), json!({"a":["b"]}), json!({"a":["b"]})),
-            (json!({"a":{"b":"c"}}), json!({"a":{"b":"d","c":null}}), json!({"a":{"b":"d"}})),
-            (json!({"a":[{"b":"c"}]}), json!({"a":[1]}), json!({"a":[1]})),
-            (json!(["a", "b"]), json!(["c", "d"]), json!(["c", "d"])),
-            (json!({"a":"b"}), json!(["c"]), json!(["c"])),
-            (json!({"a":"foo"}), json!(null), json!(null)),
-            (json!({"a":"foo"}), json!("bar"), json!("bar")),
-            (json!({"e":null}), json!({"a":1}), json!({"e":null,"a":1})),
-            (json!([1, 2]), json!({"a":"b","c":null}), json!({"a":"b"})),
-            (json!({}), json!({"a":{"bb":{"ccc":null}}}), json!({"a":{"bb":{}}})),
-        ];
-        for (mut target, patch, expected) in table {
-            merge(&mut target, patch.clone());
-            assert_eq!(target, expected, "{patch}");
-        }
-    }
-
-    #[test]
-    fn changes_fit_what_is_there() {
-        let text = || Content::Text("one\n".into());
-        let list = || Content::Json(json!([1]));
-        let object = || Content::Json(json!({"a": 1}));
-        let table = [
-            (text(), Change::Append(json!("two\n")), Ok(Content::Text("one\ntwo\n".into()))),
-            (text(), Change::Append(json!(2)), Err(Code::InvalidPayload)),
-            (text(), Change::Patch(json!({})), Err(Code::InvalidPayload)),
-            (text(), Change::Replace(json!({"a": 1})), Ok(object())),
-            (list(), Change::Append(json!([2])), Ok(Content::Json(json!([1, [2]])))),
-            (object(), Change::Append(json!("x")), Err(Code::InvalidPayload)),
-            (object(), Change::Patch(json!({"a": 2})), Ok(Content::Json(json!({"a": 2})))),
-            (object(), Change::Patch(json!("said")), Ok(Content::Text("said".into()))),
-            (text(), Change::Append(json!("x".repeat(LIMIT))), Err(Code::TooLarge)),
-        ];
-        for (before, change, expected) in table {
-            assert_eq!(before.changed(change).map_err(|error| error.code), expected);
-        }
-    }
-
-    #[test]
-    fn a_file_keeps_its_form_while_it_can() {
-        let text = Content::Text(String::new());
-        let json = Content::Json(json!({}));
-        assert_eq!(Content::written(b"{\"a\":1}", &text), Ok(Content::Text("{\"a\":1}".into())));
-        assert_eq!(Content::written(b"{\"a\":1}\n", &json), Ok(Content::Json(json!({"a": 1}))));
-        assert_eq!(Content::written(b"plain", &json), Ok(Content::Text("plain".into())));
-        assert_eq!(Content::written(b"ab\xff", &text).unwrap_err().message, "a memory is UTF-8 text; byte 2 is not");
-    }
-
-    #[test]
-    fn the_limit_is_a_mebibyte() {
-        assert!(Content::given(json!("x".repeat(LIMIT))).is_ok());
-        assert_eq!(Content::given(json!("x".repeat(LIMIT + 1))).unwrap_err().code, Code::TooLarge);
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_kept_comes_back(text in ".{0,40}", n: i64) {
-            for content in [Content::Text(text.clone()), Content::Json(json!({"t": text, "n": n}))] {
-                prop_assert_eq!(Content::kept(content.form(), content.text()).unwrap(), content);
-            }
-        }
-    }
-}
+mod tests;

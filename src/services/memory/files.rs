@@ -6,20 +6,20 @@ use std::time::SystemTime;
 use bytes::Bytes;
 
 use super::content::LIMIT;
+use super::live::Slot;
 use super::path::{self, Target};
-use super::shelf::Slot;
 use super::store::MemoryStore;
-use super::tx::New;
+use super::tx::NewMemory;
 use acheron_base::{Error, Result};
 use acheron_vfs::{
-    Answer, Caller, ChangeNotifier, Dir, Item, Listing, Node, Shown, Stat, VersionStore, Virtual, pretty,
+    Answer, Caller, ChangeNotifier, ComputedFile, Dir, Item, Listing, Node, Stat, VersionStore, VirtualDir, pretty,
 };
 
 /// The names that memory has beside those of every service.
 pub fn files(memory: &Arc<MemoryStore>) -> Vec<(String, Node)> {
     let active = {
         let memory = memory.clone();
-        Shown::fetched(move |_| {
+        ComputedFile::fetched(move |_| {
             let memory = memory.clone();
             Answer::soon(async move { Ok(pretty(&memory.active().await?)) })
         })
@@ -32,27 +32,27 @@ struct Items(Arc<MemoryStore>);
 
 impl Dir for Items {
     fn lookup(&self, name: &str) -> Option<Node> {
-        self.0.shelf.get(name).map(|slot| item(&self.0, slot))
+        self.0.live.get(name).map(|slot| item(&self.0, slot))
     }
 
     fn list(&self) -> Vec<(String, Node)> {
         let found = |name: String| Some((name.clone(), self.lookup(&name)?));
-        self.0.shelf.names().into_iter().filter_map(found).collect()
+        self.0.live.names().into_iter().filter_map(found).collect()
     }
 
     fn modified(&self) -> SystemTime {
-        self.0.shelf.changed()
+        self.0.live.changed()
     }
 
     fn notifier(&self) -> Option<&ChangeNotifier> {
-        Some(&self.0.shelf.notifier)
+        Some(&self.0.live.notifier)
     }
 
     fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
         if let Err(error) = path::check(name) {
             return Answer::refuse(error);
         }
-        let (made, memory, name) = (self.0.create(New::note(name)), self.0.clone(), name.to_owned());
+        let (made, memory, name) = (self.0.create(NewMemory::note(name)), self.0.clone(), name.to_owned());
         Answer::soon(async move {
             made.await?;
             let node = Items(memory).lookup(&name);
@@ -73,15 +73,15 @@ fn item(memory: &Arc<MemoryStore>, slot: Arc<Slot>) -> Node {
             let (memory, name) = (memory.clone(), slot.name.clone());
             Answer::soon(async move { Ok(pretty(&memory.meta(name).await?)) })
         };
-        Shown::fetched(shown).modified_at(move || modified.modified())
+        ComputedFile::fetched(shown).modified_at(move || modified.modified())
     };
-    let content = Item::new(Arc::new(Latest { memory: memory.clone(), slot: slot.clone() }));
+    let content = Item::new(Arc::new(ContentFile { memory: memory.clone(), slot: slot.clone() }));
     let listing = Listing::default().file("content", content).file("meta.json", meta);
     Node::dir(listing.dir("versions", versions(memory, slot)))
 }
 
-/// One file a version. A deletion is an empty one.
-fn versions(memory: &Arc<MemoryStore>, slot: Arc<Slot>) -> Virtual {
+/// One file per version. A deletion is an empty file.
+fn versions(memory: &Arc<MemoryStore>, slot: Arc<Slot>) -> VirtualDir {
     let (memory, notifier, modified) = (memory.clone(), slot.versions.clone(), slot.clone());
     let latest = {
         let slot = slot.clone();
@@ -96,22 +96,22 @@ fn versions(memory: &Arc<MemoryStore>, slot: Arc<Slot>) -> Virtual {
         let there = version.to_string() == name && (1..=latest()).contains(&version);
         let (memory, name) = (memory.clone(), slot.name.clone());
         there.then(|| {
-            Node::file(Shown::fetched(move |_| {
+            Node::file(ComputedFile::fetched(move |_| {
                 let (memory, name) = (memory.clone(), name.clone());
                 Answer::soon(async move { memory.content(name, version).await })
             }))
         })
     };
-    Virtual::new(names, find).notifying(notifier).modified_at(move || modified.modified())
+    VirtualDir::new(names, find).notifying(notifier).modified_at(move || modified.modified())
 }
 
 /// `content`: the latest version, and the place where the next one is written.
-struct Latest {
+struct ContentFile {
     memory: Arc<MemoryStore>,
     slot: Arc<Slot>,
 }
 
-impl VersionStore for Latest {
+impl VersionStore for ContentFile {
     fn stat(&self) -> Stat {
         Stat { size: self.slot.now().bytes, modified: self.slot.modified() }
     }
@@ -132,7 +132,7 @@ impl VersionStore for Latest {
         }
     }
 
-    fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
+    fn save(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         Answer::soon(self.memory.write(self.slot.name.clone(), bytes))
     }
 

@@ -1,24 +1,23 @@
-//! Memory: named things with versions, some of them active.
+//! The service `memory`: named memories with versions, some of them active. The host's wiring uses it, and each agent has one.
 //!
-//! `path`, `content`, `evict`, `words` and `snippet` are rules without a database; `rows` are its tables, and `book`,
-//! `active` and `search` keep the rules in it. `memory` is one agent's memory at work, `files` its part of the tree,
-//! `service` the operations, `narrator` the model that sums up.
+//! `path`, `content`, `evict`, `words` and `snippet` are rules without a database; `rows` are its tables, and `tx`,
+//! `active` and
+//! `search` apply the rules to them. `store` is the memory of one agent, `live` its memories as the tree shows them,
+//! `files` its part of the tree, `service` the operations, `summarizer` the model that writes summaries.
 
 mod active;
 mod answers;
 mod content;
 mod evict;
 mod files;
-mod narrator;
+mod live;
 pub mod path;
 mod rows;
 mod search;
 mod service;
-#[cfg(test)]
-mod sessions;
-mod shelf;
 mod snippet;
 mod store;
+mod summarizer;
 #[cfg(test)]
 mod tests;
 mod tx;
@@ -26,27 +25,38 @@ pub mod words;
 
 use std::sync::Arc;
 
+use crate::agent::own_model::OwnModel;
+use crate::events::EventLog;
 use crate::service::{Serve, typed};
-use acheron_base::Result;
+use acheron_base::{Clock, Result};
+use acheron_store::Store;
 
-use super::{AgentEnv, OwnModel};
-
-use narrator::Narrator;
 pub use rows::purge;
 pub use service::Memory;
 pub use store::{MemoryStore, Summarize};
+use summarizer::ModelSummarizer;
+
+/// The parts from which the memory of one agent is built.
+pub struct MemoryParts {
+    pub store: Store,
+    /// The events of the agent, in which its memory tells of changes.
+    pub event_log: Arc<EventLog>,
+    pub clock: Clock,
+    /// The size of active memory, in tokens.
+    pub active_tokens: u64,
+    /// Sums up what is evicted.
+    pub model: OwnModel,
+}
 
 /// The memory of one agent, ready to be served.
-pub fn served(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
-    let (host, budget) = (&world.host, world.host.mounted_with.memory.active_tokens);
-    let memory = MemoryStore::open(host.store.clone(), world.event_log.clone(), host.context.clock.clone(), budget)?;
-    typed(Memory::new(memory, Some(narrator(world))))
+pub fn served(parts: MemoryParts) -> Result<Arc<dyn Serve>> {
+    let memory = MemoryStore::open(parts.store, parts.event_log, parts.clock, parts.active_tokens)?;
+    typed(Memory::new(memory, Some(narrator(parts.model))))
 }
 
 /// The agent's model, unless it is the guide, which only shows the tree around.
-fn narrator(world: &AgentEnv) -> Arc<dyn Summarize> {
-    let own = OwnModel::of(world);
-    Arc::new(Narrator::new(move || match own.is_guide()? {
+fn narrator(own: OwnModel) -> Arc<dyn Summarize> {
+    Arc::new(ModelSummarizer::new(move || match own.is_guide()? {
         true => Ok(None),
         false => Ok(own.open()?.map(|model| (model, own.described().map_or(0, |own| own.context_tokens.into())))),
     }))

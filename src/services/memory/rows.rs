@@ -1,19 +1,17 @@
 //! The rows of the memory tables, read and written one at a time. Decides nothing.
 
-use acheron_base::Result;
-use acheron_base::tokens;
-use acheron_store::{Connection, OptionalExtension, Row, Tx, params};
-
 use super::content::Content;
-use super::evict::Held;
+use super::evict::ActiveMemory;
 use super::words;
+use acheron_base::{Result, tokens};
+use acheron_store::{Connection, OptionalExtension, Row, Tx, params};
 
 /// The row ids of one agent are one range of this length; see the second step of the schema.
 pub const RANGE: i64 = 1 << 40;
 
-/// What is known of a memory whatever its version.
+/// The facts about a memory that do not depend on its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct MemoryHead {
     pub id: i64,
     pub name: String,
     /// The latest.
@@ -60,25 +58,25 @@ pub fn agent_or_new(tx: &Tx<'_>, name: &str) -> Result<i64> {
     agent(tx, name)
 }
 
-pub fn head(conn: &Connection, agent: i64, name: &str) -> Result<Option<Head>> {
+pub fn head(conn: &Connection, agent: i64, name: &str) -> Result<Option<MemoryHead>> {
     let mut select = conn.prepare_cached(&format!("SELECT {HEAD} FROM memories WHERE agent = ?1 AND name = ?2"))?;
     Ok(select.query_row(params![agent, name], read_head).optional()?)
 }
 
-pub fn head_by_id(conn: &Connection, id: i64) -> Result<Head> {
+pub fn head_by_id(conn: &Connection, id: i64) -> Result<MemoryHead> {
     let mut select = conn.prepare_cached(&format!("SELECT {HEAD} FROM memories WHERE id = ?1"))?;
     Ok(select.query_row([id], read_head)?)
 }
 
 /// Those in the active set, least recently used first.
-pub fn active(conn: &Connection, agent: i64) -> Result<Vec<Head>> {
+pub fn active(conn: &Connection, agent: i64) -> Result<Vec<MemoryHead>> {
     let sql = format!("SELECT {HEAD} FROM memories WHERE agent = ?1 AND used IS NOT NULL ORDER BY used, id");
     let mut select = conn.prepare_cached(&sql)?;
     Ok(select.query_map([agent], read_head)?.collect::<Result<_, _>>()?)
 }
 
 /// Those that left it, the last one first.
-pub fn left(conn: &Connection, agent: i64, limit: usize) -> Result<Vec<Head>> {
+pub fn left(conn: &Connection, agent: i64, limit: usize) -> Result<Vec<MemoryHead>> {
     let sql = format!(
         "SELECT {HEAD} FROM memories WHERE agent = ?1 AND tombstone IS NOT NULL ORDER BY left_at_ms DESC, id DESC LIMIT ?2"
     );
@@ -106,7 +104,7 @@ pub fn versions(conn: &Connection, memory: i64, limit: usize) -> Result<Vec<Vers
 }
 
 /// Makes room for a memory that has no version yet.
-pub fn insert_head(tx: &Tx<'_>, agent: i64, name: &str) -> Result<Head> {
+pub fn insert_head(tx: &Tx<'_>, agent: i64, name: &str) -> Result<MemoryHead> {
     let id = next_id(tx, "SELECT max(id) FROM memories WHERE id BETWEEN ?1 AND ?2", agent)?;
     let mut insert = tx.prepare_cached(
         "INSERT INTO memories (id, agent, name, version, deleted, write_protected, unevictable) \
@@ -117,12 +115,12 @@ pub fn insert_head(tx: &Tx<'_>, agent: i64, name: &str) -> Result<Head> {
 }
 
 /// Writes `head` as it is now, except for its version, which [`insert_version`] moves on.
-pub fn update_head(tx: &Tx<'_>, head: &Head) -> Result<()> {
+pub fn update_head(tx: &Tx<'_>, head: &MemoryHead) -> Result<()> {
     let mut update = tx.prepare_cached(
         "UPDATE memories SET write_protected = ?2, unevictable = ?3, pinned = ?4, used = ?5, tombstone = ?6, \
          left_at_ms = ?7 WHERE id = ?1",
     )?;
-    let Head { id, write_protected, unevictable, pinned, used, tombstone, left_at_ms, .. } = head;
+    let MemoryHead { id, write_protected, unevictable, pinned, used, tombstone, left_at_ms, .. } = head;
     update.execute(params![id, write_protected, unevictable, pinned, used, tombstone, left_at_ms])?;
     Ok(())
 }
@@ -134,7 +132,7 @@ pub fn next_use(conn: &Connection, agent: i64) -> Result<u64> {
 }
 
 /// Adds a version, which becomes the latest, and its words. Counts its tokens, once and for all.
-pub fn insert_version(tx: &Tx<'_>, agent: i64, head: &mut Head, version: Version) -> Result<Version> {
+pub fn insert_version(tx: &Tx<'_>, agent: i64, head: &mut MemoryHead, version: Version) -> Result<Version> {
     let text = version.content.text();
     let tokens = match version.deleted {
         true => 0,
@@ -166,7 +164,7 @@ pub fn insert_version(tx: &Tx<'_>, agent: i64, head: &mut Head, version: Version
     Ok(version)
 }
 
-fn index(tx: &Tx<'_>, head: &Head, version: &Version, id: i64, text: &str) -> Result<()> {
+fn index(tx: &Tx<'_>, head: &MemoryHead, version: &Version, id: i64, text: &str) -> Result<()> {
     if !head.deleted {
         tx.prepare_cached("DELETE FROM memory_now WHERE rowid = ?1")?.execute([head.id])?;
     }
@@ -218,8 +216,8 @@ fn read_list(text: &str) -> Vec<String> {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-fn read_head(row: &Row<'_>) -> acheron_store::Sql<Head> {
-    Ok(Head {
+fn read_head(row: &Row<'_>) -> acheron_store::Sql<MemoryHead> {
+    Ok(MemoryHead {
         id: row.get(0)?,
         name: row.get(1)?,
         version: row.get(2)?,
@@ -250,12 +248,12 @@ fn read_version(row: &Row<'_>) -> Result<Version> {
 }
 
 /// The active set as the rule of eviction sees it; answered from an index alone.
-pub fn held(conn: &Connection, agent: i64) -> Result<Vec<Held>> {
+pub fn held(conn: &Connection, agent: i64) -> Result<Vec<ActiveMemory>> {
     let mut select = conn.prepare_cached(
         "SELECT id, tokens, used, pinned, unevictable FROM memories WHERE agent = ?1 AND used IS NOT NULL",
     )?;
     let held = select.query_map([agent], |row| {
-        Ok(Held {
+        Ok(ActiveMemory {
             id: row.get(0)?,
             tokens: row.get(1)?,
             used: row.get(2)?,
@@ -268,7 +266,7 @@ pub fn held(conn: &Connection, agent: i64) -> Result<Vec<Held>> {
 
 /// A memory as a directory shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct MemoryEntry {
     pub name: String,
     pub version: u64,
     pub bytes: u64,
@@ -277,9 +275,9 @@ pub struct Entry {
     pub write_protected: bool,
 }
 
-impl Entry {
-    pub fn of(head: &Head, version: &Version) -> Entry {
-        Entry {
+impl MemoryEntry {
+    pub fn of(head: &MemoryHead, version: &Version) -> MemoryEntry {
+        MemoryEntry {
             name: head.name.clone(),
             version: head.version,
             bytes: version.bytes,
@@ -291,13 +289,13 @@ impl Entry {
 }
 
 /// Every memory of an agent, for the start of a host.
-pub fn entries(conn: &Connection, agent: i64) -> Result<Vec<Entry>> {
+pub fn entries(conn: &Connection, agent: i64) -> Result<Vec<MemoryEntry>> {
     let mut select = conn.prepare_cached(
         "SELECT name, m.version, octet_length(content), created_at_ms, m.deleted, write_protected FROM memories m \
          JOIN memory_versions v ON v.memory = m.id AND v.version = m.version WHERE agent = ?1",
     )?;
     let entries = select.query_map([agent], |row| {
-        Ok(Entry {
+        Ok(MemoryEntry {
             name: row.get(0)?,
             version: row.get(1)?,
             bytes: row.get(2)?,

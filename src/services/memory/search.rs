@@ -1,19 +1,18 @@
 //! Finding memories by their words.
 
-use acheron_base::{Error, Result};
-use acheron_store::{OptionalExtension, params};
-
 use super::rows;
 use super::snippet::snippet;
-use super::tx::{Book, Memory};
-use super::words::{self, Query};
+use super::tx::{MemoryReader, StoredMemory};
+use super::words::{self, WordQuery};
+use acheron_base::{Error, Result};
+use acheron_store::{OptionalExtension, params};
 
 /// The longest question, in characters.
 const LONGEST: usize = 4096;
 
-/// What is looked for.
+/// A search.
 #[derive(Clone, Debug, Default)]
-pub struct Search {
+pub struct MemorySearch {
     pub query: String,
     pub kind: Option<String>,
     /// All of them.
@@ -26,8 +25,8 @@ pub struct Search {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Hit {
-    pub memory: Memory,
+pub struct MemoryHit {
+    pub memory: StoredMemory,
     /// Larger is better.
     pub score: f64,
     pub snippet: String,
@@ -35,22 +34,22 @@ pub struct Hit {
 
 /// Where the next page begins, and whether all words are asked for, or any.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Place {
+struct SearchCursor {
     any: bool,
     skip: usize,
 }
 
-impl Place {
-    fn read(cursor: Option<&str>) -> Result<Place> {
-        let Some(cursor) = cursor else { return Ok(Place { any: false, skip: 0 }) };
+impl SearchCursor {
+    fn read(cursor: Option<&str>) -> Result<SearchCursor> {
+        let Some(cursor) = cursor else { return Ok(SearchCursor { any: false, skip: 0 }) };
         let number = |text: &str| text.parse().ok().filter(|skip| *skip <= 1_000_000);
         let (any, skip) = match (cursor.strip_prefix("all-"), cursor.strip_prefix("any-")) {
             (Some(skip), _) => (false, number(skip)),
             (_, Some(skip)) => (true, number(skip)),
             _ => (false, None),
         };
-        let skip = skip.ok_or_else(|| Error::invalid("that cursor is not one of ours: give back the one you got"))?;
-        Ok(Place { any, skip })
+        let skip = skip.ok_or_else(|| Error::invalid("the cursor is not valid: give the one from the last answer"))?;
+        Ok(SearchCursor { any, skip })
     }
 
     fn show(self) -> String {
@@ -58,20 +57,20 @@ impl Place {
     }
 }
 
-impl Book<'_> {
+impl MemoryReader<'_> {
     /// The best of what matches, and the cursor of what comes after. All words must be there; only when nothing has
     /// them all, any will do. Without words everything matches, and the newest is best.
-    pub fn search(&self, search: &Search) -> Result<(Vec<Hit>, Option<String>)> {
+    pub fn search(&self, search: &MemorySearch) -> Result<(Vec<MemoryHit>, Option<String>)> {
         if search.query.chars().count() > LONGEST {
             return Err(Error::invalid(format!("a query has at most {LONGEST} characters")));
         }
-        let mut place = Place::read(search.cursor.as_deref())?;
+        let mut place = SearchCursor::read(search.cursor.as_deref())?;
         let mut found = Vec::new();
         let mut needles = Vec::new();
         match words::query(&search.query) {
-            Query::Wordless => (),
-            Query::Blank => found = self.ids(search, None, place.skip)?,
-            Query::Words { all, any, needles: words } => {
+            WordQuery::Wordless => (),
+            WordQuery::Blank => found = self.ids(search, None, place.skip)?,
+            WordQuery::Words { all, any, needles: words } => {
                 needles = words;
                 if !place.any {
                     found = self.ids(search, Some(&all), place.skip)?;
@@ -84,18 +83,18 @@ impl Book<'_> {
         }
         let more = found.len() > search.limit;
         found.truncate(search.limit);
-        let next = more.then(|| Place { skip: place.skip + search.limit, ..place }.show());
+        let next = more.then(|| SearchCursor { skip: place.skip + search.limit, ..place }.show());
         let hit = |(id, rank): (i64, f64)| {
             let memory = if search.history { self.by_version(id)? } else { self.by_memory(id)? };
             let snippet = snippet(&memory.version.content.text(), &needles);
-            Ok(Hit { memory, score: -rank, snippet })
+            Ok(MemoryHit { memory, score: -rank, snippet })
         };
         Ok((found.into_iter().map(hit).collect::<Result<_>>()?, next))
     }
 
     /// Row ids and ranks, one more than asked for. Rows are only joined when a filter asks for it: ranking alone is
     /// answered by the index.
-    fn ids(&self, search: &Search, question: Option<&str>, skip: usize) -> Result<Vec<(i64, f64)>> {
+    fn ids(&self, search: &MemorySearch, question: Option<&str>, skip: usize) -> Result<Vec<(i64, f64)>> {
         let (table, id) = if search.history { ("memory_ever", "v.id") } else { ("memory_now", "m.id") };
         let (first, last) = rows::range(self.agent);
         let versions = "memory_versions v JOIN memories m ON m.id = v.memory";
@@ -123,18 +122,18 @@ impl Book<'_> {
         Ok(select.query_map(asked, |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?)
     }
 
-    fn by_memory(&self, id: i64) -> Result<Memory> {
+    fn by_memory(&self, id: i64) -> Result<StoredMemory> {
         let head = rows::head_by_id(self.conn, id)?;
         let version = rows::version(self.conn, id, head.version)?;
-        Ok(Memory { version: version.ok_or_else(|| lost(id))?, head })
+        Ok(StoredMemory { version: version.ok_or_else(|| lost(id))?, head })
     }
 
-    fn by_version(&self, id: i64) -> Result<Memory> {
+    fn by_version(&self, id: i64) -> Result<StoredMemory> {
         let mut select = self.conn.prepare_cached("SELECT memory, version FROM memory_versions WHERE id = ?1")?;
         let found = select.query_row([id], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
         let (memory, version) = found.ok_or_else(|| lost(id))?;
         let head = rows::head_by_id(self.conn, memory)?;
-        Ok(Memory { version: rows::version(self.conn, memory, version)?.ok_or_else(|| lost(id))?, head })
+        Ok(StoredMemory { version: rows::version(self.conn, memory, version)?.ok_or_else(|| lost(id))?, head })
     }
 }
 

@@ -7,19 +7,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use super::answers::{Deleted, Evicted, Found, Loaded, Summarized, Versions, Written};
-use super::content::{Change, Content};
+use super::answers::{DeletedMemory, Evicted, LoadedMemory, MemoryHits, Summarized, Versions, WrittenMemory};
+use super::content::{Content, ContentChange};
 use super::files::files;
 use super::path::Target;
-use super::search::Search;
+use super::search::MemorySearch;
 use super::store::{MemoryStore, Summarize};
-use super::tx::New;
+use super::tx::NewMemory;
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
 use acheron_base::{Error, Result};
 use acheron_vfs::Node;
 
-/// How many answers a list has at most, and unless told.
+/// The highest and the default number of answers in a list.
 const MOST: usize = 200;
 const SOME: usize = 25;
 
@@ -41,7 +41,7 @@ impl Memory {
 pub enum Command {
     /// Remembers something new and makes it active.
     Create {
-        /// What sort of thing it is: `note`, `decision`, `plan`, …
+        /// Its kind: `note`, `decision`, `plan`, …
         kind: String,
         /// Text, or any JSON; at most 1 MiB.
         content: Value,
@@ -50,7 +50,7 @@ pub enum Command {
         name: Option<String>,
         #[serde(default)]
         tags: Vec<String>,
-        /// Nobody can change or delete it.
+        /// It cannot be changed or deleted.
         #[serde(default)]
         write_protected: bool,
         /// It never leaves the active set.
@@ -138,19 +138,19 @@ pub enum Command {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Output {
-    Written(Written),
-    Loaded(Box<Loaded>),
+    Written(WrittenMemory),
+    Loaded(Box<LoadedMemory>),
     Evicted(Evicted),
     Versions(Versions),
-    Deleted(Deleted),
-    Found(Found),
+    Deleted(DeletedMemory),
+    Found(MemoryHits),
     Summarized(Summarized),
 }
 
 #[async_trait]
 impl Service for Memory {
     const NAME: &'static str = "memory";
-    const ABOUT: &'static str = "What this agent remembers.\n\n\
+    const ABOUT: &'static str = "The memory of this agent.\n\n\
         Every memory is a file with versions: `items/<name>/content` is the latest, `items/<name>/versions/<n>` an old \
         one; writing makes a new one, `mkdir` an empty note, `rmdir` deletes. `active.json` shows what is active now, \
         within a budget of tokens, and what has left. Nothing is ever lost by a change, a deletion or an eviction.";
@@ -161,21 +161,21 @@ impl Service for Memory {
         let plan = json!({"memory_path": "/agents/self/memory/items/plan"});
         vec![
             Operation::write("create")
-                .gives::<Written>()
+                .gives::<WrittenMemory>()
                 .example(json!({"kind": "plan", "name": "plan", "content": "cross the river", "tags": ["trip"]})),
-            Operation::write("load").gives::<Loaded>().idempotent().example(plan.clone()),
+            Operation::write("load").gives::<LoadedMemory>().idempotent().example(plan.clone()),
             Operation::write("mutate")
-                .gives::<Written>()
+                .gives::<WrittenMemory>()
                 .example(json!({"memory_path": "/agents/self/memory/items/plan", "append": ", then come back"})),
             Operation::write("evict").gives::<Evicted>().idempotent().example(plan.clone()),
-            Operation::write("pin").gives::<Written>().idempotent().example(plan.clone()),
-            Operation::write("unpin").gives::<Written>().idempotent().example(plan.clone()),
+            Operation::write("pin").gives::<WrittenMemory>().idempotent().example(plan.clone()),
+            Operation::write("unpin").gives::<WrittenMemory>().idempotent().example(plan.clone()),
             Operation::read("versions").gives::<Versions>().example(plan.clone()),
-            Operation::write("delete").gives::<Deleted>().example(plan),
+            Operation::write("delete").gives::<DeletedMemory>().example(plan),
             Operation::write("restore")
-                .gives::<Written>()
+                .gives::<WrittenMemory>()
                 .example(json!({"memory_path": "/agents/self/memory/items/plan", "version": 1})),
-            Operation::read("search").gives::<Found>().example(json!({"query": "river", "limit": 5})),
+            Operation::read("search").gives::<MemoryHits>().example(json!({"query": "river", "limit": 5})),
             Operation::write("summarize").gives::<Summarized>().example(json!({
                 "memory_paths": ["/agents/self/memory/items/plan"], "into": "trip", "text": "we crossed and came back"
             })),
@@ -192,7 +192,7 @@ impl Service for Memory {
         Ok(match command {
             Command::Create { kind, content, name, tags, write_protected, unevictable } => {
                 let content = Content::given(content)?;
-                let new = New { name, kind, tags, sources: Vec::new(), content, write_protected, unevictable };
+                let new = NewMemory { name, kind, tags, sources: Vec::new(), content, write_protected, unevictable };
                 Output::Written(memory.create(new).await?)
             }
             Command::Load { memory_path } => Output::Loaded(Box::new(memory.load(target(&memory_path)?).await?)),
@@ -214,7 +214,9 @@ impl Service for Memory {
             }
             Command::Search { query, kind, tags, since_ms, history, limit, cursor } => {
                 let limit = bounded(limit)?;
-                Output::Found(memory.search(Search { query, kind, tags, since_ms, history, limit, cursor }).await?)
+                Output::Found(
+                    memory.search(MemorySearch { query, kind, tags, since_ms, history, limit, cursor }).await?,
+                )
             }
             Command::Summarize { memory_paths, into, text } => {
                 let targets = memory_paths.iter().map(|path| target(path)).collect::<Result<Vec<Target>>>()?;
@@ -225,11 +227,11 @@ impl Service for Memory {
     }
 }
 
-fn one_of(content: Option<Value>, patch: Option<Value>, append: Option<Value>) -> Result<Change> {
+fn one_of(content: Option<Value>, patch: Option<Value>, append: Option<Value>) -> Result<ContentChange> {
     match (content, patch, append) {
-        (Some(content), None, None) => Ok(Change::Replace(content)),
-        (None, Some(patch), None) => Ok(Change::Patch(patch)),
-        (None, None, Some(append)) => Ok(Change::Append(append)),
+        (Some(content), None, None) => Ok(ContentChange::Replace(content)),
+        (None, Some(patch), None) => Ok(ContentChange::Patch(patch)),
+        (None, None, Some(append)) => Ok(ContentChange::Append(append)),
         _ => Err(Error::invalid("mutate: give one of content, patch and append")),
     }
 }

@@ -2,15 +2,14 @@
 //!
 //! Every method is one step of a transaction that the caller holds. The active set has its own file, and so has search.
 
+use super::content::{Content, ContentChange};
+use super::path::{self, Target};
+use super::rows::{self, MemoryHead, Version};
 use acheron_base::{Error, Result, quoted};
 use acheron_store::{Connection, Tx};
 
-use super::content::{Change, Content};
-use super::path::{self, Target};
-use super::rows::{self, Head, Version};
-
 /// The memory of one agent, open for reading.
-pub struct Book<'c> {
+pub struct MemoryReader<'c> {
     pub(super) conn: &'c Connection,
     pub(super) agent: i64,
 }
@@ -24,14 +23,14 @@ pub struct MemoryTx<'c> {
 
 /// A memory and one of its versions.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Memory {
-    pub head: Head,
+pub struct StoredMemory {
+    pub head: MemoryHead,
     pub version: Version,
 }
 
 /// Something to remember.
 #[derive(Clone, Debug)]
-pub struct New {
+pub struct NewMemory {
     /// Made up from the kind when absent.
     pub name: Option<String>,
     pub kind: String,
@@ -42,10 +41,10 @@ pub struct New {
     pub unevictable: bool,
 }
 
-impl New {
+impl NewMemory {
     /// An empty text, as `mkdir` makes it.
-    pub fn note(name: &str) -> New {
-        New {
+    pub fn note(name: &str) -> NewMemory {
+        NewMemory {
             name: Some(name.to_owned()),
             kind: "note".into(),
             tags: Vec::new(),
@@ -57,33 +56,33 @@ impl New {
     }
 }
 
-impl<'c> Book<'c> {
-    pub fn read(conn: &'c Connection, agent: &str) -> Result<Book<'c>> {
-        Ok(Book { conn, agent: rows::agent(conn, agent)? })
+impl<'c> MemoryReader<'c> {
+    pub fn read(conn: &'c Connection, agent: &str) -> Result<MemoryReader<'c>> {
+        Ok(MemoryReader { conn, agent: rows::agent(conn, agent)? })
     }
 
     /// The memory that is meant, in the version that is meant.
-    pub fn find(&self, target: &Target) -> Result<Memory> {
+    pub fn find(&self, target: &Target) -> Result<StoredMemory> {
         let head = rows::head(self.conn, self.agent, &target.name)?;
         let head = head.ok_or_else(|| Error::not_found(format!("there is no memory {}", target.name)))?;
         match target.version {
             None if head.deleted => Err(deleted(&head)),
             _ => {
                 let version = self.version(&head, target.version.unwrap_or(head.version))?;
-                Ok(Memory { head, version })
+                Ok(StoredMemory { head, version })
             }
         }
     }
 
     /// The newest versions of a memory, deletions among them, newest first.
-    pub fn versions(&self, target: &Target, limit: usize) -> Result<(Head, Vec<Version>)> {
+    pub fn versions(&self, target: &Target, limit: usize) -> Result<(MemoryHead, Vec<Version>)> {
         let head = rows::head(self.conn, self.agent, &target.name)?;
         let head = head.ok_or_else(|| Error::not_found(format!("there is no memory {}", target.name)))?;
         let versions = rows::versions(self.conn, head.id, limit)?;
         Ok((head, versions))
     }
 
-    fn version(&self, head: &Head, version: u64) -> Result<Version> {
+    fn version(&self, head: &MemoryHead, version: u64) -> Result<Version> {
         let found = rows::version(self.conn, head.id, version)?;
         found.ok_or_else(|| {
             Error::not_found(format!(
@@ -99,13 +98,13 @@ impl<'c> MemoryTx<'c> {
         Ok(MemoryTx { tx, agent: rows::agent_or_new(tx, agent)?, now_ms })
     }
 
-    pub fn book(&self) -> Book<'_> {
-        Book { conn: self.tx, agent: self.agent }
+    pub fn reader(&self) -> MemoryReader<'_> {
+        MemoryReader { conn: self.tx, agent: self.agent }
     }
 
     /// Remembers something new, and makes it active. A name whose memory was deleted may be taken again; its versions
     /// go on counting.
-    pub fn create(&self, new: New) -> Result<Memory> {
+    pub fn create(&self, new: NewMemory) -> Result<StoredMemory> {
         check_kind(&new.kind)?;
         check_tags(&new.tags)?;
         let name = match &new.name {
@@ -126,25 +125,25 @@ impl<'c> MemoryTx<'c> {
         let version = Version { kind: new.kind, tags: new.tags, sources: new.sources, ..self.blank(new.content) };
         let version = rows::insert_version(self.tx, self.agent, &mut head, version)?;
         self.activate(&mut head)?;
-        Ok(Memory { head, version })
+        Ok(StoredMemory { head, version })
     }
 
     /// Makes a new version. A target that names a version must name the latest.
-    pub fn mutate(&self, target: &Target, if_version: Option<u64>, change: Change) -> Result<Memory> {
+    pub fn mutate(&self, target: &Target, if_version: Option<u64>, change: ContentChange) -> Result<StoredMemory> {
         let before = self.writable(target, if_version)?;
         let content = before.version.content.clone().changed(change)?;
         self.put(before, content)
     }
 
     /// Makes a new version of what was written to the file.
-    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<Memory> {
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<StoredMemory> {
         let before = self.writable(&Target::latest(name), None)?;
         let content = Content::written(bytes, &before.version.content)?;
         self.put(before, content)
     }
 
     /// Sums other memories up: a new version of `name` if there is one, else a memory of its own.
-    pub fn sum_up(&self, name: Option<String>, text: String, sources: Vec<String>) -> Result<Memory> {
+    pub fn sum_up(&self, name: Option<String>, text: String, sources: Vec<String>) -> Result<StoredMemory> {
         let content = Content::given(text.into())?;
         let there = name.as_ref().map(|name| rows::head(self.tx, self.agent, name)).transpose()?.flatten();
         match (name, there) {
@@ -153,13 +152,15 @@ impl<'c> MemoryTx<'c> {
                 before.version.sources = sources;
                 self.put(before, content)
             }
-            (name, _) => self.create(New { name, sources, content, kind: "summary".into(), ..New::note("") }),
+            (name, _) => {
+                self.create(NewMemory { name, sources, content, kind: "summary".into(), ..NewMemory::note("") })
+            }
         }
     }
 
     /// Deletes: one more version, without content. It leaves the active set without a tombstone.
-    pub fn delete(&self, target: &Target, if_version: Option<u64>) -> Result<Memory> {
-        let Memory { mut head, version } = self.writable(target, if_version)?;
+    pub fn delete(&self, target: &Target, if_version: Option<u64>) -> Result<StoredMemory> {
+        let StoredMemory { mut head, version } = self.writable(target, if_version)?;
         if head.unevictable {
             return Err(Error::forbidden(format!("the memory {} is unevictable, so it cannot be deleted", head.name)));
         }
@@ -167,12 +168,12 @@ impl<'c> MemoryTx<'c> {
         let version = rows::insert_version(self.tx, self.agent, &mut head, version)?;
         (head.used, head.pinned, head.tombstone, head.left_at_ms) = (None, false, None, None);
         rows::update_head(self.tx, &head)?;
-        Ok(Memory { head, version })
+        Ok(StoredMemory { head, version })
     }
 
     /// Brings an old version back, as a new one.
-    pub fn restore(&self, target: &Target, version: u64) -> Result<Memory> {
-        let mut old = self.book().find(&Target { name: target.name.clone(), version: Some(version) })?;
+    pub fn restore(&self, target: &Target, version: u64) -> Result<StoredMemory> {
+        let mut old = self.reader().find(&Target { name: target.name.clone(), version: Some(version) })?;
         if old.version.deleted {
             return Err(Error::invalid(format!(
                 "version {version} of {} is its deletion; restore an earlier one",
@@ -184,12 +185,12 @@ impl<'c> MemoryTx<'c> {
         }
         let version = Version { written_at_ms: self.now_ms, ..old.version };
         let version = rows::insert_version(self.tx, self.agent, &mut old.head, version)?;
-        Ok(Memory { head: old.head, version })
+        Ok(StoredMemory { head: old.head, version })
     }
 
     /// The latest version, if it may be changed and is the one that the caller means.
-    fn writable(&self, target: &Target, if_version: Option<u64>) -> Result<Memory> {
-        let memory = self.book().find(&Target::latest(target.name.as_str()))?;
+    fn writable(&self, target: &Target, if_version: Option<u64>) -> Result<StoredMemory> {
+        let memory = self.reader().find(&Target::latest(target.name.as_str()))?;
         for meant in [target.version, if_version].into_iter().flatten() {
             if meant != memory.head.version {
                 return Err(Error::conflict(format!(
@@ -204,14 +205,14 @@ impl<'c> MemoryTx<'c> {
         }
     }
 
-    fn put(&self, before: Memory, content: Content) -> Result<Memory> {
-        let Memory { mut head, version } = before;
+    fn put(&self, before: StoredMemory, content: Content) -> Result<StoredMemory> {
+        let StoredMemory { mut head, version } = before;
         let version = Version { content, written_at_ms: self.now_ms, ..version };
         let version = rows::insert_version(self.tx, self.agent, &mut head, version)?;
         if head.used.is_some() {
             self.activate(&mut head)?;
         }
-        Ok(Memory { head, version })
+        Ok(StoredMemory { head, version })
     }
 
     fn blank(&self, content: Content) -> Version {
@@ -240,14 +241,14 @@ impl<'c> MemoryTx<'c> {
     }
 }
 
-fn deleted(head: &Head) -> Error {
+fn deleted(head: &MemoryHead) -> Error {
     Error::not_found(format!(
         "the memory {} was deleted by its version {}; `restore` brings an earlier one back",
         head.name, head.version
     ))
 }
 
-fn protected(head: &Head) -> Error {
+fn protected(head: &MemoryHead) -> Error {
     Error::forbidden(format!("the memory {} is write-protected", head.name))
 }
 

@@ -1,26 +1,26 @@
 //! `mounts`: names in an agent's directory, or in a project, that lead to other places of the tree.
 //!
-//! A binding is a link in the tree, so it shows in listings, is followed by everybody, and never widens a right: who follows it
-//! is asked at the place where it leads.
+//! A binding is a link in the tree, so it shows in listings, can be followed by every caller, and never widens a right:
+//! a caller that follows it is asked at the place where it leads.
 
 mod table;
 
-use crate::policy::PrincipalCaller;
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-pub use self::table::{Binding, Names, Table};
+use crate::policy::PrincipalCaller;
+
+pub use self::table::{AllBindings, Binding, BindingTable};
 use self::table::{full, place, relative};
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result};
 use acheron_vfs::{Caller, Dir, Link, Listing, Node};
 
 /// Where the bindings of a directory are kept.
@@ -28,34 +28,33 @@ const FILE: &str = "binds.json";
 
 /// The bindings of all agents and projects, by the directory that they stand in: `/agents/charon`, `/projects/here`.
 #[derive(Default)]
-pub struct Bindings(Mutex<BTreeMap<String, Held>>);
+pub struct Bindings(Mutex<BTreeMap<String, BindingDir>>);
 
-struct Held {
+struct BindingDir {
     home: Weak<Listing>,
     place: Arc<ConfinedDir>,
-    table: Table,
+    table: BindingTable,
 }
 
 impl Bindings {
-    fn held(&self) -> MutexGuard<'_, BTreeMap<String, Held>> {
+    fn held(&self) -> MutexGuard<'_, BTreeMap<String, BindingDir>> {
         self.0.lock()
     }
 
     /// The directory at `path` is there: its names are put back into it. What is kept of them is kept in `place`.
     pub fn settle(&self, path: &str, home: &Arc<Listing>, place: ConfinedDir) -> Result<()> {
-        let table: Table = match place.read(FILE) {
-            Ok(bytes) => {
+        let table: BindingTable = match place.read_if_exists(FILE)? {
+            Some(bytes) => {
                 serde_json::from_slice(&bytes).map_err(|err| Error::invalid(format!("{FILE} of {path}: {err}")))?
             }
-            Err(err) if err.code == acheron_base::Code::NotFound => Table::default(),
-            Err(err) => return Err(err),
+            None => BindingTable::default(),
         };
         for (name, target) in &table.0 {
             if home.lookup(name).is_none() {
-                home.put(name, Node::link(Path(relative(target))));
+                home.put(name, Node::link(FixedLink(relative(target))));
             }
         }
-        let held = Held { home: Arc::downgrade(home), place: Arc::new(place), table };
+        let held = BindingDir { home: Arc::downgrade(home), place: Arc::new(place), table };
         self.held().insert(path.to_owned(), held);
         Ok(())
     }
@@ -80,9 +79,9 @@ impl Bindings {
     /// first, then the tree.
     fn change(&self, path: &str, name: &str, target: Option<&str>) -> Result<()> {
         let mut all = self.held();
-        let names = Names::of(all.iter().flat_map(|(path, held)| held.table.bindings(path)));
+        let names = AllBindings::of(all.iter().flat_map(|(path, held)| held.table.bindings(path)));
         let held = all.get_mut(path).ok_or_else(|| Error::not_found(format!("there is no `{path}`")))?;
-        let home = held.home.upgrade().ok_or_else(|| Error::unavailable("the agent has moved out"))?;
+        let home = held.home.upgrade().ok_or_else(|| Error::unavailable("the agent was removed"))?;
         if home.lookup(name).is_some() && !held.table.0.contains_key(name) {
             return Err(Error::already_exists(format!("{path}/{name} is there already, and not a binding")));
         }
@@ -100,17 +99,17 @@ impl Bindings {
         held.table = table;
         drop(all);
         match target {
-            Some(target) => home.put(name, Node::link(Path(relative(target)))),
+            Some(target) => home.put(name, Node::link(FixedLink(relative(target)))),
             None => _ = home.take(name),
         }
         Ok(())
     }
 }
 
-/// A link that says the same to everybody.
-struct Path(String);
+/// A link with the same target for every caller.
+struct FixedLink(String);
 
-impl Link for Path {
+impl Link for FixedLink {
     fn target(&self, _caller: &Caller) -> Result<String> {
         Ok(self.0.clone())
     }
@@ -120,18 +119,18 @@ impl Link for Path {
 pub struct Mounts {
     agent: String,
     bindings: Arc<Bindings>,
-    writable: Writable,
+    writable: CheckWritable,
 }
 
 /// Refuses a path of a project where nothing may be changed now.
-pub type Writable = Arc<dyn Fn(&str) -> Result<()> + Send + Sync>;
+pub type CheckWritable = Arc<dyn Fn(&str) -> Result<()> + Send + Sync>;
 
 impl Mounts {
-    pub fn new(agent: &str, bindings: Arc<Bindings>, writable: Writable) -> Self {
+    pub fn new(agent: &str, bindings: Arc<Bindings>, writable: CheckWritable) -> Self {
         Mounts { agent: agent.to_owned(), bindings, writable }
     }
 
-    /// Where a name may be changed by this agent, whoever asks for it: the name must not be a way past what the agent may.
+    /// The places where this agent may change names, whichever caller asks: a name must not lead past the agent's rights.
     fn place<'a>(&self, cx: &Cx, bind_path: &'a str) -> Result<(&'a str, &'a str)> {
         let (home, name) = place(&self.agent, bind_path)?;
         cx.tree()?.may(&Caller::agent(&self.agent), acheron_vfs::Access::Write, bind_path)?;
@@ -149,7 +148,7 @@ impl Mounts {
             binding.bind_path.starts_with(&own)
                 || binding.bind_path.starts_with("/projects/") && tree.sees(&agent, &binding.bind_path)
         };
-        Ok(Output::Listed(Listed { binds: self.bindings.all().into_iter().filter(seen).collect() }))
+        Ok(Output::Listed(BindingList { binds: self.bindings.all().into_iter().filter(seen).collect() }))
     }
 }
 
@@ -168,17 +167,19 @@ pub enum Command {
     },
     /// Takes a name away again.
     Unbind { bind_path: String },
-    /// Tells where a path leads when bindings are followed.
+    /// Resolves a path through the bindings.
     Resolve { path: String },
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Listed {
+#[schemars(rename = "Listed")]
+pub struct BindingList {
     pub binds: Vec<Binding>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Resolved {
+#[schemars(rename = "Resolved")]
+pub struct ResolvedBinding {
     pub path: String,
     /// Nothing if nothing is there, or you may not see it.
     pub resolved_path: Option<String>,
@@ -189,15 +190,15 @@ pub struct Resolved {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Output {
-    Listed(Listed),
-    Resolved(Resolved),
+    Listed(BindingList),
+    Resolved(ResolvedBinding),
 }
 
 #[async_trait]
 impl Service for Mounts {
     const NAME: &'static str = "mounts";
     const ABOUT: &'static str = "Names in your own directory, or in a project, that lead to other places of the tree.\n\n\
-        A binding shows in listings, is the same for everybody who sees it, lasts over a restart and gives no right that \
+        A binding shows in listings, is the same for every caller that sees it, lasts over a restart and gives no right that \
         you do not have at its target.";
 
     type Command = Command;
@@ -205,12 +206,14 @@ impl Service for Mounts {
 
     fn operations() -> Vec<Operation> {
         vec![
-            Operation::read("list").quick().example(json!({})).gives::<Listed>(),
+            Operation::read("list").quick().example(json!({})).gives::<BindingList>(),
             Operation::write("bind")
                 .example(json!({ "bind_path": "/agents/self/library", "target_path": "/global/library" }))
-                .gives::<Listed>(),
-            Operation::read("resolve").example(json!({ "path": "/agents/self/library/Index.md" })).gives::<Resolved>(),
-            Operation::write("unbind").example(json!({ "bind_path": "/agents/self/library" })).gives::<Listed>(),
+                .gives::<BindingList>(),
+            Operation::read("resolve")
+                .example(json!({ "path": "/agents/self/library/Index.md" }))
+                .gives::<ResolvedBinding>(),
+            Operation::write("unbind").example(json!({ "bind_path": "/agents/self/library" })).gives::<BindingList>(),
         ]
     }
 
@@ -233,9 +236,9 @@ impl Service for Mounts {
             }
             Command::Resolve { path } => {
                 let path = full(agent, &path)?;
-                let (_, matched) = Names::of(self.bindings.all()).resolve(&path)?;
+                let (_, matched) = AllBindings::of(self.bindings.all()).resolve(&path)?;
                 let found = cx.tree()?.find(&cx.caller, &path).ok().map(|(real, _)| real);
-                Ok(Output::Resolved(Resolved { path, resolved_path: found, matched }))
+                Ok(Output::Resolved(ResolvedBinding { path, resolved_path: found, matched }))
             }
         }
     }

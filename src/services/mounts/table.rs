@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use acheron_base::{Error, Result};
-use acheron_vfs::normal;
+use acheron_vfs::normalize;
 
 /// One name and what it leads to, both paths of the tree.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -18,9 +18,9 @@ pub struct Binding {
 /// The bindings in one directory: name → path of the tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Table(pub BTreeMap<String, String>);
+pub struct BindingTable(pub BTreeMap<String, String>);
 
-impl Table {
+impl BindingTable {
     /// As they are told, for the directory at `home`.
     pub fn bindings(&self, home: &str) -> Vec<Binding> {
         let binding = |(name, target): (&String, &String)| Binding {
@@ -33,11 +33,11 @@ impl Table {
 
 /// All bindings there are: path of the name → path of the tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names(BTreeMap<String, String>);
+pub struct AllBindings(BTreeMap<String, String>);
 
-impl Names {
-    pub fn of(bindings: impl IntoIterator<Item = Binding>) -> Names {
-        Names(bindings.into_iter().map(|it| (it.bind_path, it.target_path)).collect())
+impl AllBindings {
+    pub fn of(bindings: impl IntoIterator<Item = Binding>) -> AllBindings {
+        AllBindings(bindings.into_iter().map(|it| (it.bind_path, it.target_path)).collect())
     }
 
     /// Where `path` (in full) leads when every binding on the way is followed, and whether one was.
@@ -91,7 +91,7 @@ fn lies_in(path: &str, place: &str) -> bool {
 
 /// A path as a caller writes it, in full: `/agents/self/x` → `/agents/<agent>/x`.
 pub fn full(agent: &str, path: &str) -> Result<String> {
-    let path = normal(path)?;
+    let path = normalize(path)?;
     Ok(match path.strip_prefix("/agents/self") {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("/agents/{agent}{rest}"),
         _ => path,
@@ -123,73 +123,4 @@ pub fn relative(target: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn names(lines: &[(&str, &str)]) -> Names {
-        Names(lines.iter().map(|(name, target)| ((*name).to_owned(), (*target).to_owned())).collect())
-    }
-
-    #[test]
-    fn a_path_is_followed_through_every_binding() {
-        let names = names(&[
-            ("/agents/a/work", "/projects/here/fs"),
-            ("/agents/a/src", "/agents/a/work/src"),
-            ("/projects/here/pages", "/global/library"),
-        ]);
-        for (path, expected) in [
-            ("/agents/a/work", "/projects/here/fs true"),
-            ("/agents/a/src/main.rs", "/projects/here/fs/src/main.rs true"),
-            ("/projects/here/pages/Index.md", "/global/library/Index.md true"),
-            ("/agents/a/memory", "/agents/a/memory false"),
-            ("/agents/b/work", "/agents/b/work false"),
-            ("/agents/a/workshop", "/agents/a/workshop false"),
-            ("/", "/ false"),
-        ] {
-            let (end, matched) = names.resolve(path).unwrap();
-            assert_eq!(format!("{end} {matched}"), expected);
-        }
-    }
-
-    #[test]
-    fn circles_are_refused() {
-        let names =
-            names(&[("/agents/a/x", "/projects/p"), ("/agents/a/y", "/agents/a/x"), ("/projects/q/z", "/projects/p")]);
-        for (path, target, why) in [
-            ("/agents/a/x", "/agents/a/x", "a name cannot lead to itself"),
-            ("/agents/a/x", "/agents/a/x/deep", "a name cannot lead to itself"),
-            ("/agents/a/x", "/agents/a/y", "`/agents/a/x` leads in a circle"),
-            ("/agents/a/z", "/agents/a", "`/agents/a/z` lies in `/agents/a`: a walk there would never end"),
-            ("/agents/a/z", "/", "`/agents/a/z` lies in `/`: a walk there would never end"),
-            ("/projects/p/z", "/agents/a/y", "`/projects/p/z` lies in `/projects/p`: a walk there would never end"),
-            (
-                "/projects/p/z",
-                "/projects/q",
-                "`/projects/p/z` can be reached through `/projects/p`: a walk there would never end",
-            ),
-        ] {
-            assert_eq!(names.check(path, target).unwrap_err().message, why);
-        }
-        names.check("/agents/a/z", "/agents/a/y").unwrap();
-        names.check("/projects/p/pages", "/global/library").unwrap();
-    }
-
-    #[test]
-    fn only_new_names_in_ones_own_directory_or_a_project_can_be_bound() {
-        assert_eq!(full("a", "agents/self/x").unwrap(), "/agents/a/x");
-        assert_eq!(place("a", "/agents/a/x").unwrap(), ("/agents/a", "x"));
-        assert_eq!(place("a", "/projects/p/x").unwrap(), ("/projects/p", "x"));
-        for path in [
-            "/agents/b/x",
-            "/agents/a/x/y",
-            "/agents/a/",
-            "/global/x",
-            "/agents/a/.x",
-            "/agents/a/x y",
-            "/projects/p/fs/x",
-            "/projects/p",
-        ] {
-            assert!(place("a", path).is_err(), "{path}");
-        }
-    }
-}
+mod tests;

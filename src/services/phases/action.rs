@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::contract::nearest::nearest;
+use acheron_base::nearest::nearest;
 
 /// The deepest walk that may be asked for.
 pub const DEEPEST: u64 = 5;
@@ -13,7 +13,7 @@ const MOST_IDS: usize = 100;
 
 /// Something that the host can do for a phase.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action {
+pub enum PhaseAction {
     StoreSymbol { symbol: Value },
     UpdateSymbol { symbol: Value },
     DeleteSymbol { id: String },
@@ -27,17 +27,17 @@ pub enum Action {
 }
 
 /// One row of the table that phases are shown.
-pub struct Row {
+pub struct ActionSpec {
     pub name: &'static str,
     pub takes: &'static str,
     pub about: &'static str,
     /// Whether it changes symbols.
     pub mutates: bool,
-    read: fn(&Value) -> Result<Action, Value>,
+    read: fn(&Value) -> Result<PhaseAction, Value>,
 }
 
 /// Every action there is.
-pub const TABLE: [Row; 10] = [
+pub const TABLE: [ActionSpec; 10] = [
     row("store_symbol", "symbol", "keeps a symbol that carries the validated mark", true, store_symbol),
     row("update_symbol", "symbol", "merges fields over a symbol of that id", true, update_symbol),
     row("delete_symbol", "symbol_id | id", "takes a symbol away; it can be undone", true, delete_symbol),
@@ -61,13 +61,13 @@ const fn row(
     takes: &'static str,
     about: &'static str,
     mutates: bool,
-    read: fn(&Value) -> Result<Action, Value>,
-) -> Row {
-    Row { name, takes, about, mutates, read }
+    read: fn(&Value) -> Result<PhaseAction, Value>,
+) -> ActionSpec {
+    ActionSpec { name, takes, about, mutates, read }
 }
 
 /// Reads a command: the action, with its row; or the result that stands for it.
-pub fn read(body: &Value) -> Result<(&'static Row, Action), Value> {
+pub fn read(body: &Value) -> Result<(&'static ActionSpec, PhaseAction), Value> {
     let name = match body.get("action") {
         None | Some(Value::Null) => return Err(json!({ "error": "missing_action" })),
         Some(Value::String(name)) => name,
@@ -87,13 +87,13 @@ pub fn error(reason: impl Into<String>) -> Value {
     json!({ "status": "error", "reason": reason.into() })
 }
 
-fn store_symbol(body: &Value) -> Result<Action, Value> {
+fn store_symbol(body: &Value) -> Result<PhaseAction, Value> {
     // Checked first, even before whether there is a symbol at all: that is what phases are taught to look at.
     let symbol = body.get("symbol").cloned().unwrap_or(Value::Null);
     if !marked(&symbol) {
         return Err(json!({ "status": "rejected", "reason": "missing_validated_trait" }));
     }
-    Ok(Action::StoreSymbol { symbol })
+    Ok(PhaseAction::StoreSymbol { symbol })
 }
 
 /// Whether what was written carries the validated mark, before it is known to be a symbol.
@@ -105,37 +105,37 @@ pub fn marked(symbol: &Value) -> bool {
         || traits.and_then(Value::as_array).is_some_and(|traits| traits.iter().any(word))
 }
 
-fn update_symbol(body: &Value) -> Result<Action, Value> {
+fn update_symbol(body: &Value) -> Result<PhaseAction, Value> {
     match body.get("symbol") {
         Some(symbol) if symbol.get("id").is_some_and(Value::is_string) => {
-            Ok(Action::UpdateSymbol { symbol: symbol.clone() })
+            Ok(PhaseAction::UpdateSymbol { symbol: symbol.clone() })
         }
         _ => Err(error("invalid_symbol")),
     }
 }
 
-fn delete_symbol(body: &Value) -> Result<Action, Value> {
+fn delete_symbol(body: &Value) -> Result<PhaseAction, Value> {
     let id = text(body, &["symbol_id", "id"]).ok_or_else(|| error("missing_symbol_id"))?;
-    Ok(Action::DeleteSymbol { id })
+    Ok(PhaseAction::DeleteSymbol { id })
 }
 
-fn load_symbol(body: &Value) -> Result<Action, Value> {
+fn load_symbol(body: &Value) -> Result<PhaseAction, Value> {
     let ids = ids(body)?;
     if ids.is_empty() {
         return Err(error("missing_symbol_id"));
     }
-    Ok(Action::LoadSymbol { ids })
+    Ok(PhaseAction::LoadSymbol { ids })
 }
 
-fn load_kit(body: &Value) -> Result<Action, Value> {
-    Ok(Action::LoadKit { kit: text(body, &["kit_id", "kit"]).ok_or_else(|| error("missing_kit_id"))? })
+fn load_kit(body: &Value) -> Result<PhaseAction, Value> {
+    Ok(PhaseAction::LoadKit { kit: text(body, &["kit_id", "kit"]).ok_or_else(|| error("missing_kit_id"))? })
 }
 
-fn invoke_agent(body: &Value) -> Result<Action, Value> {
-    Ok(Action::InvokeAgent { id: text(body, &["agent_id", "id"]).ok_or_else(|| error("missing_agent_id"))? })
+fn invoke_agent(body: &Value) -> Result<PhaseAction, Value> {
+    Ok(PhaseAction::InvokeAgent { id: text(body, &["agent_id", "id"]).ok_or_else(|| error("missing_agent_id"))? })
 }
 
-fn query_symbols(body: &Value) -> Result<Action, Value> {
+fn query_symbols(body: &Value) -> Result<PhaseAction, Value> {
     let (ids, query) = (ids(body)?, text(body, &["query", "text"]));
     if ids.is_empty() && query.is_none() {
         return Err(error("missing_query"));
@@ -143,30 +143,30 @@ fn query_symbols(body: &Value) -> Result<Action, Value> {
     let k = body.get("k").and_then(Value::as_u64).unwrap_or(5).clamp(1, 50) as usize;
     let domain = text(body, &["domain", "symbol_domain"]);
     let tag = text(body, &["tag", "symbol_tag"]);
-    Ok(Action::QuerySymbols { ids, query, k, domain, tag })
+    Ok(PhaseAction::QuerySymbols { ids, query, k, domain, tag })
 }
 
-fn recurse_graph(body: &Value) -> Result<Action, Value> {
+fn recurse_graph(body: &Value) -> Result<PhaseAction, Value> {
     let depth = match body.get("depth") {
         None | Some(Value::Null) => 1,
         Some(depth) => depth.as_u64().ok_or_else(|| error("depth must be a whole number"))?.min(DEEPEST),
     };
-    Ok(Action::RecurseGraph { ids: ids(body)?, query: text(body, &["query"]), depth: depth as usize })
+    Ok(PhaseAction::RecurseGraph { ids: ids(body)?, query: text(body, &["query"]), depth: depth as usize })
 }
 
-fn emit_feedback(body: &Value) -> Result<Action, Value> {
+fn emit_feedback(body: &Value) -> Result<PhaseAction, Value> {
     let needed = |name: &str, spellings: &[&str]| text(body, spellings).ok_or_else(|| error(format!("missing_{name}")));
-    Ok(Action::EmitFeedback {
+    Ok(PhaseAction::EmitFeedback {
         kind: needed("type", &["type"])?,
         target: needed("target", &["target", "symbol_id"])?,
         reason: needed("reason", &["reason"])?,
     })
 }
 
-fn dispatch_task(body: &Value) -> Result<Action, Value> {
+fn dispatch_task(body: &Value) -> Result<PhaseAction, Value> {
     let task = text(body, &["task"]).ok_or_else(|| error("missing_task"))?;
     let payload = body.get("payload").cloned().unwrap_or_else(|| json!({}));
-    Ok(Action::DispatchTask { task, payload })
+    Ok(PhaseAction::DispatchTask { task, payload })
 }
 
 /// The first of these keys that holds a text.
@@ -192,94 +192,4 @@ fn ids(body: &Value) -> Result<Vec<String>, Value> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(body: Value, expected: &str) {
-        let shown = match read(&body) {
-            Ok((_, action)) => format!("{action:?}"),
-            Err(result) => result.to_string(),
-        };
-        assert_eq!(shown, expected, "{body}");
-    }
-
-    #[test]
-    fn every_documented_spelling_is_taken() {
-        check(json!({"action":"load_symbol","symbol_id":"A"}), r#"LoadSymbol { ids: ["A"] }"#);
-        check(json!({"action":"load_symbol","id":"A"}), r#"LoadSymbol { ids: ["A"] }"#);
-        check(json!({"action":"load_symbol","ids":["A","B"]}), r#"LoadSymbol { ids: ["A", "B"] }"#);
-        check(json!({"action":"delete_symbol","id":"A"}), r#"DeleteSymbol { id: "A" }"#);
-        check(json!({"action":"delete_symbol","symbol_id":"A"}), r#"DeleteSymbol { id: "A" }"#);
-        check(json!({"action":"load_kit","kit":"K"}), r#"LoadKit { kit: "K" }"#);
-        check(json!({"action":"load_kit","kit_id":"K"}), r#"LoadKit { kit: "K" }"#);
-        check(json!({"action":"invoke_agent","agent_id":"P","redrive_hint":"x"}), r#"InvokeAgent { id: "P" }"#);
-        check(json!({"action":"invoke_agent","id":"P"}), r#"InvokeAgent { id: "P" }"#);
-        check(
-            json!({"action":"query_symbols","query":"q","k":900}),
-            r#"QuerySymbols { ids: [], query: Some("q"), k: 50, domain: None, tag: None }"#,
-        );
-        check(json!({"action":"recurse_graph"}), "RecurseGraph { ids: [], query: None, depth: 1 }");
-        check(json!({"action":"recurse_graph","depth":99}), "RecurseGraph { ids: [], query: None, depth: 5 }");
-        check(json!({"action":"dispatch_task","task":"t"}), r#"DispatchTask { task: "t", payload: Object {} }"#);
-    }
-
-    #[test]
-    fn what_is_missing_is_named() {
-        check(json!({}), r#"{"error":"missing_action"}"#);
-        check(json!({"action":null}), r#"{"error":"missing_action"}"#);
-        check(json!({"action":["store_symbol"]}), r#"{"status":"error","reason":"action must be a string"}"#);
-        check(json!({"action":"store_symbol"}), r#"{"status":"rejected","reason":"missing_validated_trait"}"#);
-        check(
-            json!({"action":"store_symbol","symbol":{"id":"A","status":"draft"}}),
-            r#"{"status":"rejected","reason":"missing_validated_trait"}"#,
-        );
-        check(
-            json!({"action":"update_symbol","symbol":{"macro":"x"}}),
-            r#"{"status":"error","reason":"invalid_symbol"}"#,
-        );
-        check(json!({"action":"delete_symbol"}), r#"{"status":"error","reason":"missing_symbol_id"}"#);
-        check(json!({"action":"load_kit"}), r#"{"status":"error","reason":"missing_kit_id"}"#);
-        check(json!({"action":"invoke_agent"}), r#"{"status":"error","reason":"missing_agent_id"}"#);
-        check(json!({"action":"query_symbols"}), r#"{"status":"error","reason":"missing_query"}"#);
-        check(json!({"action":"query_symbols","ids":[1]}), r#"{"status":"error","reason":"ids must be strings"}"#);
-        check(
-            json!({"action":"recurse_graph","depth":-1}),
-            r#"{"status":"error","reason":"depth must be a whole number"}"#,
-        );
-        check(
-            json!({"action":"emit_feedback","type":"x","target":"A"}),
-            r#"{"status":"error","reason":"missing_reason"}"#,
-        );
-        check(json!({"action":"emit_feedback"}), r#"{"status":"error","reason":"missing_type"}"#);
-        check(json!({"action":"dispatch_task"}), r#"{"status":"error","reason":"missing_task"}"#);
-    }
-
-    #[test]
-    fn an_unknown_action_comes_back_with_the_nearest_known_one() {
-        check(json!({"action":"nope"}), r#"{"status":"unknown_action","payload":{"action":"nope"}}"#);
-        check(
-            json!({"action":"load_symbols"}),
-            r#"{"status":"unknown_action","payload":{"action":"load_symbols"},"nearest":"load_symbol"}"#,
-        );
-    }
-
-    #[test]
-    fn the_mark_is_seen_in_status_and_traits() {
-        for (symbol, expected) in [
-            (json!({"status":"VALIDATED"}), true),
-            (json!({"traits":["x","Validated"]}), true),
-            (json!({"traits":"validated"}), true),
-            (json!({"traits":[1]}), false),
-            (json!(7), false),
-        ] {
-            assert_eq!(marked(&symbol), expected, "{symbol}");
-        }
-    }
-
-    #[test]
-    fn the_prompt_teaches_exactly_the_table() {
-        let taught = include_str!("../../../prompts/shared/thought_syntax.txt");
-        let names: Vec<&str> = taught.lines().filter_map(|line| line.strip_prefix("- ")?.split(':').next()).collect();
-        assert_eq!(names, TABLE.map(|row| row.name));
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! How the room of a prompt is shared out: whole numbers, nothing lost.
+//! Divides the token budget of a prompt among its parts: whole numbers, nothing lost.
 
 /// The parts that share what is left beside the system block and the query, in the order of the prompt.
 pub const WEIGHTS: [usize; 3] = [2, 5, 3];

@@ -10,16 +10,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::scan::{Patience, bounded, thoughts, within};
+use super::scan::{ScanBudget, bounded, thoughts, within};
 
-/// What a command begins with: U+27D0 and three letters.
+/// The marker with which a command begins: U+27D0 and three letters.
 pub const MARKER: &str = "⟐CMD";
 /// The most markers that are looked at in one reply.
 const MOST_MARKERS: usize = 1024;
 
 /// Something that the model asked the host to do.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
+pub struct RequestedCommand {
     pub body: Value,
     /// Where it stood in the reply.
     pub span: Range<usize>,
@@ -33,21 +33,21 @@ pub struct Diagnostic {
     pub message: String,
 }
 
-/// What a reply holds.
+/// The commands in a reply, and diagnostics for malformed ones.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
-    pub commands: Vec<Asked>,
+pub struct ReplyCommands {
+    pub commands: Vec<RequestedCommand>,
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// Finds the commands that are written with a marker outside any other object.
-pub fn marked(reply: &str) -> Found {
+pub fn marked(reply: &str) -> ReplyCommands {
     let text = bounded(reply);
     let thoughts = thoughts(text);
-    let mut found = Found::default();
+    let mut found = ReplyCommands::default();
     let mut at = 0;
     let mut seen = 0;
-    let mut patience = Patience::default();
+    let mut scan_budget = ScanBudget::default();
     while let Some(place) = next(text, at) {
         if let Some(thought) = within(&thoughts, place) {
             at = thought.end;
@@ -55,23 +55,23 @@ pub fn marked(reply: &str) -> Found {
         }
         if text.as_bytes()[place] == b'{' {
             // An object that is not a command: markers inside it are its own (a payload's emit list, a string).
-            at = patience.object(text, place).map_or(place + 1, |(_, end)| end);
-            if patience.is_over() {
+            at = scan_budget.object(text, place).map_or(place + 1, |(_, end)| end);
+            if scan_budget.is_over() {
                 break;
             }
             continue;
         }
         seen += 1;
-        if seen > MOST_MARKERS || patience.is_over() {
+        if seen > MOST_MARKERS || scan_budget.is_over() {
             let message = "too many markers or broken objects; the rest is not read".to_owned();
             found.diagnostics.push(Diagnostic { offset: place, message });
             break;
         }
         at = place + MARKER.len();
         let Some(start) = opening(text, at) else { continue };
-        match patience.object(text, start) {
+        match scan_budget.object(text, start) {
             Ok((body, end)) => {
-                found.commands.push(Asked { body, span: place..end });
+                found.commands.push(RequestedCommand { body, span: place..end });
                 at = end;
             }
             Err(message) => found.diagnostics.push(Diagnostic { offset: place, message }),
@@ -97,8 +97,8 @@ fn opening(text: &str, at: usize) -> Option<usize> {
 }
 
 /// The entries of a payload's `control_signature.emit`: `{"⟐CMD": {…}}` or the bare object.
-pub fn emitted(payload: &Value, span: &Range<usize>) -> Found {
-    let mut found = Found::default();
+pub fn emitted(payload: &Value, span: &Range<usize>) -> ReplyCommands {
+    let mut found = ReplyCommands::default();
     let entries = match payload.pointer("/control_signature/emit") {
         None | Some(Value::Null) => return found,
         Some(Value::Array(entries)) => entries.as_slice(),
@@ -112,7 +112,7 @@ pub fn emitted(payload: &Value, span: &Range<usize>) -> Found {
     for (place, entry) in entries.iter().enumerate() {
         let body = entry.get(MARKER).unwrap_or(entry);
         if body.is_object() {
-            found.commands.push(Asked { body: body.clone(), span: span.clone() });
+            found.commands.push(RequestedCommand { body: body.clone(), span: span.clone() });
         } else {
             let message = format!("entry {place} of control_signature.emit is not an object");
             found.diagnostics.push(Diagnostic { offset: span.start, message });
@@ -122,7 +122,7 @@ pub fn emitted(payload: &Value, span: &Range<usize>) -> Found {
 }
 
 /// Both ways together, in order, the same command only once.
-pub fn all(marked: Found, emitted: Found) -> Found {
+pub fn all(marked: ReplyCommands, emitted: ReplyCommands) -> ReplyCommands {
     let mut all = marked;
     let written = all.commands.len();
     for asked in emitted.commands {
@@ -135,150 +135,4 @@ pub fn all(marked: Found, emitted: Found) -> Found {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::services::phases::payload;
-    use expect_test::{Expect, expect};
-
-    fn check(reply: &str, expected: Expect) {
-        let marked = marked(reply);
-        let payload = payload::find(reply, &marked.commands);
-        let emitted = payload.payload.as_ref().map(|found| emitted(&found.value, &found.span)).unwrap_or_default();
-        let found = all(marked, emitted);
-        let mut shown = String::new();
-        for asked in found.commands {
-            shown += &format!("{} {}\n", asked.span.start, asked.body);
-        }
-        for diagnostic in found.diagnostics {
-            shown += &format!("! {} {}\n", diagnostic.offset, diagnostic.message);
-        }
-        expected.assert_eq(&shown);
-    }
-
-    #[test]
-    fn the_marker_may_be_followed_by_blanks_and_one_colon() {
-        for reply in [
-            "⟐CMD {\"action\":\"x\"}",
-            "⟐CMD{\"action\":\"x\"}",
-            "⟐CMD: {\"action\":\"x\"}",
-            "⟐CMD\n  {\"action\":\"x\"}",
-        ] {
-            assert_eq!(marked(reply).commands[0].body, serde_json::json!({"action":"x"}), "{reply}");
-        }
-        check("⟐CMD :: {\"action\":\"x\"}", expect![""]);
-    }
-
-    #[test]
-    fn both_shapes_of_emit_run_once() {
-        check(
-            r#"{"control_signature":{"emit":[{"⟐CMD":{"action":"a"}},{"action":"query_symbols","ids":["B"]}]}}"#,
-            expect![[r#"
-                0 {"action":"a"}
-                0 {"action":"query_symbols","ids":["B"]}
-            "#]],
-        );
-        check(
-            r#"⟐CMD {"action":"a"} {"control_signature":{"emit":[{"action":"a"}]}}"#,
-            expect![[r#"
-                0 {"action":"a"}
-            "#]],
-        );
-        check(
-            r#"{"control_signature":{"emit":{"action":"a"}}}"#,
-            expect![[r#"
-            0 {"action":"a"}
-        "#]],
-        );
-    }
-
-    #[test]
-    fn bad_entries_of_emit_give_a_diagnostic_and_the_rest_goes_on() {
-        check(
-            r#"{"control_signature":{"emit":[7,{"action":"a"}]}}"#,
-            expect![[r#"
-                0 {"action":"a"}
-                ! 0 entry 0 of control_signature.emit is not an object
-            "#]],
-        );
-        check(
-            r#"{"control_signature":{"emit":"go"}}"#,
-            expect![[r#"
-            ! 0 control_signature.emit must be a list of commands
-        "#]],
-        );
-    }
-
-    #[test]
-    fn a_marker_in_prose_is_not_a_command() {
-        check(r#"⟐CMD is a word. Later {"phase_id":"p"}"#, expect![""]);
-        check(r#"⟐ CMD {"action":"x"}"#, expect![""]);
-        check(r#"⟐cmd {"action":"x"}"#, expect![""]);
-        check(r#"CMD {"action":"x"}"#, expect![""]);
-        check(r#"⟐CMD [1,2]"#, expect![""]);
-        check(r#"⟐CMD [{"action":"q"}]"#, expect![""]);
-        check(r#"{"note":"⟐CMD {\"action\":\"x\"}"}"#, expect![""]);
-        check(r#"<think>⟐CMD {"action":"x"}</think>"#, expect![""]);
-    }
-
-    #[test]
-    fn bad_ones_are_named_and_good_ones_run() {
-        check(
-            r#"⟐CMD {bad json} ⟐CMD {"action":"y"}"#,
-            expect![[r#"
-                18 {"action":"y"}
-                ! 0 key must be a string at line 1 column 2
-            "#]],
-        );
-        check(
-            r#"⟐CMD {"action":"x"} ⟐CMD {"action":"y""#,
-            expect![[r#"
-                0 {"action":"x"}
-                ! 22 the object is never closed
-            "#]],
-        );
-    }
-
-    #[test]
-    fn what_is_inside_a_command_is_not_another() {
-        check(
-            r#"⟐CMD {"action":"x","note":"⟐CMD {}"} ⟐CMD {"action":"y","in":{"⟐CMD":{"action":"z"}}}"#,
-            expect![[r#"
-                0 {"action":"x","note":"⟐CMD {}"}
-                41 {"action":"y","in":{"⟐CMD":{"action":"z"}}}
-            "#]],
-        );
-    }
-
-    #[test]
-    fn two_on_one_line_are_two_in_order() {
-        check(
-            r#"⟐CMD {"action":"a"}⟐CMD {"action":"b"}"#,
-            expect![[r#"
-                0 {"action":"a"}
-                21 {"action":"b"}
-            "#]],
-        );
-    }
-
-    #[test]
-    fn a_flood_of_markers_is_cut_off() {
-        let found = marked(&"⟐CMD ".repeat(MOST_MARKERS + 5));
-        assert_eq!(found.diagnostics.len(), 1);
-        assert!(marked(&"⟐CMD {".repeat(50_000)).diagnostics.len() <= MOST_MARKERS + 1);
-        assert_eq!(marked(&"{".repeat(2 << 20)), Found::default());
-        assert_eq!(marked(&"{\"".repeat(1 << 20)), Found::default());
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn any_reply_has_an_answer_with_true_spans(reply in "(⟐CMD|⟐|[{}\\[\\]\":, a\\\\]|<think>|</think>|\"action\":\"x\"){0,60}") {
-            let found = marked(&reply);
-            let mut last = 0;
-            for asked in found.commands {
-                proptest::prop_assert!(asked.span.start >= last);
-                last = asked.span.end;
-                proptest::prop_assert!(reply[asked.span].starts_with(MARKER));
-            }
-        }
-    }
-}
+mod tests;

@@ -21,7 +21,7 @@ const SEAMS: usize = 8;
 
 /// A line of the ledger, and how much it matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct LedgerLine {
     pub id: String,
     pub text: String,
     pub relevance: u32,
@@ -40,16 +40,16 @@ pub struct Turn {
 #[derive(Clone, Debug, Default)]
 pub struct Material {
     pub system: Vec<String>,
-    /// What the phases hand on to each other, as JSON; shown with the system block when there is room.
+    /// The state that phases pass on to each other, as JSON; shown with the system block when there is room.
     pub carried: Option<String>,
-    pub agents: Vec<Line>,
-    pub symbols: Vec<Line>,
+    pub agents: Vec<LedgerLine>,
+    pub symbols: Vec<LedgerLine>,
     /// Oldest first.
     pub history: Vec<Turn>,
     pub query: String,
 }
 
-/// What was left out.
+/// Something that was left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cut {
     /// `agents`, `symbols`, `history`, `query` or `context_state`.
@@ -66,7 +66,7 @@ pub struct Context {
     #[serde(skip)]
     pub text: String,
     pub tokens: usize,
-    /// What agents, symbols and history were given.
+    /// The tokens given to agents, symbols and history.
     pub budgets: [usize; 3],
     pub symbols: Vec<String>,
     pub agents: Vec<String>,
@@ -121,28 +121,28 @@ pub fn assemble(material: &Material, window: usize) -> Result<Context> {
 
 /// The lines of one part that fit.
 #[derive(Default)]
-struct Pack {
+struct FittedLines {
     lines: Vec<String>,
     ids: Vec<String>,
     cost: usize,
     cut: Vec<(String, bool)>,
 }
 
-struct Parts {
-    agents: Pack,
-    symbols: Pack,
-    history: Pack,
+struct FittedParts {
+    agents: FittedLines,
+    symbols: FittedLines,
+    history: FittedLines,
 }
 
-fn pack_all(material: &Material, rooms: [usize; 3]) -> Parts {
-    Parts {
+fn pack_all(material: &Material, rooms: [usize; 3]) -> FittedParts {
+    FittedParts {
         agents: pack_lines(&material.agents, rooms[0]),
         symbols: pack_lines(&material.symbols, rooms[1]),
         history: pack_history(&material.history, rooms[2]),
     }
 }
 
-/// The rooms of the parts when each, in turn, is also given what the others leave over.
+/// The budgets of the parts when each, in turn, also gets what the others leave over.
 fn spilled(material: &Material, budgets: [usize; 3], available: usize) -> [usize; 3] {
     let mut rooms = budgets;
     for part in 0..3 {
@@ -155,8 +155,8 @@ fn spilled(material: &Material, budgets: [usize; 3], available: usize) -> [usize
 }
 
 /// Packs by falling relevance; the loaded ones first get half of the room, and then what is left.
-fn pack_lines(lines: &[Line], room: usize) -> Pack {
-    let mut order: Vec<&Line> = lines.iter().collect();
+fn pack_lines(lines: &[LedgerLine], room: usize) -> FittedLines {
+    let mut order: Vec<&LedgerLine> = lines.iter().collect();
     order.sort_by_key(|line| std::cmp::Reverse(line.relevance));
     let mut taken = vec![false; order.len()];
     let mut cost = 0;
@@ -172,7 +172,7 @@ fn pack_lines(lines: &[Line], room: usize) -> Pack {
     pass(Some(true), room / 2);
     pass(Some(false), room);
     pass(None, room);
-    let mut pack = Pack { cost, ..Pack::default() };
+    let mut pack = FittedLines { cost, ..FittedLines::default() };
     for (line, taken) in order.into_iter().zip(taken) {
         if taken {
             pack.lines.push(line.text.clone());
@@ -186,8 +186,8 @@ fn pack_lines(lines: &[Line], room: usize) -> Pack {
 
 /// Packs the newest first and gives them back in order. A turn that does not fit and is longer than half of the room is
 /// cut with a mark, so that one long answer does not hide everything before it.
-fn pack_history(history: &[Turn], room: usize) -> Pack {
-    let mut pack = Pack::default();
+fn pack_history(history: &[Turn], room: usize) -> FittedLines {
+    let mut pack = FittedLines::default();
     for (place, turn) in history.iter().enumerate().rev() {
         let mut line = format!("{}: {}", turn.role.to_uppercase(), turn.text);
         let most = (room / 2).max(8);
@@ -221,7 +221,7 @@ fn fitted(text: &str, room: usize, cut: impl FnOnce() -> Cut, cuts: &mut Vec<Cut
     head(text, room.saturating_sub(tokens(CUT)) as u64).to_owned() + CUT
 }
 
-/// What a text costs, counted as rooms are.
+/// The cost of a text in tokens.
 pub fn tokens(text: &str) -> usize {
     count(text) as usize
 }
@@ -229,3 +229,6 @@ pub fn tokens(text: &str) -> usize {
 fn cost(lines: &[String]) -> usize {
     lines.iter().map(|line| tokens(line) + 1).sum()
 }
+
+#[cfg(test)]
+mod tests;

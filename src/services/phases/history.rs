@@ -3,7 +3,6 @@
 //! Lines go to the file first and are counted afterwards. So after a crash a file may have lines that are not counted
 //! yet: they are ours if they open in their place, and are counted then. Fewer than counted means that some were cut off.
 
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -13,12 +12,12 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::seal::{FIRST, Keys, Place, Tag};
-use acheron_base::confined_dir;
-use acheron_base::{Code, Error, Result};
+use super::seal::{FIRST, LinePosition, SealKeys, Tag};
+use acheron_base::{Code, Error, Result, confined_dir, if_exists};
 use acheron_store::{OptionalExtension, Store, Tx, params};
 
 /// The largest history file that is read.
@@ -27,7 +26,7 @@ const KEY_FILE: &str = "history.key";
 
 /// One record of a history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Record {
+pub struct HistoryRecord {
     /// `query`, `assistant` or `command`.
     pub role: String,
     pub content: String,
@@ -35,15 +34,15 @@ pub struct Record {
     pub at_ms: u64,
 }
 
-/// Fills bytes that nobody can guess.
-pub type Fill = dyn Fn(&mut [u8]) + Send + Sync;
+/// Fills a buffer with unpredictable bytes.
+pub type FillRandom = dyn Fn(&mut [u8]) + Send + Sync;
 
 /// All sessions of one agent. Blocks: call it where that is allowed.
 pub struct Histories {
     place: confined_dir::ConfinedDir,
     store: Store,
-    keys: Mutex<Keys>,
-    random: Arc<Fill>,
+    keys: Mutex<SealKeys>,
+    random: Arc<FillRandom>,
     /// Names the owner in the database, where all agents share a table.
     owner: String,
     names: Mutex<BTreeSet<String>>,
@@ -53,10 +52,16 @@ pub struct Histories {
 impl Histories {
     /// Opens the histories under `dir`. The key is `given` (from the environment), or a file beside them, which is made
     /// if there is neither a key nor anything sealed with one.
-    pub fn open(dir: &Path, owner: &str, store: Store, given: Option<&str>, random: Arc<Fill>) -> Result<Histories> {
+    pub fn open(
+        dir: &Path,
+        owner: &str,
+        store: Store,
+        given: Option<&str>,
+        random: Arc<FillRandom>,
+    ) -> Result<Histories> {
         let place = confined_dir::ConfinedDir::create(dir)?;
         let keys = match given {
-            Some(given) => Keys::read(given)?,
+            Some(given) => SealKeys::read(given)?,
             None => from_file(dir, &place, &store, owner, &*random)?,
         };
         let names = Mutex::new(sealed(&place, ".")?.into_iter().collect());
@@ -65,12 +70,12 @@ impl Histories {
     }
 
     /// The whole history of a session; empty if there is none.
-    pub fn read(&self, session: &str) -> Result<Vec<Record>> {
+    pub fn read(&self, session: &str) -> Result<Vec<HistoryRecord>> {
         Ok(self.load(session)?.records)
     }
 
     /// Adds records to a session, all of them on disk when this returns.
-    pub fn append(&self, session: &str, records: &[Record]) -> Result<()> {
+    pub fn append(&self, session: &str, records: &[HistoryRecord]) -> Result<()> {
         let _one_writer = self.writing.lock();
         let loaded = self.load(session)?;
         let keys = self.keys.lock().clone();
@@ -78,7 +83,7 @@ impl Histories {
         let mut lines = String::new();
         for record in records {
             let plain = serde_json::to_vec(record).map_err(|fault| Error::internal(fault.to_string()))?;
-            let at = Place { what: "session", name: session, position, previous };
+            let at = LinePosition { what: "session", name: session, position, previous };
             let (line, tag) = keys.seal(&at, &plain, &*self.random)?;
             lines += &(line + "\n");
             (position, previous) = (position + 1, tag);
@@ -102,7 +107,7 @@ impl Histories {
     pub fn keep_run(&self, id: &str, plain: &[u8]) -> Result<()> {
         check_session(id)?;
         let keys = self.keys.lock().clone();
-        let at = Place { what: "run", name: id, position: 0, previous: FIRST };
+        let at = LinePosition { what: "run", name: id, position: 0, previous: FIRST };
         let (line, _) = keys.seal(&at, plain, &*self.random)?;
         self.place.write(&format!("runs/{id}.sealed"), line.as_bytes())
     }
@@ -111,7 +116,7 @@ impl Histories {
         check_session(id)?;
         let line = self.place.read_up_to(&format!("runs/{id}.sealed"), LARGEST)?;
         let keys = self.keys.lock().clone();
-        let at = Place { what: "run", name: id, position: 0, previous: FIRST };
+        let at = LinePosition { what: "run", name: id, position: 0, previous: FIRST };
         Ok(keys.open(&at, &String::from_utf8_lossy(&line))?.0)
     }
 
@@ -132,31 +137,27 @@ impl Histories {
             Code::NotFound => Error::invalid("the history key comes from the environment: change it there"),
             _ => fault,
         })?;
-        text += &Keys::line(&*self.random);
-        let next = Keys::read(&text)?;
+        text += &SealKeys::line(&*self.random);
+        let next = SealKeys::read(&text)?;
         write_key(self.place.path(), &text, true)?;
         *keys = next;
         Ok(keys.ids().last().map(|id| (*id).to_owned()).unwrap_or_default())
     }
 
-    fn load(&self, session: &str) -> Result<Loaded> {
+    fn load(&self, session: &str) -> Result<LoadedHistory> {
         check_session(session)?;
         let (counted, last) = self.counted(session)?;
-        let bytes = match self.place.read_up_to(&file(session), LARGEST) {
-            Ok(bytes) => bytes,
-            Err(fault) if fault.code == Code::NotFound => vec![],
-            Err(fault) => return Err(fault),
-        };
+        let bytes = if_exists(self.place.read_up_to(&file(session), LARGEST))?.unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let keys = self.keys.lock().clone();
-        let mut loaded = Loaded { records: vec![], last: FIRST, torn: false };
+        let mut loaded = LoadedHistory { records: vec![], last: FIRST, torn: false };
         for line in text.split_inclusive('\n') {
             let position = loaded.records.len() as u64;
             if !line.ends_with('\n') && position >= counted {
                 loaded.torn = true; // half a line, never acknowledged
                 break;
             }
-            let at = Place { what: "session", name: session, position, previous: loaded.last };
+            let at = LinePosition { what: "session", name: session, position, previous: loaded.last };
             let (plain, tag) = keys.open(&at, line)?;
             let record = serde_json::from_slice(&plain)
                 .map_err(|_| Error::failed(format!("line {} of session {session} holds no record", position + 1)))?;
@@ -200,19 +201,15 @@ impl Histories {
 }
 
 fn sealed(place: &confined_dir::ConfinedDir, dir: &str) -> Result<Vec<String>> {
-    let entries = match place.list(dir) {
-        Ok(entries) => entries,
-        Err(fault) if fault.code == Code::NotFound => return Ok(vec![]),
-        Err(fault) => return Err(fault),
-    };
+    let entries = if_exists(place.list(dir))?.unwrap_or_default();
     let mut names: Vec<String> =
         entries.iter().filter_map(|entry| entry.name.strip_suffix(".sealed").map(str::to_owned)).collect();
     names.sort();
     Ok(names)
 }
 
-struct Loaded {
-    records: Vec<Record>,
+struct LoadedHistory {
+    records: Vec<HistoryRecord>,
     last: Tag,
     torn: bool,
 }
@@ -232,7 +229,13 @@ pub fn check_session(session: &str) -> Result<()> {
     Ok(())
 }
 
-fn from_file(dir: &Path, place: &confined_dir::ConfinedDir, store: &Store, owner: &str, random: &Fill) -> Result<Keys> {
+fn from_file(
+    dir: &Path,
+    place: &confined_dir::ConfinedDir,
+    store: &Store,
+    owner: &str,
+    random: &FillRandom,
+) -> Result<SealKeys> {
     let named = |fault: Error| fault.about(dir.join(KEY_FILE).display());
     match place.read_text(KEY_FILE) {
         Ok(text) => {
@@ -241,7 +244,7 @@ fn from_file(dir: &Path, place: &confined_dir::ConfinedDir, store: &Store, owner
                 let open = format!("others may read it (mode {:o}); make it 0600", mode & 0o777);
                 return Err(named(Error::forbidden(open)));
             }
-            Keys::read(&text).map_err(named)
+            SealKeys::read(&text).map_err(named)
         }
         Err(fault) if fault.code == Code::NotFound => {
             let prefix = format!("{owner}/");
@@ -254,9 +257,9 @@ fn from_file(dir: &Path, place: &confined_dir::ConfinedDir, store: &Store, owner
             if sealed {
                 return Err(named(Error::unavailable("the key of existing histories is gone; put it back")));
             }
-            let text = Keys::line(random);
+            let text = SealKeys::line(random);
             write_key(dir, &text, false)?;
-            Keys::read(&text)
+            SealKeys::read(&text)
         }
         Err(fault) => Err(named(fault)),
     }
@@ -285,3 +288,6 @@ fn write_key(dir: &Path, text: &str, replace: bool) -> Result<()> {
     std::fs::File::open(dir)?.sync_all()?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,32 +7,18 @@ pub mod action;
 pub mod budget;
 pub mod command;
 pub mod context;
-#[cfg(test)]
-mod context_tests;
 pub mod history;
-#[cfg(test)]
-mod history_tests;
 pub mod library;
 pub mod open;
+pub mod participants;
 pub mod payload;
 pub mod perform;
-#[cfg(test)]
-mod perform_tests;
 pub mod record;
-#[cfg(test)]
-mod row_tests;
 pub mod run;
-#[cfg(test)]
-mod run_tests;
 pub mod runs;
 pub mod scan;
-pub mod scene;
 pub mod seal;
 pub mod service;
-#[cfg(test)]
-mod service_tests;
 pub mod set;
 pub mod speaker;
 pub mod step;
-#[cfg(test)]
-mod step_tests;

@@ -4,21 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rand::RngCore;
 
 use super::history::Histories;
-use super::run::{Engine, Room};
+use super::run::{Engine, TokenBudget};
 use super::service::Phases;
-use super::speaker::{Guide, Question, Speaker};
-use crate::model::{Ask, Message, Model};
-use crate::service::{Serve, typed};
+use super::speaker::{OfflineSpeaker, Question, Speaker};
+use crate::agent::own_model::OwnModel;
+use crate::model::{Message, Model, ModelRequest, OpenModel};
 use crate::services::prompts::Library;
 use crate::services::symbols::catalogue;
-use crate::services::symbols::shelf::Shelf;
-use crate::services::{AgentEnv, OwnModel};
+use crate::services::symbols::store::SymbolStore;
 use crate::spec::ModelKind;
-use acheron_base::Clock;
-use acheron_base::Result;
+use acheron_base::{Clock, Random, Result};
 use acheron_store::Store;
 
 /// Where a key for histories may be given instead of a file.
@@ -26,83 +23,80 @@ pub const KEY_VARIABLE: &str = "ACHERON_HISTORY_KEY";
 /// The longest answer that is asked of a model.
 const ANSWER: u32 = 4096;
 
-/// What an agent's loop is made of.
-pub struct Parts {
+/// The parts of an agent's loop.
+pub struct PhasesParts {
     pub library: Arc<Library>,
-    pub shelf: Arc<Shelf>,
+    pub symbol_store: Arc<SymbolStore>,
     pub speaker: Arc<dyn Speaker>,
     pub store: Store,
     pub clock: Clock,
-    /// What a run that begins now may use.
-    pub room: Box<dyn Fn() -> Result<Room> + Send + Sync>,
+    /// For keys.
+    pub random: Random,
+    /// The token budget of a run that begins now.
+    pub token_budget: ReadTokenBudget,
 }
 
-/// The service for one agent of the house. Without a model that can be asked, the guide answers.
-pub fn served(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
-    let (host, own) = (&world.host, Arc::new(OwnModel::of(world)));
-    let asked = own.clone();
-    let speaker = Arc::new(Spoken::new(move || match asked.described()?.kind {
+/// Reads the token budget of a run that begins now.
+pub type ReadTokenBudget = Box<dyn Fn() -> Result<TokenBudget> + Send + Sync>;
+
+/// Asks the model of an agent. Without one that can be asked, the guide answers.
+pub fn speaker_of(own: Arc<OwnModel>) -> Arc<dyn Speaker> {
+    Arc::new(ModelSpeaker::new(move || match own.described()?.kind {
         // A script holds the turns of a chat; phases that took its lines would spoil it.
         ModelKind::Script => Ok(None),
-        _ => asked.open(),
-    }));
-    let room = move || {
-        let (window, run) = (own.described()?.context_tokens as usize, own.limits()?.tokens as usize);
-        Ok(Room { prompt: beside_answer(window), run })
-    };
-    let parts = Parts {
-        library: host.shared.prompts.clone(),
-        shelf: host.shared.symbols.clone(),
-        speaker,
-        store: host.store.clone(),
-        clock: host.context.clock.clone(),
-        room: Box::new(room),
-    };
-    typed(open(&world.home, &world.agent, parts)?)
+        _ => own.open(),
+    }))
 }
 
-/// What a prompt may have of a model's window: the rest is for its answer.
+/// The token budget that the model and the limits of an agent leave.
+pub fn token_budget_of(own: Arc<OwnModel>) -> ReadTokenBudget {
+    Box::new(move || {
+        let (window, run) = (own.described()?.context_tokens as usize, own.limits()?.tokens as usize);
+        Ok(TokenBudget { prompt: beside_answer(window), run })
+    })
+}
+
+/// The share of a model's window that a prompt may have; the rest is for the answer.
 fn beside_answer(context_tokens: usize) -> usize {
     context_tokens.saturating_sub((ANSWER as usize).min(context_tokens / 4))
 }
 
 /// Opens the phases of `agent`, whose histories lie under `home`.
-pub fn open(home: &Path, agent: &str, parts: Parts) -> Result<Phases> {
+pub fn open(home: &Path, agent: &str, parts: PhasesParts) -> Result<Phases> {
     let given = std::env::var(KEY_VARIABLE).ok();
-    let random = Arc::new(|bytes: &mut [u8]| rand::rng().fill_bytes(bytes));
+    let random = parts.random;
+    let random = Arc::new(move |bytes: &mut [u8]| random.fill(bytes));
     let dir = home.join("phases");
     let histories = Histories::open(&dir, agent, parts.store, given.as_deref(), random)?;
     let defaults = catalogue::shipped().defaults.as_deref().map(catalogue::defaults).transpose()?.unwrap_or_default();
     Phases::new(Engine {
         library: parts.library,
-        shelf: parts.shelf,
+        symbol_store: parts.symbol_store,
         histories: Arc::new(histories),
         speaker: parts.speaker,
         defaults,
         clock: parts.clock,
-        room: parts.room,
+        token_budget: parts.token_budget,
     })
 }
 
-type Open = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
-
-/// The agent's model as it is now, asked with the whole prompt as one message; the guide where there is none.
-struct Spoken {
-    open: Box<Open>,
+/// The agent's model as it is now, asked with the whole prompt as one message; the offline speaker where there is none.
+struct ModelSpeaker {
+    open: Box<OpenModel>,
 }
 
-impl Spoken {
-    fn new(open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static) -> Spoken {
-        Spoken { open: Box::new(open) }
+impl ModelSpeaker {
+    fn new(open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static) -> ModelSpeaker {
+        ModelSpeaker { open: Box::new(open) }
     }
 }
 
 #[async_trait]
-impl Speaker for Spoken {
+impl Speaker for ModelSpeaker {
     async fn speak(&self, question: &Question) -> Result<String> {
-        let Some(model) = (self.open)()? else { return Guide.speak(question).await };
+        let Some(model) = (self.open)()? else { return OfflineSpeaker.speak(question).await };
         let messages = vec![Message::user(question.prompt.clone())];
-        let ask = Ask { system: String::new(), messages, max_tokens: ANSWER };
+        let ask = ModelRequest { system: String::new(), messages, max_tokens: ANSWER };
         Ok(model.answer(&ask, &mut |_| ()).await?.text)
     }
 }

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::command::{Asked, Diagnostic};
-use super::scan::{Patience, bounded, joined, thoughts, within};
+use super::command::{Diagnostic, RequestedCommand};
+use super::scan::{ScanBudget, bounded, joined, thoughts, within};
 
 /// The most candidates that are tried in one reply.
 const MOST_CANDIDATES: usize = 64;
@@ -19,38 +19,38 @@ pub struct Payload {
     pub span: Range<usize>,
 }
 
-/// What was found, and what was tried in vain before it.
+/// The payload that was found, and the candidates that were rejected before it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Search {
+pub struct PayloadSearch {
     pub payload: Option<Payload>,
     pub rejected: Vec<Diagnostic>,
 }
 
 /// Finds the payload of a reply whose commands are known.
-pub fn find(reply: &str, commands: &[Asked]) -> Search {
+pub fn find(reply: &str, commands: &[RequestedCommand]) -> PayloadSearch {
     let text = bounded(reply);
     let mut skip = thoughts(text);
     skip.extend(commands.iter().map(|asked| asked.span.clone()));
     let skip = joined(skip);
     if is_list(text, &skip) {
-        return Search::default();
+        return PayloadSearch::default();
     }
-    let mut search = Search::default();
+    let mut search = PayloadSearch::default();
     let mut at = 0;
-    let mut patience = Patience::default();
+    let mut scan_budget = ScanBudget::default();
     while let Some(place) = text[at..].find('{').map(|found| at + found) {
         if let Some(span) = within(&skip, place) {
             at = span.end;
             continue;
         }
-        match patience.object(text, place) {
+        match scan_budget.object(text, place) {
             Ok((value, end)) => {
                 search.payload = Some(Payload { value, span: place..end });
                 break;
             }
             Err(message) => search.rejected.push(Diagnostic { offset: place, message }),
         }
-        if search.rejected.len() >= MOST_CANDIDATES || patience.is_over() {
+        if search.rejected.len() >= MOST_CANDIDATES || scan_budget.is_over() {
             break;
         }
         at = place + 1;
@@ -77,7 +77,7 @@ fn is_list(text: &str, skip: &[Range<usize>]) -> bool {
 }
 
 /// The name of the next phase, as the payload has it.
-pub enum Wish {
+pub enum NextPhase {
     /// Nothing, null or an empty string: the run is complete.
     None,
     Phase(String),
@@ -85,141 +85,18 @@ pub enum Wish {
     Strange(String),
 }
 
-pub fn wish(payload: &Value) -> Wish {
+pub fn wish(payload: &Value) -> NextPhase {
     match payload.get("next_phase") {
-        None | Some(Value::Null | Value::Bool(false)) => Wish::None,
-        Some(Value::String(name)) if name.trim().is_empty() => Wish::None,
-        Some(Value::String(name)) => Wish::Phase(name.clone()),
+        None | Some(Value::Null | Value::Bool(false)) => NextPhase::None,
+        Some(Value::String(name)) if name.trim().is_empty() => NextPhase::None,
+        Some(Value::String(name)) => NextPhase::Phase(name.clone()),
         Some(other) => {
             let mut shown = other.to_string();
             shown.truncate(shown.floor_char_boundary(80));
-            Wish::Strange(shown)
+            NextPhase::Strange(shown)
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::services::phases::command::marked;
-    use expect_test::{Expect, expect};
-
-    fn check(reply: &str, expected: Expect) {
-        let search = find(reply, &marked(reply).commands);
-        let payload =
-            search.payload.map_or_else(|| "none".to_owned(), |found| format!("{} at {:?}", found.value, found.span));
-        let rejected: Vec<String> =
-            search.rejected.iter().map(|fault| format!("; {} {}", fault.offset, fault.message)).collect();
-        expected.assert_eq(&(payload + &rejected.concat()));
-    }
-
-    #[test]
-    fn a_bare_object_is_the_payload() {
-        check(r#"{"next_phase":"x"}"#, expect![[r#"{"next_phase":"x"} at 0..18"#]]);
-        check(r#"{"a":"}"} tail"#, expect![[r#"{"a":"}"} at 0..9"#]]);
-    }
-
-    #[test]
-    fn fences_and_prose_do_not_matter() {
-        check("```json\n{\"a\":1}\n```", expect![[r#"{"a":1} at 8..15"#]]);
-        check("```\n{\"a\":1}\n```", expect![[r#"{"a":1} at 4..11"#]]);
-        check("Well.\n```json\n{\"a\":1}\n```\nDone.", expect![[r#"{"a":1} at 14..21"#]]);
-        check("```json\n{\"a\":1}\n``` and so on", expect![[r#"{"a":1} at 8..15"#]]);
-    }
-
-    #[test]
-    fn the_first_of_two_objects_wins() {
-        check(r#"text {"next_phase":"a"} more {"next_phase":"b"}"#, expect![[r#"{"next_phase":"a"} at 5..23"#]]);
-    }
-
-    #[test]
-    fn commands_are_not_payloads() {
-        check("{\"next_phase\":\"x\"}\n⟐CMD {\"action\":\"y\"}", expect![[r#"{"next_phase":"x"} at 0..18"#]]);
-        check("⟐CMD {\"action\":\"y\"}\n{\"next_phase\":\"x\"}", expect![[r#"{"next_phase":"x"} at 22..40"#]]);
-        check("⟐CMD {\"action\":\"y\"}", expect!["none"]);
-    }
-
-    #[test]
-    fn thoughts_are_skipped() {
-        check(r#"<think>{bad}</think>{"next_phase":"x"}"#, expect![[r#"{"next_phase":"x"} at 20..38"#]]);
-        check(r#"<think>{"next_phase":"no"}</think>{"next_phase":"x"}"#, expect![[r#"{"next_phase":"x"} at 34..52"#]]);
-        check(r#"<think>{"next_phase":"no"}"#, expect!["none"]);
-    }
-
-    #[test]
-    fn lists_nulls_strings_and_nothing_are_no_payload() {
-        for reply in
-            [r#"[{"next_phase":"a"}]"#, "```json\n[{\"a\":1}]\n```", "null", "\"str\"", "", "   ", "plain words"]
-        {
-            check(reply, expect!["none"]);
-        }
-    }
-
-    #[test]
-    fn what_does_not_parse_is_named_and_passed_over() {
-        check(r#"{"a":1,}"#, expect!["none; 0 trailing comma at line 1 column 8"]);
-        check(r#"{bad} {"a":1}"#, expect![[r#"{"a":1} at 6..13; 0 key must be a string at line 1 column 2"#]]);
-    }
-
-    #[test]
-    fn two_megabytes_of_braces_are_bounded() {
-        let search = find(&"{".repeat(2 << 20), &[]);
-        assert_eq!((search.payload, search.rejected.len()), (None, MOST_CANDIDATES));
-        let far = format!("{}{{\"a\":1}}", " ".repeat(super::super::scan::LONGEST));
-        assert_eq!(find(&far, &[]).payload, None, "what is too far is not read");
-    }
-
-    /// Every reply of the corpus, cut at every place and with every byte once spoilt.
-    #[test]
-    fn the_corpus_is_read_however_it_is_damaged() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/phase_payload");
-        let mut count = 0;
-        for file in std::fs::read_dir(folder).unwrap() {
-            let bytes = std::fs::read(file.unwrap().path()).unwrap();
-            for place in 0..=bytes.len() {
-                for spoilt in [b'{', b'"', 0xff] {
-                    let mut damaged = bytes.clone();
-                    if let Some(byte) = damaged.get_mut(place) {
-                        *byte = spoilt;
-                    }
-                    for text in [&damaged[..], &damaged[..place]] {
-                        let reply = String::from_utf8_lossy(text);
-                        find(&reply, &marked(&reply).commands);
-                        count += 1;
-                    }
-                }
-            }
-        }
-        assert!(count > 1000, "{count}");
-    }
-
-    #[test]
-    fn a_wish_that_is_no_name_is_strange() {
-        let kind = |text: &str| match wish(&serde_json::from_str(text).unwrap()) {
-            Wish::None => "none".to_owned(),
-            Wish::Phase(name) => name,
-            Wish::Strange(shown) => format!("strange {shown}"),
-        };
-        for (payload, expected) in [
-            ("{}", "none"),
-            (r#"{"next_phase":null}"#, "none"),
-            (r#"{"next_phase":""}"#, "none"),
-            (r#"{"next_phase":"a"}"#, "a"),
-            (r#"{"next_phase":["a"]}"#, r#"strange ["a"]"#),
-            (r#"{"next_phase":7}"#, "strange 7"),
-        ] {
-            assert_eq!(kind(payload), expected);
-        }
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn any_reply_has_an_answer(reply in "(⟐CMD|[{}\\[\\]\":, a\\\\`\n]|<think>|</think>|\"a\":1){0,80}") {
-            let search = find(&reply, &marked(&reply).commands);
-            if let Some(found) = search.payload {
-                proptest::prop_assert!(found.value.is_object());
-                proptest::prop_assert_eq!(serde_json::from_str::<Value>(&reply[found.span]).unwrap(), found.value);
-            }
-        }
-    }
-}
+mod tests;

@@ -1,16 +1,16 @@
-//! Performing a command: on the symbols, on the scene, or by starting a job.
+//! Performs commands: on the symbols, on the participants of a run, or by starting a job.
 //!
 //! A command that fails is a result like any other. Only an outage of the symbol store ends up in an error's words there.
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::action::{self, Action};
-use super::scene::{Scene, Why};
+use super::action::{self, PhaseAction};
+use super::participants::{Participants, SymbolReason};
 use super::step::Stop;
-use crate::services::symbols::change::{By, Kind};
+use crate::services::symbols::change::{By, DocumentKind};
 use crate::services::symbols::index::Within;
-use crate::services::symbols::shelf::{Author, Shelf};
+use crate::services::symbols::store::{Author, SymbolStore};
 use crate::services::symbols::symbol::{Symbol, check_id};
 use acheron_base::{Code, Error, Result};
 
@@ -19,20 +19,20 @@ const WALK_ROOM: usize = 64;
 /// How many symbols a walk by words begins at.
 const WALK_ROOTS: usize = 5;
 
-/// Starts work elsewhere in the house, with the rights of the agent.
+/// Starts a job of another service, with the rights of the agent.
 #[async_trait]
 pub trait Dispatch: Send + Sync {
     /// Starts an operation of a service and gives the id of its job.
     async fn dispatch(&self, service: &str, operation: &str, arguments: &Value) -> Result<String>;
 }
 
-/// What came of a command.
+/// The outcome of a command.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub action: Value,
     pub result: Value,
     pub payload: Value,
-    /// What the next phase is told.
+    /// The note for the next phase.
     pub note: String,
     pub ends: Option<Stop>,
 }
@@ -44,9 +44,9 @@ impl Outcome {
     }
 }
 
-/// Everything that a command may reach.
-pub struct Hands<'a> {
-    pub shelf: &'a Shelf,
+/// The environment of a command.
+pub struct CommandEnv<'a> {
+    pub symbol_store: &'a SymbolStore,
     pub dispatch: Option<&'a dyn Dispatch>,
     pub by: By,
     pub at_ms: u64,
@@ -60,16 +60,16 @@ pub fn refused(body: &Value) -> Outcome {
 }
 
 /// Runs one command.
-pub async fn perform(hands: &Hands<'_>, scene: &mut Scene, body: &Value) -> Outcome {
+pub async fn perform(env: &CommandEnv<'_>, participants: &mut Participants, body: &Value) -> Outcome {
     let (row, action) = match action::read(body) {
         Ok(read) => read,
         Err(result) => return outcome(body, result, None),
     };
-    if row.mutates && !hands.may_mutate {
+    if row.mutates && !env.may_mutate {
         let reason = "no further symbolic mutation in the last phase";
         return outcome(body, json!({ "status": "refused", "reason": reason }), None);
     }
-    match hands.act(scene, action).await {
+    match env.act(participants, action).await {
         Ok(done) => Outcome { ends: done.ends, ..outcome(body, done.result, done.note) },
         Err(fault) => {
             let mut result = action::error(fault.message);
@@ -79,20 +79,20 @@ pub async fn perform(hands: &Hands<'_>, scene: &mut Scene, body: &Value) -> Outc
     }
 }
 
-struct Done {
+struct PerformedCommand {
     result: Value,
     note: Option<String>,
     ends: Option<Stop>,
 }
 
-impl From<Value> for Done {
-    fn from(result: Value) -> Done {
-        Done { result, note: None, ends: None }
+impl From<Value> for PerformedCommand {
+    fn from(result: Value) -> PerformedCommand {
+        PerformedCommand { result, note: None, ends: None }
     }
 }
 
-fn noted(result: Value, note: String) -> Done {
-    Done { result, note: Some(note), ends: None }
+fn noted(result: Value, note: String) -> PerformedCommand {
+    PerformedCommand { result, note: Some(note), ends: None }
 }
 
 fn outcome(body: &Value, result: Value, note: Option<String>) -> Outcome {
@@ -102,61 +102,61 @@ fn outcome(body: &Value, result: Value, note: Option<String>) -> Outcome {
     Outcome { action, result, payload: body.clone(), note, ends: None }
 }
 
-impl Hands<'_> {
-    async fn act(&self, scene: &mut Scene, action: Action) -> Result<Done> {
+impl CommandEnv<'_> {
+    async fn act(&self, participants: &mut Participants, action: PhaseAction) -> Result<PerformedCommand> {
         match action {
-            Action::StoreSymbol { symbol } => {
+            PhaseAction::StoreSymbol { symbol } => {
                 if Symbol::read(&symbol).is_err() {
                     return Ok(action::error("invalid_symbol").into());
                 }
-                let stored = self.shelf.put(Kind::Symbol, &symbol, &self.author("")).await?;
-                self.changed(scene, stored.body)
+                let stored = self.symbol_store.put(DocumentKind::Symbol, &symbol, &self.author("")).await?;
+                self.changed(participants, stored.body)
             }
-            Action::UpdateSymbol { symbol } => self.update(scene, &symbol).await,
-            Action::DeleteSymbol { id } => {
-                let there = self.shelf.delete(Kind::Symbol, &id, &self.author("")).await?;
-                scene.forget(&id);
+            PhaseAction::UpdateSymbol { symbol } => self.update(participants, &symbol).await,
+            PhaseAction::DeleteSymbol { id } => {
+                let there = self.symbol_store.delete(DocumentKind::Symbol, &id, &self.author("")).await?;
+                participants.forget(&id);
                 Ok(json!({ "status": if there { "deleted" } else { "not_found" }, "id": id }).into())
             }
-            Action::LoadSymbol { ids } => {
+            PhaseAction::LoadSymbol { ids } => {
                 let (found, missing) = self.fetch(&ids).await?;
                 let result = json!({ "symbols": shown(&found), "missing": missing });
-                Ok(noted(result, added("load_symbol", scene, found)))
+                Ok(noted(result, added("load_symbol", participants, found)))
             }
-            Action::LoadKit { kit } => self.load_kit(scene, kit).await,
-            Action::InvokeAgent { id } => match self.shelf.agent(&id).await? {
+            PhaseAction::LoadKit { kit } => self.load_kit(participants, kit).await,
+            PhaseAction::InvokeAgent { id } => match self.symbol_store.agent(&id).await? {
                 None => Ok(json!({ "status": "not_found", "agent_id": id }).into()),
                 Some(agent) => {
                     let result = json!(agent);
-                    let said = if scene.call(agent) { "joined the roster" } else { "is on the roster already" };
+                    let said = if participants.call(agent) { "joined the roster" } else { "is on the roster already" };
                     Ok(noted(result, format!("invoke_agent: {id} {said}")))
                 }
             },
-            Action::QuerySymbols { ids, query, k, domain, tag } => {
+            PhaseAction::QuerySymbols { ids, query, k, domain, tag } => {
                 let (mut found, missing) = self.fetch(&ids).await?;
                 let mut hits = Vec::new();
                 if let Some(query) = query {
                     let within = Within { domain: domain.as_deref(), tag: tag.as_deref() };
-                    for (hit, symbol) in self.shelf.search(&query, k, &within).await? {
+                    for (hit, symbol) in self.symbol_store.search(&query, k, &within).await? {
                         hits.push(hit);
                         found.push(symbol);
                     }
                 }
                 let result = json!({ "symbols": shown(&found), "missing": missing, "hits": hits });
-                Ok(noted(result, added("query_symbols", scene, found)))
+                Ok(noted(result, added("query_symbols", participants, found)))
             }
-            Action::RecurseGraph { ids, query, depth } => self.recurse(scene, &ids, query, depth).await,
-            Action::EmitFeedback { kind, target, reason } => self.feedback(&kind, &target, &reason).await,
-            Action::DispatchTask { task, payload } => self.task(&task, &payload).await,
+            PhaseAction::RecurseGraph { ids, query, depth } => self.recurse(participants, &ids, query, depth).await,
+            PhaseAction::EmitFeedback { kind, target, reason } => self.feedback(&kind, &target, &reason).await,
+            PhaseAction::DispatchTask { task, payload } => self.task(&task, &payload).await,
         }
     }
 
-    async fn update(&self, scene: &mut Scene, symbol: &Value) -> Result<Done> {
+    async fn update(&self, participants: &mut Participants, symbol: &Value) -> Result<PerformedCommand> {
         let accept = |whole: &Value| {
             if action::marked(whole) { Ok(()) } else { Err(Error::forbidden("missing_validated_trait")) }
         };
-        match self.shelf.update(Kind::Symbol, symbol, &self.author(""), accept).await {
-            Ok(stored) => self.changed(scene, stored.body),
+        match self.symbol_store.update(DocumentKind::Symbol, symbol, &self.author(""), accept).await {
+            Ok(stored) => self.changed(participants, stored.body),
             Err(fault) if fault.code == Code::Forbidden => {
                 Ok(json!({ "status": "rejected", "reason": fault.message }).into())
             }
@@ -167,8 +167,8 @@ impl Hands<'_> {
         }
     }
 
-    async fn load_kit(&self, scene: &mut Scene, kit: String) -> Result<Done> {
-        let Some(resolved) = self.shelf.kit(&kit).await? else {
+    async fn load_kit(&self, participants: &mut Participants, kit: String) -> Result<PerformedCommand> {
+        let Some(resolved) = self.symbol_store.kit(&kit).await? else {
             return Ok(json!({ "status": "not_found", "kit_id": kit }).into());
         };
         let agents: Vec<&str> = resolved.agents.iter().map(|agent| agent.id.as_str()).collect();
@@ -179,26 +179,35 @@ impl Hands<'_> {
             "unresolved": resolved.unresolved,
         });
         for agent in resolved.agents {
-            scene.call(agent);
+            participants.call(agent);
         }
-        Ok(noted(result, added("load_kit", scene, resolved.symbols)))
+        Ok(noted(result, added("load_kit", participants, resolved.symbols)))
     }
 
-    async fn recurse(&self, scene: &mut Scene, ids: &[String], query: Option<String>, depth: usize) -> Result<Done> {
+    async fn recurse(
+        &self,
+        participants: &mut Participants,
+        ids: &[String],
+        query: Option<String>,
+        depth: usize,
+    ) -> Result<PerformedCommand> {
         let (mut roots, missing) = self.fetch(ids).await?;
         if let Some(query) = &query {
-            let hits = self.shelf.search(query, WALK_ROOTS, &Within::default()).await?;
+            let hits = self.symbol_store.search(query, WALK_ROOTS, &Within::default()).await?;
             roots.extend(hits.into_iter().map(|(_, symbol)| symbol));
         }
         let mut met = roots.clone();
         if ids.is_empty() && query.is_none() {
-            roots = scene.symbols();
+            roots = participants.symbols();
         }
-        let walked = self.shelf.walk(&roots, depth, WALK_ROOM).await?;
+        let walked = self.symbol_store.walk(&roots, depth, WALK_ROOM).await?;
         let dangling: Vec<String> = missing.into_iter().chain(walked.dangling).collect();
         met.extend(walked.symbols);
-        let new: Vec<String> =
-            met.into_iter().filter(|symbol| scene.bring(symbol.clone(), Why::Loaded)).map(|symbol| symbol.id).collect();
+        let new: Vec<String> = met
+            .into_iter()
+            .filter(|symbol| participants.bring(symbol.clone(), SymbolReason::Loaded))
+            .map(|symbol| symbol.id)
+            .collect();
         let note = if new.is_empty() {
             "recurse_graph: no linked symbols loaded".to_owned()
         } else {
@@ -208,27 +217,29 @@ impl Hands<'_> {
         Ok(noted(result, note))
     }
 
-    async fn feedback(&self, kind: &str, target: &str, reason: &str) -> Result<Done> {
+    async fn feedback(&self, kind: &str, target: &str, reason: &str) -> Result<PerformedCommand> {
         check_id(target)?;
-        let mut of = Kind::Symbol;
-        for other in [Kind::Agent, Kind::Kit] {
-            if self.shelf.get(Kind::Symbol, target).await?.is_none() && self.shelf.get(other, target).await?.is_some() {
+        let mut of = DocumentKind::Symbol;
+        for other in [DocumentKind::Agent, DocumentKind::Kit] {
+            if self.symbol_store.get(DocumentKind::Symbol, target).await?.is_none()
+                && self.symbol_store.get(other, target).await?.is_some()
+            {
                 of = other;
             }
         }
         let author = self.author(&format!("[{kind}] {reason}"));
-        let known = self.shelf.feedback(of, target, &author).await?;
+        let known = self.symbol_store.feedback(of, target, &author).await?;
         Ok(json!({ "status": "ok", "type": kind, "target": target, "kind": of, "known": known }).into())
     }
 
-    async fn task(&self, task: &str, payload: &Value) -> Result<Done> {
+    async fn task(&self, task: &str, payload: &Value) -> Result<PerformedCommand> {
         let ends = match task {
             "complete_inference_session" => Some(Stop::Complete),
             "terminate_inference_session" => Some(Stop::Terminated),
             _ => None,
         };
         if ends.is_some() {
-            return Ok(Done { ends, ..json!({ "status": "ok", "task": task }).into() });
+            return Ok(PerformedCommand { ends, ..json!({ "status": "ok", "task": task }).into() });
         }
         let (Some((service, operation)), Some(dispatch)) = (task.split_once('.'), self.dispatch) else {
             let reason = "a task is complete_inference_session, terminate_inference_session or <service>.<operation>";
@@ -240,7 +251,7 @@ impl Hands<'_> {
 
     async fn fetch(&self, ids: &[String]) -> Result<(Vec<Symbol>, Vec<String>)> {
         let (mut found, mut missing) = (Vec::new(), Vec::new());
-        for (id, symbol) in ids.iter().zip(self.shelf.symbols(ids).await?) {
+        for (id, symbol) in ids.iter().zip(self.symbol_store.symbols(ids).await?) {
             match symbol {
                 Some(symbol) => found.push(symbol),
                 None => missing.push(id.clone()),
@@ -249,11 +260,11 @@ impl Hands<'_> {
         Ok((found, missing))
     }
 
-    /// A symbol that this run stored is part of its scene.
-    fn changed(&self, scene: &mut Scene, body: Value) -> Result<Done> {
+    /// A symbol that this run stored takes part in it.
+    fn changed(&self, participants: &mut Participants, body: Value) -> Result<PerformedCommand> {
         let symbol = Symbol::read(&body)?;
-        scene.refresh(&symbol);
-        scene.bring(symbol, Why::Loaded);
+        participants.refresh(&symbol);
+        participants.bring(symbol, SymbolReason::Loaded);
         Ok(body.into())
     }
 
@@ -266,9 +277,12 @@ fn shown(symbols: &[Symbol]) -> Vec<Value> {
     symbols.iter().map(Symbol::json).collect()
 }
 
-fn added(action: &str, scene: &mut Scene, symbols: Vec<Symbol>) -> String {
-    let ids: Vec<String> =
-        symbols.into_iter().filter(|symbol| scene.bring(symbol.clone(), Why::Loaded)).map(|symbol| symbol.id).collect();
+fn added(action: &str, participants: &mut Participants, symbols: Vec<Symbol>) -> String {
+    let ids: Vec<String> = symbols
+        .into_iter()
+        .filter(|symbol| participants.bring(symbol.clone(), SymbolReason::Loaded))
+        .map(|symbol| symbol.id)
+        .collect();
     match ids.is_empty() {
         true => format!("{action}: no new symbols added"),
         false => format!("{action}: added symbols [{}]", ids.join(", ")),
@@ -287,3 +301,6 @@ fn sorted(value: &Value) -> Value {
         other => other.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,9 +2,9 @@
 //!
 //! It holds everything that was said, so it lives in memory and, when the run is over, sealed on the disk.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -13,21 +13,21 @@ use super::context::Context;
 use super::step::Stop;
 use acheron_base::Clock;
 
-/// Told what happens, without what was said.
-pub type Tell = dyn Fn(&str, Value) + Send + Sync;
+/// Receives the events of a run, without the texts of the model.
+pub type NotifyRun = dyn Fn(&str, Value) + Send + Sync;
 
 /// One run.
 pub struct Run {
     pub id: String,
-    pages: Mutex<Pages>,
+    pages: Mutex<RunPages>,
     over: watch::Sender<bool>,
     clock: Clock,
-    tell: Box<Tell>,
+    tell: Box<NotifyRun>,
 }
 
 /// Everything that the files of a run show.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Pages {
+pub struct RunPages {
     pub status: Status,
     pub reply: String,
     /// The last prompt, as it was asked.
@@ -54,7 +54,7 @@ pub struct Status {
 }
 
 impl Run {
-    pub fn new(id: &str, session: &str, set: &str, clock: Clock, tell: Box<Tell>) -> Arc<Run> {
+    pub fn new(id: &str, session: &str, set: &str, clock: Clock, tell: Box<NotifyRun>) -> Arc<Run> {
         let now = clock.now_ms();
         let status = Status {
             run_id: id.to_owned(),
@@ -65,11 +65,11 @@ impl Run {
             updated_at_ms: now,
             ..Status::default()
         };
-        let pages = Mutex::new(Pages { status, ..Pages::default() });
+        let pages = Mutex::new(RunPages { status, ..RunPages::default() });
         Arc::new(Run { id: id.to_owned(), pages, over: watch::Sender::new(false), clock, tell })
     }
 
-    pub fn pages(&self) -> Pages {
+    pub fn pages(&self) -> RunPages {
         self.lock().clone()
     }
 
@@ -143,7 +143,7 @@ impl Run {
         (self.tell)("end", json!({"run_id": self.id, "stop_reason": stop}));
     }
 
-    fn lock(&self) -> MutexGuard<'_, Pages> {
+    fn lock(&self) -> MutexGuard<'_, RunPages> {
         self.pages.lock()
     }
 }

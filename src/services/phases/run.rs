@@ -10,51 +10,49 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::context::{Material, Turn, assemble, tokens};
-use super::history::{Histories, Record, check_session};
+use super::history::{Histories, HistoryRecord, check_session};
 use super::library;
-use super::perform::{Dispatch, Hands, Outcome, perform, refused};
+use super::participants::{Participants, SymbolReason};
+use super::perform::{CommandEnv, Dispatch, Outcome, perform, refused};
 use super::record::Run;
-use super::scene::{Scene, Why};
 use super::speaker::{Question, Speaker};
-use super::step::{Entry, Loop, Stop};
+use super::step::{PhaseLoop, PhaseReply, Stop};
 use crate::services::prompts::Library;
 use crate::services::symbols::catalogue::Defaults;
 use crate::services::symbols::change::By;
 use crate::services::symbols::index::Within;
-use crate::services::symbols::shelf::Shelf;
-use acheron_base::Clock;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use crate::services::symbols::store::SymbolStore;
+use acheron_base::{Clock, Error, Result, blocking};
 
 /// How many symbols near the query a run begins with.
 const NEIGHBOURS: usize = 5;
 /// The longest query.
 pub const LONGEST_QUERY: usize = 64 * 1024;
 
-/// What a run is made with.
+/// The parts with which runs are made.
 pub struct Engine {
     pub library: Arc<Library>,
-    pub shelf: Arc<Shelf>,
+    pub symbol_store: Arc<SymbolStore>,
     pub histories: Arc<Histories>,
     pub speaker: Arc<dyn Speaker>,
     pub defaults: Defaults,
     pub clock: Clock,
-    /// What a run that begins now may use: the agent's model and limits may have changed since the last one.
-    pub room: Box<dyn Fn() -> Result<Room> + Send + Sync>,
+    /// The token budget of a run that begins now: the agent's model and limits may have changed since the last one.
+    pub token_budget: Box<dyn Fn() -> Result<TokenBudget> + Send + Sync>,
 }
 
 /// How many tokens there are.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
+pub struct TokenBudget {
     /// For one prompt.
     pub prompt: usize,
     /// For all that a run reads and writes.
     pub run: usize,
 }
 
-/// What is asked of a run.
+/// A request for a run.
 #[derive(Clone, Debug, Default)]
-pub struct Order {
+pub struct RunRequest {
     pub query: String,
     pub session_id: String,
     pub set: String,
@@ -62,9 +60,10 @@ pub struct Order {
     pub max_iterations: Option<usize>,
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Report {
+#[schemars(rename = "Report")]
+pub struct RunReport {
     pub run_id: String,
     /// The last phase's whole answer.
     pub reply: String,
@@ -73,17 +72,23 @@ pub struct Report {
     pub history_length: usize,
     /// `{action, result, payload}` of every command, in order.
     pub commands: Vec<Value>,
-    pub intermediate_responses: Vec<Entry>,
+    pub intermediate_responses: Vec<PhaseReply>,
     pub stop_reason: Stop,
 }
 
 impl Engine {
     /// Runs one query through its phases.
-    pub async fn run(&self, order: &Order, run: &Arc<Run>, by: &By, dispatch: Option<&dyn Dispatch>) -> Result<Report> {
-        let mut ride = self.begin(order, run).await?;
-        while let Some(phase) = ride.machine.phase().cloned() {
+    pub async fn run(
+        &self,
+        order: &RunRequest,
+        run: &Arc<Run>,
+        by: &By,
+        dispatch: Option<&dyn Dispatch>,
+    ) -> Result<RunReport> {
+        let mut running = self.begin(order, run).await?;
+        while let Some(phase) = running.machine.phase().cloned() {
             let by = By { run: run.id.clone(), phase: phase.phase_id.clone(), ..by.clone() };
-            let reply = match self.ask(&mut ride, order, &phase.file, &phase.phase_id).await? {
+            let reply = match self.ask(&mut running, order, &phase.file, &phase.phase_id).await? {
                 Some(reply) => reply,
                 None => break,
             };
@@ -93,19 +98,19 @@ impl Engine {
                 run = run.id,
                 reply_length = reply.len()
             );
-            self.obey(&mut ride, &reply, by, dispatch).await;
-            if let Some(warning) = ride.machine.advance() {
-                tracing::warn!(event = event_of(&ride.machine), phase_id = phase.phase_id, run = run.id);
+            self.perform_commands(&mut running, &reply, by, dispatch).await;
+            if let Some(warning) = running.machine.advance() {
+                tracing::warn!(event = event_of(&running.machine), phase_id = phase.phase_id, run = run.id);
                 run.trace(json!({"event": "warning", "phase_id": phase.phase_id, "message": warning}));
             }
-            let next = ride.machine.phase().map(|next| next.phase_id.clone());
-            run.moved(next.as_deref(), ride.machine.iterations());
+            let next = running.machine.phase().map(|next| next.phase_id.clone());
+            run.moved(next.as_deref(), running.machine.iterations());
         }
-        self.end(order, ride).await
+        self.end(order, running).await
     }
 
     /// Whether an order can be run at all.
-    pub fn check(&self, order: &Order) -> Result<()> {
+    pub fn check(&self, order: &RunRequest) -> Result<()> {
         check_session(&order.session_id)?;
         if order.query.trim().is_empty() {
             return Err(Error::invalid("the query is empty"));
@@ -116,53 +121,69 @@ impl Engine {
         library::set(&self.library, &order.set).map(drop)
     }
 
-    async fn begin(&self, order: &Order, run: &Arc<Run>) -> Result<Ride> {
+    async fn begin(&self, order: &RunRequest, run: &Arc<Run>) -> Result<RunInProgress> {
         self.check(order)?;
-        let (set, room) = (library::set(&self.library, &order.set)?, (self.room)()?);
-        let machine = Loop::begin(set.clone(), order.strict, order.max_iterations)?;
+        let (set, token_budget) = (library::set(&self.library, &order.set)?, (self.token_budget)()?);
+        let machine = PhaseLoop::begin(set.clone(), order.strict, order.max_iterations)?;
         let (histories, session) = (self.histories.clone(), order.session_id.clone());
         let stored = blocking(move || histories.read(&session)).await?;
         let history: Vec<Turn> = stored.iter().map(turn).collect();
-        let mut scene = Scene::default();
+        let mut participants = Participants::default();
         for id in &self.defaults.default_agent_ids {
-            match self.shelf.agent(id).await? {
-                Some(agent) => _ = scene.call(agent),
+            match self.symbol_store.agent(id).await? {
+                Some(agent) => _ = participants.call(agent),
                 None => tracing::debug!(event = "inference.default_agent_missing", agent_id = id),
             }
         }
-        for symbol in self.shelf.symbols(&self.defaults.default_symbol_ids).await?.into_iter().flatten() {
-            scene.bring(symbol, Why::Default);
+        for symbol in self.symbol_store.symbols(&self.defaults.default_symbol_ids).await?.into_iter().flatten() {
+            participants.bring(symbol, SymbolReason::Default);
         }
-        for (hit, symbol) in self.shelf.search(&order.query, NEIGHBOURS, &Within::default()).await? {
-            scene.bring(symbol, Why::Near(hit.score));
+        for (hit, symbol) in self.symbol_store.search(&order.query, NEIGHBOURS, &Within::default()).await? {
+            participants.bring(symbol, SymbolReason::Near(hit.score));
         }
         tracing::info!(event = "inference.run_query.start", run = run.id, query_length = order.query.len());
         let first = machine.phase().map(|phase| phase.phase_id.clone());
         run.moved(first.as_deref(), 1);
         let order_of = set.phases.iter().map(|phase| phase.phase_id.clone()).collect();
-        Ok(Ride { machine, scene, history, outcomes: vec![], spent: 0, room, order_of, run: run.clone() })
+        Ok(RunInProgress {
+            machine,
+            participants,
+            history,
+            outcomes: vec![],
+            spent: 0,
+            token_budget,
+            order_of,
+            run: run.clone(),
+        })
     }
 
     /// The reply of a phase; none when the run ended before it was asked.
-    async fn ask(&self, ride: &mut Ride, order: &Order, file: &str, phase_id: &str) -> Result<Option<String>> {
-        let carried = (!ride.machine.state.is_empty()).then(|| Value::Object(ride.machine.state.clone()).to_string());
+    async fn ask(
+        &self,
+        running: &mut RunInProgress,
+        order: &RunRequest,
+        file: &str,
+        phase_id: &str,
+    ) -> Result<Option<String>> {
+        let carried =
+            (!running.machine.state.is_empty()).then(|| Value::Object(running.machine.state.clone()).to_string());
         let material = Material {
             system: library::system(&self.library, &order.set, file)?,
             carried,
-            agents: ride.scene.agent_lines(),
-            symbols: ride.scene.symbol_lines(),
-            history: ride.history.clone(),
+            agents: running.participants.agent_lines(),
+            symbols: running.participants.symbol_lines(),
+            history: running.history.clone(),
             query: order.query.clone(),
         };
-        let context = match assemble(&material, ride.room.prompt) {
+        let context = match assemble(&material, running.token_budget.prompt) {
             Ok(context) => context,
             Err(fault) => {
-                ride.machine.stop(Stop::Budget, fault.message);
+                running.machine.stop(Stop::Budget, fault.message);
                 return Ok(None);
             }
         };
-        if ride.spent + context.tokens > ride.room.run {
-            ride.machine.stop(Stop::Budget, format!("the run has used its {} tokens", ride.room.run));
+        if running.spent + context.tokens > running.token_budget.run {
+            running.machine.stop(Stop::Budget, format!("the run has used its {} tokens", running.token_budget.run));
             return Ok(None);
         }
         tracing::debug!(
@@ -171,106 +192,117 @@ impl Engine {
             tokens = context.tokens,
             cut = context.cut.len()
         );
-        ride.run.asked(phase_id, &context);
-        let place = ride.order_of.iter().position(|id| id == phase_id);
+        running.run.asked(phase_id, &context);
+        let place = running.order_of.iter().position(|id| id == phase_id);
         let question = Question {
             phase_id: phase_id.to_owned(),
             query: order.query.clone(),
             symbols: context.symbols.clone(),
-            following: place.and_then(|place| ride.order_of.get(place + 1).cloned()),
-            iteration: ride.machine.iterations(),
+            following: place.and_then(|place| running.order_of.get(place + 1).cloned()),
+            iteration: running.machine.iterations(),
             prompt: context.text,
         };
         match self.speaker.speak(&question).await {
             Ok(reply) => {
-                ride.spent += context.tokens + tokens(&reply);
+                running.spent += context.tokens + tokens(&reply);
                 Ok(Some(reply))
             }
             Err(fault) => {
-                tracing::error!(event = "inference.model_error", phase_id, run = ride.run.id, code = fault.code.name());
+                tracing::error!(
+                    event = "inference.model_error",
+                    phase_id,
+                    run = running.run.id,
+                    code = fault.code.name()
+                );
                 let sentence = format!("phase {phase_id}: {}", fault.message);
-                ride.machine.stop(Stop::ModelError, sentence.clone());
-                ride.run.ended(Stop::ModelError, &sentence);
+                running.machine.stop(Stop::ModelError, sentence.clone());
+                running.run.ended(Stop::ModelError, &sentence);
                 Err(Error::new(fault.code, sentence))
             }
         }
     }
 
     /// Takes a reply: performs its commands and puts what came of them before the next phase.
-    async fn obey(&self, ride: &mut Ride, reply: &str, by: By, dispatch: Option<&dyn Dispatch>) {
-        let heard = ride.machine.hear(reply);
-        ride.history.push(Turn { role: "assistant".to_owned(), text: reply.to_owned() });
-        let may_mutate = ride.machine.may_mutate();
+    async fn perform_commands(
+        &self,
+        running: &mut RunInProgress,
+        reply: &str,
+        by: By,
+        dispatch: Option<&dyn Dispatch>,
+    ) {
+        let heard = running.machine.read_reply(reply);
+        running.history.push(Turn { role: "assistant".to_owned(), text: reply.to_owned() });
+        let may_mutate = running.machine.may_mutate();
         let mut outcomes = Vec::new();
         for asked in &heard.commands {
             let (by, at_ms) = (by.clone(), self.clock.now_ms());
-            let hands = Hands { shelf: &self.shelf, dispatch, by, at_ms, may_mutate };
-            outcomes.push(perform(&hands, &mut ride.scene, &asked.body).await);
+            let env = CommandEnv { symbol_store: &self.symbol_store, dispatch, by, at_ms, may_mutate };
+            outcomes.push(perform(&env, &mut running.participants, &asked.body).await);
         }
         outcomes.extend(heard.refused.iter().map(|asked| refused(&asked.body)));
-        if let Some(entry) = ride.machine.entries.last() {
-            ride.run.trace(json!({"event": "reply", "entry": entry}));
+        if let Some(entry) = running.machine.entries.last() {
+            running.run.trace(json!({"event": "reply", "entry": entry}));
         }
         for outcome in outcomes {
             // The name of an action is the model's own word: shown only if it is one of ours.
             let known =
                 super::action::TABLE.iter().find(|row| outcome.action == row.name).map_or("other", |row| row.name);
-            tracing::info!(event = "command_interpreter.executed", action = known, run = ride.run.id);
-            ride.run.obeyed(&by.phase, known, &outcome.json());
-            ride.history.push(Turn { role: "system".to_owned(), text: format!("[command] {}", outcome.note) });
+            tracing::info!(event = "command_interpreter.executed", action = known, run = running.run.id);
+            running.run.obeyed(&by.phase, known, &outcome.json());
+            running.history.push(Turn { role: "system".to_owned(), text: format!("[command] {}", outcome.note) });
             if let Some(stop) = outcome.ends {
-                ride.machine.stop(stop, "the model dispatched the end of the session");
+                running.machine.stop(stop, "the model dispatched the end of the session");
             }
-            ride.outcomes.push(outcome);
+            running.outcomes.push(outcome);
         }
-        ride.run.symbols(ride.scene.ids());
+        running.run.symbols(running.participants.ids());
     }
 
     /// Writes down what happened and gives the report.
-    async fn end(&self, order: &Order, ride: Ride) -> Result<Report> {
-        let (stop_reason, why) = ride.machine.stopped().unwrap_or((Stop::Complete, ""));
-        let Some(last) = ride.machine.entries.last() else {
-            ride.run.ended(stop_reason, why);
+    async fn end(&self, order: &RunRequest, running: RunInProgress) -> Result<RunReport> {
+        let (stop_reason, why) = running.machine.stopped().unwrap_or((Stop::Complete, ""));
+        let Some(last) = running.machine.entries.last() else {
+            running.run.ended(stop_reason, why);
             return Err(Error::budget_exceeded(why));
         };
         let at_ms = self.clock.now_ms();
-        let record = |role: &str, content: String| Record { role: role.to_owned(), content, at_ms };
+        let record = |role: &str, content: String| HistoryRecord { role: role.to_owned(), content, at_ms };
         let mut records = vec![record("query", order.query.clone())];
-        records.extend(ride.outcomes.iter().map(|outcome| record("command", outcome.note.clone())));
+        records.extend(running.outcomes.iter().map(|outcome| record("command", outcome.note.clone())));
         records.push(record("assistant", last.response.clone()));
         let (histories, session) = (self.histories.clone(), order.session_id.clone());
         blocking(move || histories.append(&session, &records)).await?;
-        let report = Report {
-            run_id: ride.run.id.clone(),
+        let report = RunReport {
+            run_id: running.run.id.clone(),
             reply: last.response.clone(),
-            symbols_used: ride.scene.ids(),
-            history_length: ride.history.len(),
-            commands: ride.outcomes.iter().map(Outcome::json).collect(),
-            intermediate_responses: ride.machine.entries.clone(),
+            symbols_used: running.participants.ids(),
+            history_length: running.history.len(),
+            commands: running.outcomes.iter().map(Outcome::json).collect(),
+            intermediate_responses: running.machine.entries.clone(),
             stop_reason,
         };
-        tracing::info!(event = "inference.run_query.completed", run = ride.run.id, commands = report.commands.len());
-        ride.run.replied(&report.reply);
-        ride.run.ended(stop_reason, why);
+        tracing::info!(event = "inference.run_query.completed", run = running.run.id, commands = report.commands.len());
+        running.run.replied(&report.reply);
+        running.run.ended(stop_reason, why);
         Ok(report)
     }
 }
 
 /// A run under way.
-struct Ride {
-    machine: Loop,
-    scene: Scene,
+struct RunInProgress {
+    machine: PhaseLoop,
+    participants: Participants,
     history: Vec<Turn>,
     outcomes: Vec<Outcome>,
     /// Tokens read and written so far.
     spent: usize,
-    room: Room,
+    token_budget: TokenBudget,
     /// The ids of the set, in order.
     order_of: Vec<String>,
     run: Arc<Run>,
 }
 
-fn event_of(machine: &Loop) -> &'static str {
+fn event_of(machine: &PhaseLoop) -> &'static str {
     match machine.stopped() {
         Some((Stop::UnknownPhase, _)) => "inference.next_phase_invalid",
         Some((Stop::Cycle, _)) => "inference.next_phase_cycle",
@@ -279,7 +311,7 @@ fn event_of(machine: &Loop) -> &'static str {
     }
 }
 
-fn turn(record: &Record) -> Turn {
+fn turn(record: &HistoryRecord) -> Turn {
     let (role, text) = match record.role.as_str() {
         "query" => ("user", record.content.clone()),
         "command" => ("system", format!("[command] {}", record.content)),
@@ -287,3 +319,6 @@ fn turn(record: &Record) -> Turn {
     };
     Turn { role: role.to_owned(), text }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,17 +1,16 @@
 //! All runs of an agent: those in memory, and older ones sealed on the disk, as directories.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 
 use super::history::Histories;
-use super::record::{Pages, Run};
-use acheron_base::Result;
-use acheron_base::blocking;
-use acheron_vfs::{Answer, Listing, Node, Shown, Virtual, line, waiting};
+use super::record::{Run, RunPages};
+use acheron_base::{Result, blocking};
+use acheron_vfs::{Answer, ComputedFile, Listing, Node, VirtualDir, line, waiting};
 
 /// How many runs that are over stay in memory.
 const IN_MEMORY: usize = 32;
@@ -57,9 +56,9 @@ impl Runs {
     }
 
     /// `runs/`.
-    pub fn directory(self: &Arc<Self>) -> Virtual {
+    pub fn directory(self: &Arc<Self>) -> VirtualDir {
         let (names, runs) = (self.clone(), self.clone());
-        Virtual::new(
+        VirtualDir::new(
             move || names.lock().keys().cloned().collect(),
             move |id| runs.knows(id).then(|| Node::dir(runs.one(id))),
         )
@@ -67,9 +66,9 @@ impl Runs {
 
     /// `runs/<id>/`.
     fn one(self: &Arc<Self>, id: &str) -> Listing {
-        let file = |show: fn(&Pages) -> Bytes| {
+        let file = |show: fn(&RunPages) -> Bytes| {
             let (runs, id) = (self.clone(), id.to_owned());
-            Shown::fetched(move |_| runs.pages(&id).map(move |pages| show(&pages)))
+            ComputedFile::fetched(move |_| runs.pages(&id).map(move |pages| show(&pages)))
         };
         let (runs, name) = (self.clone(), id.to_owned());
         let reply = waiting(move |_| match runs.in_memory(&name) {
@@ -88,7 +87,7 @@ impl Runs {
             .file("status.json", file(|pages| line(&pages.status)))
     }
 
-    fn pages(self: &Arc<Self>, id: &str) -> Answer<Pages> {
+    fn pages(self: &Arc<Self>, id: &str) -> Answer<RunPages> {
         if let Some(run) = self.in_memory(id) {
             return Answer::ok(run.pages());
         }

@@ -27,7 +27,7 @@ pub type Random<'a> = &'a (dyn Fn(&mut [u8]) + Send + Sync);
 
 /// Keys, the newest last: that one seals, all of them open.
 #[derive(Clone)]
-pub struct Keys {
+pub struct SealKeys {
     keys: Vec<Key>,
 }
 
@@ -37,15 +37,15 @@ struct Key {
     secret: [u8; KEY],
 }
 
-impl std::fmt::Debug for Keys {
+impl std::fmt::Debug for SealKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.keys.iter().map(|key| &key.id)).finish()
     }
 }
 
-impl Keys {
-    /// Reads keys in base64, one a line; `#` begins a remark.
-    pub fn read(text: &str) -> Result<Keys> {
+impl SealKeys {
+    /// Reads keys in base64, one per line; `#` begins a comment.
+    pub fn read(text: &str) -> Result<SealKeys> {
         let mut keys = Vec::new();
         for (number, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default();
@@ -64,10 +64,10 @@ impl Keys {
         if keys.is_empty() {
             return Err(Error::invalid("the history key is empty"));
         }
-        Ok(Keys { keys })
+        Ok(SealKeys { keys })
     }
 
-    /// A new key, as a line for [`Keys::read`].
+    /// A new key, as a line for [`SealKeys::read`].
     pub fn line(random: Random) -> String {
         let mut secret = [0; KEY];
         random(&mut secret);
@@ -80,7 +80,7 @@ impl Keys {
     }
 
     /// Seals one text for its place.
-    pub fn seal(&self, place: &Place, plain: &[u8], random: Random) -> Result<(String, Tag)> {
+    pub fn seal(&self, place: &LinePosition, plain: &[u8], random: Random) -> Result<(String, Tag)> {
         let key = self.keys.last().ok_or_else(|| Error::internal("there is no history key"))?;
         let mut sealed = vec![0; NONCE];
         random(&mut sealed);
@@ -94,7 +94,7 @@ impl Keys {
     }
 
     /// Opens one line at its place.
-    pub fn open(&self, place: &Place, line: &str) -> Result<(Vec<u8>, Tag)> {
+    pub fn open(&self, place: &LinePosition, line: &str) -> Result<(Vec<u8>, Tag)> {
         let at = format!("line {} of {} {}", place.position + 1, place.what, place.name);
         let damaged = || Error::failed(format!("{at} is not a sealed line"));
         let mut parts = line.trim_end().splitn(3, '.');
@@ -120,7 +120,7 @@ impl Keys {
 
 /// Where a line stands.
 #[derive(Clone, Debug)]
-pub struct Place<'a> {
+pub struct LinePosition<'a> {
     /// `session` or `run`.
     pub what: &'a str,
     pub name: &'a str,
@@ -128,7 +128,7 @@ pub struct Place<'a> {
     pub previous: Tag,
 }
 
-impl Place<'_> {
+impl LinePosition<'_> {
     fn bound(&self) -> Vec<u8> {
         let mut bound = b"acheron".to_vec();
         for text in [FORM, self.what, self.name] {
@@ -152,89 +152,4 @@ fn key_id(secret: &[u8; KEY]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn keys(fill: u8) -> Keys {
-        Keys::read(&URL_SAFE_NO_PAD.encode([fill; KEY])).unwrap()
-    }
-
-    fn at(name: &str, position: u64, previous: Tag) -> Place<'_> {
-        Place { what: "session", name, position, previous }
-    }
-
-    fn seal(place: &Place, text: &str) -> (String, Tag) {
-        keys(1).seal(place, text.as_bytes(), &|bytes| bytes.fill(7)).unwrap()
-    }
-
-    #[test]
-    fn what_is_sealed_opens_at_its_place() {
-        let (line, tag) = seal(&at("s", 0, FIRST), "secret history");
-        assert!(!line.contains("secret") && !line.starts_with('{'));
-        assert_eq!(keys(1).open(&at("s", 0, FIRST), &line).unwrap(), (b"secret history".to_vec(), tag));
-    }
-
-    #[test]
-    fn a_line_opens_nowhere_else() {
-        let (line, tag) = seal(&at("s", 0, FIRST), "x");
-        for place in [at("t", 0, FIRST), at("s", 1, FIRST), at("s", 0, tag), Place { what: "run", ..at("s", 0, FIRST) }]
-        {
-            let fault = keys(1).open(&place, &line).unwrap_err();
-            assert!(fault.message.contains("its seal is broken"), "{fault}");
-        }
-    }
-
-    #[test]
-    fn a_changed_line_does_not_open() {
-        let (line, _) = seal(&at("s", 0, FIRST), "x");
-        for place in 0..line.len() {
-            let mut bytes = line.clone().into_bytes();
-            bytes[place] = if bytes[place] == b'A' { b'B' } else { b'A' };
-            let changed = String::from_utf8(bytes).unwrap();
-            assert!(keys(1).open(&at("s", 0, FIRST), &changed).is_err(), "byte {place}");
-        }
-    }
-
-    #[test]
-    fn the_wrong_key_is_named_and_not_the_data_blamed() {
-        let (line, _) = seal(&at("s", 0, FIRST), "x");
-        let fault = keys(2).open(&at("s", 0, FIRST), &line).unwrap_err();
-        let id = keys(1).ids()[0].to_owned();
-        assert_eq!(fault.message, format!("line 1 of session s was sealed with the key {id}, which is not among ours"));
-    }
-
-    #[test]
-    fn a_key_that_is_none_is_refused() {
-        for (text, expected) in [
-            ("", "the history key is empty"),
-            ("# only words\n", "the history key is empty"),
-            ("MTIzNDU2Nzg5MA==", "line 1 of the history key is not 32 bytes in base64"),
-            ("\n!!!", "line 2 of the history key is not 32 bytes in base64"),
-        ] {
-            assert_eq!(Keys::read(text).unwrap_err().message, expected);
-        }
-    }
-
-    #[test]
-    fn after_a_rotation_old_lines_still_open() {
-        let (line, tag) = seal(&at("s", 0, FIRST), "old");
-        let both = Keys::read(&format!("{}\n{}", URL_SAFE_NO_PAD.encode([1; KEY]), Keys::line(&|bytes| bytes.fill(3))))
-            .unwrap();
-        assert_eq!(both.open(&at("s", 0, FIRST), &line).unwrap().0, b"old");
-        let (newer, _) = both.seal(&at("s", 1, tag), b"new", &|bytes| bytes.fill(9)).unwrap();
-        assert!(newer.starts_with(&format!("v1.{}.", both.ids()[1])));
-        assert!(keys(1).open(&at("s", 1, tag), &newer).is_err());
-    }
-
-    #[test]
-    fn keys_do_not_show_themselves() {
-        assert_eq!(format!("{:?}", keys(1)), format!("[{:?}]", keys(1).ids()[0]));
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn any_line_is_refused_without_a_panic(line in "\\PC{0,80}|v1\\.[a-f0-9]{8}\\.[A-Za-z0-9_-]{0,90}") {
-            proptest::prop_assert!(keys(1).open(&at("s", 0, FIRST), &line).is_err());
-        }
-    }
-}
+mod tests;

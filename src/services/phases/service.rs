@@ -1,6 +1,5 @@
 //! The service `phases`: runs as jobs, and what they leave as files.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,17 +12,17 @@ use super::action;
 use super::library::{self, TRUST_BEACON};
 use super::perform::Dispatch;
 use super::record::Run;
-use super::run::{Engine, Order, Report};
+use super::run::{Engine, RunReport, RunRequest};
 use super::runs::{Runs, lines};
 use super::set::Phase;
 use super::step::Stop;
 use crate::contract::Operation;
+use crate::policy::PrincipalCaller;
 use crate::service::{Cx, Service};
 use crate::services::symbols::change::By;
 use crate::services::symbols::service::ready;
-use acheron_base::Result;
-use acheron_base::blocking;
-use acheron_vfs::{Answer, Caller, Listing, Node, Shown, Virtual, live, pretty};
+use acheron_base::{Result, blocking};
+use acheron_vfs::{Answer, Caller, ComputedFile, Listing, Node, VirtualDir, live, pretty};
 
 /// The recursive loop of one agent.
 pub struct Phases {
@@ -82,7 +81,7 @@ pub struct Sets {
 struct Set {
     set: String,
     phases: Vec<Phase>,
-    /// What is wrong with the set, if something is.
+    /// The fault of the set, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
 }
@@ -94,11 +93,12 @@ pub struct Described {
     prompt: String,
     /// Whether the prompt carries the trust beacon.
     beacon: bool,
-    commands: Vec<Row>,
+    commands: Vec<ActionRow>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Row {
+#[schemars(rename = "Row")]
+struct ActionRow {
     action: &'static str,
     takes: &'static str,
     about: &'static str,
@@ -112,7 +112,7 @@ pub struct Rotated {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Output {
-    Report(Report),
+    Report(RunReport),
     Sets(Sets),
     Described(Described),
     Rotated(Rotated),
@@ -133,7 +133,7 @@ impl Service for Phases {
                 .private()
                 .example(json!({"query": "How do we mend trust after a broken promise?", "session_id": "first"}))
                 .deadline(Duration::from_secs(900))
-                .gives::<Report>(),
+                .gives::<RunReport>(),
             Operation::read("list").example(json!({})).gives::<Sets>(),
             Operation::read("describe").example(json!({"phase": "recurse_thought"})).gives::<Described>(),
             Operation::write("rotate_key").example(json!({})).gives::<Rotated>(),
@@ -153,7 +153,7 @@ impl Service for Phases {
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
         match command {
             Command::Run { query, session_id, set, strict, max_iterations } => {
-                let order = Order { query, session_id, set, strict, max_iterations };
+                let order = RunRequest { query, session_id, set, strict, max_iterations };
                 Ok(Output::Report(self.run(cx, order).await?))
             }
             Command::List {} => Ok(Output::Sets(sets(&self.engine))),
@@ -167,8 +167,8 @@ impl Service for Phases {
 }
 
 impl Phases {
-    async fn run(&self, cx: &Cx, order: Order) -> Result<Report> {
-        ready(&self.engine.shelf).await?;
+    async fn run(&self, cx: &Cx, order: RunRequest) -> Result<RunReport> {
+        ready(&self.engine.symbol_store).await?;
         // Checked before there is a record of it: a refused order leaves no run behind.
         self.engine.check(&order)?;
         let id = cx.job_id().replacen("job-", "run-", 1);
@@ -180,9 +180,9 @@ impl Phases {
         };
         let run = Run::new(&id, &order.session_id, &order.set, self.engine.clock.clone(), Box::new(tell));
         self.runs.add(&run);
-        let _end = Ending { run: run.clone(), runs: self.runs.clone() };
+        let _end = RunGuard { run: run.clone(), runs: self.runs.clone() };
         let by = By::who(cx.agent.clone());
-        let dispatch = Jobs { cx: cx.clone() };
+        let dispatch = JobDispatch { cx: cx.clone() };
         let report = self.engine.run(&order, &run, &by, Some(&dispatch)).await;
         if let Err(fault) = &report {
             run.ended(Stop::Terminated, &fault.message);
@@ -191,13 +191,13 @@ impl Phases {
     }
 }
 
-/// Sees to it that a run has an end, even when its call is dropped half-way, and is kept.
-struct Ending {
+/// Ends and saves a run even when its call is dropped half-way.
+struct RunGuard {
     run: Arc<Run>,
     runs: Arc<Runs>,
 }
 
-impl Drop for Ending {
+impl Drop for RunGuard {
     fn drop(&mut self) {
         self.run.ended(Stop::Cancelled, "the call ended before the run did: it was cancelled or out of time");
         let (run, runs) = (self.run.clone(), self.runs.clone());
@@ -214,13 +214,13 @@ impl Drop for Ending {
     }
 }
 
-/// Starts jobs with the rights of the agent, whoever asked for the run: it is the model that speaks.
-struct Jobs {
+/// Starts jobs with the rights of the agent, whichever caller started the run, because the model requests them.
+struct JobDispatch {
     cx: Cx,
 }
 
 #[async_trait]
-impl Dispatch for Jobs {
+impl Dispatch for JobDispatch {
     async fn dispatch(&self, service: &str, operation: &str, arguments: &Value) -> Result<String> {
         let (caller, agent) = (Caller::agent(&self.cx.agent), &self.cx.agent);
         let job = self.cx.context.call(&caller, agent, service, operation, arguments.clone()).await?;
@@ -247,15 +247,15 @@ fn describe(engine: &Engine, set: &str, phase: &str) -> Result<Described> {
         ))
     })?;
     let prompt = library::own(&engine.library, set, &phase.file)?;
-    let row = |row: &action::Row| Row { action: row.name, takes: row.takes, about: row.about };
+    let row = |row: &action::ActionSpec| ActionRow { action: row.name, takes: row.takes, about: row.about };
     let beacon = prompt.contains(TRUST_BEACON);
     Ok(Described { phase, prompt, beacon, commands: action::TABLE.iter().map(row).collect() })
 }
 
-/// `sessions/<id>/history.ndjson`, opened for whoever may read it.
-fn sessions(engine: &Arc<Engine>) -> Virtual {
+/// `sessions/<id>/history.ndjson`, opened for callers that may read it.
+fn sessions(engine: &Arc<Engine>) -> VirtualDir {
     let (names, found) = (engine.clone(), engine.clone());
-    Virtual::new(
+    VirtualDir::new(
         move || names.histories.sessions(),
         move |id| {
             let known = found.histories.sessions().iter().any(|known| known == id);
@@ -264,10 +264,13 @@ fn sessions(engine: &Arc<Engine>) -> Virtual {
     )
 }
 
-fn history(engine: &Arc<Engine>, session: &str) -> Shown {
+fn history(engine: &Arc<Engine>, session: &str) -> ComputedFile {
     let (engine, session) = (engine.clone(), session.to_owned());
-    Shown::fetched(move |_| {
+    ComputedFile::fetched(move |_| {
         let (histories, session) = (engine.histories.clone(), session.clone());
         Answer::soon(blocking(move || Ok(lines(&histories.read(&session)?))))
     })
 }
+
+#[cfg(test)]
+mod tests;

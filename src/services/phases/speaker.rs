@@ -1,4 +1,4 @@
-//! Who answers a phase: a model behind a small trait, or the guide that is there when no model is.
+//! The speaker that answers a phase: a model behind a small trait, or the offline speaker when there is no model.
 
 use async_trait::async_trait;
 use serde_json::json;
@@ -20,18 +20,18 @@ pub struct Question {
     pub iteration: usize,
 }
 
-/// Whoever can answer a phase.
+/// Something that can answer a phase.
 #[async_trait]
 pub trait Speaker: Send + Sync {
     /// Answers once. Dropping the future drops the request.
     async fn speak(&self, question: &Question) -> Result<String>;
 }
 
-/// Walks through the phases in their order and says what it finds. It understands nothing, and says so.
-pub struct Guide;
+/// Goes through the phases in their order and reports what it finds, for a host without a model.
+pub struct OfflineSpeaker;
 
 #[async_trait]
-impl Speaker for Guide {
+impl Speaker for OfflineSpeaker {
     async fn speak(&self, question: &Question) -> Result<String> {
         Ok(answer(question))
     }

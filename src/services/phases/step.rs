@@ -1,6 +1,6 @@
 //! The loop as a state machine: which phase is asked, what a reply means, when it is over.
 //!
-//! Pure. Whoever drives it asks the model, performs the commands and tells it what came of that.
+//! Pure. Its driver asks the model, performs the commands and reports their outcomes to it.
 
 use std::ops::Range;
 
@@ -8,17 +8,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::command::{self, Asked, Diagnostic};
-use super::payload::{self, Payload, Wish};
+use super::command::{self, Diagnostic, RequestedCommand};
+use super::payload::{self, NextPhase, Payload};
 use super::set::{Phase, PhaseSet};
 use acheron_base::{Error, Result};
 
 /// The most bytes of `context_state` that are carried on.
 pub const LARGEST_STATE: usize = 4096;
 /// The most commands that one reply may give.
-pub const COMMANDS_A_PHASE: usize = 32;
+pub const COMMANDS_PER_PHASE: usize = 32;
 /// The most commands that one run may give.
-pub const COMMANDS_A_RUN: usize = 128;
+pub const COMMANDS_PER_RUN: usize = 128;
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +37,8 @@ pub enum Stop {
 
 /// One reply, as it stands in the result.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Entry {
+#[schemars(rename = "Entry")]
+pub struct PhaseReply {
     pub phase_id: String,
     pub response: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,19 +49,19 @@ pub struct Entry {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// What a reply asks for.
+/// The requests in a reply.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Heard {
+pub struct ReplyRequests {
     /// Commands to perform, in order.
-    pub commands: Vec<Asked>,
+    pub commands: Vec<RequestedCommand>,
     /// Commands beyond the caps, which are only reported.
-    pub refused: Vec<Asked>,
+    pub refused: Vec<RequestedCommand>,
     pub span: Option<Range<usize>>,
 }
 
 /// A run under way.
 #[derive(Clone, Debug)]
-pub struct Loop {
+pub struct PhaseLoop {
     set: PhaseSet,
     strict: bool,
     limit: usize,
@@ -68,15 +69,15 @@ pub struct Loop {
     visits: Vec<u32>,
     iterations: usize,
     commands: usize,
-    /// What the phases hand on to each other.
+    /// The state that phases pass on to each other.
     pub state: Map<String, Value>,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<PhaseReply>,
     stopped: Option<(Stop, String)>,
 }
 
-impl Loop {
+impl PhaseLoop {
     /// Begins at the first phase. `max_iterations` can only lower the limit of three rounds.
-    pub fn begin(set: PhaseSet, strict: bool, max_iterations: Option<usize>) -> Result<Loop> {
+    pub fn begin(set: PhaseSet, strict: bool, max_iterations: Option<usize>) -> Result<PhaseLoop> {
         if set.is_empty() {
             return Err(Error::not_found(format!("there are no phases in the set {}", set.name)));
         }
@@ -85,7 +86,7 @@ impl Loop {
         let mut visits = vec![0; set.len()];
         visits[0] = 1;
         let (state, entries) = (Map::new(), Vec::new());
-        Ok(Loop { set, strict, limit, at: 0, visits, iterations: 1, commands: 0, state, entries, stopped: None })
+        Ok(PhaseLoop { set, strict, limit, at: 0, visits, iterations: 1, commands: 0, state, entries, stopped: None })
     }
 
     /// The phase to ask now; none when the run is over.
@@ -113,7 +114,7 @@ impl Loop {
     }
 
     /// Takes the reply of the present phase.
-    pub fn hear(&mut self, reply: &str) -> Heard {
+    pub fn read_reply(&mut self, reply: &str) -> ReplyRequests {
         let marked = command::marked(reply);
         let search = payload::find(reply, &marked.commands);
         let emitted = search.payload.as_ref().map(|found| command::emitted(&found.value, &found.span));
@@ -123,7 +124,7 @@ impl Loop {
             diagnostics.extend(search.rejected);
         }
         let mut commands = found.commands;
-        let room = COMMANDS_A_PHASE.min(COMMANDS_A_RUN - self.commands);
+        let room = COMMANDS_PER_PHASE.min(COMMANDS_PER_RUN - self.commands);
         let refused = commands.split_off(room.min(commands.len()));
         self.commands += commands.len();
         let (value, span) = match search.payload {
@@ -133,14 +134,14 @@ impl Loop {
         if let Some(fault) = value.as_ref().and_then(|value| self.carry(value)) {
             diagnostics.push(fault);
         }
-        self.entries.push(Entry {
+        self.entries.push(PhaseReply {
             phase_id: self.set.phases[self.at].phase_id.clone(),
             response: reply.to_owned(),
             next_phase: value.as_ref().map(|value| value.get("next_phase").cloned().unwrap_or(Value::Null)),
             payload: value,
             diagnostics,
         });
-        Heard { commands, refused, span }
+        ReplyRequests { commands, refused, span }
     }
 
     /// Goes on to what the last reply asked for, or stops. A warning, if there is something to warn of.
@@ -149,13 +150,15 @@ impl Loop {
             return None;
         }
         let payload = self.entries.last().and_then(|entry| entry.payload.clone());
-        let name = match payload.as_ref().map_or(Wish::None, payload::wish) {
-            Wish::None => {
+        let name = match payload.as_ref().map_or(NextPhase::None, payload::wish) {
+            NextPhase::None => {
                 self.stop(Stop::Complete, "no next phase was asked for");
                 return None;
             }
-            Wish::Strange(shown) => return self.warn(Stop::UnknownPhase, format!("next_phase is no name: {shown}")),
-            Wish::Phase(name) => name,
+            NextPhase::Strange(shown) => {
+                return self.warn(Stop::UnknownPhase, format!("next_phase is no name: {shown}"));
+            }
+            NextPhase::Phase(name) => name,
         };
         let shown: String = name.chars().take(80).collect();
         let Some(next) = self.set.find(&name) else {
@@ -207,3 +210,6 @@ impl Loop {
         None
     }
 }
+
+#[cfg(test)]
+mod tests;

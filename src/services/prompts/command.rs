@@ -1,4 +1,4 @@
-//! What can be asked of prompts, and the answers that have a form of their own.
+//! The commands of the service `prompts`, and the results that have a type of their own.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::manifest::{Headings, Need, Visibility};
-use super::overrides::{Change, OverrideFile};
+use acheron_prompts::manifest::{Headings, Need, Visibility};
+use acheron_prompts::overrides::{OverrideChange, OverrideFile};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
@@ -21,7 +21,7 @@ pub enum Command {
         /// Records by the name of their type; for a prompt of one file its fields.
         #[serde(default)]
         params: Value,
-        /// Which overrides apply; `latest` unless told.
+        /// The tag of the overrides that apply; `latest` by default.
         #[serde(default)]
         tag: Option<String>,
         #[serde(default)]
@@ -113,7 +113,7 @@ pub enum Command {
     /// Puts one override into the file of a tag.
     OverrideStore {
         prompt: String,
-        change: Change,
+        change: OverrideChange,
         #[serde(default)]
         tag: Option<String>,
     },
@@ -136,8 +136,9 @@ pub enum Command {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Listed {
-    pub prompts: Vec<Shown>,
+#[schemars(rename = "Listed")]
+pub struct PromptList {
+    pub prompts: Vec<PromptView>,
     pub open: Vec<String>,
     /// Those of them whose template was edited since: each keeps what it was opened with until it is closed.
     pub stale: Vec<String>,
@@ -146,7 +147,8 @@ pub struct Listed {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Shown {
+#[schemars(rename = "Shown")]
+pub struct PromptView {
     pub prompt: String,
     pub name: Option<String>,
     /// `built_in` or `folder`.

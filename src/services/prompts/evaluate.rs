@@ -1,6 +1,6 @@
 //! Asking a model with an open prompt: render, ask, open or read what it asks for, ask again, understand the answer.
 //!
-//! What a reply wants is decided by a pure function; the loop carries it out and is bounded.
+//! A pure function decides what a reply requests; the loop carries it out and is bounded.
 
 use std::collections::BTreeSet;
 
@@ -8,22 +8,23 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::disclosure::{OPEN, READ};
+use super::Library;
 use super::opened::Opened;
-use super::output::{Parsed, object_in};
-use super::render::Rendered;
-use super::view::ToolShown;
-use super::{Library, tool};
-use crate::model::{Ask, Message, Model};
+use crate::model::{Message, Model, ModelRequest};
 use acheron_base::{Code, Error, Result};
+use acheron_prompts::disclosure::{OPEN, READ};
+use acheron_prompts::output::{Parsed, object_in};
+use acheron_prompts::render::Rendered;
+use acheron_prompts::tool;
+use acheron_prompts::view::ToolShown;
 
 /// How often a model is asked for one answer.
 const ROUNDS: usize = 24;
 const MAX_TOKENS: u32 = 4096;
 
-/// What a reply wants.
+/// A request in a reply.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wish {
+pub enum ReplyRequest {
     Open {
         keys: Vec<String>,
         reason: String,
@@ -44,11 +45,11 @@ pub enum Wish {
 }
 
 /// A call is one object `{"tool_calls": [{"name", "arguments"}]}` with one call, as everywhere in this host.
-pub fn wish(reply: &str, tools: &[ToolShown]) -> Wish {
+pub fn wish(reply: &str, tools: &[ToolShown]) -> ReplyRequest {
     let Some(object) = object_in(reply, |value| value.get("tool_calls").is_some_and(Value::is_array)) else {
-        return Wish::Answer;
+        return ReplyRequest::Answer;
     };
-    let wrong = |why: String| Wish::Wrong { why };
+    let wrong = |why: String| ReplyRequest::Wrong { why };
     let [call] = object["tool_calls"].as_array().map_or(&[][..], Vec::as_slice) else {
         return wrong("give exactly one call at a time".to_owned());
     };
@@ -57,32 +58,32 @@ pub fn wish(reply: &str, tools: &[ToolShown]) -> Wish {
     if !tools.iter().any(|tool| tool.name == name) {
         let known: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         let known = if known.is_empty() { "there are no tools".to_owned() } else { known.join(", ") };
-        return wrong(format!("there is no tool `{}`: {known}", super::names::clipped(name)));
+        return wrong(format!("there is no tool `{}`: {known}", acheron_prompts::names::clipped(name)));
     }
     let text = |field: &str| arguments.get(field).and_then(Value::as_str).map(str::to_owned);
     match name {
         OPEN => {
             let keys = arguments.get("section_keys").and_then(Value::as_array).into_iter().flatten();
             let keys = keys.filter_map(|key| key.as_str().map(str::to_owned)).collect();
-            Wish::Open { keys, reason: text("reason").unwrap_or_default() }
+            ReplyRequest::Open { keys, reason: text("reason").unwrap_or_default() }
         }
         READ => match text("section_key") {
-            Some(key) => Wish::Read { key },
+            Some(key) => ReplyRequest::Read { key },
             None => wrong(format!("{READ} wants a section_key")),
         },
-        name => Wish::Call { tool: name.to_owned(), arguments },
+        name => ReplyRequest::Call { tool: name.to_owned(), arguments },
     }
 }
 
 /// Runs a tool of the prompt.
 #[async_trait]
-pub trait Hands: Send + Sync {
+pub trait ToolRunner: Send + Sync {
     async fn call(&self, tool: &str, arguments: Value) -> Result<Value>;
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Evaluated {
-    /// What the model said in the end.
+    /// The model's last reply.
     pub reply: String,
     /// The value of the declared type; null if none is declared.
     pub output: Value,
@@ -95,15 +96,20 @@ pub struct Evaluated {
 }
 
 /// Asks until the model answers. Each section is opened at most once, since one that is open cannot be opened.
-pub async fn evaluate(library: &Library, opened: &Opened, model: &dyn Model, hands: &dyn Hands) -> Result<Evaluated> {
+pub async fn evaluate(
+    library: &Library,
+    opened: &Opened,
+    model: &dyn Model,
+    runner: &dyn ToolRunner,
+) -> Result<Evaluated> {
     let mut done: BTreeSet<String> = BTreeSet::new();
     let mut rendered = opened.render()?;
     let mut ask = begin(library, &rendered)?;
     for round in 1..=ROUNDS {
         let said = model.answer(&ask, &mut |_| {}).await?;
         let answer = match wish(&said.text, &rendered.tools) {
-            Wish::Answer => return ended(opened, said.text, round, done),
-            Wish::Open { keys, reason } => match opened.expand(&keys, &reason) {
+            ReplyRequest::Answer => return ended(opened, said.text, round, done),
+            ReplyRequest::Open { keys, reason } => match opened.expand(&keys, &reason) {
                 Ok(expansion) => {
                     done.extend(expansion.requested.into_keys());
                     // Opening begins anew: what was said about the shorter text is of no use.
@@ -113,16 +119,16 @@ pub async fn evaluate(library: &Library, opened: &Opened, model: &dyn Model, han
                 }
                 Err(fault) => fault.to_string(),
             },
-            Wish::Read { key } => match opened.prompt().read_section(&key) {
+            ReplyRequest::Read { key } => match opened.prompt().read_section(&key) {
                 Ok(text) => format!("Content of section '{key}':\n\n{text}"),
                 Err(fault) => fault.to_string(),
             },
-            Wish::Call { tool, arguments } => match hands.call(&tool, arguments).await {
+            ReplyRequest::Call { tool, arguments } => match runner.call(&tool, arguments).await {
                 Ok(result) => format!("Result of {tool}:\n\n{}", tool::payload(&result)),
                 Err(error) if error.code == Code::Cancelled => return Err(error),
                 Err(error) => format!("{tool} failed: {error}"),
             },
-            Wish::Wrong { why } => why,
+            ReplyRequest::Wrong { why } => why,
         };
         ask.messages.push(Message::assistant(said.text));
         ask.messages.push(Message::user(answer));
@@ -131,13 +137,13 @@ pub async fn evaluate(library: &Library, opened: &Opened, model: &dyn Model, han
 }
 
 fn ended(opened: &Opened, reply: String, rounds: usize, done: BTreeSet<String>) -> Result<Evaluated> {
-    let parsed: Option<Parsed> = opened.hear(&reply)?;
+    let parsed: Option<Parsed> = opened.take_reply(&reply)?;
     let (output, amended) = parsed.map_or((Value::Null, Vec::new()), |parsed| (parsed.value, parsed.amended));
     Ok(Evaluated { reply, output, rounds, opened: done.into_iter().collect(), amended })
 }
 
 /// The first question. How to call tools, and what the answer looks like, is a prompt itself.
-fn begin(library: &Library, rendered: &Rendered) -> Result<Ask> {
+fn begin(library: &Library, rendered: &Rendered) -> Result<ModelRequest> {
     let tools: Vec<Value> = rendered
         .tools
         .iter()
@@ -148,51 +154,8 @@ fn begin(library: &Library, rendered: &Rendered) -> Result<Ask> {
         "typed": rendered.output_schema.is_some(), "equipped": !tools.is_empty(),
     }});
     let system = library.render("evaluate", "protocol", &params)?.text;
-    Ok(Ask { system, messages: vec![Message::user(rendered.text.clone())], max_tokens: MAX_TOKENS })
+    Ok(ModelRequest { system, messages: vec![Message::user(rendered.text.clone())], max_tokens: MAX_TOKENS })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shown(name: &str) -> ToolShown {
-        ToolShown {
-            name: name.to_owned(),
-            description: String::new(),
-            params: json!({}),
-            section: String::new(),
-            examples: vec![],
-        }
-    }
-
-    #[test]
-    fn a_reply_is_a_call_only_if_it_is_one() {
-        let tools = [shown(OPEN), shown(READ), shown("memory.search")];
-        let wrong = |why: &str| Wish::Wrong { why: why.to_owned() };
-        let rows = [
-            ("The answer is 4.", Wish::Answer),
-            (r#"{"verdict":"take"}"#, Wish::Answer),
-            (
-                r#"{"tool_calls":[{"name":"open_sections","arguments":{"section_keys":["a.b"],"reason":"why"}}]}"#,
-                Wish::Open { keys: vec!["a.b".to_owned()], reason: "why".to_owned() },
-            ),
-            (
-                "Let me see.\n```json\n{\"tool_calls\":[{\"name\":\"read_section\",\"arguments\":{\"section_key\":\"a\"}}]}\n```",
-                Wish::Read { key: "a".to_owned() },
-            ),
-            (r#"{"tool_calls":[{"name":"read_section"}]}"#, wrong("read_section wants a section_key")),
-            (
-                r#"{"tool_calls":[{"name":"memory.search","arguments":{"query":"x"}}]}"#,
-                Wish::Call { tool: "memory.search".to_owned(), arguments: json!({"query": "x"}) },
-            ),
-            (r#"{"tool_calls":[]}"#, wrong("give exactly one call at a time")),
-            (
-                r#"{"tool_calls":[{"name":"rm"}]}"#,
-                wrong("there is no tool `rm`: open_sections, read_section, memory.search"),
-            ),
-        ];
-        for (reply, expected) in rows {
-            assert_eq!(wish(reply, &tools), expected, "{reply}");
-        }
-    }
-}
+mod tests;

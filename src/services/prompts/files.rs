@@ -6,13 +6,12 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::manifest::Visibility;
 use super::opened::Opened;
 use super::openings::Openings;
-use super::{Fault, PromptTemplate};
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Caller, Item, Listing, Node, STARTED, Stat, VersionStore, Virtual, live, pretty};
+use acheron_base::{Error, Result, blocking};
+use acheron_prompts::manifest::Visibility;
+use acheron_prompts::{Fault, PromptTemplate};
+use acheron_vfs::{Answer, Caller, Item, Listing, Node, STARTED, Stat, VersionStore, VirtualDir, live, pretty};
 
 pub fn files(openings: &Arc<Openings>) -> Vec<(String, Node)> {
     let library = openings.library.clone();
@@ -23,30 +22,30 @@ pub fn files(openings: &Arc<Openings>) -> Vec<(String, Node)> {
     ]
 }
 
-fn templates(openings: &Arc<Openings>) -> Virtual {
+fn templates(openings: &Arc<Openings>) -> VirtualDir {
     let (names, find) = (openings.clone(), openings.clone());
     let spaces = move || {
         let mut all: Vec<String> = names.library.list().into_iter().map(|(template, _)| template.ns.clone()).collect();
         all.dedup();
         all
     };
-    Virtual::new(spaces, move |ns| {
+    VirtualDir::new(spaces, move |ns| {
         let there = !find.library.namespace(ns).is_empty();
         there.then(|| Node::dir(namespace(&find, ns)))
     })
 }
 
-fn namespace(openings: &Arc<Openings>, ns: &str) -> Virtual {
+fn namespace(openings: &Arc<Openings>, ns: &str) -> VirtualDir {
     let (names, find) = (openings.clone(), openings.clone());
     let (ns, of) = (ns.to_owned(), ns.to_owned());
     let keys = move || names.library.namespace(&of).iter().map(|template| template.key.clone()).collect();
-    Virtual::new(keys, move |key| {
+    VirtualDir::new(keys, move |key| {
         let there = find.library.get(&ns, key).is_ok();
         there.then(|| Node::dir(template_files(&find, &ns, key)))
     })
 }
 
-/// Live, since an edit may replace the prompt while somebody stands in its directory.
+/// Computed at each call, since an edit may replace the prompt while its directory is open.
 fn template_files(openings: &Arc<Openings>, ns: &str, key: &str) -> Listing {
     let shown = |show: fn(&PromptTemplate) -> Bytes| {
         let (library, ns, key) = (openings.library.clone(), ns.to_owned(), key.to_owned());
@@ -59,7 +58,7 @@ fn template_files(openings: &Arc<Openings>, ns: &str, key: &str) -> Listing {
         .file("descriptor.json", shown(|template| pretty(&*template.descriptor())))
 }
 
-/// What a person wants to know before opening it.
+/// A summary to read before opening it.
 pub fn readme(template: &PromptTemplate) -> String {
     let mut out = format!("# {}\n\n", template.name.as_deref().unwrap_or(&template.id()));
     out.push_str("Sections:\n\n");
@@ -76,7 +75,7 @@ pub fn readme(template: &PromptTemplate) -> String {
         out.push_str(&format!("\nTools: {}\n", tools.join(", ")));
     }
     if let Some(output) = &template.output {
-        let container = if output.container == super::manifest::Container::Array { "a list of " } else { "" };
+        let container = if output.container == acheron_prompts::manifest::Container::Array { "a list of " } else { "" };
         out.push_str(&format!("\nThe answer is {container}`{}`; `schema.json` has the types.\n", output.name));
     }
     out.push_str(&format!("\nOpen it: `echo '{{\"prompt\": \"{}\"}}' > ../../../control/open.json`\n", template.id()));
@@ -86,7 +85,7 @@ pub fn readme(template: &PromptTemplate) -> String {
 fn schema(template: &PromptTemplate) -> Value {
     let params: serde_json::Map<String, Value> =
         template.records.iter().map(|(name, record)| (name.clone(), record.schema.clone())).collect();
-    json!({"params": params, "output": template.output.as_ref().map(super::output::Output::whole)})
+    json!({"params": params, "output": template.output.as_ref().map(acheron_prompts::output::Output::whole)})
 }
 
 fn sections(template: &PromptTemplate) -> Value {
@@ -103,9 +102,12 @@ fn sections(template: &PromptTemplate) -> Value {
     Value::Array(all.collect())
 }
 
-fn open(openings: &Arc<Openings>) -> Virtual {
+fn open(openings: &Arc<Openings>) -> VirtualDir {
     let (names, find) = (openings.clone(), openings.clone());
-    Virtual::new(move || names.ids(), move |id| find.get(id).ok().map(|opened| Node::dir(opened_files(&find, &opened))))
+    VirtualDir::new(
+        move || names.ids(),
+        move |id| find.get(id).ok().map(|opened| Node::dir(opened_files(&find, &opened))),
+    )
 }
 
 fn opened_files(openings: &Arc<Openings>, opened: &Arc<Opened>) -> Listing {
@@ -118,7 +120,7 @@ fn opened_files(openings: &Arc<Openings>, opened: &Arc<Opened>) -> Listing {
     let template = opened.prompt().template;
     let mut params = Listing::default();
     for name in template.records.keys() {
-        params = params.file(&format!("{name}.json"), item(openings, opened, Written::Params(name.clone())));
+        params = params.file(&format!("{name}.json"), item(openings, opened, WritableFile::Params(name.clone())));
     }
     Listing::default()
         .dir("params", params)
@@ -129,8 +131,8 @@ fn opened_files(openings: &Arc<Openings>, opened: &Arc<Opened>) -> Listing {
         .file("output.json", shown(|opened| Ok(pretty(&opened.output()?))))
         .file("error.json", shown(|opened| Ok(pretty(&opened.error()))))
         .file("status.json", status)
-        .file("session.json", item(openings, opened, Written::Session))
-        .file("reply", item(openings, opened, Written::Reply))
+        .file("session.json", item(openings, opened, WritableFile::Session))
+        .file("reply", item(openings, opened, WritableFile::Reply))
 }
 
 fn status(openings: &Openings, opened: &Opened) -> Value {
@@ -140,7 +142,7 @@ fn status(openings: &Openings, opened: &Opened) -> Value {
 }
 
 /// The sections below one, or at the root. Worked out name by name: a prompt may have many.
-fn sections_below(openings: &Arc<Openings>, opened: &Arc<Opened>, parent: Option<usize>) -> Virtual {
+fn sections_below(openings: &Arc<Openings>, opened: &Arc<Opened>, parent: Option<usize>) -> VirtualDir {
     let template = opened.prompt().template;
     let below = move |template: &PromptTemplate| -> Vec<(String, usize)> {
         let nodes = template.nodes.iter().enumerate().filter(|(_, node)| node.parent == parent);
@@ -153,7 +155,7 @@ fn sections_below(openings: &Arc<Openings>, opened: &Arc<Opened>, parent: Option
         let keys = below(&of).into_iter().map(|(key, _)| key);
         keys.chain(files.iter().map(ToString::to_string)).collect()
     };
-    Virtual::new(names, move |name| {
+    VirtualDir::new(names, move |name| {
         if let (Some(path), true) = (&own, files.contains(&name)) {
             return Some(section_file(&openings, &opened, path, name));
         }
@@ -170,7 +172,7 @@ fn section_file(openings: &Arc<Openings>, opened: &Arc<Opened>, path: &str, name
     match name {
         "full" => shown(|opened, path| opened.prompt().full(path)),
         "summary" => shown(|opened, path| opened.prompt().short(path)),
-        _ => Node::file(item(openings, opened, Written::Visibility(path.to_owned()))),
+        _ => Node::file(item(openings, opened, WritableFile::Visibility(path.to_owned()))),
     }
 }
 
@@ -178,35 +180,35 @@ fn section_file(openings: &Arc<Openings>, opened: &Arc<Opened>, path: &str, name
 struct Field {
     openings: Arc<Openings>,
     opened: Arc<Opened>,
-    what: Written,
+    what: WritableFile,
 }
 
 #[derive(Clone)]
-enum Written {
+enum WritableFile {
     Params(String),
     Session,
     Reply,
     Visibility(String),
 }
 
-fn item(openings: &Arc<Openings>, opened: &Arc<Opened>, what: Written) -> Item {
+fn item(openings: &Arc<Openings>, opened: &Arc<Opened>, what: WritableFile) -> Item {
     Item::new(Arc::new(Field { openings: openings.clone(), opened: opened.clone(), what }))
 }
 
 impl Field {
     fn now(&self) -> Bytes {
         match &self.what {
-            Written::Params(name) => {
+            WritableFile::Params(name) => {
                 let prompt = self.opened.prompt();
                 let record = prompt.template.records.get(name);
                 let empty = || record.map_or(Value::Null, |record| record.completed(&serde_json::Map::new()));
                 pretty(&prompt.bound(name).cloned().unwrap_or_else(empty))
             }
-            Written::Session => pretty(&self.opened.prompt().session.values),
-            Written::Reply => self.opened.reply().unwrap_or_default().into(),
-            Written::Visibility(path) => {
+            WritableFile::Session => pretty(&self.opened.prompt().session.values),
+            WritableFile::Reply => self.opened.reply().unwrap_or_default().into(),
+            WritableFile::Visibility(path) => {
                 let prompt = self.opened.prompt();
-                let view = super::view::View::new(&prompt);
+                let view = acheron_prompts::view::View::new(&prompt);
                 let shown = prompt.template.at(path).map_or(Visibility::Full, |index| view.visibility(index));
                 if shown == Visibility::Full { "full\n".into() } else { "summary\n".into() }
             }
@@ -215,17 +217,17 @@ impl Field {
 
     fn take(&self, bytes: &[u8]) -> Result<()> {
         match &self.what {
-            Written::Params(name) => self.opened.bind_text(name, bytes)?,
-            Written::Session => match super::output::parse_json_bytes(bytes) {
+            WritableFile::Params(name) => self.opened.bind_text(name, bytes)?,
+            WritableFile::Session => match acheron_prompts::output::parse_json_bytes(bytes) {
                 Ok(Value::Object(values)) => self.opened.set_session(values),
                 _ => return Err(Error::invalid("a session is one JSON object")),
             },
-            Written::Reply => {
+            WritableFile::Reply => {
                 let reply = std::str::from_utf8(bytes).map_err(|_| Error::invalid("the reply is not UTF-8"))?;
                 // A reply without an output is a reply all the same: error.json says what is wrong with it.
-                let _ = self.opened.hear(reply);
+                let _ = self.opened.take_reply(reply);
             }
-            Written::Visibility(path) => match std::str::from_utf8(bytes).unwrap_or_default().trim() {
+            WritableFile::Visibility(path) => match std::str::from_utf8(bytes).unwrap_or_default().trim() {
                 "full" => self.opened.set_visibility(path, Visibility::Full)?,
                 "summary" => self.opened.set_visibility(path, Visibility::Summary)?,
                 _ => return Err(Error::invalid("visibility is full or summary")),
@@ -237,7 +239,7 @@ impl Field {
 
 impl VersionStore for Field {
     fn stat(&self) -> Stat {
-        let modified: SystemTime = *STARTED;
+        let modified: SystemTime = STARTED;
         Stat { size: self.now().len() as u64, modified }
     }
 
@@ -245,7 +247,7 @@ impl VersionStore for Field {
         Answer::ok(self.now())
     }
 
-    fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
+    fn save(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         if let Err(error) = self.take(&bytes) {
             return Answer::refuse(error);
         }

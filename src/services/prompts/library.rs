@@ -1,27 +1,28 @@
-//! The prompts that this host knows: those built into the program, and over them those of a folder.
+//! The library of prompts: those built into the program, and over them those of a folder. Other services render with it;
+//! it uses `acheron-prompts`, and the disk.
 //!
 //! A prompt of the folder replaces the built-in one of the same name. A faulty one replaces nothing: the last good one
 //! stays, and the fault is listed until it is mended.
 
-use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use include_dir::{Dir, include_dir};
+use parking_lot::RwLock;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::check::strangers;
-use super::fault::Fault;
-use super::load::{Files, Loaded, load};
-use super::names;
-use super::prompt::Prompt;
-use super::record::Record;
-use super::render::Rendered;
-use super::tree::PromptTemplate;
 use acheron_base::{Error, Result};
+use acheron_prompts::check::strangers;
+use acheron_prompts::fault::Fault;
+use acheron_prompts::load::{Files, Loaded, load};
+use acheron_prompts::names;
+use acheron_prompts::prompt::Prompt;
+use acheron_prompts::record::Record;
+use acheron_prompts::render::Rendered;
+use acheron_prompts::tree::PromptTemplate;
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/prompts");
 
@@ -30,18 +31,18 @@ const FILES: usize = 10_000;
 
 pub struct Library {
     folder: Option<PathBuf>,
-    shelf: RwLock<Shelf>,
+    contents: RwLock<LibraryContents>,
 }
 
 #[derive(Default)]
-struct Shelf {
-    prompts: BTreeMap<String, Known>,
+struct LibraryContents {
+    prompts: BTreeMap<String, LoadedPrompt>,
     faults: Vec<Fault>,
     generation: u64,
 }
 
 #[derive(Clone)]
-struct Known {
+struct LoadedPrompt {
     template: Arc<PromptTemplate>,
     origin: Origin,
 }
@@ -54,14 +55,14 @@ pub enum Origin {
 }
 
 impl Library {
-    /// What is built in, and over it the folder, which need not exist. Faults do not stop it: see [`Library::faults`].
+    /// The built-in prompts, and over them the folder, which need not exist. Faults do not stop it: see [`Library::faults`].
     pub fn open(folder: Option<&Path>) -> Library {
-        let library = Library { folder: folder.map(Path::to_owned), shelf: RwLock::default() };
+        let library = Library { folder: folder.map(Path::to_owned), contents: RwLock::default() };
         library.reload();
         library
     }
 
-    /// What is built in, alone.
+    /// The built-in prompts alone.
     pub fn built_in() -> Library {
         Library::open(None)
     }
@@ -79,17 +80,17 @@ impl Library {
         };
         let mut faults = std::mem::take(&mut built_in.faults);
         faults.append(&mut own.faults);
-        let mut shelf = self.shelf.write();
+        let mut contents = self.contents.write();
         let mut prompts = BTreeMap::new();
         for (origin, loaded) in [(Origin::BuiltIn, built_in), (Origin::Folder, own)] {
             for (id, prompt) in loaded.prompts {
                 match prompt {
                     Ok(template) => {
-                        prompts.insert(id, Known { template: Arc::new(template), origin });
+                        prompts.insert(id, LoadedPrompt { template: Arc::new(template), origin });
                     }
                     Err(mut found) => {
                         faults.append(&mut found);
-                        if let Some(last) = shelf.prompts.get(&id).filter(|last| last.origin == origin) {
+                        if let Some(last) = contents.prompts.get(&id).filter(|last| last.origin == origin) {
                             prompts.insert(id, last.clone());
                         }
                     }
@@ -97,26 +98,26 @@ impl Library {
             }
         }
         // An unchanged prompt keeps its identity, so that who holds it can see that nothing happened.
-        shelf.prompts = prompts;
-        shelf.faults.clone_from(&faults);
-        shelf.generation += 1;
+        contents.prompts = prompts;
+        contents.faults.clone_from(&faults);
+        contents.generation += 1;
         faults
     }
 
-    fn shelf(&self) -> parking_lot::RwLockReadGuard<'_, Shelf> {
-        self.shelf.read()
+    fn contents(&self) -> parking_lot::RwLockReadGuard<'_, LibraryContents> {
+        self.contents.read()
     }
 
     pub fn faults(&self) -> Vec<Fault> {
-        self.shelf().faults.clone()
+        self.contents().faults.clone()
     }
 
     pub fn get(&self, ns: &str, key: &str) -> Result<Arc<PromptTemplate>> {
-        let shelf = self.shelf();
-        let known = shelf.prompts.get(&format!("{ns}/{key}")).map(|known| known.template.clone());
+        let contents = self.contents();
+        let known = contents.prompts.get(&format!("{ns}/{key}")).map(|known| known.template.clone());
         known.ok_or_else(|| {
             let name = names::clipped(&format!("{ns}/{key}"));
-            match shelf.faults.iter().find(|fault| about(fault, ns, key)) {
+            match contents.faults.iter().find(|fault| about(fault, ns, key)) {
                 Some(fault) => Error::invalid(format!("prompt `{name}` is faulty: {fault}")),
                 None => Error::not_found(format!("there is no prompt `{name}`")),
             }
@@ -124,7 +125,7 @@ impl Library {
     }
 
     pub fn list(&self) -> Vec<(Arc<PromptTemplate>, Origin)> {
-        self.shelf().prompts.values().map(|known| (known.template.clone(), known.origin)).collect()
+        self.contents().prompts.values().map(|known| (known.template.clone(), known.origin)).collect()
     }
 
     /// The prompts of one namespace in the order of their keys.
@@ -146,7 +147,7 @@ impl Library {
     }
 
     /// Whether a prompt of one file asks for nothing that the Rust type does not have. Call it when the host starts,
-    /// so that a placeholder that nobody fills is found before the prompt is needed.
+    /// so that a placeholder without a value is found before the prompt is needed.
     pub fn expect<P: JsonSchema>(&self, ns: &str, key: &str) -> Result<()> {
         let template = self.get(ns, key)?;
         let record = Record::of::<P>().map_err(Error::internal)?;
@@ -211,3 +212,6 @@ fn on_disk(folder: &Path) -> Loaded {
     loaded.faults.append(&mut faults);
     loaded
 }
+
+#[cfg(test)]
+mod tests;

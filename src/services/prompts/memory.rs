@@ -1,17 +1,17 @@
 //! The agent's memory as a resource: a snapshot is which version each item had; a restore brings that version back as
 //! a new one, so that nothing is lost, and deletes what is new.
 //!
-//! Works through the memory service like anybody else. Its methods wait, so they are called from a thread that may.
+//! Uses the memory service as every other caller does. Its methods wait, so they are called from a thread that may.
 
-use crate::policy::PrincipalCaller;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::resources::Resource;
+use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Error, Result, if_exists};
 use acheron_vfs::Caller;
 
 pub struct MemoryState {
@@ -26,10 +26,8 @@ impl MemoryState {
 
     async fn versions(&self) -> Result<BTreeMap<String, u64>> {
         let (tree, caller) = (self.context.tree()?, Caller::agent(&self.agent));
-        let items = match tree.list(&caller, &format!("/agents/{}/memory/items", self.agent)) {
-            Err(error) if error.code == Code::NotFound => Vec::new(),
-            items => items?,
-        };
+        let items = tree.list(&caller, &format!("/agents/{}/memory/items", self.agent));
+        let items = if_exists(items)?.unwrap_or_default();
         let mut versions = BTreeMap::new();
         for item in items {
             let meta = tree.read(&caller, &format!("{}/meta.json", item.path)).await?;

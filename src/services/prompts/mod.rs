@@ -1,52 +1,23 @@
-//! Prompts: typed, composed of sections, overridable; a service, and what every other part renders its words with.
+//! The service `prompts`, and the library of prompts that the other services render their texts with.
 //!
-//! A text on disk becomes pieces (`template`), a manifest and its texts become a checked tree (`check`, `tree`), a tree
-//! with params becomes words (`prompt`, `view`, `render`), and what a model answers becomes a value (`output`).
-//! All that is pure but `library`, which reads the folder. `openings` keeps what is open, `service` takes the calls.
+//! `library` reads the folder of prompts, `openings` holds the open prompts, `override_store` the files of overrides,
+//! `resources` what an open prompt holds; `service` takes the calls. The meaning of a prompt is in `acheron-prompts`, which this
+//! module uses. Other services use `Library`.
 
-pub mod check;
 pub mod command;
-pub mod condition;
-pub mod descriptor;
-pub mod disclosure;
 pub mod evaluate;
-pub mod fault;
 pub mod files;
-pub mod front;
 pub mod library;
-pub mod load;
-pub mod locate;
-pub mod manifest;
 mod memory;
-pub mod names;
 pub mod opened;
 pub mod openings;
-pub mod output;
-pub mod overrides;
-pub mod prompt;
-pub mod record;
-pub mod render;
+pub mod override_store;
 pub mod resources;
-pub mod schema;
-mod served;
 pub mod service;
-pub mod tasks;
-pub mod template;
-pub mod tool;
+#[cfg(test)]
+mod test_prompts;
 mod tool_call;
-pub mod tree;
-pub mod view;
 pub mod watch;
 
-pub use fault::{Fault, Kind};
 pub use library::{Library, Origin};
-pub use prompt::Prompt;
-pub use render::Rendered;
-pub use served::served;
-pub use service::{Prompts, Setting};
-pub use tree::PromptTemplate;
-
-#[cfg(test)]
-mod service_tests;
-#[cfg(test)]
-mod tests;
+pub use service::{Prompts, PromptsParts};

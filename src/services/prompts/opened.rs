@@ -1,22 +1,22 @@
-//! A prompt that somebody has opened: what was bound, what is shown, what the model said, and the resources it holds.
+//! An open prompt: its parameters, its visible sections, the model's replies, and its resources.
 //!
 //! Knows nothing of files; `files` shows it as a directory, `openings` keeps it.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::disclosure::Expansion;
-use super::fault::Fault;
-use super::manifest::{Headings, Need, Visibility};
-use super::output::{Parsed, Unparsed};
-use super::prompt::{Prompt, Session};
-use super::render::Rendered;
 use super::resources::{Resources, Snapshot};
 use acheron_base::{Error, Result};
+use acheron_prompts::disclosure::Expansion;
+use acheron_prompts::fault::Fault;
+use acheron_prompts::manifest::{Headings, Need, Visibility};
+use acheron_prompts::output::{Parsed, Unparsed};
+use acheron_prompts::prompt::{Prompt, Session};
+use acheron_prompts::render::Rendered;
 
 pub struct Opened {
     pub id: String,
@@ -25,17 +25,17 @@ pub struct Opened {
     /// Shared with the resource that takes it back.
     session: Arc<Mutex<Session>>,
     prompt: Mutex<Prompt>,
-    said: Mutex<Said>,
-    /// What `bind(resources=)` is in the origin.
+    said: Mutex<PromptReplies>,
+    /// Corresponds to `bind(resources=)` in the origin.
     needs: BTreeMap<String, Need>,
     pub resources: Arc<Resources>,
     /// One tool at a time: a snapshot covers all resources.
     pub turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-/// What came back, and what went wrong last.
+/// The last reply, and the last error.
 #[derive(Default)]
-struct Said {
+struct PromptReplies {
     reply: Option<String>,
     output: Option<Parsed>,
     error: Option<Value>,
@@ -44,7 +44,7 @@ struct Said {
 
 /// An open prompt as it is kept on disk.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Saved {
+pub struct SavedPrompt {
     pub id: String,
     pub prompt: String,
     pub tag: String,
@@ -68,12 +68,17 @@ fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Opened {
     /// The open prompt of what was saved; `prompt` is its template with the overrides of its tag.
-    pub fn new(saved: Saved, mut prompt: Prompt, session: Arc<Mutex<Session>>, resources: Resources) -> Result<Opened> {
+    pub fn new(
+        saved: SavedPrompt,
+        mut prompt: Prompt,
+        session: Arc<Mutex<Session>>,
+        resources: Resources,
+    ) -> Result<Opened> {
         prompt.headings = saved.headings;
         prompt.deadline_ms = saved.deadline_ms;
         prompt.bind(saved.params)?;
         {
-            // What the resources put there at first stays under what was saved.
+            // The initial state of the resources stays below the saved one.
             let mut session = held(&session);
             session.values.extend(saved.session.values);
             session.visibility.extend(saved.session.visibility);
@@ -84,21 +89,21 @@ impl Opened {
             opened_at_ms: saved.opened_at_ms,
             session,
             prompt: Mutex::new(prompt),
-            said: Mutex::new(Said { snapshots: saved.snapshots, ..Said::default() }),
+            said: Mutex::new(PromptReplies { snapshots: saved.snapshots, ..PromptReplies::default() }),
             needs: saved.needs,
             resources: Arc::new(resources),
             turn: Arc::default(),
         };
         if let Some(reply) = saved.reply {
-            let _ = opened.hear(&reply); // it was heard before, and its fault told
+            let _ = opened.take_reply(&reply); // it was read before, and its error reported
         }
         Ok(opened)
     }
 
-    pub fn saved(&self) -> Saved {
+    pub fn saved(&self) -> SavedPrompt {
         let (prompt, said) = (self.prompt(), held(&self.said));
         let names = prompt.template.records.keys();
-        Saved {
+        SavedPrompt {
             id: self.id.clone(),
             prompt: prompt.template.id(),
             tag: self.tag.clone(),
@@ -140,9 +145,9 @@ impl Opened {
         self.heard(bound)
     }
 
-    /// What `params/<Type>.json` takes.
+    /// The schema of `params/<Type>.json`.
     pub fn bind_text(&self, name: &str, text: &[u8]) -> Result<(), Fault> {
-        let read = super::output::parse_json_bytes(text)
+        let read = acheron_prompts::output::parse_json_bytes(text)
             .map_err(|why| Fault::validation(format!("params are one JSON object: {why}")).record(name));
         let bound = read.and_then(|value| held(&self.prompt).bind([(name, value)]).map(drop));
         self.heard(bound)
@@ -169,7 +174,7 @@ impl Opened {
     }
 
     /// Takes the model's answer, and finds the output in it if the prompt declares one.
-    pub fn hear(&self, reply: &str) -> Result<Option<Parsed>, Unparsed> {
+    pub fn take_reply(&self, reply: &str) -> Result<Option<Parsed>, Unparsed> {
         let template = held(&self.prompt).template.clone();
         let parsed = template.output.as_ref().map(|output| output.parse(reply)).transpose();
         let mut said = held(&self.said);
@@ -219,7 +224,7 @@ impl Opened {
         let said = held(&self.said);
         let found = said.snapshots.iter().rev().find(|one| one.id == name || one.tag.as_deref() == Some(name));
         found.cloned().ok_or_else(|| {
-            Error::not_found(format!("there is no snapshot `{}` of this prompt", super::names::clipped(name)))
+            Error::not_found(format!("there is no snapshot `{}` of this prompt", acheron_prompts::names::clipped(name)))
         })
     }
 }

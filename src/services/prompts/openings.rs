@@ -1,42 +1,42 @@
 //! The open prompts of one agent: opened, kept on disk so that they outlive the host, closed.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
-use super::manifest::{Headings, Need};
-use super::opened::{Opened, Saved};
-use super::overrides::{self, Store};
-use super::prompt::{Prompt, Session};
+use super::Library;
+use super::opened::{Opened, SavedPrompt};
+use super::override_store::{LATEST, OverrideStore};
 use super::resources::Resources;
-use super::resources::kinds::{self, Kinds, SESSION, SessionState};
-use super::{Library, PromptTemplate, load, names};
-use acheron_base::ConfinedDir;
-use acheron_base::{Error, Result};
+use super::resources::kinds::{self, ResourceKinds, SESSION, SessionState};
+use acheron_base::{ConfinedDir, Error, Result};
+use acheron_prompts::manifest::{Headings, Need};
+use acheron_prompts::prompt::{Prompt, Session};
+use acheron_prompts::{PromptTemplate, load, names};
 
 /// Open at once, an agent.
 const MOST: usize = 256;
 
 pub struct Openings {
     pub library: Arc<Library>,
-    pub overrides: Arc<Store>,
+    pub overrides: Arc<OverrideStore>,
     place: ConfinedDir,
-    kinds: Kinds,
-    table: Mutex<Table>,
+    kinds: ResourceKinds,
+    table: Mutex<OpeningsState>,
 }
 
 #[derive(Default)]
-struct Table {
+struct OpeningsState {
     open: BTreeMap<String, Arc<Opened>>,
     /// Numbers that were given out.
     last: u64,
 }
 
-/// What somebody asks for who opens a prompt.
+/// A request to open a prompt.
 #[derive(Default)]
-pub struct Asked {
+pub struct OpenRequest {
     pub id: Option<String>,
     pub prompt: String,
     pub params: Value,
@@ -51,12 +51,18 @@ pub struct Asked {
 impl Openings {
     /// Opens again what was open when the host went down, from the template that it was opened with. What this program
     /// cannot read any more is left on disk.
-    pub fn new(library: Arc<Library>, overrides: Arc<Store>, place: ConfinedDir, kinds: Kinds) -> Result<Openings> {
+    pub fn new(
+        library: Arc<Library>,
+        overrides: Arc<OverrideStore>,
+        place: ConfinedDir,
+        kinds: ResourceKinds,
+    ) -> Result<Openings> {
         let openings = Openings { library, overrides, place, kinds, table: Mutex::default() };
         for entry in openings.place.list("")? {
             let Some(id) = entry.name.strip_suffix(".json") else { continue };
             let again = openings.place.read(&entry.name).and_then(|bytes| {
-                let saved: Saved = serde_json::from_slice(&bytes).map_err(|error| Error::invalid(error.to_string()))?;
+                let saved: SavedPrompt =
+                    serde_json::from_slice(&bytes).map_err(|error| Error::invalid(error.to_string()))?;
                 let template = load::again(&saved.prompt, &saved.sources).map_err(|faults| {
                     Error::invalid(faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
                 })?;
@@ -95,7 +101,7 @@ impl Openings {
         self.library.get(ns, key)
     }
 
-    fn build(&self, saved: Saved, template: Arc<PromptTemplate>) -> Result<Opened> {
+    fn build(&self, saved: SavedPrompt, template: Arc<PromptTemplate>) -> Result<Opened> {
         let prompt = self.overridden(template, &saved.tag)?;
         let session = Arc::new(Mutex::new(Session::default()));
         let needs = kinds::needs(&prompt.template, &saved.needs);
@@ -114,23 +120,23 @@ impl Openings {
         Opened::new(saved, prompt, session, resources)
     }
 
-    pub fn open(&self, asked: Asked) -> Result<Arc<Opened>> {
+    pub fn open(&self, asked: OpenRequest) -> Result<Arc<Opened>> {
         let mut fresh = Prompt::new(self.template(&asked.prompt)?);
         fresh.bind_json(&asked.params)?;
         let records = fresh.template.records.keys();
         let params = records.filter_map(|name| Some((name.clone(), fresh.bound(name)?.clone()))).collect();
         let id = self.id(asked.id.as_deref())?;
-        let saved = Saved {
+        let saved = SavedPrompt {
             id: id.clone(),
             prompt: asked.prompt,
-            tag: asked.tag.filter(|tag| !tag.is_empty()).unwrap_or_else(|| overrides::store::LATEST.to_owned()),
+            tag: asked.tag.filter(|tag| !tag.is_empty()).unwrap_or_else(|| LATEST.to_owned()),
             opened_at_ms: asked.now_ms,
             deadline_ms: asked.deadline_ms,
             headings: asked.headings,
             params,
             session: Session { values: asked.session, ..Session::default() },
             needs: asked.needs,
-            ..Saved::default()
+            ..SavedPrompt::default()
         };
         let opened = Arc::new(self.build(saved, fresh.template.clone())?);
         self.save(&opened)?;
@@ -188,7 +194,7 @@ impl Openings {
         stale.map(|(id, _)| id.clone()).collect()
     }
 
-    /// What is acknowledged is on disk.
+    /// A change is on disk before it is acknowledged.
     pub fn save(&self, opened: &Opened) -> Result<()> {
         let bytes = serde_json::to_vec_pretty(&opened.saved()).map_err(|error| Error::internal(error.to_string()))?;
         self.place.write(&format!("{}.json", opened.id), &bytes)

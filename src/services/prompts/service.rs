@@ -1,6 +1,5 @@
 //! The service: commands in, answers out. Everything else is in the cores.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,72 +7,70 @@ use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::command::{Command, Listed, Opening, Shown};
+use super::command::{Command, Opening, PromptList, PromptView};
 use super::evaluate::{Evaluated, evaluate};
-use super::manifest::Need;
 use super::memory::MemoryState;
-use super::openings::{Asked, Openings};
-use super::overrides::Store;
-use super::overrides::store::{Inspected, LATEST};
-use super::resources::kinds::{FILESYSTEM, Kinds, MEMORY};
+use super::openings::{OpenRequest, Openings};
+use super::override_store::{Inspected, LATEST, OverrideStore};
+use super::resources::kinds::{FILESYSTEM, MEMORY, ResourceKinds};
 use super::resources::{ProjectFiles, Snapshot};
-use super::tool_call::{self, Called, Own};
+use super::tool_call::{self, Called, PromptTools};
 use super::{Library, files};
 use crate::contract::Operation;
 use crate::model::Model;
-use crate::policy::Principal;
+use crate::policy::{Principal, PrincipalCaller};
 use crate::service::{Cx, Service, ServiceContext};
-use acheron_base::ConfinedDir;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{ConfinedDir, Error, Result, blocking};
+use acheron_prompts::manifest::Need;
 use acheron_vfs::Node;
 
 /// The model of that name, or the agent's own.
-pub type Choose = Arc<dyn Fn(Option<&str>) -> Result<Arc<dyn Model>> + Send + Sync>;
+pub type ChooseModel = Arc<dyn Fn(Option<&str>) -> Result<Arc<dyn Model>> + Send + Sync>;
 /// The directory of a project that may be written and taken back; asked each time, for rights may have gone.
-pub type Projects = Arc<dyn Fn(&str) -> Result<ConfinedDir> + Send + Sync>;
+pub type OpenProject = Arc<dyn Fn(&str) -> Result<ConfinedDir> + Send + Sync>;
 
-/// What the prompts of one agent are built from.
-pub struct Setting {
+/// The parts from which the prompts of one agent are built.
+pub struct PromptsParts {
     pub library: Arc<Library>,
     /// Shared by all agents: `<state>/prompts/overrides`.
-    pub overrides: Arc<Store>,
+    pub overrides: Arc<OverrideStore>,
     /// The agent's own: what is open, and copies for rollback.
     pub home: std::path::PathBuf,
     pub agent: String,
     pub context: Arc<ServiceContext>,
-    pub projects: Projects,
-    pub models: Option<Choose>,
+    pub projects: OpenProject,
+    pub models: Option<ChooseModel>,
 }
 
 pub struct Prompts {
     openings: Arc<Openings>,
-    models: Option<Choose>,
+    models: Option<ChooseModel>,
 }
 
 impl Prompts {
-    pub fn new(setting: Setting) -> Result<Prompts> {
-        let open = ConfinedDir::create(setting.home.join("open"))?;
-        let copies = setting.home.join("copies");
+    pub fn new(parts: PromptsParts) -> Result<Prompts> {
+        let open = ConfinedDir::create(parts.home.join("open"))?;
+        let copies = parts.home.join("copies");
         ConfinedDir::create(&copies)?;
-        let mut kinds = Kinds::new();
-        let (context, agent) = (setting.context.clone(), setting.agent.clone());
+        let mut kinds = ResourceKinds::new();
+        let (context, agent) = (parts.context.clone(), parts.agent.clone());
         kinds.insert(
             MEMORY.to_owned(),
             Arc::new(move |_: &Need| Ok(Arc::new(MemoryState::new(context.clone(), &agent)) as _)),
         );
-        let projects = setting.projects.clone();
+        let (projects, ids) = (parts.projects.clone(), parts.context.ids.clone());
         kinds.insert(
             FILESYSTEM.to_owned(),
             Arc::new(move |need: &Need| {
                 let (projects, project) = (projects.clone(), need.project.clone().unwrap_or_default());
                 projects(&project)?;
-                let fresh = || format!("copy-{}", uuid::Uuid::now_v7());
+                let ids = ids.clone();
+                let fresh = move || ids.id("copy");
                 Ok(Arc::new(ProjectFiles::new(move || projects(&project), ConfinedDir::open(&copies)?, fresh)) as _)
             }),
         );
-        let openings = Openings::new(setting.library, setting.overrides, open, kinds)?;
-        Ok(Prompts { openings: Arc::new(openings), models: setting.models })
+        let openings = Openings::new(parts.library, parts.overrides, open, kinds)?;
+        Ok(Prompts { openings: Arc::new(openings), models: parts.models })
     }
 }
 
@@ -108,7 +105,7 @@ impl Service for Prompts {
         let prompt = json!({"prompt": "review/change"});
         let section = json!({"target": "section", "path": "look", "body": "Look at the tests first."});
         vec![
-            Operation::read("list").gives::<Listed>().example(json!({})),
+            Operation::read("list").gives::<PromptList>().example(json!({})),
             Operation::read("render").example(json!({"prompt": "review/change", "params": {"Change": change}})),
             Operation::write("open")
                 .gives::<Opening>()
@@ -180,8 +177,8 @@ impl Prompts {
         }
         let choose = self.models.as_ref().ok_or_else(|| Error::unavailable("this agent has no model to ask"))?;
         let model = choose(model)?;
-        let hands = Own { cx, opened: &opened };
-        let evaluated = evaluate(&self.openings.library, &opened, &*model, &hands).await;
+        let runner = PromptTools { cx, opened: &opened };
+        let evaluated = evaluate(&self.openings.library, &opened, &*model, &runner).await;
         self.save(open_id).await?;
         value(evaluated?)
     }
@@ -209,8 +206,17 @@ fn at_once(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
         Command::Open { prompt, params, id, tag, headings, session, resources } => {
             let (deadline_ms, now_ms) = (deadline(cx), cx.clock.now_ms());
             let needs = resources;
-            let opened =
-                openings.open(Asked { id, prompt, params, tag, headings, session, needs, deadline_ms, now_ms })?;
+            let opened = openings.open(OpenRequest {
+                id,
+                prompt,
+                params,
+                tag,
+                headings,
+                session,
+                needs,
+                deadline_ms,
+                now_ms,
+            })?;
             let path = format!("/agents/{}/prompts/open/{}", cx.agent, opened.id);
             value(Opening { open_id: opened.id.clone(), path })
         }
@@ -230,7 +236,7 @@ fn at_once(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
     }
 }
 
-/// What is done to a prompt that is open; it is saved when it was.
+/// Changes an open prompt, and saves it afterwards.
 fn on_opened(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
     match command {
         Command::Bind { open_id, params } => {
@@ -241,7 +247,7 @@ fn on_opened(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
         }
         Command::Parse { reply, open_id: Some(open_id), prompt: None } => {
             let opened = openings.get(&open_id)?;
-            let parsed = opened.hear(&reply);
+            let parsed = opened.take_reply(&reply);
             openings.save(&opened)?;
             value(parsed?.ok_or_else(undeclared)?)
         }
@@ -317,22 +323,25 @@ fn undeclared() -> Error {
 
 /// When the job of this call is out of time.
 fn deadline(cx: &Cx) -> Option<u64> {
-    let patience = u64::try_from(cx.deadline.as_millis()).ok()?;
-    cx.job.created_at_ms.checked_add(patience)
+    let allowed_ms = u64::try_from(cx.deadline.as_millis()).ok()?;
+    cx.job.created_at_ms.checked_add(allowed_ms)
 }
 
-fn listed(openings: &Openings) -> Listed {
-    let shown = openings.library.list().into_iter().map(|(template, origin)| Shown {
+fn listed(openings: &Openings) -> PromptList {
+    let shown = openings.library.list().into_iter().map(|(template, origin)| PromptView {
         prompt: template.id(),
         name: template.name.clone(),
         origin: json!(origin),
         params: template.records.keys().cloned().collect(),
         output: template.output.as_ref().map(|output| output.name.clone()),
     });
-    Listed {
+    PromptList {
         prompts: shown.collect(),
         open: openings.ids(),
         stale: openings.stale_ids(),
         faults: openings.library.faults().iter().map(ToString::to_string).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests;

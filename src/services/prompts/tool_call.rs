@@ -1,6 +1,5 @@
 //! Running a tool of an open prompt: a call to a service, within a transaction over the prompt's resources.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -8,13 +7,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::OwnedMutexGuard;
 
-use super::evaluate::Hands;
+use super::evaluate::ToolRunner;
 use super::opened::Opened;
 use super::resources::Transaction;
-use super::{disclosure, names};
+use crate::policy::PrincipalCaller;
 use crate::service::Cx;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
+use acheron_prompts::{disclosure, names};
 use acheron_vfs::Caller;
 
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -31,12 +30,12 @@ pub struct Called {
 
 /// The transaction of a call under way. If the call is cancelled, it is taken back on a thread that may wait, and the
 /// next call waits for that.
-struct Running {
+struct RunningCall {
     held: Option<(Transaction, OwnedMutexGuard<()>)>,
     runtime: tokio::runtime::Handle,
 }
 
-impl Drop for Running {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         if let Some((transaction, turn)) = self.held.take() {
             self.runtime.spawn_blocking(move || {
@@ -79,13 +78,13 @@ pub(super) async fn call(
         let (resources, id, now_ms) = (opened.resources.clone(), cx.job_id().to_owned(), cx.clock.now_ms());
         let (tool, tag) = (tool.to_owned(), tag.clone());
         blocking(move || {
-            // What was never asked for could not be taken back.
+            // A resource that was never made could not be rolled back.
             resources.hold_all()?;
             resources.begin(&id, now_ms, tag.as_deref(), &tool)
         })
         .await?
     };
-    let mut running = Running { held: Some((transaction, turn)), runtime: cx.context.runtime.clone() };
+    let mut running = RunningCall { held: Some((transaction, turn)), runtime: cx.context.runtime.clone() };
     let job = cx.context.call(caller, &cx.agent, service, operation, arguments).await?;
     let end = job.end().await;
     let outcome = end.outcome.as_deref().cloned().unwrap_or_else(|| Err(Error::interrupted("the call has no end")));
@@ -128,16 +127,16 @@ fn own_tool(opened: &Opened, tool: &str, arguments: &Value) -> Result<Option<Cal
     Ok(Some(Called { tool: tool.to_owned(), job_id: None, ok: true, result, rolled_back: false }))
 }
 
-/// The tools of an open prompt in the hands of a model.
-pub(super) struct Own<'a> {
+/// The tools of an open prompt, called by a model.
+pub(super) struct PromptTools<'a> {
     pub cx: &'a Cx,
     pub opened: &'a Arc<Opened>,
 }
 
 #[async_trait]
-impl Hands for Own<'_> {
+impl ToolRunner for PromptTools<'_> {
     async fn call(&self, tool: &str, arguments: Value) -> Result<Value> {
-        // The model speaks for the agent, whoever asked for its answer.
+        // The model acts for the agent, whichever caller asked for its answer.
         let agent = Caller::agent(&self.cx.agent);
         Ok(call(self.cx, &agent, self.opened, tool, arguments, None).await?.result)
     }

@@ -1,4 +1,4 @@
-//! Conversations that are put away: copied, byte for byte, to where transcripts lie in the wiki.
+//! Archives conversations: copies them, byte for byte, to the transcripts of the wiki.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::talks::Talks;
 use super::wiki::Wiki;
 use acheron_base::{Error, Result};
 
-/// What was put away.
+/// The result of archiving.
 #[derive(Serialize, JsonSchema)]
 pub struct Archived {
     /// `episodic-raw/<date>/<conversation>`

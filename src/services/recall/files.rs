@@ -5,15 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 
-use super::page::{Class, ROOT};
 use super::state::RecallState;
 use super::talk_files::conversations;
 use super::wiki::PAGE;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
+use acheron_recall::page::{Class, ROOT};
 use acheron_vfs::{
-    Answer, Caller, Dir, File as _, Handle, Item, Link, Listing, Node, Open, STARTED, Shown, Stat, VersionStore,
-    Virtual,
+    Answer, Caller, ComputedFile, Dir, File as _, Handle, Item, Link, Listing, Node, Open, STARTED, Stat, VersionStore,
+    VirtualDir,
 };
 
 /// How many pages `by/recent` has.
@@ -21,7 +20,7 @@ const RECENT: usize = 100;
 
 /// The names that recall has beside those of every service.
 pub fn files(recall: &Arc<RecallState>) -> Vec<(String, Node)> {
-    let view = |view: View| Node::dir(Pages { recall: recall.clone(), view, dir: String::new() });
+    let view = |view: View| Node::dir(WikiDir { recall: recall.clone(), view, dir: String::new() });
     let by = Listing::default()
         .with("backlinks", view(View::Backlinks))
         .with("orphans", view(View::Orphans))
@@ -40,9 +39,9 @@ pub fn files(recall: &Arc<RecallState>) -> Vec<(String, Node)> {
 pub(super) fn fetched(
     recall: &Arc<RecallState>,
     make: impl Fn(&RecallState) -> Result<Bytes> + Clone + Send + Sync + 'static,
-) -> Shown {
+) -> ComputedFile {
     let recall = recall.clone();
-    Shown::fetched(move |_| {
+    ComputedFile::fetched(move |_| {
         let (recall, make) = (recall.clone(), make.clone());
         Answer::soon(blocking(move || make(&recall)))
     })
@@ -65,19 +64,19 @@ enum View {
 }
 
 /// A directory of the wiki, or one that mirrors it.
-struct Pages {
+struct WikiDir {
     recall: Arc<RecallState>,
     view: View,
     dir: String,
 }
 
-impl Pages {
+impl WikiDir {
     fn path(&self, name: &str) -> String {
         if self.dir.is_empty() { name.to_owned() } else { format!("{}/{name}", self.dir) }
     }
 
     fn child(&self, path: String) -> Node {
-        Node::dir(Pages { recall: self.recall.clone(), view: self.view, dir: path })
+        Node::dir(WikiDir { recall: self.recall.clone(), view: self.view, dir: path })
     }
 
     /// Names of directories and of pages. A wiki that cannot be opened has none; the operations tell why.
@@ -117,7 +116,7 @@ impl Pages {
             })),
             View::Orphans => {
                 let up = "../".repeat(path.matches('/').count() + 2);
-                Node::link(To(format!("{up}nodes/{path}")))
+                Node::link(LinkTarget(format!("{up}nodes/{path}")))
             }
             View::Broken => Node::file(fetched(&self.recall, move |recall| {
                 let report = recall.wiki()?.report();
@@ -134,7 +133,7 @@ fn lines(lines: impl IntoIterator<Item = String>) -> Bytes {
     lines.into_iter().map(|line| line + "\n").collect::<String>().into()
 }
 
-impl Dir for Pages {
+impl Dir for WikiDir {
     fn lookup(&self, name: &str) -> Option<Node> {
         let path = self.path(name);
         if matches!(self.view, View::Nodes | View::Backlinks) {
@@ -178,9 +177,9 @@ impl Dir for Pages {
     fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
         self.own("no page can be made here")?;
         let path = self.path(name);
-        // Asked now, because who closes a file hears no reason.
+        // Checked now, because an error at close is lost.
         super::wiki::check(&path)?;
-        let item = Item::new(Arc::new(Kept { recall: self.recall.clone(), path }));
+        let item = Item::new(Arc::new(PageFile { recall: self.recall.clone(), path }));
         let handle = item.open(caller, Open { truncate: true, ..how })?;
         Ok((Node::file(item), handle))
     }
@@ -191,7 +190,7 @@ impl Dir for Pages {
     }
 }
 
-impl Pages {
+impl WikiDir {
     /// The wiki, if this is the directory where it is changed.
     fn own(&self, refusal: &str) -> Result<&Arc<super::Wiki>> {
         match self.view {
@@ -212,16 +211,16 @@ impl Pages {
     }
 }
 
-struct To(String);
+struct LinkTarget(String);
 
-impl Link for To {
+impl Link for LinkTarget {
     fn target(&self, _caller: &Caller) -> Result<String> {
         Ok(self.0.clone())
     }
 }
 
 /// The pages that changed last, the newest first.
-fn recent(recall: &Arc<RecallState>) -> Virtual {
+fn recent(recall: &Arc<RecallState>) -> VirtualDir {
     let named = |recall: &RecallState| -> Vec<(String, String)> {
         let Ok(wiki) = recall.wiki() else { return Vec::new() };
         let index = wiki.index();
@@ -231,29 +230,29 @@ fn recent(recall: &Arc<RecallState>) -> Virtual {
         named.map(|(number, page)| (format!("{:03}-{}.md", number + 1, page.title()), page.path.to_string())).collect()
     };
     let (listed, found) = (recall.clone(), recall.clone());
-    Virtual::new(
+    VirtualDir::new(
         move || named(&listed).into_iter().map(|(name, _)| name).collect(),
         move |name| {
             let path = named(&found).into_iter().find(|(other, _)| other == name)?.1;
-            Some(Node::link(To(format!("../../nodes/{path}"))))
+            Some(Node::link(LinkTarget(format!("../../nodes/{path}"))))
         },
     )
 }
 
 fn page(recall: &Arc<RecallState>, path: &str) -> Node {
-    Node::file(Item::new(Arc::new(Kept { recall: recall.clone(), path: path.to_owned() })))
+    Node::file(Item::new(Arc::new(PageFile { recall: recall.clone(), path: path.to_owned() })))
 }
 
 /// One page, read and written whole.
-struct Kept {
+struct PageFile {
     recall: Arc<RecallState>,
     path: String,
 }
 
-impl VersionStore for Kept {
+impl VersionStore for PageFile {
     fn stat(&self) -> Stat {
         let known = self.recall.wiki().and_then(|wiki| wiki.stat(&self.path));
-        known.map_or(Stat { size: 0, modified: *STARTED }, |(size, ms)| Stat { size, modified: time(ms) })
+        known.map_or(Stat { size: 0, modified: STARTED }, |(size, ms)| Stat { size, modified: time(ms) })
     }
 
     fn latest(&self) -> Answer<Bytes> {
@@ -265,7 +264,7 @@ impl VersionStore for Kept {
         super::wiki::check(&self.path)
     }
 
-    fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
+    fn save(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         let (recall, path) = (self.recall.clone(), self.path.clone());
         Answer::soon(blocking(move || recall.wiki()?.write(&path, &bytes)))
     }
@@ -275,7 +274,7 @@ impl VersionStore for Kept {
     }
 }
 
-/// What a conversation that is not there is told with.
+/// The error for a conversation that does not exist.
 pub(super) fn no_such(id: &str) -> Error {
     Error::not_found(format!("there is no conversation {id}"))
 }

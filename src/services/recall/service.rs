@@ -10,18 +10,17 @@ use serde_json::json;
 
 use super::archive::{Archived, archive};
 use super::files::files;
-use super::graph::{Broken, Finding, Linked};
-use super::index::Page;
-use super::message::Role;
-use super::page::{Class, body};
-use super::resolve::{Access, Miss};
-use super::search::{Hit, snippet};
-use super::state::{RecallState, Turned};
-use super::turn::Looked;
+use super::state::{RecallState, TurnReport};
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use acheron_base::blocking;
-use acheron_base::{Code, Error, Result, quoted};
+use acheron_base::{Code, Error, Result, blocking, quoted};
+use acheron_recall::graph::{Broken, Finding, Linked};
+use acheron_recall::index::Page;
+use acheron_recall::message::Role;
+use acheron_recall::page::{Class, body};
+use acheron_recall::resolve::{Access, Miss};
+use acheron_recall::search::{Hit, snippet};
+use acheron_recall::turn::Looked;
 use acheron_vfs::Node;
 
 /// A turn may take as long as its own limit, and a little.
@@ -112,19 +111,22 @@ fn ten() -> u32 {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Begun {
+#[schemars(rename = "Begun")]
+pub struct BegunConversation {
     pub conversation: String,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Said {
+#[schemars(rename = "Said")]
+pub struct SaidMessage {
     pub text: String,
     /// The message, if it became one.
     pub filename: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Shown {
+#[schemars(rename = "Shown")]
+pub struct PageView {
     pub path: String,
     pub title: String,
     /// Without the front matter.
@@ -135,46 +137,54 @@ pub struct Shown {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Written {
+#[schemars(rename = "Written")]
+pub struct WrittenPage {
     pub path: String,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Pages {
+#[schemars(rename = "Pages")]
+pub struct PageList {
     pub pages: Vec<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Found {
+#[schemars(rename = "Found")]
+pub struct PageHits {
     pub hits: Vec<Hit>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Leads {
+#[schemars(rename = "Leads")]
+pub struct PageLinks {
     pub path: String,
     pub links: Vec<Linked>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Astray {
+#[schemars(rename = "Astray")]
+pub struct BrokenLinks {
     pub broken: Vec<Broken>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Size {
+#[schemars(rename = "Size")]
+pub struct PageSize {
     pub path: String,
     pub tokens: u64,
     pub bytes: u64,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Sizes {
+#[schemars(rename = "Sizes")]
+pub struct PageSizes {
     pub total: u64,
-    pub pages: Vec<Size>,
+    pub pages: Vec<PageSize>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Checked {
+#[schemars(rename = "Checked")]
+pub struct WikiCheck {
     pub ok: bool,
     pub nodes: usize,
     pub findings: Vec<Finding>,
@@ -183,18 +193,18 @@ pub struct Checked {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Output {
-    Turned(Box<Turned>),
-    Begun(Begun),
-    Said(Said),
+    Turned(Box<TurnReport>),
+    Begun(BegunConversation),
+    Said(SaidMessage),
     Archived(Archived),
-    Shown(Shown),
-    Written(Written),
-    Pages(Pages),
-    Found(Found),
-    Leads(Leads),
-    Astray(Astray),
-    Sizes(Sizes),
-    Checked(Checked),
+    Shown(PageView),
+    Written(WrittenPage),
+    Pages(PageList),
+    Found(PageHits),
+    Leads(PageLinks),
+    Astray(BrokenLinks),
+    Sizes(PageSizes),
+    Checked(WikiCheck),
 }
 
 #[async_trait]
@@ -210,27 +220,30 @@ impl Service for Recall {
     fn operations() -> Vec<Operation> {
         let river = json!({"name": "River"});
         vec![
-            Operation::write("new").gives::<Begun>().example(json!({"conversation": "crossing"})),
+            Operation::write("new").gives::<BegunConversation>().example(json!({"conversation": "crossing"})),
             Operation::write("add")
-                .gives::<Said>()
+                .gives::<SaidMessage>()
                 .example(json!({"conversation": "crossing", "role": "user", "text": "How wide is the river?"})),
-            Operation::execute("gen").gives::<Said>().deadline(TURN).example(json!({"conversation": "crossing"})),
+            Operation::execute("gen")
+                .gives::<SaidMessage>()
+                .deadline(TURN)
+                .example(json!({"conversation": "crossing"})),
             Operation::execute("turn")
-                .gives::<Turned>()
+                .gives::<TurnReport>()
                 .deadline(TURN)
                 .example(json!({"message": "How wide is the river?"})),
             Operation::write("archive").gives::<Archived>().idempotent().example(json!({"conversation": "crossing"})),
-            Operation::write("write").gives::<Written>().idempotent().example(
+            Operation::write("write").gives::<WrittenPage>().idempotent().example(
                 json!({"path": "semantic/River.md", "text": "# River\n\nWide, and dark. The fare is an [[Obol]].\n"}),
             ),
-            Operation::read("read").gives::<Shown>().example(river.clone()),
-            Operation::read("search").gives::<Found>().example(json!({"query": "wide river"})),
-            Operation::read("links").gives::<Leads>().example(river.clone()),
-            Operation::read("backlinks").gives::<Pages>().example(river),
-            Operation::read("orphans").gives::<Pages>().example(json!({})),
-            Operation::read("broken").gives::<Astray>().example(json!({})),
-            Operation::read("tokens").gives::<Sizes>().example(json!({})),
-            Operation::read("check").gives::<Checked>().example(json!({})),
+            Operation::read("read").gives::<PageView>().example(river.clone()),
+            Operation::read("search").gives::<PageHits>().example(json!({"query": "wide river"})),
+            Operation::read("links").gives::<PageLinks>().example(river.clone()),
+            Operation::read("backlinks").gives::<PageList>().example(river),
+            Operation::read("orphans").gives::<PageList>().example(json!({})),
+            Operation::read("broken").gives::<BrokenLinks>().example(json!({})),
+            Operation::read("tokens").gives::<PageSizes>().example(json!({})),
+            Operation::read("check").gives::<WikiCheck>().example(json!({})),
         ]
     }
 
@@ -256,36 +269,36 @@ impl Service for Recall {
                 let text = recall.generate(&conversation).await?;
                 let said = blocking(move || {
                     let filename = write.then(|| held.add(Role::Assistant, &text)).transpose()?;
-                    Ok(Said { text, filename })
+                    Ok(SaidMessage { text, filename })
                 });
                 Ok(Output::Said(said.await?))
             }
-            command => blocking(move || obey(&recall, command)).await,
+            command => blocking(move || answer_without_model(&recall, command)).await,
         }
     }
 }
 
-/// What needs no model.
-fn obey(recall: &RecallState, command: Command) -> Result<Output> {
+/// Runs the commands that need no model.
+fn answer_without_model(recall: &RecallState, command: Command) -> Result<Output> {
     let page = |name: &str| found(name, recall.wiki()?.find(name, Access::Nodes)).map(|found| found.page);
     Ok(match command {
         Command::New { conversation } => {
             let id = recall.talks()?.begin(conversation.as_deref())?;
             recall.prepare(&recall.talks()?.hold(&id)?)?;
-            Output::Begun(Begun { conversation: id })
+            Output::Begun(BegunConversation { conversation: id })
         }
         Command::Add { conversation, role, text } => {
             let filename = Some(recall.talks()?.hold(&conversation)?.add(role, &text)?);
-            Output::Said(Said { text, filename })
+            Output::Said(SaidMessage { text, filename })
         }
         Command::Archive { conversation } => Output::Archived(archive(recall.talks()?, recall.wiki()?, &conversation)?),
         Command::Read { name, raw } => match recall.wiki()?.look(&name, access(raw)) {
-            Looked::Page { path, title, part, text } => Output::Shown(Shown { path, title, text, heading: part }),
+            Looked::Page { path, title, part, text } => Output::Shown(PageView { path, title, text, heading: part }),
             Looked::Missed(miss) => return found(&name, Err(miss)),
         },
         Command::Write { path, text } => {
             recall.wiki()?.write(&path, text.as_bytes())?;
-            Output::Written(Written { path })
+            Output::Written(WrittenPage { path })
         }
         Command::Search { query, limit, raw } => {
             let wiki = recall.wiki()?;
@@ -293,18 +306,18 @@ fn obey(recall: &RecallState, command: Command) -> Result<Output> {
             for hit in &mut hits {
                 hit.snippet = wiki.text(&hit.path).map(|text| snippet(body(&text), &query)).unwrap_or_default();
             }
-            Output::Found(Found { hits })
+            Output::Found(PageHits { hits })
         }
         Command::Links { name } => {
             let page = page(&name)?;
-            Output::Leads(Leads { path: page.path.to_string(), links: recall.wiki()?.index().links_of(&page) })
+            Output::Leads(PageLinks { path: page.path.to_string(), links: recall.wiki()?.index().links_of(&page) })
         }
         Command::Backlinks { name } => {
             let page = page(&name)?;
-            Output::Pages(Pages { pages: recall.wiki()?.index().backlinks(&page) })
+            Output::Pages(PageList { pages: recall.wiki()?.index().backlinks(&page) })
         }
-        Command::Orphans {} => Output::Pages(Pages { pages: recall.wiki()?.report().orphans.clone() }),
-        Command::Broken {} => Output::Astray(Astray { broken: recall.wiki()?.report().broken.clone() }),
+        Command::Orphans {} => Output::Pages(PageList { pages: recall.wiki()?.report().orphans.clone() }),
+        Command::Broken {} => Output::Astray(BrokenLinks { broken: recall.wiki()?.report().broken.clone() }),
         Command::Tokens { name: Some(name) } => Output::Sizes(sizes([&*page(&name)?])),
         Command::Tokens { name: None } => {
             let index = recall.wiki()?.index();
@@ -315,7 +328,7 @@ fn obey(recall: &RecallState, command: Command) -> Result<Output> {
             let index = recall.wiki()?.index();
             let findings = index.check();
             let ok = findings.iter().all(|finding| finding.severity != "error");
-            Output::Checked(Checked { ok, nodes: index.nodes(), findings })
+            Output::Checked(WikiCheck { ok, nodes: index.nodes(), findings })
         }
         Command::Turn { .. } | Command::Gen { .. } => return Err(Error::internal("a turn is no plain command")),
     })
@@ -325,11 +338,11 @@ fn access(raw: bool) -> Access {
     if raw { Access::Raw } else { Access::Nodes }
 }
 
-fn sizes<'a>(pages: impl IntoIterator<Item = &'a Page>) -> Sizes {
-    let size = |page: &Page| Size { path: page.path.to_string(), tokens: page.tokens, bytes: page.bytes };
-    let mut pages: Vec<Size> = pages.into_iter().map(size).collect();
+fn sizes<'a>(pages: impl IntoIterator<Item = &'a Page>) -> PageSizes {
+    let size = |page: &Page| PageSize { path: page.path.to_string(), tokens: page.tokens, bytes: page.bytes };
+    let mut pages: Vec<PageSize> = pages.into_iter().map(size).collect();
     pages.sort_by(|a, b| b.tokens.cmp(&a.tokens).then_with(|| a.path.cmp(&b.path)));
-    Sizes { total: pages.iter().map(|page| page.tokens).sum(), pages }
+    PageSizes { total: pages.iter().map(|page| page.tokens).sum(), pages }
 }
 
 /// A miss as an error.

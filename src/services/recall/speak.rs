@@ -1,16 +1,16 @@
-//! Who answers in a conversation: the agent's model, or a guide that can only look things up.
+//! The speaker of a conversation: the agent's model, or without one a speaker that only looks pages up. `state` uses it.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::block::injected;
-use super::links::links;
-use super::message::Role;
-use super::page::{fold, title};
-use super::resolve::spellings;
-use crate::model::{Ask, Message, Model};
+use crate::model::{Message, Model, ModelRequest, OpenModel};
 use acheron_base::Result;
+use acheron_recall::block::injected;
+use acheron_recall::links::links;
+use acheron_recall::message::Role;
+use acheron_recall::page::{fold, title};
+use acheron_recall::resolve::spellings;
 
 /// Whatever can answer.
 #[async_trait]
@@ -18,49 +18,47 @@ pub trait Speak: Send + Sync {
     async fn speak(&self, said: &[(Role, String)]) -> Result<String>;
 }
 
-type Open = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
-
-/// The agent's model as it is now; the guide where there is none that understands.
-pub struct ByModel {
+/// The agent's current model; the offline speaker where it has none.
+pub struct RecallModelSpeaker {
     /// The longest answer that is asked for, in tokens.
     longest: Box<dyn Fn() -> u32 + Send + Sync>,
-    open: Box<Open>,
+    open: Box<OpenModel>,
 }
 
-impl ByModel {
+impl RecallModelSpeaker {
     pub fn new(
         longest: impl Fn() -> u32 + Send + Sync + 'static,
         open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static,
-    ) -> ByModel {
-        ByModel { longest: Box::new(longest), open: Box::new(open) }
+    ) -> RecallModelSpeaker {
+        RecallModelSpeaker { longest: Box::new(longest), open: Box::new(open) }
     }
 }
 
 #[async_trait]
-impl Speak for ByModel {
+impl Speak for RecallModelSpeaker {
     async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
         match (self.open)()? {
             Some(model) => Ok(model.answer(&ask(said, (self.longest)()), &mut |_| ()).await?.text),
-            None => Guide.speak(said).await,
+            None => RecallOfflineSpeaker.speak(said).await,
         }
     }
 }
 
-fn ask(said: &[(Role, String)], max_tokens: u32) -> Ask {
+fn ask(said: &[(Role, String)], max_tokens: u32) -> ModelRequest {
     let system = said.iter().filter(|(role, _)| *role == Role::System).map(|(_, text)| text.as_str());
     let messages = said.iter().filter_map(|(role, text)| match role {
         Role::User => Some(Message::user(text.as_str())),
         Role::Assistant => Some(Message::assistant(text.as_str())),
         Role::System | Role::AssistantReasoning => None,
     });
-    Ask { system: system.collect::<Vec<_>>().join("\n\n"), messages: messages.collect(), max_tokens }
+    ModelRequest { system: system.collect::<Vec<_>>().join("\n\n"), messages: messages.collect(), max_tokens }
 }
 
-/// Recalls the page that a question names, and repeats what it says. For a host without a model.
-pub struct Guide;
+/// Recalls the page that a question names and repeats its text, for a host without a model.
+pub struct RecallOfflineSpeaker;
 
 #[async_trait]
-impl Speak for Guide {
+impl Speak for RecallOfflineSpeaker {
     async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
         Ok(guided(said))
     }

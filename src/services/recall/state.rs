@@ -10,45 +10,52 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::message::Role;
-use super::resolve::Access;
-use super::speak::{ByModel, Speak};
-use super::talks::{Held, Talks};
-use super::turn::{Action, Limits, Outcome, Turn};
+use super::speak::{RecallModelSpeaker, Speak};
+use super::talks::{LockedTalk, Talks};
 use super::watch::Wikis;
 use super::wiki::Wiki;
-use super::window::{answer, fitted};
+use crate::agent::own_model::OwnModel;
 use crate::jobs::Job;
 use crate::service::ServiceContext;
 use crate::services::prompts::Library;
-use crate::services::{AgentEnv, OwnModel};
-use acheron_base::Clock;
-use acheron_base::ConfinedDir;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Clock, ConfinedDir, Error, Result, blocking};
+use acheron_recall::message::Role;
+use acheron_recall::resolve::Access;
+use acheron_recall::turn::{Action, Limits, Outcome, Turn};
+use acheron_recall::window::{answer, fitted};
 
 /// How much of the entry page is put into the prompt.
 const ROOT_BYTES: usize = 32 << 10;
 /// The window of a model of which nothing is known.
 const WINDOW: u32 = 32_768;
 
-type OpenFolder = Box<dyn Fn(&Path) -> Result<ConfinedDir> + Send + Sync>;
+/// Opens the folder of the wiki, made if it is not there.
+pub type OpenFolder = Box<dyn Fn(&Path) -> Result<ConfinedDir> + Send + Sync>;
+/// Says how many tokens a model takes.
+pub type ReadWindow = Box<dyn Fn() -> u32 + Send + Sync>;
 
-pub struct RecallState {
+/// The parts from which the recall of one agent is built.
+pub struct RecallParts {
     pub agent: String,
+    /// Begins turns from files; empty where there are none.
     pub context: Weak<ServiceContext>,
     pub clock: Clock,
-    wikis: Arc<Wikis>,
-    folder: PathBuf,
-    /// Opens the folder, made if it is not there.
-    open: OpenFolder,
-    wiki: OnceLock<Arc<Wiki>>,
-    home: PathBuf,
-    talks: OnceLock<Arc<Talks>>,
-    prompts: Arc<Library>,
-    speak: Arc<dyn Speak>,
+    pub wikis: Arc<Wikis>,
+    /// The wiki.
+    pub folder: PathBuf,
+    pub open: OpenFolder,
+    /// The conversations.
+    pub home: PathBuf,
+    pub prompts: Arc<Library>,
+    pub speak: Arc<dyn Speak>,
     /// How many tokens the model takes, its answer among them: as it is now.
-    pub window: Box<dyn Fn() -> u32 + Send + Sync>,
+    pub window: ReadWindow,
+}
+
+pub struct RecallState {
+    pub parts: RecallParts,
+    wiki: OnceLock<Arc<Wiki>>,
+    talks: OnceLock<Arc<Talks>>,
     limits: Limits,
     /// Conversations with a turn under way; the sender goes when the turn ends.
     running: DashMap<String, watch::Receiver<()>>,
@@ -57,7 +64,8 @@ pub struct RecallState {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Turned {
+#[schemars(rename = "Turned")]
+pub struct TurnReport {
     pub conversation: String,
     /// The message with the answer.
     pub filename: String,
@@ -65,71 +73,30 @@ pub struct Turned {
     pub outcome: Outcome,
 }
 
-impl RecallState {
-    pub fn of(world: &AgentEnv) -> RecallState {
-        let host = &world.host;
-        let own = Arc::new(OwnModel::of(world));
-        let described = own.clone();
-        let window = move || described.described().map_or(WINDOW, |model| model.context_tokens);
-        let longest = {
-            let window = window.clone();
-            move || answer(window())
-        };
-        let speak: Arc<dyn Speak> = Arc::new(ByModel::new(longest, move || match own.is_guide()? {
-            true => Ok(None),
-            false => match own.open()? {
-                Some(model) => Ok(Some(model)),
-                None => Err(Error::unavailable("the agent has no model of its own")),
-            },
-        }));
-        let home = world.home.join("recall");
-        let folder =
-            host.mounted_with.recall.store.as_deref().map_or_else(|| home.join("store"), |store| host.here.join(store));
-        let shared = &host.shared;
-        let context = Arc::downgrade(&host.context);
-        let mut recall = RecallState::new(
-            &world.agent,
-            folder,
-            home,
-            shared.wikis.clone(),
-            shared.prompts.clone(),
-            speak,
-            host.context.clock.clone(),
-        );
-        recall.context = context;
-        if host.mounted_with.recall.store.is_some() {
-            let host = Arc::downgrade(host);
-            recall.open = Box::new(move |folder| {
-                let host = host.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))?;
-                host.folder(folder)
-            });
-        }
-        recall.window = Box::new(window);
-        recall
-    }
+/// Answers by the model of an agent, and says how many tokens that takes.
+pub fn by_model(own: Arc<OwnModel>) -> (Arc<dyn Speak>, ReadWindow) {
+    let described = own.clone();
+    let window = move || described.described().map_or(WINDOW, |model| model.context_tokens);
+    let longest = {
+        let window = window.clone();
+        move || answer(window())
+    };
+    let speak = RecallModelSpeaker::new(longest, move || match own.is_guide()? {
+        true => Ok(None),
+        false => match own.open()? {
+            Some(model) => Ok(Some(model)),
+            None => Err(Error::unavailable("the agent has no model of its own")),
+        },
+    });
+    (Arc::new(speak), Box::new(window))
+}
 
-    pub fn new(
-        agent: &str,
-        folder: PathBuf,
-        home: PathBuf,
-        wikis: Arc<Wikis>,
-        prompts: Arc<Library>,
-        speak: Arc<dyn Speak>,
-        clock: Clock,
-    ) -> RecallState {
+impl RecallState {
+    pub fn new(parts: RecallParts) -> RecallState {
         RecallState {
-            agent: agent.to_owned(),
-            context: Weak::new(),
-            clock,
-            wikis,
-            folder,
-            open: Box::new(|folder| ConfinedDir::create(folder)),
+            parts,
             wiki: OnceLock::new(),
-            home,
             talks: OnceLock::new(),
-            prompts,
-            speak,
-            window: Box::new(|| WINDOW),
             limits: Limits::default(),
             running: DashMap::new(),
             asked: DashMap::new(),
@@ -141,7 +108,7 @@ impl RecallState {
         match self.wiki.get() {
             Some(wiki) => Ok(wiki),
             None => {
-                let opened = self.wikis.open((self.open)(&self.folder)?)?;
+                let opened = self.parts.wikis.open((self.parts.open)(&self.parts.folder)?)?;
                 Ok(self.wiki.get_or_init(|| opened))
             }
         }
@@ -151,8 +118,8 @@ impl RecallState {
         match self.talks.get() {
             Some(talks) => Ok(talks),
             None => {
-                let place = ConfinedDir::create(self.home.join("conversations"))?;
-                Ok(self.talks.get_or_init(|| Arc::new(Talks::new(place, self.clock.clone()))))
+                let place = ConfinedDir::create(self.parts.home.join("conversations"))?;
+                Ok(self.talks.get_or_init(|| Arc::new(Talks::new(place, self.parts.clock.clone()))))
             }
         }
     }
@@ -167,7 +134,7 @@ impl RecallState {
             root.push_str("\n[the index goes on]");
         }
         let include = wiki.index().has_memory();
-        self.prompts.text("runtime", "default", &json!({ "include_recall": include, "memory_root": root }))
+        self.parts.prompts.text("runtime", "default", &json!({ "include_recall": include, "memory_root": root }))
     }
 
     /// Whether a turn of a conversation is under way, and when it is over.
@@ -176,7 +143,7 @@ impl RecallState {
     }
 
     /// Makes sure that a conversation begins with the prompt.
-    pub fn prepare(&self, held: &Held) -> Result<()> {
+    pub fn prepare(&self, held: &LockedTalk) -> Result<()> {
         held.open_with(|| self.prompt())
     }
 
@@ -184,16 +151,16 @@ impl RecallState {
     pub async fn generate(self: &Arc<Self>, id: &str) -> Result<String> {
         let (recall, id) = (self.clone(), id.to_owned());
         let said = blocking(move || recall.talks()?.said(&id)).await?;
-        self.speak.speak(&fitted(said, (self.window)())?.said).await
+        self.parts.speak.speak(&fitted(said, (self.parts.window)())?.said).await
     }
 
-    /// A message and all that follows from it. `tell` hears what is recalled.
+    /// A message and all that follows from it. `tell` receives the names of the pages that are recalled.
     pub async fn turn(
         self: &Arc<Self>,
         conversation: Option<String>,
         message: String,
         tell: impl Fn(&str) + Send + Sync,
-    ) -> Result<Turned> {
+    ) -> Result<TurnReport> {
         if message.trim().is_empty() {
             return Err(Error::invalid("the message is empty"));
         }
@@ -207,19 +174,19 @@ impl RecallState {
             Ok(Arc::new(held))
         })
         .await?;
-        let _running = Running::begin(self, &held.id);
-        let mut turn = Turn::new(self.limits, self.clock.now_ms());
+        let _running = RunningTalk::begin(self, &held.id);
+        let mut turn = Turn::new(self.limits, self.parts.clock.now_ms());
         let mut filename = String::new();
         loop {
-            let left = Duration::from_millis(turn.left_ms(self.clock.now_ms()));
+            let left = Duration::from_millis(turn.left_ms(self.parts.clock.now_ms()));
             let Ok(said) = tokio::time::timeout(left, self.generate(&held.id)).await else {
-                return Ok(Turned { conversation: held.id.clone(), filename, outcome: turn.give_up() });
+                return Ok(TurnReport { conversation: held.id.clone(), filename, outcome: turn.give_up() });
             };
             let (recall, held_too, said) = (self.clone(), held.clone(), said?);
             let (back, file, actions) = blocking(move || {
                 let file = held_too.add(Role::Assistant, &said)?;
                 let wiki = recall.wiki()?;
-                let actions = turn.step(&said, recall.clock.now_ms(), &mut |name| wiki.look(name, Access::Nodes));
+                let actions = turn.step(&said, recall.parts.clock.now_ms(), &mut |name| wiki.look(name, Access::Nodes));
                 for action in &actions {
                     if let Action::Add(text) = action {
                         held_too.add(Role::User, text)?;
@@ -234,7 +201,7 @@ impl RecallState {
                     Action::Add(text) => tell(text.lines().next().unwrap_or_default()),
                     Action::Generate => {}
                     Action::Finish(outcome) => {
-                        return Ok(Turned { conversation: held.id.clone(), filename, outcome });
+                        return Ok(TurnReport { conversation: held.id.clone(), filename, outcome });
                     }
                 }
             }
@@ -243,21 +210,21 @@ impl RecallState {
 }
 
 /// Shows a conversation as running until it is dropped.
-struct Running<'a> {
+struct RunningTalk<'a> {
     recall: &'a RecallState,
     id: String,
     _over: watch::Sender<()>,
 }
 
-impl<'a> Running<'a> {
-    fn begin(recall: &'a RecallState, id: &str) -> Running<'a> {
+impl<'a> RunningTalk<'a> {
+    fn begin(recall: &'a RecallState, id: &str) -> RunningTalk<'a> {
         let (over, running) = watch::channel(());
         recall.running.insert(id.to_owned(), running);
-        Running { recall, id: id.to_owned(), _over: over }
+        RunningTalk { recall, id: id.to_owned(), _over: over }
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningTalk<'_> {
     fn drop(&mut self) {
         self.recall.running.remove(&self.id);
     }

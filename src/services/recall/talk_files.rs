@@ -1,34 +1,32 @@
 //! Conversations as files: `conversations/<id>/{messages/,control/input,latest.txt,status.json}`.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::files::{fetched, no_such, time};
-use super::message::{Name, Role};
 use super::state::RecallState;
-use super::tag::shown;
 use super::talks::MESSAGE;
-use super::window::fitted;
 use crate::jobs::files::plain;
-use crate::policy::Principal;
-use acheron_base::blocking;
-use acheron_base::{Error, Result, quoted};
+use crate::policy::{Principal, PrincipalCaller};
+use acheron_base::{Error, Result, blocking, quoted};
+use acheron_recall::message::{Name, Role};
+use acheron_recall::tag::shown;
+use acheron_recall::window::fitted;
 use acheron_vfs::{
-    Answer, Caller, Dir, File as _, Handle, Item, Listing, MessageFile, MessageSink, Node, Once, Open, Reply, STARTED,
-    Stat, VersionStore, pretty, waiting,
+    Answer, Caller, Dir, File as _, Handle, Item, Listing, MessageFile, MessageSink, Node, Open, Reply, ReplyFn,
+    STARTED, Stat, VersionStore, pretty, waiting,
 };
 
 /// The directory of conversations. Making one there begins it.
 pub(super) fn conversations(recall: &Arc<RecallState>) -> Node {
-    Node::dir(All(recall.clone()))
+    Node::dir(TalksDir(recall.clone()))
 }
 
-struct All(Arc<RecallState>);
+struct TalksDir(Arc<RecallState>);
 
-impl Dir for All {
+impl Dir for TalksDir {
     fn lookup(&self, name: &str) -> Option<Node> {
         self.0.talks().ok()?.has(name).then(|| one(&self.0, name))
     }
@@ -50,8 +48,8 @@ impl Dir for All {
 fn one(recall: &Arc<RecallState>, id: &str) -> Node {
     let (told, last, id) = (id.to_owned(), recall.clone(), id.to_owned());
     let status = fetched(recall, move |recall| Ok(pretty(&status(recall, &told)?)));
-    let input = MessageFile::new(Arc::new(Input { recall: recall.clone(), id: id.clone() }));
-    let messages = Messages { recall: recall.clone(), id: id.clone() };
+    let input = MessageFile::new(Arc::new(TalkInputFile { recall: recall.clone(), id: id.clone() }));
+    let messages = MessagesDir { recall: recall.clone(), id: id.clone() };
     let listing = Listing::default()
         .dir("messages", messages)
         .dir("control", Listing::default().file("input", input))
@@ -65,8 +63,8 @@ fn status(recall: &RecallState, id: &str) -> Result<Value> {
     let running = recall.running(id).is_some() || recall.asked.get(id).is_some_and(|job| !job.settled());
     let state = if running { "running" } else { "idle" };
     let job = recall.asked.get(id).map(|job| job.id.clone());
-    // What a model would be told now; a conversation that cannot be told at all says so when it is gone on with.
-    let window = (recall.window)();
+    // The messages that a model would get now; a conversation that cannot be read reports it when it is continued.
+    let window = (recall.parts.window)();
     let told = fitted(recall.talks()?.said(id)?, window).ok();
     let (tokens, left_out) = (told.as_ref().map(|told| told.tokens), told.as_ref().map(|told| told.left_out));
     Ok(json!({"conversation": id, "state": state, "messages": messages.len(), "job_id": job,
@@ -105,12 +103,12 @@ fn last_answer(recall: &RecallState, id: &str) -> Result<Bytes> {
 }
 
 /// `control/input`: each message is a turn, and so a job.
-struct Input {
+struct TalkInputFile {
     recall: Arc<RecallState>,
     id: String,
 }
 
-impl MessageSink for Input {
+impl MessageSink for TalkInputFile {
     fn template(&self) -> Bytes {
         Bytes::from_static(b"write a message here; read the answer on the same handle or in ../latest.txt\n")
     }
@@ -125,33 +123,33 @@ impl MessageSink for Input {
         }
     }
 
-    fn hear(&self, caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
-        let Some(context) = self.recall.context.upgrade() else {
+    fn receive(&self, caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
+        let Some(context) = self.recall.parts.context.upgrade() else {
             return Answer::refuse(Error::unavailable("the host is going down"));
         };
         let (recall, id, caller) = (self.recall.clone(), self.id.clone(), caller.clone());
         Answer::soon(async move {
             let arguments = json!({"conversation": id, "message": message});
-            let job = context.call(&caller, &recall.agent, "recall", "turn", arguments).await?;
+            let job = context.call(&caller, &recall.parts.agent, "recall", "turn", arguments).await?;
             recall.asked.insert(id.clone(), job);
-            Ok(Arc::new(Once(move || latest(&recall, &id))) as Arc<dyn Reply>)
+            Ok(Arc::new(ReplyFn(move || latest(&recall, &id))) as Arc<dyn Reply>)
         })
     }
 }
 
 /// The messages of one conversation, as files that people may write too.
-struct Messages {
+struct MessagesDir {
     recall: Arc<RecallState>,
     id: String,
 }
 
-impl Messages {
+impl MessagesDir {
     fn item(&self, file: &str) -> Item {
-        Item::new(Arc::new(Kept { recall: self.recall.clone(), id: self.id.clone(), file: file.to_owned() }))
+        Item::new(Arc::new(TalkFile { recall: self.recall.clone(), id: self.id.clone(), file: file.to_owned() }))
     }
 }
 
-impl Dir for Messages {
+impl Dir for MessagesDir {
     fn lookup(&self, name: &str) -> Option<Node> {
         Name::parse(name)?;
         self.recall.talks().ok()?.stat(&self.id, name).ok()?;
@@ -170,7 +168,7 @@ impl Dir for Messages {
             return Err(no_such(&self.id));
         }
         if Name::parse(name).is_none() {
-            return Err(Error::invalid(format!("{} is no message: write <nanoseconds>-<role>.md", quoted(name))));
+            return Err(Error::invalid(format!("{} is not a message: write <nanoseconds>-<role>.md", quoted(name))));
         }
         let item = self.item(name);
         let handle = item.open(caller, Open { truncate: true, ..how })?;
@@ -183,16 +181,16 @@ impl Dir for Messages {
     }
 }
 
-struct Kept {
+struct TalkFile {
     recall: Arc<RecallState>,
     id: String,
     file: String,
 }
 
-impl VersionStore for Kept {
+impl VersionStore for TalkFile {
     fn stat(&self) -> Stat {
         let known = self.recall.talks().and_then(|talks| talks.stat(&self.id, &self.file));
-        known.map_or(Stat { size: 0, modified: *STARTED }, |(size, ms)| Stat { size, modified: time(ms) })
+        known.map_or(Stat { size: 0, modified: STARTED }, |(size, ms)| Stat { size, modified: time(ms) })
     }
 
     fn latest(&self) -> Answer<Bytes> {
@@ -200,7 +198,7 @@ impl VersionStore for Kept {
         Answer::soon(blocking(move || Ok(recall.talks()?.read(&id, &file)?.into())))
     }
 
-    fn keep(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
+    fn save(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         let (recall, id, file) = (self.recall.clone(), self.id.clone(), self.file.clone());
         Answer::soon(blocking(move || recall.talks()?.put(&id, &file, &bytes)))
     }

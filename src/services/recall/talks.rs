@@ -1,12 +1,11 @@
-//! Conversations on disk: a directory each, a file a message. Written whole, by one writer at a time; what other programs
-//! put there is read as well.
+//! Conversations on disk: one directory per conversation, one file per message. Written whole, by one writer at a time;
+//! what other programs put there is read as well.
 
 use std::sync::Arc;
 
-use super::message::{Name, Role, first, next};
-use acheron_base::Clock;
 use acheron_base::confined_dir::{ConfinedDir, Kind, Lock};
-use acheron_base::{Code, Error, Result, quoted};
+use acheron_base::{Clock, Code, Error, Result, quoted};
+use acheron_recall::message::{Name, Role, first, next};
 
 /// The longest message.
 pub const MESSAGE: usize = 1 << 20;
@@ -17,8 +16,8 @@ pub struct Talks {
     clock: Clock,
 }
 
-/// A conversation that nobody else writes to as long as this is held.
-pub struct Held {
+/// A conversation locked for writing.
+pub struct LockedTalk {
     talks: Arc<Talks>,
     pub id: String,
     _lock: Lock,
@@ -105,8 +104,8 @@ impl Talks {
         self.messages(id)?.into_iter().map(read).collect()
     }
 
-    /// Takes a conversation for writing, or says that somebody else has it.
-    pub fn hold(self: &Arc<Self>, id: &str) -> Result<Held> {
+    /// Locks a conversation for writing; fails if it is locked.
+    pub fn hold(self: &Arc<Self>, id: &str) -> Result<LockedTalk> {
         if !self.has(id) {
             check(id)?;
             return Err(Error::not_found(format!("there is no conversation {id}")));
@@ -115,11 +114,11 @@ impl Talks {
             Code::Busy => Error::busy(format!("a turn of the conversation {id} is under way")),
             _ => error,
         })?;
-        Ok(Held { talks: self.clone(), id: id.to_owned(), _lock: lock })
+        Ok(LockedTalk { talks: self.clone(), id: id.to_owned(), _lock: lock })
     }
 }
 
-impl Held {
+impl LockedTalk {
     /// Adds a message after all that are there; gives its name.
     pub fn add(&self, role: Role, text: &str) -> Result<String> {
         if text.len() > MESSAGE {
@@ -151,7 +150,7 @@ impl Held {
 fn path(id: &str, file: &str) -> Result<String> {
     match Name::parse(file) {
         Some(_) => Ok(format!("{id}/{file}")),
-        None => Err(Error::invalid(format!("{} is no message: write <nanoseconds>-<role>.md", quoted(file)))),
+        None => Err(Error::invalid(format!("{} is not a message: write <nanoseconds>-<role>.md", quoted(file)))),
     }
 }
 
@@ -165,56 +164,4 @@ pub fn check(id: &str) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn talks(dir: &tempfile::TempDir) -> Arc<Talks> {
-        Arc::new(Talks::new(ConfinedDir::open(dir.path()).unwrap(), Clock::at(5)))
-    }
-
-    #[test]
-    fn messages_of_one_instant_keep_their_order() {
-        let dir = tempfile::tempdir().unwrap();
-        let talks = talks(&dir);
-        let id = talks.begin(None).unwrap();
-        assert_eq!((id.as_str(), talks.begin(None).unwrap().as_str()), ("5000000", "5000001"));
-        let held = talks.hold(&id).unwrap();
-        for text in ["one", "two", "three"] {
-            held.add(Role::User, text).unwrap();
-        }
-        held.open_with(|| Ok("first of all".to_owned())).unwrap();
-        held.open_with(|| Ok("never said".to_owned())).unwrap(); // 5
-        let said: Vec<_> = talks.said(&id).unwrap().into_iter().map(|(_, text)| text).collect();
-        assert_eq!(said, ["first of all", "one", "two", "three"]); // 6
-        assert_eq!(talks.messages(&id).unwrap()[0].file, "4999999-system.md");
-    }
-
-    #[test]
-    fn a_conversation_has_one_writer() {
-        let dir = tempfile::tempdir().unwrap();
-        let talks = talks(&dir);
-        talks.begin(Some("a")).unwrap();
-        let held = talks.hold("a").unwrap();
-        assert_eq!(talks.hold("a").err().unwrap().code, Code::Busy);
-        drop(held);
-        talks.hold("a").unwrap();
-        assert_eq!(talks.hold("b").err().unwrap().code, Code::NotFound);
-        assert_eq!(talks.hold("../a").err().unwrap().code, Code::InvalidPayload);
-        assert_eq!(talks.begin(Some("a")).unwrap_err().code, Code::AlreadyExists);
-    }
-
-    #[test]
-    fn what_other_programs_put_there_is_read_and_what_is_no_message_is_not() {
-        let dir = tempfile::tempdir().unwrap();
-        let talks = talks(&dir);
-        std::fs::create_dir(dir.path().join("old")).unwrap();
-        for (file, text) in
-            [("9-user.md", "hi"), ("10-assistant.md", "yes"), ("title.txt", "t"), ("1-archived-user.md", "x")]
-        {
-            std::fs::write(dir.path().join("old").join(file), text).unwrap();
-        }
-        assert_eq!(talks.said("old").unwrap(), [(Role::User, "hi".to_owned()), (Role::Assistant, "yes".to_owned())]);
-        assert_eq!(talks.put("old", "x.md", b"").unwrap_err().code, Code::InvalidPayload);
-        assert_eq!(talks.put("old", "11-user.md", b"\xff").unwrap_err().code, Code::InvalidPayload);
-    }
-}
+mod tests;

@@ -1,7 +1,6 @@
-//! The wikis of the house, each opened once however many agents read it, and one watcher for all of them: the system has
+//! The wikis of the host, each opened once however many agents read it, and one watcher for all of them: the system has
 //! few to give.
 
-use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -10,19 +9,19 @@ use std::time::Duration;
 
 use notify::event::{CreateKind, ModifyKind};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use parking_lot::Mutex;
 
 use super::wiki::Wiki;
-use acheron_base::ConfinedDir;
-use acheron_base::Result;
+use acheron_base::{ConfinedDir, Result};
 
 /// A folder that is new is looked at once more after this long: something may have come into it before it was watched.
 const SETTLING: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
-pub struct Wikis(Arc<Mutex<Open>>);
+pub struct Wikis(Arc<Mutex<OpenWikis>>);
 
 #[derive(Default)]
-struct Open {
+struct OpenWikis {
     wikis: HashMap<PathBuf, Weak<Wiki>>,
     watcher: Option<RecommendedWatcher>,
 }
@@ -53,7 +52,7 @@ impl Wikis {
         Ok(wiki)
     }
 
-    fn watch(&self, open: &mut Open, folder: &Path) -> notify::Result<()> {
+    fn watch(&self, open: &mut OpenWikis, folder: &Path) -> notify::Result<()> {
         if open.watcher.is_none() {
             let (tell, heard) = channel();
             let config = notify::Config::default().with_follow_symlinks(false);
@@ -69,15 +68,15 @@ impl Wikis {
 }
 
 /// A path that changed, and whether a folder may have come with it. No path: everything may have changed.
-type Change = (Option<PathBuf>, bool);
+type PathChange = (Option<PathBuf>, bool);
 
-fn news(event: notify::Result<notify::Event>, tell: &Sender<Change>) {
+fn news(event: notify::Result<notify::Event>, tell: &Sender<PathChange>) {
     let Ok(event) = event else { return };
     if event.need_rescan() {
-        _ = tell.send((None, false)); // nobody listens any more
+        _ = tell.send((None, false)); // the receiver is gone
     }
     if event.kind.is_access() {
-        return; // reading is no news, and writing was told already
+        return; // reads are not changes, and the write was reported already
     }
     let came = matches!(
         event.kind,
@@ -89,7 +88,7 @@ fn news(event: notify::Result<notify::Event>, tell: &Sender<Change>) {
 }
 
 /// Brings what is heard to the wikis, a burst at a time.
-fn follow(heard: &Receiver<Change>, wikis: &Weak<Mutex<Open>>) {
+fn follow(heard: &Receiver<PathChange>, wikis: &Weak<Mutex<OpenWikis>>) {
     let mut settling = BTreeSet::new();
     loop {
         let first = match settling.is_empty() {
@@ -115,7 +114,7 @@ fn follow(heard: &Receiver<Change>, wikis: &Weak<Mutex<Open>>) {
     }
 }
 
-fn refresh(wikis: &Weak<Mutex<Open>>, changed: &BTreeSet<Option<PathBuf>>) {
+fn refresh(wikis: &Weak<Mutex<OpenWikis>>, changed: &BTreeSet<Option<PathBuf>>) {
     let Some(open) = wikis.upgrade() else { return };
     let open: Vec<(PathBuf, Weak<Wiki>)> = {
         let open = open.lock();

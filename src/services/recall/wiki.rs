@@ -1,18 +1,19 @@
 //! The folder of a wiki, and the index that is kept of it.
 //!
 //! Everything is read and written beneath one open directory. Links are not pages, wherever they lead, and hidden names
-//! belong to somebody else. Calls touch the disk; call from where blocking is allowed.
+//! belong to other programs. Calls touch the disk; call from where blocking is allowed.
 
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use std::sync::Arc;
 
-use super::graph::Broken;
-use super::index::{Index, Page};
-use super::page::{Class, FOLDERS, ROOT, body, section};
-use super::resolve::{Access, Found, Miss, path_of, spellings};
-use super::turn::Looked;
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+
 use acheron_base::confined_dir::{ConfinedDir, Kind};
-use acheron_base::{Code, Error, Result, quoted};
+use acheron_base::{Code, Error, Result, if_exists, quoted};
+use acheron_recall::graph::Broken;
+use acheron_recall::index::{Index, Page};
+use acheron_recall::page::{Class, FOLDERS, ROOT, body, section};
+use acheron_recall::resolve::{Access, Found, Miss, path_of, spellings};
+use acheron_recall::turn::Looked;
 
 /// The longest page.
 pub const PAGE: u64 = 1 << 20;
@@ -23,11 +24,11 @@ const FIRST: &str = "# Index\n\nWhat is known, by subject. Link pages as [[Title
 pub struct Wiki {
     place: ConfinedDir,
     index: RwLock<Index>,
-    report: Mutex<Option<Arc<Report>>>,
+    report: Mutex<Option<Arc<LinkReport>>>,
 }
 
-/// What takes a look at every page, kept until one changes.
-pub struct Report {
+/// Findings that need a look at every page, cached until one changes.
+pub struct LinkReport {
     generation: u64,
     pub orphans: Vec<String>,
     pub broken: Vec<Broken>,
@@ -56,13 +57,14 @@ impl Wiki {
         change(&mut self.index.write())
     }
 
-    pub fn report(&self) -> Arc<Report> {
+    pub fn report(&self) -> Arc<LinkReport> {
         let index = self.index();
         let mut kept = self.report.lock();
         match &*kept {
             Some(report) if report.generation == index.generation() => report.clone(),
             _ => {
-                let fresh = Report { generation: index.generation(), orphans: index.orphans(), broken: index.broken() };
+                let fresh =
+                    LinkReport { generation: index.generation(), orphans: index.orphans(), broken: index.broken() };
                 kept.insert(Arc::new(fresh)).clone()
             }
         }
@@ -73,7 +75,7 @@ impl Wiki {
         self.text(ROOT).map(|text| body(&text).trim().to_owned()).unwrap_or_default()
     }
 
-    /// What a name leads to.
+    /// The page to which a name leads.
     pub fn find(&self, name: &str, access: Access) -> Result<Found, Miss> {
         let found = self.index().resolve(name, access);
         match found {
@@ -82,7 +84,7 @@ impl Wiki {
         }
     }
 
-    /// A path that the index does not have: a link, which is refused, or something so new that nobody has told of it.
+    /// A path that the index does not have: a link, which is refused, or a file so new that the watcher has not reported it.
     fn beyond(&self, name: &str, access: Access) -> Result<Found, Miss> {
         for name in spellings(name).into_iter().filter(|name| name.contains('/') || name.ends_with(".md")) {
             let Ok(path) = path_of(name) else { continue };
@@ -96,7 +98,7 @@ impl Wiki {
         self.index().resolve(name, access)
     }
 
-    /// What a model is shown of a name.
+    /// The text that a model is shown for a name.
     pub fn look(&self, name: &str, access: Access) -> Looked {
         let Found { page, heading } = match self.find(name, access) {
             Ok(found) => found,
@@ -150,11 +152,10 @@ impl Wiki {
     /// Adds a message to a transcript; whether it was not there yet. One that is there stays what it was.
     pub fn put_away(&self, path: &str, bytes: &[u8]) -> Result<bool> {
         self.no_link(path)?;
-        match self.place.read_up_to(path, PAGE) {
-            Ok(there) if there == bytes => return Ok(false),
-            Ok(_) => return Err(Error::conflict(format!("{path} is there already, and says something else"))),
-            Err(error) if error.code == Code::NotFound => {}
-            Err(error) => return Err(error),
+        match if_exists(self.place.read_up_to(path, PAGE))? {
+            Some(there) if there == bytes => return Ok(false),
+            Some(_) => return Err(Error::conflict(format!("{path} exists already, with other content"))),
+            None => {}
         }
         if let Some((dir, _)) = path.rsplit_once('/') {
             self.place.make_dir(dir)?;
@@ -189,7 +190,7 @@ impl Wiki {
         Ok(())
     }
 
-    /// Looks at one path again: somebody has told that it changed.
+    /// Looks at one path again after a report that it changed.
     pub fn refresh(&self, path: &str) {
         if path.is_empty() {
             return self.rescan("");
@@ -259,7 +260,7 @@ pub fn check(path: &str) -> Result<()> {
         path.strip_suffix(".md").ok_or_else(|| Error::invalid(format!("{path}: a page is called <title>.md")))?;
     for part in name.split('/') {
         if part.is_empty() || part.starts_with('.') || part.trim() != part || part.len() > 240 {
-            return Err(Error::invalid(format!("{path}: {} is no name for a page", quoted(part))));
+            return Err(Error::invalid(format!("{path}: {} is not a name for a page", quoted(part))));
         }
         if part.contains(['[', ']', '|']) || part.chars().any(char::is_control) {
             return Err(Error::invalid(format!("{path}: a title with brackets or bars cannot be linked")));

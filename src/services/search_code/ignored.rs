@@ -1,7 +1,7 @@
 //! Which files are not worth looking at: hidden ones, and those that `.gitignore` and `.ignore` name.
 //!
 //! The rules are git's own, by the `ignore` crate; the files are read through a place without links, so that a
-//! pipe of that name holds nobody up and no link shows by its rules what it leads to.
+//! pipe of that name blocks nothing and no link shows by its rules what it leads to.
 
 use std::path::Path;
 

@@ -1,34 +1,20 @@
 //! Where to search: from a path that someone wrote to directories of this machine.
 
-use crate::spec::Spec;
-use acheron_base::ConfinedDir;
+use crate::spec::{ProjectDir, ServedBy, Spec};
 use acheron_base::host_dir::Source;
-use acheron_base::{Error, Result};
-use acheron_vfs::normal;
+use acheron_base::{ConfinedDir, Error, Result};
+use acheron_vfs::normalize;
 
-/// A directory of this machine and where it stands in the tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Root {
-    /// `/projects/here/fs`
-    pub at: String,
-    pub dir: Source,
+/// Whether another bind of the same project covers a path of this one: what lies there is not in the tree.
+pub fn covers(root: &ProjectDir, roots: &[ProjectDir], rel: &str) -> bool {
+    let (top, path) = (root.path_of(""), root.path_of(rel));
+    let others = roots.iter().map(|other| other.path_of(""));
+    others
+        .filter(|other| other.len() > top.len() && below(other, &top).is_some())
+        .any(|other| below(&path, &other).is_some())
 }
 
-impl Root {
-    /// The path of the tree of something in it.
-    pub fn path(&self, rel: &str) -> String {
-        if rel.is_empty() { self.at.clone() } else { format!("{}/{rel}", self.at) }
-    }
-
-    /// Whether another bind of the same project stands over a path of this one: what lies there is not in the tree.
-    pub fn covers(&self, roots: &[Root], rel: &str) -> bool {
-        let path = self.path(rel);
-        let inner = |other: &&Root| other.at.len() > self.at.len() && below(&other.at, &self.at).is_some();
-        roots.iter().filter(inner).any(|other| below(&path, &other.at).is_some())
-    }
-}
-
-/// What who asks may do, by paths of the tree.
+/// The rights of the caller, by paths of the tree.
 pub struct Rights<'a> {
     pub may_read: &'a dyn Fn(&str) -> bool,
     /// Whether it is there at all; for a directory, whether something below it may be.
@@ -38,17 +24,17 @@ pub struct Rights<'a> {
 /// Where `rel` below a root really stands, links followed: the one place that decides whether a file of a project may be
 /// read. Nothing if it is not there; refused if the path that it leads to may not be read, whether something is there or not.
 ///
-/// What is then opened by that path must be opened without links, or it may be something else by then.
+/// The path must then be opened without following links, because it may have been replaced.
 pub fn standing(
-    roots: &[Root],
-    root: &Root,
+    roots: &[ProjectDir],
+    root: &ProjectDir,
     place: &ConfinedDir,
     rel: &str,
     rights: &Rights,
 ) -> Result<Option<String>> {
-    let seen = |rel: &str, dir| !root.covers(roots, rel) && (rights.sees)(&root.path(rel), dir);
-    let found = place.real(rel, &seen)?;
-    let path = root.path(&found.path);
+    let seen = |rel: &str, dir| !covers(root, roots, rel) && (rights.sees)(&root.path_of(rel), dir);
+    let found = place.resolve(rel, &seen)?;
+    let path = root.path_of(&found.path);
     match (rights.may_read)(&path) {
         false => Err(Error::forbidden(format!("{path} may not be read"))),
         true => Ok(Some(found.path).filter(|_| found.there)),
@@ -56,12 +42,20 @@ pub fn standing(
 }
 
 /// The directories that a spec binds for these projects, as far as `find` knows them.
-pub fn bound(spec: &Spec, projects: &[String], find: &dyn Fn(&str, &str) -> Option<Source>) -> Vec<Root> {
+pub fn bound(spec: &Spec, projects: &[String], find: &dyn Fn(&str, &str) -> Option<Source>) -> Vec<ProjectDir> {
     let binds = projects.iter().filter_map(|id| Some((id, spec.projects.get(id)?)));
-    let roots = binds.flat_map(|(id, project)| project.binds.keys().map(move |place| (id, place)));
+    let roots = binds.flat_map(|(id, project)| project.binds.keys().map(move |at| (id, at)));
     roots
-        .filter_map(|(id, place)| {
-            Some(Root { at: format!("/projects/{id}/fs{}", place.trim_end_matches('/')), dir: find(id, place)? })
+        .filter_map(|(id, at)| {
+            let (source, bind) = (find(id, at)?, spec.projects.get(id)?.binds.get(at)?);
+            Some(ProjectDir {
+                project: id.clone(),
+                at: at.clone(),
+                source: source.path,
+                id: Some(source.id),
+                read_only: bind.read_only,
+                served_by: ServedBy::Kernel,
+            })
         })
         .collect()
 }
@@ -69,12 +63,12 @@ pub fn bound(spec: &Spec, projects: &[String], find: &dyn Fn(&str, &str) -> Opti
 /// The roots that a path means, each with the path below it. None, or the root of all, means everything.
 ///
 /// A path from the root of the tree is taken as it is; another one below each of the roots.
-pub fn scopes<'a>(roots: &'a [Root], path: Option<&str>) -> Result<Vec<(&'a Root, String)>> {
+pub fn scopes<'a>(roots: &'a [ProjectDir], path: Option<&str>) -> Result<Vec<(&'a ProjectDir, String)>> {
     if roots.is_empty() {
         return Err(Error::not_found("there is nothing to search: this agent has no project with files"));
     }
     let path = path.unwrap_or_default();
-    let whole = normal(path)?;
+    let whole = normalize(path)?;
     if whole == "/" {
         return Ok(roots.iter().map(|root| (root, String::new())).collect());
     }
@@ -86,20 +80,20 @@ pub fn scopes<'a>(roots: &'a [Root], path: Option<&str>) -> Result<Vec<(&'a Root
         return Ok(roots.iter().map(|root| (root, whole[1..].to_owned())).collect());
     }
     // A bind inside another hides what lies there: the longest root is the one that is seen.
-    let holding = roots.iter().filter_map(|root| Some((root, below(&whole, &root.at)?)));
-    if let Some((root, rel)) = holding.max_by_key(|(root, _)| root.at.len())
+    let holding = roots.iter().filter_map(|root| Some((root, below(&whole, &root.path_of(""))?)));
+    if let Some((root, rel)) = holding.max_by_key(|(root, _)| root.path_of("").len())
         && !rel.is_empty()
     {
         return Ok(vec![(root, rel.to_owned())]);
     }
-    let inside: Vec<_> = roots.iter().filter(|root| below(&root.at, &whole).is_some()).collect();
+    let inside: Vec<_> = roots.iter().filter(|root| below(&root.path_of(""), &whole).is_some()).collect();
     match inside.is_empty() {
         true => Err(outside(path, roots)),
         false => Ok(inside.into_iter().map(|root| (root, String::new())).collect()),
     }
 }
 
-/// What is left of `path` below `above`; nothing if it is the same.
+/// The rest of `path` below `above`; empty if they are equal.
 fn below<'a>(path: &'a str, above: &str) -> Option<&'a str> {
     match path.strip_prefix(above)? {
         "" => Some(""),
@@ -107,65 +101,10 @@ fn below<'a>(path: &'a str, above: &str) -> Option<&'a str> {
     }
 }
 
-fn outside(path: &str, roots: &[Root]) -> Error {
-    let places: Vec<&str> = roots.iter().map(|root| root.at.as_str()).collect();
+fn outside(path: &str, roots: &[ProjectDir]) -> Error {
+    let places: Vec<String> = roots.iter().map(|root| root.path_of("")).collect();
     Error::forbidden(format!("{path} is not in this agent's projects; what can be searched is {}", places.join(", ")))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use acheron_base::host_dir::Id;
-
-    fn source(path: &str) -> Source {
-        Source { path: path.into(), id: Id { device: 0, inode: 0 } }
-    }
-
-    #[test]
-    fn an_agent_searches_what_its_projects_bind() {
-        let text = r#"{"agents": {"a": {}}, "projects": {"p": {"binds": {
-            "/": {"path": "."}, "/lib": {"path": "/opt/lib"}}}, "q": {"binds": {"/": {"path": "/q"}}}}}"#;
-        let spec = Spec::check(text).unwrap();
-        let shown = |project: &str| -> Vec<String> {
-            bound(&spec, &[project.to_owned()], &|id, at| Some(source(&format!("/{id}{at}"))))
-                .iter()
-                .map(|root| format!("{} {}", root.at, root.dir.path.display()))
-                .collect()
-        };
-        assert_eq!(shown("p"), ["/projects/p/fs /p/", "/projects/p/fs/lib /p/lib"]);
-        assert_eq!(shown("nobody"), [""; 0]);
-    }
-
-    #[test]
-    fn a_path_leads_to_the_roots_that_it_means() {
-        let root = |at: &str| Root { at: at.to_owned(), dir: source("/x") };
-        let roots = [root("/projects/a/fs"), root("/projects/a/fs/lib"), root("/projects/b/fs")];
-        let check = |path: Option<&str>, expected: &[&str]| {
-            let found = match scopes(&roots, path) {
-                Ok(scopes) => scopes.iter().map(|(root, rel)| format!("{} {rel}", root.at)).collect(),
-                Err(err) => vec![err.message],
-            };
-            assert_eq!(found, expected, "{path:?}");
-        };
-        let all = ["/projects/a/fs ", "/projects/a/fs/lib ", "/projects/b/fs "];
-        check(None, &all);
-        check(Some("."), &all);
-        check(Some("/"), &all);
-        check(Some("/projects"), &all);
-        check(Some("projects/a"), &all[..2]);
-        check(Some("/projects/a/fs/"), &all[..2]);
-        check(Some("/projects/b/fs"), &all[2..]);
-        check(Some("/projects/a/fs/src"), &["/projects/a/fs src"]);
-        check(Some("/projects/a/fs/lib/x.rs"), &["/projects/a/fs/lib x.rs"]);
-        check(Some("/projects/a/fs/library"), &["/projects/a/fs library"]);
-        check(Some("src/../src"), &["/projects/a/fs src", "/projects/a/fs/lib src", "/projects/b/fs src"]);
-        let places = "what can be searched is /projects/a/fs, /projects/a/fs/lib, /projects/b/fs";
-        check(Some("/etc"), &[&format!("/etc is not in this agent's projects; {places}")]);
-        check(Some("/projects/c/fs"), &[&format!("/projects/c/fs is not in this agent's projects; {places}")]);
-        check(
-            Some("/projects/a/fs/../../../etc"),
-            &[&format!("/projects/a/fs/../../../etc is not in this agent's projects; {places}")],
-        );
-        assert!(scopes(&[], None).is_err());
-    }
-}
+mod tests;

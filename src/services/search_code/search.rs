@@ -1,7 +1,8 @@
 //! Searching directories for lines, on ripgrep's own libraries. Knows no service and no agent.
 //!
-//! Files are opened through a [`ConfinedDir`] without links, so neither a link nor a swapped directory leads out or past a rule,
-//! nothing crosses into what is mounted below, and a pipe holds nobody up. A link is followed only where the query names it. Order and result do not depend on the machine.
+//! Files are opened through a [`ConfinedDir`] without links, so neither a link nor a swapped directory leads out or
+//! past a rule, nothing crosses into what is mounted below, and a pipe blocks nothing. A link is followed only where
+//! the query names it. Order and result do not depend on the machine.
 
 use std::io::{self, Read};
 
@@ -12,22 +13,23 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ignored::Ignored;
-use super::scope::{Rights, Root, scopes, standing};
-use super::sink::Gather;
+use super::scope::{Rights, covers, scopes, standing};
+use super::sink::MatchSink;
+use crate::spec::ProjectDir;
 use acheron_base::confined_dir::{ConfinedDir, Kind};
 use acheron_base::{Code, Error, Result, quoted};
 
 const DEPTH: usize = 128;
-/// What one line may take in memory; a file with a longer one is passed over.
+/// The longest line in bytes; a file with a longer one is skipped.
 const LONGEST_LINE: usize = 16 << 20;
-/// What all matches may take together.
+/// The size limit of all matches together, in bytes.
 const ANSWER: usize = 4 << 20;
 /// How many files lie between two reports.
 const STRIDE: u64 = 256;
 
-/// What is looked for.
+/// A search.
 #[derive(Clone, Debug)]
-pub struct Query {
+pub struct CodeQuery {
     pub text: String,
     pub path: Option<String>,
     pub regex: bool,
@@ -39,7 +41,8 @@ pub struct Query {
 
 /// A line that matches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Match {
+#[schemars(rename = "Match")]
+pub struct CodeMatch {
     /// Where the file stands in the tree.
     pub path: String,
     /// Counted from 1.
@@ -52,10 +55,11 @@ pub struct Match {
     pub after: Vec<String>,
 }
 
-/// What was found.
+/// The matches of a search.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Found {
-    pub matches: Vec<Match>,
+#[schemars(rename = "Found")]
+pub struct CodeMatches {
+    pub matches: Vec<CodeMatch>,
     /// There was more than is shown.
     pub truncated: bool,
     pub files_searched: u64,
@@ -63,20 +67,20 @@ pub struct Found {
     pub skipped: u64,
 }
 
-/// What a search asks while it runs.
-pub struct Watch<'a> {
+/// Callbacks of a running search.
+pub struct SearchControl<'a> {
     /// Whether it should stop.
     pub stopped: &'a (dyn Fn() -> bool + Sync),
-    /// What who asks may read and see.
+    /// The rights of the caller.
     pub rights: Rights<'a>,
     /// Told now and then: files searched, matches found.
     pub progress: &'a dyn Fn(u64, usize),
 }
 
 /// Searches the roots, or the part of them that the query names.
-pub fn search(roots: &[Root], query: &Query, watch: &Watch) -> Result<Found> {
+pub fn search(roots: &[ProjectDir], query: &CodeQuery, watch: &SearchControl) -> Result<CodeMatches> {
     let scopes = scopes(roots, query.path.as_deref())?;
-    let mut search = Search {
+    let mut search = CodeSearch {
         roots,
         query,
         watch,
@@ -89,11 +93,12 @@ pub fn search(roots: &[Root], query: &Query, watch: &Watch) -> Result<Found> {
             .heap_limit(Some(LONGEST_LINE))
             .build(),
         bytes: ANSWER,
-        found: Found::default(),
+        found: CodeMatches::default(),
     };
     let (mut exists, mut refused) = (false, None);
     for (root, rel) in scopes {
-        let place = ConfinedDir::found(&root.dir).map_err(|err| err.about(&root.at))?.without_links();
+        let source = root.source().ok_or_else(|| Error::unavailable(format!("{} is not bound", root.path_of(""))))?;
+        let place = ConfinedDir::found(&source).map_err(|err| err.about(root.path_of("")))?.without_links();
         match search.scope(root, &place, &rel) {
             Ok(there) => exists |= there,
             // A path below each of several roots may be meant for another one.
@@ -111,21 +116,21 @@ pub fn search(roots: &[Root], query: &Query, watch: &Watch) -> Result<Found> {
     }
 }
 
-struct Search<'a> {
-    roots: &'a [Root],
-    query: &'a Query,
-    watch: &'a Watch<'a>,
+struct CodeSearch<'a> {
+    roots: &'a [ProjectDir],
+    query: &'a CodeQuery,
+    watch: &'a SearchControl<'a>,
     matcher: RegexMatcher,
     glob: Option<Glob>,
     searcher: Searcher,
-    /// What the answer may still grow by.
+    /// The bytes by which the answer may still grow.
     bytes: usize,
-    found: Found,
+    found: CodeMatches,
 }
 
-impl Search<'_> {
+impl CodeSearch<'_> {
     /// Searches below `rel`, or the one file of that name, which is then searched whatever the rules say.
-    fn scope(&mut self, root: &Root, place: &ConfinedDir, rel: &str) -> Result<bool> {
+    fn scope(&mut self, root: &ProjectDir, place: &ConfinedDir, rel: &str) -> Result<bool> {
         let Some(rel) = standing(self.roots, root, place, rel, &self.watch.rights)? else { return Ok(false) };
         let kind = match place.stat(&rel) {
             Ok(entry) => entry.kind,
@@ -147,14 +152,14 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// Takes the rules of a directory about what is ignored, as far as who asks may see them.
-    fn enter(&self, ignored: &mut Ignored, root: &Root, place: &ConfinedDir, rel: &str) -> usize {
-        ignored.enter(place, rel, &|file| (self.watch.rights.sees)(&root.path(file), false))
+    /// Reads the ignore rules of a directory, as far as the caller may see them.
+    fn enter(&self, ignored: &mut Ignored, root: &ProjectDir, place: &ConfinedDir, rel: &str) -> usize {
+        ignored.enter(place, rel, &|file| (self.watch.rights.sees)(&root.path_of(file), false))
     }
 
     fn directory(
         &mut self,
-        root: &Root,
+        root: &ProjectDir,
         place: &ConfinedDir,
         rel: &str,
         ignored: &mut Ignored,
@@ -171,12 +176,12 @@ impl Search<'_> {
         let entered = self.enter(ignored, root, place, rel);
         for (name, kind) in names {
             let path = if rel.is_empty() { name } else { format!("{rel}/{name}") };
-            let at = root.path(&path);
+            let at = root.path_of(&path);
             if self.found.truncated {
                 break;
             }
-            // What another bind stands over is searched as a root of its own.
-            let passed = ignored.is(&path, kind == Kind::Dir) || root.covers(self.roots, &path);
+            // A directory covered by another bind is searched as a root of its own.
+            let passed = ignored.is(&path, kind == Kind::Dir) || covers(root, self.roots, &path);
             if passed || !(self.watch.rights.may_read)(&at) {
                 continue;
             }
@@ -193,7 +198,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn file(&mut self, root: &Root, place: &ConfinedDir, rel: &str) -> Result<()> {
+    fn file(&mut self, root: &ProjectDir, place: &ConfinedDir, rel: &str) -> Result<()> {
         if (self.watch.stopped)() {
             return Err(Error::cancelled("the search was stopped"));
         }
@@ -201,9 +206,9 @@ impl Search<'_> {
             self.found.skipped += 1;
             return Ok(());
         };
-        let path = root.path(rel);
+        let path = root.path_of(rel);
         let room = self.query.max_results - self.found.matches.len();
-        let mut gather = Gather::new(&path, &self.matcher, self.query.context, room, self.bytes);
+        let mut gather = MatchSink::new(&path, &self.matcher, self.query.context, room, self.bytes);
         let reader = Stoppable { file, stopped: self.watch.stopped };
         let searched = self.searcher.search_reader(&self.matcher, reader, &mut gather);
         if (self.watch.stopped)() {
@@ -239,7 +244,7 @@ impl Read for Stoppable<'_> {
     }
 }
 
-fn matcher(query: &Query) -> Result<RegexMatcher> {
+fn matcher(query: &CodeQuery) -> Result<RegexMatcher> {
     if query.text.is_empty() {
         return Err(Error::invalid("query must not be empty"));
     }
@@ -257,7 +262,7 @@ fn matcher(query: &Query) -> Result<RegexMatcher> {
         let said = err.to_string();
         let reason = said.lines().last().unwrap_or_default().trim_start_matches("error: ");
         Error::invalid(format!(
-            "query is no regular expression: {reason}; without \"regex\": true it is taken literally"
+            "query is not a regular expression: {reason}; without \"regex\": true it is taken literally"
         ))
     })
 }

@@ -7,20 +7,20 @@ use grep_matcher::Matcher as _;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 
-use super::search::Match;
+use super::search::CodeMatch;
 
-/// What of a long line is shown, around the match.
+/// The length of the part of a long line that is shown around the match.
 const LINE: usize = 1000;
 const LEAD: usize = 200;
 
-pub struct Gather<'a> {
+pub struct MatchSink<'a> {
     pub path: &'a str,
     pub matcher: &'a RegexMatcher,
     pub context: usize,
     /// How many more matches are wanted, and how many bytes of them.
     pub room: usize,
     pub bytes: usize,
-    pub found: Vec<Match>,
+    pub found: Vec<CodeMatch>,
     /// There was a match for which there was no room.
     pub more: bool,
     /// It is not text after all; what was found in it means nothing.
@@ -29,10 +29,10 @@ pub struct Gather<'a> {
     recent: VecDeque<(u64, String)>,
 }
 
-impl<'a> Gather<'a> {
+impl<'a> MatchSink<'a> {
     pub fn new(path: &'a str, matcher: &'a RegexMatcher, context: usize, room: usize, bytes: usize) -> Self {
         let (found, recent) = (Vec::new(), VecDeque::new());
-        Gather { path, matcher, context, room, bytes, found, more: false, binary: false, recent }
+        MatchSink { path, matcher, context, room, bytes, found, more: false, binary: false, recent }
     }
 
     /// A line passes by: it comes after some matches and before others. Says whether more is wanted.
@@ -57,7 +57,7 @@ impl<'a> Gather<'a> {
     }
 }
 
-impl Sink for Gather<'_> {
+impl Sink for MatchSink<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _searcher: &Searcher, line: &SinkMatch<'_>) -> io::Result<bool> {
@@ -75,7 +75,7 @@ impl Sink for Gather<'_> {
         let size = before.iter().map(String::len).sum::<usize>() + text.len() + self.path.len();
         self.bytes = self.bytes.saturating_sub(size);
         let wanted = self.line(number, text.clone());
-        self.found.push(Match { path: self.path.to_owned(), line: number, column, text, before, after: vec![] });
+        self.found.push(CodeMatch { path: self.path.to_owned(), line: number, column, text, before, after: vec![] });
         Ok(wanted)
     }
 

@@ -3,13 +3,14 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::search::{Match, search};
+use super::search::{CodeMatch, search};
 use super::*;
+use crate::spec::{ProjectDir, ServedBy};
 use acheron_base::host_dir::Source;
 
-fn query(text: &str) -> Query {
+fn query(text: &str) -> CodeQuery {
     let text = text.to_owned();
-    Query { text, path: None, regex: false, case_sensitive: false, glob: None, context: 0, max_results: 200 }
+    CodeQuery { text, path: None, regex: false, case_sensitive: false, glob: None, context: 0, max_results: 200 }
 }
 
 fn put(dir: &Path, path: &str, text: impl AsRef<[u8]>) {
@@ -33,18 +34,24 @@ fn tree() -> tempfile::TempDir {
     dir
 }
 
-fn roots(dir: &Path) -> Vec<Root> {
-    vec![Root { at: "/projects/here/fs".to_owned(), dir: Source::resolve(dir).unwrap() }]
+fn root(at: &str, dir: &Path) -> ProjectDir {
+    let (project, at, source) = ("here".to_owned(), at.to_owned(), Source::resolve(dir).unwrap());
+    let (source, id) = (source.path, Some(source.id));
+    ProjectDir { project, at, source, id, read_only: true, served_by: ServedBy::Kernel }
+}
+
+fn roots(dir: &Path) -> Vec<ProjectDir> {
+    vec![root("/", dir)]
 }
 
 const ALL: Rights<'static> = Rights { may_read: &|_| true, sees: &|_, _| true };
 
-fn run(dir: &Path, query: &Query) -> Result<Found> {
-    search(&roots(dir), query, &Watch { stopped: &|| false, rights: ALL, progress: &|_, _| {} })
+fn run(dir: &Path, query: &CodeQuery) -> Result<CodeMatches> {
+    search(&roots(dir), query, &SearchControl { stopped: &|| false, rights: ALL, progress: &|_, _| {} })
 }
 
-fn lines(found: Result<Found>) -> Vec<String> {
-    let shown = |it: &Match| {
+fn lines(found: Result<CodeMatches>) -> Vec<String> {
+    let shown = |it: &CodeMatch| {
         format!("{}:{}:{}:{}", it.path.trim_start_matches("/projects/here/fs/"), it.line, it.column, it.text)
     };
     match found {
@@ -56,7 +63,7 @@ fn lines(found: Result<Found>) -> Vec<String> {
 #[test]
 fn lines_are_found_in_order_without_what_is_ignored() {
     let dir = tree();
-    let check = |change: &dyn Fn(&mut Query), expected: &[&str]| {
+    let check = |change: &dyn Fn(&mut CodeQuery), expected: &[&str]| {
         let mut query = query("main");
         change(&mut query);
         assert_eq!(lines(run(dir.path(), &query)), expected, "{query:?}");
@@ -96,7 +103,7 @@ fn lines_are_found_in_order_without_what_is_ignored() {
 #[test]
 fn what_cannot_be_searched_is_refused_with_the_reason() {
     let dir = tree();
-    let check = |change: &dyn Fn(&mut Query), expected: &str| {
+    let check = |change: &dyn Fn(&mut CodeQuery), expected: &str| {
         let mut query = query("main");
         change(&mut query);
         assert_eq!(lines(run(dir.path(), &query)), [expected], "{query:?}");
@@ -108,7 +115,7 @@ fn what_cannot_be_searched_is_refused_with_the_reason() {
     );
     check(
         &|query| (query.text, query.regex) = ("(".into(), true),
-        "! invalid_payload: query is no regular expression: unclosed group; without \"regex\": true it is taken literally",
+        "! invalid_payload: query is not a regular expression: unclosed group; without \"regex\": true it is taken literally",
     );
     check(
         &|query| query.glob = Some("[".into()),
@@ -121,7 +128,7 @@ fn what_cannot_be_searched_is_refused_with_the_reason() {
     );
     check(
         &|query| (query.text, query.regex) = ("(a{1000}){1000}".into(), true),
-        "! invalid_payload: query is no regular expression: compiled regex exceeds size limit of 10485760; without \"regex\": true it is taken literally",
+        "! invalid_payload: query is not a regular expression: compiled regex exceeds size limit of 10485760; without \"regex\": true it is taken literally",
     );
 }
 
@@ -139,8 +146,8 @@ fn each_match_has_the_lines_around_it() {
     let dir = tempfile::tempdir().unwrap();
     put(dir.path(), "a", "1\n2 x\n3\n4 x\n5\n6\n7\n8 x\n");
     let around = |context, max_results| {
-        let found = run(dir.path(), &Query { context, max_results, ..query("x") }).unwrap();
-        let shown = |it: &Match| format!("[{}] {} [{}]", it.before.join(","), it.line, it.after.join(","));
+        let found = run(dir.path(), &CodeQuery { context, max_results, ..query("x") }).unwrap();
+        let shown = |it: &CodeMatch| format!("[{}] {} [{}]", it.before.join(","), it.line, it.after.join(","));
         found.matches.iter().map(shown).collect::<Vec<_>>()
     };
     assert_eq!(around(0, 9), ["[] 2 []", "[] 4 []", "[] 8 []"]);
@@ -161,7 +168,7 @@ fn nothing_outside_is_read_and_nothing_waits() {
     nix::unistd::mkfifo(&inside.join(".gitignore"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert_eq!(lines(run(&inside, &query("main"))), ["a:1:1:main"]);
     for path in ["dir/x", "file"] {
-        let found = run(&inside, &Query { path: Some(path.into()), ..query("main") });
+        let found = run(&inside, &CodeQuery { path: Some(path.into()), ..query("main") });
         assert_eq!(found.unwrap_err().code, acheron_base::Code::Forbidden, "{path}");
     }
 }
@@ -170,14 +177,14 @@ fn nothing_outside_is_read_and_nothing_waits() {
 fn what_the_caller_may_not_read_is_not_searched() {
     let dir = tree();
     let may = |path: &str| !path.starts_with("/projects/here/fs/src");
-    let watch = Watch {
+    let watch = SearchControl {
         stopped: &|| false,
         rights: Rights { may_read: &may, sees: &|path, _| may(path) },
         progress: &|_, _| {},
     };
     let found = search(&roots(dir.path()), &query("main"), &watch);
     assert_eq!(lines(found), ["README.md:1:1:main page", "notes/keep.log:1:1:main"]);
-    let named = search(&roots(dir.path()), &Query { path: Some("src".into()), ..query("main") }, &watch);
+    let named = search(&roots(dir.path()), &CodeQuery { path: Some("src".into()), ..query("main") }, &watch);
     assert_eq!(named.unwrap_err().code, acheron_base::Code::Forbidden);
 }
 
@@ -200,11 +207,9 @@ fn a_link_leads_past_no_rule_and_under_no_bind() {
     ] {
         std::os::unix::fs::symlink(to, dir.path().join("base").join(name)).unwrap();
     }
-    let root =
-        |at: &str, below: &str| Root { at: at.to_owned(), dir: Source::resolve(&dir.path().join(below)).unwrap() };
-    let roots = [root("/projects/here/fs", "base"), root("/projects/here/fs/lib", "other")];
+    let roots = [root("/", &dir.path().join("base")), root("/lib", &dir.path().join("other"))];
     let may = |path: &str| !path.starts_with("/projects/here/fs/secret");
-    let watch = Watch {
+    let watch = SearchControl {
         stopped: &|| false,
         rights: Rights { may_read: &may, sees: &|path, _| may(path) },
         progress: &|_, _| {},
@@ -222,7 +227,7 @@ fn a_link_leads_past_no_rule_and_under_no_bind() {
         ("to-under", "! not_found: there is no /projects/here/fs/to-under in this agent's projects"),
     ] {
         let path = format!("/projects/here/fs/{path}");
-        let found = search(&roots, &Query { path: Some(path.clone()), ..query("main") }, &watch);
+        let found = search(&roots, &CodeQuery { path: Some(path.clone()), ..query("main") }, &watch);
         assert_eq!(lines(found), [expected], "{path}");
     }
     assert_eq!(lines(search(&roots, &query("main"), &watch)), ["open/page:1:1:main", "lib/b:1:1:main"]);
@@ -251,8 +256,11 @@ fn a_link_that_is_put_there_during_the_walk_is_not_followed() {
         _ = std::fs::remove_file(dir.path().join(".away"));
         true
     };
-    let watch =
-        Watch { stopped: &|| false, rights: Rights { may_read: &may, sees: &|_, _| true }, progress: &|_, _| {} };
+    let watch = SearchControl {
+        stopped: &|| false,
+        rights: Rights { may_read: &may, sees: &|_, _| true },
+        progress: &|_, _| {},
+    };
     assert_eq!(lines(search(&roots(dir.path()), &query("main"), &watch)), [""; 0]);
     assert_eq!(swapped.get(), 2);
 }
@@ -266,7 +274,8 @@ fn what_is_ignored_is_not_read_from_a_link_or_what_is_hidden() {
     put(dir.path(), "sub/hidden", "main\n");
     std::os::unix::fs::symlink("secret", dir.path().join(".gitignore")).unwrap();
     let sees = |path: &str, _: bool| path != "/projects/here/fs/sub/.gitignore";
-    let watch = Watch { stopped: &|| false, rights: Rights { may_read: &|_| true, sees: &sees }, progress: &|_, _| {} };
+    let watch =
+        SearchControl { stopped: &|| false, rights: Rights { may_read: &|_| true, sees: &sees }, progress: &|_, _| {} };
     let found = search(&roots(dir.path()), &query("main"), &watch);
     assert_eq!(lines(found), ["canary:1:1:main", "sub/hidden:1:1:main"]);
 }
@@ -277,10 +286,9 @@ fn a_bind_inside_another_is_searched_once_and_under_its_own_name() {
     put(dir.path(), "base/a", "main\n");
     put(dir.path(), "base/lib/hidden-by-the-bind", "main\n");
     put(dir.path(), "other/b", "main\n");
-    let root =
-        |at: &str, below: &str| Root { at: at.to_owned(), dir: Source::resolve(&dir.path().join(below)).unwrap() };
-    let roots = [root("/projects/here/fs", "base"), root("/projects/here/fs/lib", "other")];
-    let found = search(&roots, &query("main"), &Watch { stopped: &|| false, rights: ALL, progress: &|_, _| {} });
+    let roots = [root("/", &dir.path().join("base")), root("/lib", &dir.path().join("other"))];
+    let found =
+        search(&roots, &query("main"), &SearchControl { stopped: &|| false, rights: ALL, progress: &|_, _| {} });
     assert_eq!(lines(found), ["a:1:1:main", "lib/b:1:1:main"]);
 }
 
@@ -291,16 +299,19 @@ fn a_search_tells_how_far_it_is_and_stops_when_told() {
         put(dir.path(), &format!("{number:03}"), "main\n");
     }
     let told = RefCell::new(Vec::new());
-    let watch =
-        Watch { stopped: &|| false, rights: ALL, progress: &|files, found| told.borrow_mut().push((files, found)) };
-    let found = search(&roots(dir.path()), &Query { max_results: 5000, ..query("main") }, &watch).unwrap();
+    let watch = SearchControl {
+        stopped: &|| false,
+        rights: ALL,
+        progress: &|files, found| told.borrow_mut().push((files, found)),
+    };
+    let found = search(&roots(dir.path()), &CodeQuery { max_results: 5000, ..query("main") }, &watch).unwrap();
     assert_eq!((found.matches.len(), found.files_searched), (600, 600));
     assert_eq!(*told.borrow(), [(1, 1), (257, 257), (513, 513)]);
 
     let asked = std::sync::atomic::AtomicU64::new(0);
     let stopped = || asked.fetch_add(1, Ordering::Relaxed) >= 300;
     let seen = Cell::new(0);
-    let watch = Watch {
+    let watch = SearchControl {
         stopped: &stopped,
         rights: Rights {
             may_read: &|_| {
@@ -322,7 +333,7 @@ fn a_large_file_without_a_match_is_left_in_the_middle() {
     put(dir.path(), "big", "some line\n".repeat(400_000));
     let asked = std::sync::atomic::AtomicU64::new(0);
     let stopped = || asked.fetch_add(1, Ordering::Relaxed) >= 10;
-    let watch = Watch { stopped: &stopped, rights: ALL, progress: &|_, _| {} };
+    let watch = SearchControl { stopped: &stopped, rights: ALL, progress: &|_, _| {} };
     assert_eq!(search(&roots(dir.path()), &query("nothing"), &watch).unwrap_err().code, acheron_base::Code::Cancelled);
 }
 
@@ -335,14 +346,17 @@ fn long_lines_are_shown_around_the_match_and_many_make_no_flood() {
     assert_eq!(line.column, 100_001);
     assert!(line.text.len() < 1100 && line.text.contains("needle") && line.text.starts_with('…'), "{}", line.text);
     put(dir.path(), "many", format!("{} needle\n", "z".repeat(900)).repeat(20_000));
-    let many = run(dir.path(), &Query { max_results: 5000, context: 50, ..query("needle") }).unwrap();
+    let many = run(dir.path(), &CodeQuery { max_results: 5000, context: 50, ..query("needle") }).unwrap();
     assert!(many.truncated && many.matches.len() < 200, "{}", many.matches.len());
 }
 
 #[test]
 fn the_contract_is_whole() {
-    let contract =
-        crate::contract::Contract::of::<Command, Found>(SearchCode::NAME, SearchCode::ABOUT, SearchCode::operations());
+    let contract = crate::contract::Contract::of::<Command, CodeMatches>(
+        SearchCode::NAME,
+        SearchCode::ABOUT,
+        SearchCode::operations(),
+    );
     let contract = contract.unwrap();
     let refused = |value| contract.check("search", &value).unwrap_err().message;
     assert_eq!(refused(json!({"query": "x", "max_results": 0})), "search: max_results: must be at least 1, not 0");
@@ -361,7 +375,7 @@ proptest! {
     fn a_literal_is_found_wherever_it_stands(text in "[ab.*(é\n]{0,60}", word in "[ab.*(é]{1,2}") {
         let dir = tempfile::tempdir().unwrap();
         put(dir.path(), "file", &text);
-        let found = run(dir.path(), &Query { case_sensitive: true, ..query(&word) }).unwrap();
+        let found = run(dir.path(), &CodeQuery { case_sensitive: true, ..query(&word) }).unwrap();
         let expected: Vec<u64> = text.lines().enumerate().filter(|(_, line)| line.contains(&word)).map(|(at, _)| at as u64 + 1).collect();
         prop_assert_eq!(found.matches.iter().map(|it| it.line).collect::<Vec<_>>(), expected);
         for it in &found.matches {

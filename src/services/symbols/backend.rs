@@ -5,7 +5,7 @@
 
 use async_trait::async_trait;
 
-use super::change::{Change, Edit, Kind, Record};
+use super::change::{DocumentKind, DocumentRecord, Edit, LedgerEntry};
 use acheron_base::{Error, Result};
 
 /// Which documents to list.
@@ -18,33 +18,39 @@ pub struct Filter {
 /// A place for documents.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// What it is, for people: `sqlite`, `redis://host`.
+    /// Its display name: `sqlite`, `redis://host`.
     fn describe(&self) -> String;
 
     /// The documents of these ids, in the order asked.
-    async fn get(&self, kind: Kind, ids: &[String]) -> Result<Vec<Option<Record>>>;
+    async fn get(&self, kind: DocumentKind, ids: &[String]) -> Result<Vec<Option<DocumentRecord>>>;
 
     /// Documents in the order of their ids, beginning after `after`.
-    async fn page(&self, kind: Kind, filter: &Filter, after: Option<&str>, limit: usize) -> Result<Vec<Record>>;
+    async fn page(
+        &self,
+        kind: DocumentKind,
+        filter: &Filter,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<DocumentRecord>>;
 
     /// Makes all the changes, or none: `conflict` if one of the documents is not as its author saw it.
     async fn commit(&self, edits: &[Edit]) -> Result<()>;
 
     /// The ledger of a document, oldest first, whether or not the document is still there.
-    async fn ledger(&self, kind: Kind, id: &str) -> Result<Vec<Change>>;
+    async fn ledger(&self, kind: DocumentKind, id: &str) -> Result<Vec<LedgerEntry>>;
 
     /// The domains of the symbols that there are, sorted.
     async fn domains(&self) -> Result<Vec<String>>;
 
-    async fn count(&self, kind: Kind) -> Result<usize>;
+    async fn count(&self, kind: DocumentKind) -> Result<usize>;
 
     /// The number of changes made so far, and what they were about after the first `seen`.
-    async fn since(&self, seen: u64) -> Result<(u64, Vec<(Kind, String)>)>;
+    async fn since(&self, seen: u64) -> Result<(u64, Vec<(DocumentKind, String)>)>;
 }
 
 /// The sentence of a change that came too late.
 pub fn conflict(edit: &Edit, found: u64) -> Error {
-    let Change { kind, id, .. } = &edit.change;
+    let LedgerEntry { kind, id, .. } = &edit.change;
     let at = |version| if version == 0 { "absent".to_owned() } else { format!("at version {version}") };
     Error::conflict(format!("{} {id} is {}, not {} as expected", kind.name(), at(found), at(edit.expected)))
 }

@@ -4,26 +4,26 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
-use super::change::{Act, Edit, Kind, last_version, version_of};
-use super::shelf::{Author, Shelf, canonical, entry};
+use super::change::{DocumentKind, Edit, LedgerAction, last_version, version_of};
+use super::store::{Author, SymbolStore, canonical, entry};
 use super::symbol::merged;
 use acheron_base::Result;
 
 /// How many documents go into one transaction.
 const BATCH: usize = 1000;
 
-/// What became of many documents that were handed in at once.
+/// The result of storing many documents at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Taken {
+pub struct BulkResult {
     pub stored: usize,
     /// Those that were there already and were left alone.
     pub kept: usize,
 }
 
-impl Shelf {
+impl SymbolStore {
     /// Puts in what is shipped, unless it is or was there, and looks at everything once. Later calls cost nothing; after
     /// an outage the next call tries again.
-    pub async fn ready(&self, shipped: &[(Kind, Value)], author: &Author) -> Result<()> {
+    pub async fn ready(&self, shipped: &[(DocumentKind, Value)], author: &Author) -> Result<()> {
         let begin = async || {
             self.put_many(shipped, true, author).await?;
             self.catch_up().await
@@ -32,17 +32,17 @@ impl Shelf {
     }
 
     /// Stores many documents in few transactions. With `keep`, one that is there, or was deleted, stays as it is.
-    pub async fn put_many(&self, written: &[(Kind, Value)], keep: bool, author: &Author) -> Result<Taken> {
-        let mut documents: Vec<(Kind, String, Value)> = Vec::new();
+    pub async fn put_many(&self, written: &[(DocumentKind, Value)], keep: bool, author: &Author) -> Result<BulkResult> {
+        let mut documents: Vec<(DocumentKind, String, Value)> = Vec::new();
         for (kind, value) in written {
             let (id, body) = canonical(*kind, value)?;
             documents.push((*kind, id, body));
         }
-        let mut taken = Taken::default();
+        let mut taken = BulkResult::default();
         for batch in batches(&documents) {
             let mut edits = Vec::new();
             let mut there = HashMap::new();
-            for kind in Kind::ALL {
+            for kind in DocumentKind::ALL {
                 let ids: Vec<String> =
                     batch.iter().filter(|(other, ..)| *other == kind).map(|(_, id, _)| id.clone()).collect();
                 let found = self.backend().get(kind, &ids).await?;
@@ -60,7 +60,7 @@ impl Shelf {
                 }
                 let version = if last == 0 { version_of(body).max(1) } else { last + 1 };
                 let body = merged(body, &json!({ "version": version }));
-                let change = entry(*kind, id, version, Act::Put, author, Some(body));
+                let change = entry(*kind, id, version, LedgerAction::Put, author, Some(body));
                 edits.push(Edit { expected: now.map_or(0, |record| record.version), change });
             }
             self.backend().commit(&edits).await?;
@@ -72,7 +72,7 @@ impl Shelf {
 }
 
 /// Parts documents into batches of one transaction each, in none of which an id stands twice.
-fn batches(documents: &[(Kind, String, Value)]) -> Vec<&[(Kind, String, Value)]> {
+fn batches(documents: &[(DocumentKind, String, Value)]) -> Vec<&[(DocumentKind, String, Value)]> {
     let mut batches = Vec::new();
     let mut start = 0;
     let mut seen = HashSet::new();

@@ -1,4 +1,4 @@
-//! What happened to a document: one change a version, with who, when and why.
+//! The ledger of a document: one entry per version, with author, time and reason.
 //!
 //! The ledger of a document is the list of its changes; its present state is the body of the last one that has one to
 //! say. Deleting leaves the ledger, so that everything can be undone.
@@ -12,33 +12,35 @@ use acheron_base::{Error, Result};
 /// The three kinds of documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, Default)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+#[schemars(rename = "Kind")]
+pub enum DocumentKind {
     #[default]
     Symbol,
     Kit,
     Agent,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 3] = [Kind::Symbol, Kind::Kit, Kind::Agent];
+impl DocumentKind {
+    pub const ALL: [DocumentKind; 3] = [DocumentKind::Symbol, DocumentKind::Kit, DocumentKind::Agent];
 
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Symbol => "symbol",
-            Kind::Kit => "kit",
-            Kind::Agent => "agent",
+            DocumentKind::Symbol => "symbol",
+            DocumentKind::Kit => "kit",
+            DocumentKind::Agent => "agent",
         }
     }
 
-    pub fn named(name: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    pub fn named(name: &str) -> Option<DocumentKind> {
+        DocumentKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// What a change did.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Act {
+#[schemars(rename = "Act")]
+pub enum LedgerAction {
     Put,
     Delete,
     Undo,
@@ -46,7 +48,7 @@ pub enum Act {
     Feedback,
 }
 
-/// Who changed something, and in the course of what.
+/// The author of a change, and the run and phase in which it was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct By {
     /// An agent, `operator`, or `catalogue` for what was shipped.
@@ -65,12 +67,13 @@ impl By {
 
 /// One entry of the ledger.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
-    pub kind: Kind,
+#[schemars(rename = "Change")]
+pub struct LedgerEntry {
+    pub kind: DocumentKind,
     pub id: String,
     /// The version that this change made; a remark carries the version that it is about.
     pub version: u64,
-    pub act: Act,
+    pub act: LedgerAction,
     pub by: By,
     pub at_ms: u64,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -84,21 +87,21 @@ pub struct Change {
 #[derive(Clone, Debug)]
 pub struct Edit {
     pub expected: u64,
-    pub change: Change,
+    pub change: LedgerEntry,
 }
 
 /// A document as it stands.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Record {
+pub struct DocumentRecord {
     pub id: String,
     pub version: u64,
     pub body: Value,
 }
 
-impl Record {
+impl DocumentRecord {
     /// Makes a record of a stored body, whose `version` says how often it changed.
-    pub fn of(id: &str, body: Value) -> Record {
-        Record { id: id.to_owned(), version: version_of(&body), body }
+    pub fn of(id: &str, body: Value) -> DocumentRecord {
+        DocumentRecord { id: id.to_owned(), version: version_of(&body), body }
     }
 }
 
@@ -113,15 +116,15 @@ pub fn places(body: &Value) -> (&str, &str) {
 }
 
 /// The last version in a ledger; 0 if there was none.
-pub fn last_version(ledger: &[Change]) -> u64 {
+pub fn last_version(ledger: &[LedgerEntry]) -> u64 {
     ledger.iter().map(|change| change.version).max().unwrap_or(0)
 }
 
-/// What to go back to when the last change is undone: the body before it, if there was one.
+/// The body to restore when the last change is undone: the one before it, if there was one.
 ///
 /// An undo of an undo goes back to what the first undo removed: each undo is a change like any other.
-pub fn before_last(ledger: &[Change]) -> Result<Option<Value>> {
-    let mut real = ledger.iter().rev().filter(|change| change.act != Act::Feedback);
+pub fn before_last(ledger: &[LedgerEntry]) -> Result<Option<Value>> {
+    let mut real = ledger.iter().rev().filter(|change| change.act != LedgerAction::Feedback);
     match real.next() {
         None => Err(Error::not_found("there is nothing to undo")),
         Some(_) => Ok(real.next().and_then(|change| change.body.clone())),
@@ -129,43 +132,4 @@ pub fn before_last(ledger: &[Change]) -> Result<Option<Value>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn change(version: u64, act: Act, body: Option<Value>) -> Change {
-        Change {
-            kind: Kind::Symbol,
-            id: "A".into(),
-            version,
-            act,
-            by: By::who("t"),
-            at_ms: 0,
-            reason: String::new(),
-            body,
-        }
-    }
-
-    #[test]
-    fn undo_goes_back_by_one_and_remarks_do_not_count() {
-        let mut ledger = vec![];
-        assert!(before_last(&ledger).is_err());
-        ledger.push(change(1, Act::Put, Some(json!(1))));
-        assert_eq!(before_last(&ledger).unwrap(), None);
-        ledger.push(change(2, Act::Put, Some(json!(2))));
-        ledger.push(change(2, Act::Feedback, None));
-        assert_eq!(before_last(&ledger).unwrap(), Some(json!(1)));
-        ledger.push(change(3, Act::Delete, None));
-        assert_eq!(before_last(&ledger).unwrap(), Some(json!(2)));
-        ledger.push(change(4, Act::Undo, Some(json!(2))));
-        assert_eq!(before_last(&ledger).unwrap(), None);
-        assert_eq!(last_version(&ledger), 4);
-    }
-
-    #[test]
-    fn a_change_survives_json() {
-        let made = change(1, Act::Put, Some(json!({"id":"A"})));
-        let text = serde_json::to_string(&made).unwrap();
-        assert_eq!(serde_json::from_str::<Change>(&text).unwrap(), made);
-    }
-}
+mod tests;

@@ -1,15 +1,9 @@
-//! What a Redis server still has after it fell: that is decided by its settings and not by us.
+//! The durability of a Redis server after a crash, as its settings decide it.
 
-use std::collections::BTreeMap;
-
-use redis::pipe;
-
-use super::backend::Backend as _;
-use super::redis::Redis;
 use acheron_base::Result;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum RedisDurability {
     /// A change is on its disk before it is acknowledged.
     Everything,
     /// Its log is written behind, by the setting `appendfsync`.
@@ -19,30 +13,20 @@ pub enum Kept {
     Nothing,
 }
 
-/// What the server at an address is called, and what it keeps.
-pub async fn at(address: &str) -> (String, Result<Kept>) {
+/// The display name of the server at an address, and its durability.
+#[cfg(feature = "redis")]
+pub async fn at(address: &str) -> (String, Result<RedisDurability>) {
+    use super::backend::Backend as _;
+    use super::redis::Redis;
+
     match Redis::new(address) {
         Ok(redis) => (redis.describe(), redis.kept().await),
         Err(error) => ("redis".to_owned(), Err(error)),
     }
 }
 
-impl Redis {
-    /// Asks the server how it keeps what it is given.
-    pub async fn kept(&self) -> Result<Kept> {
-        let mut question = pipe();
-        question.cmd("CONFIG").arg("GET").arg("append*").cmd("CONFIG").arg("GET").arg("save");
-        let (log, snapshots): (BTreeMap<String, String>, BTreeMap<String, String>) = self.ask(&question).await?;
-        Ok(kept(&log, snapshots.get("save").map_or("", String::as_str)))
-    }
-}
-
-fn kept(log: &BTreeMap<String, String>, save: &str) -> Kept {
-    let set = |name: &str| log.get(name).map_or("", String::as_str);
-    match (set("appendonly"), set("appendfsync"), save) {
-        ("yes", "always", _) => Kept::Everything,
-        ("yes", behind, _) => Kept::Behind(behind.to_owned()),
-        (_, _, "") => Kept::Nothing,
-        _ => Kept::Snapshots,
-    }
+#[cfg(not(feature = "redis"))]
+pub async fn at(_address: &str) -> (String, Result<RedisDurability>) {
+    let error = acheron_base::Error::unavailable("this acheron was built without redis");
+    ("redis".to_owned(), Err(error))
 }

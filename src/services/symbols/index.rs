@@ -18,12 +18,12 @@ const RECIPE: u32 = 2;
 const ROLE: u32 = 2;
 const TEXT: u32 = 1;
 
-/// Below this likeness (in thousandths), with no word in common, two texts are strangers.
+/// Below this likeness (in thousandths), with no word in common, two texts are unrelated.
 const STRANGERS: i32 = 250;
 
 /// One symbol that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Hit {
+pub struct SymbolHit {
     pub id: String,
     /// 0 to 1000.
     pub score: u32,
@@ -43,16 +43,16 @@ pub struct Within<'a> {
 /// The words and vectors of every symbol.
 #[derive(Default)]
 pub struct Index {
-    entries: Vec<Option<Entry>>,
+    entries: Vec<Option<IndexEntry>>,
     free: Vec<u32>,
     places: HashMap<String, u32>,
     terms: HashMap<String, u32>,
-    /// For each term, who has it and how strongly.
+    /// For each term, the entries that contain it, with their weights.
     postings: Vec<Vec<(u32, u32)>>,
     total: u64,
 }
 
-struct Entry {
+struct IndexEntry {
     id: String,
     domain: String,
     tag: String,
@@ -96,7 +96,7 @@ impl Index {
         let length = terms.iter().map(|(_, weight)| weight).sum();
         self.total += u64::from(length);
         let whole = fields.map(|(text, _)| text.as_str()).join(" ");
-        let entry = Entry {
+        let entry = IndexEntry {
             id: symbol.id.clone(),
             domain: symbol.symbol_domain.clone(),
             tag: symbol.symbol_tag.clone(),
@@ -125,7 +125,7 @@ impl Index {
     }
 
     /// The `k` nearest symbols to a text.
-    pub fn search(&self, query: &str, k: usize, within: &Within) -> Vec<Hit> {
+    pub fn search(&self, query: &str, k: usize, within: &Within) -> Vec<SymbolHit> {
         let strengths = self.strengths(query);
         let best = strengths.values().copied().fold(0.0f32, f32::max);
         let asked = vector(query);
@@ -148,7 +148,7 @@ impl Index {
         }
         hits.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.3.cmp(b.3)));
         hits.truncate(k);
-        let hit = |(score, words, likeness, id): (u32, u32, i32, &str)| Hit {
+        let hit = |(score, words, likeness, id): (u32, u32, i32, &str)| SymbolHit {
             id: id.to_owned(),
             score,
             words,
@@ -190,71 +190,4 @@ impl Index {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn index(symbols: &[(&str, &str, &str)]) -> Index {
-        let mut index = Index::default();
-        for (id, name, domain) in symbols {
-            let written = json!({"id": id, "name": name, "symbol_domain": domain});
-            index.put(&Symbol::read(&written).unwrap());
-        }
-        index
-    }
-
-    fn ids(index: &Index, query: &str, within: &Within) -> Vec<String> {
-        index.search(query, 5, within).into_iter().map(|hit| hit.id).collect()
-    }
-
-    fn three() -> Index {
-        index(&[("A", "trust repair", "root"), ("B", "drift detection", "root"), ("C", "repair of drift", "side")])
-    }
-
-    #[test]
-    fn the_nearest_comes_first() {
-        assert_eq!(ids(&three(), "repairing trust", &Within::default()), ["A", "C"]);
-        assert_eq!(ids(&three(), "elephants", &Within::default()), [""; 0]);
-    }
-
-    #[test]
-    fn a_symbol_without_a_macro_is_found_by_its_name() {
-        assert_eq!(ids(&three(), "detection", &Within::default())[0], "B");
-    }
-
-    #[test]
-    fn a_search_can_be_narrowed_to_a_domain() {
-        assert_eq!(ids(&three(), "repair", &Within { domain: Some("side"), tag: None }), ["C"]);
-        assert_eq!(ids(&three(), "repair", &Within { domain: None, tag: Some("none") }), [""; 0]);
-    }
-
-    #[test]
-    fn what_is_removed_is_not_found_and_its_place_is_used_again() {
-        let mut index = three();
-        assert!(index.remove("A"));
-        assert!(!index.remove("A"));
-        assert_eq!(ids(&index, "trust", &Within::default()), [""; 0]);
-        index.put(&Symbol::read(&json!({"id":"D","name":"trust"})).unwrap());
-        assert_eq!((index.len(), index.entries.len()), (3, 3));
-        assert_eq!(ids(&index, "trust", &Within::default()), ["D"]);
-    }
-
-    #[test]
-    fn an_index_changed_in_place_answers_as_one_made_anew() {
-        let mut changed = three();
-        changed.put(&Symbol::read(&json!({"id":"B","name":"banana bread"})).unwrap());
-        changed.remove("C");
-        changed.put(&Symbol::read(&json!({"id":"B","name":"drift detection","symbol_domain":"root"})).unwrap());
-        changed.put(&Symbol::read(&json!({"id":"C","name":"repair of drift","symbol_domain":"side"})).unwrap());
-        for query in ["repair", "drift", "banana", "detect the drift"] {
-            let all = Within::default();
-            assert_eq!(changed.search(query, 5, &all), three().search(query, 5, &all), "{query}");
-        }
-    }
-
-    #[test]
-    fn an_empty_index_answers_nothing() {
-        assert!(Index::default().search("x", 5, &Within::default()).is_empty());
-        assert!(three().search("", 5, &Within::default()).is_empty());
-    }
-}
+mod tests;

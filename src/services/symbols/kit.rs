@@ -1,7 +1,7 @@
 //! Kits and agents: a kit names symbols that belong together, an agent is a persona.
 //!
 //! Both are kept as documents, as symbols are. Which symbols and agents a kit's names lead to is asked here
-//! ([`Kit::wanted`]) and answered by whoever has the store.
+//! ([`Kit::wanted`]) and answered by the owner of the store.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -60,7 +60,7 @@ pub struct Agent {
     pub role: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub recursion_level: String,
-    /// What it is for; shown in the roster.
+    /// Its purpose; shown in the roster.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub function: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -98,8 +98,9 @@ pub fn means(short: &str, id: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     #[test]
     fn a_kit_names_what_it_wants_in_order() {

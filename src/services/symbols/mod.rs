@@ -11,10 +11,11 @@ mod files;
 pub mod index;
 pub mod kit;
 pub mod open;
+#[cfg(feature = "redis")]
 pub mod redis;
 pub mod service;
-pub mod shelf;
 pub mod sqlite;
+pub mod store;
 pub mod symbol;
 pub mod vector;
 pub mod walk;

@@ -1,34 +1,26 @@
-//! Opening the shelf that a mountspec asks for.
+//! Opens the symbol store that a mountspec names.
 
 use std::sync::Arc;
 
 use super::backend::Backend;
-use super::redis::Redis;
-use super::service::{Symbols, ready};
-use super::shelf::Shelf;
+use super::service::ready;
 use super::sqlite::Sqlite;
-use crate::service::{Serve, typed};
-use crate::services::AgentEnv;
+use super::store::SymbolStore;
 use crate::spec::{self, SymbolsBackend};
 use acheron_base::{Error, Result};
 use acheron_store::Store;
 
-/// The service for one agent of the house; all agents share one shelf.
-pub fn served(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
-    typed(Symbols::new(world.host.shared.symbols.clone()))
-}
-
 /// Opens the backend of the spec. Our own database has its catalogue when this returns; a Redis that does not answer
 /// now gets it when it does.
-pub fn open(spec: &spec::Symbols, store: &Store) -> Result<Arc<Shelf>> {
+pub fn open(spec: &spec::SymbolsSpec, store: &Store) -> Result<Arc<SymbolStore>> {
     let ours = spec.backend == SymbolsBackend::Sqlite;
     let backend: Arc<dyn Backend> = match (spec.backend, &spec.url) {
         (SymbolsBackend::Sqlite, _) => Arc::new(Sqlite::new(store.clone())),
-        (SymbolsBackend::Redis, Some(url)) => Arc::new(Redis::new(url)?),
+        (SymbolsBackend::Redis, Some(url)) => redis(url)?,
         (SymbolsBackend::Redis, None) => return Err(Error::invalid("symbols.url: redis needs one")),
     };
-    let shelf = Arc::new(Shelf::new(backend));
-    let first = shelf.clone();
+    let symbol_store = Arc::new(SymbolStore::new(backend));
+    let first = symbol_store.clone();
     if ours {
         // On a thread of its own, since a host is built inside a runtime, where nothing may block on another.
         let filled = std::thread::spawn(move || {
@@ -42,5 +34,15 @@ pub fn open(spec: &spec::Symbols, store: &Store) -> Result<Arc<Shelf>> {
             }
         });
     }
-    Ok(shelf)
+    Ok(symbol_store)
+}
+
+#[cfg(feature = "redis")]
+fn redis(url: &str) -> Result<Arc<dyn Backend>> {
+    Ok(Arc::new(super::redis::Redis::new(url)?))
+}
+
+#[cfg(not(feature = "redis"))]
+fn redis(_url: &str) -> Result<Arc<dyn Backend>> {
+    Err(Error::unavailable("symbols.backend: this acheron was built without redis; build it with `--features redis`"))
 }

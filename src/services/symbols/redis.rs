@@ -16,7 +16,8 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::backend::{Backend, Filter, conflict};
-use super::change::{Act, Change, Edit, Kind, Record, places};
+use super::change::{DocumentKind, DocumentRecord, Edit, LedgerAction, LedgerEntry, places};
+use super::durability::RedisDurability;
 use acheron_base::{Error, Result};
 
 /// How long to wait for the server before calling it unavailable.
@@ -94,7 +95,7 @@ impl Redis {
         Ok(answer)
     }
 
-    /// One try of a transaction. `None` when somebody else changed a watched key meanwhile.
+    /// One try of a transaction. `None` when another client changed a watched key meanwhile.
     async fn attempt(&self, connection: &mut MultiplexedConnection, edits: &[Edit]) -> Result<Option<()>> {
         let fault = |fault: RedisError| self.fault(&fault);
         let keys: BTreeSet<String> = edits.iter().map(|edit| key(&edit.change)).collect();
@@ -108,7 +109,7 @@ impl Redis {
         for edit in edits {
             let slot = now.entry(key(&edit.change)).or_default();
             let found = slot.as_ref().map_or(0, super::change::version_of);
-            if edit.change.act != Act::Feedback {
+            if edit.change.act != LedgerAction::Feedback {
                 if found != edit.expected {
                     cmd("UNWATCH").query_async::<()>(connection).await.map_err(fault)?;
                     return Err(conflict(edit, found));
@@ -123,8 +124,8 @@ impl Redis {
                 work.sadd("domains", domain);
                 continue;
             }
-            // Whether this empties the domain is decided here, so nobody may add to it meanwhile.
-            let list = listed(Kind::Symbol, "domain", &domain);
+            // Whether this empties the domain is decided here, so no other client may add to it meanwhile.
+            let list = listed(DocumentKind::Symbol, "domain", &domain);
             cmd("WATCH").arg(&list).query_async::<()>(connection).await.map_err(fault)?;
             let left: i64 = cmd("ZCARD").arg(&list).query_async(connection).await.map_err(fault)?;
             if left + by <= 0 {
@@ -136,11 +137,11 @@ impl Redis {
     }
 }
 
-fn key(change: &Change) -> String {
+fn key(change: &LedgerEntry) -> String {
     format!("{}:{}", change.kind.name(), change.id)
 }
 
-fn listed(kind: Kind, by: &str, value: &str) -> String {
+fn listed(kind: DocumentKind, by: &str, value: &str) -> String {
     format!("ids:{}:{by}:{value}", kind.name())
 }
 
@@ -149,8 +150,8 @@ fn parse(body: &str) -> Option<Value> {
 }
 
 /// Puts the new body in the place of the old one, in every list.
-fn replace(work: &mut Pipeline, change: &Change, old: Option<&Value>, moves: &mut BTreeMap<String, i64>) {
-    let Change { kind, id, body, .. } = change;
+fn replace(work: &mut Pipeline, change: &LedgerEntry, old: Option<&Value>, moves: &mut BTreeMap<String, i64>) {
+    let LedgerEntry { kind, id, body, .. } = change;
     for (body, arrives) in [(old, false), (body.as_ref(), true)] {
         let Some((domain, tag)) = body.map(places) else { continue };
         let lists = [("domain", domain), ("tag", tag)].into_iter().filter(|(_, value)| !value.is_empty());
@@ -161,7 +162,7 @@ fn replace(work: &mut Pipeline, change: &Change, old: Option<&Value>, moves: &mu
                 work.zrem(list, id)
             };
         }
-        if *kind == Kind::Symbol && !domain.is_empty() {
+        if *kind == DocumentKind::Symbol && !domain.is_empty() {
             *moves.entry(domain.to_owned()).or_default() += if arrives { 1 } else { -1 };
         }
     }
@@ -171,7 +172,7 @@ fn replace(work: &mut Pipeline, change: &Change, old: Option<&Value>, moves: &mu
     };
 }
 
-fn log(work: &mut Pipeline, change: &Change) {
+fn log(work: &mut Pipeline, change: &LedgerEntry) {
     let line = serde_json::to_string(change).unwrap_or_default(); // cannot fail: plain data
     work.rpush(format!("ledger:{}", key(change)), line);
     work.rpush("changed", key(change));
@@ -183,7 +184,7 @@ impl Backend for Redis {
         format!("redis at {}", self.at)
     }
 
-    async fn get(&self, kind: Kind, ids: &[String]) -> Result<Vec<Option<Record>>> {
+    async fn get(&self, kind: DocumentKind, ids: &[String]) -> Result<Vec<Option<DocumentRecord>>> {
         if ids.is_empty() {
             return Ok(vec![]);
         }
@@ -192,11 +193,17 @@ impl Backend for Redis {
             question.arg(format!("{}:{id}", kind.name()));
         }
         let bodies: Vec<Option<String>> = self.one(question).await?;
-        let record = |(id, body): (&String, Option<String>)| Some(Record::of(id, parse(&body?)?));
+        let record = |(id, body): (&String, Option<String>)| Some(DocumentRecord::of(id, parse(&body?)?));
         Ok(ids.iter().zip(bodies).map(record).collect())
     }
 
-    async fn page(&self, kind: Kind, filter: &Filter, after: Option<&str>, limit: usize) -> Result<Vec<Record>> {
+    async fn page(
+        &self,
+        kind: DocumentKind,
+        filter: &Filter,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<DocumentRecord>> {
         let list = match (&filter.domain, &filter.tag) {
             (Some(domain), _) => listed(kind, "domain", domain),
             (None, Some(tag)) => listed(kind, "tag", tag),
@@ -211,7 +218,7 @@ impl Backend for Redis {
             let ids: Vec<String> = self.one(question).await?;
             let Some(last) = ids.last() else { break };
             from = format!("({last}");
-            let fits = |record: &Record| filter.tag.as_deref().is_none_or(|tag| places(&record.body).1 == tag);
+            let fits = |record: &DocumentRecord| filter.tag.as_deref().is_none_or(|tag| places(&record.body).1 == tag);
             found.extend(self.get(kind, &ids).await?.into_iter().flatten().filter(fits));
         }
         found.truncate(limit);
@@ -239,7 +246,7 @@ impl Backend for Redis {
         Err(Error::busy(format!("redis at {}: others kept changing the same documents", self.at)))
     }
 
-    async fn ledger(&self, kind: Kind, id: &str) -> Result<Vec<Change>> {
+    async fn ledger(&self, kind: DocumentKind, id: &str) -> Result<Vec<LedgerEntry>> {
         let mut question = cmd("LRANGE");
         question.arg(format!("ledger:{}:{id}", kind.name())).arg(0).arg(-1);
         let lines: Vec<String> = self.one(question).await?;
@@ -254,20 +261,40 @@ impl Backend for Redis {
         Ok(domains)
     }
 
-    async fn count(&self, kind: Kind) -> Result<usize> {
+    async fn count(&self, kind: DocumentKind) -> Result<usize> {
         let mut question = cmd("ZCARD");
         question.arg(format!("ids:{}", kind.name()));
         self.one(question).await
     }
 
-    async fn since(&self, seen: u64) -> Result<(u64, Vec<(Kind, String)>)> {
+    async fn since(&self, seen: u64) -> Result<(u64, Vec<(DocumentKind, String)>)> {
         let mut question = pipe();
         question.atomic().llen("changed").lrange("changed", seen as isize, -1);
         let (count, keys): (u64, Vec<String>) = self.ask(&question).await?;
         let parsed = |key: String| {
             let (kind, id) = key.split_once(':')?;
-            Some((Kind::named(kind)?, id.to_owned()))
+            Some((DocumentKind::named(kind)?, id.to_owned()))
         };
         Ok((count, keys.into_iter().filter_map(parsed).collect()))
+    }
+}
+
+impl Redis {
+    /// Asks the server how it keeps what it is given.
+    pub async fn kept(&self) -> Result<RedisDurability> {
+        let mut question = pipe();
+        question.cmd("CONFIG").arg("GET").arg("append*").cmd("CONFIG").arg("GET").arg("save");
+        let (log, snapshots): (BTreeMap<String, String>, BTreeMap<String, String>) = self.ask(&question).await?;
+        Ok(kept(&log, snapshots.get("save").map_or("", String::as_str)))
+    }
+}
+
+fn kept(log: &BTreeMap<String, String>, save: &str) -> RedisDurability {
+    let set = |name: &str| log.get(name).map_or("", String::as_str);
+    match (set("appendonly"), set("appendfsync"), save) {
+        ("yes", "always", _) => RedisDurability::Everything,
+        ("yes", behind, _) => RedisDurability::Behind(behind.to_owned()),
+        (_, _, "") => RedisDurability::Nothing,
+        _ => RedisDurability::Snapshots,
     }
 }

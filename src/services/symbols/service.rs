@@ -1,6 +1,5 @@
-//! The service `symbols`: the shelf as operations and files.
+//! The service `symbols`: the symbol store as operations and files.
 
-use crate::policy::PrincipalCaller;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,12 +9,13 @@ use serde_json::{Value, json};
 
 use super::backend::Filter;
 use super::catalogue;
-use super::change::{By, Change, Kind, Record};
+use super::change::{By, DocumentKind, DocumentRecord, LedgerEntry};
 use super::files;
-use super::index::{Hit, Within};
-use super::shelf::{Author, Shelf};
+use super::index::{SymbolHit, Within};
+use super::store::{Author, SymbolStore};
 use super::symbol::Symbol;
 use crate::contract::Operation;
+use crate::policy::PrincipalCaller;
 use crate::service::{Cx, Service};
 use acheron_base::{Error, Result};
 use acheron_vfs::Node;
@@ -23,16 +23,16 @@ use acheron_vfs::Node;
 /// The most documents that one call lists.
 const MOST_LISTED: usize = 50;
 /// The most symbols that one walk meets.
-const WALK_ROOM: usize = 256;
+const WALK_LIMIT: usize = 256;
 
-/// The symbols of the house.
+/// The symbols of the host.
 pub struct Symbols {
-    shelf: Arc<Shelf>,
+    symbol_store: Arc<SymbolStore>,
 }
 
 impl Symbols {
-    pub fn new(shelf: Arc<Shelf>) -> Symbols {
-        Symbols { shelf }
+    pub fn new(symbol_store: Arc<SymbolStore>) -> Symbols {
+        Symbols { symbol_store }
     }
 }
 
@@ -54,12 +54,12 @@ pub enum Command {
     Get {
         ids: Vec<String>,
         #[serde(default)]
-        kind: Kind,
+        kind: DocumentKind,
     },
     /// Lists documents in the order of their ids.
     List {
         #[serde(default)]
-        kind: Kind,
+        kind: DocumentKind,
         #[serde(default)]
         domain: Option<String>,
         #[serde(default)]
@@ -75,7 +75,7 @@ pub enum Command {
     Put {
         body: Value,
         #[serde(default)]
-        kind: Kind,
+        kind: DocumentKind,
         #[serde(default)]
         reason: String,
     },
@@ -83,7 +83,7 @@ pub enum Command {
     Update {
         body: Value,
         #[serde(default)]
-        kind: Kind,
+        kind: DocumentKind,
         #[serde(default)]
         reason: String,
     },
@@ -91,7 +91,7 @@ pub enum Command {
     Delete {
         id: String,
         #[serde(default)]
-        kind: Kind,
+        kind: DocumentKind,
         #[serde(default)]
         reason: String,
     },
@@ -99,7 +99,7 @@ pub enum Command {
     Undo {
         id: String,
         #[serde(default)]
-        kind: Kind,
+        kind: DocumentKind,
         #[serde(default)]
         reason: String,
     },
@@ -107,7 +107,7 @@ pub enum Command {
     Ledger {
         id: String,
         #[serde(default)]
-        kind: Kind,
+        kind: DocumentKind,
     },
     /// Walks the links of some symbols.
     Walk {
@@ -138,14 +138,16 @@ pub enum Command {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Found {
-    hits: Vec<Match>,
+#[schemars(rename = "Found")]
+pub struct SymbolHits {
+    hits: Vec<SymbolMatch>,
 }
 
 #[derive(Serialize, JsonSchema)]
-struct Match {
+#[schemars(rename = "Match")]
+struct SymbolMatch {
     #[serde(flatten)]
-    hit: Hit,
+    hit: SymbolHit,
     symbol: Symbol,
 }
 
@@ -165,18 +167,20 @@ pub struct Stored {
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Deleted {
+#[schemars(rename = "Deleted")]
+pub struct DeletedDocument {
     status: &'static str,
     id: String,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub struct Changes {
-    changes: Vec<Change>,
+    changes: Vec<LedgerEntry>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Way {
+#[schemars(rename = "Way")]
+pub struct WalkResult {
     /// In the order met, without the symbols it began at.
     symbols: Vec<Symbol>,
     /// Links that lead to nothing.
@@ -194,12 +198,12 @@ pub struct Imported {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Output {
-    Found(Found),
+    Found(SymbolHits),
     Documents(Documents),
     Stored(Stored),
-    Deleted(Deleted),
+    Deleted(DeletedDocument),
     Changes(Changes),
-    Way(Way),
+    Way(WalkResult),
     Imported(Imported),
     Plain(Value),
 }
@@ -215,7 +219,7 @@ impl Service for Symbols {
 
     fn operations() -> Vec<Operation> {
         vec![
-            Operation::read("search").example(json!({"query": "mend trust", "k": 3})).gives::<Found>(),
+            Operation::read("search").example(json!({"query": "mend trust", "k": 3})).gives::<SymbolHits>(),
             Operation::read("get").example(json!({"ids": ["ACH-Trust-Repair-005"]})).gives::<Documents>(),
             Operation::read("list").example(json!({"domain": "root", "limit": 5})).gives::<Documents>(),
             Operation::write("put")
@@ -224,10 +228,10 @@ impl Service for Symbols {
             Operation::write("update")
                 .example(json!({"body": {"id": "my-first-001", "macro": "look → see"}, "reason": "clearer"}))
                 .gives::<Stored>(),
-            Operation::write("delete").example(json!({"id": "my-first-001"})).gives::<Deleted>(),
+            Operation::write("delete").example(json!({"id": "my-first-001"})).gives::<DeletedDocument>(),
             Operation::write("undo").example(json!({"id": "my-first-001"})).gives::<Stored>(),
             Operation::read("ledger").example(json!({"id": "my-first-001"})).gives::<Changes>(),
-            Operation::read("walk").example(json!({"ids": ["ACH-Trust-Repair-005"], "depth": 1})).gives::<Way>(),
+            Operation::read("walk").example(json!({"ids": ["ACH-Trust-Repair-005"], "depth": 1})).gives::<WalkResult>(),
             Operation::read("kit").example(json!({"id": "Repair Kit"})).gives::<Value>(),
             Operation::write("import").example(json!({"catalogue": {"symbols": [{"id": "other-one-001"}]}})).gives::<Imported>(),
             Operation::read("export").example(json!({})).gives::<Value>(),
@@ -235,61 +239,63 @@ impl Service for Symbols {
     }
 
     fn files(&self) -> Vec<(String, Node)> {
-        files::nodes(&self.shelf)
+        files::nodes(&self.symbol_store)
     }
 
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
-        ready(&self.shelf).await?;
+        ready(&self.symbol_store).await?;
         let author = |reason: String| {
             let run = cx.job_id().to_owned();
             Author::new(By { who: cx.caller.principal().to_string(), run, ..By::default() }, cx.clock.now_ms())
                 .because(reason)
         };
-        let shelf = &*self.shelf;
+        let symbol_store = &*self.symbol_store;
         Ok(match command {
             Command::Search { query, k, domain, tag } => {
                 let k = bounded("k", k, 5)?;
                 let within = Within { domain: domain.as_deref(), tag: tag.as_deref() };
-                let hits = shelf.search(&query, k, &within).await?;
-                Output::Found(Found { hits: hits.into_iter().map(|(hit, symbol)| Match { hit, symbol }).collect() })
+                let hits = symbol_store.search(&query, k, &within).await?;
+                Output::Found(SymbolHits {
+                    hits: hits.into_iter().map(|(hit, symbol)| SymbolMatch { hit, symbol }).collect(),
+                })
             }
-            Command::Get { ids, kind } => Output::Documents(get(shelf, kind, ids).await?),
+            Command::Get { ids, kind } => Output::Documents(get(symbol_store, kind, ids).await?),
             Command::List { kind, domain, tag, after, limit } => {
                 let limit = bounded("limit", limit, 20)?;
-                let items = shelf.list(kind, &Filter { domain, tag }, after.as_deref(), limit).await?;
+                let items = symbol_store.list(kind, &Filter { domain, tag }, after.as_deref(), limit).await?;
                 Output::Documents(Documents {
                     items: items.into_iter().map(|record| record.body).collect(),
                     missing: vec![],
                 })
             }
-            Command::Put { body, kind, reason } => stored(shelf.put(kind, &body, &author(reason)).await?),
+            Command::Put { body, kind, reason } => stored(symbol_store.put(kind, &body, &author(reason)).await?),
             Command::Update { body, kind, reason } => {
-                stored(shelf.update(kind, &body, &author(reason), |_| Ok(())).await?)
+                stored(symbol_store.update(kind, &body, &author(reason), |_| Ok(())).await?)
             }
             Command::Delete { id, kind, reason } => {
-                if !shelf.delete(kind, &id, &author(reason)).await? {
+                if !symbol_store.delete(kind, &id, &author(reason)).await? {
                     return Err(Error::not_found(format!("there is no {} {id}", kind.name())));
                 }
-                Output::Deleted(Deleted { status: "deleted", id })
+                Output::Deleted(DeletedDocument { status: "deleted", id })
             }
-            Command::Undo { id, kind, reason } => match shelf.undo(kind, &id, &author(reason)).await? {
+            Command::Undo { id, kind, reason } => match symbol_store.undo(kind, &id, &author(reason)).await? {
                 Some(record) => stored(record),
                 None => Output::Stored(Stored { id, version: 0, body: None }),
             },
             Command::Ledger { id, kind } => {
-                let changes = shelf.backend().ledger(kind, &id).await?;
+                let changes = symbol_store.backend().ledger(kind, &id).await?;
                 if changes.is_empty() {
-                    return Err(Error::not_found(format!("nothing ever happened to a {} {id}", kind.name())));
+                    return Err(Error::not_found(format!("no change is recorded of a {} {id}", kind.name())));
                 }
                 Output::Changes(Changes { changes })
             }
             Command::Walk { ids, depth } => {
-                let roots: Vec<Symbol> = shelf.symbols(&ids).await?.into_iter().flatten().collect();
-                let walked = shelf.walk(&roots, depth.unwrap_or(1).min(5), WALK_ROOM).await?;
-                Output::Way(Way { symbols: walked.symbols, dangling: walked.dangling, cut: walked.cut })
+                let roots: Vec<Symbol> = symbol_store.symbols(&ids).await?.into_iter().flatten().collect();
+                let walked = symbol_store.walk(&roots, depth.unwrap_or(1).min(5), WALK_LIMIT).await?;
+                Output::Way(WalkResult { symbols: walked.symbols, dangling: walked.dangling, cut: walked.cut })
             }
             Command::Kit { id } => {
-                let found = shelf.kit(&id).await?;
+                let found = symbol_store.kit(&id).await?;
                 let kit = found.ok_or_else(|| Error::not_found(format!("there is no kit {id}")))?;
                 let (symbols, agents) = (&kit.symbols, &kit.agents);
                 Output::Plain(
@@ -298,28 +304,28 @@ impl Service for Symbols {
             }
             Command::Import { catalogue, kits, agents, replace } => {
                 let documents = documents(catalogue, kits, agents)?;
-                let taken = shelf.put_many(&documents, !replace, &author("imported".to_owned())).await?;
+                let taken = symbol_store.put_many(&documents, !replace, &author("imported".to_owned())).await?;
                 Output::Imported(Imported { stored: taken.stored, kept: taken.kept })
             }
             Command::Export {} => {
                 let bodies = async |kind| -> Result<Vec<Value>> {
-                    Ok(shelf.all(kind).await?.into_iter().map(|record| record.body).collect())
+                    Ok(symbol_store.all(kind).await?.into_iter().map(|record| record.body).collect())
                 };
-                let (symbols, kits) = (bodies(Kind::Symbol).await?, bodies(Kind::Kit).await?);
-                Output::Plain(catalogue::exported(&symbols, &kits, &bodies(Kind::Agent).await?))
+                let (symbols, kits) = (bodies(DocumentKind::Symbol).await?, bodies(DocumentKind::Kit).await?);
+                Output::Plain(catalogue::exported(&symbols, &kits, &bodies(DocumentKind::Agent).await?))
             }
         })
     }
 }
 
-/// Sees to it that what is shipped is there.
-pub async fn ready(shelf: &Shelf) -> Result<()> {
+/// Stores the shipped catalogue if it is missing.
+pub async fn ready(symbol_store: &SymbolStore) -> Result<()> {
     let documents = catalogue::documents(&catalogue::shipped())?;
-    shelf.ready(&documents, &Author::new(By::who("catalogue"), 0).because("shipped")).await
+    symbol_store.ready(&documents, &Author::new(By::who("catalogue"), 0).because("shipped")).await
 }
 
-async fn get(shelf: &Shelf, kind: Kind, ids: Vec<String>) -> Result<Documents> {
-    let found = shelf.backend().get(kind, &ids).await?;
+async fn get(symbol_store: &SymbolStore, kind: DocumentKind, ids: Vec<String>) -> Result<Documents> {
+    let found = symbol_store.backend().get(kind, &ids).await?;
     let missing: Vec<String> =
         ids.iter().zip(&found).filter(|(_, record)| record.is_none()).map(|(id, _)| id.clone()).collect();
     let items: Vec<Value> = found.into_iter().flatten().map(|record| record.body).collect();
@@ -329,7 +335,7 @@ async fn get(shelf: &Shelf, kind: Kind, ids: Vec<String>) -> Result<Documents> {
     Ok(Documents { items, missing })
 }
 
-fn stored(record: Record) -> Output {
+fn stored(record: DocumentRecord) -> Output {
     Output::Stored(Stored { id: record.id, version: record.version, body: Some(record.body) })
 }
 
@@ -341,16 +347,20 @@ fn bounded(name: &str, asked: Option<usize>, usual: usize) -> Result<usize> {
     }
 }
 
-fn documents(catalogue: Option<Value>, kits: Option<Value>, agents: Option<Value>) -> Result<Vec<(Kind, Value)>> {
+fn documents(
+    catalogue: Option<Value>,
+    kits: Option<Value>,
+    agents: Option<Value>,
+) -> Result<Vec<(DocumentKind, Value)>> {
     let mut all = Vec::new();
     if let Some(file) = catalogue {
-        all.extend(catalogue::symbols(&file)?.into_iter().map(|body| (Kind::Symbol, body)));
+        all.extend(catalogue::symbols(&file)?.into_iter().map(|body| (DocumentKind::Symbol, body)));
     }
     if let Some(file) = kits {
-        all.extend(catalogue::kits(&file)?.into_iter().map(|body| (Kind::Kit, body)));
+        all.extend(catalogue::kits(&file)?.into_iter().map(|body| (DocumentKind::Kit, body)));
     }
     if let Some(file) = agents {
-        all.extend(catalogue::agents(&file)?.into_iter().map(|body| (Kind::Agent, body)));
+        all.extend(catalogue::agents(&file)?.into_iter().map(|body| (DocumentKind::Agent, body)));
     }
     match all.is_empty() {
         true => Err(Error::invalid("there is nothing to import: give catalogue, kits or agents")),

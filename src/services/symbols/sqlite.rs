@@ -1,4 +1,4 @@
-//! Documents in the house's own database: the default.
+//! Documents in the database of the host: the default backend.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::backend::{Backend, Filter, conflict};
-use super::change::{Act, Change, Edit, Kind, Record, places, version_of};
+use super::change::{DocumentKind, DocumentRecord, Edit, LedgerAction, LedgerEntry, places, version_of};
 use acheron_base::{Error, Result};
 use acheron_store::{Connection, OptionalExtension, Store, Tx, params};
 
@@ -20,7 +20,7 @@ impl Sqlite {
     }
 }
 
-fn body(conn: &Connection, kind: Kind, id: &str) -> Result<Option<Value>> {
+fn body(conn: &Connection, kind: DocumentKind, id: &str) -> Result<Option<Value>> {
     let mut query = conn.prepare_cached("SELECT body FROM documents WHERE kind = ?1 AND id = ?2")?;
     let text: Option<String> = query.query_row(params![kind.name(), id], |row| row.get(0)).optional()?;
     text.map(|text| parse(&text)).transpose()
@@ -32,8 +32,8 @@ fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
 
 fn apply(tx: &Tx, edit: &Edit) -> Result<()> {
     let change = &edit.change;
-    let Change { kind, id, .. } = change;
-    if change.act != Act::Feedback {
+    let LedgerEntry { kind, id, .. } = change;
+    if change.act != LedgerAction::Feedback {
         let found = body(tx, *kind, id)?.as_ref().map_or(0, version_of);
         if found != edit.expected {
             return Err(conflict(edit, found));
@@ -65,17 +65,23 @@ impl Backend for Sqlite {
         "sqlite".to_owned()
     }
 
-    async fn get(&self, kind: Kind, ids: &[String]) -> Result<Vec<Option<Record>>> {
+    async fn get(&self, kind: DocumentKind, ids: &[String]) -> Result<Vec<Option<DocumentRecord>>> {
         let ids = ids.to_vec();
         self.store
             .read(move |conn| {
-                let one = |id: &String| Ok(body(conn, kind, id)?.map(|body| Record::of(id, body)));
+                let one = |id: &String| Ok(body(conn, kind, id)?.map(|body| DocumentRecord::of(id, body)));
                 ids.iter().map(one).collect()
             })
             .await
     }
 
-    async fn page(&self, kind: Kind, filter: &Filter, after: Option<&str>, limit: usize) -> Result<Vec<Record>> {
+    async fn page(
+        &self,
+        kind: DocumentKind,
+        filter: &Filter,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<DocumentRecord>> {
         let (filter, after) = (filter.clone(), after.unwrap_or_default().to_owned());
         // The condition stands in the text only when it is asked for, so that the right index is taken.
         let domain = filter.domain.as_ref().map_or("", |_| "AND domain = ?3");
@@ -93,7 +99,7 @@ impl Backend for Sqlite {
                 let mut page = Vec::new();
                 while let Some(row) = rows.next()? {
                     let (id, body): (String, String) = (row.get(0)?, row.get(1)?);
-                    page.push(Record::of(&id, parse(&body)?));
+                    page.push(DocumentRecord::of(&id, parse(&body)?));
                 }
                 Ok(page)
             })
@@ -105,7 +111,7 @@ impl Backend for Sqlite {
         self.store.write(move |tx| edits.iter().try_for_each(|edit| apply(tx, edit))).await
     }
 
-    async fn ledger(&self, kind: Kind, id: &str) -> Result<Vec<Change>> {
+    async fn ledger(&self, kind: DocumentKind, id: &str) -> Result<Vec<LedgerEntry>> {
         let id = id.to_owned();
         self.store
             .read(move |conn| {
@@ -137,7 +143,7 @@ impl Backend for Sqlite {
             .await
     }
 
-    async fn count(&self, kind: Kind) -> Result<usize> {
+    async fn count(&self, kind: DocumentKind) -> Result<usize> {
         self.store
             .read(move |conn| {
                 let mut query = conn.prepare_cached("SELECT count(*) FROM documents WHERE kind = ?1")?;
@@ -146,7 +152,7 @@ impl Backend for Sqlite {
             .await
     }
 
-    async fn since(&self, seen: u64) -> Result<(u64, Vec<(Kind, String)>)> {
+    async fn since(&self, seen: u64) -> Result<(u64, Vec<(DocumentKind, String)>)> {
         self.store
             .read(move |conn| {
                 let last: i64 = conn
@@ -158,7 +164,7 @@ impl Backend for Sqlite {
                 let mut changed = BTreeMap::new();
                 while let Some(row) = rows.next()? {
                     let (seq, kind, id): (i64, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-                    changed.extend(Kind::named(&kind).map(|kind| (seq, (kind, id))));
+                    changed.extend(DocumentKind::named(&kind).map(|kind| (seq, (kind, id))));
                 }
                 Ok((last as u64, changed.into_values().collect()))
             })

@@ -1,4 +1,4 @@
-//! What can be asked of a terminal, and what comes back.
+//! The commands of a terminal and their results.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::contract::Operation;
 pub enum Command {
     /// Runs a program to its end; with `session_id`, a command in that shell, whose state it may change.
     ///
-    /// What it prints goes into the job's `log.txt` at once. When the call is cancelled or takes too long, everything that
+    /// Its output goes into the job's `log.txt` at once. When the call is cancelled or takes too long, everything that
     /// it started ends, whatever became of it.
     Exec {
         /// A line for `sh -c`, or for the shell of the session.
@@ -30,7 +30,7 @@ pub enum Command {
         cwd: Option<String>,
         #[serde(default)]
         env: BTreeMap<String, String>,
-        /// What the program reads.
+        /// The standard input of the program.
         #[serde(default)]
         stdin: Option<String>,
         #[serde(default = "two_minutes")]
@@ -161,7 +161,8 @@ pub struct Typed {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Heard {
+#[schemars(rename = "Heard")]
+pub struct SessionOutput {
     pub session_id: String,
     pub data: String,
     /// The exact bytes, where `data` could not show them.
@@ -176,7 +177,8 @@ pub struct Heard {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Listed {
+#[schemars(rename = "Listed")]
+pub struct SessionList {
     pub sessions: Vec<Facts>,
 }
 
@@ -185,9 +187,9 @@ pub struct Listed {
 pub enum Output {
     Executed(Executed),
     Typed(Typed),
-    Heard(Heard),
+    Heard(SessionOutput),
     Session(Facts),
-    Listed(Listed),
+    Listed(SessionList),
 }
 
 pub fn operations() -> Vec<Operation> {
@@ -203,10 +205,10 @@ pub fn operations() -> Vec<Operation> {
         Operation::execute("exec").example(json!({ "command": "echo hello" })).gives::<Executed>().deadline(hour),
         Operation::execute("create").example(work(json!({}))).gives::<Facts>(),
         Operation::execute("write").example(work(json!({ "command": "ls" }))).gives::<Typed>(),
-        Operation::read("read").example(work(json!({ "wait_ms": 100 }))).gives::<Heard>().deadline(hour),
+        Operation::read("read").example(work(json!({ "wait_ms": 100 }))).gives::<SessionOutput>().deadline(hour),
         Operation::write("resize").example(work(json!({ "cols": 120, "rows": 40 }))).gives::<Facts>(),
         Operation::execute("signal").example(work(json!({ "name": "INT" }))).gives::<Facts>(),
         Operation::write("close").example(work(json!({}))).gives::<Facts>(),
-        Operation::read("list").quick().example(json!({})).gives::<Listed>(),
+        Operation::read("list").quick().example(json!({})).gives::<SessionList>(),
     ]
 }

@@ -7,23 +7,23 @@ use serde_json::json;
 
 use super::session::Session;
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Caller, Listing, MessageFile, MessageSink, Node, Reply, Said, line, live};
+use acheron_vfs::{Answer, Caller, FixedReply, Listing, MessageFile, MessageSink, Node, Reply, line, live};
 
 /// The directory of one session.
 pub fn directory(session: &Arc<Session>) -> Node {
     let status = session.clone();
     let listing = Listing::default()
-        .file("input", MessageFile::new(Arc::new(Keys(session.clone()))))
+        .file("input", MessageFile::new(Arc::new(KeyboardFile(session.clone()))))
         .file("output", session.output.clone())
         .file("output.1", session.output.older())
         .file("status.json", live(move |_| Ok(line(&status.facts()))));
     Node::dir(listing)
 }
 
-/// What is written is typed.
-struct Keys(Arc<Session>);
+/// Types every byte that is written to it.
+struct KeyboardFile(Arc<Session>);
 
-impl MessageSink for Keys {
+impl MessageSink for KeyboardFile {
     fn template(&self) -> Bytes {
         Bytes::from_static(b"# what is written here is typed into the terminal; read output beside this file\n")
     }
@@ -36,11 +36,11 @@ impl MessageSink for Keys {
         }
     }
 
-    fn hear(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
+    fn receive(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
         let session = self.0.clone();
         Answer::soon(async move {
             session.write(message.as_bytes()).await?;
-            Ok(Arc::new(Said(line(&json!({ "written": message.len() })))) as Arc<dyn Reply>)
+            Ok(Arc::new(FixedReply(line(&json!({ "written": message.len() })))) as Arc<dyn Reply>)
         })
     }
 }

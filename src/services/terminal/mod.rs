@@ -1,12 +1,13 @@
 //! Terminals: one program at a time, or a shell that stays.
 //!
-//! `text` and `sentinel` are rules without a process; `run`, `pty` and `session` are the processes; `shells` keeps the
-//! sessions, `files` shows them, `service` takes the commands.
+//! `text`, `sentinel`, `echo`, `command_output`, `screen` and `patience` are rules without a process; `run` and `session`
+//! are the processes; `shells` keeps the sessions, `files` shows them, `service` takes the commands.
 
 mod command;
+mod command_output;
+mod echo;
 mod files;
-#[allow(unsafe_code)] // a descriptor that is registered twice
-mod pty;
+mod patience;
 mod run;
 mod screen;
 pub mod sentinel;
@@ -16,10 +17,9 @@ mod shells;
 mod surroundings;
 mod text;
 
-pub use pty::{Pty, Size, signal_named};
-pub use run::{Ran, Run, Watch};
-pub use service::{Around, Terminal};
+pub use run::{ProgramOutcome, ProgramRun, StreamListener};
+pub use service::{FindSurroundings, Terminal};
 pub use session::{Answered, Facts, Piece, Session};
 pub use shells::Shells;
-pub use surroundings::{Project, Surroundings, place};
+pub use surroundings::Surroundings;
 pub use text::{Capture, decoded, shown, whole};

@@ -6,12 +6,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
 use super::text::Capture;
-use acheron_base::Clock;
-use acheron_base::{Error, Result};
-use acheron_sandbox::{Ended, Plan, Streams, start};
+use acheron_base::{Clock, Error, Result};
+use acheron_sandbox::{ExitStatus, Plan, Streams, start};
 
-/// What to run, and for how long.
-pub struct Run<'a> {
+/// A program to run, and its limits.
+pub struct ProgramRun<'a> {
     pub program: &'a Path,
     pub plan: &'a Plan,
     pub stdin: Vec<u8>,
@@ -21,24 +20,24 @@ pub struct Run<'a> {
     pub clock: &'a Clock,
 }
 
-/// Hears the streams as they come.
-pub trait Watch: Send + Sync {
+/// Receives the output streams as they arrive.
+pub trait StreamListener: Send + Sync {
     fn out(&self, _bytes: &[u8]) {}
     fn err(&self, _bytes: &[u8]) {}
 }
 
-/// How it went.
+/// The outcome of a program.
 #[derive(Debug)]
-pub struct Ran {
-    pub ended: Ended,
+pub struct ProgramOutcome {
+    pub ended: ExitStatus,
     pub out: Capture,
     pub err: Capture,
     pub duration_ms: u64,
 }
 
-impl Run<'_> {
+impl ProgramRun<'_> {
     /// Runs to the end, or until the deadline or `cancelled`; whatever happens, nothing of it is left running.
-    pub async fn go(self, watch: &dyn Watch, cancelled: impl Future<Output = ()>) -> Result<Ran> {
+    pub async fn go(self, watch: &dyn StreamListener, cancelled: impl Future<Output = ()>) -> Result<ProgramOutcome> {
         let began = self.clock.now_ms();
         let mut running = start(self.program, self.plan, Streams::Piped).await?;
         let (stdin, stdout, stderr) = (running.stdin.take(), running.stdout.take(), running.stderr.take());
@@ -76,7 +75,7 @@ impl Run<'_> {
         match stopped {
             Ok(ended) => {
                 let duration_ms = self.clock.now_ms().saturating_sub(began);
-                Ok(Ran { ended: ended?, out, err, duration_ms })
+                Ok(ProgramOutcome { ended: ended?, out, err, duration_ms })
             }
             Err(why) => {
                 _ = running.kill().await;

@@ -1,8 +1,14 @@
-//! Running one command in a shell that is already there, and knowing when it ended.
+//! Runs one command in a shell that is already there, and finds its output and its end. `session` uses it; it uses `echo`.
 //!
 //! The shell is told to print a mark, run the command, and print another mark with the exit code. A mark contains a control
 //! character that is written as an escape in what we type, so that the terminal's echo of it is no mark. Any shell that
-//! knows `printf`, `eval` and `$?` will do.
+//! knows `printf`, `eval`, `command` and `$?` will do.
+//!
+//! A shell may give up the line that it runs, and with it the end mark: at an interrupt, for example. The session then types
+//! a second line, which prints a mark of its own. It types it only when it has to: the terminal echoes a line at once,
+//! while the shell still runs the one before, and the echo then stands in the middle of the command's output.
+
+use super::echo::{EchoFilter, find};
 
 /// No shell and no sane program prints this by itself.
 pub const MARK: u8 = 0x1E;
@@ -15,7 +21,8 @@ const CODE: usize = 8;
 
 /// What to type into the shell. `token` must be new each time and made of letters and digits.
 pub fn script(token: &str, command: &str) -> String {
-    let mut typed = String::from(" __acheron=''\n");
+    // `command` keeps a shell from giving up the line when `eval`, a special built-in, fails. In zsh `builtin` runs it.
+    let mut typed = String::from(" __acheron='' __acheron_by=${ZSH_VERSION:+builtin}\n");
     let encoded = encoded(command);
     let mut rest = encoded.as_str();
     while !rest.is_empty() {
@@ -28,11 +35,15 @@ pub fn script(token: &str, command: &str) -> String {
         rest = &rest[cut..];
     }
     typed += &format!(
-        " printf '\\036%s<\\036' {token}; eval \"$(printf %b \"$__acheron\")\" </dev/null; printf '\\036%s>%d\\036' {token} \"$?\"\n"
+        " printf '\\036%s<\\036' {token}; ${{__acheron_by:-command}} eval \"$(printf %b \"$__acheron\")\" </dev/null; \
+         printf '\\036%s>%d\\036' {token} \"$?\"\n"
     );
-    // A shell that cannot parse the command may give up the whole line above.
-    typed += &format!(" printf '\\036%s>%d\\036' {token} \"$?\"\n");
     typed
+}
+
+/// What to type if the shell may have given up the last line of [`script`]. A shell that has not runs it afterwards.
+pub fn fallback(token: &str) -> String {
+    format!(" printf '\\036%s=%d\\036' {token} \"$?\"\n")
 }
 
 /// Letters and digits as they are, every other byte as `\0ooo`: no shell expands it, no line editor acts on it.
@@ -50,10 +61,14 @@ fn encoded(command: &str) -> String {
 /// Reads what the shell prints, and finds the command's own output in it.
 #[derive(Debug)]
 pub struct Listener {
+    token: String,
     begin: Vec<u8>,
+    /// How either end mark begins; its sign and the exit code follow.
     end: Vec<u8>,
     heard: Vec<u8>,
     begun: bool,
+    /// Once the fallback line was typed.
+    echo: Option<EchoFilter>,
 }
 
 /// What a [`Listener`] makes of the next bytes.
@@ -61,21 +76,36 @@ pub struct Listener {
 pub struct Heard {
     /// Output of the command.
     pub output: Vec<u8>,
-    /// The exit code, once it ended.
-    pub ended: Option<i32>,
+    /// How it ended, once it did.
+    pub ended: Option<Ended>,
+}
+
+/// The end of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    pub code: i32,
+    /// The shell gave up the command and came to the fallback line: its prompt stands at the end of the output.
+    pub gave_up: bool,
 }
 
 impl Listener {
     pub fn new(token: &str) -> Self {
-        let mark = |sign: &str| [&[MARK], token.as_bytes(), sign.as_bytes()].concat();
-        let mut begin = mark("<");
-        begin.push(MARK);
-        Listener { begin, end: mark(">"), heard: Vec::new(), begun: false }
+        let end = [&[MARK], token.as_bytes()].concat();
+        let begin = [&end[..], b"<", &[MARK]].concat();
+        Listener { token: token.to_owned(), begin, end, heard: Vec::new(), begun: false, echo: None }
     }
 
-    /// Takes more of what the terminal said. Keeps no more than could be the beginning of a mark.
+    /// The [`fallback`] line is about to be typed.
+    pub fn fallback_typed(&mut self) {
+        self.echo = Some(EchoFilter::new(&fallback(&self.token)));
+    }
+
+    /// Takes more of what the terminal said. Keeps no more than could be the beginning of a mark or of our own echo.
     pub fn hear(&mut self, bytes: &[u8]) -> Heard {
-        self.heard.extend_from_slice(bytes);
+        match &mut self.echo {
+            Some(echo) => self.heard.extend(echo.pass(bytes)),
+            None => self.heard.extend_from_slice(bytes),
+        }
         if !self.begun {
             match find(&self.heard, &self.begin) {
                 Some(at) => {
@@ -84,8 +114,8 @@ impl Listener {
                 }
                 None => {
                     // The command's end without its beginning: the shell could not even read it.
-                    if let Some((_, code)) = self.closing() {
-                        return Heard { output: Vec::new(), ended: Some(code) };
+                    if let Some((_, ended)) = self.closing() {
+                        return Heard { output: Vec::new(), ended: Some(ended) };
                     }
                     let keep = self.begin.len() + 16;
                     self.heard.drain(..self.heard.len().saturating_sub(keep));
@@ -93,128 +123,44 @@ impl Listener {
                 }
             }
         }
-        if let Some((at, code)) = self.closing() {
+        if let Some((at, ended)) = self.closing() {
             let output = self.heard.drain(..at).collect();
-            return Heard { output, ended: Some(code) };
+            return Heard { output, ended: Some(ended) };
         }
         // A mark may have begun: whatever follows the last control character that could be one waits.
         let held = self.heard.iter().rposition(|byte| *byte == MARK).filter(|at| {
             let tail = &self.heard[*at..];
             let length = tail.len().min(self.end.len());
-            tail[..length] == self.end[..length] && tail.len() < self.end.len() + CODE
+            let signed = tail.get(self.end.len()).is_none_or(|sign| matches!(sign, b'>' | b'='));
+            tail[..length] == self.end[..length] && signed && tail.len() <= self.end.len() + CODE
         });
         let output = self.heard.drain(..held.unwrap_or(self.heard.len())).collect();
         Heard { output, ended: None }
     }
 
-    /// Where the end mark stands, and the code in it.
-    fn closing(&self) -> Option<(usize, i32)> {
+    /// The rest of the output, when the terminal has closed.
+    pub fn finish(&mut self) -> Vec<u8> {
+        self.heard.extend(self.echo.take().map(EchoFilter::finish).unwrap_or_default());
+        let rest = std::mem::take(&mut self.heard);
+        if self.begun { rest } else { Vec::new() }
+    }
+
+    /// Where the end mark stands, and what it tells.
+    fn closing(&self) -> Option<(usize, Ended)> {
         let mut from = 0;
         while let Some(at) = find(&self.heard[from..], &self.end).map(|at| from + at) {
-            let digits = &self.heard[at + self.end.len()..];
-            let stop = digits.iter().take(CODE).position(|byte| *byte == MARK);
-            if let Some(code) = stop.and_then(|stop| std::str::from_utf8(&digits[..stop]).ok()?.parse().ok()) {
-                return Some((at, code));
+            if let Some((sign @ (b'>' | b'='), digits)) = self.heard[at + self.end.len()..].split_first() {
+                let stop = digits.iter().take(CODE).position(|byte| *byte == MARK);
+                if let Some(code) = stop.and_then(|stop| std::str::from_utf8(&digits[..stop]).ok()?.parse().ok()) {
+                    return Some((at, Ended { code, gave_up: *sign == b'=' }));
+                }
             }
-            // Somebody printed half a mark: the real one may follow.
+            // Half a mark, printed by a program: the real one may follow.
             from = at + 1;
         }
         None
     }
 }
 
-fn find(heap: &[u8], needle: &[u8]) -> Option<usize> {
-    heap.windows(needle.len()).position(|window| window == needle)
-}
-
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn heard(token: &str, pieces: &[&[u8]]) -> (String, Option<i32>) {
-        let mut listener = Listener::new(token);
-        let (mut all, mut ended) = (Vec::new(), None);
-        for piece in pieces {
-            let heard = listener.hear(piece);
-            all.extend(heard.output);
-            ended = ended.or(heard.ended);
-        }
-        (String::from_utf8_lossy(&all).into_owned(), ended)
-    }
-
-    #[test]
-    fn the_output_lies_between_the_marks() {
-        let said = b"$ printf '\\036%s<\\036' t1; eval ...\r\n\x1et1<\x1ehello\r\n\x1et1>3\x1e$ ";
-        assert_eq!(heard("t1", &[said]), ("hello\r\n".into(), Some(3)));
-    }
-
-    #[test]
-    fn marks_may_come_in_pieces_and_other_tokens_are_output() {
-        let said: &[&[u8]] = &[b"junk\x1et", b"1<", b"\x1ea\x1et2>9\x1e", b"b\x1e", b"t1", b">1", b"27\x1e"];
-        assert_eq!(heard("t1", said), ("a\u{1e}t2>9\u{1e}b".into(), Some(127)));
-    }
-
-    #[test]
-    fn a_command_that_the_shell_could_not_read_ends_as_well() {
-        assert_eq!(heard("t1", &[b"sh: syntax error\n\x1et1>2\x1e"]), (String::new(), Some(2)));
-    }
-
-    #[test]
-    fn a_false_mark_hides_no_true_one() {
-        let said = b"\x1et1<\x1eout\x1et1>x\x1e\x1et1>99999999999\x1e\x1et1>1\x1e";
-        let output = "out\u{1e}t1>x\u{1e}\u{1e}t1>99999999999\u{1e}";
-        assert_eq!(heard("t1", &[said]), (output.into(), Some(1)));
-    }
-
-    #[test]
-    fn what_is_typed_holds_no_mark_and_no_long_line() {
-        let typed = script("t1", &"echo '\t!$x \u{1e}t1>0\u{1e}'\n".repeat(100));
-        assert!(!typed.bytes().any(|byte| byte == MARK || byte == b'\t'));
-        assert!(typed.lines().all(|line| line.len() < 1100), "{typed}");
-    }
-
-    #[test]
-    fn real_shells_run_what_is_typed() {
-        for shell in ["sh", "bash"] {
-            for (command, output, code) in [
-                ("echo 'a b'; echo \"c\td\"", "a b\nc\td\n", 0),
-                ("printf 'x\\ny'; (exit 5)", "x\ny", 5),
-                ("cat <<E\nheld $((1+1))\nE", "held 2\n", 0),
-                ("cat; false", "", 1),
-                ("if then", "", 2),
-            ] {
-                let run = std::process::Command::new(shell).arg("-c").arg(script("t1", command)).output().unwrap();
-                let (said, ended) = heard("t1", &[&run.stdout]);
-                if command != "if then" {
-                    assert_eq!((said.as_str(), ended), (output, Some(code)), "{shell}: {command}");
-                } else {
-                    // A shell that is not interactive may give up here.
-                    assert!(ended.is_none_or(|code| code != 0), "{shell}: {command}");
-                }
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn whatever_the_pieces_the_output_is_the_same(
-            output in proptest::collection::vec(prop_oneof![Just(MARK), any::<u8>(), Just(b't'), Just(b'1')], 0..60),
-            size in 1usize..20,
-        ) {
-            let closing = b"\x1et1>7\x1e";
-            prop_assume!(find(&output, b"\x1et1>").is_none());
-            let said = [b"$ \x1et1<\x1e", output.as_slice(), closing].concat();
-            let mut listener = Listener::new("t1");
-            let (mut all, mut ended) = (Vec::new(), None);
-            for piece in said.chunks(size) {
-                let heard = listener.hear(piece);
-                all.extend(heard.output);
-                ended = ended.or(heard.ended);
-            }
-            prop_assert_eq!(ended, Some(7));
-            prop_assert_eq!(all, output);
-        }
-    }
-}
+mod tests;

@@ -6,35 +6,35 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::command::{self, Command, Executed, Heard, Listed, Output, Typed};
-use super::pty::{Size, signal_named};
-use super::run::{Run, Watch};
+use super::command::{self, Command, Executed, Output, SessionList, SessionOutput, Typed};
+use super::run::{ProgramRun, StreamListener};
 use super::session::Session;
 use super::shells::Shells;
 use super::surroundings::Surroundings;
 use super::{files, text};
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use acheron_base::{Error, Result};
-use acheron_sandbox::Plan;
+use acheron_base::{Clock, Error, Result};
+use acheron_sandbox::{Plan, TerminalSize, signal_named};
 use acheron_vfs::{Listing, Node, live, pretty};
 
-/// What is around an agent's programs, asked anew at every start: projects come and go.
-pub type Around = Arc<dyn Fn() -> Result<Surroundings> + Send + Sync>;
+/// Finds the environment of an agent's programs. It is called at every start, because projects come and go.
+pub type FindSurroundings = Arc<dyn Fn() -> Result<Surroundings> + Send + Sync>;
 
 /// The terminals of one agent.
 pub struct Terminal {
     agent: String,
     program: PathBuf,
-    around: Around,
+    around: FindSurroundings,
     shells: Arc<Shells>,
     sessions: Arc<Listing>,
 }
 
 impl Terminal {
     /// `program` is what knows how to be a sandbox.
-    pub fn new(agent: &str, program: PathBuf, around: Around, shells: Arc<Shells>) -> Self {
-        Terminal { agent: agent.to_owned(), program, around, shells, sessions: Arc::default() }
+    pub fn new(agent: &str, program: PathBuf, around: FindSurroundings, shells: Arc<Shells>, clock: &Clock) -> Self {
+        let sessions = Arc::new(Listing::timed(clock));
+        Terminal { agent: agent.to_owned(), program, around, shells, sessions }
     }
 
     fn plan(
@@ -53,9 +53,15 @@ impl Terminal {
     }
 
     async fn run(&self, cx: &Cx, plan: Plan, stdin: String, deadline: Duration, keep: usize) -> Result<Executed> {
-        let run =
-            Run { program: &self.program, plan: &plan, stdin: stdin.into_bytes(), deadline, keep, clock: &cx.clock };
-        let ran = run.go(&Logged(cx), cx.cancelled()).await?;
+        let run = ProgramRun {
+            program: &self.program,
+            plan: &plan,
+            stdin: stdin.into_bytes(),
+            deadline,
+            keep,
+            clock: &cx.clock,
+        };
+        let ran = run.go(&LogStreams(cx), cx.cancelled()).await?;
         let ((stdout, stdout_b64), (stderr, stderr_b64)) = (text::shown(&ran.out.kept), text::shown(&ran.err.kept));
         Ok(Executed {
             exit_code: ran.ended.code,
@@ -96,7 +102,7 @@ impl Terminal {
         })
     }
 
-    async fn open(&self, cx: &Cx, id: Option<&str>, plan: Plan, size: Size) -> Result<Arc<Session>> {
+    async fn open(&self, cx: &Cx, id: Option<&str>, plan: Plan, size: TerminalSize) -> Result<Arc<Session>> {
         let id = self.shells.name(&self.agent, id)?;
         let session = Session::start(&self.program, plan, id.clone(), size, cx.clock.clone()).await?;
         self.shells.keep(&self.agent, session.clone(), self.sessions.clone());
@@ -110,9 +116,9 @@ impl Terminal {
 }
 
 /// Both streams go into the job's log.
-struct Logged<'a>(&'a Cx);
+struct LogStreams<'a>(&'a Cx);
 
-impl Watch for Logged<'_> {
+impl StreamListener for LogStreams<'_> {
     fn out(&self, bytes: &[u8]) {
         self.0.job.log.append(bytes);
     }
@@ -176,7 +182,7 @@ impl Service for Terminal {
             Command::Create { session_id, shell, cwd, env, cols, rows } => {
                 let mut plan = self.plan(shell_words(shell), cwd, env)?;
                 plan.env.entry("PS1".to_owned()).or_insert_with(|| "$ ".to_owned());
-                let session = self.open(cx, session_id.as_deref(), plan, Size { cols, rows }).await?;
+                let session = self.open(cx, session_id.as_deref(), plan, TerminalSize { cols, rows }).await?;
                 Output::Session(session.facts())
             }
             Command::Write { session_id, input, command, data_b64 } => {
@@ -194,7 +200,7 @@ impl Service for Terminal {
                 let session = self.find(session_id)?;
                 let piece = session.read_on(offset, max_bytes, Duration::from_millis(wait_ms)).await;
                 let (data, data_b64) = text::shown(&piece.bytes);
-                Output::Heard(Heard {
+                Output::Heard(SessionOutput {
                     session_id: session.id.clone(),
                     data,
                     data_b64,
@@ -206,7 +212,7 @@ impl Service for Terminal {
             }
             Command::Resize { session_id, cols, rows } => {
                 let session = self.find(session_id)?;
-                session.resize(Size { cols, rows })?;
+                session.resize(TerminalSize { cols, rows })?;
                 Output::Session(session.facts())
             }
             Command::Signal { session_id, name } => {
@@ -220,12 +226,12 @@ impl Service for Terminal {
                 session.close().await;
                 Output::Session(session.facts())
             }
-            Command::List {} => Output::Listed(Listed { sessions: self.shells.facts(&self.agent) }),
+            Command::List {} => Output::Listed(SessionList { sessions: self.shells.facts(&self.agent) }),
         })
     }
 }
 
-/// What to execute for `command` or `argv`.
+/// The program and arguments for `command` or `argv`.
 fn words(command: Option<String>, argv: Option<Vec<String>>) -> Result<Vec<String>> {
     match (command, argv) {
         (Some(command), None) => Ok(vec!["sh".to_owned(), "-c".to_owned(), command]),

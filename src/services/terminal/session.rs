@@ -1,23 +1,26 @@
 //! A shell on a terminal that outlives its callers: written to, read from any offset, asked to run one command.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rustix::process::Signal;
 use serde::Serialize;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::pty::{Pty, Size};
+use super::command_output::CommandOutput;
+use super::patience::{Patience, TICK};
 use super::screen::Screen;
-use super::sentinel::{Listener, script};
+use super::sentinel::{fallback, script};
 use super::text::{Capture, whole};
-use acheron_base::Clock;
-use acheron_base::{Error, Result};
-use acheron_sandbox::{Ended, Member, Plan, Running, Streams, Terminal, end, family, since, start};
+use acheron_base::{Clock, Error, Result};
+use acheron_sandbox::{
+    ExitStatus, Plan, Pty, Running, SandboxProcess, Streams, Terminal, TerminalSize, descendants, kill_process, start,
+    started_since,
+};
 use acheron_vfs::Log;
 
 /// How much of a session's output is kept.
@@ -39,7 +42,7 @@ pub struct Session {
     ear: Mutex<Option<mpsc::Sender<Vec<u8>>>>,
     facts: Mutex<Facts>,
     /// Where the output ends, and whether it ever grows again.
-    heard: watch::Sender<Heard>,
+    heard: watch::Sender<OutputProgress>,
     end: CancellationToken,
     /// One command at a time.
     turn: tokio::sync::Mutex<()>,
@@ -49,7 +52,7 @@ pub struct Session {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Heard {
+struct OutputProgress {
     until: u64,
     eof: bool,
 }
@@ -93,7 +96,13 @@ pub struct Answered {
 
 impl Session {
     /// Starts the plan's shell on a new terminal.
-    pub async fn start(program: &Path, mut plan: Plan, id: String, size: Size, clock: Clock) -> Result<Arc<Session>> {
+    pub async fn start(
+        program: &Path,
+        mut plan: Plan,
+        id: String,
+        size: TerminalSize,
+        clock: Clock,
+    ) -> Result<Arc<Session>> {
         plan.terminal = Terminal::Own;
         let (pty, far) = Pty::open(size)?;
         let running = start(program, &plan, Streams::Terminal(far)).await?;
@@ -113,13 +122,13 @@ impl Session {
         };
         let session = Arc::new(Session {
             id,
-            output: Log::new(KEPT),
+            output: Log::new(KEPT, clock.clone()),
             pty,
             init: running.init,
             screen: Mutex::default(),
             ear: Mutex::default(),
             facts: Mutex::new(facts),
-            heard: watch::Sender::new(Heard { until: 0, eof: false }),
+            heard: watch::Sender::new(OutputProgress { until: 0, eof: false }),
             end: CancellationToken::new(),
             turn: tokio::sync::Mutex::new(()),
             read_until: AtomicU64::new(0),
@@ -147,6 +156,11 @@ impl Session {
 
     fn ear(&self) -> MutexGuard<'_, Option<mpsc::Sender<Vec<u8>>>> {
         self.ear.lock()
+    }
+
+    fn append(&self, shown: &[u8]) {
+        self.output.append(shown);
+        self.heard.send_modify(|heard| heard.until += shown.len() as u64);
     }
 
     /// Types into the terminal.
@@ -199,7 +213,7 @@ impl Session {
         let began = self.clock.now_ms();
         let answered = async {
             let _turn = self.turn.lock().await;
-            let mut stop = Interrupt { session: self, before: family(self.init), armed: true };
+            let mut stop = Interrupt { session: self, before: descendants(self.init), armed: true };
             let answered = self.converse(command, token, keep, watch).await;
             stop.armed = false;
             answered
@@ -227,10 +241,13 @@ impl Session {
         if !self.is_open() {
             self.ear().take(); // it went just now, and nobody would say so
         }
-        let (mut listener, mut output) = (Listener::new(token), Capture::new(keep));
-        let typed = script(token, command);
+        let mut output = CommandOutput::new(token, keep, watch);
+        let (typed, second) = (script(token, command), fallback(token));
         let mut typing = std::pin::pin!(self.write(typed.as_bytes()));
-        let mut typing_on = true;
+        let (mut typing_on, mut second_typed) = (true, false);
+        let mut patience = Patience::default();
+        let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             let piece = tokio::select! {
                 piece = hear.recv() => piece,
@@ -240,37 +257,46 @@ impl Session {
                     typing_on = false;
                     continue;
                 }
+                _ = ticks.tick(), if !typing_on && !second_typed => {
+                    // A shell that waits for a job is not in the foreground.
+                    if patience.tick() && self.pty.leader_in_foreground() {
+                        output.fallback_typed();
+                        self.screen().fallback_typed(token);
+                        typing.set(self.write(second.as_bytes()));
+                        (typing_on, second_typed) = (true, true);
+                    }
+                    continue;
+                }
             };
-            let heard = listener.hear(piece.as_deref().unwrap_or_default());
-            let text = unterminal(&heard.output);
-            watch(&text);
-            output.take(&text);
-            if let Some(code) = heard.ended {
-                return Ok((output, code));
-            }
-            if piece.is_none() {
+            let Some(piece) = piece else {
                 // The command was `exit`, or it killed its own shell.
+                output.close();
                 let facts = self.facts();
-                return Ok((output, facts.exit_code.unwrap_or_else(|| 128 + facts.signal.unwrap_or(0))));
+                let code = facts.exit_code.unwrap_or_else(|| 128 + facts.signal.unwrap_or(0));
+                return Ok((output.into_kept(), code));
+            };
+            patience.heard(piece.len());
+            if let Some(code) = output.hear(&piece) {
+                return Ok((output.into_kept(), code));
             }
         }
     }
 
     /// Ends all that was started since, whatever group or session it is in now.
-    fn end_since(&self, before: &[Member]) {
+    fn end_since(&self, before: &[SandboxProcess]) {
         let Some(shell) = self.pty.leader() else { return };
         for _ in 0..ROUNDS {
-            let started = since(before, &family(self.init), shell);
+            let started = started_since(before, &descendants(self.init), shell);
             if started.is_empty() {
                 return;
             }
-            started.into_iter().for_each(end);
+            started.into_iter().for_each(kill_process);
             // It would go on with the next command of the list.
             self.pty.interrupt_leader();
         }
     }
 
-    pub fn resize(&self, size: Size) -> Result<()> {
+    pub fn resize(&self, size: TerminalSize) -> Result<()> {
         self.alive()?;
         self.pty.resize(size)?;
         let mut facts = self.held();
@@ -304,7 +330,7 @@ impl Session {
 struct Interrupt<'a> {
     session: &'a Session,
     /// What ran in the session before.
-    before: Vec<Member>,
+    before: Vec<SandboxProcess>,
     armed: bool,
 }
 
@@ -326,17 +352,6 @@ fn late(deadline: Duration) -> Error {
     Error::timeout(format!("the command did not end within {} ms; the session stays", deadline.as_millis()))
 }
 
-/// A terminal writes line ends as two characters; a program that asked for lines wants one.
-fn unterminal(bytes: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(bytes.len());
-    for (at, byte) in bytes.iter().enumerate() {
-        if *byte != b'\r' || bytes.get(at + 1) != Some(&b'\n') {
-            plain.push(*byte);
-        }
-    }
-    plain
-}
-
 /// Hears a session's terminal until the shell and all its children are gone.
 async fn listen(session: Arc<Session>, mut running: Running) {
     let mut buffer = vec![0; 64 << 10];
@@ -346,8 +361,7 @@ async fn listen(session: Arc<Session>, mut running: Running) {
             read = session.pty.read(&mut buffer) => match read {
                 Ok(count @ 1..) => {
                     let shown = session.screen().show(&buffer[..count]);
-                    session.output.append(&shown);
-                    session.heard.send_modify(|heard| heard.until += shown.len() as u64);
+                    session.append(&shown);
                     let ear = session.ear().clone();
                     if let Some(ear) = ear {
                         // Whoever has gone meanwhile hears nothing more.
@@ -356,16 +370,18 @@ async fn listen(session: Arc<Session>, mut running: Running) {
                 }
                 _ => break,
             },
-            how = running.wait(), if ended.is_none() => ended = Some(how.unwrap_or(Ended::KILLED)),
-            () = session.end.cancelled(), if ended.is_none() => ended = Some(running.kill().await.unwrap_or(Ended::KILLED)),
+            how = running.wait(), if ended.is_none() => ended = Some(how.unwrap_or(ExitStatus::KILLED)),
+            () = session.end.cancelled(), if ended.is_none() => ended = Some(running.kill().await.unwrap_or(ExitStatus::KILLED)),
         }
     }
+    let rest = session.screen().finish();
+    session.append(&rest);
     let ended = match ended {
         Some(ended) => ended,
         // The shell closes its terminal before we hear how it ended. One that lives on without could not be reached.
         None => match tokio::time::timeout(Duration::from_secs(5), running.wait()).await {
-            Ok(how) => how.unwrap_or(Ended::KILLED),
-            Err(_) => running.kill().await.unwrap_or(Ended::KILLED),
+            Ok(how) => how.unwrap_or(ExitStatus::KILLED),
+            Err(_) => running.kill().await.unwrap_or(ExitStatus::KILLED),
         },
     };
     {

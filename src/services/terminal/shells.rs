@@ -1,7 +1,8 @@
 //! The sessions of all agents: opened, found, listed, and ended together when the host goes down.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::session::{Facts, Session};
 use acheron_base::{Error, Result};
@@ -13,9 +14,9 @@ const CLOSED: usize = 16;
 
 /// Every session there is.
 #[derive(Default)]
-pub struct Shells(Mutex<Vec<Kept>>);
+pub struct Shells(Mutex<Vec<OpenShell>>);
 
-struct Kept {
+struct OpenShell {
     agent: String,
     session: Arc<Session>,
     /// Where its directory stands.
@@ -23,7 +24,7 @@ struct Kept {
 }
 
 impl Shells {
-    fn all(&self) -> MutexGuard<'_, Vec<Kept>> {
+    fn all(&self) -> MutexGuard<'_, Vec<OpenShell>> {
         self.0.lock()
     }
 
@@ -76,7 +77,7 @@ impl Shells {
             // Closed already, unless two asked for the same name at once.
             replaced.session.end();
         }
-        let closed = |kept: &Kept| kept.agent == agent && !kept.session.is_open();
+        let closed = |kept: &OpenShell| kept.agent == agent && !kept.session.is_open();
         let mut surplus = all.iter().filter(|kept| closed(kept)).count().saturating_sub(CLOSED);
         all.retain(|kept| {
             let goes = surplus > 0 && closed(kept);
@@ -86,7 +87,7 @@ impl Shells {
             }
             !goes
         });
-        all.push(Kept { agent: agent.to_owned(), session, shown });
+        all.push(OpenShell { agent: agent.to_owned(), session, shown });
     }
 
     /// Ends the sessions of an agent that moves out.

@@ -1,10 +1,10 @@
-//! What an agent's programs find around them. Inside, the names of the namespace are real paths: `/agents/self`,
+//! The environment of an agent's programs. Inside, the names of the namespace are real paths: `/agents/self`,
 //! `/projects/<id>/fs`, `/global`.
 
 use std::path::{Path, PathBuf};
 
-use acheron_base::host_dir::Id;
-use acheron_sandbox::{Bind, Guard, Limits, Link, Plan, SharedLimits, SystemView};
+use crate::spec::{ProjectDir, ServedBy};
+use acheron_sandbox::{Bind, Limits, Link, PathRule, Plan, SharedLimits, SystemView};
 
 /// An agent's share of the host, from which every plan is made.
 #[derive(Clone, Debug, Default)]
@@ -12,14 +12,14 @@ pub struct Surroundings {
     pub agent: String,
     /// Where the namespace is mounted; nowhere in tests without FUSE.
     pub mount: Option<PathBuf>,
-    /// What else of the top of the tree it may see.
+    /// Other entries at the top of the tree that it may see.
     pub shared: Vec<String>,
-    pub projects: Vec<Project>,
+    pub projects: Vec<ProjectDir>,
     /// Parts of its projects that are shown otherwise.
-    pub guards: Vec<Guard>,
+    pub guards: Vec<PathRule>,
     /// Names in its projects that lead elsewhere.
     pub links: Vec<Link>,
-    /// What it sees of the system.
+    /// The parts of the system that it sees.
     pub system: SystemView,
     /// The host's own paths, which no directory shows that is bound for another reason.
     pub own: Vec<PathBuf>,
@@ -27,26 +27,12 @@ pub struct Surroundings {
     /// The mountspec allows programs to run where walls are missing.
     pub unconfined: bool,
     pub limits: Limits,
-    /// What it shares with the agent's other programs.
+    /// The limits that it shares with the agent's other programs.
     pub together: Option<SharedLimits>,
 }
 
-/// A directory of the host, in a project of the agent's.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Project {
-    pub id: String,
-    /// Where it shows under the project's `fs`: `/` or `/docs`.
-    pub at: PathBuf,
-    pub source: PathBuf,
-    pub read_only: bool,
-    /// The source is a part of our own mount.
-    pub through_mount: bool,
-    /// Which directory the source was when it was bound.
-    pub found: Option<Id>,
-}
-
 impl Surroundings {
-    /// A plan for a program of this agent's, not yet told what to run.
+    /// A plan for a program of this agent, without its command.
     pub fn plan(&self, argv: Vec<String>) -> Plan {
         let mut plan = Plan::new(self.agent.clone(), argv);
         (plan.network, plan.unconfined) = (self.network, self.unconfined);
@@ -61,16 +47,16 @@ impl Surroundings {
         for project in &self.projects {
             plan.binds.push(Bind {
                 source: project.source.clone(),
-                target: place(project),
+                target: project.path(),
                 read_only: project.read_only,
-                alone: !project.through_mount,
-                id: project.found,
+                alone: project.served_by != ServedBy::Mount,
+                id: project.id,
             });
         }
-        plan.guards = self.guards.clone();
+        plan.path_rules = self.guards.clone();
         (plan.system, plan.hidden) = (self.system.named.clone(), self.system.hidden.clone());
         plan.links.extend(self.links.iter().cloned());
-        plan.cwd = self.projects.first().map_or_else(|| PathBuf::from("/home"), place);
+        plan.cwd = self.projects.first().map_or_else(|| PathBuf::from("/home"), ProjectDir::path);
         plan
     }
 }
@@ -80,54 +66,5 @@ fn tree(mount: &Path, name: &Path, read_only: bool) -> Bind {
     Bind { source: mount.join(name), target: Path::new("/").join(name), read_only, alone: false, id: None }
 }
 
-/// Where a directory of a project shows inside.
-pub fn place(project: &Project) -> PathBuf {
-    let below: PathBuf = project.at.strip_prefix("/").unwrap_or(&project.at).to_owned();
-    Path::new("/projects").join(&project.id).join("fs").join(below).components().collect()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_agent_finds_its_own_subtree_and_its_projects_and_no_other() {
-        let project = |id: &str, at: &str, read_only| Project {
-            id: id.into(),
-            at: at.into(),
-            source: Path::new("/srv").join(id),
-            read_only,
-            through_mount: false,
-            found: None,
-        };
-        let world = Surroundings {
-            agent: "charon".into(),
-            mount: Some("/mnt/a".into()),
-            shared: vec!["global".into()],
-            projects: vec![project("here", "/", true), project("site", "/docs", false)],
-            ..Surroundings::default()
-        };
-        let plan = world.plan(vec!["true".into()]);
-        plan.check().unwrap();
-        let mut shown = String::new();
-        for bind in plan.ordered() {
-            let mode = if bind.read_only { "ro" } else { "rw" };
-            shown += &format!("{} {} {mode}\n", bind.target.display(), bind.source.display());
-        }
-        expect_test::expect![[r"
-            /global /mnt/a/global rw
-            /agents/charon /mnt/a/agents/charon rw
-            /projects/here/fs /srv/here ro
-            /projects/site/fs/docs /srv/site rw
-        "]]
-        .assert_eq(&shown);
-        assert_eq!(plan.cwd, Path::new("/projects/here/fs"));
-        assert_eq!(plan.links, [Link { path: "/agents/self".into(), to: "charon".into() }]);
-    }
-
-    #[test]
-    fn without_a_mount_and_projects_there_is_only_a_home() {
-        let plan = Surroundings { agent: "charon".into(), ..Surroundings::default() }.plan(vec!["true".into()]);
-        assert_eq!((plan.binds.len(), plan.cwd.as_path()), (0, Path::new("/home")));
-    }
-}
+mod tests;

@@ -32,6 +32,35 @@ pub fn whole(bytes: &[u8]) -> usize {
     if start + needed > bytes.len() && start > 0 { start } else { bytes.len() }
 }
 
+/// A terminal writes line ends as two characters; a program that asked for lines wants one.
+#[derive(Debug, Default)]
+pub struct PlainLines {
+    /// The last byte was the first half of what may be a line end.
+    half: bool,
+}
+
+impl PlainLines {
+    /// The next bytes with plain line ends. A line end may come in two pieces.
+    pub fn pass(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut plain = Vec::with_capacity(bytes.len() + 1);
+        for byte in bytes {
+            if self.half && *byte != b'\n' {
+                plain.push(b'\r');
+            }
+            self.half = *byte == b'\r';
+            if !self.half {
+                plain.push(*byte);
+            }
+        }
+        plain
+    }
+
+    /// What was held back, when nothing more comes.
+    pub fn finish(&mut self) -> &'static [u8] {
+        if std::mem::take(&mut self.half) { b"\r" } else { b"" }
+    }
+}
+
 /// Keeps the first bytes of a stream and counts the rest.
 #[derive(Debug)]
 pub struct Capture {
@@ -50,63 +79,14 @@ impl Capture {
         self.truncated |= bytes.len() > room;
         self.kept.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
+
+    /// Forgets what follows the last line end.
+    pub fn drop_open_line(&mut self) {
+        if !self.truncated {
+            self.kept.truncate(self.kept.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
+        }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn what_is_no_text_comes_intact_beside_what_can_be_read() {
-        assert_eq!(shown("styx é".as_bytes()), ("styx é".into(), None));
-        let (text, exact) = shown(b"a\xffb");
-        assert_eq!(text, "a\u{fffd}b");
-        assert_eq!(decoded(&exact.unwrap()).unwrap(), b"a\xffb");
-        assert!(decoded("%").unwrap_err().message.starts_with("data_b64 is not base64"));
-    }
-
-    #[test]
-    fn a_character_is_not_torn() {
-        for (bytes, expected) in [
-            ("abc".as_bytes(), 3),
-            (&"ab€".as_bytes()[..3], 2),
-            (&"ab€".as_bytes()[..4], 2),
-            ("ab€".as_bytes(), 5),
-            (&"a😀".as_bytes()[..4], 1),
-            (b"\xff\xff\xff", 3),
-            (b"ab\x80\x80\x80\x80", 6),
-            (&"€".as_bytes()[..2], 2),
-            (b"", 0),
-        ] {
-            assert_eq!(whole(bytes), expected, "{bytes:x?}");
-        }
-    }
-
-    #[test]
-    fn a_capture_keeps_the_beginning() {
-        let mut capture = Capture::new(5);
-        capture.take(b"abc");
-        assert!(!capture.truncated);
-        capture.take(b"def");
-        capture.take(b"ghi");
-        assert_eq!((capture.kept.as_slice(), capture.truncated), (&b"abcde"[..], true));
-    }
-
-    proptest! {
-        #[test]
-        fn pieces_add_up_to_the_whole(text in "\\PC{0,40}", size in 4usize..9) {
-            let bytes = text.as_bytes();
-            let mut at = 0;
-            let mut said = String::new();
-            while at < bytes.len() {
-                let piece = &bytes[at..bytes.len().min(at + size)];
-                let piece = &piece[..whole(piece)];
-                said.push_str(std::str::from_utf8(piece).unwrap());
-                at += piece.len();
-            }
-            prop_assert_eq!(said, text);
-        }
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! Looking: reading, listing, walking. Never waits on a pipe, never opens a device for long, never follows a link out.
+//! Reading, listing, walking. Never waits for a pipe, never opens a device for long, never follows a link out.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -8,7 +8,7 @@ use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::{ConfinedDir, DEPTH_LIMIT, Entry, Kind, READ_LIMIT, UNFINISHED, WALK_LIMIT, beneath, plain, split};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Error, Result, if_exists};
 
 impl ConfinedDir {
     /// The bytes of a file, at most [`READ_LIMIT`] of them.
@@ -16,7 +16,7 @@ impl ConfinedDir {
         self.read_up_to(rel, READ_LIMIT)
     }
 
-    /// The bytes of a file; one that is larger than `max` is refused, not cut.
+    /// The bytes of a file; one larger than `max` is refused, not cut.
     pub fn read_up_to(&self, rel: &str, max: u64) -> Result<Vec<u8>> {
         let file = self.open_file(rel, OFlags::RDONLY)?;
         let mut bytes = Vec::new();
@@ -28,12 +28,17 @@ impl ConfinedDir {
         Ok(bytes)
     }
 
+    /// The bytes of a file, or `None` if there is none.
+    pub fn read_if_exists(&self, rel: &str) -> Result<Option<Vec<u8>>> {
+        if_exists(self.read(rel))
+    }
+
     /// The text of a file.
     pub fn read_text(&self, rel: &str) -> Result<String> {
         String::from_utf8(self.read(rel)?).map_err(|_| Error::invalid(format!("{rel} is not UTF-8 text")))
     }
 
-    /// Whether there is something of that name that leads to something inside.
+    /// Whether the path exists and leads to something inside.
     pub fn exists(&self, rel: &str) -> Result<bool> {
         match self.stat(rel) {
             Ok(_) => Ok(true),
@@ -42,7 +47,7 @@ impl ConfinedDir {
         }
     }
 
-    /// What a path leads to, links within followed.
+    /// The entry at a path, after following links inside.
     pub fn stat(&self, rel: &str) -> Result<Entry> {
         let rel = plain(rel)?;
         let fd = self.beneath(rel, OFlags::PATH, Mode::empty()).map_err(|errno| self.refused(rel, errno))?;
@@ -61,7 +66,7 @@ impl ConfinedDir {
         let dir = self.open_dir(rel)?;
         let mut named = Vec::new();
         for (name, kind) in names(&dir, WALK_LIMIT).map_err(|err| err.about(rel))? {
-            // Some file systems do not tell the kind along with the name.
+            // Some file systems do not report the kind with the name.
             match kind.map_or_else(|| kind_at(&dir, &name), Ok) {
                 Ok(_) if name.starts_with(UNFINISHED) => {}
                 Ok(kind) => named.push((name, kind)),
@@ -85,7 +90,7 @@ impl ConfinedDir {
         Ok(found)
     }
 
-    /// A regular file, open. `O_NONBLOCK` so that a pipe that someone put there cannot hold us up.
+    /// Opens a regular file. `O_NONBLOCK`, so that a pipe in its place cannot block us.
     pub(super) fn open_file(&self, rel: &str, flags: OFlags) -> Result<OwnedFd> {
         split(rel)?;
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -103,7 +108,7 @@ impl ConfinedDir {
     }
 }
 
-/// A directory's names, each asked without crossing into what is mounted on it.
+/// The entries of a directory, without entering what is mounted on them.
 pub(super) fn entries(dir: &OwnedFd, limit: usize) -> Result<Vec<Entry>> {
     let mut found = Vec::new();
     for (name, _) in names(dir, limit)? {
@@ -152,7 +157,7 @@ fn gather(dir: &OwnedFd, above: &str, depth: usize, found: &mut Vec<Entry>) -> R
     Ok(())
 }
 
-/// A directory of a directory, itself and not what a link makes of it; nothing if it may not or cannot be entered.
+/// A subdirectory, but not one behind a link; `None` if it cannot be opened.
 pub(super) fn child(dir: &OwnedFd, name: &str) -> Option<OwnedFd> {
     beneath(dir, name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW, Mode::empty()).ok()
 }
@@ -178,7 +183,7 @@ fn kind_of(kind: FileType) -> Option<Kind> {
     }
 }
 
-/// What a name is, the link itself if it is one; what is mounted there is not asked.
+/// The kind of a name, of the link itself if it is one; a mount is not entered.
 pub(super) fn kind_at(dir: &OwnedFd, name: &str) -> Result<Kind, Errno> {
     look(dir, name).map(|stat| entry(name, &stat).kind)
 }

@@ -1,4 +1,5 @@
-//! Changing: whole files by rename, appending, removing, renaming, locking. What returns `Ok` is on the disk.
+//! Changes in a [`ConfinedDir`](super::ConfinedDir): complete files by rename, appending, removing, renaming, locking. A change that returned `Ok` is on the
+//! disk.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -43,7 +44,7 @@ impl ConfinedDir {
         })
     }
 
-    /// Adds `bytes` at the end of a file, made if need be; all of them or none.
+    /// Appends `bytes` to a file, which is made if necessary; all of them or none.
     pub fn append(&self, rel: &str, bytes: &[u8]) -> Result<()> {
         let (parent, _) = split(rel)?;
         let dir = self.make_dirs(parent)?;
@@ -69,7 +70,7 @@ impl ConfinedDir {
         self.make_dirs(plain(rel)?).map(drop)
     }
 
-    /// Takes a file, a link or an empty directory away.
+    /// Removes a file, a link or an empty directory.
     pub fn remove(&self, rel: &str) -> Result<()> {
         let (parent, name) = split(rel)?;
         let dir = self.open_dir(parent)?;
@@ -79,7 +80,7 @@ impl ConfinedDir {
         removed.map_err(|errno| self.refused(rel, errno))
     }
 
-    /// Takes a directory away with all that is in it; links are removed, not followed.
+    /// Removes a directory with all that is in it; links are removed, not followed.
     pub fn remove_dir_all(&self, rel: &str) -> Result<()> {
         let (parent, name) = split(rel)?;
         let dir = self.open_dir(parent)?;
@@ -87,7 +88,7 @@ impl ConfinedDir {
         rustix::fs::fsync(&dir).map_err(|errno| self.refused(rel, errno))
     }
 
-    /// Gives a thing another name, as rename(2) does; makes the directories above the new one.
+    /// Renames as rename(2) does; makes the directories above the new name.
     pub fn rename(&self, from: &str, to: &str) -> Result<()> {
         let ((from_parent, from_name), (to_parent, to_name)) = (split(from)?, split(to)?);
         let old = self.open_dir(from_parent)?;
@@ -99,7 +100,7 @@ impl ConfinedDir {
         renamed.map_err(|errno| self.refused(from, errno))
     }
 
-    /// Takes the lock of that name, or says who is in the way: someone else, now.
+    /// Takes the lock of that name, or fails if another process has it.
     pub fn lock(&self, rel: &str) -> Result<Lock> {
         let (parent, _) = split(rel)?;
         self.make_dirs(parent)?;
@@ -113,12 +114,12 @@ impl ConfinedDir {
         }
     }
 
-    /// The directory of that path, open, with whatever was missing of it made.
+    /// Opens the directory of that path and makes what is missing of it.
     fn make_dirs(&self, rel: &str) -> Result<OwnedFd> {
         let mut dir = self.open_dir(".")?;
         let mut reached = String::new();
         for part in rel.split('/').filter(|part| !matches!(*part, "" | ".")) {
-            // Opened from the root each time: a link within may lead sideways, which is not beneath its own directory.
+            // Opened from the root each time: a link may lead sideways, which is not below its own directory.
             reached = if reached.is_empty() { part.to_owned() } else { format!("{reached}/{part}") };
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;
             let opened = match self.beneath(&reached, flags, Mode::empty()) {
@@ -138,7 +139,7 @@ impl ConfinedDir {
     }
 }
 
-/// A new file of a name that no one else has.
+/// A new file with a unique name.
 fn unfinished(dir: &OwnedFd) -> Result<(OwnedFd, String), Errno> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     loop {
@@ -159,7 +160,7 @@ fn clear(dir: &OwnedFd, name: &str, depth: usize) -> Result<(), Errno> {
         return Err(Errno::NAMETOOLONG);
     }
     let below = child(dir, name).ok_or(Errno::ACCESS)?;
-    // Removing while reading may skip names, so it is read again until nothing is left.
+    // Removing while reading may skip names, so the directory is read again until nothing is left.
     loop {
         let mut removed = 0;
         for item in rustix::fs::Dir::read_from(&below)? {

@@ -1,14 +1,13 @@
-//! A directory of this machine that was found once and must be the same whenever it is opened again.
-//!
-//! A path that leads through a directory that an agent writes may lead elsewhere a moment later. So it is resolved once,
-//! when the operator's word counts, and later opened without following a link, and compared.
+//! A directory of the machine that was found once and must be the same whenever it is opened again. A path through a
+//! directory that an agent can write may lead elsewhere a moment later. So it is resolved once, when the operator named
+//! it, and later opened without following links, and compared.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
-use super::{Facts, Id};
+use super::{FileInfo, Id};
 use crate::error::{Error, Result};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,19 +22,19 @@ impl Source {
         let told = |err: std::io::Error| Error::from(err).about(path.display());
         let real = path.canonicalize().map_err(told)?;
         let held = hold(&real).map_err(|errno| told(errno.into()))?;
-        let facts = Facts::of(&held).map_err(|errno| told(errno.into()))?;
-        Ok(Source { path: real, id: facts.id })
+        let info = FileInfo::of(&held).map_err(|errno| told(errno.into()))?;
+        Ok(Source { path: real, id: info.id })
     }
 
-    /// The directory itself, held; refused if something else stands there now.
+    /// Opens the directory; refuses if another one is there now.
     pub fn open(&self) -> Result<OwnedFd> {
         same(&self.path, self.id)
     }
 }
 
-/// What stands at a path without links, if it is still that directory.
+/// Opens a path without links, if it is still that directory.
 pub fn same(path: &Path, id: Id) -> Result<OwnedFd> {
-    let held = hold(path).ok().filter(|held| Facts::of(held).is_ok_and(|facts| facts.id == id));
+    let held = hold(path).ok().filter(|held| FileInfo::of(held).is_ok_and(|info| info.id == id));
     held.ok_or_else(|| {
         let path = path.display();
         Error::conflict(format!("`{path}` is not the directory that it was when it was bound: mount again"))

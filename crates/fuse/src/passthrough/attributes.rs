@@ -1,21 +1,21 @@
-//! What `stat` shows of a mirrored file: what the disk says, under our number.
+//! The attributes of a mirrored file: those of the disk, with the inode number of this mount. Part of the passthrough.
 
 use std::time::{Duration, SystemTime};
 
 use fuser::{FileAttr, FileType, Generation, INodeNo, ReplyAttr, ReplyEmpty, ReplyStatfs, TimeOrNow};
 use rustix::fs::{Access, AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
 
-use super::{Passthrough, Who, errno};
+use super::{Passthrough, Requester, errno};
 use crate::attributes::Owner;
-use acheron_base::host_dir::{Facts, Outcome, by_number, reopen};
+use acheron_base::host_dir::{FileInfo, OsResult, by_number, reopen};
 use acheron_vfs::Access as TreeAccess;
 
-/// Nothing is believed: a change from outside is seen by the next who asks.
-pub const NOT_AT_ALL: Duration = Duration::ZERO;
+/// The cache time of names and attributes: none, so that the next request sees a change from outside.
+pub const UNCACHED: Duration = Duration::ZERO;
 
-/// The kernel tells apart two files that had one number after each other.
-pub fn generation(facts: &Facts) -> Generation {
-    Generation(facts.life())
+/// Lets the kernel distinguish two files that had one number after each other.
+pub fn generation(info: &FileInfo) -> Generation {
+    Generation(info.life())
 }
 
 pub fn kind(kind: rustix::fs::FileType) -> FileType {
@@ -30,27 +30,27 @@ pub fn kind(kind: rustix::fs::FileType) -> FileType {
     }
 }
 
-pub fn attributes(ino: u64, facts: &Facts) -> FileAttr {
+pub fn attributes(ino: u64, info: &FileInfo) -> FileAttr {
     FileAttr {
         ino: INodeNo(ino),
-        size: facts.size,
-        blocks: facts.blocks,
-        atime: facts.accessed,
-        mtime: facts.modified,
-        ctime: facts.changed,
-        crtime: facts.born,
-        kind: kind(facts.kind),
-        perm: facts.mode,
-        nlink: facts.links,
-        uid: facts.uid,
-        gid: facts.gid,
-        rdev: facts.device,
-        blksize: facts.block_size,
+        size: info.size,
+        blocks: info.blocks,
+        atime: info.accessed,
+        mtime: info.modified,
+        ctime: info.changed,
+        crtime: info.born,
+        kind: kind(info.kind),
+        perm: info.mode,
+        nlink: info.links,
+        uid: info.uid,
+        gid: info.gid,
+        rdev: info.device,
+        blksize: info.block_size,
         flags: 0,
     }
 }
 
-/// The root of a mirrored directory, before the disk was asked: believed by nobody.
+/// The root of a mirrored directory, before the disk was asked. The kernel does not cache it.
 pub fn of_root(ino: u64, owner: Owner, modified: SystemTime) -> FileAttr {
     FileAttr {
         ino: INodeNo(ino),
@@ -71,8 +71,8 @@ pub fn of_root(ino: u64, owner: Owner, modified: SystemTime) -> FileAttr {
     }
 }
 
-/// What `chmod`, `chown`, `truncate` and `utimensat` ask for.
-pub struct Wish {
+/// The changes that `chmod`, `chown`, `truncate` and `utimensat` request.
+pub struct AttributeChange {
     pub mode: Option<u32>,
     pub uid: Option<u32>,
     pub gid: Option<u32>,
@@ -84,57 +84,57 @@ pub struct Wish {
 
 impl Passthrough {
     pub fn getattr(&self, ino: u64, reply: ReplyAttr) {
-        self.away(move |real| match real.hold(ino) {
-            Ok(held) => reply.attr(&NOT_AT_ALL, &attributes(ino, &held.facts)),
+        self.in_pool(move |mirror| match mirror.find_file(ino) {
+            Ok(found) => reply.attr(&UNCACHED, &attributes(ino, &found.info)),
             Err(error) => reply.error(errno(error)),
         });
     }
 
-    pub fn setattr(&self, who: Who, ino: u64, wish: Wish, reply: ReplyAttr) {
-        self.away(move |real| match real.set(who, ino, &wish) {
-            Ok(facts) => reply.attr(&NOT_AT_ALL, &attributes(ino, &facts)),
+    pub fn setattr(&self, requester: Requester, ino: u64, change: AttributeChange, reply: ReplyAttr) {
+        self.in_pool(move |mirror| match mirror.set(requester, ino, &change) {
+            Ok(info) => reply.attr(&UNCACHED, &attributes(ino, &info)),
             Err(error) => reply.error(errno(error)),
         });
     }
 
-    fn set(&self, who: Who, ino: u64, wish: &Wish) -> Outcome<Facts> {
-        let held = self.hold(ino)?;
-        let opened = wish.by.and_then(|by| self.0.mirrors.files.get(by).ok());
+    fn set(&self, requester: Requester, ino: u64, change: &AttributeChange) -> OsResult<FileInfo> {
+        let found = self.find_file(ino)?;
+        let opened = change.by.and_then(|by| self.0.mirrors.files.get(by).ok());
         if opened.is_none() {
-            self.may(who, TreeAccess::Write, &held.view, held.path())?;
+            self.may(requester, TreeAccess::Write, &found.view, found.path())?;
         }
-        let fd = held.changeable()?;
+        let fd = found.changeable()?;
         let path = by_number(fd);
-        if wish.uid.is_some() || wish.gid.is_some() {
-            let (uid, gid) = (wish.uid.map(Uid::from_raw), wish.gid.map(Gid::from_raw));
+        if change.uid.is_some() || change.gid.is_some() {
+            let (uid, gid) = (change.uid.map(Uid::from_raw), change.gid.map(Gid::from_raw));
             rustix::fs::chownat(fd, c"", uid, gid, AtFlags::EMPTY_PATH)?;
         }
-        if let Some(mode) = wish.mode {
+        if let Some(mode) = change.mode {
             rustix::fs::chmod(&path, Mode::from_raw_mode(mode & 0o7777))?;
         }
-        match (wish.size, opened) {
+        match (change.size, opened) {
             (Some(size), Some(opened)) => rustix::fs::ftruncate(opened.file(), size)?,
             (Some(size), None) => rustix::fs::ftruncate(reopen(fd, OFlags::WRONLY)?, size)?,
             (None, _) => (),
         }
-        if wish.accessed.is_some() || wish.modified.is_some() {
+        if change.accessed.is_some() || change.modified.is_some() {
             let times = Timestamps {
-                last_access: time(wish.accessed.as_ref()),
-                last_modification: time(wish.modified.as_ref()),
+                last_access: time(change.accessed.as_ref()),
+                last_modification: time(change.modified.as_ref()),
             };
             rustix::fs::utimensat(CWD, &path, &times, AtFlags::empty())?;
         }
-        Facts::of(fd)
+        FileInfo::of(fd)
     }
 
     pub fn access(&self, ino: u64, mask: i32, reply: ReplyEmpty) {
-        self.away(move |real| {
-            let asked = real.hold(ino).and_then(|held| {
+        self.in_pool(move |mirror| {
+            let asked = mirror.find_file(ino).and_then(|found| {
                 let access = Access::from_bits_truncate(mask as u32);
                 if access.contains(Access::WRITE_OK) {
-                    held.view.ground.writable()?;
+                    found.view.host_dir.writable()?;
                 }
-                match &held.fd {
+                match &found.fd {
                     Some(fd) => rustix::fs::accessat(CWD, by_number(fd), access, AtFlags::EACCESS),
                     None => Ok(()),
                 }
@@ -147,7 +147,7 @@ impl Passthrough {
     }
 
     pub fn statfs(&self, ino: u64, reply: ReplyStatfs) {
-        self.away(move |real| match real.hold(ino).and_then(|held| held.view.ground.room()) {
+        self.in_pool(move |mirror| match mirror.find_file(ino).and_then(|found| found.view.host_dir.room()) {
             Ok(it) => reply.statfs(
                 it.f_blocks,
                 it.f_bfree,
@@ -163,14 +163,14 @@ impl Passthrough {
     }
 }
 
-fn time(wish: Option<&TimeOrNow>) -> Timespec {
+fn time(change: Option<&TimeOrNow>) -> Timespec {
     let special = |nanos| Timespec { tv_sec: 0, tv_nsec: nanos };
-    match wish {
+    match change {
         None => special(UTIME_OMIT),
         Some(TimeOrNow::Now) => special(UTIME_NOW),
         Some(TimeOrNow::SpecificTime(time)) => match time.duration_since(SystemTime::UNIX_EPOCH) {
             Ok(since) => Timespec { tv_sec: since.as_secs() as i64, tv_nsec: since.subsec_nanos().into() },
-            // Before 1970: fuser counts the seconds backwards and the rest of one still forwards, as the kernel does.
+            // Before 1970 fuser counts the seconds backwards and the nanoseconds forwards, as the kernel does.
             Err(before) => {
                 let before = before.duration();
                 Timespec { tv_sec: -(before.as_secs() as i64), tv_nsec: before.subsec_nanos().into() }

@@ -1,16 +1,14 @@
-//! Requests about directories of this machine that the kernel did not bind itself.
-//!
-//! Everything here waits for a disk, so everything is done by a [`Pool`] and answered from there. Nothing is believed for
-//! any time: names and attributes are asked for each time, and bytes that the kernel has are good as long as the file has
-//! not changed. So a change made from outside is seen by the next who asks; the notices that follow it are for those who
-//! do not ask, who have the file mapped.
+//! Requests about directories of the machine that are mirrored and not bind-mounted. Every request may wait for a disk,
+//! so a [`Pool`] runs it and answers it. The kernel caches no names and no attributes, and it uses cached bytes only
+//! while the file has not changed. So the next request sees a change made from outside; the notices that follow are for
+//! processes that have the file mapped. The server uses this module; it uses `acheron_base::host_dir`.
 
 mod attributes;
-mod bytes;
-mod change;
-mod names;
+mod changes;
+mod file_requests;
+mod inodes;
+mod name_requests;
 mod pool;
-mod table;
 mod xattrs;
 
 use std::os::fd::OwnedFd;
@@ -25,37 +23,37 @@ use super::handles;
 use super::notices::Notice;
 use super::server::Server;
 use acheron_base::Error;
-use acheron_base::host_dir::{Facts, Outcome};
+use acheron_base::host_dir::{FileInfo, OsResult};
 use acheron_vfs::{Access, Caller, Mirrored};
 
-pub use attributes::{Wish, of_root};
-use bytes::Held;
-use names::Paged;
+pub use attributes::{AttributeChange, of_root};
+use file_requests::OpenMirrorFile;
+pub use inodes::MIRRORED;
+use inodes::{MirrorInodes, View};
+use name_requests::OpenMirrorDir;
 use pool::Pool;
-pub use table::REAL;
-use table::{Table, View};
 
-/// All that is known of mirrored files.
+/// The state of all mirrored files.
 #[derive(Default)]
 pub struct Mirrors {
-    table: Table,
-    files: handles::Table<Held>,
-    directories: handles::Table<Paged>,
+    inodes: MirrorInodes,
+    files: handles::HandleTable<OpenMirrorFile>,
+    directories: handles::HandleTable<OpenMirrorDir>,
     pool: Arc<Pool>,
 }
 
 impl Mirrors {
-    /// The number of the directory mirrored at `path`, which the kernel is told of.
+    /// Records that the kernel is told of the directory mirrored at `path`; returns its number.
     pub fn root(&self, path: &str, mirrored: &Mirrored) -> u64 {
-        self.table.root(path, &mirrored.ground, &mirrored.over)
+        self.inodes.root(path, &mirrored.host_dir, &mirrored.overlay)
     }
 
     pub fn forget(&self, ino: u64, times: u64) {
-        self.table.forget(ino, times);
+        self.inodes.forget(ino, times);
     }
 
     pub fn known(&self) -> usize {
-        self.table.len()
+        self.inodes.len()
     }
 
     pub fn open(&self) -> usize {
@@ -63,27 +61,27 @@ impl Mirrors {
     }
 }
 
-/// Whether a number is that of a mirrored file.
-pub fn is_real(ino: u64) -> bool {
-    ino & table::REAL != 0
+/// Whether an inode number belongs to a mirrored file.
+pub fn is_mirrored(ino: u64) -> bool {
+    ino & inodes::MIRRORED != 0
 }
 
-/// The number that the root of a directory mirrored at `path` has.
+/// The number of the root of a directory mirrored at `path`.
 pub fn root_number(path: &str, mirrored: &Mirrored) -> u64 {
-    table::number(path, mirrored.ground.facts().id)
+    inodes::number(path, mirrored.host_dir.info().id)
 }
 
-/// Who asks, as far as the request says.
+/// The caller of a request, as the kernel reports it.
 #[derive(Clone, Copy)]
-pub struct Who {
+pub struct Requester {
     uid: u32,
     gid: u32,
     tid: u32,
 }
 
-impl From<&Request> for Who {
-    fn from(req: &Request) -> Who {
-        Who { uid: req.uid(), gid: req.gid(), tid: req.pid() }
+impl From<&Request> for Requester {
+    fn from(req: &Request) -> Requester {
+        Requester { uid: req.uid(), gid: req.gid(), tid: req.pid() }
     }
 }
 
@@ -91,67 +89,67 @@ impl From<&Request> for Who {
 #[derive(Clone)]
 pub struct Passthrough(pub Arc<Server>);
 
-/// A file taken hold of: really the one that its number belongs to.
-struct Hold {
+/// A file that was found: certainly the one that its number belongs to.
+struct FoundFile {
     view: Arc<View>,
-    /// Below the view; none if it has no name any more.
+    /// The path below the view; `None` if it has no name any more.
     path: Option<PathBuf>,
-    /// None for a place that is covered by another mount.
+    /// `None` for a directory that another mount covers.
     fd: Option<OwnedFd>,
-    facts: Facts,
+    info: FileInfo,
 }
 
 impl Passthrough {
-    /// Does `work` where waiting for a disk stalls nobody.
-    fn away(&self, work: impl FnOnce(Passthrough) + Send + 'static) {
-        let real = self.clone();
+    /// Runs `work` on the pool, where waiting for a disk blocks no other request.
+    fn in_pool(&self, work: impl FnOnce(Passthrough) + Send + 'static) {
+        let mirror = self.clone();
         self.0.mirrors.pool.run(move || {
-            let runtime = real.0.runtime.clone();
+            let runtime = mirror.0.runtime.clone();
             let _runtime = runtime.enter();
-            work(real);
+            work(mirror);
         });
     }
 
-    fn table(&self) -> &Table {
-        &self.0.mirrors.table
+    fn inodes(&self) -> &MirrorInodes {
+        &self.0.mirrors.inodes
     }
 
-    fn hold(&self, ino: u64) -> Outcome<Hold> {
-        let known = self.table().get(ino).ok_or(Errno::STALE)?;
-        let (view, before) = (known.view, known.facts);
+    fn find_file(&self, ino: u64) -> OsResult<FoundFile> {
+        let known = self.inodes().get(ino).ok_or(Errno::STALE)?;
+        let (view, before) = (known.view, known.info);
         if before.is_covered() {
-            return Ok(Hold { view, path: known.paths.into_iter().next(), fd: None, facts: before });
+            return Ok(FoundFile { view, path: known.paths.into_iter().next(), fd: None, info: before });
         }
         for path in known.paths {
-            let Ok(fd) = view.ground.hold(&path) else { continue };
-            let facts = Facts::of(&fd)?;
-            if facts.same(&before) {
-                return Ok(Hold { view, path: Some(path), fd: Some(fd), facts });
+            let Ok(fd) = view.host_dir.open_path(&path) else { continue };
+            let info = FileInfo::of(&fd)?;
+            if info.same(&before) {
+                return Ok(FoundFile { view, path: Some(path), fd: Some(fd), info });
             }
         }
-        // It was removed or moved away; who has it open still has it.
+        // It was removed or renamed; a process that has it open can still use it.
         let open = known.open.ok_or(Errno::STALE)?;
         let fd = open.file().try_clone().map_err(|_| Errno::MFILE)?.into();
-        Ok(Hold { view, path: None, facts: Facts::of(&fd)?, fd: Some(fd) })
+        Ok(FoundFile { view, path: None, info: FileInfo::of(&fd)?, fd: Some(fd) })
     }
 
-    /// Asks the gate whether `who` may do that to `path` below the view.
-    fn may(&self, who: Who, action: Access, view: &View, path: &Path) -> Outcome<()> {
+    /// Refuses unless the requester may do `action` at `path` below the view.
+    fn may(&self, requester: Requester, action: Access, view: &View, path: &Path) -> OsResult<()> {
         let refused = |error: Error| Errno::from_raw_os_error(error.errno());
-        self.0.tree.may(&self.caller(who), action, &view.path_of(path)).map_err(refused)
+        self.0.tree.may(&self.caller(requester), action, &view.path_of(path)).map_err(refused)
     }
 
-    fn may_move(&self, who: Who, view: &View, path: &Path) -> Outcome<()> {
+    fn may_move(&self, requester: Requester, view: &View, path: &Path) -> OsResult<()> {
         let refused = |error: Error| Errno::from_raw_os_error(error.errno());
-        self.0.tree.may_move(&self.caller(who), &view.path_of(path)).map_err(refused)
+        self.0.tree.may_move(&self.caller(requester), &view.path_of(path)).map_err(refused)
     }
 
-    fn caller(&self, who: Who) -> Caller {
-        self.0.who.caller(who.uid, who.gid, who.tid)
+    fn caller(&self, requester: Requester) -> Caller {
+        self.0.identify.caller(requester.uid, requester.gid, requester.tid)
     }
 
-    /// Whether `path` below the view is there at all for who asks. The kernel asks for every name each time, so one that is
-    /// hidden can be as one that is not there.
+    /// Whether `path` below the view exists for the requester. The kernel asks for every name each time, so a hidden
+    /// name can be treated like a missing one.
     fn sees(&self, caller: &Caller, view: &View, path: &Path, dir: bool) -> bool {
         let (tree, path) = (&self.0.tree, || view.path_of(path));
         match tree.sees_all(caller) {
@@ -161,49 +159,49 @@ impl Passthrough {
         }
     }
 
-    /// As [`hold`](Self::hold), for who may see it.
-    fn hold_for(&self, who: Who, ino: u64) -> Outcome<Hold> {
-        let held = self.hold(ino)?;
-        let dir = held.facts.kind == FileType::Directory;
-        match self.sees(&self.caller(who), &held.view, held.path(), dir) {
-            true => Ok(held),
+    /// As [`find_file`](Self::find_file), if the caller may see it.
+    fn find_visible(&self, requester: Requester, ino: u64) -> OsResult<FoundFile> {
+        let found = self.find_file(ino)?;
+        let dir = found.info.kind == FileType::Directory;
+        match self.sees(&self.caller(requester), &found.view, found.path(), dir) {
+            true => Ok(found),
             false => Err(Errno::NOENT),
         }
     }
 
-    /// A file of this machine was changed from outside; `path` is where it really is.
+    /// A mirrored file was changed from outside; `path` is its path on the machine.
     pub fn changed(&self, path: &Path) {
-        for view in self.table().views() {
-            let Ok(below) = path.strip_prefix(view.ground.source()) else { continue };
-            if let Ok(facts) = view.ground.hold(below).and_then(Facts::of) {
-                self.0.notices.post(Notice::Inode(table::number(&view.path, facts.id)));
+        for view in self.inodes().views() {
+            let Ok(below) = path.strip_prefix(view.host_dir.source()) else { continue };
+            if let Ok(info) = view.host_dir.open_path(below).and_then(FileInfo::of) {
+                self.0.notices.post(Notice::Inode(inodes::number(&view.path, info.id)));
             }
         }
     }
 
-    /// So much was changed below `path` that nobody counted.
+    /// An unknown number of files changed below `path`.
     pub fn all_changed(&self, path: &Path) {
-        for view in self.table().views().into_iter().filter(|view| view.ground.source() == path) {
-            for number in self.table().all_of(&view) {
+        for view in self.inodes().views().into_iter().filter(|view| view.host_dir.source() == path) {
+            for number in self.inodes().all_of(&view) {
                 self.0.notices.post(Notice::Inode(number));
             }
         }
     }
 }
 
-impl Hold {
-    fn fd(&self) -> Outcome<&OwnedFd> {
+impl FoundFile {
+    fn fd(&self) -> OsResult<&OwnedFd> {
         self.fd.as_ref().ok_or(Errno::NOENT)
     }
 
-    /// The path below the view, for the gate; what has no name any more is asked for as the whole.
+    /// The path below the view, for access control; a file without a name counts as the whole view.
     fn path(&self) -> &Path {
         self.path.as_deref().unwrap_or(Path::new(""))
     }
 
-    /// For a change of names in it, or of itself.
-    fn changeable(&self) -> Outcome<&OwnedFd> {
-        self.view.ground.writable()?;
+    /// The descriptor, if the file or the names in it may be changed.
+    fn changeable(&self) -> OsResult<&OwnedFd> {
+        self.view.host_dir.writable()?;
         self.fd.as_ref().ok_or(Errno::ROFS)
     }
 }

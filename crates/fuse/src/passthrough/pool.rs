@@ -1,8 +1,6 @@
-//! A few threads for work that waits for a disk, so that the session's own thread never does.
-//!
-//! A caller waits for its answer, so there is never more work than callers. Knows nothing of files.
+//! A few threads for work that waits for a disk, so that the thread of the session never does. Each caller waits for
+//! its answer, so there is never more work than callers. The passthrough uses it; it knows nothing of files.
 
-use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,9 +8,10 @@ use std::time::Duration;
 
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::stat::{Mode, umask};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// How many wait for a disk at once.
-const MOST: usize = 8;
+/// The number of threads.
+const THREADS: usize = 8;
 /// A thread without work ends after this time.
 const IDLE: Duration = Duration::from_secs(10);
 
@@ -20,29 +19,29 @@ type Work = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
 pub struct Pool {
-    state: Mutex<State>,
-    came: Condvar,
+    state: Mutex<PoolState>,
+    arrived: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     work: VecDeque<Work>,
     threads: usize,
     idle: usize,
 }
 
 impl Pool {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock()
     }
 
-    /// Does `work` on one of the threads.
+    /// Runs `work` on one of the threads.
     pub fn run(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) {
         let mut state = self.state();
         state.work.push_back(Box::new(work));
-        if state.idle >= state.work.len() || state.threads == MOST {
+        if state.idle >= state.work.len() || state.threads == THREADS {
             drop(state);
-            self.came.notify_one();
+            self.arrived.notify_one();
             return;
         }
         state.threads += 1;
@@ -50,7 +49,7 @@ impl Pool {
         let pool = self.clone();
         let started = std::thread::Builder::new().name("mirror".to_owned()).spawn(move || pool.serve());
         if started.is_err() {
-            // Out of threads: whoever has one does it, if only the caller's.
+            // No thread can be started: another thread of the pool, or this one, does the work.
             self.state().threads -= 1;
             if let Some(work) = self.next_now() {
                 work();
@@ -62,7 +61,7 @@ impl Pool {
         self.state().work.pop_front()
     }
 
-    /// The next piece of work; none if there was nothing to do for a while.
+    /// The next piece of work; `None` after an idle time.
     fn next(&self) -> Option<Work> {
         let mut state = self.state();
         loop {
@@ -70,7 +69,7 @@ impl Pool {
                 return Some(work);
             }
             state.idle += 1;
-            let waited = self.came.wait_for(&mut state, IDLE);
+            let waited = self.arrived.wait_for(&mut state, IDLE);
             state.idle -= 1;
             if waited.timed_out() && state.work.is_empty() {
                 state.threads -= 1;
@@ -80,15 +79,15 @@ impl Pool {
     }
 
     fn serve(&self) {
-        // The kernel has taken the caller's mask from the mode already; ours must not be taken too.
+        // The kernel has already applied the caller's umask to the mode; ours must not be applied too.
         match unshare(CloneFlags::CLONE_FS) {
             Ok(()) => _ = umask(Mode::empty()),
-            Err(error) => tracing::warn!(%error, "new files get the mask of the host"),
+            Err(error) => tracing::warn!(%error, "new files get the umask of this process"),
         }
         while let Some(work) = self.next() {
-            // The reply that was dropped by a panic has answered EIO.
+            // The dropped reply has answered EIO.
             if catch_unwind(AssertUnwindSafe(work)).is_err() {
-                tracing::error!("a request to a mirrored directory could not be served");
+                tracing::error!("a request to a mirrored directory panicked");
             }
         }
     }
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_goes_on_beside_work_that_is_stuck_and_after_work_that_panics() {
+    fn work_continues_beside_stuck_work_and_after_a_panic() {
         let pool = Arc::new(Pool::default());
         let (let_go, stuck) = mpsc::channel::<()>();
         let (say, heard) = mpsc::channel();
@@ -114,7 +113,7 @@ mod tests {
         let mut done: Vec<i32> = heard.iter().take(100).collect();
         done.sort_unstable();
         assert!(done.into_iter().eq(0..100));
-        assert!(pool.state().threads <= MOST);
+        assert!(pool.state().threads <= THREADS);
         let_go.send(()).unwrap();
     }
 }

@@ -2,8 +2,8 @@ use expect_test::expect;
 
 use super::*;
 
-fn sound() -> Facts {
-    Facts {
+fn sound() -> MachineFacts {
+    MachineFacts {
         device: Device::Open,
         fusermount: Some(("/usr/bin/fusermount3".to_owned(), true)),
         root: true,
@@ -24,7 +24,7 @@ fn sound() -> Facts {
     }
 }
 
-fn told(facts: &Facts) -> String {
+fn render(facts: &MachineFacts) -> String {
     let all = findings(facts);
     let lacking = all.iter().filter(|finding| finding.health != Health::Ok);
     lacking
@@ -34,14 +34,14 @@ fn told(facts: &Facts) -> String {
 
 #[test]
 fn a_sound_machine_lacks_nothing() {
-    assert_eq!(told(&sound()), "");
-    let fresh = Facts { database: Database::None, fusermount: None, ..sound() };
-    assert_eq!(told(&fresh), "", "root needs no helper to mount");
+    assert_eq!(render(&sound()), "");
+    let fresh = MachineFacts { database: Database::None, fusermount: None, ..sound() };
+    assert_eq!(render(&fresh), "", "root needs no helper to mount");
 }
 
 #[test]
 fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
-    let facts = Facts {
+    let facts = MachineFacts {
         device: Device::Shut(0o600, "Permission denied".to_owned()),
         fusermount: None,
         root: false,
@@ -62,7 +62,7 @@ fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
     expect![[r#"
         Bad /dev/fuse: has mode 0600 and cannot be opened: Permission denied
           as root: chmod 0666 /dev/fuse, and for good: echo 'KERNEL=="fuse", MODE="0666"' > /etc/udev/rules.d/99-fuse.rules
-        Bad fusermount3: not found: a user mounts with its help
+        Bad fusermount3: not found: users need it to mount
           apt-get install fuse3
         Bad request timeout: fs.fuse.default_request_timeout is 20 s and fs.fuse.max_request_timeout is 60 s: a read that waits longer kills the mount
           as root, before mounting: sysctl -w fs.fuse.default_request_timeout=0; sysctl -w fs.fuse.max_request_timeout=0
@@ -70,7 +70,7 @@ fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
           use Linux 5.6 or newer, and a container that lets it through
         Weak binds: projects are mirrored through FUSE, which is slower: binding needs CAP_SYS_ADMIN
           run acheron as root where that speed matters
-        Bad user namespaces: are for root alone here: no sandbox can be built by a user
+        Bad user namespaces: are restricted to root: users cannot build a sandbox
           as root: sysctl -w kernel.unprivileged_userns_clone=1
         Bad sandbox: cannot be built here: landlock (this kernel has no Landlock)
           boot with lsm=landlock,… on Linux 5.13 or newer; until then programs of agents are refused; "sandbox": {"allow_unconfined": true} in the mountspec runs them without
@@ -81,29 +81,29 @@ fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
         Bad mountspec: agents: there is none
           acheron check FILE names every fault with its place
         Bad symbols: are in redis at [::1]:6379: it does not answer
-          start that server, mend symbols.url in the mountspec, or take "backend": "sqlite"
-    "#]].assert_eq(&told(&facts));
+          start that server, fix symbols.url in the mountspec, or use "backend": "sqlite"
+    "#]].assert_eq(&render(&facts));
 }
 
 #[test]
 fn each_other_lack_has_its_own_words() {
-    let user = || Facts { root: false, admin: false, ..sound() };
-    let names = |max, clone, apparmor| Facts { user_namespaces: Namespaces { max, clone, apparmor }, ..user() };
+    let user = || MachineFacts { root: false, admin: false, ..sound() };
+    let names = |max, clone, apparmor| MachineFacts { user_namespaces: Namespaces { max, clone, apparmor }, ..user() };
     let cases = [
-        Facts { device: Device::Missing, ..sound() },
-        Facts { fusermount: Some(("/bin/fusermount3".to_owned(), false)), ..user() },
+        MachineFacts { device: Device::Missing, ..sound() },
+        MachineFacts { fusermount: Some(("/bin/fusermount3".to_owned(), false)), ..user() },
         names(Some(0), None, None),
-        Facts { user_namespaces: Namespaces::default(), ..sound() },
+        MachineFacts { user_namespaces: Namespaces::default(), ..sound() },
         names(Some(9), Some(1), Some(1)),
-        Facts { walls: Err("no program".to_owned()), ..sound() },
-        Facts { cgroups: Cgroups::Missing, ..sound() },
-        Facts {
+        MachineFacts { walls: Err("no program".to_owned()), ..sound() },
+        MachineFacts { cgroups: Cgroups::Missing, ..sound() },
+        MachineFacts {
             cgroups: Cgroups::Found { version: 1, controllers: vec!["memory".into(), "pids".into()], writable: false },
             ..sound()
         },
-        Facts { database: Database::Unreadable("Permission denied".to_owned()), ..sound() },
+        MachineFacts { database: Database::Unreadable("Permission denied".to_owned()), ..sound() },
     ];
-    let all: Vec<String> = cases.iter().map(told).collect();
+    let all: Vec<String> = cases.iter().map(render).collect();
     expect![[r#"
         Bad /dev/fuse: is not there: nothing can be mounted
           modprobe fuse; in a container: start it with --device /dev/fuse --cap-add SYS_ADMIN
@@ -126,7 +126,7 @@ fn each_other_lack_has_its_own_words() {
         Bad user namespaces: are restricted by AppArmor: a sandbox would have no rights in its own
           as root: sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or give acheron a profile with userns
         --
-        Bad sandbox: could not be tried: no program
+        Bad sandbox: could not be tested: no program
           programs of agents are refused; "sandbox": {"allow_unconfined": true} in the mountspec runs them without
         --
         Weak cgroups: none: the limits of each single process hold instead, and an agent runs few programs at once
@@ -143,10 +143,15 @@ fn each_other_lack_has_its_own_words() {
 
 #[test]
 fn symbols_on_redis_are_as_safe_as_redis_keeps_them() {
-    let on = |kept| Facts { symbols: Some(("redis at r:1".to_owned(), Ok(kept))), ..sound() };
-    assert_eq!(told(&on(Kept::Everything)), "");
-    let lost = [Kept::Behind("everysec".to_owned()), Kept::Behind("no".to_owned()), Kept::Snapshots, Kept::Nothing];
-    let all: Vec<String> = lost.map(|kept| told(&on(kept)).lines().next().unwrap_or_default().to_owned()).to_vec();
+    let on = |kept| MachineFacts { symbols: Some(("redis at r:1".to_owned(), Ok(kept))), ..sound() };
+    assert_eq!(render(&on(RedisDurability::Everything)), "");
+    let lost = [
+        RedisDurability::Behind("everysec".to_owned()),
+        RedisDurability::Behind("no".to_owned()),
+        RedisDurability::Snapshots,
+        RedisDurability::Nothing,
+    ];
+    let all: Vec<String> = lost.map(|kept| render(&on(kept)).lines().next().unwrap_or_default().to_owned()).to_vec();
     expect![[r#"
         Weak symbols: are in redis at r:1, which may lose the changes of the last second: appendfsync is everysec
         Weak symbols: are in redis at r:1, which may lose the changes of the last half minute or more: appendfsync is no
@@ -157,7 +162,7 @@ fn symbols_on_redis_are_as_safe_as_redis_keeps_them() {
 
 #[test]
 fn whatever_is_wrong_has_a_fix() {
-    let broken = Facts { device: Device::Missing, walls: Err(String::new()), ..sound() };
+    let broken = MachineFacts { device: Device::Missing, walls: Err(String::new()), ..sound() };
     for finding in findings(&broken) {
         assert_eq!(finding.fix.is_some(), finding.health != Health::Ok, "{}", finding.what);
     }

@@ -1,4 +1,4 @@
-//! What may be commanded, and what is answered.
+//! The operations of the service and their answers. Only `service` uses it.
 
 use std::sync::Arc;
 
@@ -7,26 +7,25 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::super::act::{Act, Done};
-use super::super::init::{self, Answers};
-use super::super::mechanics::maps::Change;
-use super::super::tools::Call;
-use super::super::{continuity, world};
-use super::Table;
+use super::GameSession;
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
+use acheron_dm::act::{Act, ActResult};
+use acheron_dm::init::{self, Answers};
+use acheron_dm::mechanics::maps::MapChange;
+use acheron_dm::tools::Call;
+use acheron_dm::{continuity, world};
 use acheron_vfs::Node;
 
 /// The game master.
 pub struct Dm {
-    table: Arc<Table>,
+    session: Arc<GameSession>,
 }
 
 impl Dm {
-    pub fn new(table: Arc<Table>) -> Dm {
-        Dm { table }
+    pub fn new(session: Arc<GameSession>) -> Dm {
+        Dm { session }
     }
 }
 
@@ -92,7 +91,7 @@ pub enum Command {
         campaign: Option<String>,
     },
     /// Changes the map of a cartridge: a version more, with its reason.
-    ChangeMap { cartridge: String, change: Change, reason: String },
+    ChangeMap { cartridge: String, change: MapChange, reason: String },
     /// Tool calls of a role: AUTHOR, BUILDER, DM or SAVE_READ.
     Tools {
         role: String,
@@ -107,16 +106,18 @@ pub enum Command {
 
 /// Text for people, and what there is to say about it.
 #[derive(Serialize, JsonSchema)]
-pub struct Told {
+#[schemars(rename = "Told")]
+pub struct TextOutput {
     pub campaign: String,
     pub output: String,
-    /// What a narrator proposed and the kernel did not take.
+    /// Proposals of the narrator that the kernel rejected.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reports: Vec<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
-pub struct Replayed {
+#[schemars(rename = "Replayed")]
+pub struct ReplayReport {
     pub campaign: String,
     pub entries: usize,
     pub equal: bool,
@@ -128,8 +129,8 @@ pub struct Replayed {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Output {
-    Told(Told),
-    Replayed(Replayed),
+    Told(TextOutput),
+    Replayed(ReplayReport),
     Plain(Value),
 }
 
@@ -145,18 +146,18 @@ impl Service for Dm {
 
     fn operations() -> Vec<Operation> {
         vec![
-            Operation::write("play").example(json!({"input": "[LOOK]{around}"})).gives::<Told>(),
-            Operation::write("new_campaign").example(json!({"id": "c1", "cartridge": "brinewick", "seed": 7})).gives::<Told>(),
-            Operation::write("switch_campaign").example(json!({"id": "c1"})).gives::<Told>(),
+            Operation::write("play").example(json!({"input": "[LOOK]{around}"})).gives::<TextOutput>(),
+            Operation::write("new_campaign").example(json!({"id": "c1", "cartridge": "brinewick", "seed": 7})).gives::<TextOutput>(),
+            Operation::write("switch_campaign").example(json!({"id": "c1"})).gives::<TextOutput>(),
             Operation::write("init")
                 .example(json!({"answers": {"preset": "Mystery Investigation", "pc_name": "Ann", "pc_strengths": "clever, charming"}, "confirm": true}))
-                .gives::<Told>(),
-            Operation::write("load").example(json!({})).gives::<Told>(),
-            Operation::write("undo").example(json!({})).gives::<Told>(),
-            Operation::write("rebuild").example(json!({})).gives::<Told>(),
+                .gives::<TextOutput>(),
+            Operation::write("load").example(json!({})).gives::<TextOutput>(),
+            Operation::write("undo").example(json!({})).gives::<TextOutput>(),
+            Operation::write("rebuild").example(json!({})).gives::<TextOutput>(),
             Operation::read("check").example(json!({})),
-            Operation::read("replay").example(json!({})).gives::<Replayed>(),
-            Operation::read("map").example(json!({})).gives::<Told>(),
+            Operation::read("replay").example(json!({})).gives::<ReplayReport>(),
+            Operation::read("map").example(json!({})).gives::<TextOutput>(),
             Operation::write("change_map")
                 .example(json!({"cartridge": "brinewick", "change": {"update-risk": {"at": "@reed_path", "rp": 2}}, "reason": "the guard has left"})),
             Operation::write("tools")
@@ -165,82 +166,82 @@ impl Service for Dm {
     }
 
     fn files(&self) -> Vec<(String, Node)> {
-        super::files::files(&self.table)
+        super::files::files(&self.session)
     }
 
     async fn invoke(&self, _cx: &Cx, command: Command) -> Result<Output> {
-        let table = &self.table;
+        let session = &self.session;
         match command {
             Command::Play { input, campaign } => {
-                let campaign = table.meant(campaign).await?;
-                let done = table.play(&campaign, &input).await?;
+                let campaign = session.meant(campaign).await?;
+                let done = session.play(&campaign, &input).await?;
                 Ok(told(campaign, done))
             }
             Command::NewCampaign { id, cartridge, seed } => {
-                let output = table.new_campaign(&id, cartridge.as_deref().unwrap_or("brinewick"), seed).await?;
-                Ok(told(id, Done { output, ..Done::default() }))
+                let output = session.new_campaign(&id, cartridge.as_deref().unwrap_or("brinewick"), seed).await?;
+                Ok(told(id, ActResult { output, ..ActResult::default() }))
             }
             Command::SwitchCampaign { id } => {
-                let output = table.switch(id.trim_start_matches("campaigns/")).await?;
-                Ok(told(id, Done { output, ..Done::default() }))
+                let output = session.switch(id.trim_start_matches("campaigns/")).await?;
+                Ok(told(id, ActResult { output, ..ActResult::default() }))
             }
             Command::Init { answers, confirm: true, campaign } => self.act(campaign, Act::Init { answers }).await,
             Command::Init { answers, confirm: false, campaign } => {
-                let campaign = table.meant(campaign).await?;
-                let (save, world) = table.open(&campaign).await?;
-                let at = table.now();
+                let campaign = session.meant(campaign).await?;
+                let (save, world) = session.open(&campaign).await?;
+                let at = session.now();
                 let output = blocking(move || init::summary(&answers, &save, &world, &at)).await?;
-                Ok(told(campaign, Done { output, ..Done::default() }))
+                Ok(told(campaign, ActResult { output, ..ActResult::default() }))
             }
             Command::Load { campaign } => self.act(campaign, Act::Load).await,
             Command::Undo { campaign } => self.act(campaign, Act::Undo).await,
             Command::Rebuild { campaign } => self.act(campaign, Act::Rebuild).await,
             Command::Check { campaign } => {
-                let (save, world) = table.open(&table.meant(campaign).await?).await?;
+                let (save, world) = session.open(&session.meant(campaign).await?).await?;
                 let report = blocking(move || continuity::check(&save, &world)).await?;
                 Ok(Output::Plain(json!(report)))
             }
             Command::Replay { campaign } => {
-                let campaign = table.meant(campaign).await?;
-                let (own, id) = (table.clone(), campaign.clone());
-                let (entries, differs) = blocking(move || own.hall().replay(&id)).await?;
-                Ok(Output::Replayed(Replayed { campaign, entries, equal: differs.is_none(), differs }))
+                let campaign = session.meant(campaign).await?;
+                let (own, id) = (session.clone(), campaign.clone());
+                let (entries, differs) = blocking(move || own.campaigns().replay(&id)).await?;
+                Ok(Output::Replayed(ReplayReport { campaign, entries, equal: differs.is_none(), differs }))
             }
             Command::Map { campaign } => {
-                let campaign = table.meant(campaign).await?;
-                let (save, world) = table.open(&campaign).await?;
+                let campaign = session.meant(campaign).await?;
+                let (save, world) = session.open(&campaign).await?;
                 let output = blocking(move || super::files::map(&save, &world)).await?;
-                Ok(told(campaign, Done { output, ..Done::default() }))
+                Ok(told(campaign, ActResult { output, ..ActResult::default() }))
             }
             Command::ChangeMap { cartridge, change, reason } => self.change_map(cartridge, change, reason).await,
             Command::Tools { role, tool_calls, scope_confirmed, campaign } => {
-                table.tools(&role, campaign, tool_calls, scope_confirmed).await.map(Output::Plain)
+                session.tools(&role, campaign, tool_calls, scope_confirmed).await.map(Output::Plain)
             }
         }
     }
 }
 
-fn told(campaign: String, done: Done) -> Output {
-    Output::Told(Told { campaign, output: done.output, reports: done.reports })
+fn told(campaign: String, done: ActResult) -> Output {
+    Output::Told(TextOutput { campaign, output: done.output, reports: done.reports })
 }
 
 impl Dm {
     async fn act(&self, campaign: Option<String>, act: Act) -> Result<Output> {
-        let campaign = self.table.meant(campaign).await?;
-        let done = self.table.act(&campaign, act).await?;
+        let campaign = self.session.meant(campaign).await?;
+        let done = self.session.act(&campaign, act).await?;
         Ok(told(campaign, done))
     }
 
-    async fn change_map(&self, cartridge: String, change: Change, reason: String) -> Result<Output> {
-        let table = self.table.clone();
+    async fn change_map(&self, cartridge: String, change: MapChange, reason: String) -> Result<Output> {
+        let session = self.session.clone();
         blocking(move || {
-            let world = table.hall().cartridge(&cartridge)?;
-            let known = |at: &str| world.object(at).is_some_and(|object| object.kind == world::Kind::Loc);
+            let world = session.campaigns().cartridge(&cartridge)?;
+            let known = |at: &str| world.object(at).is_some_and(|object| object.kind == world::ObjectKind::Loc);
             let map = world.map.change(&change, &reason, known)?;
             let path = world.files.keys().find(|path| path.starts_with("maps/") && path.ends_with(".data.yaml"));
             let path = path.ok_or_else(|| Error::not_found(format!("cartridge {cartridge} has no map")))?;
             let text = serde_json::to_string_pretty(&map).map_err(|fault| Error::internal(fault.to_string()))?;
-            table.hall().write_cartridge(&cartridge, path, &format!("{text}\n"))?;
+            session.campaigns().write_cartridge(&cartridge, path, &format!("{text}\n"))?;
             Ok(Output::Plain(json!({"version": map.version, "reason": map.reason})))
         })
         .await

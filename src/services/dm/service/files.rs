@@ -1,4 +1,5 @@
-//! The files of the service: what is played, what is read, what is served as it is.
+//! The files of the service: the inputs and outputs of campaigns, their panels, the cartridges and the pages of the engine.
+//! Only `service` uses it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -6,45 +7,46 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::super::act::JOURNAL;
-use super::super::shelf::{Files, Shelf, need};
-use super::super::state::State;
 use super::super::store::Save;
-use super::super::world::Cartridge;
-use super::super::{boot, continuity, engine, json as panels, pack, session, tools};
-use super::Table;
-use acheron_base::blocking;
-use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Caller, Listing, MessageFile, MessageSink, Node, Once, Reply, Shown, text, waiting};
+use super::GameSession;
+use acheron_base::{Error, Result, blocking};
+use acheron_dm::act::JOURNAL;
+use acheron_dm::files::{Files, ReadFiles, need};
+use acheron_dm::state::State;
+use acheron_dm::world::Cartridge;
+use acheron_dm::{boot, continuity, engine, json as panels, pack, session as sessions, tools};
+use acheron_vfs::{
+    Answer, Caller, ComputedFile, Listing, MessageFile, MessageSink, Node, Reply, ReplyFn, text, waiting,
+};
 
-pub(super) fn files(table: &Arc<Table>) -> Vec<(String, Node)> {
-    for id in table.hall().campaigns().unwrap_or_default() {
-        table.show(&id);
+pub(super) fn files(session: &Arc<GameSession>) -> Vec<(String, Node)> {
+    for id in session.campaigns().campaigns().unwrap_or_default() {
+        session.show(&id);
     }
     let active = {
-        let table = Arc::downgrade(table);
-        Shown::fetched(move |_| {
-            let table = table.clone();
-            Answer::soon(blocking(move || Ok(Bytes::from(panels::render(&json!(of(&table)?.hall().active()?))))))
+        let session = Arc::downgrade(session);
+        ComputedFile::fetched(move |_| {
+            let session = session.clone();
+            Answer::soon(blocking(move || Ok(Bytes::from(panels::render(&json!(of(&session)?.campaigns().active()?))))))
         })
     };
-    for id in table.hall().cartridges().unwrap_or_default() {
-        table.show_cartridge(&id);
+    for id in session.campaigns().cartridges().unwrap_or_default() {
+        session.show_cartridge(&id);
     }
     vec![
         ("active.json".into(), Node::file(active)),
-        ("campaigns".into(), Node::Dir(table.campaigns.clone())),
-        ("cartridges".into(), Node::Dir(table.cartridges.clone())),
+        ("campaigns".into(), Node::Dir(session.campaign_dirs.clone())),
+        ("cartridges".into(), Node::Dir(session.cartridge_dirs.clone())),
         ("engine".into(), documents()),
     ]
 }
 
-/// The table, while there is one. Nodes do not keep it: the table keeps nodes.
-fn of(table: &Weak<Table>) -> Result<Arc<Table>> {
-    table.upgrade().ok_or_else(|| Error::unavailable("the game master has left"))
+/// The session, if it still exists. Nodes hold it weakly, because the session holds the nodes.
+fn of(session: &Weak<GameSession>) -> Result<Arc<GameSession>> {
+    session.upgrade().ok_or_else(|| Error::unavailable("the game master has stopped"))
 }
 
-/// The engine's pages, and what is made from its tables.
+/// The pages of the engine and the generated `tools.json`.
 fn documents() -> Node {
     let mut pages: Files = engine::pages().into_iter().map(|(path, text)| (path, text.to_owned())).collect();
     pages.insert("tools.json".into(), panels::render(&tools::document()));
@@ -52,13 +54,13 @@ fn documents() -> Node {
 }
 
 /// The files of a cartridge, read when they are opened.
-pub(super) fn cartridge(table: &Arc<Table>, id: &str, paths: &[String]) -> Node {
+pub(super) fn cartridge(session: &Arc<GameSession>, id: &str, paths: &[String]) -> Node {
     let page = |path: &String| {
-        let (table, id, own) = (Arc::downgrade(table), id.to_owned(), path.clone());
-        let shown = Shown::fetched(move |_| {
-            let (table, id, own) = (table.clone(), id.clone(), own.clone());
+        let (session, id, own) = (Arc::downgrade(session), id.to_owned(), path.clone());
+        let shown = ComputedFile::fetched(move |_| {
+            let (session, id, own) = (session.clone(), id.clone(), own.clone());
             Answer::soon(blocking(move || {
-                let page = of(&table)?.hall().cartridge_files(&id)?.remove(&own);
+                let page = of(&session)?.campaigns().cartridge_files(&id)?.remove(&own);
                 page.map(Bytes::from).ok_or_else(|| Error::not_found(format!("cartridge {id} has no {own} any more")))
             }))
         });
@@ -85,11 +87,11 @@ fn tree(nodes: BTreeMap<String, Node>) -> Node {
     Node::dir(here)
 }
 
-/// How a file of a campaign is made from what is on disk.
-type Make = fn(&Save, &Cartridge) -> Result<String>;
+/// Renders a file of a campaign from the files on disk.
+type RenderFile = fn(&Save, &Cartridge) -> Result<String>;
 
-/// The names of a campaign's directory that are made when they are read.
-const MADE: [(&str, Make); 14] = [
+/// The files of a campaign's directory that are rendered when they are read.
+const MADE: [(&str, RenderFile); 14] = [
     ("hud.json", |save, _| or(save, ".kernel/hud.json", "[]\n")),
     ("menu.json", |save, _| or(save, ".kernel/menu.json", "[]\n")),
     ("delta", |save, _| or(save, ".kernel/delta.md", "")),
@@ -101,7 +103,7 @@ const MADE: [(&str, Make); 14] = [
     ("indicators.json", |save, _| part(save, "indicators")),
     ("dice.ndjson", |save, _| or(save, ".kernel/dice.ndjson", "")),
     ("journal.ndjson", |save, _| or(save, JOURNAL, "")),
-    ("snapshot.md", |save, _| or(save, &session::snapshot_path(&boot::current(save)?), "")),
+    ("snapshot.md", |save, _| or(save, &sessions::snapshot_path(&boot::current(save)?), "")),
     ("check.json", |save, world| Ok(panels::render(&json!(continuity::check(save, world)?)))),
     ("map.txt", map),
 ];
@@ -121,38 +123,42 @@ pub(super) fn map(save: &Save, world: &Cartridge) -> Result<String> {
     Ok(world.map.render(&state.seen, &state.location, |at| world.name(at).to_owned()))
 }
 
-pub(super) fn campaign(table: &Arc<Table>, id: &str) -> Node {
+pub(super) fn campaign(session: &Arc<GameSession>, id: &str) -> Node {
     let mut here = Listing::default()
-        .file("input", MessageFile::new(Arc::new(Input { table: Arc::downgrade(table), id: id.to_owned() })))
-        .file("output", output(table, id));
+        .file("input", MessageFile::new(Arc::new(MoveFile { session: Arc::downgrade(session), id: id.to_owned() })))
+        .file("output", output(session, id));
     for (name, make) in MADE {
-        let (table, id) = (Arc::downgrade(table), id.to_owned());
-        let file = Shown::fetched(move |_| {
-            let (table, id) = (table.clone(), id.clone());
+        let (session, id) = (Arc::downgrade(session), id.to_owned());
+        let file = ComputedFile::fetched(move |_| {
+            let (session, id) = (session.clone(), id.clone());
             Answer::soon(blocking(move || {
-                let (save, world) = of(&table)?.hall().play(&id)?;
+                let (save, world) = of(&session)?.campaigns().play(&id)?;
                 make(&save, &world).map(Bytes::from)
             }))
         });
         here = here.file(name, file);
     }
-    Node::dir(here.with("sessions", Node::Dir(table.sitting(id).sessions.clone())))
+    Node::dir(here.with("sessions", Node::Dir(session.turn_of(id).sessions.clone())))
 }
 
-/// What came of the last input. Waits while a turn is under way; a refusal is shown and nothing else has changed.
-fn output(table: &Arc<Table>, id: &str) -> Shown {
-    let (table, id) = (Arc::downgrade(table), id.to_owned());
+/// The result of the last input. A read waits while a turn is under way; a refusal is shown, and nothing else has changed.
+fn output(session: &Arc<GameSession>, id: &str) -> ComputedFile {
+    let (session, id) = (Arc::downgrade(session), id.to_owned());
     waiting(move |_| {
-        let (table, id) = (table.clone(), id.clone());
+        let (session, id) = (session.clone(), id.clone());
         Answer::later(async move {
-            let table = of(&table)?;
-            let sitting = table.sitting(&id);
-            sitting.quiet().await;
-            if let Some(refusal) = sitting.refusal() {
+            let session = of(&session)?;
+            let turn = session.turn_of(&id);
+            turn.quiet().await;
+            if let Some(refusal) = turn.refusal() {
                 return Ok(Bytes::from(refusal));
             }
             blocking(move || {
-                Ok(Bytes::from(or(&table.hall().campaign(&id)?, ".kernel/output.md", "nothing has been played yet\n")?))
+                Ok(Bytes::from(or(
+                    &session.campaigns().campaign(&id)?,
+                    ".kernel/output.md",
+                    "nothing has been played yet\n",
+                )?))
             })
             .await
         })
@@ -160,21 +166,21 @@ fn output(table: &Arc<Table>, id: &str) -> Shown {
 }
 
 /// One session file, by the name that it has on disk.
-pub(super) fn session_page(table: &Arc<Table>, id: &str, name: &str) -> Node {
-    let (table, id, path) = (Arc::downgrade(table), id.to_owned(), format!("sessions/{name}"));
-    Node::file(Shown::fetched(move |_| {
-        let (table, id, path) = (table.clone(), id.clone(), path.clone());
-        Answer::soon(blocking(move || need(&of(&table)?.hall().campaign(&id)?, &path).map(Bytes::from)))
+pub(super) fn session_page(session: &Arc<GameSession>, id: &str, name: &str) -> Node {
+    let (session, id, path) = (Arc::downgrade(session), id.to_owned(), format!("sessions/{name}"));
+    Node::file(ComputedFile::fetched(move |_| {
+        let (session, id, path) = (session.clone(), id.clone(), path.clone());
+        Answer::soon(blocking(move || need(&of(&session)?.campaigns().campaign(&id)?, &path).map(Bytes::from)))
     }))
 }
 
 /// A campaign's `input`: one message is one move.
-struct Input {
-    table: Weak<Table>,
+struct MoveFile {
+    session: Weak<GameSession>,
     id: String,
 }
 
-impl MessageSink for Input {
+impl MessageSink for MoveFile {
     fn template(&self) -> Bytes {
         Bytes::from_static(b"[LOOK]{around}\n")
     }
@@ -183,15 +189,15 @@ impl MessageSink for Input {
         Ok(())
     }
 
-    fn hear(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
-        let (table, id) = (self.table.clone(), self.id.clone());
+    fn receive(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
+        let (session, id) = (self.session.clone(), self.id.clone());
         Answer::soon(async move {
-            // A task of its own: a player who hangs up does not leave a turn half thought.
-            let table = of(&table)?;
-            let played = tokio::spawn(async move { table.play(&id, &message).await }).await;
+            // A task of its own: a turn runs to its end even if the player closes the file.
+            let session = of(&session)?;
+            let played = tokio::spawn(async move { session.play(&id, &message).await }).await;
             let done = played.map_err(|fault| Error::internal(format!("the turn stopped: {fault}")))??;
             let said = Bytes::from(done.output);
-            Ok(Arc::new(Once(move || Answer::ok(said.clone()))) as Arc<dyn Reply>)
+            Ok(Arc::new(ReplyFn(move || Answer::ok(said.clone()))) as Arc<dyn Reply>)
         })
     }
 

@@ -1,45 +1,50 @@
-//! The service `dm`: campaigns as directories, moves as writes. Connects; every rule is elsewhere.
+//! The service `dm`: campaigns are directories, moves are writes. The list of services uses it; the rules are those of
+//! `acheron-dm`.
 
 mod command;
 mod files;
-mod table;
+mod session;
 
 pub use command::{Command, Dm, Output};
-pub use table::Table;
+pub use session::GameSession;
 
-use std::path::Path;
 use std::sync::Arc;
 
-use super::narrator::{ByModel, Narrator};
-use super::store::Hall;
+use super::narrator::{ModelNarrator, Narrator};
+use super::store::Campaigns;
+use crate::agent::own_model::OwnModel;
 use crate::service::{Serve, typed};
-use crate::services::{AgentEnv, OwnModel};
+use crate::services::prompts::Library;
 use crate::spec::ModelKind;
-use acheron_base::ConfinedDir;
-use acheron_base::Result;
+use acheron_base::{Clock, ConfinedDir, Result};
 
-/// The game master of one agent: its own campaigns, or those of the folder that the spec names.
-pub fn served(world: &AgentEnv) -> Result<Arc<dyn Serve>> {
-    let host = &world.host;
-    let root = match &host.mounted_with.dm.root {
-        Some(root) => host.folder(Path::new(root))?,
-        None => ConfinedDir::create(world.home.join("dm"))?,
-    };
-    let hall = Hall::open(root);
-    typed(Dm::new(Table::new(hall, narrator(world), host.context.clock.clone())))
+/// The parts from which the game master of one agent is built.
+pub struct DmParts {
+    /// The campaigns: the agent's own, or those of the folder that the mountspec names.
+    pub root: ConfinedDir,
+    /// The narrator: the agent's model, or the one that the mountspec names.
+    pub model: OwnModel,
+    /// Whether the mountspec names a narrator.
+    pub named: bool,
+    pub prompts: Arc<Library>,
+    pub clock: Clock,
+}
+
+/// The game master of one agent, ready to be served.
+pub fn served(parts: DmParts) -> Result<Arc<dyn Serve>> {
+    let DmParts { root, model, named, prompts, clock } = parts;
+    typed(Dm::new(GameSession::new(Campaigns::open(root), narrator(model, named, prompts), clock)))
 }
 
 /// The narrator that the mountspec names. Without one, the agent's own model if it can tell a story: a script or a
 /// recording of the chat knows nothing of the game, and the kernel narrates.
-fn narrator(world: &AgentEnv) -> Arc<dyn Narrator> {
-    let named = world.host.mounted_with.dm.narrator.clone();
-    let (any, own) = (named.is_some(), OwnModel::other(world, named.unwrap_or_default()));
+fn narrator(own: OwnModel, named: bool, prompts: Arc<Library>) -> Arc<dyn Narrator> {
     let open = move || match own.described()?.kind {
         ModelKind::Openai | ModelKind::Anthropic => own.open(),
-        _ if any => own.open(),
+        _ if named => own.open(),
         _ => Ok(None),
     };
-    Arc::new(ByModel::new(open, world.host.shared.prompts.clone()))
+    Arc::new(ModelNarrator::new(open, prompts))
 }
 
 #[cfg(test)]

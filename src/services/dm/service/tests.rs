@@ -1,32 +1,32 @@
 use std::sync::Arc;
 
-use crate::policy::PrincipalCaller;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::super::narrator::{Brief, ByModel, Narrator, Silent};
-use super::super::store::Hall;
-use super::super::tools::Call;
+use super::super::narrator::{ModelNarrator, Narrator, NoNarrator};
+use super::super::store::Campaigns;
 use super::*;
-use crate::model::{Ask, Model, Piece, Said};
-use acheron_base::Clock;
-use acheron_base::ConfinedDir;
-use acheron_base::{Code, Error, Result};
+use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest};
+use crate::policy::PrincipalCaller;
+use acheron_base::{Clock, Code, ConfinedDir, Error, Result};
+use acheron_dm::act::Act;
+use acheron_dm::brief::Brief;
+use acheron_dm::tools::Call;
 use acheron_vfs::{Caller, Node, Open};
 
-fn table(narrator: Arc<dyn Narrator>) -> (tempfile::TempDir, Arc<Table>) {
+fn session(narrator: Arc<dyn Narrator>) -> (tempfile::TempDir, Arc<GameSession>) {
     let root = tempfile::tempdir().unwrap();
-    let hall = Hall::open(ConfinedDir::open(root.path()).unwrap());
-    (root, Table::new(hall, narrator, Clock::at(1_794_823_200_000)))
+    let campaigns = Campaigns::open(ConfinedDir::open(root.path()).unwrap());
+    (root, GameSession::new(campaigns, narrator, Clock::at(1_794_823_200_000)))
 }
 
-async fn begun(narrator: Arc<dyn Narrator>) -> (tempfile::TempDir, Arc<Table>, Vec<(String, Node)>) {
-    let (root, table) = table(narrator);
-    table.new_campaign("c1", "brinewick", Some(7)).await.unwrap();
+async fn begun(narrator: Arc<dyn Narrator>) -> (tempfile::TempDir, Arc<GameSession>, Vec<(String, Node)>) {
+    let (root, session) = session(narrator);
+    session.new_campaign("c1", "brinewick", Some(7)).await.unwrap();
     let answers = serde_json::from_value(json!({"preset": "Mystery Investigation", "pc_name": "Ann"})).unwrap();
-    table.act("c1", super::super::act::Act::Init { answers: Box::new(answers) }).await.unwrap();
-    let files = super::files::files(&table);
-    (root, table, files)
+    session.act("c1", Act::Init { answers: Box::new(answers) }).await.unwrap();
+    let files = super::files::files(&session);
+    (root, session, files)
 }
 
 fn find(files: &[(String, Node)], path: &str) -> Node {
@@ -56,7 +56,7 @@ async fn say(files: &[(String, Node)], campaign: &str, text: &str) -> Result<()>
 
 #[tokio::test]
 async fn a_move_is_written_and_its_outcome_read() {
-    let (_root, _table, files) = begun(Arc::new(Silent)).await;
+    let (_root, _table, files) = begun(Arc::new(NoNarrator)).await;
     say(&files, "c1", "[LOOK]{around}\n").await.unwrap();
     let output = read(&files, "campaigns/c1/output").await;
     assert!(output.contains("[Scene]\nDay 1, 08:10, Lantern Quay."), "{output}");
@@ -80,7 +80,7 @@ async fn a_move_is_written_and_its_outcome_read() {
 
 #[tokio::test]
 async fn a_refusal_is_heard_and_shown_and_changes_nothing_else() {
-    let (_root, _table, files) = begun(Arc::new(Silent)).await;
+    let (_root, _table, files) = begun(Arc::new(NoNarrator)).await;
     say(&files, "c1", "[LOOK]{around}").await.unwrap();
     let before = read(&files, "campaigns/c1/state.json").await;
     let refused = say(&files, "c1", "open the gate").await.unwrap_err();
@@ -112,15 +112,15 @@ impl Narrator for Slow {
 #[tokio::test]
 async fn while_one_turn_is_under_way_another_is_busy_and_the_output_waits() {
     let slow = Arc::new(Slow(tokio::sync::Semaphore::new(0)));
-    let (_root, table, files) = begun(slow.clone()).await;
+    let (_root, session, files) = begun(slow.clone()).await;
     let first = tokio::spawn({
-        let table = table.clone();
-        async move { table.play("c1", "[LOOK]{around}").await }
+        let session = session.clone();
+        async move { session.play("c1", "[LOOK]{around}").await }
     });
-    while !table.sitting("c1").is_busy() {
+    while !session.turn_of("c1").is_busy() {
         tokio::task::yield_now().await;
     }
-    let second = table.play("c1", "[LOOK]{around}").await.unwrap_err();
+    let second = session.play("c1", "[LOOK]{around}").await.unwrap_err();
     assert_eq!(second.code, Code::Busy);
     let Node::File(output) = find(&files, "campaigns/c1/output") else { panic!() };
     let handle = output.open(&Caller::operator(), Open::READ).unwrap();
@@ -137,7 +137,7 @@ async fn while_one_turn_is_under_way_another_is_busy_and_the_output_waits() {
 
 #[tokio::test]
 async fn tools_run_under_their_role() {
-    let (_root, table, _files) = begun(Arc::new(Silent)).await;
+    let (_root, session, _files) = begun(Arc::new(NoNarrator)).await;
     let call = |name: &str, arguments: Value| Call { name: name.into(), arguments };
     let bind = || {
         vec![call(
@@ -145,15 +145,15 @@ async fn tools_run_under_their_role() {
             json!({"campaign_path": "campaigns/c9", "cartridge_id": "brinewick", "version_lock": "1.0.0"}),
         )]
     };
-    let pending = table.tools("BUILDER", None, bind(), false).await.unwrap_err();
+    let pending = session.tools("BUILDER", None, bind(), false).await.unwrap_err();
     assert!(pending.message.starts_with("pending scope: BUILDER"), "row 129: {pending}");
-    assert!(table.tools("", None, vec![], false).await.unwrap_err().message.starts_with("no role given"), "row 130");
+    assert!(session.tools("", None, vec![], false).await.unwrap_err().message.starts_with("no role given"), "row 130");
     let made = vec![call("copy_template", json!({"src": "campaigns/_template", "dst": "campaigns/c9"}))];
     let made =
         made.into_iter().chain(bind()).chain([call("set_active", json!({"campaign_path": "campaigns/c9"}))]).collect();
-    let results = table.tools("BUILDER", None, made, true).await.unwrap();
+    let results = session.tools("BUILDER", None, made, true).await.unwrap();
     assert_eq!(results["tool_results"].as_array().map(Vec::len), Some(3), "row 24");
-    let rolled = table
+    let rolled = session
         .tools(
             "DM",
             Some("c1".into()),
@@ -163,29 +163,29 @@ async fn tools_run_under_their_role() {
         .await;
     assert_eq!(rolled.unwrap()["tool_results"][0]["result"]["dc"], 12);
     let routes = vec![call("route_lookup", json!({"routes_path": "ROUTES.md", "command_head": "[LOOK]"}))];
-    let routes = table.tools("DM", Some("c1".into()), routes, false).await.unwrap();
+    let routes = session.tools("DM", Some("c1".into()), routes, false).await.unwrap();
     assert_eq!(routes["tool_results"][0]["result"]["routes"][0], "locations/LOCATION_INDEX.md", "row 45");
     let index = "cartridges/brinewick/locations/LOCATION_INDEX.md";
     let add = vec![call(
         "register_handle",
         json!({"cartridge_path": "cartridges/brinewick", "index_path": index, "handle": "@old_mill", "aliases": ["mill"]}),
     )];
-    table.tools("AUTHOR", None, add, true).await.unwrap();
+    session.tools("AUTHOR", None, add, true).await.unwrap();
     let look = vec![call("validate_index_spec", json!({"path": index}))];
     assert_eq!(
-        table.tools("AUTHOR", None, look, false).await.unwrap()["tool_results"][0]["result"]["status"],
+        session.tools("AUTHOR", None, look, false).await.unwrap()["tool_results"][0]["result"]["status"],
         "ok",
         "row 54"
     );
     let secret = vec![call("read_file", json!({"path": ".DM_BLUEPRINT.md"}))];
     assert_eq!(
-        table.tools("SAVE_READ", Some("c1".into()), secret, false).await.unwrap_err().code,
+        session.tools("SAVE_READ", Some("c1".into()), secret, false).await.unwrap_err().code,
         Code::Forbidden,
         "row 49"
     );
 }
 
-/// What a table's folder holds, byte for byte.
+/// The bytes of every file under the root, by path.
 fn bytes(root: &tempfile::TempDir) -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
     let (mut open, mut found) = (vec![root.path().to_owned()], std::collections::BTreeMap::new());
     while let Some(dir) = open.pop() {
@@ -203,7 +203,7 @@ fn bytes(root: &tempfile::TempDir) -> std::collections::BTreeMap<std::path::Path
 
 #[tokio::test]
 async fn a_batch_of_control_tools_is_one_transaction() {
-    let (root, table, files) = begun(Arc::new(Silent)).await;
+    let (root, session, files) = begun(Arc::new(NoNarrator)).await;
     let call = |name: &str, arguments: Value| Call { name: name.into(), arguments };
     let copy = || call("copy_template", json!({"src": "campaigns/_template", "dst": "campaigns/c9"}));
     let bind = |lock: &str| {
@@ -223,24 +223,24 @@ async fn a_batch_of_control_tools_is_one_transaction() {
         (vec![copy(), call("set_active", json!({"campaign_path": "campaigns/c1"}))], "one batch is about one campaign"),
         (vec![bind("1.x.x"), active()], "campaign not found"),
     ] {
-        let refused = table.tools("BUILDER", None, calls, true).await.unwrap_err();
+        let refused = session.tools("BUILDER", None, calls, true).await.unwrap_err();
         assert!(refused.message.contains(why), "{why}: {refused}");
         assert_eq!(bytes(&root), before, "{why}: something was changed");
     }
     let whole = vec![copy(), bind("1.x.x"), init("Bo"), active()];
-    table.tools("BUILDER", None, whole, true).await.unwrap();
+    session.tools("BUILDER", None, whole, true).await.unwrap();
     assert!(read(&files, "active.json").await.contains("\"campaign\": \"c9\""));
     say(&files, "c9", "[LOOK]{around}").await.unwrap();
-    assert_eq!(table.hall().replay("c9").unwrap(), (3, None));
+    assert_eq!(session.campaigns().replay("c9").unwrap(), (3, None));
 }
 
 #[tokio::test]
 async fn an_edited_cartridge_is_there_in_the_next_turn() {
-    let (root, table, files) = begun(Arc::new(Silent)).await;
+    let (root, session, files) = begun(Arc::new(NoNarrator)).await;
     let index = "cartridges/brinewick/locations/LOCATION_INDEX.md";
     let add = json!({"cartridge_path": "cartridges/brinewick", "index_path": index, "handle": "@old_mill", "aliases": ["mill"]});
     let add = vec![Call { name: "register_handle".into(), arguments: add }];
-    table.tools("AUTHOR", None, add, true).await.unwrap();
+    session.tools("AUTHOR", None, add, true).await.unwrap();
     assert!(read(&files, index).await.contains("@old_mill"));
     // By an editor, past the service: the bytes are there at once, the name of a new file after the next turn.
     let folder = root.path().join("cartridges/brinewick");
@@ -262,7 +262,7 @@ async fn an_edited_cartridge_is_there_in_the_next_turn() {
 /// Answers from a list, and keeps what it was asked.
 struct Telling {
     lines: parking_lot::Mutex<std::collections::VecDeque<Result<&'static str>>>,
-    asked: parking_lot::Mutex<Vec<Ask>>,
+    asked: parking_lot::Mutex<Vec<ModelRequest>>,
 }
 
 #[async_trait]
@@ -271,10 +271,10 @@ impl Model for Telling {
         "telling".into()
     }
 
-    async fn answer(&self, ask: &Ask, _: &mut (dyn FnMut(Piece) + Send)) -> Result<Said> {
+    async fn answer(&self, ask: &ModelRequest, _: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
         self.asked.lock().push(ask.clone());
         let text = self.lines.lock().pop_front().unwrap()?.to_owned();
-        Ok(Said { text, ..Said::default() })
+        Ok(ModelAnswer { text, ..ModelAnswer::default() })
     }
 }
 
@@ -294,11 +294,11 @@ async fn a_model_proposes_and_each_field_is_taken_or_replaced_and_reported() {
     let model = Arc::new(Telling { lines: parking_lot::Mutex::new(lines.into()), asked: Default::default() });
     let own: Arc<dyn Model> = model.clone();
     let library = Arc::new(crate::services::prompts::Library::open(None));
-    let (root, table, _files) = begun(Arc::new(ByModel::new(move || Ok(Some(own.clone())), library))).await;
+    let (root, session, _files) = begun(Arc::new(ModelNarrator::new(move || Ok(Some(own.clone())), library))).await;
     std::fs::write(root.path().join("campaigns/c1/.DM_BLUEPRINT.md"), "the butler did it\n").unwrap();
     let mut told = Vec::new();
     for _ in 0..5 {
-        let done = table.play("c1", "[LOOK]{around}").await.unwrap();
+        let done = session.play("c1", "[LOOK]{around}").await.unwrap();
         assert!(done.output.contains("[Scene]") && !done.output.contains("weep"), "{}", done.output);
         told.push((done.output.contains("Rain begins. The nets drip."), done.reports.join("; ")));
     }

@@ -1,7 +1,7 @@
-//! Campaigns on disk. The only part of the kernel that touches files; it knows no rule of the game.
+//! Campaigns on disk. The only part of the game master that touches files; it knows no rule of the game.
 
-mod hall;
+mod campaigns;
 mod save;
 
-pub use hall::{Active, Hall, fits, replayed, template};
+pub use campaigns::{ActiveCampaign, Campaigns};
 pub use save::Save;

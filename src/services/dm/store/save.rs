@@ -1,18 +1,18 @@
-//! One campaign on disk: reading it, and making an act's changes whole or not at all.
+//! One campaign on disk: reads it, and makes all changes of an act or none.
 //!
-//! The changes are first written down in `.kernel/pending.json`; when that file stands, the act has happened. Whoever opens the
-//! campaign next makes the rest of it, however the last one ended.
+//! The changes are first written to `.kernel/pending.json`; once that file exists, the act has happened. The next process that
+//! opens the campaign makes the changes that are left, however the last one ended. Only `store` and the service use it.
 
 use serde::{Deserialize, Serialize};
 
-use super::super::act::{self, Act, Done, Entry, JOURNAL};
-use super::super::delta::apply::Change;
-use super::super::shelf::Shelf;
-use super::super::turn::Seat;
-use super::super::world::Cartridge;
-use super::super::{boot, md};
 use acheron_base::confined_dir::{ConfinedDir, Kind, Lock};
 use acheron_base::{Code, Error, Result};
+use acheron_dm::act::{self, Act, ActResult, JOURNAL, JournalEntry};
+use acheron_dm::delta::apply::Change;
+use acheron_dm::files::{Files, ReadFiles};
+use acheron_dm::turn::ActContext;
+use acheron_dm::world::Cartridge;
+use acheron_dm::{boot, md};
 
 const PENDING: &str = ".kernel/pending.json";
 const LOCK: &str = ".kernel/lock";
@@ -27,14 +27,14 @@ pub struct Save {
 
 /// A change with the length of the file before it, so that it can be made twice.
 #[derive(Serialize, Deserialize)]
-struct Pending {
+struct PendingChange {
     #[serde(flatten)]
     change: Change,
     at: u64,
 }
 
 impl Save {
-    /// Opens the campaign and finishes what was left unfinished.
+    /// Opens the campaign and finishes an act that was interrupted.
     pub fn open(place: ConfinedDir, id: &str) -> Result<Save> {
         let save = Save { place, id: id.to_owned() };
         if save.place.exists(PENDING)? {
@@ -44,7 +44,7 @@ impl Save {
         Ok(save)
     }
 
-    /// The one who may write. Whoever else asks meanwhile is told `busy`.
+    /// The right to write. While it is held, every other attempt fails with `busy`.
     fn lock(&self) -> Result<Lock> {
         self.place.lock(LOCK).map_err(|fault| match fault.code {
             Code::Busy => Error::busy(format!("campaign {} is being played by someone else", self.id)),
@@ -59,7 +59,7 @@ impl Save {
             .ok_or_else(|| Error::invalid(format!("CAMPAIGN.md of {} has no {key}", self.id)))
     }
 
-    /// The seed of the dice: as written, else made from the campaign's name.
+    /// The seed of the dice: the recorded one, else one computed from the campaign's name.
     fn seed(&self) -> u64 {
         let own = self.field("seed").ok().and_then(|seed| seed.parse().ok());
         own.unwrap_or_else(|| {
@@ -67,16 +67,16 @@ impl Save {
         })
     }
 
-    pub fn seat<'a>(&'a self, world: &'a Cartridge, at: &'a str) -> Seat<'a> {
-        Seat { world, shelf: self, campaign: &self.id, seed: self.seed(), at }
+    pub fn context<'a>(&'a self, world: &'a Cartridge, at: &'a str) -> ActContext<'a> {
+        ActContext { world, files: self, campaign: &self.id, seed: self.seed(), at }
     }
 
-    /// Plays one act to its end. An act that is refused leaves every byte as it was.
-    pub fn act(&self, world: &Cartridge, act: &Act, at: &str) -> Result<Done> {
+    /// Plays one act to its end. An act that is refused changes no byte.
+    pub fn act(&self, world: &Cartridge, act: &Act, at: &str) -> Result<ActResult> {
         let _lock = self.lock()?;
         self.recover()?;
         let seq = self.read(JOURNAL)?.map_or(0, |text| text.lines().count()) as u64;
-        let (done, changes) = act::whole(self.seat(world, at), act, seq)?;
+        let (done, changes) = act::whole(self.context(world, at), act, seq)?;
         self.make(changes)?;
         Ok(done)
     }
@@ -90,22 +90,22 @@ impl Save {
         self.finish(&pending)
     }
 
-    fn plan(&self, changes: Vec<Change>) -> Result<Vec<Pending>> {
-        let mut pending: Vec<Pending> = Vec::new();
+    fn plan(&self, changes: Vec<Change>) -> Result<Vec<PendingChange>> {
+        let mut pending: Vec<PendingChange> = Vec::new();
         for change in changes {
             let before = pending.iter().rev().find(|own| own.change.path() == change.path());
             let at = match before {
-                Some(Pending { change: Change::Write { text, .. }, .. }) => text.len() as u64,
-                Some(Pending { change: Change::Append { text, .. }, at }) => at + text.len() as u64,
+                Some(PendingChange { change: Change::Write { text, .. }, .. }) => text.len() as u64,
+                Some(PendingChange { change: Change::Append { text, .. }, at }) => at + text.len() as u64,
                 _ => self.size(change.path())?,
             };
-            pending.push(Pending { change, at });
+            pending.push(PendingChange { change, at });
         }
         Ok(pending)
     }
 
-    /// The moment in which the act happens.
-    fn write_plan(&self, pending: &[Pending]) -> Result<()> {
+    /// Writes the plan to the disk. From then on the act has happened.
+    fn write_plan(&self, pending: &[PendingChange]) -> Result<()> {
         let text = serde_json::to_vec(pending).map_err(|fault| Error::internal(fault.to_string()))?;
         self.place.write(PENDING, &text)
     }
@@ -114,13 +114,13 @@ impl Save {
         if self.place.exists(path)? { Ok(self.place.stat(path)?.size) } else { Ok(0) }
     }
 
-    fn finish(&self, pending: &[Pending]) -> Result<()> {
+    fn finish(&self, pending: &[PendingChange]) -> Result<()> {
         pending.iter().try_for_each(|one| self.make_one(one))?;
         self.place.remove(PENDING)
     }
 
-    /// One change, which may have been made before, wholly or in part.
-    fn make_one(&self, Pending { change, at }: &Pending) -> Result<()> {
+    /// Makes one change, which may have been made before, wholly or in part.
+    fn make_one(&self, PendingChange { change, at }: &PendingChange) -> Result<()> {
         match change {
             Change::Write { path, text } => self.place.write(path, text.as_bytes()),
             Change::Append { path, text } if self.size(path)? == *at => self.place.append(path, text.as_bytes()),
@@ -131,7 +131,7 @@ impl Save {
         }
     }
 
-    /// The file's first `at` bytes and then these.
+    /// Cuts the file to its first `at` bytes and appends these.
     fn put_at(&self, path: &str, at: u64, bytes: &[u8]) -> Result<()> {
         let mut whole = if self.place.exists(path)? { self.place.read_up_to(path, LARGEST)? } else { Vec::new() };
         if (whole.len() as u64) < at {
@@ -142,24 +142,24 @@ impl Save {
         self.place.write(path, &whole)
     }
 
-    /// Makes the rest of an act whose plan stands.
+    /// Makes the changes that are left of an act whose plan is on the disk.
     fn recover(&self) -> Result<()> {
         if !self.place.exists(PENDING)? {
             return Ok(());
         }
         let text = self.place.read_up_to(PENDING, 4 * LARGEST)?;
-        let pending: Vec<Pending> = serde_json::from_slice(&text)
+        let pending: Vec<PendingChange> = serde_json::from_slice(&text)
             .map_err(|fault| Error::internal(format!("{PENDING} of {}: {fault}", self.id)))?;
         self.finish(&pending)
     }
 
-    /// Other texts for files of a campaign that has not begun; all of them, or none.
-    pub fn replace(&self, files: super::super::shelf::Files) -> Result<()> {
+    /// Replaces files of a campaign that has not begun; all of them, or none.
+    pub fn replace(&self, files: Files) -> Result<()> {
         let _lock = self.lock()?;
         self.make(files.into_iter().map(|(path, text)| Change::Write { path, text }).collect())
     }
 
-    pub fn journal(&self) -> Result<Vec<Entry>> {
+    pub fn journal(&self) -> Result<Vec<JournalEntry>> {
         let text = self.read(JOURNAL)?.unwrap_or_default();
         let entry = |line: &str| {
             serde_json::from_str(line).map_err(|fault| Error::invalid(format!("the journal of {}: {fault}", self.id)))
@@ -172,11 +172,7 @@ impl Save {
     }
 }
 
-#[cfg(test)]
-#[path = "../tests/save.rs"]
-mod tests;
-
-impl Shelf for Save {
+impl ReadFiles for Save {
     fn read(&self, path: &str) -> Result<Option<String>> {
         if !self.place.exists(path)? {
             return Ok(None);
@@ -192,3 +188,6 @@ impl Shelf for Save {
         Ok(paths)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,43 +1,44 @@
 //! The resources of one open prompt while it is open: made once, handed out, closed in the opposite order.
 
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
-use super::{Registry, Resource};
-use crate::services::prompts::fault::Fault;
-use crate::services::prompts::manifest::Scope;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::{Resource, ResourceRegistry};
 use acheron_base::{Code, Error, Result};
+use acheron_prompts::fault::Fault;
+use acheron_prompts::manifest::Scope;
 
 pub struct Resources {
-    registry: Registry,
-    held: Mutex<Held>,
+    registry: ResourceRegistry,
+    held: Mutex<HeldResources>,
 }
 
-type Made = Vec<(String, Arc<dyn Resource>)>;
+type MadeResources = Vec<(String, Arc<dyn Resource>)>;
 
 #[derive(Default)]
-pub(super) struct Held {
+pub(super) struct HeldResources {
     open: bool,
     /// In the order in which they were made.
-    pub(super) singletons: Made,
+    pub(super) singletons: MadeResources,
     /// One for each tool call that is under way, the innermost last.
-    calls: Vec<Made>,
+    calls: Vec<MadeResources>,
 }
 
-/// What a provider may ask.
+/// Gives a provider the resources that it asks for.
 pub struct Resolver<'a> {
-    registry: &'a Registry,
-    held: &'a mut Held,
-    /// What is being made now, outermost first: a name twice in it is a circle.
+    registry: &'a ResourceRegistry,
+    held: &'a mut HeldResources,
+    /// The resources being made, outermost first; a repeated name is a cycle.
     making: Vec<String>,
 }
 
 impl Resources {
-    pub fn new(registry: Registry) -> Resources {
+    pub fn new(registry: ResourceRegistry) -> Resources {
         Resources { registry, held: Mutex::default() }
     }
 
-    pub(super) fn held(&self) -> Result<MutexGuard<'_, Held>> {
+    pub(super) fn held(&self) -> Result<MutexGuard<'_, HeldResources>> {
         let held = self.held.lock();
         match held.open {
             true => Ok(held),
@@ -104,19 +105,19 @@ impl Resources {
 impl Drop for Resources {
     fn drop(&mut self) {
         for error in self.exit() {
-            tracing::warn!(%error, "a resource would not close");
+            tracing::warn!(%error, "a resource could not be closed");
         }
     }
 }
 
-pub(super) fn shut(made: Made) -> Vec<Error> {
+pub(super) fn shut(made: MadeResources) -> Vec<Error> {
     made.into_iter().rev().filter_map(|(_, resource)| resource.close().err()).collect()
 }
 
 impl Resolver<'_> {
     pub fn get(&mut self, name: &str) -> Result<Arc<dyn Resource>> {
         let binding = self.registry.binding(name).ok_or_else(|| {
-            fault(&format!("no binding for `{}`", crate::services::prompts::names::clipped(name)), Code::NotFound)
+            fault(&format!("no binding for `{}`", acheron_prompts::names::clipped(name)), Code::NotFound)
         })?;
         let place = match binding.scope {
             Scope::Singleton => Some(&self.held.singletons),

@@ -1,28 +1,28 @@
 //! From what a prompt declares to bindings: which needs count, and which kinds there are.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::{Binding, Registry, Resource};
-use crate::services::prompts::manifest::{Need, PartKind};
-use crate::services::prompts::prompt::Session;
-use crate::services::prompts::tree::PromptTemplate;
+use super::{Resource, ResourceBinding, ResourceRegistry};
 use acheron_base::{Error, Result};
+use acheron_prompts::manifest::{Need, PartKind};
+use acheron_prompts::prompt::Session;
+use acheron_prompts::tree::PromptTemplate;
 
 pub const FILESYSTEM: &str = "filesystem";
 pub const SESSION: &str = "session";
 pub const MEMORY: &str = "memory";
 
 /// Makes a resource of one kind for one open prompt.
-pub type Make = Arc<dyn Fn(&Need) -> Result<Arc<dyn Resource>> + Send + Sync>;
+pub type MakeResource = Arc<dyn Fn(&Need) -> Result<Arc<dyn Resource>> + Send + Sync>;
 
 /// The kinds that there are, by name. Rust code adds its own.
-pub type Kinds = BTreeMap<String, Make>;
+pub type ResourceKinds = BTreeMap<String, MakeResource>;
 
-/// What the prompt needs, by name: its own needs, then those of its sections depth first, then those of the bind; the
+/// The needs of the prompt, by name: its own needs, then those of its sections depth first, then those of the bind; the
 /// later one of a name is taken.
 pub fn needs(template: &PromptTemplate, bound: &BTreeMap<String, Need>) -> BTreeMap<String, Need> {
     let mut needs = template.resources.clone();
@@ -37,7 +37,7 @@ pub fn needs(template: &PromptTemplate, bound: &BTreeMap<String, Need>) -> BTree
     needs
 }
 
-pub fn registry(needs: &BTreeMap<String, Need>, kinds: &Kinds) -> Result<Registry> {
+pub fn registry(needs: &BTreeMap<String, Need>, kinds: &ResourceKinds) -> Result<ResourceRegistry> {
     let mut bindings = Vec::new();
     for (name, need) in needs {
         let make = kinds.get(&need.kind).cloned().ok_or_else(|| {
@@ -45,11 +45,11 @@ pub fn registry(needs: &BTreeMap<String, Need>, kinds: &Kinds) -> Result<Registr
             Error::invalid(format!("resource `{name}` is of kind `{}`; there are {}", need.kind, known.join(", ")))
         })?;
         let wanted = need.clone();
-        let mut binding = Binding::new(name, need.scope, move |_| make(&wanted));
+        let mut binding = ResourceBinding::new(name, need.scope, move |_| make(&wanted));
         binding.eager = need.eager;
         bindings.push(binding);
     }
-    Registry::of(bindings)
+    ResourceRegistry::of(bindings)
 }
 
 /// The session of the open prompt as a resource: what a failed tool changed in it is taken back too.

@@ -19,8 +19,8 @@ use acheron_base::Result;
 
 pub use held::Resources;
 pub use project::ProjectFiles;
-pub use registry::{Binding, Provider, Registry};
-pub use snapshot::{Pending, Phase, Snapshot, Transaction};
+pub use registry::{ResourceBinding, ResourceProvider, ResourceRegistry};
+pub use snapshot::{PendingTransactions, Snapshot, SnapshotPhase, Transaction};
 
 /// Something that a prompt holds while it is open. Each method has an answer that is right for what has nothing to do.
 pub trait Resource: Any + Send + Sync {
@@ -47,6 +47,6 @@ pub trait Resource: Any + Send + Sync {
         Ok(())
     }
 
-    /// Nobody will ask for this snapshot again.
+    /// Drops a snapshot that will not be restored.
     fn forget(&self, _snapshot: &Value) {}
 }

@@ -23,16 +23,16 @@ pub struct ProjectFiles {
     fresh: Box<dyn Fn() -> String + Send + Sync>,
 }
 
-/// What stands at the head of a copy; the bytes of the files follow in this order.
+/// The header of a copy; the bytes of the files follow in this order.
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct CopyHeader {
     dirs: Vec<String>,
     links: Vec<String>,
     files: Vec<(String, u64)>,
 }
 
-struct Copied {
-    head: Head,
+struct ProjectCopy {
+    head: CopyHeader,
     bytes: BTreeMap<String, Vec<u8>>,
 }
 
@@ -43,19 +43,19 @@ impl ProjectFiles {
         copies: ConfinedDir,
         fresh: impl Fn() -> String + Send + Sync + 'static,
     ) -> ProjectFiles {
-        // What was a directory when it was looked at may be a link when it is read or written.
+        // A directory may be replaced by a link between the check and the read or write.
         let project = move || project().map(ConfinedDir::without_links);
         ProjectFiles { project: Box::new(project), copies, fresh: Box::new(fresh) }
     }
 
-    fn look(project: &ConfinedDir) -> Result<Copied> {
-        let mut head = Head { dirs: Vec::new(), links: Vec::new(), files: Vec::new() };
+    fn look(project: &ConfinedDir) -> Result<ProjectCopy> {
+        let mut head = CopyHeader { dirs: Vec::new(), links: Vec::new(), files: Vec::new() };
         let mut bytes = BTreeMap::new();
         let mut left = BYTES;
         for entry in project.walk("")? {
             let path = entry.name;
             if head.dirs.len() + head.links.len() + head.files.len() >= NAMES {
-                return Err(Error::too_large(format!("a project of more than {NAMES} names cannot be taken back")));
+                return Err(Error::too_large(format!("a project of more than {NAMES} names cannot be rolled back")));
             }
             match entry.kind {
                 Kind::Dir => head.dirs.push(path),
@@ -63,7 +63,7 @@ impl ProjectFiles {
                 Kind::Other => {}
                 Kind::File => {
                     let content = project.read_up_to(&path, left).map_err(|_| {
-                        Error::too_large(format!("a project of more than {BYTES} bytes cannot be taken back"))
+                        Error::too_large(format!("a project of more than {BYTES} bytes cannot be rolled back"))
                     })?;
                     left -= content.len() as u64;
                     head.files.push((path.clone(), content.len() as u64));
@@ -71,15 +71,15 @@ impl ProjectFiles {
                 }
             }
         }
-        Ok(Copied { head, bytes })
+        Ok(ProjectCopy { head, bytes })
     }
 
-    fn open(&self, snapshot: &Value) -> Result<Copied> {
-        let lost = || Error::invalid("this is no snapshot of a project's files");
+    fn open(&self, snapshot: &Value) -> Result<ProjectCopy> {
+        let lost = || Error::invalid("this is not a snapshot of a project's files");
         let name = snapshot.get("copy").and_then(Value::as_str).ok_or_else(lost)?;
         let all = self.copies.read_up_to(name, 2 * BYTES)?;
         let end = all.iter().position(|&byte| byte == b'\n').ok_or_else(lost)?;
-        let head: Head = serde_json::from_slice(&all[..end]).map_err(|_| lost())?;
+        let head: CopyHeader = serde_json::from_slice(&all[..end]).map_err(|_| lost())?;
         let mut bytes = BTreeMap::new();
         let mut at = end + 1;
         for (path, size) in &head.files {
@@ -88,7 +88,7 @@ impl ProjectFiles {
             bytes.insert(path.clone(), content.to_vec());
             at += size;
         }
-        Ok(Copied { head, bytes })
+        Ok(ProjectCopy { head, bytes })
     }
 }
 

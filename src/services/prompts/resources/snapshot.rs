@@ -3,10 +3,10 @@
 //! Restoring is done in two steps: first every resource says whether it can, then all of them do. If one fails then
 //! after all, those that went back already are taken forward again: it is all or nothing.
 
-use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -24,16 +24,17 @@ pub struct Snapshot {
     pub created_at_ms: u64,
     pub tag: Option<String>,
     pub tool: Option<String>,
-    pub phase: Phase,
+    pub phase: SnapshotPhase,
     /// By name; what has no state is not there.
     pub resources: BTreeMap<String, Value>,
-    /// What had been made by then.
+    /// The resources that existed at that time.
     pub made: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+#[schemars(rename = "Phase")]
+pub enum SnapshotPhase {
     PreTool,
     PostTool,
     Manual,
@@ -68,7 +69,7 @@ impl Resources {
             created_at_ms: now_ms,
             tag: tag.map(str::to_owned),
             tool: tool.map(str::to_owned),
-            phase: if tool.is_some() { Phase::PreTool } else { Phase::Manual },
+            phase: if tool.is_some() { SnapshotPhase::PreTool } else { SnapshotPhase::Manual },
             resources,
             made: held.singletons.iter().map(|(name, _)| name.clone()).collect(),
         })
@@ -111,7 +112,7 @@ impl Resources {
         held.singletons = kept;
         drop(held);
         for error in shut(new) {
-            tracing::warn!(%error, "a resource that was taken back would not close");
+            tracing::warn!(%error, "a resource that was rolled back could not be closed");
         }
         Ok(())
     }
@@ -141,7 +142,7 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// What was done stays.
+    /// Keeps the changes.
     pub fn commit(mut self) -> Result<()> {
         if let Some(snapshot) = self.snapshot.take() {
             self.resources.leave_call();
@@ -166,18 +167,18 @@ impl Transaction {
 impl Drop for Transaction {
     fn drop(&mut self) {
         if let Err(error) = self.undo() {
-            tracing::error!(%error, "a transaction could not be taken back");
+            tracing::error!(%error, "a transaction could not be rolled back");
         }
     }
 }
 
 /// Tools that begin and end in two separate calls.
 #[derive(Default)]
-pub struct Pending {
+pub struct PendingTransactions {
     begun: Mutex<BTreeMap<String, Snapshot>>,
 }
 
-impl Pending {
+impl PendingTransactions {
     pub fn begin(&self, resources: &Resources, id: &str, now_ms: u64, tool: &str) -> Result<()> {
         let snapshot = resources.snapshot(id, now_ms, None, Some(tool))?;
         self.begun.lock().insert(id.to_owned(), snapshot);

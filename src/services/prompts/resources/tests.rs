@@ -1,30 +1,29 @@
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::kinds::{self, SessionState};
 use super::*;
-use crate::services::prompts::manifest::{Need, Scope};
-use crate::services::prompts::prompt::Session;
-use crate::services::prompts::tests::read;
-use acheron_base::ConfinedDir;
-use acheron_base::Error;
+use crate::services::prompts::test_prompts::read;
+use acheron_base::{ConfinedDir, Error};
+use acheron_prompts::manifest::{Need, Scope};
+use acheron_prompts::prompt::Session;
 
-type EventLog = Arc<Mutex<Vec<String>>>;
+type Calls = Arc<Mutex<Vec<String>>>;
 
 /// A number that says what happens to it.
 struct Thing {
     name: String,
-    event_log: EventLog,
+    calls: Calls,
     number: Mutex<i64>,
     fails: &'static str,
 }
 
 impl Thing {
     fn say(&self, what: &str) -> Result<()> {
-        self.event_log.lock().push(format!("{what} {}", self.name));
+        self.calls.lock().push(format!("{what} {}", self.name));
         match self.fails.contains(what) {
             true => Err(Error::failed(format!("{what} went wrong"))),
             false => Ok(()),
@@ -58,19 +57,19 @@ impl Resource for Thing {
 fn thing(
     name: &'static str,
     scope: Scope,
-    event_log: &EventLog,
+    calls: &Calls,
     fails: &'static str,
     needs: &'static [&'static str],
-) -> Binding {
-    let event_log = event_log.clone();
-    Binding::new(name, scope, move |resolver| {
+) -> ResourceBinding {
+    let calls = calls.clone();
+    ResourceBinding::new(name, scope, move |resolver| {
         for need in needs {
             resolver.get(need)?;
         }
         if fails.contains("make") {
             return Err(Error::failed("make went wrong"));
         }
-        Ok(Arc::new(Thing { name: name.to_owned(), event_log: event_log.clone(), number: Mutex::new(0), fails }))
+        Ok(Arc::new(Thing { name: name.to_owned(), calls: calls.clone(), number: Mutex::new(0), fails }))
     })
 }
 
@@ -83,25 +82,25 @@ fn set(resources: &Resources, name: &str, to: i64) {
     *(&*resource as &dyn std::any::Any).downcast_ref::<Thing>().unwrap().number.lock() = to;
 }
 
-fn opened(bindings: Vec<Binding>) -> Arc<Resources> {
-    let resources = Arc::new(Resources::new(Registry::of(bindings).unwrap()));
+fn opened(bindings: Vec<ResourceBinding>) -> Arc<Resources> {
+    let resources = Arc::new(Resources::new(ResourceRegistry::of(bindings).unwrap()));
     resources.enter().unwrap();
     resources
 }
 
-fn told(event_log: &EventLog) -> String {
-    std::mem::take(&mut *event_log.lock()).join(", ")
+fn told(calls: &Calls) -> String {
+    std::mem::take(&mut *calls.lock()).join(", ")
 }
 
 #[test]
 fn row_114_each_scope_lives_as_long_as_it_says() {
-    let event_log = EventLog::default();
+    let calls = Calls::default();
     let resources = opened(vec![
-        thing("one", Scope::Singleton, &event_log, "", &[]),
-        thing("call", Scope::ToolCall, &event_log, "", &["one"]),
-        thing("each", Scope::Prototype, &event_log, "", &[]),
+        thing("one", Scope::Singleton, &calls, "", &[]),
+        thing("call", Scope::ToolCall, &calls, "", &["one"]),
+        thing("each", Scope::Prototype, &calls, "", &[]),
     ]);
-    assert_eq!(told(&event_log), "", "nothing is made before it is asked for");
+    assert_eq!(told(&calls), "", "nothing is made before it is asked for");
     assert!(resources.get("call").is_err(), "no call is under way");
     resources.enter_call().unwrap();
     let outer = resources.get("call").unwrap();
@@ -111,26 +110,26 @@ fn row_114_each_scope_lives_as_long_as_it_says() {
     resources.enter_call().unwrap();
     assert!(!Arc::ptr_eq(&outer, &resources.get("call").unwrap()));
     assert!(Arc::ptr_eq(&one, &resources.get("one").unwrap()));
-    assert_eq!(told(&event_log), "ready one, ready call, ready each, ready each, ready call");
+    assert_eq!(told(&calls), "ready one, ready call, ready each, ready each, ready call");
     resources.leave_call();
     assert!(Arc::ptr_eq(&outer, &resources.get("call").unwrap()));
     resources.leave_call();
-    assert_eq!(told(&event_log), "close call, close call");
+    assert_eq!(told(&calls), "close call, close call");
     assert_eq!(resources.exit().len(), 0);
-    assert_eq!(told(&event_log), "close one");
+    assert_eq!(told(&calls), "close one");
 }
 
 #[test]
 fn row_115_what_cannot_be_made_says_why() {
-    let event_log = EventLog::default();
+    let calls = Calls::default();
     let resources = opened(vec![
-        thing("a", Scope::Singleton, &event_log, "", &["b"]),
-        thing("b", Scope::Singleton, &event_log, "", &["c"]),
-        thing("c", Scope::Singleton, &event_log, "", &["a"]),
-        thing("self", Scope::Singleton, &event_log, "", &["self"]),
-        thing("broken", Scope::Singleton, &event_log, "make", &[]),
-        thing("needs", Scope::Singleton, &event_log, "", &["broken"]),
-        thing("unready", Scope::Singleton, &event_log, "ready close", &[]),
+        thing("a", Scope::Singleton, &calls, "", &["b"]),
+        thing("b", Scope::Singleton, &calls, "", &["c"]),
+        thing("c", Scope::Singleton, &calls, "", &["a"]),
+        thing("self", Scope::Singleton, &calls, "", &["self"]),
+        thing("broken", Scope::Singleton, &calls, "make", &[]),
+        thing("needs", Scope::Singleton, &calls, "", &["broken"]),
+        thing("unready", Scope::Singleton, &calls, "ready close", &[]),
     ]);
     let rows = [
         ("nothing", "resources: no binding for `nothing`"),
@@ -143,47 +142,47 @@ fn row_115_what_cannot_be_made_says_why() {
     for (name, expected) in rows {
         assert_eq!(resources.get(name).err().unwrap().message, expected);
     }
-    assert_eq!(told(&event_log), "ready unready, close unready");
+    assert_eq!(told(&calls), "ready unready, close unready");
 }
 
 #[test]
 fn rows_116_122_closing_goes_backwards_and_a_failed_opening_closes_what_was_made() {
-    let event_log = EventLog::default();
+    let calls = Calls::default();
     let three = |last: &'static str| {
         vec![
-            thing("a", Scope::Singleton, &event_log, "", &[]).eager(),
-            thing("b", Scope::Singleton, &event_log, "close", &[]).eager(),
-            thing("c", Scope::Singleton, &event_log, last, &[]).eager(),
+            thing("a", Scope::Singleton, &calls, "", &[]).eager(),
+            thing("b", Scope::Singleton, &calls, "close", &[]).eager(),
+            thing("c", Scope::Singleton, &calls, last, &[]).eager(),
         ]
     };
     let resources = opened(three(""));
-    assert_eq!(told(&event_log), "ready a, ready b, ready c");
+    assert_eq!(told(&calls), "ready a, ready b, ready c");
     assert_eq!(resources.enter().unwrap_err().message, "resources: resources are entered already");
     assert_eq!(resources.exit().len(), 1, "one would not close, the others did");
-    assert_eq!(told(&event_log), "close c, close b, close a");
+    assert_eq!(told(&calls), "close c, close b, close a");
     assert_eq!(resources.exit().len(), 0, "closing twice is nothing");
     assert!(resources.get("a").err().unwrap().message.contains("outside of their prompt"));
-    let failing = Resources::new(Registry::of(three("make")).unwrap());
+    let failing = Resources::new(ResourceRegistry::of(three("make")).unwrap());
     assert!(failing.enter().is_err());
-    assert_eq!(told(&event_log), "ready a, ready b, close b, close a");
+    assert_eq!(told(&calls), "ready a, ready b, close b, close a");
     drop(opened(three("")));
-    assert_eq!(told(&event_log), "ready a, ready b, ready c, close c, close b, close a");
+    assert_eq!(told(&calls), "ready a, ready b, ready c, close c, close b, close a");
 }
 
 #[test]
 fn row_117_registries_merge_and_stay_what_they_were() {
-    let event_log = EventLog::default();
-    let one = |name| Registry::of([thing(name, Scope::Singleton, &event_log, "", &[])]).unwrap();
+    let calls = Calls::default();
+    let one = |name| ResourceRegistry::of([thing(name, Scope::Singleton, &calls, "", &[])]).unwrap();
     let (a, b) = (one("a"), one("b"));
     let both = a.merged(&b).unwrap();
     assert_eq!(both.names().collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(a.names().count(), 1);
     assert!(both.merged(&b).is_err());
     assert_eq!(both.conflicts(&b), ["b"]);
-    let eager = Registry::of([thing("b", Scope::Singleton, &event_log, "", &[]).eager()]).unwrap();
+    let eager = ResourceRegistry::of([thing("b", Scope::Singleton, &calls, "", &[]).eager()]).unwrap();
     assert!(both.under(&eager).binding("b").unwrap().eager);
-    let twice = [thing("a", Scope::Singleton, &event_log, "", &[]), thing("a", Scope::Singleton, &event_log, "", &[])];
-    assert!(Registry::of(twice).is_err());
+    let twice = [thing("a", Scope::Singleton, &calls, "", &[]), thing("a", Scope::Singleton, &calls, "", &[])];
+    assert!(ResourceRegistry::of(twice).is_err());
     let template = read(
         json!({"resources": {"x": {"kind": "session"}, "y": {"kind": "session"}}, "sections": [
             {"key": "a", "title": "A", "resources": {"x": {"kind": "memory"}}, "children": [
@@ -194,15 +193,15 @@ fn row_117_registries_merge_and_stay_what_they_were() {
     let needs = kinds::needs(&template.unwrap(), &bound);
     let kinds: Vec<(&str, &str)> = needs.iter().map(|(name, need)| (name.as_str(), need.kind.as_str())).collect();
     assert_eq!(kinds, [("filesystem", "filesystem"), ("x", "odd"), ("y", "bound")]);
-    assert!(kinds::registry(&needs, &kinds::Kinds::new()).is_err());
+    assert!(kinds::registry(&needs, &kinds::ResourceKinds::new()).is_err());
 }
 
 #[test]
 fn row_119_a_transaction_goes_back_unless_it_is_committed() {
-    let event_log = EventLog::default();
+    let calls = Calls::default();
     let resources = opened(vec![
-        thing("n", Scope::Singleton, &event_log, "", &[]).eager(),
-        thing("late", Scope::Singleton, &event_log, "", &[]),
+        thing("n", Scope::Singleton, &calls, "", &[]).eager(),
+        thing("late", Scope::Singleton, &calls, "", &[]),
     ]);
     let value = || number(&resources.get("n").unwrap());
     let transaction = resources.begin("1", 0, Some("t"), "x.y").unwrap();
@@ -222,24 +221,24 @@ fn row_119_a_transaction_goes_back_unless_it_is_committed() {
         kept.commit().unwrap();
     }
     assert_eq!(value(), 4);
-    told(&event_log);
+    told(&calls);
     drop(transaction);
     assert_eq!(value(), 1, "the outer one takes the inner ones along");
-    assert_eq!(told(&event_log), "close late", "what was made inside is gone");
+    assert_eq!(told(&calls), "close late", "what was made inside is gone");
     assert_eq!(number(&resources.get("late").unwrap()), 0);
 }
 
 #[test]
 fn row_120_a_restore_is_all_or_nothing_and_a_snapshot_is_json() {
-    let event_log = EventLog::default();
+    let calls = Calls::default();
     let resources = opened(vec![
-        thing("a", Scope::Singleton, &event_log, "", &[]).eager(),
-        thing("z", Scope::Singleton, &event_log, "restore", &[]).eager(),
+        thing("a", Scope::Singleton, &calls, "", &[]).eager(),
+        thing("z", Scope::Singleton, &calls, "restore", &[]).eager(),
     ]);
     let snapshot = resources.snapshot("s1", 7, Some("before"), None).unwrap();
     let written = serde_json::to_string(&snapshot).unwrap();
     assert_eq!(Snapshot::read(&written).unwrap(), snapshot);
-    assert_eq!(snapshot.phase, Phase::Manual);
+    assert_eq!(snapshot.phase, SnapshotPhase::Manual);
     set(&resources, "a", 5);
     set(&resources, "z", 6);
     assert!(resources.restore(&snapshot).unwrap_err().message.contains("restore failed at `z`: restore went wrong"));
@@ -260,9 +259,9 @@ fn row_120_a_restore_is_all_or_nothing_and_a_snapshot_is_json() {
 
 #[test]
 fn row_121_a_tool_in_two_calls_goes_back_if_it_failed() {
-    let event_log = EventLog::default();
-    let resources = opened(vec![thing("n", Scope::Singleton, &event_log, "", &[]).eager()]);
-    let (pending, value) = (Pending::default(), || number(&resources.get("n").unwrap()));
+    let calls = Calls::default();
+    let resources = opened(vec![thing("n", Scope::Singleton, &calls, "", &[]).eager()]);
+    let (pending, value) = (PendingTransactions::default(), || number(&resources.get("n").unwrap()));
     for (id, success, expected) in [("1", true, (false, 9)), ("2", false, (true, 9))] {
         pending.begin(&resources, id, 0, "x.y").unwrap();
         set(&resources, "n", if success { 9 } else { 10 });

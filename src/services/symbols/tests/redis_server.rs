@@ -10,11 +10,11 @@ use tempfile::TempDir;
 
 use super::{all_of_it, author, symbol};
 use crate::services::symbols::backend::Backend as _;
-use crate::services::symbols::change::Kind;
-use crate::services::symbols::durability::Kept;
+use crate::services::symbols::change::DocumentKind;
+use crate::services::symbols::durability::RedisDurability;
 use crate::services::symbols::index::Within;
 use crate::services::symbols::redis::Redis;
-use crate::services::symbols::shelf::Shelf;
+use crate::services::symbols::store::SymbolStore;
 use acheron_base::Code;
 
 /// A redis-server of our own, on a port that was free, which ends with the test.
@@ -104,17 +104,17 @@ async fn redis_passes_the_suite_though_it_is_killed_and_started_again_in_the_mid
 async fn a_redis_tells_what_it_keeps() {
     let mut server = Server::start();
     let redis = Redis::new(&server.address()).unwrap();
-    assert_eq!(redis.kept().await.unwrap(), Kept::Everything);
+    assert_eq!(redis.kept().await.unwrap(), RedisDurability::Everything);
     let set = |name: &str, value: &str| {
         let mut connection = redis::Client::open(server.address()).unwrap().get_connection().unwrap();
         redis::cmd("CONFIG").arg("SET").arg(name).arg(value).exec(&mut connection).unwrap();
     };
     set("appendfsync", "everysec");
-    assert_eq!(redis.kept().await.unwrap(), Kept::Behind("everysec".to_owned()));
+    assert_eq!(redis.kept().await.unwrap(), RedisDurability::Behind("everysec".to_owned()));
     set("appendonly", "no");
-    assert_eq!(redis.kept().await.unwrap(), Kept::Nothing);
+    assert_eq!(redis.kept().await.unwrap(), RedisDurability::Nothing);
     set("save", "60 1000");
-    assert_eq!(redis.kept().await.unwrap(), Kept::Snapshots);
+    assert_eq!(redis.kept().await.unwrap(), RedisDurability::Snapshots);
     server.kill();
     assert_eq!(redis.kept().await.unwrap_err().code, Code::Unavailable);
 }
@@ -122,24 +122,25 @@ async fn a_redis_tells_what_it_keeps() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_outage_of_redis_is_unavailable_and_passes() {
     let mut server = Server::start();
-    let shelf = Shelf::new(Arc::new(Redis::new(&server.address()).unwrap()));
-    shelf.put(Kind::Symbol, &symbol("out-1", json!({"name":"lighthouse"})), &author()).await.unwrap();
-    assert_eq!(shelf.search("lighthouse", 1, &Within::default()).await.unwrap().len(), 1);
+    let symbol_store = SymbolStore::new(Arc::new(Redis::new(&server.address()).unwrap()));
+    symbol_store.put(DocumentKind::Symbol, &symbol("out-1", json!({"name":"lighthouse"})), &author()).await.unwrap();
+    assert_eq!(symbol_store.search("lighthouse", 1, &Within::default()).await.unwrap().len(), 1);
     server.kill();
     for fault in [
-        shelf.get(Kind::Symbol, "out-1").await.map(drop).unwrap_err(),
-        shelf.put(Kind::Symbol, &symbol("out-2", json!({})), &author()).await.map(drop).unwrap_err(),
-        shelf.search("lighthouse", 1, &Within::default()).await.map(drop).unwrap_err(),
+        symbol_store.get(DocumentKind::Symbol, "out-1").await.map(drop).unwrap_err(),
+        symbol_store.put(DocumentKind::Symbol, &symbol("out-2", json!({})), &author()).await.map(drop).unwrap_err(),
+        symbol_store.search("lighthouse", 1, &Within::default()).await.map(drop).unwrap_err(),
     ] {
         assert_eq!(fault.code, Code::Unavailable, "{fault}");
         assert!(fault.message.contains("127.0.0.1"), "{fault}");
     }
     assert!(server.run(), "redis-server starts again on its port");
-    let found = shelf.get(Kind::Symbol, "out-1").await.unwrap().unwrap();
+    let found = symbol_store.get(DocumentKind::Symbol, "out-1").await.unwrap().unwrap();
     assert_eq!(found.body["name"], "lighthouse");
-    let second = shelf.put(Kind::Symbol, &symbol("out-1", json!({"name":"harbour"})), &author()).await.unwrap();
+    let second =
+        symbol_store.put(DocumentKind::Symbol, &symbol("out-1", json!({"name":"harbour"})), &author()).await.unwrap();
     assert_eq!(second.version, 2);
-    assert_eq!(shelf.search("harbour", 1, &Within::default()).await.unwrap()[0].0.id, "out-1");
+    assert_eq!(symbol_store.search("harbour", 1, &Within::default()).await.unwrap()[0].0.id, "out-1");
 }
 
 #[test]

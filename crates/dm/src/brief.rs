@@ -1,0 +1,34 @@
+//! The part of a turn that a narrator sees before it proposes: no hidden file, no secret, no dice.
+
+use serde::Serialize;
+
+use crate::fetch::Snippet;
+use crate::input::Intent;
+use crate::turn::PreparedTurn;
+use crate::world::Cartridge;
+
+/// A turn as a narrator sees it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Brief {
+    pub title: String,
+    pub boot: String,
+    pub input: String,
+    pub intent: Intent,
+    pub refs: Vec<String>,
+    pub snippets: Vec<Snippet>,
+    pub indicators: Vec<String>,
+}
+
+impl Brief {
+    pub fn new(turn: &PreparedTurn, input: &str, world: &Cartridge) -> Brief {
+        Brief {
+            title: world.title.clone(),
+            boot: turn.boot.summary(world),
+            input: input.to_owned(),
+            intent: turn.found.intent,
+            refs: turn.refs.clone(),
+            snippets: turn.fetched.snippets.clone(),
+            indicators: world.indicators.iter().map(|own| format!("{} {}-{}", own.name, own.min, own.max)).collect(),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A campaign as a whole: its name, its version lock, its first files, the files that it must have, and the replay of its
+//! journal. Storage uses it; it touches no storage.
+
+use serde_json::json;
+
+use crate::act::{self, Act, JOURNAL, JournalEntry};
+use crate::files::Files;
+use crate::md;
+use crate::shipped::template;
+use crate::turn::ActContext;
+use crate::world::Cartridge;
+use acheron_base::{Error, Result};
+
+/// Checks the name of a campaign or a cartridge: no path, not hidden, not the template.
+pub fn name(id: &str) -> Result<&str> {
+    let lawful = !id.is_empty() && id.len() <= 64 && id.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
+    match lawful {
+        true if id == "_template" => Err(Error::read_only("the template is never written")),
+        true => Ok(id),
+        false => Err(Error::forbidden(format!(
+            "`{}` is not a name for a campaign: letters, digits, _ and -",
+            md::clip(id, 40)
+        ))),
+    }
+}
+
+/// Whether a version fits a lock: both are equal, apart from the parts where the lock has an `x`.
+pub fn fits(lock: &str, version: &str) -> bool {
+    let (lock, version): (Vec<&str>, Vec<&str>) = (lock.split('.').collect(), version.split('.').collect());
+    lock.len() == version.len() && lock.iter().zip(&version).all(|(lock, own)| *lock == "x" || lock == own)
+}
+
+/// The lock of a campaign that is bound without one: any patch release of this version.
+pub fn lock_for(version: &str) -> String {
+    match version.rsplit_once('.') {
+        Some((front, _)) => format!("{front}.x"),
+        None => version.to_owned(),
+    }
+}
+
+/// Checks that the folder of a campaign has all that a game needs.
+pub fn layout(paths: &[String]) -> Result<()> {
+    let there = |need: &&str| paths.iter().any(|path| path == need || (need.ends_with('/') && path.starts_with(need)));
+    let needed = ["STATE_PANEL.json", "sessions/CURRENT_SESSION.md", "quests/", "characters/", "Writing/"];
+    let missing: Vec<&str> = needed.into_iter().filter(|need| !there(need)).collect();
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::invalid(format!("campaign layout invalid; missing: {}", missing.join(", "))))
+    }
+}
+
+/// The files of a new campaign, with the first line of its journal. `act` is [`Act::New`]; another act gives no files.
+pub fn begun(id: &str, act: &Act, at: &str) -> Files {
+    let Act::New { cartridge, version_lock, seed } = act else { return Files::new() };
+    let mut files = act::blank(&template(), id, cartridge, version_lock, *seed, at);
+    let entry = JournalEntry { seq: 0, at: at.to_owned(), act: act.clone(), sum: String::new() };
+    files.insert(JOURNAL.into(), format!("{}\n", json!(entry)));
+    files
+}
+
+/// The files that a journal leads to, played from its first line.
+pub fn replay(id: &str, world: &Cartridge, journal: &[JournalEntry]) -> Result<Files> {
+    let Some((first, rest)) = journal.split_first() else {
+        return Err(Error::not_found(format!("campaign {id} has no journal from its beginning")));
+    };
+    let Act::New { seed, .. } = first.act else {
+        return Err(Error::invalid(format!("the journal of {id} does not begin with its making")));
+    };
+    let mut files = begun(id, &first.act, &first.at);
+    for entry in rest {
+        let context = ActContext { world, files: &files, campaign: id, seed, at: &entry.at };
+        let (_, changes) = act::whole(context, &entry.act, entry.seq)?;
+        act::make(&mut files, &changes);
+    }
+    Ok(files)
+}

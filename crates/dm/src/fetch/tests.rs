@@ -1,0 +1,63 @@
+use super::*;
+use crate::input::{Input, parse};
+use crate::load;
+use crate::world::Object;
+
+fn moved(text: &str) -> Move {
+    match parse(text, &[]).unwrap() {
+        Input::Move(found) => found,
+        Input::Control(_) => panic!("a move"),
+    }
+}
+
+fn world() -> Cartridge {
+    let long = "x".repeat(200);
+    let page = (0..6).map(|n| format!("- hit {n} {long}\n")).collect::<String>();
+    let object = |kind, handle: &str, path: &str| Object {
+        kind,
+        handle: handle.into(),
+        name: handle.into(),
+        summary: String::new(),
+        status: "active".into(),
+        aliases: vec![],
+        path: Some(path.into()),
+        fields: Default::default(),
+        easy_secrets: vec![],
+        hard_secrets: vec![],
+    };
+    let mut world = Cartridge {
+        objects: vec![
+            object(ObjectKind::Loc, "@here", "l.md"),
+            object(ObjectKind::Npc, "@elias", "n.md"),
+            object(ObjectKind::Quest, "@quest", "q.md"),
+        ],
+        routes: load::routes("- [LOOK] -> a.md, b.md\n[ASK]-> .DM_SECRETS.md\n", ""),
+        ..Cartridge::default()
+    };
+    for path in ["l.md", "n.md", "q.md", ".DM_SECRETS.md"] {
+        world.files.insert(path.into(), page.clone());
+    }
+    world
+}
+
+#[test]
+fn rows_45_to_52_routes_and_caps() {
+    let world = world();
+    assert_eq!(route(&world, Header::Look), ["a.md", "b.md"], "row 45");
+    let plain = fetch(&moved("[ACT]{walk}"), &[], "@here", &[], &world);
+    assert_eq!(plain.notes, ["no route for [ACT]"], "row 46");
+    let look = fetch(&moved("[LOOK]{sky}"), &[], "@here", &[], &world);
+    assert_eq!(look.risk_flags, ["a.md", "b.md"], "row 47");
+    let ask = fetch(&moved("[ASK]{@elias}"), &["@elias".into()], "@here", &["@quest".into()], &world);
+    assert_eq!(ask.opened, ["l.md", "n.md", "q.md"], "rows 49 and 52: never a hidden file; place, person, quest");
+    assert_eq!(ask.snippets.len(), 4, "row 50");
+    assert!(ask.snippets.iter().all(|own| own.text.chars().count() <= 80), "row 50");
+    let agent_runtime = fetch(&moved("[ACT]{inner: doubt}"), &[], "@here", &[], &world);
+    assert!(agent_runtime.opened.is_empty(), "row 12: no retrieval");
+}
+
+#[test]
+fn row_51_survival_brings_one_snippet() {
+    let rest = fetch(&moved("[MANAGE]{rest}"), &[], "@nowhere", &[], &world());
+    assert_eq!((rest.opened, rest.snippets.len()), (vec!["mechanics/SURVIVAL.md".to_owned()], 1));
+}

@@ -1,0 +1,410 @@
+//! Stage C1: parses the player's input. One header, one body, optional flags; or a control instruction.
+//!
+//! It takes English and Chinese, ASCII and full-width brackets. It knows nothing of the cartridge: `refs` resolves references.
+
+use serde::{Deserialize, Serialize};
+
+use crate::md::clip;
+use acheron_base::nearest::nearest_within;
+
+/// The longest body that is read, in characters.
+const LONGEST: usize = 2000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Header {
+    Act,
+    Look,
+    Ask,
+    Fight,
+    Cast,
+    Manage,
+    Ooc,
+}
+
+/// Each header, its name, and the other words for it.
+const HEADERS: [(Header, &str, &[&str]); 7] = [
+    (Header::Act, "ACT", &["action", "行动"]),
+    (Header::Look, "LOOK", &["observe", "观察"]),
+    (Header::Ask, "ASK", &["talk", "对话"]),
+    (Header::Fight, "FIGHT", &["战斗"]),
+    (Header::Cast, "CAST", &["施法"]),
+    (Header::Manage, "MANAGE", &["管理"]),
+    (Header::Ooc, "OOC", &[]),
+];
+
+impl Header {
+    pub const ALL: [Header; 7] =
+        [Header::Act, Header::Look, Header::Ask, Header::Fight, Header::Cast, Header::Manage, Header::Ooc];
+
+    pub fn name(self) -> &'static str {
+        HEADERS.iter().find(|(header, ..)| *header == self).map_or("ACT", |(_, name, _)| name)
+    }
+
+    pub fn named(word: &str) -> Option<Header> {
+        let word = word.trim().to_lowercase();
+        let found = HEADERS
+            .iter()
+            .find(|(_, name, aliases)| name.to_lowercase() == word || aliases.iter().any(|alias| *alias == word));
+        found.map(|(header, ..)| *header)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Intent {
+    Act,
+    Talk,
+    Inv,
+    Combat,
+    Mgmt,
+    Mind,
+    Ooc,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    Low,
+    Mid,
+    High,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Domain {
+    Scene,
+    Social,
+    Invest,
+    Combat,
+    Manage,
+}
+
+const DOMAINS: [(Domain, &str, &str); 5] = [
+    (Domain::Scene, "scene", "sc"),
+    (Domain::Social, "social", "so"),
+    (Domain::Invest, "invest", "iv"),
+    (Domain::Combat, "combat", "cb"),
+    (Domain::Manage, "manage", "ma"),
+];
+
+const VOICES: [(&str, &str); 7] = [
+    ("scholar", "学者"),
+    ("trauma", "创伤"),
+    ("doubt", "怀疑"),
+    ("weariness", "疲惫"),
+    ("alertness", "警觉"),
+    ("emotion", "情感"),
+    ("holy_spirit", "圣灵"),
+];
+
+/// A move in the game.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Move {
+    pub header: Header,
+    pub intent: Intent,
+    pub body: String,
+    /// At most 20 characters.
+    pub action_summary: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub risk: Option<Risk>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub intent_note: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<Domain>,
+    /// The inner voice that is listened to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub voice: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cast: bool,
+}
+
+/// An instruction that stands outside the story.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Control {
+    Initialize,
+    NewCampaign(String),
+    SwitchCampaign(String),
+    Continue,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Input {
+    Move(Move),
+    Control(Control),
+}
+
+/// Why an input was not taken, and what would have been.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    pub sentence: String,
+    pub example: String,
+}
+
+impl Refusal {
+    fn new(sentence: impl Into<String>) -> Self {
+        Refusal { sentence: sentence.into(), example: "[LOOK]{the gate}".into() }
+    }
+
+    /// The error block: the cause, the headers, one example.
+    pub fn render(&self) -> String {
+        let headers: Vec<String> = Header::ALL.iter().map(|header| format!("[{}]", header.name())).collect();
+        format!("[Error] {}\nHeaders: {}\nExample: {}\n", self.sentence, headers.join(" "), self.example)
+    }
+}
+
+/// A header that a cartridge adds, and the one that it stands for.
+pub type Extra = (String, Header);
+
+pub fn parse(text: &str, extra: &[Extra]) -> Result<Input, Refusal> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Refusal::new("the input is empty"));
+    }
+    // Before anything is looked for in it: who sends a book must not keep the table waiting.
+    if text.len() > 8 * LONGEST {
+        return Err(Refusal::new(format!("the input is longer than {} bytes", 8 * LONGEST)));
+    }
+    if let Some(inner) = wrapped(text, &[('<', '>'), ('＜', '＞')])
+        && !inner.0.trim().eq_ignore_ascii_case("ooc")
+    {
+        return control(inner.0, inner.1);
+    }
+    let (domain, rest) = domain(text)?;
+    let (header, rest) = header(rest, extra)?;
+    let (body, rest) = body(rest, text, extra)?;
+    let flags = flags(rest, extra)?;
+    if body.trim().is_empty() {
+        return Err(Refusal::new(format!("[{}] has an empty body", header.name())));
+    }
+    if body.chars().count() > LONGEST {
+        return Err(Refusal::new(format!("the body is longer than {LONGEST} characters")));
+    }
+    let body = body.trim().to_owned();
+    let voice = voice(header, &body)?;
+    let intent = match header {
+        _ if voice.is_some() => Intent::Mind,
+        Header::Act | Header::Cast => Intent::Act,
+        Header::Look => Intent::Inv,
+        Header::Ask => Intent::Talk,
+        Header::Fight => Intent::Combat,
+        Header::Manage => Intent::Mgmt,
+        Header::Ooc => Intent::Ooc,
+    };
+    let action_summary = clip(&body.split_whitespace().collect::<Vec<_>>().join(" "), 20);
+    let (risk, intent_note, cast) = (flags.risk, flags.note, header == Header::Cast);
+    Ok(Input::Move(Move { header, intent, body, action_summary, risk, intent_note, domain, voice, cast }))
+}
+
+/// The text between a pair of brackets at the start, and what follows.
+fn wrapped<'a>(text: &'a str, pairs: &[(char, char)]) -> Option<(&'a str, &'a str)> {
+    let first = text.chars().next()?;
+    let (_, close) = pairs.iter().find(|(open, _)| *open == first)?;
+    let rest = &text[first.len_utf8()..];
+    let end = rest.find(*close)?;
+    Some((&rest[..end], &rest[end + close.len_utf8()..]))
+}
+
+fn control(inner: &str, after: &str) -> Result<Input, Refusal> {
+    let refuse = |sentence: String| Refusal { sentence, example: "<continue>".into() };
+    if !after.trim().is_empty() {
+        return Err(refuse("a control instruction stands alone".into()));
+    }
+    let words = inner.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lower = words.to_lowercase();
+    let control = match lower.as_str() {
+        "initialize" | "initialise" | "初始化" => Control::Initialize,
+        "continue" | "hot start" | "继续" | "热启动" => Control::Continue,
+        _ => {
+            let (verbs, rest): (&[&str], fn(String) -> Control) = if lower.starts_with("new") || lower.starts_with('新')
+            {
+                (&["new campaign ", "新战役 "], Control::NewCampaign)
+            } else {
+                (&["switch campaign ", "switch ", "切换战役 "], Control::SwitchCampaign)
+            };
+            // Lower case may change the length of a word, so the name is taken from the words as typed.
+            let named = verbs.iter().find_map(|verb| {
+                let head: String = words.chars().take(verb.chars().count()).collect();
+                (head.to_lowercase() == *verb).then(|| words[head.len()..].trim().to_owned())
+            });
+            match named.filter(|name| !name.is_empty()) {
+                Some(name) => rest(name.strip_prefix("campaigns/").unwrap_or(&name).to_owned()),
+                None => return Err(refuse(format!("<{}> is not a control instruction", clip(&words, 40)))),
+            }
+        }
+    };
+    Ok(Input::Control(control))
+}
+
+fn domain(text: &str) -> Result<(Option<Domain>, &str), Refusal> {
+    let Some(rest) = text.strip_prefix(['@', '＠']) else { return Ok((None, text)) };
+    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+    let word = rest[..end].to_lowercase();
+    match DOMAINS.iter().find(|(_, long, short)| *long == word || *short == word) {
+        Some((domain, ..)) => Ok((Some(*domain), rest[end..].trim_start())),
+        None => {
+            Err(Refusal::new(format!("the input must begin with a header; \"@{word}\" is neither that nor a domain")))
+        }
+    }
+}
+
+const BRACKETS: [(char, char); 2] = [('[', ']'), ('【', '】')];
+
+fn header<'a>(text: &'a str, extra: &[Extra]) -> Result<(Header, &'a str), Refusal> {
+    if let Some((inner, rest)) = wrapped(text, &[('<', '>'), ('＜', '＞')])
+        && inner.trim().eq_ignore_ascii_case("ooc")
+    {
+        return Ok((Header::Ooc, rest));
+    }
+    let Some((word, rest)) = wrapped(text, &BRACKETS) else {
+        let mut refusal = Refusal::new("the input must begin with a header at the start of the line");
+        if let Some(guess) = guess(text) {
+            refusal.sentence.push_str(&format!("; perhaps [{}]", guess.name()));
+            refusal.example = format!("[{}]{{{}}}", guess.name(), clip(text.lines().next().unwrap_or(text), 60));
+        }
+        return Err(refusal);
+    };
+    if let Some(header) = known(word, extra) {
+        return Ok((header, rest));
+    }
+    let mut sentence = format!("unknown header [{}]", clip(word, 20));
+    if let Some(name) = nearest_within(word, Header::ALL.iter().map(|header| header.name()), 2) {
+        sentence.push_str(&format!("; the nearest is [{name}]"));
+    }
+    Err(Refusal::new(sentence))
+}
+
+fn known(word: &str, extra: &[Extra]) -> Option<Header> {
+    let own = extra.iter().find(|(name, _)| name.eq_ignore_ascii_case(word.trim())).map(|(_, header)| *header);
+    Header::named(word).or(own)
+}
+
+/// The header that the first verb of a bare sentence suggests. A hint only: nothing is done with it.
+fn guess(text: &str) -> Option<Header> {
+    let verb = text.split_whitespace().next()?.to_lowercase();
+    Some(match verb.as_str() {
+        "look" | "examine" | "inspect" | "search" | "read" | "watch" => Header::Look,
+        "ask" | "talk" | "say" | "tell" | "speak" => Header::Ask,
+        "fight" | "attack" | "hit" | "strike" => Header::Fight,
+        "cast" | "pray" => Header::Cast,
+        "rest" | "sleep" | "eat" | "status" | "inventory" => Header::Manage,
+        _ => Header::Act,
+    })
+}
+
+/// The body and what follows it. `whole` is only there to count columns.
+fn body<'a>(rest: &'a str, whole: &str, extra: &[Extra]) -> Result<(&'a str, &'a str), Refusal> {
+    let column = |at: &str| whole.chars().count() - at.chars().count() + 1;
+    let start = rest.trim_start();
+    let unclosed =
+        |what: char| Refusal::new(format!("the body that `{what}` opens at column {} is not closed", column(start)));
+    match start.chars().next() {
+        Some(open @ ('{' | '｛')) => {
+            let mut depth = 0usize;
+            for (at, c) in start.char_indices() {
+                match c {
+                    '{' | '｛' => depth += 1,
+                    '}' | '｝' => depth -= 1,
+                    _ => (),
+                }
+                if depth == 0 {
+                    return Ok((&start[open.len_utf8()..at], &start[at + c.len_utf8()..]));
+                }
+            }
+            Err(unclosed(open))
+        }
+        Some(open @ ('"' | '“')) => {
+            let inner = &start[open.len_utf8()..];
+            let end = inner.find(['"', '”']).ok_or_else(|| unclosed(open))?;
+            let close = inner[end..].chars().next().map_or(1, char::len_utf8);
+            Ok((&inner[..end], &inner[end + close..]))
+        }
+        _ => {
+            let end = start.find(" --").unwrap_or(start.len());
+            several(&start[..end], extra)?;
+            Ok((&start[..end], &start[end..]))
+        }
+    }
+}
+
+/// Refuses a second header: two moves in one input are never merged.
+fn several(text: &str, extra: &[Extra]) -> Result<(), Refusal> {
+    let mut rest = text;
+    while let Some(at) = rest.find(['[', '【']) {
+        rest = &rest[at..];
+        if let Some((word, _)) = wrapped(rest, &BRACKETS)
+            && known(word, extra).is_some()
+        {
+            return Err(Refusal::new("one tag per input: send the second header as an input of its own"));
+        }
+        rest = &rest[rest.chars().next().map_or(1, char::len_utf8)..];
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Flags {
+    risk: Option<Risk>,
+    note: Option<String>,
+}
+
+fn flags(text: &str, extra: &[Extra]) -> Result<Flags, Refusal> {
+    let mut flags = Flags::default();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        several(rest, extra)?;
+        let Some(flag) = rest.strip_prefix("--") else {
+            return Err(Refusal::new(format!("`{}` follows the body; only --risk and --intent may", clip(rest, 30))));
+        };
+        let end = flag.find(char::is_whitespace).unwrap_or(flag.len());
+        let (name, value) = (&flag[..end], flag[end..].trim_start());
+        let (value, after) = match value.chars().next() {
+            Some(open @ ('"' | '“')) => {
+                let inner = &value[open.len_utf8()..];
+                let end = inner
+                    .find(['"', '”'])
+                    .ok_or_else(|| Refusal::new(format!("the text of --{name} is not closed")))?;
+                let close = inner[end..].chars().next().map_or(1, char::len_utf8);
+                (&inner[..end], &inner[end + close..])
+            }
+            _ => value.split_at(value.find(char::is_whitespace).unwrap_or(value.len())),
+        };
+        match name {
+            "risk" => {
+                flags.risk = Some(match value.to_lowercase().as_str() {
+                    "low" => Risk::Low,
+                    "mid" => Risk::Mid,
+                    "high" => Risk::High,
+                    _ => return Err(Refusal::new("risk must be low|mid|high")),
+                });
+            }
+            "intent" if !value.trim().is_empty() => flags.note = Some(clip(value.trim(), 200)),
+            "intent" => return Err(Refusal::new("--intent needs a text in quotes")),
+            other => {
+                return Err(Refusal::new(format!("unknown flag --{}; there are --risk and --intent", clip(other, 20))));
+            }
+        }
+        rest = after.trim_start();
+    }
+    Ok(flags)
+}
+
+/// The inner voice of `{inner: X}`.
+fn voice(header: Header, body: &str) -> Result<Option<String>, Refusal> {
+    let Some((key, name)) = body.split_once([':', '：']) else { return Ok(None) };
+    if header != Header::Act || !matches!(key.trim().to_lowercase().as_str(), "inner" | "内心") {
+        return Ok(None);
+    }
+    let name = name.trim().to_lowercase();
+    match VOICES.iter().find(|(english, chinese)| *english == name || *chinese == name) {
+        Some((english, _)) => Ok(Some((*english).to_owned())),
+        None => {
+            let known: Vec<&str> = VOICES.iter().map(|(english, _)| *english).collect();
+            Err(Refusal::new(format!("no inner voice `{}`; there are {}", clip(&name, 20), known.join(", "))))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,315 @@
+//! Reads a cartridge from its files. Every fault is collected with path and line.
+
+use crate::files::{Files, ReadFiles, hidden};
+use crate::index;
+use crate::input::Header;
+use crate::md::{self, Table};
+use crate::mechanics::{maps, tables};
+use crate::rule::{Condition, Effect, effects, handle};
+use crate::world::*;
+use acheron_base::{Error, Result};
+
+const INDICATORS: &str = "lore/MECHANICS/INDICATORS.md";
+const CLOCKS: &str = "lore/MECHANICS/CLOCKS.md";
+const TABLES: &str = "lore/MECHANICS/RANDOM_TABLES.md";
+
+/// The indices, and what they list. A cartridge may lack any of them.
+const INDICES: [(ObjectKind, &str); 5] = [
+    (ObjectKind::Loc, "locations/LOCATION_INDEX.md"),
+    (ObjectKind::Npc, "characters/NPCs/npc_roster.md"),
+    (ObjectKind::Item, "items/ITEM_INDEX.md"),
+    (ObjectKind::Quest, "quests/QUEST_LOG.md"),
+    (ObjectKind::Faction, "factions/FACTION_INDEX.md"),
+];
+
+pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
+    let mut files = Files::new();
+    for path in source.paths()?.into_iter().filter(|path| !hidden(path)) {
+        if let Some(text) = source.read(&path)? {
+            files.insert(path, text);
+        }
+    }
+    let text = |path: &str| files.get(path).map(String::as_str).unwrap_or_default();
+    let head = text("CARTRIDGE.md");
+    let id = md::field(head, "cartridge_id").ok_or_else(|| Error::invalid("CARTRIDGE.md names no cartridge_id"))?;
+    let mut world = Cartridge {
+        id: id.to_owned(),
+        version: md::field(head, "version").unwrap_or("0.0.0").to_owned(),
+        title: head.lines().find_map(md::heading).map_or(id, |(_, title)| title).to_owned(),
+        start: md::field(head, "start").unwrap_or_default().to_owned(),
+        theme: md::field(head, "theme").unwrap_or_default().to_owned(),
+        hooks: lines(head, "hooks"),
+        spine: lines(head, "spine").into_iter().take(6).collect(),
+        ..Cartridge::default()
+    };
+    for (kind, path) in INDICES {
+        objects(kind, path, &files, head, &mut world);
+    }
+    for (name, stands_for) in
+        md::fields(md::section(head, "headers").unwrap_or_default()).map(|own| (own.key, own.value))
+    {
+        match Header::named(stands_for.trim_matches(['[', ']'])) {
+            Some(header) => world.extra.push((name.to_owned(), header)),
+            None => world.faults.push(fault("CARTRIDGE.md", 1, format!("header {name} stands for no header"))),
+        }
+    }
+    world.routes = routes(text("ROUTES.md"), head);
+    indicators(text(INDICATORS), &mut world);
+    clocks(text(CLOCKS), &mut world);
+    let (found, faults) = tables::read(TABLES, text(TABLES));
+    world.tables = found;
+    world.faults.extend(faults);
+    if let Some((path, data)) = files.iter().find(|(path, _)| path.starts_with("maps/") && path.ends_with(".data.yaml"))
+    {
+        match maps::read(path, data) {
+            Ok(map) => world.map = map,
+            Err(fault) => world.faults.push(fault),
+        }
+        let places = |at: &str| world.object(at).is_some_and(|object| object.kind == ObjectKind::Loc);
+        let wrong = world.map.faults(places);
+        world.faults.extend(wrong.into_iter().map(|message| fault(path, 1, message)));
+    }
+    quests(&files, &mut world);
+    people(&mut world);
+    world.files = files;
+    Ok(world)
+}
+
+fn fault(path: &str, line: usize, message: impl Into<String>) -> Fault {
+    Fault { path: path.to_owned(), line, message: message.into() }
+}
+
+fn lines(text: &str, title: &str) -> Vec<String> {
+    md::bullets(md::section(text, title).unwrap_or_default()).map(str::to_owned).collect()
+}
+
+fn objects(kind: ObjectKind, path: &str, files: &Files, head: &str, world: &mut Cartridge) {
+    let Some(text) = files.get(path) else { return };
+    let index = index::read(text);
+    for (table, row) in index.rows() {
+        let own = table.get(row, "@handle");
+        let own = if own.is_empty() { table.get(row, "handle") } else { own };
+        let Ok(own) = handle(own) else {
+            world.faults.push(fault(path, row.line, format!("`{own}` is not a handle like @old_gate")));
+            continue;
+        };
+        if world.object(&own).is_some() {
+            world.faults.push(fault(path, row.line, format!("{own} is used twice")));
+            continue;
+        }
+        let mut aliases = index.aliases(&own);
+        aliases.extend(index::aliases(md::section(head, "aliases").unwrap_or_default(), &own));
+        let page_path = index.pointer(&own).map(|to| index::beside(path, to, files));
+        if let Some(missing) = page_path.as_ref().filter(|page| !files.contains_key(page.as_str())) {
+            world.faults.push(fault(path, row.line, format!("{own} points to {missing}, which is not there")));
+        }
+        let page = page_path.as_ref().and_then(|path| files.get(path)).map(String::as_str).unwrap_or_default();
+        let mut fields: std::collections::BTreeMap<String, String> =
+            md::fields(page).map(|own| (own.key.to_lowercase(), own.value.to_owned())).collect();
+        fields.extend(
+            table
+                .columns
+                .iter()
+                .zip(&row.cells)
+                .filter(|(_, cell)| !matches!(cell.as_str(), "" | "-"))
+                .map(|(column, cell)| (column.to_lowercase(), cell.clone())),
+        );
+        let secrets = md::section(page, "Secrets").unwrap_or_default();
+        let secret =
+            |grade: &str| md::fields(secrets).filter(|own| own.key == grade).map(|own| own.value.to_owned()).collect();
+        world.objects.push(Object {
+            kind,
+            name: Some(table.get(row, "name")).filter(|name| !name.is_empty()).unwrap_or(&own).to_owned(),
+            summary: table.get(row, "one_line_summary").to_owned(),
+            status: Some(table.get(row, "status")).filter(|name| !name.is_empty()).unwrap_or("active").to_owned(),
+            aliases,
+            path: page_path,
+            easy_secrets: secret("easy"),
+            hard_secrets: secret("hard"),
+            fields,
+            handle: own,
+        });
+    }
+}
+
+/// `- [LOOK] -> a.md, b.md`, with or without the bullet; the older form `[LOOK]: a.md` under `## routes` as well.
+pub fn routes(text: &str, head: &str) -> Vec<(Header, Vec<String>)> {
+    let old = md::section(head, "routes").unwrap_or_default();
+    let all = text.lines().chain(old.lines());
+    all.filter_map(|line| {
+        let line = line.trim().trim_start_matches("- ");
+        let (left, right) = line.split_once("->").or_else(|| line.split_once("]:"))?;
+        let header = Header::named(left.trim().trim_start_matches('[').trim_end_matches(']'))?;
+        let paths =
+            right.split(',').map(|path| path.trim().trim_matches('`').to_owned()).filter(|path| !path.is_empty());
+        Some((header, paths.collect()))
+    })
+    .collect()
+}
+
+fn indicators(text: &str, world: &mut Cartridge) {
+    for table in md::tables(text) {
+        for row in &table.rows {
+            let get = |column: &str| table.get(row, column);
+            if table.has("indicator") && table.has("min") {
+                let number = |column: &str| get(column).parse::<i64>();
+                match (number("min"), number("max")) {
+                    (Ok(min), Ok(max)) if min <= max => {
+                        let start = number("start").unwrap_or(min).clamp(min, max);
+                        world.indicators.push(Indicator { name: get("indicator").to_owned(), min, max, start });
+                    }
+                    _ => world.faults.push(fault(INDICATORS, row.line, "an indicator needs a min and a max")),
+                }
+            } else if table.has("when") && table.has("event") {
+                let read = Condition::parse(get("when")).and_then(|when| Ok((when, effects(get("effect"))?)));
+                match read {
+                    Ok((when, effects)) => world.triggers.push(Trigger {
+                        when,
+                        shown: get("when").to_owned(),
+                        once: get("once") != "no",
+                        event: get("event").to_owned(),
+                        effects,
+                    }),
+                    Err(wrong) => world.faults.push(fault(INDICATORS, row.line, wrong.message)),
+                }
+            } else if table.has("gate") {
+                let places =
+                    get("places").split([',', ' ']).filter(|own| own.starts_with('@')).map(str::to_owned).collect();
+                match Condition::parse(get("open when")) {
+                    Ok(open_when) => world.gates.push(Gate {
+                        name: get("gate").to_owned(),
+                        open_when,
+                        shown: get("open when").to_owned(),
+                        places,
+                    }),
+                    Err(wrong) => world.faults.push(fault(INDICATORS, row.line, wrong.message)),
+                }
+            }
+        }
+    }
+}
+
+fn clocks(text: &str, world: &mut Cartridge) {
+    for table in md::tables(text).into_iter().filter(|table| table.has("clock")) {
+        for row in &table.rows {
+            let get = |column| table.get(row, column);
+            let segments = get("segments").parse().ok().filter(|segments| (1..=24).contains(segments));
+            let Some(segments) = segments else {
+                world.faults.push(fault(CLOCKS, row.line, "a clock has 1 to 24 segments"));
+                continue;
+            };
+            match effects(get("effect")) {
+                Ok(effects) => world.clocks.push(ClockSpec {
+                    id: get("clock").to_owned(),
+                    segments,
+                    visible: get("visible") != "no",
+                    every: get("every").trim_end_matches(" min").parse().ok(),
+                    event: get("event").to_owned(),
+                    effects,
+                }),
+                Err(wrong) => world.faults.push(fault(CLOCKS, row.line, wrong.message)),
+            }
+        }
+    }
+}
+
+fn quests(files: &Files, world: &mut Cartridge) {
+    let (mut quests, mut faults) = (Vec::new(), Vec::new());
+    for object in world.of(ObjectKind::Quest) {
+        let path = object.path.clone().unwrap_or_else(|| "quests/QUEST_LOG.md".into());
+        let mut wrong = |line: usize, message: String| faults.push(fault(&path, line, message));
+        let opens = Condition::parse(object.field("opens")).unwrap_or_else(|fault| {
+            wrong(1, fault.message);
+            Condition::default()
+        });
+        let page = object.path.as_ref().and_then(|path| files.get(path)).map(String::as_str).unwrap_or_default();
+        let mut stages = Vec::new();
+        for table in md::tables(page).into_iter().filter(|table| table.heading.eq_ignore_ascii_case("stages")) {
+            for row in &table.rows {
+                match stage(&table, row) {
+                    Ok(stage) => stages.push(stage),
+                    Err(fault) => wrong(row.line, fault.message),
+                }
+            }
+        }
+        for stage in &stages {
+            let named = stage.at.iter().chain([&stage.target]);
+            for unknown in named.filter(|own| own.starts_with('@') && world.object(own).is_none()) {
+                wrong(stage.line, format!("unknown handle {unknown}"));
+            }
+            for effect in stage.gives.iter().chain(&stage.cost) {
+                if let Some(message) = unlawful(effect, world) {
+                    wrong(stage.line, message);
+                }
+            }
+        }
+        quests.push(Quest {
+            handle: object.handle.clone(),
+            main: object.field("kind") == "main",
+            giver: object.field("giver").to_owned(),
+            return_to: object.field("return_to").to_owned(),
+            stakes: object.field("stakes").to_owned(),
+            opens,
+            stages,
+        });
+    }
+    world.quests = quests;
+    world.faults.extend(faults);
+}
+
+/// The fault of an effect that can be found without a state: a name that the cartridge does not have.
+fn unlawful(effect: &Effect, world: &Cartridge) -> Option<String> {
+    match effect {
+        Effect::Level { name, .. } if world.indicator(name).is_none() => Some(format!("unknown indicator {name}")),
+        Effect::Tick { clock, .. } if !world.clocks.iter().any(|face| face.id == *clock) => {
+            Some(format!("unknown clock {clock}"))
+        }
+        Effect::Take(own)
+        | Effect::Lose(own)
+        | Effect::Reveal(own)
+        | Effect::Move(own)
+        | Effect::Quest(own, _)
+        | Effect::Status(own, _) => world.object(own).is_none().then(|| format!("unknown handle {own}")),
+        _ => None,
+    }
+}
+
+fn stage(table: &Table, row: &md::Row) -> Result<Stage> {
+    let get = |column| table.get(row, column);
+    let headers = get("do")
+        .split(['/', ' ', ','])
+        .filter(|word| !word.is_empty())
+        .map(|word| Header::named(word).ok_or_else(|| Error::invalid(format!("`{word}` is not a header"))));
+    let (stat, dc) = match get("check").split_once(' ') {
+        None if get("check").is_empty() => (String::new(), None),
+        Some((stat, dc)) if dc.trim().parse::<i32>().is_ok() => (stat.to_owned(), dc.trim().parse().ok()),
+        _ => return Err(Error::invalid(format!("`{}` is not a check like \"dex 12\"", get("check")))),
+    };
+    Ok(Stage {
+        line: row.line,
+        headers: headers.collect::<Result<_>>()?,
+        target: get("target").to_owned(),
+        at: Some(get("at")).filter(|at| !at.is_empty()).map(str::to_owned),
+        needs: Condition::parse(get("needs"))?,
+        stat,
+        dc,
+        gives: effects(get("gives"))?,
+        cost: effects(get("cost"))?,
+        text: get("text").to_owned(),
+    })
+}
+
+/// Someone important has two easy secrets and a hard one.
+fn people(world: &mut Cartridge) {
+    let lacking = world
+        .of(ObjectKind::Npc)
+        .filter(|npc| npc.field("important") == "yes")
+        .filter(|npc| npc.easy_secrets.len() < 2 || npc.hard_secrets.is_empty());
+    let found: Vec<Fault> = lacking
+        .map(|npc| {
+            let message = format!("{} is important and needs two easy secrets and a hard one", npc.handle);
+            fault(npc.path.as_deref().unwrap_or("characters/NPCs/npc_roster.md"), 1, message)
+        })
+        .collect();
+    world.faults.extend(found);
+}

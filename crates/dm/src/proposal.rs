@@ -1,0 +1,272 @@
+//! The proposal of a narrator, filtered field by field: a lawful field is accepted, any other is replaced by the kernel's own and
+//! reported.
+//!
+//! A narrator never writes a file. It may judge, colour and suggest; the kernel decides.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::check::{Advantage, Difficulty, Tier, situational};
+use crate::delta::apply::{self, Author};
+use crate::delta::{Delta, text};
+use crate::files::ReadFiles;
+use crate::hud::{exits, things};
+use crate::input::{self, Input};
+use crate::md::clip;
+use crate::play::Judgement;
+use crate::rule::{Effect, effects};
+use crate::state::State;
+use crate::world::Cartridge;
+use crate::{lint, refs};
+
+/// The shape that a narrator is asked for. Every field is optional.
+#[derive(Clone, Debug, Default, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct Proposal {
+    /// Whether the dice should be asked.
+    pub roll: Option<bool>,
+    /// easy, standard, hard or extreme.
+    pub difficulty: Option<String>,
+    /// +2, 0 or -2.
+    pub situational: Option<i64>,
+    /// normal, advantage or disadvantage.
+    pub advantage: Option<String>,
+    /// Why the action cannot succeed at all.
+    pub impossible: Option<String>,
+    /// Effects in the kernel's language, such as `Rumor+1 (seen at the well)`.
+    pub consequences: Vec<String>,
+    /// The opening shot, two to four sentences.
+    pub scene: Option<String>,
+    /// What happened, for every outcome or by tier: failure, partial, success, great.
+    pub prose: Option<Prose>,
+    /// Three to five suggestions of the form `[ACT]{...}`.
+    pub options: Vec<String>,
+    /// A delta of the narrator's own: people to be filed, sections of Markdown pages.
+    pub delta: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub enum Prose {
+    One(String),
+    ByTier(std::collections::BTreeMap<String, String>),
+}
+
+/// The key of the reason why there is no proposal.
+pub const FAILED: &str = "narrator_failed";
+
+/// The accepted part of a proposal.
+#[derive(Clone, Debug, Default)]
+pub struct FilteredProposal {
+    pub judged: Judgement,
+    pub scene: Option<String>,
+    prose: Option<Prose>,
+    pub options: Vec<String>,
+    pub delta: Delta,
+    /// The fields that were refused, each with its reason.
+    pub reports: Vec<String>,
+}
+
+/// Filters proposals; holds everything about the turn that a proposal is checked against.
+pub struct ProposalFilter<'a> {
+    pub world: &'a Cartridge,
+    pub state: &'a State,
+    pub files: &'a dyn ReadFiles,
+    pub campaign: &'a str,
+    pub session: &'a str,
+    pub input: &'a str,
+    pub pc: &'a str,
+}
+
+impl ProposalFilter<'_> {
+    pub fn apply(&self, value: &Value) -> FilteredProposal {
+        let mut filtered = FilteredProposal::default();
+        let Some(object) = value.as_object() else {
+            filtered.reports.push("the proposal is not an object; the kernel narrates".into());
+            return filtered;
+        };
+        // Field by field, so that one of the wrong type does not take the others with it.
+        let mut raw = Proposal::default();
+        for (key, value) in object {
+            if let (FAILED, Some(why)) = (key.as_str(), value.as_str()) {
+                filtered.reports.push(format!("the narrator failed: {}", clip(why, 160)));
+            } else if !take(&mut raw, key, value) {
+                filtered.reports.push(format!(
+                    "{}: {}",
+                    clip(key, 30),
+                    if known(key) { "of the wrong type" } else { "no such field" }
+                ));
+            }
+        }
+        self.judge(&raw, &mut filtered);
+        self.delta(&raw, &mut filtered);
+        self.words(raw, &mut filtered);
+        filtered
+    }
+
+    fn judge(&self, raw: &Proposal, out: &mut FilteredProposal) {
+        out.judged.roll = raw.roll;
+        out.judged.impossible = raw.impossible.as_ref().map(|why| clip(why, 160)).filter(|why| !why.trim().is_empty());
+        let mut keep =
+            |field: &str, fault: acheron_base::Error| out.reports.push(format!("{field}: {}", fault.message));
+        match raw.difficulty.as_deref().map(Difficulty::named).transpose() {
+            Ok(difficulty) => out.judged.difficulty = difficulty,
+            Err(fault) => keep("difficulty", fault),
+        }
+        match situational(raw.situational.unwrap_or(0)) {
+            Ok(by) => out.judged.situational = by,
+            Err(fault) => keep("situational", fault),
+        }
+        match raw.advantage.as_deref().map(Advantage::named).transpose() {
+            Ok(advantage) => out.judged.advantage = advantage.unwrap_or_default(),
+            Err(fault) => keep("advantage", fault),
+        }
+        for text in raw.consequences.iter().take(8) {
+            match effects(text) {
+                Ok(list) => {
+                    for effect in list {
+                        match self.allowed(&effect) {
+                            Ok(()) => out.judged.consequences.push(effect),
+                            Err(why) => out.reports.push(format!("consequences: {why}")),
+                        }
+                    }
+                }
+                Err(fault) => out.reports.push(format!("consequences: {}", clip(&fault.message, 160))),
+            }
+        }
+    }
+
+    /// A narrator may change levels, clocks, time and things here, within limits; it moves no character, ends no quest and creates
+    /// nothing.
+    fn allowed(&self, effect: &Effect) -> Result<(), String> {
+        self.state.lawful(effect, self.world).map_err(|fault| fault.message)?;
+        let fine = match effect {
+            Effect::Level { by, .. } | Effect::Tick { by, .. } => by.abs() <= 2,
+            Effect::Minutes(minutes) => *minutes <= 480,
+            Effect::Hp(by) => (-4..=2).contains(by),
+            Effect::Take(item) => things(self.state, self.world).any(|own| own.handle == *item),
+            Effect::Lose(item) => self.state.inventory.contains(item),
+            Effect::Reveal(place) => exits(self.state, self.world).any(|own| own.handle == *place),
+            Effect::Clue(_) => true,
+            Effect::Move(_) | Effect::Quest(..) | Effect::Status(..) => false,
+        };
+        if fine { Ok(()) } else { Err(format!("`{effect}` is not a narrator's to decide")) }
+    }
+
+    fn delta(&self, raw: &Proposal, out: &mut FilteredProposal) {
+        let Some(block) = &raw.delta else { return };
+        let checked = text::parse(block).and_then(|delta| {
+            apply::changes(&delta, self.files, self.campaign, self.session, Author::Narrator)?;
+            Ok(delta)
+        });
+        match checked {
+            Ok(delta) => out.delta = delta,
+            Err(fault) => out.reports.push(format!("delta: {}", clip(&fault.message, 160))),
+        }
+    }
+
+    fn words(&self, raw: Proposal, out: &mut FilteredProposal) {
+        let filed: Vec<String> = out.delta.items.iter().map(|item| item.path.replace(['/', '_', '.'], " ")).collect();
+        let lint = |text: &str| {
+            lint::agency(text, self.input, self.pc)?;
+            let mut known: Vec<&str> = filed.iter().map(String::as_str).collect();
+            known.extend([self.pc, self.input]);
+            match lint::unfiled(text, self.world, &known).as_slice() {
+                [] if text.chars().count() <= 2000 => Ok(()),
+                [] => Err("longer than 2000 characters".to_owned()),
+                names => Err(format!("unfiled_npc: {} has no page", names.join(", "))),
+            }
+        };
+        if let Some(scene) = raw.scene {
+            match lint::scene(&scene).and_then(|()| lint(&scene)) {
+                Ok(()) => out.scene = Some(scene),
+                Err(why) => out.reports.push(format!("scene: {why}")),
+            }
+        }
+        match raw.prose {
+            Some(Prose::One(text)) => match lint(&text) {
+                Ok(()) => out.prose = Some(Prose::One(text)),
+                Err(why) => out.reports.push(format!("prose: {why}")),
+            },
+            Some(Prose::ByTier(tiers)) => {
+                let mut kept = std::collections::BTreeMap::new();
+                for (tier, text) in tiers {
+                    match lint(&text) {
+                        Ok(()) => {
+                            kept.insert(tier, text);
+                        }
+                        Err(why) => out.reports.push(format!("prose.{}: {why}", clip(&tier, 12))),
+                    }
+                }
+                out.prose = Some(Prose::ByTier(kept));
+            }
+            None => (),
+        }
+        let offered = raw.options.len();
+        for option in raw.options.into_iter().take(5) {
+            match self.option(&option) {
+                Ok(()) => out.options.push(option),
+                Err(why) => out.reports.push(format!("options: \"{}\" {why}", clip(&option, 40))),
+            }
+        }
+        if offered > 0 && offered < 3 {
+            out.reports.push(format!("options: 3-5 are asked for, {offered} came"));
+        }
+    }
+
+    fn option(&self, option: &str) -> Result<(), String> {
+        match input::parse(option, &self.world.extra) {
+            Ok(Input::Move(found)) => match refs::resolve(&found.body, self.world, &Default::default()) {
+                Ok(_) => Ok(()),
+                Err(unclear) => Err(unclear.sentence()),
+            },
+            Ok(Input::Control(_)) => Err("is a control instruction".into()),
+            Err(refusal) => Err(refusal.sentence),
+        }
+    }
+}
+
+impl FilteredProposal {
+    /// The prose for how it came out.
+    pub fn prose(&self, tier: Option<Tier>) -> Option<&str> {
+        match self.prose.as_ref()? {
+            Prose::One(text) => Some(text),
+            Prose::ByTier(tiers) => tiers.get(tier.unwrap_or(Tier::Success).name()).map(String::as_str),
+        }
+    }
+}
+
+fn known(key: &str) -> bool {
+    let fields = [
+        "roll",
+        "difficulty",
+        "situational",
+        "advantage",
+        "impossible",
+        "consequences",
+        "scene",
+        "prose",
+        "options",
+        "delta",
+    ];
+    fields.contains(&key)
+}
+
+fn take(raw: &mut Proposal, key: &str, value: &Value) -> bool {
+    fn set<T: serde::de::DeserializeOwned>(slot: &mut T, value: &Value) -> bool {
+        serde_json::from_value(value.clone()).map(|found| *slot = found).is_ok()
+    }
+    match key {
+        "roll" => set(&mut raw.roll, value),
+        "difficulty" => set(&mut raw.difficulty, value),
+        "situational" => set(&mut raw.situational, value),
+        "advantage" => set(&mut raw.advantage, value),
+        "impossible" => set(&mut raw.impossible, value),
+        "consequences" => set(&mut raw.consequences, value),
+        "scene" => set(&mut raw.scene, value),
+        "prose" => set(&mut raw.prose, value),
+        "options" => set(&mut raw.options, value),
+        "delta" => set(&mut raw.delta, value),
+        _ => false,
+    }
+}

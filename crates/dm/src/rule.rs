@@ -1,0 +1,218 @@
+//! The two small languages of a cartridge: conditions (`Rumor>=2 & @brass_key`) and effects (`Heat+1 (seen); take @lamp`).
+//!
+//! Both are parsed when the cartridge is loaded, so that a misspelt rule is a fault with a line and never a surprise in play.
+//! A narrator speaks the language of effects too, and gets the same refusals.
+
+use std::fmt;
+
+use acheron_base::{Error, Result};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Less,
+    AtMost,
+    Equal,
+    AtLeast,
+    More,
+}
+
+/// One thing that must hold.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Term {
+    Level(String, Order, i64),
+    /// The item is carried.
+    Has(String),
+    Quest(String, String),
+    ClockFull(String),
+    Clue(String),
+    At(String),
+    Not(Box<Term>),
+}
+
+/// Everything that must hold; nothing at all holds always.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Condition(pub Vec<Term>);
+
+impl Condition {
+    pub fn parse(text: &str) -> Result<Self> {
+        let terms = text.split('&').map(str::trim).filter(|term| !matches!(*term, "" | "-"));
+        Ok(Condition(terms.map(term).collect::<Result<_>>()?))
+    }
+}
+
+fn term(text: &str) -> Result<Term> {
+    if let Some(rest) = text.strip_prefix('!') {
+        // One is enough: a thousand of them would be a thousand terms in one another.
+        if rest.trim_start().starts_with('!') {
+            return Err(Error::invalid(format!(
+                "`{}` is denied twice: write one ! or none",
+                crate::md::clip(text, 40)
+            )));
+        }
+        return Ok(Term::Not(Box::new(term(rest.trim())?)));
+    }
+    let words: Vec<&str> = text.split_whitespace().collect();
+    match words.as_slice() {
+        [handle] if handle.starts_with('@') => Ok(Term::Has(self::handle(handle)?)),
+        ["quest", quest, status] => Ok(Term::Quest(handle(quest)?, (*status).to_owned())),
+        ["clock", clock, "full"] => Ok(Term::ClockFull((*clock).to_owned())),
+        ["clue", clue] => Ok(Term::Clue(handle(clue)?)),
+        ["at", place] => Ok(Term::At(handle(place)?)),
+        _ => level(text),
+    }
+}
+
+fn level(text: &str) -> Result<Term> {
+    let orders =
+        [(">=", Order::AtLeast), ("<=", Order::AtMost), (">", Order::More), ("<", Order::Less), ("=", Order::Equal)];
+    for (sign, order) in orders {
+        if let Some((name, value)) = text.split_once(sign) {
+            let value =
+                value.trim().parse().map_err(|_| Error::invalid(format!("`{text}` compares with no number")))?;
+            return Ok(Term::Level(word(name)?, order, value));
+        }
+    }
+    Err(Error::invalid(format!("`{text}` is not a condition")))
+}
+
+/// A handle, with its `@`: lower-case letters, digits and underscores (other scripts' letters too).
+pub fn handle(text: &str) -> Result<String> {
+    let lawful = text.strip_prefix('@').is_some_and(|name| {
+        !name.is_empty() && name.chars().all(|c| c == '_' || c.is_numeric() || (c.is_alphabetic() && !c.is_uppercase()))
+    });
+    if lawful { Ok(text.to_owned()) } else { Err(Error::invalid(format!("`{text}` is not a handle like @old_gate"))) }
+}
+
+fn word(text: &str) -> Result<String> {
+    let text = text.trim();
+    if !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        Ok(text.to_owned())
+    } else {
+        Err(Error::invalid(format!("`{text}` is not a name")))
+    }
+}
+
+/// One change of the world.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    Level { name: String, by: i64, reason: String },
+    Tick { clock: String, by: i64, reason: String },
+    Take(String),
+    Lose(String),
+    Clue(String),
+    Reveal(String),
+    Minutes(u64),
+    Hp(i64),
+    Status(String, String),
+    Quest(String, String),
+    Move(String),
+}
+
+/// Effects in a row, separated by semicolons.
+pub fn effects(text: &str) -> Result<Vec<Effect>> {
+    text.split(';').map(str::trim).filter(|one| !matches!(*one, "" | "-")).map(effect).collect()
+}
+
+fn effect(text: &str) -> Result<Effect> {
+    let (head, reason) = match text.split_once('(') {
+        Some((head, rest)) => (head.trim(), rest.trim_end().trim_end_matches(')').trim().to_owned()),
+        None => (text, String::new()),
+    };
+    let words: Vec<&str> = head.split_whitespace().collect();
+    match words.as_slice() {
+        ["take", item] => Ok(Effect::Take(handle(item)?)),
+        ["lose", item] => Ok(Effect::Lose(handle(item)?)),
+        ["clue", clue] => Ok(Effect::Clue(handle(clue)?)),
+        ["reveal", place] => Ok(Effect::Reveal(handle(place)?)),
+        ["move", place] => Ok(Effect::Move(handle(place)?)),
+        ["time", minutes] => {
+            let minutes = minutes.parse().ok().filter(|minutes| *minutes <= 100_000);
+            Ok(Effect::Minutes(minutes.ok_or_else(|| Error::invalid(format!("`{text}` gives no minutes")))?))
+        }
+        ["status", object, status] => Ok(Effect::Status(handle(object)?, (*status).to_owned())),
+        ["quest", quest, status] => Ok(Effect::Quest(handle(quest)?, (*status).to_owned())),
+        ["clock", change] => {
+            let (clock, by) = step(change)?;
+            Ok(Effect::Tick { clock, by, reason })
+        }
+        [change] if change.starts_with("hp") => Ok(Effect::Hp(step(change)?.1)),
+        [change] => {
+            let (name, by) = step(change)?;
+            if reason.is_empty() {
+                return Err(Error::invalid(format!("the change `{text}` of an indicator needs a reason in brackets")));
+            }
+            Ok(Effect::Level { name, by, reason })
+        }
+        _ => Err(Error::invalid(format!("`{text}` is not an effect"))),
+    }
+}
+
+/// `Heat+1` → ("Heat", 1).
+fn step(text: &str) -> Result<(String, i64)> {
+    let at = text.find(['+', '-']).ok_or_else(|| Error::invalid(format!("`{text}` says neither + nor -")))?;
+    let by: i64 = text[at..].parse().map_err(|_| Error::invalid(format!("`{text}` changes by no number")))?;
+    if !(-1000..=1000).contains(&by) {
+        return Err(Error::invalid(format!("`{text}` changes by too much")));
+    }
+    Ok((word(&text[..at])?, by))
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Effect::Level { name, by, reason } => write!(f, "{name}{by:+} ({reason})"),
+            Effect::Tick { clock, by, reason } if reason.is_empty() => write!(f, "clock {clock}{by:+}"),
+            Effect::Tick { clock, by, reason } => write!(f, "clock {clock}{by:+} ({reason})"),
+            Effect::Take(item) => write!(f, "take {item}"),
+            Effect::Lose(item) => write!(f, "lose {item}"),
+            Effect::Clue(clue) => write!(f, "clue {clue}"),
+            Effect::Reveal(place) => write!(f, "reveal {place}"),
+            Effect::Minutes(minutes) => write!(f, "time {minutes}"),
+            Effect::Hp(by) => write!(f, "hp{by:+}"),
+            Effect::Status(object, status) => write!(f, "status {object} {status}"),
+            Effect::Quest(quest, status) => write!(f, "quest {quest} {status}"),
+            Effect::Move(place) => write!(f, "move {place}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn effects_print_as_they_are_written() {
+        let text = "Heat+1 (seen on the quay); clock tide+2; take @lamp; lose @rope; time 10; hp-2; status @ivo hidden; quest @bell done";
+        let shown: Vec<String> = effects(text).unwrap().iter().map(Effect::to_string).collect();
+        assert_eq!(shown.join("; "), text);
+    }
+
+    #[test]
+    fn row_81_an_indicator_changes_for_a_reason_or_not_at_all() {
+        assert!(effects("Heat+1").unwrap_err().message.contains("needs a reason"));
+        assert!(effects("Heat+x (why)").is_err());
+        assert!(effects("burn @Everything").is_err());
+        assert!(effects("Heat-9223372036854775808 (why)").unwrap_err().message.contains("too much"));
+    }
+
+    #[test]
+    fn conditions_are_a_list_of_terms() {
+        let found = Condition::parse("Rumor>=2 & @lamp & !clue @ring & quest @bell done & clock tide full").unwrap();
+        assert_eq!(found.0.len(), 5);
+        assert_eq!(found.0[0], Term::Level("Rumor".into(), Order::AtLeast, 2));
+        assert!(Condition::parse("if it rains").is_err());
+        assert!(
+            Condition::parse(&format!("{}@lamp", "!".repeat(100_000))).unwrap_err().message.contains("denied twice")
+        );
+        assert_eq!(Condition::parse("-").unwrap(), Condition::default());
+    }
+
+    proptest! {
+        #[test]
+        fn no_rule_breaks_the_reader(text in "[@a-z+() ;&<>=!0-9-]{0,40}\\PC{0,6}") {
+            let _ = (Condition::parse(&text), effects(&text));
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! The state of a campaign: `STATE_PANEL.json` as typed data, and how effects change it.
+//!
+//! Keys that the kernel does not know (such as `housing`, or a player's own) are kept unchanged.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::rule::{Condition, Effect, Order, Term};
+use crate::time::Time;
+use crate::world::{Cartridge, ObjectKind};
+use acheron_base::{Error, Result};
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clock {
+    pub id: String,
+    pub segments: i64,
+    pub filled: i64,
+    pub visible: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Progress {
+    pub stage: usize,
+    pub status: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    pub turn: u64,
+    pub time: Time,
+    pub location: String,
+    pub hp: i64,
+    pub indicators: BTreeMap<String, i64>,
+    pub clocks: Vec<Clock>,
+    pub inventory: Vec<String>,
+    pub notes: Vec<String>,
+    pub clues: Vec<String>,
+    pub seen: Vec<String>,
+    pub fired: Vec<String>,
+    pub quests: BTreeMap<String, Progress>,
+    /// Statuses that play has changed, by handle.
+    pub statuses: BTreeMap<String, String>,
+    /// The hit points left to opponents.
+    pub foes: BTreeMap<String, i64>,
+    /// How many secrets each person has told.
+    pub told: BTreeMap<String, i64>,
+    /// Minutes of the world when the last meal was eaten.
+    pub ate: u64,
+    pub fatigue: i64,
+    /// The codes of this turn, and what they are bound to.
+    pub hud: BTreeMap<String, String>,
+}
+
+pub const FULL_HP: i64 = 12;
+
+fn strings(value: &Value) -> Vec<String> {
+    let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn clocks_has(panel: &Value, id: &str) -> bool {
+    panel["clocks"].as_array().into_iter().flatten().any(|clock| clock["id"] == id)
+}
+
+fn numbers(value: &Value) -> BTreeMap<String, i64> {
+    value.as_object().into_iter().flatten().filter_map(|(key, value)| Some((key.clone(), value.as_i64()?))).collect()
+}
+
+fn words(value: &Value) -> BTreeMap<String, String> {
+    let pairs = value.as_object().into_iter().flatten();
+    pairs.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}
+
+impl State {
+    /// Reads a panel of any origin: `-` counts as nothing, a missing indicator has its start value.
+    pub fn read(panel: &Value, world: &Cartridge) -> Self {
+        let indicators = world.indicators.iter().map(|indicator| {
+            let found = panel["indicators"][&indicator.name].as_i64();
+            (indicator.name.clone(), found.unwrap_or(indicator.start).clamp(indicator.min, indicator.max))
+        });
+        let clocks = panel["clocks"].as_array().into_iter().flatten().filter_map(|clock| {
+            let segments = clock["segments"].as_i64()?.clamp(1, 100);
+            let filled = clock["filled"].as_i64().unwrap_or(0).clamp(0, segments);
+            let visible = clock["visible"].as_bool().unwrap_or(true);
+            Some(Clock { id: clock["id"].as_str()?.to_owned(), segments, filled, visible })
+        });
+        let mut clocks: Vec<Clock> = clocks.collect();
+        // A panel of another hand may lack clocks that the cartridge has; they have not begun.
+        for face in world.clocks.iter().filter(|face| !clocks_has(panel, &face.id)) {
+            clocks.push(Clock { id: face.id.clone(), segments: face.segments, filled: 0, visible: face.visible });
+        }
+        let quests = panel["quests"].as_object().into_iter().flatten().map(|(handle, quest)| {
+            let status = quest["status"].as_str().unwrap_or("active").to_owned();
+            (handle.clone(), Progress { stage: quest["stage"].as_u64().unwrap_or(0) as usize, status })
+        });
+        State {
+            turn: panel["turn"].as_u64().unwrap_or(0),
+            time: Time::read(panel["time"].as_str().unwrap_or("-")),
+            location: panel["location"].as_str().unwrap_or("-").to_owned(),
+            hp: panel["hp"].as_i64().unwrap_or(FULL_HP),
+            indicators: indicators.collect(),
+            clocks,
+            inventory: strings(&panel["inventory"]),
+            notes: strings(&panel["notes"]),
+            clues: strings(&panel["clues"]),
+            seen: strings(&panel["seen"]),
+            fired: strings(&panel["fired"]),
+            quests: quests.collect(),
+            statuses: words(&panel["statuses"]),
+            foes: numbers(&panel["foes"]),
+            told: numbers(&panel["told"]),
+            ate: panel["ate"].as_u64().unwrap_or(0),
+            fatigue: panel["fatigue"].as_i64().unwrap_or(0),
+            hud: words(&panel["hud"]),
+        }
+    }
+
+    /// The panel with this state in it; keys that the kernel does not own stay.
+    pub fn write(&self, panel: &Value) -> Value {
+        let mut out = panel.as_object().cloned().unwrap_or_default();
+        let mut set = |key: &str, value: Value| {
+            out.insert(key.to_owned(), value);
+        };
+        set("time", json!(self.time.to_string()));
+        set("location", json!(self.location));
+        let mut indicators = panel["indicators"].as_object().cloned().unwrap_or_else(Map::new);
+        indicators.extend(self.indicators.iter().map(|(name, value)| (name.clone(), json!(value))));
+        set("indicators", Value::Object(indicators));
+        let clock = |clock: &Clock| json!({"id": clock.id, "segments": clock.segments, "filled": clock.filled, "visible": clock.visible});
+        set("clocks", self.clocks.iter().map(clock).collect());
+        set("inventory", json!(self.inventory));
+        set("notes", json!(self.notes));
+        set("turn", json!(self.turn));
+        set("hp", json!(self.hp));
+        set("clues", json!(self.clues));
+        set("seen", json!(self.seen));
+        set("fired", json!(self.fired));
+        let quest = |(handle, quest): (&String, &Progress)| {
+            (handle.clone(), json!({"stage": quest.stage, "status": quest.status}))
+        };
+        set("quests", Value::Object(self.quests.iter().map(quest).collect()));
+        set("statuses", json!(self.statuses));
+        set("foes", json!(self.foes));
+        set("told", json!(self.told));
+        set("ate", json!(self.ate));
+        set("fatigue", json!(self.fatigue));
+        set("hud", json!(self.hud));
+        Value::Object(out)
+    }
+
+    pub fn holds(&self, condition: &Condition) -> bool {
+        condition.0.iter().all(|term| self.true_of(term))
+    }
+
+    fn true_of(&self, term: &Term) -> bool {
+        match term {
+            Term::Level(name, order, than) => {
+                let value = self.indicators.get(name).copied().unwrap_or(0);
+                match order {
+                    Order::Less => value < *than,
+                    Order::AtMost => value <= *than,
+                    Order::Equal => value == *than,
+                    Order::AtLeast => value >= *than,
+                    Order::More => value > *than,
+                }
+            }
+            Term::Has(item) => self.inventory.contains(item),
+            Term::Quest(quest, status) => self.quests.get(quest).is_some_and(|found| found.status == *status),
+            Term::ClockFull(id) => self.clocks.iter().any(|clock| clock.id == *id && clock.filled == clock.segments),
+            Term::Clue(clue) => self.clues.contains(clue),
+            Term::At(place) => self.location == *place,
+            Term::Not(term) => !self.true_of(term),
+        }
+    }
+
+    /// The status of an object: as play has it, else as the cartridge has it.
+    pub fn status<'a>(&'a self, world: &'a Cartridge, handle: &str) -> &'a str {
+        let own = self.statuses.get(handle).map(String::as_str);
+        own.or_else(|| world.object(handle).map(|object| object.status.as_str())).unwrap_or("hidden")
+    }
+
+    /// Checks that the effect is possible in this world.
+    pub fn lawful(&self, effect: &Effect, world: &Cartridge) -> Result<()> {
+        let known = |handle: &str, kind: ObjectKind| match world.object(handle) {
+            Some(object) if object.kind == kind => Ok(()),
+            Some(_) => Err(Error::invalid(format!("{handle} is of another kind than `{effect}` needs"))),
+            None => Err(Error::not_found(format!("unknown handle {handle}"))),
+        };
+        match effect {
+            Effect::Level { name, .. } if world.indicator(name).is_none() => {
+                let names: Vec<&str> = world.indicators.iter().map(|indicator| indicator.name.as_str()).collect();
+                Err(Error::invalid(format!("unknown indicator {name}; this cartridge has {}", names.join(", "))))
+            }
+            Effect::Tick { clock, .. } if !self.clocks.iter().any(|own| own.id == *clock) => {
+                Err(Error::invalid(format!("unknown clock {clock}")))
+            }
+            Effect::Take(item) | Effect::Lose(item) => known(item, ObjectKind::Item),
+            Effect::Reveal(place) | Effect::Move(place) => known(place, ObjectKind::Loc),
+            Effect::Quest(quest, status) => {
+                known(quest, ObjectKind::Quest)?;
+                let lawful = matches!(status.as_str(), "active" | "done" | "failed" | "hidden");
+                if lawful { Ok(()) } else { Err(Error::invalid(format!("a quest cannot be `{status}`"))) }
+            }
+            Effect::Status(object, _) if world.object(object).is_none() => {
+                Err(Error::not_found(format!("unknown handle {object}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets one effect happen. Returns what is to be told of it; an effect that changes nothing tells nothing.
+    pub fn apply(&mut self, effect: &Effect, world: &Cartridge) -> Result<Vec<Told>> {
+        self.lawful(effect, world)?;
+        let mut told = Vec::new();
+        match effect {
+            Effect::Level { name, by, reason } => {
+                let (low, high) = world.indicator(name).map_or((0, 0), |found| (found.min, found.max));
+                let value = self.indicators.entry(name.clone()).or_insert(0);
+                let (before, wanted) = (*value, value.saturating_add(*by));
+                *value = wanted.clamp(low, high);
+                let over = if wanted == *value { String::new() } else { format!("; overflow {:+}", wanted - *value) };
+                told.push(Told::Indicator(format!("{name} {before} -> {value} ({reason}{over})")));
+            }
+            Effect::Tick { clock, by, reason } => told.extend(self.tick(clock, *by, reason, world)?),
+            Effect::Take(item) => {
+                if !self.inventory.contains(item) {
+                    self.inventory.push(item.clone());
+                    told.push(Told::Found(format!("{} ({item})", world.name(item))));
+                }
+            }
+            Effect::Lose(item) => {
+                self.inventory.retain(|own| own != item);
+                told.push(Told::Event(format!("{} is gone", world.name(item))));
+            }
+            Effect::Clue(clue) => {
+                if !self.clues.contains(clue) {
+                    self.clues.push(clue.clone());
+                    told.push(Told::Found(format!("clue {clue}")));
+                }
+            }
+            Effect::Reveal(place) => {
+                if self.status(world, place) == "hidden" {
+                    self.statuses.insert(place.clone(), "active".into());
+                    told.push(Told::Found(format!("the way to {}", world.name(place))));
+                }
+            }
+            Effect::Minutes(minutes) => {
+                let before = self.time.minutes();
+                self.time.pass(*minutes);
+                told.extend(self.hours(before, world)?);
+            }
+            Effect::Hp(by) => {
+                let before = self.hp;
+                self.hp = self.hp.saturating_add(*by).clamp(0, FULL_HP);
+                told.push(Told::Event(format!("HP {before} -> {}", self.hp)));
+            }
+            Effect::Status(object, status) => {
+                self.statuses.insert(object.clone(), status.clone());
+            }
+            Effect::Quest(quest, status) => {
+                let progress = self.quests.entry(quest.clone()).or_default();
+                if progress.status != *status {
+                    progress.status = status.clone();
+                    told.push(Told::Event(format!("quest {}: {status}", world.name(quest))));
+                }
+            }
+            Effect::Move(place) => {
+                self.location = place.clone();
+                if !self.seen.contains(place) {
+                    self.seen.push(place.clone());
+                }
+            }
+        }
+        Ok(told)
+    }
+
+    /// Clocks that go by themselves tick for each of their spans that has passed.
+    fn hours(&mut self, before: u64, world: &Cartridge) -> Result<Vec<Told>> {
+        let mut told = Vec::new();
+        for face in &world.clocks {
+            let Some(every) = face.every.filter(|every| *every > 0) else { continue };
+            let ticks = self.time.minutes() / every - before / every;
+            if ticks > 0 {
+                told.extend(self.tick(&face.id, ticks.min(1000) as i64, "time passes", world)?);
+            }
+        }
+        Ok(told)
+    }
+
+    fn tick(&mut self, id: &str, by: i64, reason: &str, world: &Cartridge) -> Result<Vec<Told>> {
+        let Some(clock) = self.clocks.iter_mut().find(|clock| clock.id == id) else { return Ok(Vec::new()) };
+        let before = clock.filled;
+        clock.filled = (before + by).clamp(0, clock.segments);
+        if clock.filled == before {
+            return Ok(Vec::new());
+        }
+        let reason = if reason.is_empty() { "it goes on" } else { reason };
+        let mut told =
+            vec![Told::Clock(format!("{id} {before}/{1} -> {0}/{1} ({reason})", clock.filled, clock.segments))];
+        let full = clock.filled == clock.segments;
+        let mark = format!("clock {id}");
+        if full && !self.fired.contains(&mark) {
+            self.fired.push(mark);
+            if let Some(face) = world.clocks.iter().find(|face| face.id == id) {
+                told.push(Told::Event(format!("clock {id} is full: {}", face.event)));
+                for effect in &face.effects {
+                    told.extend(self.apply(effect, world)?);
+                }
+            }
+        }
+        Ok(told)
+    }
+
+    /// Fires each trigger that holds and has not fired; one that may fire again is armed again once it no longer holds.
+    pub fn fire(&mut self, world: &Cartridge) -> Result<Vec<Told>> {
+        let mut told = Vec::new();
+        // A trigger may set off another; each fires at most once in a turn.
+        for _ in 0..world.triggers.len() {
+            let due =
+                world.triggers.iter().find(|trigger| !self.fired.contains(&trigger.shown) && self.holds(&trigger.when));
+            let Some(trigger) = due else { break };
+            self.fired.push(trigger.shown.clone());
+            told.push(Told::Event(trigger.event.clone()));
+            for effect in &trigger.effects {
+                told.extend(self.apply(effect, world)?);
+            }
+        }
+        let armed = world.triggers.iter().filter(|trigger| !trigger.once && !self.holds(&trigger.when));
+        let armed: Vec<&str> = armed.map(|trigger| trigger.shown.as_str()).collect();
+        self.fired.retain(|mark| !armed.contains(&mark.as_str()));
+        Ok(told)
+    }
+
+    /// The gate that keeps this place shut, if one does.
+    pub fn shut<'a>(&self, place: &str, world: &'a Cartridge) -> Option<&'a crate::world::Gate> {
+        let keeps =
+            |gate: &&crate::world::Gate| gate.places.iter().any(|own| own == place) && !self.holds(&gate.open_when);
+        world.gates.iter().find(keeps)
+    }
+}
+
+/// A change that the player is told of, by the slot of the output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    Indicator(String),
+    Clock(String),
+    Found(String),
+    Event(String),
+}
+
+#[cfg(test)]
+mod tests;

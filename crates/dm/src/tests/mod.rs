@@ -1,0 +1,112 @@
+//! Tests of the whole core: the shipped cartridge, played in memory.
+
+mod campaign;
+mod narrators;
+mod playthrough;
+
+use serde_json::{Value, json};
+
+use crate::act::{self, Act};
+use crate::files::{Files, ReadFiles};
+use crate::init::Answers;
+use crate::turn::ActContext;
+use crate::world::Cartridge;
+use acheron_base::Result;
+
+/// A campaign in memory: every act goes through the same code as on disk.
+pub(crate) struct Game {
+    pub files: Files,
+    pub world: Cartridge,
+    pub seed: u64,
+    seq: u64,
+}
+
+pub(crate) const AT: &str = "2026-11-16T10:00:00Z";
+
+pub(crate) fn brinewick() -> Cartridge {
+    let world = crate::load::cartridge(&crate::shipped::cartridge("brinewick").unwrap()).unwrap();
+    assert_eq!(world.faults, [], "the cartridge that we ship is faultless");
+    world
+}
+
+pub(crate) fn answers() -> Answers {
+    let text = |text: &str| text.to_owned();
+    Answers {
+        date: text("2026-11-16"),
+        preset: text("Mystery Investigation"),
+        pc_name: text("Ann"),
+        pc_archetype: text("pilot"),
+        pc_drive: text("to know what happened to the Merrow"),
+        pc_strengths: text("clever, charming"),
+        ..Answers::default()
+    }
+}
+
+impl Game {
+    pub fn blank(world: Cartridge) -> Game {
+        let files = act::blank(&crate::shipped::template(), "c1", &world.id, "1.0.x", 7, AT);
+        Game { files, world, seed: 7, seq: 1 }
+    }
+
+    pub fn new() -> Game {
+        let mut game = Game::blank(brinewick());
+        game.act(&Act::Init { answers: Box::new(answers()) }).unwrap();
+        game
+    }
+
+    pub fn act(&mut self, act: &Act) -> Result<String> {
+        let context = ActContext { world: &self.world, files: &self.files, campaign: "c1", seed: self.seed, at: AT };
+        let (done, changes) = act::whole(context, act, self.seq)?;
+        act::make(&mut self.files, &changes);
+        self.seq += u64::from(!changes.is_empty());
+        Ok(done.output)
+    }
+
+    pub fn play(&mut self, input: &str) -> Result<String> {
+        self.act(&Act::Turn { input: input.to_owned(), proposal: None })
+    }
+
+    pub fn propose(&mut self, input: &str, proposal: Value) -> Result<String> {
+        self.act(&Act::Turn { input: input.to_owned(), proposal: Some(proposal) })
+    }
+
+    pub fn json(&self, path: &str) -> Value {
+        serde_json::from_str(&self.files[path]).unwrap()
+    }
+
+    pub fn session(&self) -> String {
+        crate::boot::current(&self.files).unwrap()
+    }
+
+    pub fn files(&self) -> &dyn ReadFiles {
+        &self.files
+    }
+
+    pub fn quests(&self) -> Vec<(String, String)> {
+        let panel = self.json("STATE_PANEL.json");
+        let quests = panel["quests"].as_object().cloned().unwrap_or_default();
+        quests.into_iter().map(|(handle, quest)| (handle, quest["status"].as_str().unwrap_or("?").to_owned())).collect()
+    }
+
+    /// What the laws of files ask for, whatever was played.
+    pub fn lawful(&self) {
+        for path in
+            ["STATE_PANEL.json", "HOT_PACK.json", "MAINLINE_PANEL.json", "OBJECT_INDEX.json", "clues/CLUE_LOG.json"]
+        {
+            crate::delta::panels::check(path, &self.json(path)).unwrap();
+        }
+        let told = crate::boot::told(self.files()).unwrap().unwrap();
+        let mut folded = self.json("STATE_PANEL.json");
+        for (key, value) in told.as_object().unwrap() {
+            folded[key] = value.clone();
+        }
+        assert_eq!(folded, self.json("STATE_PANEL.json"), "the panel follows from the sessions");
+        let report = crate::continuity::check(self.files(), &self.world).unwrap();
+        assert!(report.ok, "{}", json!(report));
+        let session = &self.files[&self.session()];
+        let path = crate::session::snapshot_path(&self.session());
+        assert_eq!(self.files[&path], crate::session::snapshot(session));
+        let path = crate::session::compressed_path(&self.session());
+        assert_eq!(self.files[&path], crate::session::compressed(session));
+    }
+}

@@ -1,0 +1,354 @@
+//! A turn, from the first stage to the last: files, an input and perhaps a proposal in; changes and text out. `act` uses it.
+
+use serde_json::{Value, json};
+
+use crate::boot::{self, Boot};
+use crate::delta::apply::{Author, Change, changes, complete};
+use crate::delta::{Delta, DeltaItem, text};
+use crate::dice::Dice;
+use crate::fetch::{self, Fetched};
+use crate::files::ReadFiles;
+use crate::input::{Header, Input, Intent, Move, Refusal, parse};
+use crate::json::{difference, render as print};
+use crate::pack::{self, PackContext};
+use crate::play::{self, Play};
+use crate::proposal::{FilteredProposal, ProposalFilter};
+use crate::session::{self, Decision};
+use crate::state::State;
+use crate::world::{Cartridge, ObjectKind};
+use crate::{engine, hud, json, md, menu, refs, render};
+use acheron_base::{Error, Result};
+
+/// The surroundings of an act: cartridge, files of the campaign, seed of the dice, time.
+#[derive(Clone, Copy)]
+pub struct ActContext<'a> {
+    pub world: &'a Cartridge,
+    pub files: &'a dyn ReadFiles,
+    pub campaign: &'a str,
+    pub seed: u64,
+    /// The real time, as it stands in the session.
+    pub at: &'a str,
+}
+
+/// A move as it was understood, with the facts that a narrator may know.
+pub struct PreparedTurn {
+    pub found: Move,
+    pub refs: Vec<String>,
+    pub boot: Boot,
+    pub fetched: Fetched,
+}
+
+/// The result of a turn.
+#[derive(Debug)]
+pub struct TurnResult {
+    pub changes: Vec<Change>,
+    pub output: String,
+    pub reports: Vec<String>,
+}
+
+/// A refusal as an error whose sentence is the whole block.
+fn refuse(refusal: &Refusal) -> Error {
+    Error::invalid(refusal.render().trim_end())
+}
+
+/// C0 to C2: what the turn stands on. Changes nothing.
+pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
+    let found = match parse(input, &context.world.extra).map_err(|refusal| refuse(&refusal))? {
+        Input::Move(found) => found,
+        Input::Control(_) => return Err(Error::invalid("a control instruction is no turn")),
+    };
+    if found.intent != Intent::Ooc
+        && let Some(why) = boot::uninitialised(context.files)?
+    {
+        return Err(Error::invalid(why));
+    }
+    let boot = boot::read(context.files, context.world)?;
+    let refs = match found.intent {
+        Intent::Mind | Intent::Ooc => Vec::new(),
+        _ => {
+            let unclear = |unclear: refs::Unclear| Error::invalid(format!("[Error] {}", unclear.sentence()));
+            refs::resolve(&found.body, context.world, &boot.state.hud).map_err(unclear)?
+        }
+    };
+    let active =
+        boot.state.quests.iter().filter(|(_, quest)| quest.status == "active").map(|(handle, _)| handle.clone());
+    let fetched = fetch::fetch(&found, &refs, &boot.state.location, &active.collect::<Vec<_>>(), context.world);
+    Ok(PreparedTurn { found, refs, boot, fetched })
+}
+
+/// The whole turn.
+pub fn turn(context: ActContext<'_>, input: &str, proposal: Option<&Value>) -> Result<TurnResult> {
+    let ready = ready(context, input)?;
+    if ready.found.header == Header::Ooc {
+        return Ok(explain(&ready));
+    }
+    let rules = engine::rules().map_err(|fault| Error::internal(fault.to_string()))?;
+    let PreparedTurn { found, refs, boot, fetched } = ready;
+    let filter = ProposalFilter {
+        world: context.world,
+        state: &boot.state,
+        files: context.files,
+        campaign: context.campaign,
+        session: &boot.session,
+        input,
+        pc: &boot.pc.name,
+    };
+    let filtered = proposal.map(|value| filter.apply(value)).unwrap_or_default();
+    let governance = context.files.read("GOVERNANCE_PANEL.md")?.unwrap_or_default();
+    let mut state = boot.state.clone();
+    state.turn += 1;
+    let dice = Dice::new(context.seed, context.campaign, state.turn);
+    let mut play = Play {
+        world: context.world,
+        rules,
+        found: &found,
+        refs: &refs,
+        pc: &boot.pc,
+        judged: &filtered.judged,
+        governance: &governance,
+        state,
+        dice,
+        out: play::Outcome::default(),
+        settled: None,
+    };
+    play::run(&mut play)?;
+    archive(context, input, &found, &boot, fetched, &filtered, play)
+}
+
+/// Questions about the rules: an answer with its page, and nothing changes.
+fn explain(ready: &PreparedTurn) -> TurnResult {
+    let (path, line) = engine::cite(&ready.found.body);
+    let output = format!("[OOC]\n{line}\n(see engine/{path})\n");
+    TurnResult { changes: Vec::new(), output, reports: Vec::new() }
+}
+
+/// C4 to C7: the pages, and the delta that carries them.
+fn archive(
+    context: ActContext<'_>,
+    input: &str,
+    found: &Move,
+    boot: &Boot,
+    fetched: Fetched,
+    filtered: &FilteredProposal,
+    play: Play<'_>,
+) -> Result<TurnResult> {
+    let (world, out, mut state) = (context.world, play.out, play.state);
+    let entries = hud::entries(&state, world);
+    state.hud = hud::bindings(&entries);
+    let options = menu::build(&state, world, &filtered.options);
+    let output = render::output(&render::Page {
+        scene: &filtered.scene.clone().unwrap_or_else(|| render::scene(&state, world)),
+        action: action(filtered, &out),
+        out: &out,
+        risk: found.risk.map(|risk| format!("{risk:?}").to_lowercase()).as_deref(),
+        menu: &options,
+        hud: &hud::render(&state, world, &entries),
+        guide: boot.guide(),
+        corrections: &boot.corrections,
+    });
+    let panel = state.write(&boot.panel);
+    let resolution = render::resolution(&out);
+    let on_disk = json::read("STATE_PANEL.json", &context.files.read("STATE_PANEL.json")?.unwrap_or_default())?;
+    let decision = Decision {
+        turn: state.turn,
+        title: found.action_summary.clone(),
+        real_time: context.at.to_owned(),
+        world_time: state.time.to_string(),
+        input: input.to_owned(),
+        rolls: out.checks.iter().map(|check| format!("{} ({})", check.formula, check.tier.name())).collect(),
+        resolution: resolution.clone(),
+        consequences: out.consequences.iter().chain(&out.cost).cloned().collect(),
+        indicators: out.indicators.clone(),
+        clocks: out.clocks.clone(),
+        found: out.found.clone(),
+        corrections: boot.corrections.clone(),
+        reports: filtered.reports.clone(),
+        state: difference(&boot.panel, &panel).unwrap_or_else(|| json!({})),
+        panel: print(&panel),
+    }
+    .render();
+    let around = PackContext {
+        pc: boot.pc.name.clone(),
+        style: boot.style.clone(),
+        hooks: menu::hooks(&state, world),
+        last: resolution,
+    };
+    let mut delta =
+        Delta { items: vec![DeltaItem::append(&boot.session, decision.clone())], risk_flags: fetched.risk_flags };
+    let mut patch = |path: &str, before: &Value, after: &Value| {
+        if let Some(patch) = difference(before, after) {
+            delta.items.push(DeltaItem::patch(path, format!("{patch:#}")));
+        }
+    };
+    patch("STATE_PANEL.json", &on_disk, &panel);
+    patch("HOT_PACK.json", &boot.pack, &hot_pack(boot, &state, world, &around));
+    panels(context, &boot.state, &state, &mut patch)?;
+    if delta.items.iter().all(|item| item.path != "HOT_PACK.json") {
+        delta.items.push(DeltaItem::patch("HOT_PACK.json", "{}"));
+    }
+    pages(context, boot, &state, play.settled, &mut delta)?;
+    delta.items.extend(filtered.delta.items.iter().cloned());
+    complete(&delta, &boot.session)?;
+    // The block is read back before it is obeyed: what stands in `delta` is what was done.
+    let block = text::render(&delta);
+    let mut made = changes(&text::parse(&block)?, context.files, context.campaign, &boot.session, Author::Kernel)?;
+    made.extend(windows(context, boot, &decision)?);
+    let mut write = |path: &str, text: String| made.push(Change::Write { path: path.to_owned(), text });
+    write(".kernel/output.md", output.clone());
+    write(".kernel/delta.md", block);
+    write(".kernel/menu.json", print(&json!(options)));
+    write(".kernel/hud.json", print(&json!(entries)));
+    write(".kernel/boot.md", boot.summary(world));
+    if !play.dice.thrown.is_empty() {
+        let lines: String = play.dice.thrown.iter().map(|throw| format!("{}\n", json!(throw))).collect();
+        made.push(Change::Append { path: ".kernel/dice.ndjson".into(), text: lines });
+    }
+    Ok(TurnResult { changes: made, output, reports: filtered.reports.clone() })
+}
+
+/// The text about the action: the narrator's if there is one, else the kernel's.
+fn action<'a>(filtered: &'a FilteredProposal, out: &'a play::Outcome) -> &'a str {
+    match filtered.prose(out.tier()).unwrap_or(&out.action) {
+        "" => "It is done as it was said.",
+        told => told,
+    }
+}
+
+fn hot_pack(boot: &Boot, state: &State, world: &Cartridge, around: &PackContext) -> Value {
+    let mut pack = boot.pack.clone();
+    pack["context"] = pack::context(state, world, around, &boot.pack["context"]);
+    if boot.guide() {
+        pack["context"]["guide_shown"] = json!(1);
+    }
+    pack
+}
+
+/// The panels beside the state: what is active, and where the main line stands.
+fn panels(
+    context: ActContext<'_>,
+    before: &State,
+    after: &State,
+    patch: &mut impl FnMut(&str, &Value, &Value),
+) -> Result<()> {
+    let world = context.world;
+    if let Some(old) = context.files.read("OBJECT_INDEX.json")? {
+        let old = json::read("OBJECT_INDEX.json", &old)?;
+        let mut new = old.clone();
+        let active: Vec<&crate::world::Object> =
+            world.objects.iter().filter(|object| is_active(after, world, object)).collect();
+        for (key, kind) in [
+            ("npcs", ObjectKind::Npc),
+            ("locations", ObjectKind::Loc),
+            ("quests", ObjectKind::Quest),
+            ("items", ObjectKind::Item),
+        ] {
+            let rows = active.iter().filter(|object| object.kind == kind);
+            let row = |object: &&crate::world::Object| {
+                json!({"id": object.id(), "handle": object.handle, "name": object.name, "type": object.kind, "status": status(after, world, object),
+                       "summary": md::clip(&object.summary, 80), "path": object.path})
+            };
+            new[key] = rows.map(row).collect();
+        }
+        patch("OBJECT_INDEX.json", &old, &new);
+    }
+    if let Some(old) = context.files.read("MAINLINE_PANEL.json")? {
+        let old = json::read("MAINLINE_PANEL.json", &old)?;
+        let mut new = old.clone();
+        new["next_beat"] = json!(menu::hooks(after, world));
+        patch("MAINLINE_PANEL.json", &old, &new);
+    }
+    if before.clues != after.clues
+        && let Some(old) = context.files.read("clues/CLUE_LOG.json")?
+    {
+        let old = json::read("clues/CLUE_LOG.json", &old)?;
+        let mut new = old.clone();
+        let row = |(clue, n): (&String, usize)| json!({"id": format!("c{n:03}"), "handle": clue, "source": "session", "summary": clue.trim_start_matches('@').replace('_', " "), "status": "active"});
+        new["clues"] = after.clues.iter().zip(1..).map(row).collect();
+        patch("clues/CLUE_LOG.json", &old, &new);
+    }
+    Ok(())
+}
+
+fn is_active(state: &State, world: &Cartridge, object: &crate::world::Object) -> bool {
+    match object.kind {
+        ObjectKind::Loc => object.handle == state.location,
+        ObjectKind::Npc => hud::people(state, world).any(|npc| npc.handle == object.handle),
+        ObjectKind::Quest => state.quests.contains_key(&object.handle),
+        ObjectKind::Item => state.inventory.contains(&object.handle),
+        ObjectKind::Faction => false,
+    }
+}
+
+fn status(state: &State, world: &Cartridge, object: &crate::world::Object) -> String {
+    match state.quests.get(&object.handle) {
+        Some(quest) if quest.status == "active" => "active".into(),
+        Some(_) => "resolved".into(),
+        None => state.status(world, &object.handle).to_owned(),
+    }
+}
+
+/// The Markdown pages that a turn keeps up: the quest log when quests moved, the world every fifth turn, governance when settled.
+fn pages(
+    context: ActContext<'_>,
+    boot: &Boot,
+    state: &State,
+    settled: Option<String>,
+    delta: &mut Delta,
+) -> Result<()> {
+    let world = context.world;
+    let mut section = |path: &str, text: String| -> Result<()> {
+        if context.files.read(path)?.is_some() {
+            delta.items.push(DeltaItem::section(path, text));
+        }
+        Ok(())
+    };
+    if boot.state.quests != state.quests {
+        let row = |(handle, quest): (&String, &crate::state::Progress)| {
+            format!("| {handle} | {} | {} | {} |\n", world.name(handle), quest.stage, quest.status)
+        };
+        let rows: String = state.quests.iter().map(row).collect();
+        section(
+            "quests/QUEST_LOG.md",
+            format!("## Progress\n\n| @handle | quest | stages done | status |\n|---|---|---|---|\n{rows}"),
+        )?;
+    }
+    if state.turn.is_multiple_of(5) || boot.state.fired != state.fired {
+        let levels: String = state.indicators.iter().map(|(name, value)| format!("- {name}: {value}\n")).collect();
+        section("WORLD_STATE.md", format!("## Indicators\n\n- turn: {}\n{levels}", state.turn))?;
+    }
+    if let Some(panel) = settled {
+        for chapter in crate::mechanics::governance::CHAPTERS {
+            let body = md::section(&panel, chapter).unwrap_or_default().trim().to_owned();
+            section("GOVERNANCE_PANEL.md", format!("## {chapter}\n\n{body}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// The two windows on the session: the last two turns verbatim, one digest more of what came before.
+fn windows(context: ActContext<'_>, boot: &Boot, decision: &str) -> Result<Vec<Change>> {
+    let kept = session::turns(&boot.snapshot);
+    let last = kept.last().map(|turn| format!("{turn}\n\n")).unwrap_or_default();
+    let snapshot = session::snapshot(&format!("{last}{decision}"));
+    let (path, digest_path) = (session::snapshot_path(&boot.session), session::compressed_path(&boot.session));
+    let mut made = vec![Change::Write { path: path.clone(), text: snapshot }];
+    let before = context.files.read(&digest_path)?;
+    let fresh = before.is_none();
+    let start = match before {
+        Some(_) => String::new(),
+        // An origin's session has turns that were never digested.
+        None => session::compressed(&context.files.read(&boot.session)?.unwrap_or_default()),
+    };
+    let leaving = if kept.len() >= 2 { session::digest(kept[kept.len() - 2]) } else { String::new() };
+    let text = format!("{start}{leaving}");
+    if fresh {
+        made.push(Change::Write { path: digest_path, text });
+    } else if !text.is_empty() {
+        made.push(Change::Append { path: digest_path, text });
+    }
+    let index = format!("# Sessions\n\n- newest snapshot: {path}\n");
+    if context.files.read("sessions/SESSION_INDEX.md")?.as_deref() != Some(index.as_str()) {
+        made.push(Change::Write { path: "sessions/SESSION_INDEX.md".into(), text: index });
+    }
+    Ok(made)
+}

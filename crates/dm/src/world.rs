@@ -1,0 +1,207 @@
+//! A cartridge as data: places, people, things, quests, indicators, clocks, gates, routes. It is the same in every campaign.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::files::Files;
+use crate::input::{Extra, Header};
+use crate::mechanics::maps::Map;
+use crate::mechanics::tables::RandomTable;
+use crate::rule::{Condition, Effect};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum ObjectKind {
+    Loc,
+    Npc,
+    Item,
+    Quest,
+    Faction,
+}
+
+impl ObjectKind {
+    pub const ALL: [ObjectKind; 5] =
+        [ObjectKind::Loc, ObjectKind::Npc, ObjectKind::Item, ObjectKind::Quest, ObjectKind::Faction];
+
+    /// The letter of its codes in the HUD.
+    pub fn letter(self) -> char {
+        match self {
+            ObjectKind::Loc => 'L',
+            ObjectKind::Npc => 'N',
+            ObjectKind::Item => 'I',
+            ObjectKind::Quest => 'Q',
+            ObjectKind::Faction => 'F',
+        }
+    }
+
+    fn prefix(self) -> &'static str {
+        match self {
+            ObjectKind::Loc => "loc",
+            ObjectKind::Npc => "npc",
+            ObjectKind::Item => "item",
+            ObjectKind::Quest => "quest",
+            ObjectKind::Faction => "faction",
+        }
+    }
+
+    /// The stable id of a handle: `@gate` → `loc_gate`.
+    pub fn id(self, handle: &str) -> String {
+        format!("{}_{}", self.prefix(), handle.trim_start_matches('@'))
+    }
+}
+
+/// Anything that can be spoken of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    pub kind: ObjectKind,
+    pub handle: String,
+    pub name: String,
+    pub summary: String,
+    pub status: String,
+    pub aliases: Vec<String>,
+    /// Its own page, where it has one.
+    pub path: Option<String>,
+    /// The `key: value` lines of its page and the further columns of its index row.
+    pub fields: BTreeMap<String, String>,
+    pub easy_secrets: Vec<String>,
+    pub hard_secrets: Vec<String>,
+}
+
+impl Object {
+    pub fn id(&self) -> String {
+        self.kind.id(&self.handle)
+    }
+
+    pub fn field(&self, name: &str) -> &str {
+        self.fields.get(name).map_or("", String::as_str)
+    }
+
+    pub fn number(&self, name: &str) -> Option<i64> {
+        self.field(name).parse().ok()
+    }
+}
+
+/// One step of a quest: what must be done, where, with what; what it gives and what a failure costs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    pub line: usize,
+    pub headers: Vec<Header>,
+    pub target: String,
+    pub at: Option<String>,
+    pub needs: Condition,
+    pub stat: String,
+    pub dc: Option<i32>,
+    pub gives: Vec<Effect>,
+    pub cost: Vec<Effect>,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quest {
+    pub handle: String,
+    pub main: bool,
+    pub giver: String,
+    pub return_to: String,
+    pub stakes: String,
+    pub opens: Condition,
+    pub stages: Vec<Stage>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Indicator {
+    pub name: String,
+    pub min: i64,
+    pub max: i64,
+    pub start: i64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trigger {
+    pub when: Condition,
+    pub shown: String,
+    pub once: bool,
+    pub event: String,
+    pub effects: Vec<Effect>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gate {
+    pub name: String,
+    pub open_when: Condition,
+    pub shown: String,
+    /// The places that cannot be entered while it is shut.
+    pub places: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClockSpec {
+    pub id: String,
+    pub segments: i64,
+    pub visible: bool,
+    /// Ticks by itself each so many minutes of the world.
+    pub every: Option<u64>,
+    pub event: String,
+    pub effects: Vec<Effect>,
+}
+
+/// A fault in a file, with its line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    pub path: String,
+    pub line: usize,
+    pub message: String,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.message)
+    }
+}
+
+/// A whole cartridge.
+#[derive(Clone, Debug, Default)]
+pub struct Cartridge {
+    pub id: String,
+    pub version: String,
+    pub title: String,
+    pub start: String,
+    pub theme: String,
+    pub objects: Vec<Object>,
+    pub quests: Vec<Quest>,
+    pub indicators: Vec<Indicator>,
+    pub triggers: Vec<Trigger>,
+    pub gates: Vec<Gate>,
+    pub clocks: Vec<ClockSpec>,
+    pub routes: Vec<(Header, Vec<String>)>,
+    pub tables: Vec<RandomTable>,
+    pub map: Map,
+    pub extra: Vec<Extra>,
+    pub hooks: Vec<String>,
+    pub spine: Vec<String>,
+    pub faults: Vec<Fault>,
+    pub files: Files,
+}
+
+impl Cartridge {
+    pub fn object(&self, handle: &str) -> Option<&Object> {
+        self.objects.iter().find(|object| object.handle == handle)
+    }
+
+    pub fn by_id(&self, id: &str) -> Option<&Object> {
+        self.objects.iter().find(|object| object.id() == id)
+    }
+
+    pub fn of(&self, kind: ObjectKind) -> impl Iterator<Item = &Object> {
+        self.objects.iter().filter(move |object| object.kind == kind)
+    }
+
+    pub fn indicator(&self, name: &str) -> Option<&Indicator> {
+        self.indicators.iter().find(|indicator| indicator.name == name)
+    }
+
+    /// The name of an object; its handle if the cartridge does not have it.
+    pub fn name<'a>(&'a self, handle: &'a str) -> &'a str {
+        self.object(handle).map_or(handle, |object| object.name.as_str())
+    }
+}

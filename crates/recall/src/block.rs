@@ -1,0 +1,105 @@
+//! The texts that the loop puts into a conversation: `<memory>` blocks and `<cathedral>` notices. Neither a page nor a title can end its
+//! block or begin another.
+
+use sha2::{Digest as _, Sha256};
+
+use crate::page::headings;
+use crate::resolve::Miss;
+
+/// Names of tags that mean something in a conversation; a page that writes one shows it instead.
+const TAGS: [&str; 4] = ["memory", "cathedral", "recall", "human"];
+/// How much of a title is repeated.
+const TITLE: usize = 200;
+
+/// A page as a block, and whether it had to be cut.
+pub fn memory(title: &str, text: &str, budget: usize) -> (String, bool) {
+    let (name, text) = (attribute(title), text.trim());
+    if text.len() <= budget {
+        return (format!("<memory name=\"{name}\">\n{}\n</memory>", harmless(text)), false);
+    }
+    let sum: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let end = (0..=budget).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let parts: Vec<&str> = headings(text).iter().map(|it| it.text).take(40).collect();
+    let more = match parts[..] {
+        [] => "The rest can be read in the file.".to_owned(),
+        _ => format!("One part is recalled as `{}#` and its heading: {}", title, parts.join("; ")),
+    };
+    let head = format!("<memory name=\"{name}\" truncated=\"true\" bytes=\"{}\" sha256=\"{sum}\">", text.len());
+    (format!("{head}\n{}\n[cut here]\n{}\n</memory>", harmless(&text[..end]), harmless(&more)), true)
+}
+
+/// Why a recall was refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice<'a> {
+    Duplicate(&'a str),
+    Limit,
+    Missed(&'a str, &'a Miss),
+}
+
+pub fn notice(notice: &Notice) -> String {
+    let said = match notice {
+        Notice::Duplicate(title) => {
+            format!("You have `{}` in front of you already. Answer with what you have.", short(title))
+        }
+        Notice::Limit => "No more pages can be recalled in this turn. Answer with what you have.".to_owned(),
+        Notice::Missed(_, Miss::Empty) => {
+            "The recall names no page. Write the title of a page between the tags.".to_owned()
+        }
+        Notice::Missed(title, Miss::NotFound) => format!(
+            "There is no page `{}`. Recall only pages that are named in the index or in a page you have read.",
+            short(title)
+        ),
+        Notice::Missed(title, Miss::Ambiguous(paths)) => {
+            let paths: Vec<&str> = paths.iter().take(20).map(String::as_str).collect();
+            format!("`{}` may be any of these: {}. Recall one of them by its path.", short(title), paths.join(", "))
+        }
+        Notice::Missed(title, Miss::Denied(why)) => {
+            format!("`{}` is not to be recalled: {why}. Recall pages of the wiki by title.", short(title))
+        }
+        Notice::Missed(title, Miss::Unreadable) => {
+            format!("The page `{}` is there, but it is not text that can be read.", short(title))
+        }
+    };
+    format!("<cathedral>\n{}\n</cathedral>", harmless(&said))
+}
+
+fn short(title: &str) -> String {
+    title.chars().take(TITLE).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// A title between quotation marks.
+fn attribute(title: &str) -> String {
+    let mut out = String::new();
+    for c in short(title).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A text in which no tag of ours begins or ends.
+pub fn harmless(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('<') {
+        out.push_str(&rest[..at]);
+        let inner = rest[at + 1..].trim_start_matches(|c: char| c == '/' || c.is_whitespace());
+        let ours = TAGS.iter().any(|tag| inner.get(..tag.len()).is_some_and(|it| it.eq_ignore_ascii_case(tag)));
+        out.push_str(if ours { "&lt;" } else { "<" });
+        rest = &rest[at + 1..];
+    }
+    out + rest
+}
+
+/// Whether a message was put there by the loop.
+pub fn injected(text: &str) -> bool {
+    text.starts_with("<memory ") || text.starts_with("<cathedral>")
+}
+
+#[cfg(test)]
+mod tests;

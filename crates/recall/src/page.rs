@@ -1,0 +1,101 @@
+//! A page by its path and its text: class, title, front matter, headings, sections.
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::code::{code, within};
+
+/// The entry page.
+pub const ROOT: &str = "index.md";
+/// The folders of a new wiki.
+pub const FOLDERS: [&str; 5] = ["semantic", "episodic", "episodic-raw", "sleep", "meta"];
+
+/// The purpose of a page. Only the first folder decides: a topic called `sleep` below `semantic/` is a topic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Index,
+    Node,
+    /// `meta/`: reached by its path, never counted as memory.
+    Meta,
+    /// `episodic-raw/`: transcripts as they were.
+    Raw,
+    /// `sleep/`: the jobs of consolidation.
+    Sleep,
+}
+
+impl Class {
+    pub fn of(path: &str) -> Class {
+        match path.split_once('/').map(|(first, _)| first) {
+            Some("sleep") => Class::Sleep,
+            Some("episodic-raw") => Class::Raw,
+            Some("meta") => Class::Meta,
+            None if path == ROOT => Class::Index,
+            _ => Class::Node,
+        }
+    }
+
+    /// Whether it is hidden unless it is asked for.
+    pub fn excluded(self) -> bool {
+        matches!(self, Class::Raw | Class::Sleep)
+    }
+}
+
+/// The name of a page: that of its file. Dots in it are ordinary.
+pub fn title(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.strip_suffix(".md").unwrap_or(name)
+}
+
+/// One spelling for all: composed, lower case.
+pub fn fold(text: &str) -> String {
+    text.nfc().flat_map(char::to_lowercase).nfc().collect()
+}
+
+/// The text after the front matter. That begins with `---` in the first line and ends with a line that is only that.
+pub fn body(text: &str) -> &str {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut lines = text.split_inclusive('\n');
+    let Some(first) = lines.next().filter(|line| line.trim_end() == "---") else { return text };
+    let mut at = first.len();
+    for line in lines {
+        at += line.len();
+        if line.trim_end() == "---" {
+            return &text[at..];
+        }
+    }
+    text
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heading<'a> {
+    pub level: usize,
+    pub text: &'a str,
+    pub at: usize,
+}
+
+/// The headings that are written with `#`, outside of code.
+pub fn headings(body: &str) -> Vec<Heading<'_>> {
+    let stretches = code(body);
+    let (mut found, mut at) = (Vec::new(), 0);
+    for line in body.split_inclusive('\n') {
+        let level = line.bytes().take_while(|byte| *byte == b'#').count();
+        let text = line[level..].trim();
+        if (1..=6).contains(&level) && line[level..].starts_with(' ') && !within(&stretches, at) {
+            found.push(Heading { level, text: text.trim_end_matches('#').trim_end(), at });
+        }
+        at += line.len();
+    }
+    found
+}
+
+/// The part of a page under a heading, up to the next one that is not below it.
+pub fn section<'a>(body: &'a str, heading: &str) -> Option<&'a str> {
+    let all = headings(body);
+    let wanted = fold(heading.trim());
+    let number = all.iter().position(|it| fold(it.text) == wanted)?;
+    let begin = &all[number];
+    let end = all[number + 1..].iter().find(|it| it.level <= begin.level).map_or(body.len(), |it| it.at);
+    Some(&body[begin.at..end])
+}
+
+#[cfg(test)]
+mod tests;

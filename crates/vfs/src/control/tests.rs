@@ -1,0 +1,108 @@
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+
+use super::*;
+
+fn check(writes: &[&str], expect: Expect) {
+    let mut input = CommandBuffer::default();
+    let mut said = String::new();
+    for write in writes {
+        match input.take(write.as_bytes()) {
+            Ok(commands) => said += &format!("{}\n", Value::from(commands)),
+            Err(error) => said += &format!("{}: {error}\n", error.code.name()),
+        }
+    }
+    if !input.pending.trim_ascii().is_empty() {
+        said += &format!("left: {}\n", String::from_utf8_lossy(&input.pending));
+    }
+    expect.assert_eq(&said);
+}
+
+#[test]
+fn a_command_is_taken_by_the_write_that_completes_it() {
+    check(
+        &["{\"op\":", "\"a\"}", "\n"],
+        expect![[r#"
+            []
+            [{"op":"a"}]
+            []
+        "#]],
+    );
+}
+
+#[test]
+fn several_commands_in_one_write() {
+    check(
+        &["{\"a\":1} {\"b\":\"}\"}\n{\"c\":", "[{}]}"],
+        expect![[r#"
+            [{"a":1},{"b":"}"}]
+            [{"c":[{}]}]
+        "#]],
+    );
+}
+
+#[test]
+fn one_malformed_command_fails_the_write() {
+    check(
+        &["{\"a\":1} {\"b\" 2}", "{\"d\":4}"],
+        expect![[r#"
+            invalid_payload: not a JSON object: expected `:` at line 1 column 7
+            [{"d":4}]
+        "#]],
+    );
+}
+
+#[test]
+fn text_that_cannot_become_an_object_is_refused_immediately() {
+    check(
+        &["fly", "[1]", "\"a\"", "{\"op\":fly", "{\"op\":"],
+        expect![[r#"
+            invalid_payload: a command is a JSON object, such as {"op": "..."}
+            invalid_payload: a command is a JSON object, such as {"op": "..."}
+            invalid_payload: a command is a JSON object, such as {"op": "..."}
+            invalid_payload: not a JSON object: expected ident at line 1 column 8
+            []
+            left: {"op":
+        "#]],
+    );
+}
+
+#[test]
+fn the_longest_command_has_a_mebibyte() {
+    let mut input = CommandBuffer::default();
+    let long = format!("{{\"a\":\"{}\"}}", "x".repeat(LIMIT - 8));
+    assert_eq!(long.len(), LIMIT);
+    assert_eq!(input.take(long.as_bytes()).unwrap().len(), 1);
+    assert!(input.take(b"{").is_ok());
+    assert_eq!(input.take(long.as_bytes()).unwrap_err().code, acheron_base::Code::TooLarge);
+    // The kernel cuts long writes: this is the rest of the same command, and must not be taken for one.
+    assert_eq!(input.take(b"{\"op\":\"delete\"}").unwrap_err().code, acheron_base::Code::TooLarge);
+}
+
+#[test]
+fn many_commands_in_one_write_may_be_longer_than_one_may_be() {
+    let one = format!("{{\"a\":\"{}\"}}\n", "x".repeat(3000));
+    let mut input = CommandBuffer::default();
+    assert_eq!(input.take(one.repeat(800).as_bytes()).unwrap().len(), 800);
+    assert_eq!(input.take(b"{}").unwrap().len(), 1);
+}
+
+proptest! {
+    #[test]
+    fn cutting_a_stream_anywhere_changes_nothing(text in "(\\{\"a\":[1-9][0-9]{0,2}(,\"b\":\"[{}\\[ a]*\")?\\}\n?){1,4}", cut in 0usize..60) {
+        let whole = CommandBuffer::default().take(text.as_bytes()).unwrap();
+        let cut = cut.min(text.len());
+        let mut input = CommandBuffer::default();
+        let mut parts = input.take(&text.as_bytes()[..cut]).unwrap();
+        parts.extend(input.take(&text.as_bytes()[cut..]).unwrap());
+        prop_assert_eq!(parts, whole);
+    }
+
+    #[test]
+    fn any_bytes_are_taken_or_refused(writes in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..8)) {
+        let mut input = CommandBuffer::default();
+        for write in writes {
+            let _ = input.take(&write);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+use super::*;
+
+fn entry(job_id: &str, reply: Option<&str>) -> HistoryEntry {
+    let spent = Spent { rounds: 2, ..Spent::default() };
+    let (input, reply) = ("hi".to_owned(), reply.map(str::to_owned));
+    let (job_id, total) = (job_id.to_owned(), Spent::default());
+    HistoryEntry { seq: 0, ts_ms: 1, job_id, source: TurnSource::Chat, input, reply, error: None, spent, total }
+}
+
+#[test]
+fn totals_and_numbers_outlive_the_host() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = Arc::new(ConfinedDir::open(dir.path()).unwrap());
+    let history = History::open(dir.clone(), Clock::real()).unwrap();
+    history.add(entry("job-1", Some("hello"))).unwrap();
+    history.add(entry("job-2", None)).unwrap();
+    dir.append(FILE, b"{\"seq\":").unwrap();
+    let again = History::open(dir, Clock::real()).unwrap();
+    again.add(entry("job-3", Some("bye"))).unwrap();
+    let last = again.last().unwrap();
+    assert_eq!((last.seq, last.total.rounds), (3, 6));
+    assert_eq!(again.exchanges(), [("hi".to_owned(), "hello".to_owned()), ("hi".to_owned(), "bye".to_owned())]);
+    assert!(again.has("job-2") && !again.has("job-9"));
+}
+
+#[test]
+fn old_turns_are_forgotten_by_whole_files_and_the_costs_are_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = Arc::new(ConfinedDir::open(dir.path()).unwrap());
+    let at = |ts_ms: u64| HistoryEntry { ts_ms, ..entry(&format!("job-{ts_ms}"), Some("x")) };
+    let kept = |dir: &ConfinedDir| {
+        let lines = |name: &str| dir.read_text(name).map_or(0, |text| text.lines().count());
+        (lines(OLDER), lines(FILE))
+    };
+    let history = History::open(dir.clone(), Clock::real()).unwrap();
+    for ts_ms in [10, 20] {
+        history.add(at(ts_ms)).unwrap();
+    }
+    history.forget(5).unwrap();
+    assert_eq!(kept(&dir), (0, 2), "nothing is that old");
+    history.forget(15).unwrap();
+    assert_eq!(kept(&dir), (2, 0), "a part is");
+    let history = History::open(dir.clone(), Clock::real()).unwrap();
+    history.forget(30).unwrap();
+    assert_eq!(kept(&dir), (2, 0), "all of it is, but the last turn knows the costs");
+    history.add(at(40)).unwrap();
+    history.forget(30).unwrap();
+    assert_eq!(kept(&dir), (0, 1));
+    let again = History::open(dir, Clock::real()).unwrap().last().unwrap();
+    assert_eq!((again.seq, again.total.rounds), (3, 6));
+}
+
+#[test]
+fn what_is_charged_outlives_the_host_and_counts_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = Arc::new(ConfinedDir::open(dir.path()).unwrap());
+    let rounds = |history: &History| history.total().rounds;
+    let history = History::open(dir.clone(), Clock::real()).unwrap();
+    history.add(entry("job-1", None)).unwrap();
+    history.charge(&Spent { rounds: 5, ..Spent::default() }).unwrap();
+    let again = History::open(dir.clone(), Clock::real()).unwrap();
+    assert_eq!(rounds(&again), 7);
+    again.add(entry("job-2", None)).unwrap();
+    assert_eq!(rounds(&again), 9);
+    assert_eq!(rounds(&History::open(dir, Clock::real()).unwrap()), 9);
+}

@@ -1,0 +1,60 @@
+use std::process::{Child, Command};
+
+use super::*;
+use crate::policy::PrincipalCaller;
+
+fn me() -> u32 {
+    nix::unistd::gettid().as_raw() as u32
+}
+
+fn sleeper() -> Child {
+    Command::new("sleep").arg("3600").spawn().unwrap()
+}
+
+fn end(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_process_that_is_gone_is_nobody_even_if_it_was_known() {
+    let census = CallerIdentity::default();
+    assert_eq!(census.caller(0, 0, 0).principal(), &Principal::Nobody);
+    let child = sleeper();
+    let pid = child.id();
+    assert_eq!(census.caller(0, 0, pid).principal(), &Principal::Operator);
+    assert_eq!(census.known().len(), 1);
+    end(child);
+    assert_eq!(census.caller(0, 0, pid).principal(), &Principal::Nobody);
+}
+
+#[test]
+fn a_thread_leads_to_its_process_the_first_time_and_later() {
+    let census = CallerIdentity::default();
+    let caller = || census.caller(0, 0, me());
+    let (first, later) = std::thread::scope(|scope| scope.spawn(|| (caller(), caller())).join().unwrap());
+    assert_eq!((first.pid, first.principal()), (std::process::id(), &Principal::Operator));
+    assert_eq!(first, later);
+}
+
+#[test]
+fn a_number_that_changed_hands_is_looked_at_anew() {
+    let census = CallerIdentity::default();
+    let child = sleeper();
+    let ended = descriptor(child.id()).unwrap();
+    let known = KnownThread { ended, pid: child.id(), identity: identity(Principal::Agent("styx".into())) };
+    census.remember(me(), known);
+    assert_eq!(census.caller(0, 0, me()).principal(), &Principal::Agent("styx".into()));
+    end(child);
+    assert_eq!(census.caller(0, 0, me()).principal(), &Principal::Operator);
+}
+
+#[test]
+fn not_everybody_is_remembered() {
+    let census = CallerIdentity::default();
+    for number in 0..3 * KNOWN as u32 {
+        let ended = descriptor(me()).unwrap();
+        census.remember(1_000_000 + number, KnownThread { ended, pid: 1, identity: identity(Principal::Operator) });
+    }
+    assert!(census.known().len() <= KNOWN);
+}

@@ -1,0 +1,112 @@
+//! The state that the modules of the host share. Services never see it: they are handed what they use.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
+
+use parking_lot::Mutex;
+
+use super::library::LibrarySource as Library;
+use super::projects::Projects;
+use super::service_registry::ServiceRegistry;
+use super::system_paths::SystemPaths;
+use super::wiring::SharedServices;
+use super::{AgentDirs, PolicyAccess, edit, protected_paths};
+use crate::agent::own_model::AgentModels;
+use crate::agent::profiles::AgentProfiles;
+use crate::service::ServiceContext;
+use acheron_base::{ConfinedDir, Error, Result};
+use acheron_fuse::Mount;
+use acheron_store::Store;
+
+/// The state of a running host.
+pub struct HostState {
+    /// The mountspec, as it was at the mount and as it reads now.
+    pub current: Arc<edit::CurrentSpec>,
+    pub paths: HostPaths,
+    pub identity: HostIdentity,
+    pub store: Store,
+    pub context: Arc<ServiceContext>,
+    pub access: Arc<PolicyAccess>,
+    pub profiles: Arc<AgentProfiles>,
+    pub shared: SharedServices,
+    pub dirs: ServiceDirs,
+    pub projects: Arc<Projects>,
+    pub system_paths: SystemPaths,
+    pub mount: MountSlot,
+}
+
+/// Where the host's own things are on this machine.
+pub struct HostPaths {
+    /// Where relative paths begin: the directory in which `mount` was started.
+    pub here: PathBuf,
+    pub state: PathBuf,
+    pub mountpoint: Option<PathBuf>,
+    /// The file that the host was mounted from, if it was one.
+    pub mountspec: OnceLock<PathBuf>,
+    pub library: Library,
+}
+
+pub struct HostIdentity {
+    /// Distinguishes the processes of its agents from those of other hosts on this machine.
+    pub name: String,
+    pub started_at_ms: u64,
+}
+
+/// The directories in which services stand. They are built after the state.
+#[derive(Default)]
+pub struct ServiceDirs {
+    agents: OnceLock<Arc<AgentDirs>>,
+    /// The services that all agents share.
+    local: OnceLock<ServiceRegistry>,
+}
+
+impl ServiceDirs {
+    pub fn set_agents(&self, agents: Arc<AgentDirs>) {
+        _ = self.agents.set(agents); // there is only one
+    }
+
+    pub fn set_local(&self, local: ServiceRegistry) {
+        _ = self.local.set(local); // there is only one
+    }
+
+    pub fn agents(&self) -> Result<&Arc<AgentDirs>> {
+        self.agents.get().ok_or_else(|| Error::unavailable("the host is not ready"))
+    }
+
+    /// Every directory with services.
+    pub fn registries(&self) -> Vec<ServiceRegistry> {
+        self.agents.get().into_iter().flat_map(|it| it.stands()).chain(self.local.get().cloned()).collect()
+    }
+}
+
+/// The mount, while there is one.
+#[derive(Default)]
+pub struct MountSlot(Mutex<Weak<Mount>>);
+
+impl MountSlot {
+    pub fn set(&self, mount: &Arc<Mount>) {
+        *self.0.lock() = Arc::downgrade(mount);
+    }
+
+    pub fn get(&self) -> Option<Arc<Mount>> {
+        self.0.lock().upgrade()
+    }
+}
+
+impl HostState {
+    /// A folder that the mountspec names, made if it is not there; refused where an agent could have put a link on the way.
+    pub fn folder(&self, path: &Path) -> Result<ConfinedDir> {
+        protected_paths::folder(self, path)
+    }
+
+    /// The models of agents, for services that think.
+    pub fn models(&self) -> AgentModels {
+        let (profiles, runtimes) = (self.profiles.clone(), self.shared.runtimes.clone());
+        AgentModels { profiles, runtimes, default: self.current.mounted_with.model.clone() }
+    }
+}
+
+/// The host of something in its tree, unless that is going down.
+pub fn upgrade(host: &Weak<HostState>) -> Result<Arc<HostState>> {
+    host.upgrade().ok_or_else(|| Error::unavailable("the host is going down"))
+}

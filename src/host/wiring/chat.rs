@@ -1,0 +1,37 @@
+//! The chat of one agent, put together: its model, its limits, its contract. No service, since nothing is called here.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::AgentEnv;
+use crate::agent::chat::Chat;
+use crate::agent::runtime::Settings;
+use crate::agent::runtimes::budget_of;
+use crate::host::HostState;
+use crate::spec::AgentSpec;
+use acheron_base::Result;
+
+pub fn open(env: &AgentEnv) -> Result<Chat> {
+    let host = &env.host;
+    let settings = settings(host, &env.agent, &host.profiles.get(&env.agent)?.spec)?;
+    let (prompts, profiles) = (host.shared.prompts.clone(), host.profiles.clone());
+    let core = move |agent: &str| {
+        let core = prompts.text("runtime", "core", &json!({ "agent": agent }));
+        // The library reports a faulty override; the agent is not left without its contract.
+        let core = core.unwrap_or_else(|_| include_str!("../../../prompts/runtime/core.md").replace("$agent", agent));
+        let about = profiles.get(agent).map(|profile| profile.spec.about).unwrap_or_default();
+        if about.trim().is_empty() { core } else { format!("{core}\n\n## Who you are\n\n{}\n", about.trim()) }
+    };
+    host.shared.runtimes.add(&host.context, &env.agent, &env.home, Arc::new(core), settings)
+}
+
+/// The model and the limits of an agent. Opens the model; a limit that could not be kept is an error.
+pub fn settings(host: &HostState, agent: &str, spec: &AgentSpec) -> Result<Settings> {
+    let model = host.current.mounted_with.model_of(spec);
+    let mut settings = host.shared.runtimes.settings(agent, &model, &spec.limits)?;
+    settings.total = budget_of(&spec.budget);
+    settings.total.check(Some(&settings.prices))?;
+    settings.paused = host.profiles.get(agent).is_ok_and(|profile| profile.paused);
+    Ok(settings)
+}

@@ -1,0 +1,22 @@
+//! The arguments of `dm`.
+
+use std::path::Path;
+
+use super::AgentEnv;
+use crate::services::dm::service::DmParts;
+use acheron_base::{ConfinedDir, Result};
+
+pub fn parts(env: &AgentEnv) -> Result<DmParts> {
+    let (host, spec) = (&env.host, &env.host.current.mounted_with.dm);
+    let root = match &spec.root {
+        Some(root) => host.folder(Path::new(root))?,
+        None => ConfinedDir::create(env.home.join("dm"))?,
+    };
+    Ok(DmParts {
+        root,
+        model: host.models().other(&env.agent, spec.narrator.clone().unwrap_or_default()),
+        named: spec.narrator.is_some(),
+        prompts: host.shared.prompts.clone(),
+        clock: host.context.clock.clone(),
+    })
+}

@@ -1,0 +1,85 @@
+//! Builds the services of one agent. Each is handed a small struct of exactly what it uses.
+//!
+//! This is the only place that knows all services, and only the host uses it. A new service is a line in [`all`]; one that
+//! needs something of the host gets a file here that makes its arguments from [`AgentEnv`].
+
+mod agents;
+pub mod chat;
+mod dm;
+mod env;
+mod memory;
+mod mounts;
+mod phases;
+pub mod programs;
+mod prompts;
+mod recall;
+mod sandbox_rules;
+mod search_code;
+mod shared;
+mod surroundings;
+mod web_search;
+
+use std::sync::Arc;
+
+use crate::service::{Serve, typed};
+use crate::services::symbols::service::Symbols;
+use crate::services::{self, terminal::Terminal};
+use crate::spec::ServiceScope;
+use acheron_base::{Code, Result};
+use acheron_store::Tx;
+use acheron_vfs::Node;
+
+pub use env::AgentEnv;
+pub use shared::SharedServices;
+
+/// Every service of one agent, one line each, and then those that the mountspec configures.
+pub fn all(env: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {
+    let mut all = vec![
+        typed(search_code::service(env))?,
+        services::memory::served(memory::parts(env))?,
+        typed(services::prompts::Prompts::new(prompts::parts(env)?)?)?,
+        services::recall::served(recall::parts(env))?,
+        typed(terminal(env))?,
+        typed(mounts::service(env))?,
+        typed(Symbols::new(env.host.shared.symbols.clone()))?,
+        typed(services::phases::open::open(&env.home, &env.agent, phases::parts(env))?)?,
+        typed(services::agents::Agents::new(agents::parts(env)))?,
+        typed(services::sub_brains::SubBrains::new(agents::helpers(env)?)?)?,
+    ];
+    match dm::parts(env).and_then(services::dm::service::served) {
+        Ok(dm) => all.push(dm),
+        // An agent may have put a link where its folder was: that must not keep the other agents out.
+        Err(error) if error.code == Code::Forbidden => tracing::warn!(%error, "dm is not served"),
+        Err(error) => return Err(error),
+    }
+    all.extend(configured(env)?);
+    Ok(all)
+}
+
+fn terminal(env: &AgentEnv) -> Terminal {
+    let (around, shells) = (surroundings::of(env), env.host.shared.shells.clone());
+    Terminal::new(&env.agent, acheron_sandbox::program(), around, shells, &env.host.context.clock)
+}
+
+/// The services of one agent that follow from `services` in the mountspec.
+pub fn configured(env: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {
+    let mut all = programs::served(&env.host, ServiceScope::Agent)?;
+    all.push(web_search::served(&env.host)?);
+    Ok(all)
+}
+
+/// Removes for good what services keep of an agent outside its own directory, one line each.
+pub fn purge(tx: &Tx<'_>, agent: &str) -> Result<()> {
+    services::memory::purge(tx, agent)?;
+    services::phases::history::purge(tx, agent)
+}
+
+/// The directories of an agent that are no services, one line each.
+pub fn agent_nodes(env: &AgentEnv) -> Result<Vec<(String, Node)>> {
+    let chat = chat::open(env)?;
+    let thoughts = chat.agent_runtime().thoughts.directory();
+    Ok(vec![
+        ("chat".to_owned(), Node::dir(chat.directory())), //
+        ("thoughts".to_owned(), Node::dir(thoughts)),
+    ])
+}

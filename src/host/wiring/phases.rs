@@ -1,0 +1,19 @@
+//! The arguments of `phases`.
+
+use std::sync::Arc;
+
+use super::AgentEnv;
+use crate::services::phases::open::{PhasesParts, speaker_of, token_budget_of};
+
+pub fn parts(env: &AgentEnv) -> PhasesParts {
+    let own = Arc::new(env.model());
+    PhasesParts {
+        library: env.host.shared.prompts.clone(),
+        symbol_store: env.host.shared.symbols.clone(),
+        speaker: speaker_of(own.clone()),
+        store: env.host.store.clone(),
+        clock: env.host.context.clock.clone(),
+        random: env.host.context.ids.random().clone(),
+        token_budget: token_budget_of(own),
+    }
+}

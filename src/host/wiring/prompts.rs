@@ -1,0 +1,53 @@
+//! The arguments of `prompts`: the projects that may be taken back, and the models that may be asked.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::AgentEnv;
+use crate::host::upgrade;
+use crate::services::prompts::PromptsParts;
+use crate::services::prompts::override_store::OverrideStore;
+use crate::services::prompts::service::{ChooseModel, OpenProject};
+use acheron_base::{ConfinedDir, Error, Result};
+use acheron_prompts::names::clipped;
+
+pub fn parts(env: &AgentEnv) -> Result<PromptsParts> {
+    let host = &env.host;
+    Ok(PromptsParts {
+        library: host.shared.prompts.clone(),
+        overrides: Arc::new(OverrideStore::new(ConfinedDir::create(host.paths.state.join("prompts/overrides"))?)),
+        home: env.home.join("prompts"),
+        agent: env.agent.clone(),
+        context: host.context.clone(),
+        projects: projects(env),
+        models: Some(models(env)),
+    })
+}
+
+/// A project that the agent may change as a whole: only such a one can be taken back.
+fn projects(env: &AgentEnv) -> OpenProject {
+    let (host, agent) = (Arc::downgrade(&env.host), env.agent.clone());
+    Arc::new(move |name| {
+        let source = upgrade(&host)?.writable_project(&agent, name);
+        let told = |error: Error| Error::new(error.code, format!("its files cannot be rolled back: {}", error.message));
+        ConfinedDir::found(&source.map_err(told)?)
+    })
+}
+
+/// The agent's own model, or `KIND[:NAME]` as `--model` takes it.
+fn models(env: &AgentEnv) -> ChooseModel {
+    let (models, agent) = (env.host.models(), env.agent.clone());
+    Arc::new(move |word| {
+        let mut model = models.described(&agent)?;
+        if let Some(word) = word {
+            let (kind, name) = word.split_once(':').map_or((word, None), |(kind, name)| (kind, Some(name)));
+            model.kind = serde_json::from_value(json!(kind))
+                .map_err(|_| Error::invalid(format!("there is no kind of model `{}`", clipped(kind))))?;
+            model.name = name.map(str::to_owned);
+        }
+        let limits = models.profiles.get(&agent)?.spec.limits;
+        let settings = models.runtimes.settings(&agent, &model, &limits)?;
+        settings.model.ok_or_else(|| Error::unavailable("an external model cannot be asked from here"))
+    })
+}

@@ -1,0 +1,32 @@
+//! The arguments of `recall`: the agent's own wiki, or the one that the mountspec names.
+
+use std::sync::Arc;
+
+use super::AgentEnv;
+use crate::host::upgrade;
+use crate::services::recall::{RecallParts, by_model};
+use acheron_base::ConfinedDir;
+
+pub fn parts(env: &AgentEnv) -> RecallParts {
+    let host = &env.host;
+    let home = env.home.join("recall");
+    let (speak, window) = by_model(Arc::new(env.model()));
+    let mut parts = RecallParts {
+        agent: env.agent.clone(),
+        context: Arc::downgrade(&host.context),
+        clock: host.context.clock.clone(),
+        wikis: host.shared.wikis.clone(),
+        folder: home.join("store"),
+        open: Box::new(|folder| ConfinedDir::create(folder)),
+        home,
+        prompts: host.shared.prompts.clone(),
+        speak,
+        window,
+    };
+    if let Some(store) = &host.current.mounted_with.recall.store {
+        let weak = Arc::downgrade(host);
+        parts.folder = host.paths.here.join(store);
+        parts.open = Box::new(move |folder| upgrade(&weak)?.folder(folder));
+    }
+    parts
+}

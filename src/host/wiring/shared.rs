@@ -1,0 +1,54 @@
+//! The state that the services of all agents share, opened once per host.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::agent::runtimes::AgentRuntimes;
+use crate::services::mounts::Bindings;
+use crate::services::prompts::Library;
+use crate::services::prompts::watch::watch;
+use crate::services::recall::Wikis;
+use crate::services::symbols;
+use crate::services::symbols::store::SymbolStore;
+use crate::services::terminal::Shells;
+use crate::spec::Spec;
+use acheron_base::watch::FileWatcher;
+use acheron_base::{Clock, Result};
+use acheron_store::Store;
+
+pub struct SharedServices {
+    pub runtimes: Arc<AgentRuntimes>,
+    pub prompts: Arc<Library>,
+    pub symbols: Arc<SymbolStore>,
+    /// Reloads the prompts as long as it is held.
+    _watch: Option<FileWatcher>,
+    pub bindings: Arc<Bindings>,
+    /// The sessions of all terminals.
+    pub shells: Arc<Shells>,
+    /// The memory wikis, each opened once.
+    pub wikis: Arc<Wikis>,
+}
+
+impl SharedServices {
+    /// `beside` are the prompts that lie beside the host, for a mountspec that names none.
+    pub fn open(
+        spec: &Spec,
+        here: &Path,
+        beside: Option<PathBuf>,
+        store: &Store,
+        clock: &Clock,
+    ) -> Result<SharedServices> {
+        let folder = spec.prompts.as_deref().map(|folder| here.join(folder));
+        let folder = folder.or_else(|| beside.filter(|folder| folder.is_dir()));
+        let prompts = Arc::new(Library::open(folder.as_deref()));
+        let watch = watch(&prompts, |_| {}).unwrap_or_else(|error| {
+            tracing::warn!(%error, "edits of prompts are not noticed");
+            None
+        });
+        let runtimes = Arc::new(AgentRuntimes::new(here, Box::new(|name| std::env::var(name).ok()), clock.clone()));
+        runtimes.trust(spec);
+        let symbols = symbols::open::open(&spec.symbols, store)?;
+        let (bindings, shells, wikis) = (Arc::default(), Arc::default(), Arc::default());
+        Ok(SharedServices { runtimes, prompts, symbols, _watch: watch, bindings, shells, wikis })
+    }
+}

@@ -1,0 +1,66 @@
+//! The surroundings of an agent's programs: what its sandbox shows of the host.
+
+use std::sync::Arc;
+
+use super::{AgentEnv, sandbox_rules};
+use crate::host::{HostState, binds, system_paths, upgrade};
+use crate::policy::{self, Principal};
+use crate::services::terminal::{FindSurroundings, Surroundings};
+use crate::spec::{ProjectDir, ServedBy};
+use acheron_base::Result;
+use acheron_sandbox::{Link, SharedLimits};
+
+/// The surroundings of an agent's programs, asked anew at every start.
+pub fn of(env: &AgentEnv) -> FindSurroundings {
+    let (host, agent) = (Arc::downgrade(&env.host), env.agent.clone());
+    Arc::new(move || surroundings(&*upgrade(&host)?, &agent))
+}
+
+/// The surroundings of the programs of `agent` that hold now.
+pub fn surroundings(host: &HostState, agent: &str) -> Result<Surroundings> {
+    let (spec, current) = (host.profiles.get(agent)?.spec, host.current.spec());
+    let (policy, principal) = (host.access.policy(), Principal::Agent(agent.to_owned()));
+    let seen = |name: &&str| policy::sees(&policy, &principal, &format!("/{name}"));
+    let mut projects = Vec::new();
+    let mut links = Vec::new();
+    for id in &spec.projects {
+        for binding in host.shared.bindings.of(&format!("/projects/{id}")) {
+            links.push(Link { path: binding.bind_path.into(), to: binding.target_path.into() });
+        }
+        let Some(project) = current.projects.get(id) else { continue };
+        // A view that cannot be composed of mounts is served by our own mount.
+        if let Some(mount) = host.mount.get().filter(|_| binds::hides(project, &host.paths.here)) {
+            let source = mount.mountpoint().join("projects").join(id).join("fs");
+            let (project, at, served_by) = (id.clone(), "/".into(), ServedBy::Mount);
+            projects.push(ProjectDir { project, at, source, id: None, read_only: false, served_by });
+            continue;
+        }
+        for (at, bind) in &project.binds {
+            // One that could not be opened when it was bound is not there.
+            let Some(source) = host.projects.source(id, at) else { continue };
+            projects.push(ProjectDir {
+                project: id.clone(),
+                at: at.clone(),
+                source: source.path,
+                id: Some(source.id),
+                read_only: bind.read_only,
+                served_by: ServedBy::Kernel,
+            });
+        }
+    }
+    let (projects, guards) = sandbox_rules::kept(&policy, agent, projects)?;
+    Ok(Surroundings {
+        agent: agent.to_owned(),
+        mount: host.mount.get().map(|mount| mount.mountpoint().to_owned()),
+        shared: ["global", "meta", "nodes"].iter().filter(|name| seen(name)).map(|name| (*name).to_owned()).collect(),
+        projects,
+        guards,
+        links,
+        system: system_paths::shown(host)?,
+        own: system_paths::own(host),
+        network: current.sandbox.network.iter().any(|name| name == agent),
+        unconfined: current.sandbox.allow_unconfined,
+        limits: current.sandbox.limits.clone(),
+        together: Some(SharedLimits { host: host.identity.name.clone(), limits: current.sandbox.agent_limits.clone() }),
+    })
+}

@@ -1,0 +1,106 @@
+//! Opens the model that the configuration names.
+//!
+//! Keys come only from the environment, which is passed in as a function.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::anthropic::{Anthropic, MessagesApi};
+use super::openai::{ChatCompletions, OpenAi};
+use super::remote::ModelServer;
+use super::replay::Replay;
+use super::script::Script;
+use super::{Model, remote::ProviderProtocol};
+use acheron_base::{Error, Result, quoted};
+use acheron_http::Http;
+
+/// The script of the default model.
+pub const GUIDE: &str = include_str!("../../prompts/runtime/guide.ndjson");
+
+/// The size limit of a script or recording, in bytes.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// The configuration of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelConfig {
+    /// A script file; without one, the built-in guide.
+    Script(Option<String>),
+    Replay(String),
+    OpenAi {
+        model: String,
+        base_url: Option<String>,
+    },
+    Anthropic {
+        model: String,
+        base_url: Option<String>,
+    },
+    /// No model: an external process reads the input and writes the reply.
+    External,
+}
+
+impl ModelConfig {
+    /// Parses `kind` and `name` of the configuration, or the two halves of `--model KIND:NAME`.
+    pub fn read(kind: &str, name: Option<&str>, base_url: Option<&str>) -> Result<ModelConfig> {
+        let name = name.filter(|name| !name.is_empty()).map(str::to_owned);
+        let base_url = base_url.map(str::to_owned);
+        let needed = |what: &str| name.clone().ok_or_else(|| Error::invalid(format!("model {kind} needs {what}")));
+        match kind {
+            "script" => Ok(ModelConfig::Script(name)),
+            "replay" => Ok(ModelConfig::Replay(needed("the file of a recording")?)),
+            ChatCompletions::NAME => Ok(ModelConfig::OpenAi { model: needed("the name of a model")?, base_url }),
+            MessagesApi::NAME => Ok(ModelConfig::Anthropic { model: needed("the name of a model")?, base_url }),
+            "external" if name.is_none() => Ok(ModelConfig::External),
+            "external" => Err(Error::invalid("model external takes no name")),
+            _ => Err(Error::invalid(format!(
+                "unknown model kind {}; kinds are script, replay, openai, anthropic and external",
+                quoted(kind)
+            ))),
+        }
+    }
+
+    /// Opens the model for one agent; `None` for an external one. File names are relative to `base`.
+    pub fn open(
+        &self,
+        agent: &str,
+        base: &Path,
+        http: &Arc<Http>,
+        env: &dyn Fn(&str) -> Option<String>,
+        seed: u64,
+    ) -> Result<Option<Arc<dyn Model>>> {
+        let text = |file: &str| text(&base.join(file)).map_err(|error| Error::invalid(format!("{file}: {error}")));
+        Ok(Some(match self {
+            ModelConfig::Script(None) => Arc::new(Script::read("guide", GUIDE)?),
+            ModelConfig::Script(Some(file)) => Arc::new(Script::read(file, &text(file)?)?),
+            ModelConfig::Replay(file) => Arc::new(Replay::read(file, &text(file)?, Some(agent))?),
+            ModelConfig::OpenAi { model, base_url } => {
+                let server = ModelServer::find::<ChatCompletions>(Some(model), base_url.as_deref(), env)?;
+                Arc::new(OpenAi::new(server, http.clone(), seed))
+            }
+            ModelConfig::Anthropic { model, base_url } => {
+                let server = ModelServer::find::<MessagesApi>(Some(model), base_url.as_deref(), env)?;
+                Arc::new(Anthropic::new(server, http.clone(), seed))
+            }
+            ModelConfig::External => return Ok(None),
+        }))
+    }
+}
+
+/// The text of a script or recording: a regular file up to the size limit.
+fn text(path: &Path) -> std::io::Result<String> {
+    use std::io::{Error, ErrorKind, Read as _};
+    use std::os::unix::fs::OpenOptionsExt as _;
+
+    // Opening a FIFO must not block.
+    let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(Error::new(ErrorKind::InvalidInput, "it is not a file"));
+    }
+    let mut text = String::new();
+    match file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text)? as u64 > MAX_FILE_BYTES {
+        true => Err(Error::new(ErrorKind::FileTooLarge, format!("it is larger than {MAX_FILE_BYTES} bytes"))),
+        false => Ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests;

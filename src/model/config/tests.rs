@@ -1,0 +1,39 @@
+use super::*;
+
+#[test]
+fn a_kind_and_a_name_are_a_model() {
+    for (kind, name, wanted) in [
+        ("script", None, Ok(ModelConfig::Script(None))),
+        ("script", Some("a/b.ndjson"), Ok(ModelConfig::Script(Some("a/b.ndjson".into())))),
+        ("openai", Some("qwen3:8b"), Ok(ModelConfig::OpenAi { model: "qwen3:8b".into(), base_url: None })),
+        ("anthropic", Some(""), Err("model anthropic needs the name of a model")),
+        ("replay", None, Err("model replay needs the file of a recording")),
+        ("external", None, Ok(ModelConfig::External)),
+        ("oracle", None, Err("unknown model kind `oracle`; kinds are script, replay, openai, anthropic and external")),
+    ] {
+        let read = ModelConfig::read(kind, name, None).map_err(|error| error.message);
+        assert_eq!(read, wanted.map_err(str::to_owned), "{kind}");
+    }
+}
+
+#[test]
+fn a_key_is_asked_for_by_name() {
+    let kind = ModelConfig::read("anthropic", Some("m"), None).unwrap();
+    let http = Arc::new(Http::new(Default::default(), acheron_base::Clock::real()));
+    let error = kind.open("ada", Path::new("."), &http, &|_| None, 0).err().unwrap();
+    assert_eq!(error.message, "ANTHROPIC_API_KEY is not set; anthropic needs it");
+}
+
+#[test]
+fn a_script_is_a_file_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    nix::unistd::mkfifo(&dir.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for path in [&dir.path().join("pipe"), dir.path(), Path::new("/dev/zero")] {
+        assert_eq!(text(path).unwrap_err().to_string(), "it is not a file", "{}", path.display());
+    }
+}
+
+#[test]
+fn the_guide_is_a_script() {
+    Script::read("guide", GUIDE).unwrap();
+}

@@ -1,0 +1,358 @@
+//! The game of one agent: its campaigns on disk, its narrator, and one turn per campaign at a time. The operations and the
+//! files of the service use it; it uses the rules of `acheron-dm`, and `store` for everything on disk.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::super::narrator::Narrator;
+use super::super::store::{Campaigns, Save};
+use acheron_base::{Clock, Error, Result, blocking};
+use acheron_dm::act::{Act, ActResult};
+use acheron_dm::brief::Brief;
+use acheron_dm::files::ReadFiles as _;
+use acheron_dm::init;
+use acheron_dm::input::{Control, Input, parse};
+use acheron_dm::proposal::FAILED;
+use acheron_dm::tools::control::{self, Plan, is_control};
+use acheron_dm::tools::{self, Call, Role, run};
+use acheron_dm::turn::ready;
+use acheron_dm::world::Cartridge;
+use acheron_vfs::Listing;
+
+/// The game of one agent. It holds the campaigns on disk, the narrator, the clock, a [`CampaignTurn`] per campaign, and the
+/// directories that the service shows.
+pub struct GameSession {
+    campaigns: Campaigns,
+    narrator: Arc<dyn Narrator>,
+    clock: Clock,
+    turns: Mutex<HashMap<String, Arc<CampaignTurn>>>,
+    /// The directory of campaigns; a new campaign is added to it.
+    pub(super) campaign_dirs: Arc<Listing>,
+    /// The directory of cartridges. Their bytes are read when they are asked for.
+    pub(super) cartridge_dirs: Arc<Listing>,
+    /// The names of files in it, per cartridge.
+    shown: Mutex<HashMap<String, Vec<String>>>,
+}
+
+/// The turn of one campaign. It holds the lock that a turn takes, whether one is under way, and the last refusal.
+pub(super) struct CampaignTurn {
+    lock: tokio::sync::Mutex<()>,
+    busy: watch::Sender<bool>,
+    refusal: Mutex<Option<String>>,
+    /// The directory of its session files; names are in memory, only their bytes are on disk.
+    pub sessions: Arc<Listing>,
+}
+
+impl CampaignTurn {
+    pub fn refusal(&self) -> Option<String> {
+        self.refusal.lock().clone()
+    }
+
+    #[cfg(test)]
+    pub fn is_busy(&self) -> bool {
+        *self.busy.borrow()
+    }
+
+    /// Waits until no turn is under way.
+    pub async fn quiet(&self) {
+        // The sender lives as long as `self`, so this ends only when the value changes.
+        let _ = self.busy.subscribe().wait_for(|busy| !busy).await;
+    }
+}
+
+/// Clears the busy flag when the turn ends, in whatever way.
+struct BusyGuard<'a>(&'a watch::Sender<bool>);
+
+impl Drop for BusyGuard<'_> {
+    fn drop(&mut self) {
+        self.0.send_replace(false);
+    }
+}
+
+/// Milliseconds since 1970 as `2026-11-16T10:00:00Z`.
+pub fn stamp(ms: u64) -> String {
+    let (days, second) = ((ms / 86_400_000) as i64, ms / 1000 % 86_400);
+    // Days to a date of the Gregorian calendar, years beginning in March.
+    let shifted = days + 719_468;
+    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
+}
+
+impl GameSession {
+    pub fn new(campaigns: Campaigns, narrator: Arc<dyn Narrator>, clock: Clock) -> Arc<GameSession> {
+        let (campaign_dirs, cartridge_dirs) = (Arc::new(Listing::timed(&clock)), Arc::new(Listing::timed(&clock)));
+        let (turns, shown) = (Mutex::default(), Mutex::default());
+        Arc::new(GameSession { campaigns, narrator, clock, turns, campaign_dirs, cartridge_dirs, shown })
+    }
+
+    pub fn campaigns(&self) -> &Campaigns {
+        &self.campaigns
+    }
+
+    pub fn now(&self) -> String {
+        stamp(self.clock.now_ms())
+    }
+
+    pub(super) fn turn_of(&self, id: &str) -> Arc<CampaignTurn> {
+        let mut turns = self.turns.lock();
+        let fresh = || {
+            let (lock, busy) = (tokio::sync::Mutex::default(), watch::Sender::new(false));
+            Arc::new(CampaignTurn {
+                lock,
+                busy,
+                refusal: Mutex::default(),
+                sessions: Arc::new(Listing::timed(&self.clock)),
+            })
+        };
+        turns.entry(id.to_owned()).or_insert_with(fresh).clone()
+    }
+
+    /// The id of the named campaign, else of the active one.
+    pub async fn meant(self: &Arc<Self>, named: Option<String>) -> Result<String> {
+        if let Some(id) = named.filter(|id| !id.is_empty()) {
+            return Ok(id.trim_start_matches("campaigns/").to_owned());
+        }
+        let session = self.clone();
+        let active = blocking(move || session.campaigns.active()).await?;
+        active.campaign.ok_or_else(|| Error::not_found("no campaign is active: make one with new_campaign"))
+    }
+
+    /// Plays one input: a move, or a control instruction.
+    pub async fn play(self: &Arc<Self>, id: &str, input: &str) -> Result<ActResult> {
+        let turn = self.turn_of(id);
+        let busy = || Error::busy(format!("campaign {id} is in the middle of a turn"));
+        let _lock = turn.lock.try_lock().map_err(|_| busy())?;
+        turn.busy.send_replace(true);
+        let _over = BusyGuard(&turn.busy);
+        let answer = self.answer(id, input).await;
+        let said = answer.as_ref().err().map(|fault| format!("{}\n", fault.message.trim_end()));
+        *turn.refusal.lock() = said;
+        answer
+    }
+
+    async fn answer(self: &Arc<Self>, id: &str, input: &str) -> Result<ActResult> {
+        match parse(input, &[]) {
+            Ok(Input::Control(control)) => self.control(id, control).await,
+            _ => self.turn(id, input).await,
+        }
+    }
+
+    async fn turn(self: &Arc<Self>, id: &str, input: &str) -> Result<ActResult> {
+        let (session, own, text) = (self.clone(), id.to_owned(), input.to_owned());
+        let brief = blocking(move || {
+            let (save, world) = session.campaigns.play(&own)?;
+            let at = session.now();
+            Ok(Brief::new(&ready(save.context(&world, &at), &text)?, &text, &world))
+        })
+        .await?;
+        // A narrator that fails counts as silent.
+        let proposal = self.narrator.propose(&brief).await.unwrap_or_else(|fault| Some(json!({FAILED: fault.message})));
+        self.act(id, Act::Turn { input: input.trim_end_matches('\n').to_owned(), proposal }).await
+    }
+
+    /// Plays one act on one campaign.
+    pub async fn act(self: &Arc<Self>, id: &str, act: Act) -> Result<ActResult> {
+        let (session, id) = (self.clone(), id.to_owned());
+        blocking(move || {
+            let (save, world) = session.campaigns.play(&id)?;
+            let done = save.act(&world, &act, &session.now())?;
+            session.list(&save)?;
+            session.show_cartridge(&world.id);
+            Ok(done)
+        })
+        .await
+    }
+
+    async fn control(self: &Arc<Self>, id: &str, control: Control) -> Result<ActResult> {
+        let said = |output: String| ActResult { output, ..ActResult::default() };
+        match control {
+            Control::Continue => self.act(id, Act::Load).await,
+            Control::Initialize => {
+                let (_, world) = self.open(id).await?;
+                Ok(said(init::questionnaire(&world)))
+            }
+            Control::SwitchCampaign(to) => self.switch(&to).await.map(said),
+            Control::NewCampaign(new) => {
+                let (_, world) = self.open(id).await?;
+                self.new_campaign(&new, &world.id, None).await.map(said)
+            }
+        }
+    }
+
+    pub async fn open(self: &Arc<Self>, id: &str) -> Result<(Save, Arc<Cartridge>)> {
+        let (session, id) = (self.clone(), id.to_owned());
+        blocking(move || session.campaigns.play(&id)).await
+    }
+
+    pub async fn new_campaign(self: &Arc<Self>, id: &str, cartridge: &str, seed: Option<u64>) -> Result<String> {
+        let (session, own, cartridge) = (self.clone(), id.to_owned(), cartridge.to_owned());
+        let seed = seed.unwrap_or_else(|| self.clock.now_ms());
+        blocking(move || session.campaigns.new_campaign(&own, &cartridge, seed, &session.now())).await?;
+        let (session, own) = (self.clone(), id.to_owned());
+        blocking(move || {
+            session.show(&own);
+            Ok(())
+        })
+        .await?;
+        Ok(format!("campaign {id} is made and active; send <initialize>\n"))
+    }
+
+    pub async fn switch(self: &Arc<Self>, id: &str) -> Result<String> {
+        let (session, own) = (self.clone(), id.to_owned());
+        blocking(move || session.campaigns.switch(&own)).await?;
+        Ok(format!("campaign {id} is active\n"))
+    }
+
+    /// Adds the session files that are new to their directory.
+    fn list(self: &Arc<Self>, save: &Save) -> Result<()> {
+        let sessions = &self.turn_of(&save.id).sessions;
+        let known = sessions.names();
+        let paths = save.paths()?;
+        for name in paths.iter().filter_map(|path| path.strip_prefix("sessions/")) {
+            if !known.iter().any(|own| own == name) {
+                sessions.put(name, super::files::session_page(self, &save.id, name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows the directory of a cartridge, if its files have other names than before.
+    pub(super) fn show_cartridge(self: &Arc<Self>, id: &str) {
+        let Ok(paths) = self.campaigns.cartridge_paths(id) else { return };
+        let mut shown = self.shown.lock();
+        if shown.get(id) != Some(&paths) {
+            self.cartridge_dirs.put(id, super::files::cartridge(self, id, &paths));
+            shown.insert(id.to_owned(), paths);
+        }
+    }
+
+    /// Shows the directory of a campaign under `campaigns/`.
+    pub(super) fn show(self: &Arc<Self>, id: &str) {
+        self.campaign_dirs.put(id, super::files::campaign(self, id));
+        if let Ok(save) = self.campaigns.campaign(id) {
+            // A campaign that cannot be listed can still be opened; opening it reports the reason.
+            let _ = self.list(&save);
+        }
+    }
+
+    /// Runs tool calls of a role. Calls that only read run first. The changes of a campaign are one transaction, and so are
+    /// the control tools of a batch: if one call fails, nothing has been changed. An author's writes are made one by one.
+    pub async fn tools(
+        self: &Arc<Self>,
+        role: &str,
+        id: Option<String>,
+        calls: Vec<Call>,
+        scope_confirmed: bool,
+    ) -> Result<Value> {
+        let named = Role::named(role)?;
+        for call in &calls {
+            tools::admit(named, call)?;
+        }
+        let writes = |call: &Call| {
+            matches!(
+                call.name.as_str(),
+                "write_patch" | "register_handle" | "copy_template" | "bind_campaign" | "init_campaign" | "set_active"
+            )
+        };
+        if matches!(named, Role::Author | Role::Builder) && !scope_confirmed && calls.iter().any(writes) {
+            let asked = run::questionnaire(&json!({"role": role, "scope": "pending", "count": 10}));
+            return Err(Error::forbidden(format!(
+                "pending scope: {role} writes after these are settled (scope_confirmed): {}",
+                asked["questions"]
+            )));
+        }
+        let changes = |call: &Call| tools::changes_campaign(named, call);
+        if calls.iter().any(is_control) && calls.iter().any(changes) {
+            return Err(Error::invalid("control tools and changes of a campaign do not go into one batch"));
+        }
+        let mut results = vec![json!({"status": "ok"}); calls.len()];
+        for (at, call) in calls.iter().enumerate().filter(|(_, call)| !is_control(call) && !changes(call)) {
+            results[at] = self.look(named, id.clone(), call).await?;
+        }
+        let own: Vec<usize> = (0..calls.len()).filter(|at| changes(&calls[*at])).collect();
+        if !own.is_empty() {
+            let (id, batch) = (self.meant(id).await?, own.iter().map(|at| calls[*at].clone()).collect());
+            let done = self.act(&id, Act::Tools { role: role.to_owned(), calls: batch }).await?;
+            let done: Value = serde_json::from_str(&done.output).map_err(|fault| Error::internal(fault.to_string()))?;
+            for (n, at) in own.into_iter().enumerate() {
+                results[at] = done["tool_results"][n]["result"].clone();
+            }
+        }
+        let control: Vec<&Call> = calls.iter().filter(|call| is_control(call)).collect();
+        if !control.is_empty() {
+            self.carry_out(control::plan(&control)?).await?;
+        }
+        let named = calls.iter().zip(results).map(|(call, result)| json!({"name": call.name, "result": result}));
+        Ok(json!({ "tool_results": named.collect::<Vec<_>>() }))
+    }
+
+    async fn carry_out(self: &Arc<Self>, plan: Plan) -> Result<()> {
+        let (session, seed) = (self.clone(), self.clock.now_ms());
+        blocking(move || {
+            session.campaigns.carry_out(&plan, seed, &session.now())?;
+            if plan.made {
+                session.show(&plan.id);
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Runs a call that changes no campaign.
+    async fn look(self: &Arc<Self>, role: Role, id: Option<String>, call: &Call) -> Result<Value> {
+        if role == Role::Author || call.name == "generate_questionnaire" {
+            return self.author(call).await;
+        }
+        let named = call.arguments["campaign_path"].as_str().unwrap_or_default().trim_start_matches("campaigns/");
+        let named = Some(named.to_owned()).filter(|own| !own.is_empty()).or(id);
+        let (session, id, call) = (self.clone(), self.meant(named).await?, call.clone());
+        blocking(move || {
+            let (save, world) = session.campaigns.play(&id)?;
+            run::look(save.context(&world, &session.now()), &call)
+        })
+        .await
+    }
+
+    async fn author(self: &Arc<Self>, call: &Call) -> Result<Value> {
+        let (session, call) = (self.clone(), call.clone());
+        blocking(move || {
+            if call.name == "generate_questionnaire" {
+                return Ok(run::questionnaire(&call.arguments));
+            }
+            let named = ["cartridge_path", "path", "index_path"].iter().find_map(|key| call.arguments[*key].as_str());
+            let own = named.and_then(|path| path.strip_prefix("cartridges/")).and_then(|path| path.split('/').next());
+            let own =
+                own.ok_or_else(|| Error::invalid(format!("{}: the path must begin with cartridges/<id>/", call.name)))?;
+            let files = session.campaigns.cartridge_files(own)?;
+            let (answer, write) = run::author(&files, &call, own)?;
+            if let Some((path, text)) = write {
+                session.campaigns.write_cartridge(own, &path, &text)?;
+                session.show_cartridge(own);
+            }
+            Ok(answer)
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stamp;
+
+    #[test]
+    fn a_stamp_is_a_date() {
+        assert_eq!(stamp(0), "1970-01-01T00:00:00Z");
+        assert_eq!(stamp(1_709_164_800_000), "2024-02-29T00:00:00Z");
+        assert_eq!(stamp(1_794_823_200_000), "2026-11-16T10:00:00Z");
+    }
+}

@@ -1,0 +1,106 @@
+//! Writes summaries with the agent's model. `service` uses it through `Summarize`.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::store::Summarize;
+use crate::model::{Message, Model, ModelRequest};
+use acheron_base::{Error, Result, tokens};
+
+const SYSTEM: &str = "\
+You are given memories of an agent, each under its path. Sum them up in plain text that can take their place: the \
+objective, what was done, what was decided and why, what is open. Keep names, paths, numbers and constraints exactly. \
+Leave out what is said twice, what is out of date and what can be looked up again. Answer with the summary alone.";
+
+/// The longest summary that is asked for.
+const LONGEST: u32 = 2048;
+
+/// A model, and how much it can read at once.
+type OpenSummaryModel = dyn Fn() -> Result<Option<(Arc<dyn Model>, u64)>> + Send + Sync;
+
+/// Opens the model when there is something to sum up.
+pub struct ModelSummarizer {
+    open: Box<OpenSummaryModel>,
+}
+
+impl ModelSummarizer {
+    pub fn new(open: impl Fn() -> Result<Option<(Arc<dyn Model>, u64)>> + Send + Sync + 'static) -> ModelSummarizer {
+        ModelSummarizer { open: Box::new(open) }
+    }
+}
+
+#[async_trait]
+impl Summarize for ModelSummarizer {
+    async fn summarize(&self, _agent: &str, memories: &[(String, String)]) -> Result<String> {
+        let model = (self.open)()?;
+        let (model, context_tokens) =
+            model.ok_or_else(|| Error::unavailable("no model is there to sum up: give `text`"))?;
+        let room = context_tokens.saturating_sub(u64::from(LONGEST) + tokens::count(SYSTEM));
+        let text = told(memories, room);
+        let ask = ModelRequest { system: SYSTEM.to_owned(), messages: vec![Message::user(text)], max_tokens: LONGEST };
+        let said = model.answer(&ask, &mut |_| ()).await?.text;
+        match said.trim() {
+            "" => Err(Error::provider("the model answered with an empty summary: give `text`")),
+            said => Ok(said.to_owned()),
+        }
+    }
+}
+
+/// The memories as one text. Where they do not fit, each is cut to its share.
+fn told(memories: &[(String, String)], room: u64) -> String {
+    let share = room / memories.len().max(1) as u64;
+    let mut out = String::new();
+    for (path, text) in memories {
+        let left = share.saturating_sub(tokens::count(path) + 8);
+        out += &format!("## {path}\n\n{}\n\n", cut(text, left));
+    }
+    out
+}
+
+/// As much of a text as costs no more than `room`.
+fn cut(text: &str, room: u64) -> String {
+    match tokens::head(text, room) {
+        whole if whole.len() == text.len() => whole.trim_end().to_owned(),
+        part => format!(
+            "{part}
+[cut]"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::script::Script;
+    use acheron_base::Code;
+
+    fn memories() -> Vec<(String, String)> {
+        vec![("/a".into(), "the river is wide\n".into()), ("/b".into(), "the boat is small".into())]
+    }
+
+    async fn summed(script: &'static str) -> Result<String> {
+        let open = move || Ok(Some((Arc::new(Script::read("test", script)?) as Arc<dyn Model>, 4096)));
+        ModelSummarizer::new(open).summarize("charon", &memories()).await
+    }
+
+    #[tokio::test]
+    async fn the_model_is_shown_every_memory_and_its_words_are_the_summary() {
+        let script =
+            r##"{"when":"(?s)## /a\n\nthe river is wide\n\n## /b\n\nthe boat is small","answer":" go twice \n"}"##;
+        assert_eq!(summed(script).await, Ok("go twice".into()));
+        assert_eq!(summed("\"  \"").await.unwrap_err().code, Code::ProviderError);
+        let none = ModelSummarizer::new(|| Ok(None)).summarize("charon", &memories()).await;
+        assert_eq!(none.unwrap_err().code, Code::Unavailable);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_cut_to_its_share() {
+        let long = "word ".repeat(10_000);
+        let text = told(&[("/a".into(), long), ("/b".into(), "short".into())], 200);
+        assert!(tokens::count(&text) <= 200, "{}", tokens::count(&text));
+        assert!(text.contains("[cut]") && text.ends_with("## /b\n\nshort\n\n"));
+        assert_eq!(cut("anything", 0), "\n[cut]");
+        assert_eq!(told(&[], 10), "");
+    }
+}

@@ -1,0 +1,36 @@
+//! For tests: prompts from a manifest in memory.
+
+use serde_json::{Value, json};
+
+use acheron_prompts::load::{Files, load};
+use acheron_prompts::{Fault, Prompt, PromptTemplate};
+
+/// Reads a prompt as the loader would: the manifest's `ns` and `key` are filled in, and `texts` are its files.
+pub fn read(mut manifest: Value, texts: &[(&str, &str)]) -> Result<PromptTemplate, Vec<Fault>> {
+    for name in ["ns", "key"] {
+        if manifest.get(name).is_none() {
+            manifest[name] = json!("t");
+        }
+    }
+    let mut files = Files::new();
+    files.insert("t/t/prompt.json".to_owned(), serde_json::to_vec_pretty(&manifest).unwrap());
+    for (name, text) in texts {
+        files.insert(format!("t/t/{name}"), text.as_bytes().to_vec());
+    }
+    let mut loaded = load(&files, "p");
+    assert_eq!(loaded.faults, []);
+    loaded.prompts.remove("t/t").unwrap()
+}
+
+pub fn lines(faults: &[Fault]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<String>>().join("\n")
+}
+
+/// A record with one text field, required.
+pub fn text_field(name: &str) -> Value {
+    json!({"type": "object", "required": [name], "properties": {name: {"type": "string"}}})
+}
+
+pub fn shown(prompt: &Prompt) -> String {
+    prompt.render().map_or_else(|fault| format!("! {fault}"), |rendered| rendered.text)
+}

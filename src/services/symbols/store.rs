@@ -1,0 +1,371 @@
+//! The symbols, kits and agents as one thing to ask: a backend, and an index that follows it.
+//!
+//! Every change goes through [`SymbolStore::change`], which numbers it and tries again after a concurrent change. The index
+//! is brought up to date from the backend's own list of changes, so it also sees what other hosts did.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, OnceCell};
+
+use super::backend::{Backend, Filter};
+use super::change::{
+    By, DocumentKind, DocumentRecord, Edit, LedgerAction, LedgerEntry, before_last, last_version, version_of,
+};
+use super::index::{Index, SymbolHit, Within};
+use super::kit::{Agent, Kit, means};
+use super::symbol::{Symbol, check_id, merged};
+use super::walk::{Walk, Walked};
+use acheron_base::{Code, Error, Result};
+
+/// How many documents are fetched at once.
+const PAGE: usize = 1000;
+/// The number of attempts when the same document is changed concurrently.
+const TRIES: usize = 8;
+
+/// The author, time and reason of a change.
+#[derive(Clone, Debug, Default)]
+pub struct Author {
+    pub by: By,
+    pub at_ms: u64,
+    pub reason: String,
+}
+
+impl Author {
+    pub fn new(by: By, at_ms: u64) -> Author {
+        Author { by, at_ms, reason: String::new() }
+    }
+
+    pub fn because(mut self, reason: impl Into<String>) -> Author {
+        self.reason = reason.into();
+        self
+    }
+}
+
+/// A kit with what its names lead to.
+#[derive(Clone, Debug, Default)]
+pub struct ResolvedKit {
+    pub kit: Kit,
+    pub symbols: Vec<Symbol>,
+    pub agents: Vec<Agent>,
+    pub unresolved: Vec<String>,
+}
+
+pub struct SymbolStore {
+    backend: Arc<dyn Backend>,
+    index: Mutex<FollowedIndex>,
+    /// The names of all documents, for listings, which must not wait.
+    names: RwLock<BTreeSet<(DocumentKind, String)>>,
+    pub(super) seeded: OnceCell<()>,
+}
+
+/// The index, and how much of the backend's history it contains; none before the first read.
+#[derive(Default)]
+struct FollowedIndex {
+    index: Index,
+    seen: Option<u64>,
+}
+
+impl SymbolStore {
+    pub fn new(backend: Arc<dyn Backend>) -> SymbolStore {
+        SymbolStore { backend, index: Mutex::default(), names: RwLock::default(), seeded: OnceCell::new() }
+    }
+
+    pub fn backend(&self) -> &dyn Backend {
+        &*self.backend
+    }
+
+    /// The ids of a kind, sorted, as far as this host knows.
+    pub fn names(&self, kind: DocumentKind) -> Vec<String> {
+        let names = self.names.read();
+        let from = (kind, String::new());
+        names.range(from..).take_while(|(other, _)| *other == kind).map(|(_, id)| id.clone()).collect()
+    }
+
+    pub fn has(&self, kind: DocumentKind, id: &str) -> bool {
+        self.names.read().contains(&(kind, id.to_owned()))
+    }
+
+    /// The document of that kind and id.
+    pub async fn get(&self, kind: DocumentKind, id: &str) -> Result<Option<DocumentRecord>> {
+        Ok(self.backend.get(kind, &[id.to_owned()]).await?.pop().flatten())
+    }
+
+    /// The symbols of these ids, in the order asked.
+    pub async fn symbols(&self, ids: &[String]) -> Result<Vec<Option<Symbol>>> {
+        let records = self.backend.get(DocumentKind::Symbol, ids).await?;
+        Ok(records.into_iter().map(|record| Symbol::read(&record?.body).ok()).collect())
+    }
+
+    pub async fn agent(&self, id: &str) -> Result<Option<Agent>> {
+        self.get(DocumentKind::Agent, id).await?.map(|record| Agent::read(&record.body)).transpose()
+    }
+
+    pub async fn list(
+        &self,
+        kind: DocumentKind,
+        filter: &Filter,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<DocumentRecord>> {
+        self.backend.page(kind, filter, after, limit).await
+    }
+
+    /// Stores a document as it is written, under its own id, as its next version.
+    pub async fn put(&self, kind: DocumentKind, written: &Value, author: &Author) -> Result<DocumentRecord> {
+        let (id, body) = canonical(kind, written)?;
+        let given = version_of(&body);
+        self.change(kind, &id, LedgerAction::Put, author, |_, ledger| {
+            let version = if ledger.is_empty() { given.max(1) } else { last_version(ledger) + 1 };
+            Ok(Some((version, Some(body.clone()))))
+        })
+        .await?
+        .ok_or_else(|| Error::internal("a stored document has no record"))
+    }
+
+    /// Merges `update` over what is stored under its id, or stores it if there is nothing. `accept` may refuse the whole.
+    pub async fn update(
+        &self,
+        kind: DocumentKind,
+        update: &Value,
+        author: &Author,
+        accept: impl Fn(&Value) -> Result<()> + Send + Sync,
+    ) -> Result<DocumentRecord> {
+        let (id, _) = canonical(kind, update)?;
+        self.change(kind, &id, LedgerAction::Put, author, |now, ledger| {
+            let whole = now.map_or_else(|| update.clone(), |now| merged(&now.body, update));
+            let (_, body) = canonical(kind, &whole)?;
+            accept(&body)?;
+            Ok(Some((last_version(ledger) + 1, Some(body))))
+        })
+        .await?
+        .ok_or_else(|| Error::internal("an updated document has no record"))
+    }
+
+    /// Takes a document away; whether it was there. Its ledger stays.
+    pub async fn delete(&self, kind: DocumentKind, id: &str, author: &Author) -> Result<bool> {
+        let mut was_there = false;
+        let there = &mut was_there;
+        self.change(kind, id, LedgerAction::Delete, author, |now, ledger| {
+            *there = now.is_some();
+            Ok(now.map(|_| (last_version(ledger) + 1, None)))
+        })
+        .await?;
+        Ok(was_there)
+    }
+
+    /// Goes back by one change, as a change of its own. The document as it is then, if it is.
+    pub async fn undo(&self, kind: DocumentKind, id: &str, author: &Author) -> Result<Option<DocumentRecord>> {
+        self.change(kind, id, LedgerAction::Undo, author, |_, ledger| {
+            let body = before_last(ledger).map_err(|fault| fault.about(format_args!("{} {id}", kind.name())))?;
+            Ok(Some((last_version(ledger) + 1, body)))
+        })
+        .await
+    }
+
+    /// Writes a remark into the ledger of a document; whether that document is there.
+    pub async fn feedback(&self, kind: DocumentKind, id: &str, author: &Author) -> Result<bool> {
+        check_id(id)?;
+        let now = self.get(kind, id).await?;
+        let version = now.as_ref().map_or(0, |record| record.version);
+        let change = entry(kind, id, version, LedgerAction::Feedback, author, None);
+        self.backend.commit(&[Edit { expected: version, change }]).await?;
+        Ok(now.is_some())
+    }
+
+    /// The symbols nearest to a text, best first.
+    pub async fn search(&self, query: &str, k: usize, within: &Within<'_>) -> Result<Vec<(SymbolHit, Symbol)>> {
+        let hits = {
+            let mut followed = self.index.lock().await;
+            self.follow(&mut followed).await?;
+            followed.index.search(query, k, within)
+        };
+        let ids: Vec<String> = hits.iter().map(|hit| hit.id.clone()).collect();
+        let found = self.symbols(&ids).await?;
+        Ok(hits.into_iter().zip(found).filter_map(|(hit, symbol)| Some((hit, symbol?))).collect())
+    }
+
+    /// Walks the links of `roots`.
+    pub async fn walk(&self, roots: &[Symbol], depth: usize, room: usize) -> Result<Walked> {
+        let mut walk = Walk::new(roots, depth, room);
+        while !walk.wanted().is_empty() {
+            let found = self.symbols(walk.wanted()).await?;
+            walk.found(found);
+        }
+        Ok(walk.end())
+    }
+
+    /// A kit, with the symbols and agents that its names lead to.
+    pub async fn kit(&self, id: &str) -> Result<Option<ResolvedKit>> {
+        let Some(record) = self.get(DocumentKind::Kit, id).await? else { return Ok(None) };
+        let kit = Kit::read(&record.body)?;
+        let mut resolved = ResolvedKit::default();
+        let names: Vec<String> = kit.wanted().into_iter().map(str::to_owned).collect();
+        let symbols = self.symbols(&names).await?;
+        let agents = self.agents().await?;
+        for (name, symbol) in names.into_iter().zip(symbols) {
+            let agent = agents.iter().find(|agent| agent.id == name);
+            let agent = agent.or_else(|| agents.iter().find(|agent| means(&name, &agent.id)));
+            match (symbol, agent) {
+                (Some(symbol), _) => resolved.symbols.push(symbol),
+                (None, Some(agent)) => resolved.agents.push(agent.clone()),
+                (None, None) => resolved.unresolved.push(name),
+            }
+        }
+        Ok(Some(ResolvedKit { kit, ..resolved }))
+    }
+
+    /// Every agent there is, up to a page of them.
+    pub async fn agents(&self) -> Result<Vec<Agent>> {
+        let records = self.backend.page(DocumentKind::Agent, &Filter::default(), None, PAGE).await?;
+        Ok(records.iter().filter_map(|record| Agent::read(&record.body).ok()).collect())
+    }
+
+    /// Every document of a kind, page by page.
+    pub async fn all(&self, kind: DocumentKind) -> Result<Vec<DocumentRecord>> {
+        let mut all: Vec<DocumentRecord> = Vec::new();
+        loop {
+            let after = all.last().map(|record| record.id.clone());
+            let page = self.backend.page(kind, &Filter::default(), after.as_deref(), PAGE).await?;
+            if page.is_empty() {
+                return Ok(all);
+            }
+            all.extend(page);
+        }
+    }
+
+    /// Makes one change. `decide` gets the current document and its ledger, and returns the new version and body, or nothing.
+    async fn change(
+        &self,
+        kind: DocumentKind,
+        id: &str,
+        act: LedgerAction,
+        author: &Author,
+        mut decide: impl FnMut(Option<&DocumentRecord>, &[LedgerEntry]) -> Result<Option<(u64, Option<Value>)>>,
+    ) -> Result<Option<DocumentRecord>> {
+        check_id(id)?;
+        for _ in 0..TRIES {
+            let now = self.get(kind, id).await?;
+            let ledger = self.backend.ledger(kind, id).await?;
+            let Some((version, body)) = decide(now.as_ref(), &ledger)? else { return Ok(now) };
+            let body = body.map(|body| merged(&body, &json!({ "version": version })));
+            let change = entry(kind, id, version, act, author, body.clone());
+            let edit = Edit { expected: now.map_or(0, |record| record.version), change };
+            match self.backend.commit(&[edit]).await {
+                Ok(()) => {
+                    self.name(kind, id, body.is_some());
+                    return Ok(body.map(|body| DocumentRecord::of(id, body)));
+                }
+                Err(fault) if fault.code == Code::Conflict => (), // a concurrent change: look again
+                Err(fault) => return Err(fault),
+            }
+        }
+        Err(Error::busy(format!("{} {id} kept changing while it was being changed", kind.name())))
+    }
+
+    /// Sees what there is, for searches and listings.
+    pub(super) async fn catch_up(&self) -> Result<()> {
+        self.follow(&mut *self.index.lock().await).await
+    }
+
+    /// Brings the index and the names to where the backend is.
+    async fn follow(&self, followed: &mut FollowedIndex) -> Result<()> {
+        if let Some(seen) = followed.seen {
+            let (count, changed) = self.backend.since(seen).await?;
+            if count >= seen {
+                let changed: BTreeSet<(DocumentKind, String)> = changed.into_iter().collect();
+                for kind in DocumentKind::ALL {
+                    let ids: Vec<String> =
+                        changed.iter().filter(|(other, _)| *other == kind).map(|(_, id)| id.clone()).collect();
+                    self.look_again(followed, kind, &ids).await?;
+                }
+                followed.seen = Some(count);
+                return Ok(());
+            }
+            // A history that became shorter is another history: a Redis that was emptied, a restored copy.
+        }
+        let (count, _) = self.backend.since(u64::MAX >> 1).await?;
+        followed.index = Index::default();
+        let mut names = BTreeSet::new();
+        for kind in DocumentKind::ALL {
+            for record in self.all(kind).await? {
+                if let (DocumentKind::Symbol, Ok(symbol)) = (kind, Symbol::read(&record.body)) {
+                    followed.index.put(&symbol);
+                }
+                names.insert((kind, record.id));
+            }
+        }
+        *self.names.write() = names;
+        followed.seen = Some(count);
+        Ok(())
+    }
+
+    /// Takes over what became of some documents.
+    async fn look_again(&self, followed: &mut FollowedIndex, kind: DocumentKind, ids: &[String]) -> Result<()> {
+        for ids in ids.chunks(PAGE) {
+            for (id, record) in ids.iter().zip(self.backend.get(kind, ids).await?) {
+                self.name(kind, id, record.is_some());
+                if kind != DocumentKind::Symbol {
+                    continue;
+                }
+                match record.and_then(|record| Symbol::read(&record.body).ok()) {
+                    Some(symbol) => followed.index.put(&symbol),
+                    None => {
+                        followed.index.remove(id);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn name(&self, kind: DocumentKind, id: &str, there: bool) {
+        let mut names = self.names.write();
+        let key = (kind, id.to_owned());
+        if there {
+            names.insert(key)
+        } else {
+            names.remove(&key)
+        };
+    }
+}
+
+pub(super) fn entry(
+    kind: DocumentKind,
+    id: &str,
+    version: u64,
+    act: LedgerAction,
+    author: &Author,
+    body: Option<Value>,
+) -> LedgerEntry {
+    LedgerEntry {
+        kind,
+        id: id.to_owned(),
+        version,
+        act,
+        by: author.by.clone(),
+        at_ms: author.at_ms,
+        reason: author.reason.clone(),
+        body,
+    }
+}
+
+/// The id and the canonical form of what someone wrote.
+pub(super) fn canonical(kind: DocumentKind, written: &Value) -> Result<(String, Value)> {
+    Ok(match kind {
+        DocumentKind::Symbol => {
+            let symbol = Symbol::read(written)?;
+            (symbol.id.clone(), symbol.json())
+        }
+        DocumentKind::Kit => {
+            let kit = Kit::read(written)?;
+            (kit.kit.clone(), json!(kit))
+        }
+        DocumentKind::Agent => {
+            let agent = Agent::read(written)?;
+            (agent.id.clone(), json!(agent))
+        }
+    })
+}

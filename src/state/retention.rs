@@ -1,0 +1,79 @@
+//! Deletes expired records in the background, in small transactions so that other writers do not wait. Used by `host`.
+
+use super::{audit, events, jobs};
+use acheron_base::Result;
+use acheron_store::Store;
+
+/// Records deleted per table and transaction.
+const BATCH: usize = 256;
+
+/// RetentionLimits limits: the newest records up to a count, and none older than a time.
+#[derive(Clone, Copy, Debug)]
+pub struct RetentionLimits {
+    /// Ended jobs.
+    pub jobs: usize,
+    /// Events of one agent.
+    pub events: u64,
+    /// Audit entries.
+    pub audit: usize,
+    pub before_ms: u64,
+}
+
+/// The deleted records.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// The ids, so that directories can drop them.
+    pub jobs: Vec<String>,
+    pub events: usize,
+    pub audit: usize,
+}
+
+/// Deletes all records beyond the limits. Other writes may run in between.
+pub async fn prune(store: &Store, keep: RetentionLimits) -> Result<Pruned> {
+    let mut gone = Pruned::default();
+    loop {
+        let (jobs, events, audit) = store
+            .write(move |tx| {
+                Ok((
+                    jobs::prune(tx, keep.jobs, keep.before_ms, BATCH)?,
+                    events::prune(tx, keep.events, keep.before_ms, BATCH)?,
+                    audit::prune(tx, keep.audit, keep.before_ms, BATCH)?,
+                ))
+            })
+            .await?;
+        if jobs.is_empty() && events == 0 && audit == 0 {
+            return Ok(gone);
+        }
+        gone.jobs.extend(jobs);
+        gone.events += events;
+        gone.audit += audit;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::state::TestStore;
+
+    #[tokio::test]
+    async fn everything_beyond_what_is_kept_goes() {
+        let store = TestStore::new();
+        let fill = store.write(|tx| {
+            for at_ms in 0..600u64 {
+                let (kind, path, payload) = ("signal".to_owned(), "/x".to_owned(), json!(null));
+                events::put(tx, "a", &events::Event { seq: at_ms + 1, kind, path, at_ms, payload })?;
+            }
+            Ok(())
+        });
+        fill.await.unwrap();
+        let before = store.commits();
+        let keep = RetentionLimits { jobs: 10, events: 50, audit: 10, before_ms: 0 };
+        let gone = prune(&store, keep).await.unwrap();
+        assert_eq!(gone, Pruned { events: 550, ..Pruned::default() });
+        assert_eq!(store.commits() - before, 4, "in batches");
+        assert_eq!(prune(&store, RetentionLimits { before_ms: 590, ..keep }).await.unwrap().events, 40);
+        assert_eq!(store.look(|conn| events::last(conn, "a")).unwrap(), 600);
+    }
+}
