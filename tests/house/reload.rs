@@ -107,6 +107,18 @@ fn a_call_under_way_ends_as_it_began_when_its_service_changes() {
 }
 
 #[test]
+fn a_file_of_a_changed_service_is_the_new_one_even_if_somebody_holds_the_old_one_open() {
+    let house = TestHost::of(&spec(json!({"old": says("one", "agent")})));
+    let readme = house.root().join("agents/self/old/README.md");
+    let _held = std::fs::File::open(&readme).unwrap();
+    let mut other = says("one", "agent");
+    other["about"] = json!("Another one.");
+    house.edit(&spec(json!({"old": other})));
+    looked(&house);
+    assert!(std::fs::read_to_string(&readme).unwrap().contains("Another one."));
+}
+
+#[test]
 fn a_faulty_edit_changes_nothing_and_is_told() {
     let house = TestHost::of(&spec(json!({"old": says("one", "agent")})));
     house.edit("{\"layout\": \"acheron-1\", \"agents\": {\"charon\": {}}, \"services\": {\"old\": {\"comand\": []}}}");

@@ -9,7 +9,7 @@ use dashmap::mapref::entry::Entry;
 use super::notices::{Notice, Notices};
 use super::passthrough::MIRRORED;
 use acheron_base::{Code, Error, Result};
-use acheron_vfs::{ChangeKind, ChangeNotifier, Listener, Node};
+use acheron_vfs::{ChangeKind, ChangeNotifier, Dir, Listener, Node};
 
 pub const ROOT: u64 = 1;
 
@@ -28,6 +28,17 @@ struct Inode {
     listener: Option<Arc<dyn Listener>>,
     /// The name led to another node when the file was last opened, so the kernel may have cached the bytes of that one.
     replaced: bool,
+}
+
+impl Inode {
+    /// Puts another node in the place of the one that is known, which it returns.
+    fn replace(&mut self, node: &Node) -> Option<Node> {
+        if same(&self.known.node, node) {
+            return None;
+        }
+        self.replaced = true;
+        Some(std::mem::replace(&mut self.known.node, node.clone()))
+    }
 }
 
 pub struct Inodes {
@@ -85,13 +96,11 @@ impl Inodes {
         // No notifier is called and no node is dropped while the table is locked: both are code of the tree.
         let before = match self.table.entry(number) {
             Entry::Occupied(mut entry) => {
-                let inode = entry.get_mut();
-                inode.lookups += 1;
-                if same(&inode.known.node, &node) {
-                    return;
+                entry.get_mut().lookups += 1;
+                match entry.get_mut().replace(&node) {
+                    Some(before) => Some(before),
+                    None => return,
                 }
-                inode.replaced = true;
-                Some(std::mem::replace(&mut inode.known.node, node.clone()))
             }
             Entry::Vacant(entry) => {
                 let known = KnownNode { path: path.clone(), node: node.clone() };
@@ -99,9 +108,16 @@ impl Inodes {
                 None
             }
         };
-        if before.is_some_and(|before| same_notifier(before.notifier(), node.notifier())) {
+        if before.as_ref().is_some_and(|before| same_notifier(before.notifier(), node.notifier())) {
             return;
         }
+        if let (Some(Node::Dir(_)), Node::Dir(dir)) = (before, &node) {
+            self.replace_below(&path, dir);
+        }
+        self.listen(number, path, &node);
+    }
+
+    fn listen(&self, number: u64, path: Arc<str>, node: &Node) {
         let listener = node.notifier().map(|notifier| {
             let listener: Arc<dyn Listener> = Arc::new(InodeListener { number, path, inodes: self.me.clone() });
             notifier.listen(&listener);
@@ -109,6 +125,29 @@ impl Inodes {
         });
         let replaced = self.table.get_mut(&number).map(|mut inode| std::mem::replace(&mut inode.listener, listener));
         drop(replaced);
+    }
+
+    /// Another directory stands at `path`: every number below it leads into that one from now on.
+    ///
+    /// With the entry of a directory the kernel drops the entries in it, except those in use. It finds these again in the
+    /// new directory, which has the same number, and would not look their names up before they expire.
+    fn replace_below(&self, path: &str, dir: &Arc<dyn Dir>) {
+        let below = |inode: &Inode| inode.known.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
+        let known = self.table.iter().filter(|inode| below(inode));
+        let known: Vec<(u64, KnownNode)> = known.map(|inode| (*inode.key(), inode.known.clone())).collect();
+        for (number, KnownNode { path: at, node: before }) in known {
+            let node = descend(dir, &at[path.len() + 1..]).filter(|node| shape(node) == shape(&before));
+            match node {
+                Some(node) => {
+                    let replaced = self.table.get_mut(&number).and_then(|mut inode| inode.replace(&node));
+                    if replaced.is_some() {
+                        self.notices.post(Notice::Inode(number));
+                        self.listen(number, at, &node);
+                    }
+                }
+                None => self.notices.post(gone(&at)),
+            }
+        }
     }
 
     /// The kernel has forgotten the inode `times` times.
@@ -159,6 +198,20 @@ pub fn join(path: &str, name: &str) -> String {
         "/" => format!("/{name}"),
         path => format!("{path}/{name}"),
     }
+}
+
+/// The node at `path` below a directory.
+fn descend(dir: &Arc<dyn Dir>, path: &str) -> Option<Node> {
+    path.split('/').try_fold(Node::Dir(dir.clone()), |node, name| match node {
+        Node::Dir(dir) => dir.lookup(name),
+        _ => None,
+    })
+}
+
+/// The notice that a name is no more what it was.
+fn gone(path: &str) -> Notice {
+    let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+    Notice::Entry { parent: hash(parent, b'd') & !MIRRORED, name: name.to_owned(), path: path.to_owned() }
 }
 
 const SHAPES: [u8; 3] = [b'd', b'f', b'l'];

@@ -48,3 +48,23 @@ fn the_bytes_of_a_replaced_node_are_not_kept() {
     assert!(!inodes.cache_is_valid(number));
     assert!(inodes.cache_is_valid(number));
 }
+
+#[test]
+fn a_number_below_a_directory_that_is_replaced_leads_into_the_new_one() {
+    let service = |text_: &str| {
+        let (dir, control) = (Listing::default(), Listing::default());
+        control.put("go", Node::file(text(text_.to_owned())));
+        dir.put("control", Node::dir(control));
+        Node::dir(dir)
+    };
+    let (inodes, one, two) = (inodes(), service("one"), service("two"));
+    let (Node::Dir(first), Node::Dir(second)) = (&one, &two) else { panic!("not directories") };
+    let go = descend(first, "control/go").unwrap();
+    inodes.remember("/slow", &one);
+    let number = inodes.remember("/slow/control/go", &go);
+    let beside = inodes.remember("/slower", &go);
+    inodes.remember("/slow", &two);
+    assert!(same(&inodes.get(number).unwrap().node, &descend(second, "control/go").unwrap()));
+    assert!(!inodes.cache_is_valid(number));
+    assert!(same(&inodes.get(beside).unwrap().node, &go));
+}
