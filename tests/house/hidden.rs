@@ -151,6 +151,20 @@ fn the_tools_of_a_turn_neither_change_nor_tell_apart_what_is_hidden() {
     }
 }
 
+/// Each directory costs one step: with two steps per name above it, 3000 names kept a thread for many minutes.
+#[test]
+fn a_deep_path_is_made_and_one_that_is_too_long_is_refused() {
+    for through_mount in [false, true] {
+        let house = house(through_mount);
+        let make = |depth: usize| {
+            let path = format!("mine/{}x", "d/".repeat(depth));
+            tool(&house, "file_write", &path, &json!({"content": "x", "create_parents": true}))
+        };
+        assert_eq!(make(1000), "done");
+        assert_eq!(make(3000), "name_too_long a path has fewer than 4096 bytes");
+    }
+}
+
 /// Every verb of the system that changes something, as functions of a path; `mine/…` is what the agent may change.
 const VERBS: &str = r#"
 import errno, os, sys

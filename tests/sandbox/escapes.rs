@@ -170,6 +170,7 @@ attempt('mount', 165, b'none', b'/tmp', b'tmpfs', 0, 0)
 attempt('umount', 166, b'/tmp', 2)
 attempt('chroot', 161, b'/tmp')
 attempt('open_tree', 428, -100, b'/', 1)
+attempt('open_tree_attr', 467, -100, b'/', 0, 0, 0)
 attempt('handle', 304, -100, 0, 0)
 attempt('bpf', 321, 0, 0, 0)
 attempt('io_uring', 425, 1, 0)
@@ -179,7 +180,8 @@ attempt('x32 mount', 165 | 0x40000000, b'none', b'/tmp', b'tmpfs', 0, 0)",
         ),
         "unshare Operation not permitted\nsetns Operation not permitted\nclone Operation not permitted\n\
          clone3 Function not implemented\nmount Operation not permitted\numount Operation not permitted\n\
-         chroot Operation not permitted\nopen_tree Operation not permitted\nhandle Operation not permitted\n\
+         chroot Operation not permitted\nopen_tree Operation not permitted\n\
+         open_tree_attr Operation not permitted\nhandle Operation not permitted\n\
          bpf Operation not permitted\nio_uring Operation not permitted\nkeyctl Operation not permitted\n\
          module Operation not permitted\nx32 mount Function not implemented",
     );

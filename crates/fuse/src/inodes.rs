@@ -1,6 +1,7 @@
 //! Inode numbers, and the nodes that the kernel knows under them. A number is derived from the path, so it is the same
 //! in every run: rights that were granted on a number stay valid. The server uses it; it knows nothing of requests.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
 use dashmap::DashMap;
@@ -43,6 +44,8 @@ impl Inode {
 
 pub struct Inodes {
     table: DashMap<u64, Inode>,
+    /// The numbers of the known entries of each directory, by the hash of its path.
+    entries: DashMap<u64, HashSet<u64>>,
     notices: Arc<Notices>,
     /// For the listeners, which must not keep this alive.
     me: Weak<Inodes>,
@@ -50,7 +53,8 @@ pub struct Inodes {
 
 impl Inodes {
     pub fn new(root: Node, notices: Arc<Notices>) -> Arc<Self> {
-        let inodes = Arc::new_cyclic(|me| Inodes { table: DashMap::new(), notices, me: me.clone() });
+        let inodes =
+            Arc::new_cyclic(|me| Inodes { table: DashMap::new(), entries: DashMap::new(), notices, me: me.clone() });
         inodes.record(ROOT, "/".into(), root);
         inodes
     }
@@ -108,6 +112,9 @@ impl Inodes {
                 None
             }
         };
+        if before.is_none() {
+            self.entries.entry(parent(&path)).or_default().insert(number);
+        }
         if before.as_ref().is_some_and(|before| same_notifier(before.notifier(), node.notifier())) {
             return;
         }
@@ -132,20 +139,29 @@ impl Inodes {
     /// With the entry of a directory the kernel drops the entries in it, except those in use. It finds these again in the
     /// new directory, which has the same number, and would not look their names up before they expire.
     fn replace_below(&self, path: &str, dir: &Arc<dyn Dir>) {
-        let below = |inode: &Inode| inode.known.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
-        let known = self.table.iter().filter(|inode| below(inode));
-        let known: Vec<(u64, KnownNode)> = known.map(|inode| (*inode.key(), inode.known.clone())).collect();
-        for (number, KnownNode { path: at, node: before }) in known {
-            let node = descend(dir, &at[path.len() + 1..]).filter(|node| shape(node) == shape(&before));
-            match node {
+        let known: Vec<u64> = match self.entries.get(&hash(path, b'd')) {
+            Some(entries) => entries.iter().copied().collect(),
+            None => return,
+        };
+        for number in known {
+            let Ok(KnownNode { path: at, node: before }) = self.get(number) else { continue };
+            let Some(name) = at.strip_prefix(path).and_then(|rest| rest.strip_prefix('/')) else { continue };
+            match dir.lookup(name).filter(|node| shape(node) == shape(&before)) {
                 Some(node) => {
                     let replaced = self.table.get_mut(&number).and_then(|mut inode| inode.replace(&node));
-                    if replaced.is_some() {
-                        self.notices.post(Notice::Inode(number));
-                        self.listen(number, at, &node);
+                    if replaced.is_none() {
+                        continue;
                     }
+                    self.notices.post(Notice::Inode(number));
+                    if let Node::Dir(dir) = &node {
+                        self.replace_below(&at, dir);
+                    }
+                    self.listen(number, at, &node);
                 }
-                None => self.notices.post(gone(&at)),
+                None => {
+                    let (parent, name) = (hash(path, b'd') & !MIRRORED, name.to_owned());
+                    self.notices.post(Notice::Entry { parent, name, path: at.to_string() });
+                }
             }
         }
     }
@@ -160,7 +176,17 @@ impl Inodes {
             inode.lookups = inode.lookups.saturating_sub(times);
             if inode.lookups == 0 {
                 let gone = entry.remove();
+                self.leave(number, &gone.known.path);
                 drop(gone);
+            }
+        }
+    }
+
+    fn leave(&self, number: u64, path: &str) {
+        if let Entry::Occupied(mut entries) = self.entries.entry(parent(path)) {
+            entries.get_mut().remove(&number);
+            if entries.get().is_empty() {
+                entries.remove();
             }
         }
     }
@@ -200,18 +226,9 @@ pub fn join(path: &str, name: &str) -> String {
     }
 }
 
-/// The node at `path` below a directory.
-fn descend(dir: &Arc<dyn Dir>, path: &str) -> Option<Node> {
-    path.split('/').try_fold(Node::Dir(dir.clone()), |node, name| match node {
-        Node::Dir(dir) => dir.lookup(name),
-        _ => None,
-    })
-}
-
-/// The notice that a name is no more what it was.
-fn gone(path: &str) -> Notice {
-    let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
-    Notice::Entry { parent: hash(parent, b'd') & !MIRRORED, name: name.to_owned(), path: path.to_owned() }
+/// The hash of the directory in which `path` is an entry.
+fn parent(path: &str) -> u64 {
+    hash(path.rsplit_once('/').map_or("", |(parent, _)| parent), b'd')
 }
 
 const SHAPES: [u8; 3] = [b'd', b'f', b'l'];

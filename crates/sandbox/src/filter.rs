@@ -10,6 +10,9 @@ use seccompiler::{
 
 use acheron_base::{Error, Result};
 
+/// As `open_tree`, with attributes: since Linux 6.15, and not yet in libc. The number is the same on all architectures.
+const OPEN_TREE_ATTR: libc::c_long = 467;
+
 /// Refused with any arguments: mounts and namespaces, the kernel itself, memory of other processes, interfaces with a
 /// long record of vulnerabilities.
 const REFUSED: &[libc::c_long] = &[
@@ -23,6 +26,7 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_fspick,
     libc::SYS_move_mount,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
     libc::SYS_mount_setattr,
     libc::SYS_unshare,
     libc::SYS_setns,

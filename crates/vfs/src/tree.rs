@@ -74,10 +74,15 @@ pub struct Resolved {
     pub path: String,
     /// The node there, or the reason why there is none.
     pub node: Result<Node>,
+    /// The directory that lacks the first missing name of the path, and its own path.
+    pub lacking: Option<(String, Arc<dyn Dir>)>,
 }
 
 /// The limit of links in one path.
 const LINKS: usize = 16;
+
+/// The limit of bytes in one path, as the kernel has it. It also limits the work that one path can cause.
+const LONGEST: usize = 4096;
 
 impl Tree {
     /// A tree with this root.
@@ -212,8 +217,11 @@ impl Tree {
             let here = format!("{}/{name}", at.last().map_or("", |(path, _)| path));
             let Some(node) = dir.lookup(&name).filter(|node| self.shows(caller, &here, node)) else {
                 let node = Err(not_found(&here));
-                let rest = wanted.iter().rev().take_while(|name| *name != "..");
-                return Ok(Resolved { path: rest.fold(here, |path, name| format!("{path}/{name}")), node });
+                let rest: Vec<&str> =
+                    wanted.iter().rev().map(String::as_str).take_while(|name| *name != "..").collect();
+                let path = [&[here.as_str()], &*rest].concat().join("/");
+                let lacking = Some((at.pop().map_or(String::new(), |(path, _)| path), dir));
+                return Ok(Resolved { path, node, lacking });
             };
             if let Node::Link(link) = &node {
                 links += 1;
@@ -230,7 +238,7 @@ impl Tree {
             at.push((here, node));
         }
         let (path, node) = at.pop().unwrap_or_else(|| ("/".to_owned(), Node::Dir(self.root.clone())));
-        Ok(Resolved { path, node: Ok(node) })
+        Ok(Resolved { path, node: Ok(node), lacking: None })
     }
 
     /// Finds and opens the file at `path`.
@@ -323,6 +331,9 @@ async fn read_to_end(handle: &dyn Handle, begin: u64, limit: usize) -> Result<By
 fn names(path: &str) -> Result<impl DoubleEndedIterator<Item = &str>> {
     if path.contains('\0') {
         return Err(Error::invalid("a path has no NUL in it"));
+    }
+    if path.len() >= LONGEST {
+        return Err(Error::new(Code::Os(libc::ENAMETOOLONG), format!("a path has fewer than {LONGEST} bytes")));
     }
     Ok(path.split('/').filter(|name| !name.is_empty() && *name != "."))
 }

@@ -11,7 +11,7 @@ use super::FileWrite;
 use super::perform::{EntryKind, ListedEntry, ReadBytes, ToolBackend};
 use super::tagged::{job_of, tagged};
 use acheron_base::{Code, Error, Result, blocking};
-use acheron_vfs::{Answer, Caller, Handle, Node, Open, Tree};
+use acheron_vfs::{Answer, Caller, Dir, Handle, Node, Open, Resolved, Tree};
 
 /// Called when a call starts to wait for an event (`true`) and when the wait has ended (`false`).
 pub type Parked = Arc<dyn Fn(bool) + Send + Sync>;
@@ -38,54 +38,50 @@ impl TreeTools {
     /// Opens the file for writing; creates it and its directories if requested and allowed.
     async fn open(&self, call: &FileWrite) -> Result<Box<dyn Handle>> {
         let how = if call.append { Open::APPEND } else { Open::WRITE };
-        let resolved = self.tree.resolve(&self.caller, &call.path)?;
-        let (path, missing) = match resolved.node {
-            Ok(node) => return self.tree.open(&self.caller, &node, &resolved.path, how),
-            Err(missing) => (resolved.path, missing),
+        let Resolved { path, node, lacking } = self.tree.resolve(&self.caller, &call.path)?;
+        let missing = match node {
+            Ok(node) => return self.tree.open(&self.caller, &node, &path, how),
+            Err(missing) => missing,
         };
         // Checked first: a hidden path must look the same as a missing one.
         self.tree.may_change(&self.caller, &path)?;
-        let (dir, name) = path.rsplit_once('/').unwrap_or(("", &path));
-        if call.create_parents {
-            self.make_dirs(dir).await?;
+        let (_, name) = path.rsplit_once('/').unwrap_or(("", &path));
+        let Some((above, mut dir)) = lacking else { return Err(missing) };
+        let dirs: Vec<&str> =
+            path.match_indices('/').map(|(at, _)| &path[..at]).filter(|dir| dir.len() > above.len()).collect();
+        if !dirs.is_empty() {
+            if !call.create_parents {
+                return Err(missing);
+            }
+            dir = self.make_dirs(dir, &dirs).await?;
         }
-        let (dir, node) = match self.tree.find(&self.caller, dir) {
-            Ok(found) => found,
-            Err(error) if error.code == Code::NotFound => return Err(missing),
-            Err(error) => return Err(error),
-        };
-        let Node::Dir(node) = node else {
-            return Err(Error::new(Code::Os(libc::ENOTDIR), format!("`{dir}` is not a directory")));
-        };
-        match node.create(&self.caller, name, how) {
+        match dir.create(&self.caller, name, how) {
             // If nothing can be created there, report that the file is missing.
             Err(error) if error.code == Code::Os(libc::EPERM) => Err(missing),
             made => Ok(made?.1),
         }
     }
 
-    /// Creates the missing directories of a path: all of them, or none if one is not allowed.
-    async fn make_dirs(&self, path: &str) -> Result<()> {
-        let ends = path.match_indices('/').map(|(at, _)| at).skip(1).chain([path.len()]);
-        let mut missing = Vec::new();
-        for dir in ends.map(|end| &path[..end]).filter(|dir| !dir.is_empty()) {
-            if matches!(self.tree.find(&self.caller, dir), Err(error) if error.code == Code::NotFound) {
-                self.tree.may_change(&self.caller, dir)?;
-                missing.push(dir);
-            }
+    /// Creates directories, each inside the one before: all of them, or none if one is not allowed. Returns the last.
+    async fn make_dirs(&self, above: Arc<dyn Dir>, paths: &[&str]) -> Result<Arc<dyn Dir>> {
+        for path in paths {
+            self.tree.may_change(&self.caller, path)?;
         }
-        for dir in missing {
-            let (above, name) = dir.rsplit_once('/').unwrap_or(("", dir));
-            let (above, node) = self.tree.find(&self.caller, above)?;
-            let Node::Dir(node) = node else {
-                return Err(Error::new(Code::Os(libc::ENOTDIR), format!("`{above}` is not a directory")));
+        let mut dir = above;
+        for path in paths {
+            let (_, name) = path.rsplit_once('/').unwrap_or(("", path));
+            let made = match dir.make_dir(&self.caller, name).wait().await {
+                Err(error) if error.code == Code::AlreadyExists => self.tree.find(&self.caller, path)?.1, // by another caller
+                made => made?,
             };
-            match node.make_dir(&self.caller, name).wait().await {
-                Err(error) if error.code != Code::AlreadyExists => return Err(error),
-                _ => (), // created, here or by another caller
-            }
+            let Node::Dir(made) = made else {
+                return Err(Error::new(Code::Os(libc::ENOTDIR), format!("`{path}` is not a directory")));
+            };
+            dir = made;
+            // A long path must not keep the thread, and its call can be cancelled.
+            tokio::task::yield_now().await;
         }
-        Ok(())
+        Ok(dir)
     }
 
     async fn put(&self, handle: &dyn Handle, content: &str, call: &FileWrite) -> Result<()> {

@@ -51,20 +51,20 @@ fn the_bytes_of_a_replaced_node_are_not_kept() {
 
 #[test]
 fn a_number_below_a_directory_that_is_replaced_leads_into_the_new_one() {
-    let service = |text_: &str| {
-        let (dir, control) = (Listing::default(), Listing::default());
-        control.put("go", Node::file(text(text_.to_owned())));
-        dir.put("control", Node::dir(control));
-        Node::dir(dir)
+    let service = |content: &str| {
+        let go = Node::file(text(content.to_owned()));
+        let control = Node::dir(Listing::default().with("go", go.clone()));
+        (Node::dir(Listing::default().with("control", control.clone())), control, go)
     };
     let (inodes, one, two) = (inodes(), service("one"), service("two"));
-    let (Node::Dir(first), Node::Dir(second)) = (&one, &two) else { panic!("not directories") };
-    let go = descend(first, "control/go").unwrap();
-    inodes.remember("/slow", &one);
-    let number = inodes.remember("/slow/control/go", &go);
-    let beside = inodes.remember("/slower", &go);
-    inodes.remember("/slow", &two);
-    assert!(same(&inodes.get(number).unwrap().node, &descend(second, "control/go").unwrap()));
+    inodes.remember("/slow", &one.0);
+    inodes.remember("/slow/control", &one.1);
+    let number = inodes.remember("/slow/control/go", &one.2);
+    let beside = inodes.remember("/slower", &one.2);
+    inodes.remember("/slow", &two.0);
+    assert!(same(&inodes.get(number).unwrap().node, &two.2));
     assert!(!inodes.cache_is_valid(number));
-    assert!(same(&inodes.get(beside).unwrap().node, &go));
+    assert!(same(&inodes.get(beside).unwrap().node, &one.2));
+    inodes.forget(number, 1);
+    assert!(!inodes.entries.contains_key(&hash("/slow/control", b'd')), "nothing is kept of what is forgotten");
 }
