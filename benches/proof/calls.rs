@@ -57,10 +57,10 @@ pub fn rows(run: &Run) -> Vec<Figure> {
         )
         .because("measured, of 195 µs a call: 82 the thread that writes (three rows, the baseline has one), 45 tasks, 31 the session, 22 the disk"),
         Figure::ratio("invoke, effect read, 64 at once ÷ two bare round trips", per_call(look), Aim::AtMost(1.5))
-            .because("measured, of 34 µs a call: 24 the session, 10 the callers; a job has a name, a status and a place in the book"),
+            .because("measured, of 34 µs a call: 24 the session, 10 the callers; a job has a name, a status and an entry in the job list"),
         Figure::ratio("the same, 64 callers of one control file", per_call(shared), Aim::Told),
         Figure::ratio("invoke, effect read, 64 at once ÷ loopback HTTP JSON call", per_call(http), Aim::Below(0.5))
-            .because("see the two lines below: two bare round trips alone are most of what a bare HTTP call costs"),
+            .because("see the next two rows: two bare round trips alone are most of what a bare HTTP call costs"),
         Figure::ratio("the same ÷ a call in HTTP written by hand on both sides", per_call(by_hand), Aim::Told),
         Figure::ratio("two bare round trips ÷ that", per_call(ground), Aim::Told),
     ]

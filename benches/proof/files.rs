@@ -15,7 +15,7 @@ use super::workshop::Workshop;
 
 const NAMES: usize = 100;
 
-const GROUND: &str = "the next line has what the bare file system itself takes on this machine";
+const GROUND: &str = "the next row has the cost of the bare file system on this machine";
 
 pub fn rows(run: &Run) -> Vec<Figure> {
     let house = TestHost::start(&plain());

@@ -35,6 +35,8 @@ pub struct Settings {
     pub limits: BudgetLimits,
     /// The limits of all turns together.
     pub total: BudgetLimits,
+    /// The mountspec says `total`, and no `agents.update` has changed it; the message at its end then names the mountspec.
+    pub budget_in_mountspec: bool,
     pub prices: Prices,
     /// The context window and the longest answer of the model, in tokens.
     pub window: u64,
@@ -49,6 +51,7 @@ impl Default for Settings {
             model: None,
             limits: BudgetLimits { rounds: Some(32), tokens: Some(200_000), seconds: Some(600), money: None },
             total: BudgetLimits::default(),
+            budget_in_mountspec: false,
             prices: Prices::default(),
             window: 32_768,
             answer: 4096,

@@ -325,7 +325,12 @@ impl<'a> RunningTurn<'a> {
     fn agent_over(&self) -> Option<TurnEnd> {
         let (limits, spent) = self.agent();
         let Standing::Over(what) = standing(&limits, &spent) else { return None };
-        let said = format!("{} has used up its {what}; raise its budget with agents.update", self.agent_runtime.agent);
+        let agent = &self.agent_runtime.agent;
+        let how = match self.agent_runtime.settings().budget_in_mountspec {
+            true => format!("raise agents.{agent}.budget in the mountspec, or its budget with agents.update"),
+            false => "raise its budget with agents.update".to_owned(),
+        };
+        let said = format!("{agent} has used up its {what}; {how}");
         Some(TurnEnd::failed("budget_exceeded", Error::budget_exceeded(said)))
     }
 

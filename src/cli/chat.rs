@@ -25,7 +25,7 @@ pub struct ChatArgs {
     /// Agent to talk to
     #[arg(long, value_name = "ID", default_value = "self")]
     agent: String,
-    /// Send one message, print only the reply and exit
+    /// Send one message, print only the reply and exit; the exit code is 1 if the turn fails
     #[arg(short, long = "message", value_name = "TEXT")]
     message: Option<String>,
 }

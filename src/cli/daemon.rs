@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use super::mount::MountArgs;
-use super::{CommandResult, Failure, pasted};
-use acheron_base::Error;
+use super::{CommandResult, Failure, called, pasted};
+use acheron_base::{Code, Error};
 
 const READY: &str = "ready";
 /// A log that exceeds this size at the start is rotated; the previous one is replaced.
@@ -42,7 +42,8 @@ pub fn start(mount: &MountArgs, state: &Path) -> CommandResult {
         let file = state.join("acheron.pid");
         let mut pid = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(file)?;
         writeln!(pid, "{}", child.id())?;
-        println!("mounted on {}; `acheron unmount {}` unmounts it", mount.dir.display(), pasted(&mount.dir));
+        let dir = pasted(&mount.dir);
+        println!("mounted on {}; `{} unmount {dir}` unmounts it", mount.dir.display(), called());
         return Ok(ExitCode::SUCCESS);
     }
     _ = child.wait();
@@ -51,7 +52,11 @@ pub fn start(mount: &MountArgs, state: &Path) -> CommandResult {
         true => Error::failed("the daemon ended before it was ready"),
         false => serde_json::from_str(said).unwrap_or_else(|_| Error::failed(said)),
     };
-    Err(Failure::hint(error, format!("its log is {}", log.display())))
+    match error.code {
+        // The log belongs to the daemon that is already there.
+        Code::Busy => Err(error.into()),
+        _ => Err(Failure::hint(error, format!("its log is {}", log.display()))),
+    }
 }
 
 pub fn log_file(state: &Path) -> PathBuf {

@@ -6,19 +6,22 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::{CommandResult, Failure, root};
-use acheron_base::Error;
+use acheron_base::{Code, Error};
 use acheron_sandbox::{Plan, Streams, Terminal};
 
 /// Run a program in an agent's sandbox, as that agent.
 ///
 /// Inside, the namespace is at the root: /agents/self, /projects, /global. Use it to run an agent program that you already have.
+///
+/// The exit status is that of the program, or 128 + N after signal N; 127 if the program is not found, 126 if it may not be
+/// executed, 1 if the sandbox cannot be built.
 #[derive(Args)]
 pub struct ExecArgs {
     /// Mount point [default: the only mount]
-    #[arg(long)]
+    #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
     /// Agent whose sandbox to use
-    #[arg(long)]
+    #[arg(long, value_name = "ID")]
     agent: String,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
@@ -38,18 +41,30 @@ impl ExecArgs {
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let ended = runtime.block_on(async {
-            let mut running = acheron_sandbox::start(&acheron_sandbox::program(), &plan, Streams::Inherited).await?;
+            let mut running = acheron_sandbox::start(&acheron_sandbox::program(), &plan, Streams::Inherited)
+                .await
+                .map_err(not_started)?;
             // Ctrl-C at the terminal belongs to the program; this process ends when the program does.
             let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
             loop {
                 tokio::select! {
-                    ended = running.wait() => return ended,
+                    ended = running.wait() => return ended.map_err(not_started),
                     _ = interrupts.recv() => (),
                 }
             }
         })?;
         Ok(ExitCode::from(u8::try_from(ended.status()).unwrap_or(1)))
     }
+}
+
+/// The exit codes of shells for a program that cannot be run.
+fn not_started(error: Error) -> Failure {
+    let exit = match error.code {
+        Code::NotFound => 127,
+        Code::Forbidden => 126,
+        _ => 1,
+    };
+    Failure::from(error).exit(exit)
 }
 
 /// The sandbox plan that the host would use for a program of this agent.
@@ -61,7 +76,7 @@ fn plan(root: &std::path::Path, agent: &str) -> Result<Plan, Failure> {
             known.map(|name| name.to_string_lossy().into_owned()).filter(|name| name != "self").collect();
         let error = Error::from(err);
         match error.code {
-            acheron_base::Code::NotFound => Failure::hint(
+            Code::NotFound => Failure::hint(
                 Error::not_found(format!("there is no agent `{agent}` with a terminal")),
                 format!("the agents are {}", known.join(", ")),
             ),

@@ -1,31 +1,38 @@
 //! `acheron man`.
 
+mod commands;
+mod mountspec;
+
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 
-use super::{Cli, CommandResult, manual};
+use super::{CommandResult, manual};
 use crate::host::library;
+use crate::spec::Spec;
 
 const BUGS: &str = include_str!("../../docs/bugs.md");
 
-/// Write the manual pages: commands in section 1, the tree in section 4.
+/// Write the manual pages: commands in section 1, the tree in section 4, the mountspec in section 5.
 #[derive(Args)]
 pub struct ManArgs {
-    /// Directory to write to [default: print acheron(1) to standard output, as in `acheron man | man -l -`]
+    /// Directory to write to, created if it does not exist [default: print acheron(1) to standard output, as in `acheron man | man -l -`]
     dir: Option<PathBuf>,
 }
 
 impl ManArgs {
     pub fn run(self) -> CommandResult {
         match self.dir {
-            None => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout().lock())?,
+            None => std::io::stdout().lock().write_all(&commands::main_page()?)?,
             Some(dir) => {
                 std::fs::create_dir_all(&dir)?;
-                clap_mangen::generate_to(Cli::command(), &dir)?;
-                let tree = manual::page(&library::embedded(), BUGS, env!("CARGO_PKG_VERSION"));
-                std::fs::write(dir.join("acheron.4"), tree)?;
+                let count = commands::write(&dir)?;
+                let version = env!("CARGO_PKG_VERSION");
+                std::fs::write(dir.join("acheron.4"), manual::page(&library::embedded(), BUGS, version))?;
+                std::fs::write(dir.join("acheron-mountspec.5"), mountspec::page(&Spec::schema(), version))?;
+                println!("wrote {} pages to {}", count + 2, dir.display());
             }
         }
         Ok(ExitCode::SUCCESS)

@@ -19,9 +19,12 @@ pub const FILES: [(&str, &str); 32] = [
         "Each text written is a turn. On a handle that wrote, a read waits for the reply.",
     ),
     ("agents/self/chat/control/reply", "The agent writes its reply here, which ends its turn."),
-    ("agents/self/chat/latest.txt", "The last reply. Waits while a turn is queued or running."),
+    (
+        "agents/self/chat/latest.txt",
+        "The last reply, or the error of a turn that failed. Waits while a turn is queued or running.",
+    ),
     ("agents/self/chat/history.ndjson", "Every turn, one line each; tail -f follows it."),
-    ("agents/self/chat/status.json", "The current turn. Never waits."),
+    ("agents/self/chat/status.json", "The current turn, and the error of the last one if it failed. Never waits."),
     ("agents/self/thoughts/latest.txt", "The current or last thought of the model."),
     ("agents/self/thoughts/history.ndjson", "Every thought, one line each."),
     ("agents/self/jobs/last", "A link to the newest job."),
@@ -70,7 +73,7 @@ pub fn page(library: &[LibraryPage], known_bugs: &str, version: &str) -> String 
     section(&mut out, "SYNOPSIS", ".B acheron mount\n.I DIR\n");
     let idea = "Serves a tree of files with FUSE. Reads wait, writes command: a command is taken by the write(2) that \
                 completes it, which fails if the command is refused, and then nothing has happened. A read that waits \
-                ends with any signal, and can be polled. Every open handle is a conversation of its own.";
+                ends with any signal, and can be polled. Every open handle is a session of its own.";
     section(&mut out, "DESCRIPTION", &format!("{}\n", plain(idea)));
     section(&mut out, "FILES", "");
     tagged(&mut out, FILES.iter().map(|(name, says)| (*name, *says)));
@@ -87,7 +90,7 @@ pub fn page(library: &[LibraryPage], known_bugs: &str, version: &str) -> String 
     for bug in bugs(known_bugs) {
         _ = write!(out, ".IP \\(bu 2\n{}\n", plain(&bug));
     }
-    section(&mut out, "SEE ALSO", ".BR acheron (1),\n.BR mount.fuse3 (8)\n");
+    section(&mut out, "SEE ALSO", ".BR acheron (1),\n.BR acheron\\-mountspec (5),\n.BR mount.fuse3 (8)\n");
     out
 }
 
@@ -130,14 +133,14 @@ fn section(out: &mut String, name: &str, text: &str) {
     _ = write!(out, ".SH {name}\n{text}");
 }
 
-fn tagged<A: AsRef<str>, B: AsRef<str>>(out: &mut String, entries: impl Iterator<Item = (A, B)>) {
+pub(super) fn tagged<A: AsRef<str>, B: AsRef<str>>(out: &mut String, entries: impl Iterator<Item = (A, B)>) {
     for (name, says) in entries {
         _ = write!(out, ".TP\n.B {}\n{}\n", plain(name.as_ref()), plain(says.as_ref()));
     }
 }
 
 /// Text escaped for roff: no escapes, no requests, no Markdown.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let text = text.replace('`', "").replace("**", "").replace('\\', "\\e").replace('-', "\\-");
     let guarded = |line: &str| match line.starts_with(['.', '\'']) {
         true => format!("\\&{line}"),

@@ -25,19 +25,29 @@ use acheron_base::Error;
 
 /// An agent host that you can `ls`: mounts a namespace in which chat, jobs, events, memory and terminals are files.
 #[derive(Parser)]
-#[command(name = "acheron", version, max_term_width = 100, after_help = AFTER)]
+#[command(name = "acheron", version, max_term_width = 100, after_help = after())]
 pub struct Cli {
     #[command(subcommand)]
     command: CliCommand,
 }
 
-const AFTER: &str = "\
-To begin:
-  mkdir ~/ns && acheron mount ~/ns --daemon
+const BEGIN: &str = "  mkdir ~/ns && acheron mount ~/ns --daemon
   cat ~/ns/README.md
-  acheron unmount ~/ns
+  acheron unmount ~/ns";
 
-ACHERON_LOG sets the log level (error, warn, info, debug). NO_COLOR is honoured.";
+/// The environment variables, for the help and for acheron(1).
+const ENVIRONMENT: [(&str, &str); 5] = [
+    ("ACHERON_LOG", "The log level: error, warn, info or debug."),
+    ("NO_COLOR", "If it is set and not empty, nothing is coloured."),
+    ("XDG_STATE_HOME", "The state directory is acheron below it, or ~/.local/state/acheron."),
+    ("OPENAI_API_KEY, OPENAI_BASE_URL", "The key and the address for models of the kind openai."),
+    ("ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL", "The same for models of the kind anthropic."),
+];
+
+fn after() -> String {
+    let listed = ENVIRONMENT.iter().map(|(name, says)| format!("  {name}: {says}\n"));
+    format!("To begin:\n{BEGIN}\n\nEnvironment:\n{}", listed.collect::<String>())
+}
 
 #[derive(Subcommand)]
 enum CliCommand {
@@ -58,11 +68,12 @@ enum CliCommand {
 pub struct Failure {
     error: Error,
     hint: Option<String>,
+    exit: u8,
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Failure { error, hint: None }
+        Failure { error, hint: None, exit: 1 }
     }
 }
 
@@ -74,13 +85,18 @@ impl From<std::io::Error> for Failure {
 
 impl Failure {
     pub fn hint(error: Error, hint: impl Into<String>) -> Self {
-        Failure { error, hint: Some(hint.into()) }
+        Failure { error, hint: Some(hint.into()), exit: 1 }
+    }
+
+    /// The same failure with another exit code than 1.
+    pub fn exit(self, exit: u8) -> Self {
+        Failure { exit, ..self }
     }
 }
 
 type CommandResult = Result<ExitCode, Failure>;
 
-/// Runs the program. Exit codes: 0 for success, 1 for a failure, 2 for a usage error.
+/// Runs the program. Exit codes: 0 for success, 1 for a failure, 2 for a usage error; `exec` has more.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {
@@ -98,7 +114,7 @@ pub fn run() -> ExitCode {
     };
     outcome.unwrap_or_else(|failure| {
         complain(&failure);
-        ExitCode::FAILURE
+        ExitCode::from(failure.exit)
     })
 }
 
@@ -123,6 +139,12 @@ fn pasted(path: &Path) -> String {
         true => text,
         false => format!("'{}'", text.replace('\'', r"'\''")),
     }
+}
+
+/// The program as a person can type it: as it was called, if that was a path, because it need not be on the PATH then.
+fn called() -> String {
+    let word = std::env::args_os().next().map(std::path::PathBuf::from).filter(|word| word.components().count() > 1);
+    word.map_or_else(|| "acheron".to_owned(), |word| pasted(&word))
 }
 
 /// Logs go to standard error.

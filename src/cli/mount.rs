@@ -56,6 +56,8 @@ impl MountArgs {
             return Err(Failure::hint(Error::invalid(said), "choose another with --state DIR"));
         }
         if self.daemon {
+            // Checked here, because the log of a daemon that does not start has nothing to add.
+            acheron_fuse::prepare_mountpoint(&dir, &acheron_fuse::Options::default())?;
             return daemon::start(&self, &state);
         }
         log(if self.child { "info" } else { "warn" });

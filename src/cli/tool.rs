@@ -14,11 +14,31 @@ use acheron_base::{Clock, Error, Ids, Random};
 
 /// Run file_read, file_write and file_list for an external agent: one JSON call per input line, one result per output line.
 #[derive(Args)]
+#[command(after_long_help = CALLS, after_help = "--help shows one call of each tool and all arguments.")]
 pub struct ToolArgs {
     /// Mount point [default: the only mount]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
 }
+
+/// One call per tool; `src/agent/tools/mod.rs` reads them.
+const CALLS: &str = r#"Calls; a call may also have an "id", which its result repeats:
+
+  {"name": "file_read", "arguments": {"path": "/AGENTS.md"}}
+      max_bytes: at most 8388608 [default: 1048576]
+      wait_until_ready: false returns at once with "ready": false where a read would wait [default: true]
+
+  {"name": "file_write", "arguments": {"path": "/agents/self/chat/control/input", "content": "Hello"}}
+      append: adds to the file [default: false]
+      create_parents: creates missing directories [default: false]
+      wait_until_ready: as for file_read [default: true]
+
+  {"name": "file_list", "arguments": {"path": "/agents/self"}}
+      path [default: the root]
+      recursive: lists subdirectories too [default: false]
+      max_entries: at most 5000 [default: 500]
+
+A failed call has "error" with "code" and "message" in its result. A write that starts a job has "job_id"."#;
 
 /// The size limit of a line; longer lines are refused and skipped.
 const LINE: usize = 4 << 20;

@@ -51,8 +51,8 @@ fn capable(host: &Arc<HostState>) -> ComputedFile {
 
 fn caps(confinement: &Result<acheron_sandbox::Confinement>) -> Value {
     let sandbox = match confinement {
-        Ok(confinement) => json!({ "complete": confinement.missing().next().is_none(), "walls": confinement }),
-        Err(error) => json!({ "complete": false, "walls": [], "error": error }),
+        Ok(confinement) => json!({ "complete": confinement.missing().next().is_none(), "mechanisms": confinement }),
+        Err(error) => json!({ "complete": false, "mechanisms": [], "error": error }),
     };
     json!({
         "sandbox": sandbox,

@@ -251,5 +251,7 @@ impl<D: ProviderProtocol> BodySink for AnswerReader<'_, D> {
 }
 
 fn page_of_html(provider: &str) -> Error {
-    Error::provider(format!("the server returned HTML instead of an answer; is the base URL that of a {provider} API?"))
+    Error::provider(format!(
+        "the server returned HTML instead of an answer; is the base URL that of an {provider} API?"
+    ))
 }

@@ -45,7 +45,7 @@ impl Agents {
 pub enum Command {
     /// Lists the agents that the caller may see.
     List {},
-    /// Lets a new agent in; its directory is there when the job is done.
+    /// Creates an agent; its directory exists when the job has ended.
     Create {
         /// `[a-z0-9][a-z0-9_-]{0,63}`, and not `self`.
         agent_id: String,

@@ -70,7 +70,7 @@ pub enum ModelKind {
     /// OpenAI or a compatible server.
     Openai,
     Anthropic,
-    /// A process that reads the input and writes the reply.
+    /// A process outside reads `chat/control/input` and writes `chat/control/reply`.
     External,
 }
 
@@ -178,7 +178,8 @@ pub struct Bind {
 #[serde(default)]
 #[schemars(rename = "Service")]
 pub struct ServiceSpec {
-    /// The program and its arguments: JSON on stdin, JSON on stdout.
+    /// The program and its arguments: JSON on stdin, JSON on stdout. A relative path such as `./tool` starts in the directory
+    /// where `mount` was run; a bare name is searched in the service's own `env.PATH`, or else in the PATH of the sandbox.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -306,7 +307,7 @@ pub struct DmSpec {
     /// A directory of cartridges and campaigns; by default below the state directory.
     pub root: Option<String>,
     /// The narrator's model, as changes to the agent's model. By default the agent's model if it is a language model,
-    /// otherwise the kernel itself.
+    /// otherwise the rules engine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub narrator: Option<ModelChange>,
 }

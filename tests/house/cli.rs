@@ -110,14 +110,70 @@ fn a_daemon_answers_when_its_command_returns_and_is_gone_after_unmount() {
             meta
             nodes
             projects
-            error: cannot open the state in DIR/.local/state/acheron: another acheron (pid N) uses the state directory DIR/.local/state/acheron: stop it, or choose another directory
-            hint: its log is DIR/.local/state/acheron/acheron.log
+            error: cannot open the state in DIR/.local/state/acheron: another acheron (pid N) uses the state directory DIR/.local/state/acheron: stop it, or choose another directory with --state DIR
             [true,true,["charon"]]
             = 0
             ! error: a file system (fuse.acheron) is already mounted on DIR/ns: unmount it first with `acheron unmount DIR/ns`
-            ! hint: its log is DIR/.local/state/acheron/acheron.log
         "#]],
     );
+}
+
+/// A program that is not on the PATH names itself as it was called.
+#[test]
+fn the_command_that_unmounts_works_as_it_is_printed() {
+    let desk = Desk::new();
+    let said = desk.says(&format!(
+        r#"PATH=/usr/bin:/bin; said=$('{}' mount ns --daemon); eval "$(echo "$said" | cut -d'`' -f2)""#,
+        env!("CARGO_BIN_EXE_acheron")
+    ));
+    assert_eq!(said, "= 0\n");
+}
+
+/// `latest.txt` shows the error of a failed turn where a reply stands otherwise; a script needs more.
+#[test]
+fn a_script_can_tell_a_failed_turn_from_a_reply() {
+    let desk = Desk::new();
+    let spec = r#"{"layout":"acheron-1","agents":{"charon":{"budget":{"rounds":1}}}}"#;
+    std::fs::write(desk.dir.path().join("spec.json"), spec).unwrap();
+    desk.check(
+        r#"
+        acheron mount ns --daemon --spec spec.json > /dev/null
+        acheron chat -m 'Hello' --root ns > /dev/null; echo $?
+        jq -c .error ns/agents/self/chat/status.json
+        acheron chat -m 'Hello' --root ns; echo $?
+        jq -c .error.code ns/agents/self/chat/status.json
+        cat ns/agents/self/chat/latest.txt
+        "#,
+        expect![[r#"
+            0
+            null
+            1
+            "budget_exceeded"
+            charon has used up its rounds; raise agents.charon.budget in the mountspec, or its budget with agents.update
+            = 0
+            ! error: charon has used up its rounds; raise agents.charon.budget in the mountspec, or its budget with agents.update
+        "#]],
+    );
+}
+
+/// The help of `tool` shows one call per tool; each of them works, and every argument is named.
+#[test]
+fn the_calls_in_the_help_of_tool_work() {
+    let desk = Desk::new();
+    let said = desk.says(
+        r#"
+        acheron mount ns --daemon > /dev/null
+        acheron tool --help | grep '^ *{"name"' > calls; wc -l < calls
+        acheron tool --root ns < calls | jq -c 'has("error")'
+        acheron tool --help
+        "#,
+    );
+    assert!(said.starts_with("3\nfalse\nfalse\nfalse\n"), "{said}");
+    let arguments =
+        ["path", "content", "append", "create_parents", "wait_until_ready", "max_bytes", "recursive", "max_entries"];
+    for argument in arguments {
+        assert!(said.contains(argument), "{argument}: {said}");
+    }
 }
 
 #[test]

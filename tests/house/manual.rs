@@ -22,17 +22,41 @@ fn commands() -> Vec<String> {
     words
 }
 
+/// A heading as roff wants it.
+fn quoted(section: &str) -> String {
+    if section.contains(' ') { format!("\"{section}\"") } else { section.to_owned() }
+}
+
+/// A page without its escapes and fonts.
+fn plain(page: &str) -> String {
+    page.replace("\\-", "-").replace("\\fB", "").replace("\\fI", "").replace("\\fR", "")
+}
+
 #[test]
 fn the_pages_name_every_command_and_every_service() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().join("man");
-    acheron(&["man", dir.to_str().unwrap()]);
+    let told = acheron(&["man", dir.to_str().unwrap()]);
+    assert!(told.contains(" pages to ") && told.contains(dir.to_str().unwrap()), "{told}");
     let one = std::fs::read_to_string(dir.join("acheron.1")).unwrap();
     let printed = acheron(&["man"]);
     for command in commands() {
         assert!(printed.contains(&format!("acheron\\-{command}(1)")), "what is printed does not name {command}");
         assert!(one.contains(&format!("acheron\\-{command}(1)")), "acheron.1 does not name {command}");
         assert!(dir.join(format!("acheron-{command}.1")).is_file(), "no page of {command}");
+    }
+
+    for section in ["SYNOPSIS", "ENVIRONMENT", "EXIT STATUS", "SEE ALSO"] {
+        assert!(one.contains(&format!("\n.SH {}\n", quoted(section))), "acheron.1 has no {section}");
+    }
+    assert!(!one.contains("EXTRA") && one.contains("acheron (4)"), "{one}");
+    let mount = std::fs::read_to_string(dir.join("acheron-mount.1")).unwrap();
+    assert!(plain(&mount).contains("[--state DIR]"), "{mount}");
+
+    // Every key of a mountspec, at any depth.
+    let five = std::fs::read_to_string(dir.join("acheron-mountspec.5")).unwrap();
+    for key in ["layout", "agents", "budget", "read_only", "base_url", "agent_limits", "narrator"] {
+        assert!(five.contains(&format!(".TP\n.B {key}")), "acheron-mountspec.5 lacks {key}");
     }
 
     let four = std::fs::read_to_string(dir.join("acheron.4")).unwrap();
@@ -63,7 +87,7 @@ fn every_file_of_the_manual_is_in_the_tree() {
 
 #[test]
 fn every_shell_can_complete_every_command() {
-    for shell in ["bash", "zsh", "fish"] {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = acheron(&["completions", shell]);
         for command in commands() {
             assert!(script.contains(&command), "{shell} does not complete {command}");

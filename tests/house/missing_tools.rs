@@ -32,7 +32,7 @@ const KNOWINGLY: &str = r#"{ "layout": "acheron-1", "agents": { "a": {} }, "sand
 
 /// Runs a command as the agent, and looks at what the node says of itself.
 const RUN: &str = r#"
-    jq -c "[.sandbox.complete, (.sandbox.walls[] | select(.stands | not) | .name)]" ns/nodes/local/CAPS.json
+    jq -c "[.sandbox.complete, (.sandbox.mechanisms[] | select(.active | not) | .name)]" ns/nodes/local/CAPS.json
     echo "{\"command\":\"echo ran\"}" > ns/agents/a/terminal/control/exec.json
     jq -c ".result.stdout // [.error.code, (.error.message | split(\":\")[:2])]" ns/agents/a/terminal/result.json
 "#;

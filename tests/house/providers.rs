@@ -91,11 +91,13 @@ fn what_a_server_reports_is_what_is_counted_and_its_key_is_never_shown() {
         grep -rla sk-never state run.ndjson spec.json
         "#,
     );
+    let port = url.trim_end_matches("/v1").rsplit(':').next().unwrap();
+    let said = said.replace(port, "PORT");
     expect![[r#"
         counted
         [3,21,15,0.0171,1]
         [3,"provider_error"]
-        error: 127.0.0.1 answered 401 Unauthorized: the key [secret] is wrong; is OPENAI_API_KEY right?
+        error: 127.0.0.1:PORT/v1/chat/completions answered 401 Unauthorized: the key [secret] is wrong; is OPENAI_API_KEY right?
     "#]]
     .assert_eq(&said);
 }

@@ -107,6 +107,8 @@ fn the_tour_works_twice_in_a_row_in_a_path_with_spaces_and_without_a_terminal() 
         for real in ["/projects/here/fs/main.rs", r#""payload":"hello""#, "a script, not a language model"] {
             assert!(said.contains(real), "{real}: {said}");
         }
+        // No command is named that is not on the PATH.
+        assert!(!said.contains("`acheron "), "{said}");
         assert!(!said.contains('\x1b'), "colours without a terminal: {said}");
         let [read, follow, talk] = &to_try(&said)[..] else { panic!("not three: {said}") };
         for (command, shows) in [

@@ -383,6 +383,8 @@ fn a_program_of_ones_own_moves_in() {
         echo over | {acheron} exec --root . --agent charon cat
         {acheron} exec --root . --agent nobody -- true
         echo $?
+        {acheron} exec --root . --agent charon -- nosuch
+        echo $?
         "#
         ),
         expect![[r#"
@@ -394,20 +396,22 @@ fn a_program_of_ones_own_moves_in() {
             3
             over
             1
+            127
             ! error: there is no agent `nobody` with a terminal
             ! hint: the agents are charon, styx
+            ! error: cannot run `nosuch`: No such file or directory
         "#]],
     );
 }
 
 #[test]
-fn the_node_tells_which_walls_stand() {
+fn the_node_names_its_isolation_mechanisms() {
     TestHost::new().check(
         r#"
-        jq -c '[.sandbox.complete, .binds, (.sandbox.walls | map(.name) | join(" "))]' nodes/local/CAPS.json
+        jq -c '[.sandbox.complete, .binds, (.sandbox.mechanisms | map(.name) | join(" "))]' nodes/local/CAPS.json
         "#,
         expect![[r#"
-            [true,"kernel","user pids mounts ipc uts network root processes memory cpu together privileges landlock calls"]
+            [true,"kernel","user pids mounts ipc uts network root processes memory cpu agent_limits privileges landlock system_calls"]
         "#]],
     );
 }

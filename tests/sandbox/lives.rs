@@ -33,14 +33,14 @@ fn what_cannot_begin_says_why() {
 }
 
 #[test]
-fn all_walls_stand_on_a_machine_that_has_them() {
-    let walls = block(probe(program())).unwrap();
-    let names: Vec<&str> = walls.0.iter().map(|wall| wall.name.as_str()).collect();
+fn all_mechanisms_are_active_on_a_machine_that_has_them() {
+    let confinement = block(probe(program())).unwrap();
+    let names: Vec<&str> = confinement.0.iter().map(|layer| layer.name.as_str()).collect();
     assert_eq!(
         names.join(" "),
-        "user pids mounts ipc uts network root processes memory cpu together privileges landlock calls"
+        "user pids mounts ipc uts network root processes memory cpu agent_limits privileges landlock system_calls"
     );
-    assert_eq!(walls.missing().count(), 0, "{walls:?}");
+    assert_eq!(confinement.missing().count(), 0, "{confinement:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Ways out of a sandbox, each tried, none open. Needs no mount of ours, only a kernel that can build the walls.
+//! Ways out of a sandbox, each tried, none open. Needs no mount of ours, only a kernel with the isolation mechanisms.
 
 mod descriptors;
 mod escapes;

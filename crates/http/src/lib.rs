@@ -222,11 +222,11 @@ impl Http {
         sink.end()
     }
 
-    /// The request for reqwest, and the name of the server for messages.
+    /// The request for reqwest, and the address of the server for messages.
     fn prepare(&self, request: &Request) -> Result<(reqwest::RequestBuilder, String), Failure> {
         let url = reqwest::Url::parse(&request.url)
             .map_err(|error| Error::invalid(format!("the address is not a URL: {error}")))?;
-        let Some(host) = url.host_str().map(str::to_owned) else {
+        let (Some(host), Some(address)) = (url.host_str(), address(&url)) else {
             return Err(Error::invalid("the address names no server").into());
         };
         let local = url.scheme() == "http" && (host == "localhost" || host.starts_with("127.") || host == "[::1]");
@@ -245,8 +245,14 @@ impl Http {
             value.set_sensitive(true);
             sent = sent.header(*name, value);
         }
-        Ok((sent, host))
+        Ok((sent, address))
     }
+}
+
+/// The server and the path of a URL, for messages: without credentials and query, which may hold a secret.
+fn address(url: &reqwest::Url) -> Option<String> {
+    let port = url.port_or_known_default().map(|port| format!(":{port}")).unwrap_or_default();
+    Some(format!("{}{port}{}", url.host_str()?, url.path()))
 }
 
 fn client_for(local: bool, policy: &RetryPolicy) -> Result<reqwest::Client> {
@@ -333,6 +339,17 @@ mod tests {
             assert_eq!(error_summary(body.as_bytes()), wanted);
         }
         assert_eq!(error_summary("ä".repeat(900).as_bytes()).chars().count(), 301);
+    }
+
+    #[test]
+    fn an_address_is_shown_with_port_and_path_and_without_credentials_and_query() {
+        for (url, shown) in [
+            ("http://127.0.0.1:8080/v1/chat/completions", "127.0.0.1:8080/v1/chat/completions"),
+            ("https://user:hush@api.example.org/v1?key=hush#hush", "api.example.org:443/v1"),
+            ("http://[::1]/", "[::1]:80/"),
+        ] {
+            assert_eq!(address(&reqwest::Url::parse(url).unwrap()).unwrap(), shown);
+        }
     }
 
     #[test]

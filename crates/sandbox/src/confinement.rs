@@ -10,10 +10,8 @@ pub struct Layer {
     /// Its name, such as `network`.
     pub name: String,
     /// Whether it is in effect.
-    #[serde(rename = "stands")]
     pub active: bool,
     /// How it was set up, or why it could not be.
-    #[serde(rename = "how")]
     pub detail: String,
 }
 

@@ -255,7 +255,7 @@ fn become_program(
     layers.add("cpu", bounds.cpu(plan))?;
     if plan.together.is_some() {
         let how = if bounds.grouped() { "control groups of the agent" } else { "number of sandboxes at once" };
-        layers.add("together", Ok(how.to_owned()))?;
+        layers.add("agent_limits", Ok(how.to_owned()))?;
     }
     nix::sys::prctl::set_no_new_privs().map_err(errno)?;
     layers.add("privileges", drop_capabilities().map(|()| "no new ones, no capabilities".to_owned()))?;
@@ -281,7 +281,7 @@ fn execute_plan(
     let path = plan.environment().remove("PATH").unwrap_or_default();
     if !plan.bare {
         // The last layer: it would forbid to set up the others.
-        layers.add("calls", filter::apply(plan.network))?;
+        layers.add("system_calls", filter::apply(plan.network))?;
     }
     let grouped = plan.together.is_some() && bounds.grouped();
     send(host, &Message::Ready { confinement: layers.confinement.clone(), grouped });

@@ -16,7 +16,8 @@ A conversation with the agent.
 
 - Every message is a turn, and every turn is a job: `../jobs/last/result.txt` also waits for the reply. Further messages
   are queued in order.
-- `latest.txt` is the last reply; reading it waits while a turn is queued or running.
+- `latest.txt` is the last reply, or the error of a turn that failed; reading it waits while a turn is queued or running.
+  After a reply, `error` in `status.json` is null.
 - On one handle, `exec 3<>control/input; echo hi >&3; cat <&3`, a read returns the reply to that message.
 - `history.ndjson` has every turn: input, reply or error, and cost. `status.json` shows the current turn, the limits of a
   turn and of the agent (`limits`) and the usage of all turns (`spent`). A turn that reaches a limit ends with

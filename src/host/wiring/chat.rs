@@ -32,6 +32,9 @@ pub fn settings(host: &HostState, agent: &str, spec: &AgentSpec) -> Result<Setti
     let mut settings = host.shared.runtimes.settings(agent, &model, &spec.limits)?;
     settings.total = budget_of(&spec.budget);
     settings.total.check(Some(&settings.prices))?;
-    settings.paused = host.profiles.get(agent).is_ok_and(|profile| profile.paused);
+    let profile = host.profiles.get(agent);
+    settings.paused = profile.as_ref().is_ok_and(|profile| profile.paused);
+    settings.budget_in_mountspec = profile
+        .is_ok_and(|profile| !profile.created && profile.over.as_ref().is_none_or(|entry| entry.budget == spec.budget));
     Ok(settings)
 }

@@ -281,7 +281,7 @@ async fn table<V: TestProtocol>() {
         (
             vec![ServerAction::Hangup; 3],
             ShortTimeout::Nowhere,
-            Err((Code::ProviderError, "the connection to 127.0.0.1 failed")),
+            Err((Code::ProviderError, "the connection to 127.0.0.1:")),
             3,
         ),
         (
@@ -324,7 +324,7 @@ async fn table<V: TestProtocol>() {
         (
             vec![ServerAction::Body("text/html", html.clone())],
             ShortTimeout::Nowhere,
-            Err((Code::ProviderError, "returned HTML instead")),
+            Err((Code::ProviderError, "is the base URL that of an ")),
             1,
         ),
         (
@@ -427,7 +427,7 @@ async fn crowded<V: TestProtocol>() {
     let said = remote::<V>(&format!("http://{address}"), ShortTimeout::Connect).answer(&ask(), &mut |_| ()).await;
     let error = said.unwrap_err();
     assert_eq!(error.code, Code::Timeout, "{error}");
-    assert!(error.message.contains("the connection to 127.0.0.1 failed"), "{error}");
+    assert!(error.message.contains(&format!("the connection to {address}/")), "{error}");
 }
 
 macro_rules! both {

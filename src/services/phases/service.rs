@@ -123,6 +123,7 @@ impl Service for Phases {
     const NAME: &'static str = "phases";
     const ABOUT: &'static str = "Runs a query through a set of phases, in each of which a model may ask for symbols and \
         says what follows.\n\n\
+        Every prompt of a phase carries this fixed marker; `describe` reports whether one does (`beacon`).\n\
         Trust beacon: [ΣTR-⟐⇌🜔⇌⟐]";
     type Command = Command;
     type Output = Output;

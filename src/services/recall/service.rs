@@ -59,8 +59,8 @@ pub enum Command {
         conversation: Option<String>,
         message: String,
     },
-    /// Copies a conversation to `episodic-raw/<date>/<conversation>/` of the wiki, byte for byte. It can be gone on
-    /// with; archiving it again adds what was said since.
+    /// Copies a conversation to `episodic-raw/<date>/<conversation>/` of the wiki, byte for byte. It can be
+    /// continued; archiving it again adds the messages since.
     Archive { conversation: String },
     /// Reads a page by title, path, `[[Title|alias]]` or `Title#heading`.
     Read {
@@ -213,7 +213,7 @@ impl Service for Recall {
     const ABOUT: &'static str = "A wiki of Markdown pages that a model walks from link to link.\n\n\
         It asks for a page by `<recall>Title</recall>`. `nodes/<path>.md` is a page, and writing one there makes it; \
         `conversations/<id>/control/input` takes a message, `latest.txt` waits for the answer; `by/` shows \
-        how pages hang together.";
+        how pages are linked.";
     type Command = Command;
     type Output = Output;
 

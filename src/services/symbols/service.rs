@@ -39,7 +39,7 @@ impl Symbols {
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
 pub enum Command {
-    /// Finds symbols by words: BM25 and likeness together, best first.
+    /// Finds symbols by words: by BM25 and the similarity of vectors, best first.
     Search {
         query: String,
         /// How many, at most 50.
@@ -118,7 +118,7 @@ pub enum Command {
     },
     /// Shows a kit with what its names lead to.
     Kit { id: String },
-    /// Takes in a catalogue, kits and personas as the origin writes them, all or none of it understood.
+    /// Imports a catalogue, kits and personas in the format of `export`; if one entry is faulty, nothing is imported.
     Import {
         /// Such as `{"symbols": [{"id": "other-one-001"}]}`.
         #[serde(default)]
@@ -133,7 +133,7 @@ pub enum Command {
         #[serde(default)]
         replace: bool,
     },
-    /// Gives everything as the origin's three files.
+    /// Exports everything as three documents: catalogue, kits and agents.
     Export {},
 }
 

@@ -24,7 +24,7 @@ pub struct Surroundings {
     /// The host's own paths, which no directory shows that is bound for another reason.
     pub own: Vec<PathBuf>,
     pub network: bool,
-    /// The mountspec allows programs to run where walls are missing.
+    /// The mountspec allows programs to run where isolation mechanisms are missing.
     pub unconfined: bool,
     pub limits: Limits,
     /// The limits that it shares with the agent's other programs.

@@ -81,6 +81,11 @@ async fn what_an_agent_may_use_up_bounds_all_its_turns_together() {
     assert_eq!(world.say("d").await, over);
     world.chat.agent_runtime().change(|settings| settings.total = rounds(6));
     assert_eq!(world.say("e").await, "three\n");
+    let in_mountspec = |settings: &mut Settings| settings.budget_in_mountspec = true;
+    world.chat.agent_runtime().change(in_mountspec);
+    let over =
+        "ada has used up its rounds; raise agents.ada.budget in the mountspec, or its budget with agents.update\n";
+    assert_eq!(world.say("f").await, over);
 }
 
 #[tokio::test]

@@ -75,7 +75,7 @@ pub enum Command {
         #[serde(default)]
         campaign: Option<String>,
     },
-    /// Whether the campaign hangs together.
+    /// Checks that the files of the campaign agree with each other.
     Check {
         #[serde(default)]
         campaign: Option<String>,
@@ -138,8 +138,8 @@ pub enum Output {
 impl Service for Dm {
     const NAME: &'static str = "dm";
     const ABOUT: &'static str = "A game master whose rules are code.\n\n\
-        Write a move to a campaign's input, read its output; dice, indicators, clocks, quests and files are the \
-        kernel's, and a model may only propose. Begin with new_campaign and init, then: \
+        Write a move to a campaign's input, read its output; dice, indicators, clocks, quests and files \
+        belong to the rules engine, and a model may only propose. Begin with new_campaign and init, then: \
         echo '[LOOK]{around}' > campaigns/<id>/input; cat campaigns/<id>/output.";
     type Command = Command;
     type Output = Output;
