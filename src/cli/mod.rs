@@ -10,6 +10,7 @@ mod exec;
 mod man;
 pub mod manual;
 mod mount;
+mod restore;
 mod root;
 mod status;
 mod tool;
@@ -47,6 +48,7 @@ enum CliCommand {
     Tool(tool::ToolArgs),
     Chat(chat::ChatArgs),
     Backup(backup::BackupArgs),
+    Restore(restore::RestoreArgs),
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
@@ -90,6 +92,7 @@ pub fn run() -> ExitCode {
         CliCommand::Tool(it) => it.run(),
         CliCommand::Chat(it) => it.run(),
         CliCommand::Backup(it) => it.run(),
+        CliCommand::Restore(it) => it.run(),
         CliCommand::Check(it) => it.run(),
         CliCommand::Doctor(it) => it.run(),
         CliCommand::Exec(it) => it.run(),
