@@ -296,8 +296,8 @@ fn what_cannot_be_read_does_not_hide_other_faults() {
             r#"{"symbols": {"backend": "redi", "url": "redis://x"}, "model": {"prices": 3},
                 "agents": {"c": {"limits": {"money": 2}}}}"#,
             &[
-                "model.prices: must be an object, not a number",
                 "symbols.backend: `redi` is not known; did you mean redis?",
+                "model.prices: must be an object, not a number",
             ],
         ),
     ];

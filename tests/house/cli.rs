@@ -236,7 +236,7 @@ fn a_backup_is_taken_while_it_runs_and_can_be_mounted() {
         acheron backup copy.tar --state .local/state/acheron
         acheron backup copy.tar --root ns
         stat -c '%a %F' copy.tar; ls -A | grep acheron-
-        tar tf copy.tar | grep -E 'wal|shm|lock$|pid$|log$'
+        tar tf copy.tar | grep -E '^acheron[.](db-|lock|pid|log)'
         acheron unmount ns
         acheron restore copy.tar --state restored
         acheron restore copy.tar --state restored
