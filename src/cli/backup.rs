@@ -1,17 +1,22 @@
 //! `acheron backup`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{CommandResult, mount, root};
+use super::{CommandResult, Failure, mount, root};
+use acheron_base::Error;
+use acheron_fuse::mounts_of;
 
-/// Copy the state into one file, whether or not a daemon is using it.
+/// Copy the whole state into one tar file, whether or not a daemon is using it; `acheron restore` unpacks it.
 #[derive(Args)]
 pub struct BackupArgs {
-    /// File to write; an existing file is replaced when the copy is complete
+    /// File to write, such as acheron.tar; it must not exist yet
     file: PathBuf,
+    /// Mount point whose state to copy [default: the only mount]
+    #[arg(long, value_name = "DIR", conflicts_with = "state")]
+    root: Option<PathBuf>,
     /// State directory [default: that of the only mount, else $XDG_STATE_HOME/acheron]
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
@@ -19,21 +24,34 @@ pub struct BackupArgs {
 
 impl BackupArgs {
     pub fn run(self) -> CommandResult {
-        let state = match self.state {
-            Some(state) => state,
-            None => match mounted_state() {
-                Some(state) => state,
-                None => mount::default_state()?,
-            },
+        let state = match (self.state, self.root) {
+            (Some(state), _) => state,
+            (None, Some(root)) => mounted_state(&root::find(&root)?.path)?,
+            (None, None) => only_state()?,
         };
-        acheron_store::backup(&state, &self.file)?;
-        println!("{} is a copy of {}", self.file.display(), state.display());
+        crate::state::backup::backup(&state, &self.file)?;
+        println!("{} is a backup of {}", self.file.display(), state.display());
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// The state directory of the only mount, if it answers.
-fn mounted_state() -> Option<PathBuf> {
-    let mountpoint = root::choose(None).ok()?;
-    Some(root::health(&mountpoint)?["state"].as_str()?.into())
+/// The state directory of the only mount, or the default one if nothing is mounted.
+fn only_state() -> Result<PathBuf, Failure> {
+    match mounts_of("acheron")?.as_slice() {
+        [] => Ok(mount::default_state()?),
+        [only] => mounted_state(&only.path),
+        several => {
+            let names: Vec<String> = several.iter().map(|mount| mount.path.display().to_string()).collect();
+            let error = Error::invalid(format!("there are several mounts: {}", names.join(", ")));
+            Err(Failure::hint(error, "choose one with --root DIR or --state DIR"))
+        }
+    }
+}
+
+fn mounted_state(mountpoint: &Path) -> Result<PathBuf, Failure> {
+    let state = root::health(mountpoint).and_then(|health| Some(PathBuf::from(health["state"].as_str()?)));
+    state.ok_or_else(|| {
+        let said = format!("the mount at {} does not tell its state directory", mountpoint.display());
+        Failure::hint(Error::unavailable(said), "name it with --state DIR")
+    })
 }

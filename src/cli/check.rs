@@ -1,13 +1,13 @@
 //! `acheron check`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 
 use super::CommandResult;
 use crate::contract::ValueFault;
-use crate::host::programs;
+use crate::host::{presence, programs};
 use crate::spec::{self, Spec};
 
 /// Check a mountspec and report every fault with its path.
@@ -21,27 +21,33 @@ impl CheckArgs {
     pub fn run(self) -> CommandResult {
         let text = spec::read(&self.file)?;
         let name = self.file.display().to_string();
-        match Spec::check(&text) {
-            Ok(spec) => {
-                // Relative paths start at the current directory, as for `mount`.
-                let here = std::env::current_dir()?;
-                let faults = programs::faults(&spec, &here, []);
-                if !faults.is_empty() {
-                    print!("{}", render(&name, &faults));
-                    return Ok(ExitCode::FAILURE);
-                }
-                println!("{name}: ok: {}", summary(&spec));
-                for note in programs::notes(&spec, &here) {
-                    println!("{name}: note: {note}");
-                }
-                Ok(ExitCode::SUCCESS)
-            }
-            Err(faults) => {
-                print!("{}", render(&name, &faults));
-                Ok(ExitCode::FAILURE)
-            }
+        // Relative paths start at the current directory, as for `mount`.
+        let here = std::env::current_dir()?;
+        let (spec, mut faults) = match Spec::check_parts(&text) {
+            Ok(spec) => (Some(spec), Vec::new()),
+            Err(faulty) => (faulty.read.map(|spec| *spec), faulty.faults),
+        };
+        faults.extend(spec.iter().flat_map(|spec| on_this_machine(spec, &here)));
+        let Some(spec) = spec.filter(|_| faults.is_empty()) else {
+            print!("{}", render(&name, &faults));
+            return Ok(ExitCode::FAILURE);
+        };
+        println!("{name}: ok: {}", summary(&spec));
+        for note in programs::notes(&spec, &here) {
+            println!("{name}: note: {note}");
         }
+        Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The faults that depend on this machine: programs and directories that are missing, programs that agents could replace.
+pub fn on_this_machine(spec: &Spec, here: &Path) -> Vec<ValueFault> {
+    let mut faults = presence::faults(spec, here);
+    let replaced = programs::faults(spec, here, []);
+    // A program that is missing where agents may write has the graver reason.
+    faults.retain(|fault| !replaced.iter().any(|other| other.path == fault.path));
+    faults.extend(replaced);
+    faults
 }
 
 fn summary(spec: &Spec) -> String {

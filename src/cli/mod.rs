@@ -10,6 +10,7 @@ mod exec;
 mod man;
 pub mod manual;
 mod mount;
+mod restore;
 mod root;
 mod status;
 mod tool;
@@ -57,6 +58,7 @@ enum CliCommand {
     Tool(tool::ToolArgs),
     Chat(chat::ChatArgs),
     Backup(backup::BackupArgs),
+    Restore(restore::RestoreArgs),
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
@@ -106,6 +108,7 @@ pub fn run() -> ExitCode {
         CliCommand::Tool(it) => it.run(),
         CliCommand::Chat(it) => it.run(),
         CliCommand::Backup(it) => it.run(),
+        CliCommand::Restore(it) => it.run(),
         CliCommand::Check(it) => it.run(),
         CliCommand::Doctor(it) => it.run(),
         CliCommand::Exec(it) => it.run(),

@@ -50,8 +50,15 @@ fn render(path: &Path, health: Option<&Value>) -> String {
         span(seconds),
         agents.join(", "),
         daemon::log_file(state.as_ref()).display(),
-        if health["ok"] == true { "ok" } else { "not ok" },
+        if health["ok"] == true { "ok".to_owned() } else { format!("not ok{}", reasons(health)) },
     )
+}
+
+/// Why a host is not well, one reason per line.
+fn reasons(health: &Value) -> String {
+    let faults = health["faults"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let edit = health["mountspec"]["error"].as_str();
+    faults.chain(edit).map(|reason| format!("\n          {}", reason.replace('\n', "\n          "))).collect()
 }
 
 fn span(seconds: u64) -> String {
@@ -59,5 +66,29 @@ fn span(seconds: u64) -> String {
         0..=59 => format!("{seconds} s"),
         60..=3599 => format!("{} min {} s", seconds / 60, seconds % 60),
         _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_is_not_well_says_why() {
+        let health = json!({"ok": false, "pid": 7, "state": "/s", "uptime_ms": 61_000, "agents": ["a", "b"],
+            "faults": ["symbols: redis does not answer"], "mountspec": {"error": "cannot be mounted:\n  agents: one"}});
+        expect_test::expect![[r#"
+            /ns
+              pid     7
+              up      1 min 1 s
+              agents  a, b
+              state   /s
+              log     /s/acheron.log
+              health  not ok
+                      symbols: redis does not answer
+                      cannot be mounted:
+                        agents: one
+        "#]]
+        .assert_eq(&render(Path::new("/ns"), Some(&health)));
     }
 }

@@ -106,6 +106,10 @@ impl CommandSink for WaitFile {
         line(&json!({ "paths": ["/agents/self/events/sources/user.json"], "timeout_ms": 60000 }))
     }
 
+    fn expects(&self) -> String {
+        "wait.json takes a JSON object, such as {\"paths\": [\"/agents/self/events/sources/user.json\"]}".to_owned()
+    }
+
     fn mark(&self) -> u64 {
         self.event_log.last()
     }
@@ -147,6 +151,10 @@ struct SignalFile {
 impl CommandSink for SignalFile {
     fn template(&self) -> Bytes {
         line(&json!({ "event_type": "user", "parameter": "go", "payload": {} }))
+    }
+
+    fn expects(&self) -> String {
+        "signal.json takes a JSON object, such as {\"event_type\": \"user\"}".to_owned()
     }
 
     fn submit(&self, asked: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {

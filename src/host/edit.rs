@@ -12,7 +12,7 @@ use parking_lot::RwLock;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{HostState, lifecycle, programs, projects, protected_paths};
+use super::{HostState, health, lifecycle, programs, projects, protected_paths};
 use crate::agent::profiles::Profile;
 use crate::spec::Spec;
 use acheron_base::watch::FileWatcher;
@@ -38,6 +38,9 @@ pub struct EditOutcome {
     /// Why nothing, or not everything, came of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether `error` is that of an edit; otherwise it says why edits are not followed.
+    #[serde(skip)]
+    pub failed: bool,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -91,7 +94,8 @@ pub fn follow(host: &Arc<HostState>, file: &Path) -> Result<FileWatcher> {
 
 fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome {
     let at_ms = host.context.clock.now_ms();
-    let failed = |error: Error| EditOutcome { at_ms, error: Some(error.message), ..EditOutcome::default() };
+    let failed =
+        |error: Error| EditOutcome { at_ms, error: Some(error.message), failed: true, ..EditOutcome::default() };
     let new = match new {
         Ok(new) => new,
         Err(error) => return failed(error),
@@ -143,8 +147,9 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome
     faults.extend(projects::show(host, &changed.projects));
     faults.extend(protected_paths::keep(host).err().map(|error| error.message));
     faults.extend(people(host, &changed.agents));
+    health::look(host);
     let error = (!faults.is_empty()).then(|| faults.join("; "));
-    EditOutcome { at_ms, changed, at_next_mount, error }
+    EditOutcome { at_ms, changed, at_next_mount, failed: error.is_some(), error }
 }
 
 /// Starts agents that are new in the mountspec and removes those that are gone from it; returns the errors.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{HostState, upgrade};
+use super::{HostState, health, upgrade};
 use crate::policy::{Principal, PrincipalCaller};
 use acheron_vfs::{Caller, Listing, live, pretty, text};
 
@@ -12,7 +12,7 @@ pub fn directory(host: &Arc<HostState>) -> Listing {
     let (healthy, counted, bindings) = (Arc::downgrade(host), Arc::downgrade(host), host.shared.bindings.clone());
     Listing::default()
         .file("protocol.json", text(pretty(&protocol())))
-        .file("health.json", live(move |caller| Ok(pretty(&health(&*upgrade(&healthy)?, caller)))))
+        .file("health.json", live(move |caller| Ok(pretty(&health(&upgrade(&healthy)?, caller)))))
         .file("metrics.json", live(move |_| Ok(pretty(&metrics(&*upgrade(&counted)?)))))
         .file("ns", live(move |_| Ok(bindings.ns().into())))
 }
@@ -30,9 +30,12 @@ fn protocol() -> Value {
 }
 
 /// How the host is. What of it is the machine's, or tells of others, is for the operator alone.
-pub fn health(host: &HostState, caller: &Caller) -> Value {
+pub fn health(host: &Arc<HostState>, caller: &Caller) -> Value {
+    let (faults, edited) = (host.health.faults(), host.current.edited());
+    let ok = faults.is_empty() && !edited.as_ref().is_some_and(|edited| edited.failed);
+    health::look_again(host);
     let well = json!({
-        "ok": true,
+        "ok": ok,
         "started_at_ms": host.identity.started_at_ms,
         "uptime_ms": host.context.clock.now_ms().saturating_sub(host.identity.started_at_ms),
     });
@@ -41,14 +44,15 @@ pub fn health(host: &HostState, caller: &Caller) -> Value {
     }
     let mount = host.mount.get();
     json!({
-        "ok": true,
+        "ok": ok,
+        "faults": faults,
         "pid": std::process::id(),
         "started_at_ms": host.identity.started_at_ms,
         "uptime_ms": host.context.clock.now_ms().saturating_sub(host.identity.started_at_ms),
         "state": host.paths.state,
         "mountpoint": mount.as_ref().map(|mount| mount.mountpoint().to_owned()),
         "agents": host.profiles.ids(),
-        "mountspec": host.current.edited(),
+        "mountspec": edited,
     })
 }
 

@@ -7,6 +7,7 @@ mod agent_dirs;
 pub mod binds;
 mod caller_identity;
 mod edit;
+mod health;
 pub mod library;
 mod lifecycle;
 mod meta;
@@ -14,6 +15,7 @@ mod mirror;
 mod nodes;
 mod pages;
 mod policy_access;
+pub mod presence;
 pub mod programs;
 mod projects;
 mod protected_paths;
@@ -88,6 +90,8 @@ impl Host {
             resume(&host, job);
         }
         tidy::now_and_then(&host);
+        health::look(&host);
+        health::follow_symbols(&host);
         Ok(Host { state: host, tree, mount: None, following: None })
     }
 
@@ -180,6 +184,7 @@ fn open(options: Options) -> Result<HostState> {
         projects,
         system_paths: Default::default(),
         mount: Default::default(),
+        health: Default::default(),
     })
 }
 

@@ -31,7 +31,7 @@ pub fn directory(host: &Arc<HostState>) -> Result<Listing> {
     Ok(Listing::default()
         .file("README.md", text(README))
         .file("CAPS.json", capable(host))
-        .file("STATUS.json", live(move |caller| Ok(pretty(&super::meta::health(&*upgrade(&status)?, caller)))))
+        .file("STATUS.json", live(move |caller| Ok(pretty(&super::meta::health(&upgrade(&status)?, caller)))))
         .with("services", Node::Dir(services)))
 }
 

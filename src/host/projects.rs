@@ -25,17 +25,29 @@ pub struct Projects {
     watching: Mutex<Option<Watching>>,
     /// Every directory that is bound, by its project and its place there, as it was found when it was bound.
     sources: RwLock<BTreeMap<(String, String), Source>>,
+    /// Why a directory that exists is not shown, by its project.
+    refused: RwLock<BTreeMap<String, Vec<String>>>,
 }
 
 impl Projects {
     pub fn new(clock: &Clock) -> Projects {
-        Projects { listing: Arc::new(Listing::timed(clock)), watching: Mutex::default(), sources: RwLock::default() }
+        Projects {
+            listing: Arc::new(Listing::timed(clock)),
+            watching: Mutex::default(),
+            sources: RwLock::default(),
+            refused: RwLock::default(),
+        }
     }
 
     /// The directory that a project has at this place.
     pub fn source(&self, project: &str, at: &str) -> Option<Source> {
         let sources = self.sources.read();
         sources.get(&(project.to_owned(), at.to_owned())).cloned()
+    }
+
+    /// Why directories that exist are not shown.
+    pub fn faults(&self) -> Vec<String> {
+        self.refused.read().values().flatten().cloned().collect()
     }
 
     fn keep(&self, project: &str, at: &str, source: Option<Source>) {
@@ -67,7 +79,10 @@ pub fn show(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
         }
         match spec.projects.get(id) {
             Some(project) => faults.extend(put_project(host, id, project).err().map(|error| error.message)),
-            None => _ = host.projects.listing.take(id),
+            None => {
+                _ = host.projects.listing.take(id);
+                host.projects.refused.write().remove(id);
+            }
         }
     }
     if let Some(mount) = mount {
@@ -161,6 +176,7 @@ fn one(host: &HostState, id: &str, project: &ProjectSpec) -> Listing {
 fn fs(host: &HostState, id: &str, project: &ProjectSpec) -> Node {
     let mut base = None;
     let places = Listing::default();
+    let mut refused = Vec::new();
     for (at, bind) in &project.binds {
         let opened = find(host, bind).and_then(|source| Ok((Mirror::open(&source.path, bind.read_only)?, source)));
         let mirror = match opened {
@@ -171,6 +187,9 @@ fn fs(host: &HostState, id: &str, project: &ProjectSpec) -> Node {
             Err(error) => {
                 host.projects.keep(id, at, None);
                 tracing::warn!(%error, "a directory of a project cannot be shown");
+                if host.paths.here.join(&bind.path).is_dir() {
+                    refused.push(format!("projects.{id}: {}", error.message));
+                }
                 continue;
             }
         };
@@ -179,6 +198,7 @@ fn fs(host: &HostState, id: &str, project: &ProjectSpec) -> Node {
             below => put(&places, below, Node::dir(mirror)),
         }
     }
+    host.projects.refused.write().insert(id.to_owned(), refused);
     match base {
         Some(base) if places.names().is_empty() => Node::dir(base),
         Some(base) => Node::dir(OverlayDir { base, places: Arc::new(places) }),

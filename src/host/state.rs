@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 
+use super::health::HostHealth;
 use super::library::LibrarySource as Library;
 use super::projects::Projects;
 use super::service_registry::ServiceRegistry;
@@ -33,6 +34,7 @@ pub struct HostState {
     pub projects: Arc<Projects>,
     pub system_paths: SystemPaths,
     pub mount: MountSlot,
+    pub health: HostHealth,
 }
 
 /// Where the host's own things are on this machine.

@@ -105,6 +105,13 @@ impl CommandSink for OperationFile {
         line(&template.unwrap_or_default())
     }
 
+    fn expects(&self) -> String {
+        let contract = self.instance.contract();
+        let template = contract.operation(&self.op).map(|operation| contract.template(operation)).unwrap_or_default();
+        let op = &self.op;
+        format!("{op}.json takes the arguments of {op} as one JSON object, such as {}", sketch(&template))
+    }
+
     fn submit(&self, asked: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         let calls = commands.into_iter().map(|value| self.instance.contract().arguments(&self.op, value));
         begin(&self.instance, asked, calls.collect())
@@ -112,6 +119,18 @@ impl CommandSink for OperationFile {
 
     fn refused(&self, asked: &CommandContext, error: &Error) {
         self.instance.refused(&asked.caller, Some(self.op.clone()), error);
+    }
+}
+
+/// A value in one line; the keys alone if it is long.
+fn sketch(value: &Value) -> String {
+    let whole = value.to_string();
+    match value.as_object() {
+        Some(object) if whole.len() > 160 => {
+            let keys: Vec<String> = object.keys().map(|key| format!("{key:?}: …")).collect();
+            format!("{{{}}}", keys.join(", "))
+        }
+        _ => whole,
     }
 }
 

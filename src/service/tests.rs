@@ -169,6 +169,7 @@ async fn the_writer_hears_every_refusal_and_nothing_runs() {
         ("echo", r#"{"txet":"a"}"#),
         ("break", "{}"),
         ("invoke", r#"{"op":"echo","arguments":{"text":"a"}} {"op":"fly"}"#),
+        ("echo", "nonsense"),
         ("invoke", "nonsense"),
     ] {
         said += &write(&tree, &format!("bench/control/{file}.json"), text).await;
@@ -186,6 +187,7 @@ async fn the_writer_hears_every_refusal_and_nothing_runs() {
             ! invalid_payload: echo: unknown key `txet`; did you mean text?
             ! forbidden: breaking is forbidden
             ! unknown_operation: bench has no operation `fly`; operations are echo, hang, break
+            ! invalid_payload: echo.json takes the arguments of echo as one JSON object, such as {"text":"hi"}
             ! invalid_payload: a command is a JSON object, such as {"op": "..."}
             {"state":"refused","job_id":null,"operation":null,"updated_at_ms":0,"error":{"code":"invalid_payload","message":"a command is a JSON object, such as {\"op\": \"...\"}"}}
             {"ok":false,"operation":"echo","job_id":null,"result":null,"error":{"code":"invalid_payload","message":"the command is incomplete: its JSON object has no end"}}

@@ -5,6 +5,8 @@
 //! `model` for their types and checks; it builds nothing.
 
 mod json;
+mod operation_schema;
+mod partial;
 mod project_dir;
 mod sense;
 #[cfg(test)]
@@ -19,6 +21,7 @@ use serde_json::{Value, json};
 pub use crate::contract::ValueFault;
 use crate::contract::{check, schema};
 use acheron_base::{Error, Result};
+use partial::PartialSpec;
 pub use project_dir::{ProjectDir, ServedBy};
 pub use sense::{BUILT_IN, agent_faults, contract_of, is_id};
 pub use types::*;
@@ -29,6 +32,13 @@ pub const LAYOUT: &str = "acheron-1";
 pub const DEFAULT: &str = include_str!("../../mountspec/default.json");
 /// The size limit of a mountspec in bytes.
 const LARGEST: u64 = 4 << 20;
+
+/// A mountspec with faults.
+pub struct FaultySpec {
+    /// The parts that could be read: for further checks, never to be mounted.
+    pub read: Option<Box<Spec>>,
+    pub faults: Vec<ValueFault>,
+}
 
 impl Spec {
     /// Reads and checks a file; the error has one line per fault.
@@ -42,18 +52,38 @@ impl Spec {
 
     /// Parses and checks a mountspec; the error lists all faults.
     pub fn check(text: &str) -> Result<Spec, Vec<ValueFault>> {
-        let (value, mut faults) = json::parse(text)?;
+        Spec::check_parts(text).map_err(|faulty| faulty.faults)
+    }
+
+    /// [`check`](Spec::check), whose error also has the parts that could be read.
+    pub fn check_parts(text: &str) -> Result<Spec, FaultySpec> {
+        let (value, mut faults) = json::parse(text).map_err(|faults| FaultySpec { read: None, faults })?;
         // Constant, and expensive to build.
         static SCHEMA: LazyLock<Value> = LazyLock::new(Spec::schema);
-        faults.extend(check::faults(&SCHEMA, &SCHEMA, &value));
-        match serde_json::from_value::<Spec>(value) {
+        let of_schema = check::faults(&SCHEMA, &SCHEMA, &value);
+        let read = match serde_json::from_value::<Spec>(value.clone()) {
+            Ok(spec) => Ok(spec),
+            Err(err) => Err((PartialSpec::read(value, &of_schema), err)),
+        };
+        faults.extend(of_schema);
+        let read = match read {
             Ok(spec) => {
                 faults.extend(sense::faults(&spec));
-                if faults.is_empty() { Ok(spec) } else { Err(faults) }
+                if faults.is_empty() {
+                    return Ok(spec);
+                }
+                Some(spec)
             }
-            Err(err) if faults.is_empty() => Err(vec![ValueFault { path: String::new(), message: err.to_string() }]),
-            Err(_) => Err(faults),
-        }
+            Err((_, err)) if faults.is_empty() => {
+                faults.push(ValueFault { path: String::new(), message: err.to_string() });
+                None
+            }
+            Err((partial, _)) => partial.map(|partial| {
+                faults.extend(sense::faults(&partial.spec).into_iter().filter(|fault| partial.counts(fault)));
+                partial.spec
+            }),
+        };
+        Err(FaultySpec { read: read.map(Box::new), faults })
     }
 
     /// The JSON Schema of a mountspec, published as `mountspec/SCHEMA.json`.

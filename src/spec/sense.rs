@@ -1,5 +1,6 @@
 //! Checks that a schema cannot express: names that must exist, settings that depend on one another.
 
+use super::operation_schema;
 use super::{AgentSpec, LAYOUT, ModelKind, ModelSpec, ServiceSpec, Spec, SymbolsBackend};
 use crate::contract::check::{ValueFault, join};
 use crate::contract::{self, Contract};
@@ -229,6 +230,16 @@ impl Faults {
             if given {
                 self.add(&join(path, word), "is only for web_search");
             }
+        }
+        let before = self.0.len();
+        for (name, operation) in &service.operations {
+            let path = join(&join(path, "operations"), name);
+            for (word, schema) in [("arguments", &operation.arguments), ("result", &operation.result)] {
+                self.0.extend(schema.as_ref().and_then(|schema| operation_schema::fault(&join(&path, word), schema)));
+            }
+        }
+        if self.0.len() > before {
+            return; // a contract of wrong schemas would only repeat it
         }
         if let Err(err) = contract_of(name, service) {
             let message = err.message.split_once(": ").map_or(err.message.clone(), |(_, rest)| rest.to_owned());

@@ -100,6 +100,18 @@ fn every_fault_is_named_with_its_path() {
             r#"{"model": {"kind": "opneai", "name": "x"}}"#,
             &[r#"model.kind: `opneai` is not known; did you mean openai?"#],
         ),
+        (
+            r#"{"agents": {"charon": {"model": {"kind": "opena"}}}}"#,
+            &["agents.charon.model.kind: `opena` is not known; did you mean openai?"],
+        ),
+        (
+            r#"{"dm": {"narrator": {"kind": "opena"}}}"#,
+            &["dm.narrator.kind: `opena` is not known; did you mean openai?"],
+        ),
+        (
+            r#"{"dm": {"narrator": {"kind": 5}}}"#,
+            &["dm.narrator.kind: must be one of anthropic, script, replay, openai, external, not a number"],
+        ),
         (r#"{"model": {"kind": "openai"}}"#, &["model.name: must name the model"]),
         (
             r#"{"model": {"kind": "openai", "name": "x", "base_url": "localhost"}}"#,
@@ -127,7 +139,12 @@ fn every_fault_is_named_with_its_path() {
         ),
         (
             r#"{"projects": {"here": {"binds": {"a": {"path": ""}, "/b/../c": {"path": "x"}, "/": {}}}}}"#,
-            &[r#"projects.here.binds["/"]: path is missing"#],
+            &[
+                r#"projects.here.binds["/"]: path is missing"#,
+                r#"projects.here.binds["/b/../c"]: must be a plain path, without //, ., .. or a slash at the end"#,
+                "projects.here.binds.a: must begin with /, the root of the project's fs/",
+                "projects.here.binds.a.path: must name a directory",
+            ],
         ),
         (
             r#"{"projects": {"here": {"binds": {"a": {"path": ""}, "/b/../c": {"path": "x"}, "/d/": {"path": "x"}}}}}"#,
@@ -240,4 +257,84 @@ proptest! {
             let _ = Spec::check(&format!("{}{put}{}", &DEFAULT[..cut], &DEFAULT[cut..]));
         }
     }
+}
+
+#[test]
+fn what_cannot_be_read_does_not_hide_other_faults() {
+    let table: &[(&str, &[&str])] = &[
+        (
+            r#"{"agnts": {}, "librari": "x", "agents": {"c": {"projects": ["zz"]}},
+                "services": {"x": {"command": [], "operations": {"A b": {"effect": "maybe"}}}}}"#,
+            &[
+                "unknown key `agnts`; other keys are $schema, layout, default_agent, state, library, prompts, model, \
+                 projects, sandbox, memory, symbols, recall, dm, retention",
+                "unknown key `librari`; did you mean library?",
+                r#"services.x.operations["A b"].effect: `maybe` is not known; possible values are read, write, execute"#,
+                "agents.c.projects[0]: there is no project `zz`; projects are here",
+                "services.x.command: must name the program",
+                "services.x.operations: `A b` cannot be the name of an operation",
+            ],
+        ),
+        // A part that cannot be read is not also missing.
+        (
+            r#"{"agents": {"c": 5}, "projects": {"p": []}, "default_agent": "d"}"#,
+            &[
+                "agents.c: must be an object, not a number",
+                "projects.p: must be an object, not an array",
+                "default_agent: there is no agent `d`; did you mean c?",
+            ],
+        ),
+        (
+            r#"{"agents": {"c": {"projects": ["p", "q"], "permissions": [{"allow": ["read"]}]}}, "projects": {"p": 1}}"#,
+            &[
+                "agents.c.permissions[0]: path is missing",
+                "projects.p: must be an object, not a number",
+                "agents.c.projects[1]: there is no project `q`; did you mean p?",
+            ],
+        ),
+        (
+            r#"{"symbols": {"backend": "redi", "url": "redis://x"}, "model": {"prices": 3},
+                "agents": {"c": {"limits": {"money": 2}}}}"#,
+            &[
+                "symbols.backend: `redi` is not known; did you mean redis?",
+                "model.prices: must be an object, not a number",
+            ],
+        ),
+    ];
+    for (text, expected) in table {
+        assert_eq!(said(text), *expected, "{text}");
+    }
+}
+
+#[test]
+fn the_schemas_of_an_operation_are_schemas() {
+    let said_of = |schema: &str| {
+        said(&format!(r#"{{"services": {{"x": {{"command": ["true"], "operations": {{"go": {schema}}}}}}}}}"#))
+    };
+    assert_eq!(
+        said_of(r#"{"arguments": {"type": "objekt"}}"#),
+        ["services.x.operations.go.arguments.type: `objekt` is not known; did you mean object?"]
+    );
+    assert_eq!(
+        said_of(r#"{"result": {"type": "object", "properties": {"n": {"type": ["integer", "nul"]}}}}"#),
+        ["services.x.operations.go.result.properties.n.type[1]: `nul` is not known; did you mean null?"]
+    );
+    let wrong = said_of(r#"{"arguments": {"required": "name"}, "result": {"minimum": "1"}}"#);
+    assert_eq!(wrong.len(), 2, "{wrong:?}");
+    assert!(
+        wrong[0].starts_with("services.x.operations.go.arguments.required: is not valid in a JSON Schema: "),
+        "{wrong:?}"
+    );
+    assert!(
+        wrong[1].starts_with("services.x.operations.go.result.minimum: is not valid in a JSON Schema: "),
+        "{wrong:?}"
+    );
+    assert_eq!(
+        said_of(r#"{"arguments": 7}"#),
+        ["services.x.operations.go.arguments: is not a JSON Schema: it must be an object"]
+    );
+    assert_eq!(
+        said_of(r#"{"arguments": {"type": "object", "properties": {"type": {"const": "objekt"}}}, "result": true}"#),
+        [""; 0]
+    );
 }

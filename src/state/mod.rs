@@ -1,12 +1,15 @@
-//! The tables of the host: its migrations, and the queries for jobs, events and the audit.
+//! The tables of the host: its migrations, and the queries for jobs, events and the audit; and backups of the whole state
+//! directory.
 //!
-//! Used by `jobs`, `events` and `host`; services with tables of their own append a migration here and keep their queries
+//! Used by `jobs`, `events`, `host` and `cli`; services with tables of their own append a migration here and keep their queries
 //! to themselves. Uses `acheron-store`.
 
 pub mod audit;
+pub mod backup;
 pub mod events;
 pub mod jobs;
 mod purge;
+pub mod restore;
 mod retention;
 #[cfg(test)]
 mod test_store;

@@ -262,26 +262,139 @@ CALLS
     );
 }
 
+/// What the services of an agent have kept, in the tree mounted on `ns`.
+const KEPT: &str = r#"
+        shown() {
+            cat ns/agents/self/memory/items/fare/content; echo
+            cat ns/agents/self/recall/nodes/semantic/Styx.md
+            cat ns/agents/self/chat/history.ndjson | md5sum
+            jq -c .turn ns/agents/self/dm/campaigns/c1/state.json
+            cat ns/agents/self/dm/campaigns/c1/{state.json,journal.ndjson,snapshot.md} | md5sum
+            cat ns/agents/self/phases/sessions/first/history.ndjson | md5sum
+        }
+"#;
+
 #[test]
 fn a_backup_is_taken_while_it_runs_and_can_be_mounted() {
-    Desk::new().check(
-        r#"
+    let desk = Desk::new();
+    desk.check(
+        &(KEPT.to_owned()
+            + r#"
         acheron mount ns --daemon > /dev/null
-        echo '{"kind":"note","name":"fare","content":"one obol"}' > ns/agents/self/memory/control/create.json
-        jq -c .ok ns/agents/self/memory/result.json
-        acheron backup copy.db --state .local/state/acheron
-        acheron backup copy.db --state .local/state/acheron
+        call() { exec 3<>ns/agents/self/$1.json; echo "$2" >&3; jq -c '.ok' <&3; exec 3>&-; }
+        call memory/control/create '{"kind":"note","name":"fare","content":"one obol"}'
+        printf '# Styx\n\nA river.\n' > ns/agents/self/recall/nodes/semantic/Styx.md
+        acheron chat --root ns -m 'hello' > /dev/null
+        call dm/control/new_campaign '{"id":"c1","seed":7}'
+        call dm/control/init '{"answers":{"preset":"Mystery Investigation","pc_name":"Ann","pc_strengths":"clever, charming","date":"2026-11-16"},"confirm":true}'
+        call phases/control/run '{"query":"How do we mend trust?","session_id":"first"}'
+        shown > before
+        acheron backup copy.tar --state .local/state/acheron
+        acheron backup copy.tar --root ns
+        stat -c '%a %F' copy.tar; ls -A | grep acheron-
+        tar tf copy.tar | grep -E '^acheron[.](db-|lock|pid|log)'
         acheron unmount ns
-        mkdir -p restored && cp copy.db restored/acheron.db
+        acheron restore copy.tar --state restored
+        acheron restore copy.tar --state restored
+        find restored -type d ! -perm 700 -o -type f ! -perm 600
         acheron mount ns --daemon --state restored > /dev/null
-        cat ns/agents/self/memory/items/fare/content; echo
-        "#,
+        shown > after; cmp before after && grep -v ' -$' after
+        jq -c .ok ns/meta/health.json
+        "#),
         expect![[r#"
             true
-            copy.db is a copy of .local/state/acheron
-            copy.db is a copy of .local/state/acheron
+            true
+            true
+            true
+            copy.tar is a backup of .local/state/acheron
+            600 regular file
+            restored has the state of copy.tar
             one obol
+            # Styx
+
+            A river.
+            0
+            true
             = 0
+            ! error: copy.tar exists; name another file
+            ! error: restored is not empty; name another directory
+        "#]],
+    );
+}
+
+#[test]
+fn a_backup_of_several_mounts_asks_which() {
+    Desk::new().check(
+        r#"
+        mkdir other
+        acheron mount ns --daemon --state one > /dev/null
+        acheron mount other --daemon --state two > /dev/null
+        acheron backup copy.tar 2>&1 | sed 's/mounts: .*/mounts/'
+        acheron backup copy.tar --root other
+        mkdir full empty; touch full/x nothing
+        acheron backup full --root ns
+        acheron backup nowhere/copy.tar --root ns
+        acheron backup nothing --root ns
+        acheron backup copy2.tar --state empty
+        acheron backup one/copy.tar --root ns
+        ls -A | grep acheron-
+        "#,
+        expect![[r#"
+            error: there are several mounts
+            hint: choose one with --root DIR or --state DIR
+            copy.tar is a backup of DIR/two
+            nothing is a backup of DIR/one
+            = 1
+            ! error: full is a directory; name a file
+            ! error: nowhere: No such file or directory (os error 2)
+            ! error: there is no database in empty
+            ! error: one/copy.tar lies in the state directory itself; name a file elsewhere
+        "#]],
+    );
+}
+
+#[test]
+fn a_restore_takes_nothing_but_a_backup() {
+    let desk = Desk::new();
+    desk.says("acheron mount ns --daemon > /dev/null; acheron backup good.tar --root ns; acheron unmount ns");
+    desk.check(
+        r#"
+        echo text > text.tar; acheron restore text.tar --state out
+        tar cf plain.tar text.tar; acheron restore plain.tar --state out
+        head -c 200000 good.tar > half.tar; acheron restore half.tar --state out
+        evil() { python3 - "$1" "$2" <<'PY'
+import io, sys, tarfile
+name, kind = sys.argv[1], sys.argv[2]
+with tarfile.open("good.tar") as old, tarfile.open("evil.tar", "w", format=tarfile.GNU_FORMAT) as new:
+    for member in old:
+        new.addfile(member, old.extractfile(member) if member.isfile() else None)
+    member = tarfile.TarInfo(name)
+    member.type = {"file": tarfile.REGTYPE, "link": tarfile.SYMTYPE, "hard": tarfile.LNKTYPE, "fifo": tarfile.FIFOTYPE}[kind]
+    member.linkname = "/etc/passwd"
+    new.addfile(member, io.BytesIO(b""))
+PY
+        acheron restore evil.tar --state out; }
+        evil ../escaped file; evil /tmp/escaped file; evil a/../../escaped file
+        evil agents/link link; evil agents/hard hard; evil agents/fifo fifo; evil acheron.db file
+        ls -A | grep -vE '^(ns|text|plain|half|good|evil|\.local)'
+        mkdir out; acheron restore good.tar --state out
+        acheron restore good.tar --state out/below/two; ls out/below
+        "#,
+        expect![[r#"
+            out has the state of good.tar
+            out/below/two has the state of good.tar
+            two
+            = 0
+            ! error: text.tar: is not a backup of acheron
+            ! error: plain.tar: is not a backup of acheron
+            ! error: half.tar: is damaged: acheron.db has no end
+            ! error: evil.tar: ../escaped leads out of the directory
+            ! error: evil.tar: /tmp/escaped leads out of the directory
+            ! error: evil.tar: a/../../escaped leads out of the directory
+            ! error: evil.tar: agents/link is neither a plain file nor a directory
+            ! error: evil.tar: agents/hard is neither a plain file nor a directory
+            ! error: evil.tar: agents/fifo is neither a plain file nor a directory
+            ! error: evil.tar: acheron.db: File exists (os error 17)
         "#]],
     );
 }
@@ -359,7 +472,7 @@ fn the_doctor_ends_with_whether_it_can_work_and_has_a_fix_for_each_lack() {
         "#,
         expect![[r#"
             BAD   database: DIR/broken is damaged (1): the database is damaged
-                  fix: stop acheron, keep a copy of the directory, and put a backup (acheron backup FILE) in its place
+                  fix: stop acheron, move the directory aside, and restore a backup: acheron restore FILE --state DIR
             1
             BAD   mountspec: bad.json cannot be mounted:
               unknown key `agnets`; did you mean agents?

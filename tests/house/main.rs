@@ -7,6 +7,7 @@ mod benches;
 mod binds;
 mod chat;
 mod chat_at_a_terminal;
+mod checks;
 mod cli;
 mod common;
 mod contracts;

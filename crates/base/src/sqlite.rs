@@ -34,7 +34,7 @@ fn said(extended: i32, text: &str) -> Error {
             Error::busy("the database is locked by another process: wait for it, or end it, and try again")
         }
         ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB => Error::internal(format!(
-            "the database is damaged ({text}): stop acheron, put acheron.db aside and a backup in its place"
+            "the database is damaged ({text}): stop acheron, move its state directory aside and restore a backup"
         )),
         ffi::SQLITE_CANTOPEN => Error::unavailable(format!("the database cannot be opened: {text}")),
         ffi::SQLITE_IOERR => Error::new(DISK, format!("the disk that holds the database failed: {text}")),

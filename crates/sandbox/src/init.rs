@@ -288,13 +288,21 @@ fn execute_plan(
     let err = execute(&path, &argv, &env);
     // A link in `/usr/local/bin` may lead to a file that is not visible here.
     let led_away = || path.split(':').any(|directory| Path::new(directory).join(&plan.argv[0]).is_symlink());
+    // The file itself is there, so its interpreter is not.
+    let found = || plan.argv[0].contains('/') && Path::new(&plan.argv[0]).is_file();
     let hint = match err {
+        nix::Error::ENOENT if found() => "; the interpreter in its first line is missing here",
         nix::Error::ENOENT if !plan.bare && (plan.argv[0].starts_with('/') || led_away()) => {
             "; a sandbox shows /usr and what the mountspec names in sandbox.system"
         }
         _ => "",
     };
-    Err(Error::not_found(format!("cannot run `{}`: {}{hint}", plan.argv[0], err.desc())))
+    let said = format!("cannot run `{}`: {}{hint}", plan.argv[0], err.desc());
+    Err(match err {
+        nix::Error::ENOENT | nix::Error::ENOTDIR => Error::not_found(said),
+        nix::Error::EACCES | nix::Error::EPERM => Error::forbidden(said),
+        _ => Error::failed(said),
+    })
 }
 
 /// Executes the program at its path, or in the directories of the *new* path.

@@ -13,6 +13,9 @@ use acheron_base::{Code, Error, Result};
 /// The length limit of a command, in bytes.
 pub const LIMIT: usize = 1 << 20;
 
+/// The sentence for a write that does not begin a JSON object, where the sink has no other.
+const EXPECTS: &str = "a command is a JSON object, such as {\"op\": \"...\"}";
+
 /// The caller of a command, and how it opened the file.
 pub struct CommandContext {
     /// The caller that opened the file.
@@ -27,6 +30,11 @@ pub struct CommandContext {
 pub trait CommandSink: Send + Sync + 'static {
     /// The text shown to a reader that has written nothing: a payload to fill in.
     fn template(&self) -> Bytes;
+
+    /// The sentence for a write that does not begin a JSON object: what this file takes instead.
+    fn expects(&self) -> String {
+        EXPECTS.to_owned()
+    }
 
     /// Starts all of `commands`, or none. Each command has one reply, in order.
     fn submit(&self, context: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>>;
@@ -87,14 +95,14 @@ struct CommandBuffer {
 }
 
 impl CommandBuffer {
-    /// Takes `data`; returns the commands that it completes.
-    fn take(&mut self, data: &[u8]) -> Result<Vec<Value>> {
+    /// Takes `data`; returns the commands that it completes. `expects` is the sentence for data without an object.
+    fn accept(&mut self, data: &[u8], expects: impl Fn() -> String) -> Result<Vec<Value>> {
         self.wrote = true;
         if let Some(error) = &self.refused {
             return Err(error.clone());
         }
         self.pending.extend_from_slice(data);
-        let taken = self.complete();
+        let taken = self.complete(expects);
         if let Err(error) = &taken {
             self.clear();
             self.refused = Some(error.clone()).filter(|error| error.code == Code::TooLarge);
@@ -102,10 +110,10 @@ impl CommandBuffer {
         taken
     }
 
-    fn complete(&mut self) -> Result<Vec<Value>> {
+    fn complete(&mut self, expects: impl Fn() -> String) -> Result<Vec<Value>> {
         let mut commands = Vec::new();
         let mut begin = 0;
-        while let Some(end) = self.scan.object(&self.pending)? {
+        while let Some(end) = self.scan.object(&self.pending).map_err(|NotAnObject| Error::invalid(expects()))? {
             if end - begin > LIMIT {
                 return Err(too_long());
             }
@@ -164,6 +172,9 @@ fn parse(bytes: &[u8]) -> Result<Value, ParseFault> {
     })
 }
 
+/// The bytes between two commands begin no object.
+struct NotAnObject;
+
 /// Finds the end of each JSON object in one pass over the bytes.
 #[derive(Default)]
 struct ObjectScanner {
@@ -175,7 +186,7 @@ struct ObjectScanner {
 
 impl ObjectScanner {
     /// The end of the next complete object.
-    fn object(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
+    fn object(&mut self, bytes: &[u8]) -> Result<Option<usize>, NotAnObject> {
         while let Some(&byte) = bytes.get(self.at) {
             self.at += 1;
             match byte {
@@ -191,7 +202,7 @@ impl ObjectScanner {
                     }
                 }
                 _ if self.depth > 0 || byte.is_ascii_whitespace() => (),
-                _ => return Err(Error::invalid("a command is a JSON object, such as {\"op\": \"...\"}")),
+                _ => return Err(NotAnObject),
             }
         }
         Ok(None)
@@ -207,7 +218,7 @@ impl Handle for ControlHandle {
     }
 
     fn write(&self, _offset: u64, data: &[u8]) -> Answer<()> {
-        let taken = self.input.lock().take(data);
+        let taken = self.input.lock().accept(data, || self.sink.expects());
         let written = data.len();
         let submitted = match taken {
             Ok(commands) if commands.is_empty() => return Answer::ok(()),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::findings::{Cgroups, Database, Device, MachineFacts, Namespaces};
+use crate::contract::ValueFault;
 use crate::services::symbols::durability::{self, RedisDurability};
 use crate::spec::{Spec, SymbolsBackend, SymbolsSpec};
 use acheron_base::{Code, ConfinedDir, Result};
@@ -12,8 +13,9 @@ use acheron_base::{Code, ConfinedDir, Result};
 /// The time limit of the sandbox test.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Facts about this machine, the state directory and the services of the mountspec.
-pub async fn look(state: &Path, spec: &Result<Spec>) -> MachineFacts {
+/// Facts about this machine, the state directory and the services of the mountspec; `faults` are those of the mountspec
+/// that depend on the machine.
+pub async fn look(state: &Path, spec: &Result<Spec>, faults: &[ValueFault]) -> MachineFacts {
     MachineFacts {
         device: device(Path::new("/dev/fuse")),
         fusermount: fusermount(),
@@ -37,7 +39,14 @@ pub async fn look(state: &Path, spec: &Result<Spec>) -> MachineFacts {
             Err(err) if err.code == Code::Internal => Database::Looked(vec![err.message]),
             Err(err) => Database::Unreadable(err.message),
         },
-        mountspec: spec.as_ref().map(drop).map_err(|err| err.message.clone()),
+        mountspec: match spec {
+            Err(err) => Err(err.message.clone()),
+            Ok(_) if faults.is_empty() => Ok(()),
+            Ok(_) => {
+                let lines: Vec<String> = faults.iter().map(|fault| format!("\n  {fault}")).collect();
+                Err(format!("parts of it cannot work on this machine:{}", lines.concat()))
+            }
+        },
         symbols: match spec {
             Ok(spec) => symbols(&spec.symbols).await,
             Err(_) => None,

@@ -226,14 +226,25 @@ fn sandbox(facts: &MachineFacts) -> DoctorFinding {
             let missing: Vec<String> =
                 walls.iter().filter(|(_, stands, _)| !stands).map(|(name, _, why)| format!("{name} ({why})")).collect();
             if missing.is_empty() {
-                let names: Vec<&str> = walls.iter().map(|(name, _, _)| name.as_str()).collect();
-                return DoctorFinding::ok(what, format!("all confinement mechanisms work: {}", names.join(", ")));
+                let (weaker, others): (Vec<_>, Vec<_>) = walls.iter().partition(|(name, _, how)| ungrouped(name, how));
+                let names: Vec<&str> = others.iter().map(|(name, _, _)| name.as_str()).collect();
+                let weaker: Vec<String> = weaker.iter().map(|(name, _, how)| format!("{name} ({how})")).collect();
+                let weaker = match weaker.is_empty() {
+                    true => String::new(),
+                    false => format!("; limits without control groups: {}", weaker.join(", ")),
+                };
+                return DoctorFinding::ok(what, format!("all isolation mechanisms work: {}{weaker}", names.join(", ")));
             }
             let landlock = missing.iter().any(|wall| wall.starts_with("landlock"));
             let boot = if landlock { "boot with lsm=landlock,… on Linux 5.13 or newer; until then " } else { "" };
             DoctorFinding::bad(what, format!("cannot be built here: {}", missing.join("; ")), format!("{boot}{refuse}"))
         }
     }
+}
+
+/// Whether a limit that control groups are for is kept by something weaker.
+fn ungrouped(name: &str, how: &str) -> bool {
+    ["processes", "memory", "cpu", "agent_limits"].contains(&name) && !how.starts_with("control group")
 }
 
 fn cgroups(facts: &MachineFacts) -> DoctorFinding {
@@ -246,11 +257,16 @@ fn cgroups(facts: &MachineFacts) -> DoctorFinding {
         Cgroups::Found { version, controllers, writable } => {
             let lacking: Vec<&str> =
                 ["memory", "pids"].into_iter().filter(|name| !controllers.iter().any(|it| it == name)).collect();
-            match (lacking.is_empty(), writable) {
+            // What the test of the sandbox could use counts more than a mode: a part of the tree may be delegated.
+            let limits = facts.walls.iter().flatten().filter(|(name, _, _)| name == "memory" || name == "processes");
+            let usable =
+                limits.map(|(name, stands, how)| *stands && !ungrouped(name, how)).reduce(|one, two| one && two);
+            let unusable = if *writable { "but a sandbox cannot use them" } else { "but not writable" };
+            match (lacking.is_empty(), usable.unwrap_or(*writable)) {
                 (true, true) => DoctorFinding::ok(what, format!("version {version}: {}", controllers.join(", "))),
                 (true, false) => DoctorFinding::weak(
                     what,
-                    format!("version {version}, but not writable: {fallback}"),
+                    format!("version {version}, {unusable}: {fallback}"),
                     "run as root, or with systemd-run --user --scope -p Delegate=yes acheron mount …",
                 ),
                 (false, _) => DoctorFinding::weak(
@@ -273,7 +289,7 @@ fn database(facts: &MachineFacts) -> DoctorFinding {
             DoctorFinding::bad(
                 what,
                 format!("{state} is damaged ({}): {}", faults.len(), first.join("; ")),
-                "stop acheron, keep a copy of the directory, and put a backup (acheron backup FILE) in its place",
+                "stop acheron, move the directory aside, and restore a backup: acheron restore FILE --state DIR",
             )
         }
         Database::Unreadable(why) => DoctorFinding::bad(

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{CommandResult, mount};
+use super::{CommandResult, check, mount};
 use findings::{DoctorFinding, Health};
 
 /// Check this machine and suggest fixes.
@@ -29,9 +29,10 @@ impl DoctorArgs {
     pub fn run(self) -> CommandResult {
         let here = std::env::current_dir()?;
         let spec = mount::spec(self.spec.as_deref(), &here);
+        let faults = spec.as_ref().map(|spec| check::on_this_machine(spec, &here)).unwrap_or_default();
         let state = mount::state(self.state.as_deref(), spec.as_ref().ok(), &here)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let findings = findings::findings(&runtime.block_on(facts::look(&state, &spec)));
+        let findings = findings::findings(&runtime.block_on(facts::look(&state, &spec, &faults)));
         for finding in &findings {
             match self.json {
                 true => println!("{}", serde_json::to_string(finding).unwrap_or_default()),

@@ -36,7 +36,7 @@ impl<'a> SchemaCheck<'a> {
             }
             _ => return,
         }
-        if let Some(words) = self.words(forms) {
+        if let Some(words) = self.words(forms, 0) {
             return fault(faults, path, not_among(value, &words));
         }
         // The form whose tag is in the value is the intended one.
@@ -74,15 +74,17 @@ impl<'a> SchemaCheck<'a> {
         kinds(self.resolved(form))
     }
 
-    /// The allowed words, if every form is a constant or an enumeration.
-    fn words(&self, forms: &'a [Value]) -> Option<Vec<&'a str>> {
+    /// The allowed words, if every form is a constant, an enumeration, or alternatives of these: an optional
+    /// enumeration is a form beside `null`.
+    fn words(&self, forms: &'a [Value], depth: usize) -> Option<Vec<&'a str>> {
         let mut words = Vec::new();
         for form in forms.iter().map(|form| self.resolved(form)) {
+            let inner = || form.get("oneOf").or(form.get("anyOf"))?.as_array().filter(|_| depth < 8);
             match (form.get("const"), form.get("enum")) {
                 (Some(word), _) => words.push(word.as_str()?),
                 (_, Some(several)) => words.extend(several.as_array()?.iter().filter_map(Value::as_str)),
                 _ if form.get("type") == Some(&Value::from("null")) => {}
-                _ => return None,
+                _ => words.extend(self.words(inner()?, depth + 1)?),
             }
         }
         Some(words)

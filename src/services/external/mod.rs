@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-pub use self::program_files::{FileRole, ProgramFile, program_files};
+pub use self::program_files::{FileRole, ProgramFile, interpreter, program_files};
 use self::stderr::{StderrLine, StderrLines};
 use super::terminal::{ProgramRun, StreamListener, Surroundings};
 use crate::contract::{Contract, ServiceCall};
@@ -224,7 +224,12 @@ impl Serve for Program {
                 self.contract.name
             )));
         }
-        answer::answer(&self.contract, operation, ran.ended, &ran.out.kept, &listener.complaint())
+        let complaint = listener.complaint();
+        let answered = answer::answer(&self.contract, operation, ran.ended, &ran.out.kept, &complaint);
+        if answered.is_err() {
+            answer::beginning(&ran.out.kept).iter().for_each(|line| cx.log(line));
+        }
+        answered
     }
 }
 

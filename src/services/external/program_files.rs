@@ -174,7 +174,7 @@ fn prefix(directory: &Path) -> PathBuf {
 }
 
 /// The words after `#!` in the first line of a file.
-fn interpreter(file: &Path) -> Vec<String> {
+pub fn interpreter(file: &Path) -> Vec<String> {
     let mut first = Vec::new();
     let read =
         std::fs::metadata(file).ok().filter(std::fs::Metadata::is_file).and_then(|_| std::fs::File::open(file).ok());

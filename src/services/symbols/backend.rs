@@ -21,6 +21,11 @@ pub trait Backend: Send + Sync {
     /// Its display name: `sqlite`, `redis://host`.
     fn describe(&self) -> String;
 
+    /// Whether it can be reached now; the error says why not.
+    async fn answers(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// The documents of these ids, in the order asked.
     async fn get(&self, kind: DocumentKind, ids: &[String]) -> Result<Vec<Option<DocumentRecord>>>;
 

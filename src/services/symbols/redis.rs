@@ -184,6 +184,10 @@ impl Backend for Redis {
         format!("redis at {}", self.at)
     }
 
+    async fn answers(&self) -> Result<()> {
+        self.one::<String>(cmd("PING")).await.map(drop)
+    }
+
     async fn get(&self, kind: DocumentKind, ids: &[String]) -> Result<Vec<Option<DocumentRecord>>> {
         if ids.is_empty() {
             return Ok(vec![]);

@@ -3,6 +3,12 @@ use proptest::prelude::*;
 
 use super::*;
 
+impl CommandBuffer {
+    fn take(&mut self, data: &[u8]) -> Result<Vec<Value>> {
+        self.accept(data, || EXPECTS.to_owned())
+    }
+}
+
 fn check(writes: &[&str], expect: Expect) {
     let mut input = CommandBuffer::default();
     let mut said = String::new();

@@ -77,7 +77,7 @@ fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
         Weak cgroups: version 2 without memory: the limits of each single process hold instead, and an agent runs few programs at once
           boot with cgroup_enable=memory, or enable the controllers in cgroup.subtree_control
         Bad database: /s is damaged (1): row 1 missing
-          stop acheron, keep a copy of the directory, and put a backup (acheron backup FILE) in its place
+          stop acheron, move the directory aside, and restore a backup: acheron restore FILE --state DIR
         Bad mountspec: agents: there is none
           acheron check FILE names every fault with its place
         Bad symbols: are in redis at [::1]:6379: it does not answer
@@ -166,4 +166,46 @@ fn whatever_is_wrong_has_a_fix() {
     for finding in findings(&broken) {
         assert_eq!(finding.fix.is_some(), finding.health != Health::Ok, "{}", finding.what);
     }
+}
+
+#[test]
+fn limits_without_control_groups_are_told_once() {
+    let wall = |name: &str, how: &str| (name.to_owned(), true, how.to_owned());
+    let told = |walls: Vec<(String, bool, String)>, writable: bool| {
+        let controllers = vec!["memory".to_owned(), "pids".to_owned()];
+        let facts =
+            MachineFacts { walls: Ok(walls), cgroups: Cgroups::Found { version: 2, controllers, writable }, ..sound() };
+        let all = findings(&facts);
+        let said: Vec<String> = all
+            .iter()
+            .filter(|it| ["sandbox", "cgroups"].contains(&it.what))
+            .map(|it| format!("{:?} {}: {}\n", it.health, it.what, it.said))
+            .collect();
+        said.concat()
+    };
+    let without = vec![
+        wall("pids", "pid namespace"),
+        wall("processes", "rlimit of the user"),
+        wall("memory", "rlimit of each process"),
+        wall("cpu", "rlimit of each process"),
+        wall("agent_limits", "number of sandboxes at once"),
+    ];
+    expect![[r#"
+        Ok sandbox: all isolation mechanisms work: pids; limits without control groups: processes (rlimit of the user), memory (rlimit of each process), cpu (rlimit of each process), together (number of sandboxes at once)
+        Weak cgroups: version 2, but not writable: the limits of each single process hold instead, and an agent runs few programs at once
+    "#]]
+    .assert_eq(&told(without.clone(), false));
+    // The sandbox could not use what looks writable, and could use what looks read-only: a part of it is delegated.
+    assert!(told(without, true).contains("Weak cgroups: version 2, but a sandbox cannot use them: "));
+    let with = vec![
+        wall("processes", "control group, version 2"),
+        wall("memory", "control group, version 2"),
+        wall("cpu", "control group, version 2, and rlimit of each process"),
+        wall("agent_limits", "control groups of the agent"),
+    ];
+    expect![[r#"
+        Ok sandbox: all isolation mechanisms work: processes, memory, cpu, together
+        Ok cgroups: version 2: memory, pids
+    "#]]
+    .assert_eq(&told(with, false));
 }

@@ -29,12 +29,50 @@ fn every_end_of_a_program_has_its_sentence() {
         (1, "{\"error\":{\"code\":\"not_found\",\"message\":\"no such town\"}}", "x", "not_found: no such town"),
         (1, "{\"error\":\"no such town\"}", "", "execution_failed: no such town"),
         (1, "{\"error\":{\"code\":\"odd\",\"message\":\"m\"}}", "", "execution_failed: m"),
+        // A signal has no sentence of the program's: its last line was about something else.
+        (-11, "", "reading page 3", "execution_failed: weather was ended by signal 11"),
+        // The program's own error, whatever its exit code.
+        (0, "{\"error\":{\"code\":\"not_found\",\"message\":\"no such town\"}}", "x", "not_found: no such town"),
+        (0, "{\"error\":\"no such town\"}", "", "execution_failed: no such town"),
+        (0, "", "", "execution_failed: weather printed nothing; its result must be one JSON value on standard output"),
+        (
+            0,
+            " \n",
+            "",
+            "execution_failed: weather printed nothing; its result must be one JSON value on standard output",
+        ),
+        (
+            0,
+            "Traceback\u{1b}[0m: a town",
+            "",
+            "execution_failed: weather printed `Traceback\\u{1b}[0m: a town`, which is not one JSON value: expected value at \
+             line 1 column 1",
+        ),
     ] {
         assert_eq!(check(code, said, complaint), expected);
     }
-    let torn = check(0, "{\"celsius\"", "");
-    assert!(torn.starts_with("execution_failed: the answer of weather is not one JSON value: "), "{torn}");
+    let long = check(0, &"x".repeat(5000), "");
+    assert!(long.len() < 200 && long.contains("xxx…` (5000 bytes), which is not one JSON value"), "{long}");
     let broken = check(0, "{\"celsius\": \"warm\"}", "");
     assert!(broken.starts_with("execution_failed: the answer of weather is not what it promised: celsius"), "{broken}");
-    assert!(check(0, "", "").contains("not what it promised"));
+}
+
+#[test]
+fn a_result_may_have_a_key_named_error_if_its_schema_says_so() {
+    let check = |schema: serde_json::Value, said: &str| {
+        let go = Operation::new("go", Effect::Read).answers(schema);
+        let contract = Contract::plain("lint", "Lints.", vec![go]).unwrap();
+        let ended = ExitStatus { code: Some(0), signal: None };
+        match answer(&contract, contract.operation("go").unwrap(), ended, said.as_bytes(), "") {
+            Ok(value) => value.to_string(),
+            Err(error) => error.message,
+        }
+    };
+    let said = "{\"error\":\"unused\"}";
+    assert_eq!(check(json!({"type": "object", "properties": {"error": {"type": "string"}}}), said), said);
+    // Neither a schema nor another key: nothing but an error.
+    assert_eq!(check(json!(true), said), "unused");
+    assert_eq!(check(json!(true), "{\"error\":\"unused\",\"line\":3}"), "{\"error\":\"unused\",\"line\":3}");
+    assert_eq!(check(json!(true), "{\"error\":null}"), "{\"error\":null}");
+    assert_eq!(check(json!(true), ""), "null");
 }
