@@ -112,6 +112,44 @@ fn an_outside_program_serves_the_turns_of_an_external_agent() {
 }
 
 #[test]
+fn a_program_that_polls_reads_the_reply_to_its_message() {
+    let spec = json!({"layout": "acheron-1", "model": {"kind": "external"}, "agents": {"charon": {}}});
+    let house = TestHost::of(&spec.to_string());
+    let said = crate::common::python(
+        &house.root(),
+        r#"
+import json, os, select
+os.chdir("agents/self/chat")
+fd = os.open("control/input", os.O_RDWR | os.O_NONBLOCK)
+for text in (b"one", b"two"):
+    os.write(fd, text[:1]); os.write(fd, text[1:] + b"\n")
+    out = select.poll(); out.register(fd, select.POLLOUT); print(len(out.poll(0)))
+    p = select.poll(); p.register(fd, select.POLLIN)
+    print(p.poll(0))
+    try: print(os.read(fd, 80))
+    except BlockingIOError: print("not yet")
+    print(p.poll(0))
+    while json.load(open("status.json"))["input"] != text.decode(): pass
+    with open("control/reply", "w") as reply: reply.write("heard " + text.decode())
+    print(len(p.poll(60000)), os.read(fd, 80), os.read(fd, 80))
+"#,
+    );
+    expect![[r#"
+        1
+        []
+        not yet
+        []
+        1 b'heard one\n' b''
+        1
+        []
+        not yet
+        []
+        1 b'heard two\n' b''
+    "#]]
+    .assert_eq(&said);
+}
+
+#[test]
 fn an_agent_is_a_directory_as_soon_as_it_was_created() {
     let mut house = TestHost::new();
     house.check(
