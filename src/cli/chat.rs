@@ -138,8 +138,8 @@ impl Conversation {
         let before = std::fs::metadata(self.home.join("thoughts/history.ndjson")).map_or(0, |meta| meta.len());
         let mut handle = std::fs::OpenOptions::new().read(true).write(true).open(&input).map_err(said(&input))?;
         handle.write_all(text.as_bytes()).map_err(said(&input))?;
-        // The message is sent when a descriptor is closed; this one stays open for the reply.
-        drop(handle.try_clone()?);
+        // This sends the message as a close does, and reports a refusal; the descriptor stays open for the reply.
+        handle.sync_all().map_err(said(&input))?;
         let job = find(&self.home, text);
         let mut reply = tokio::task::spawn_blocking(move || {
             let mut reply = String::new();

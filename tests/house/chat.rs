@@ -150,6 +150,29 @@ for text in (b"one", b"two"):
 }
 
 #[test]
+fn a_message_that_is_refused_at_its_close_is_the_error_of_the_status() {
+    let spec = json!({"layout": "acheron-1", "model": {"kind": "external"}, "agents": {"charon": {}}});
+    TestHost::of(&spec.to_string()).check(
+        r#"
+        cd agents/self/chat
+        printf ' \n' > control/input
+        jq -c '[.state, .error.code, .error.message]' status.json
+        head -c 2M /dev/zero | tr '\0' x | dd bs=1M of=control/input status=none iflag=fullblock
+        jq -c '[.state, .error.code, .error.message]' status.json
+        echo hi > control/input
+        jq -c '.error' status.json
+        "#,
+        expect![[r#"
+            ["refused","invalid_payload","the message is empty"]
+            ["refused","too_large","a message has at most 1048576 bytes"]
+            null
+            ! dd: error writing 'control/input': File too large
+            ! dd: closing output file 'control/input': File too large
+        "#]],
+    );
+}
+
+#[test]
 fn an_agent_is_a_directory_as_soon_as_it_was_created() {
     let mut house = TestHost::new();
     house.check(

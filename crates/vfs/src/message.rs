@@ -23,6 +23,10 @@ pub trait MessageSink: Send + Sync + 'static {
     /// Takes one message.
     fn receive(&self, caller: &Caller, message: String) -> Answer<Arc<dyn Reply>>;
 
+    /// A message was refused. The sink can record the error for callers that ignored the result of `write(2)` or
+    /// `close(2)`.
+    fn refused(&self, _caller: &Caller, _error: &Error) {}
+
     /// The length limit of a message, in bytes.
     fn limit(&self) -> usize {
         super::control::LIMIT
@@ -171,13 +175,21 @@ impl MessageHandle {
     /// Sends what was written so far, if anything was. The answer says whether the message was accepted; the message is
     /// sent even if the answer is dropped.
     fn send(&self) -> Answer<()> {
-        let message = match self.input.lock().end() {
+        let ended = self.input.lock().end();
+        let message = match ended {
             Ok(message) if message.is_empty() => return Answer::ok(()),
             Ok(message) => message,
-            Err(error) => return Answer::refuse(error),
+            Err(error) => {
+                self.sink.refused(&self.caller, &error);
+                return Answer::refuse(error);
+            }
         };
-        let written = message.len();
-        let (received, soon) = match self.sink.receive(&self.caller, message).poll_once() {
+        let (written, sink, caller) = (message.len(), self.sink.clone(), self.caller.clone());
+        let received = self
+            .sink
+            .receive(&self.caller, message)
+            .then(move |received| received.inspect_err(|error| sink.refused(&caller, error)));
+        let (received, soon) = match received.poll_once() {
             Answer::Now(received) => return Answer::Now(received.map(|reply| self.replies.add(written, [reply]))),
             Answer::Soon(received) => (received, true),
             Answer::Later(received) => (received, false),
@@ -213,7 +225,8 @@ impl Handle for MessageHandle {
     }
 
     fn write(&self, _offset: u64, data: &[u8]) -> Answer<()> {
-        Answer::Now(self.input.lock().take(data, self.sink.limit()))
+        let taken = self.input.lock().take(data, self.sink.limit());
+        Answer::Now(taken.inspect_err(|error| self.sink.refused(&self.caller, error)))
     }
 
     fn flush(&self, by_opener: bool) -> Answer<()> {
@@ -249,6 +262,7 @@ impl Handle for MessageHandle {
 
     fn refuse(&self, error: &Error) {
         self.input.lock().refuse(error);
+        self.sink.refused(&self.caller, error);
     }
 
     fn closed(&self) {
