@@ -84,6 +84,9 @@ struct Conversation {
 
 impl Conversation {
     async fn once(&self, text: &str) -> Result<ExitCode> {
+        if text.trim().is_empty() {
+            return Err(Error::invalid("the message is empty"));
+        }
         let mut interrupts = signal(SignalKind::interrupt())?;
         match self.say(text, &mut interrupts).await? {
             Ok(reply) => {
@@ -95,7 +98,9 @@ impl Conversation {
         }
     }
 
+    /// Talks until the end of the input. With input from a pipe, a message that failed is an error of the command.
     async fn converse(&self) -> Result<ExitCode> {
+        let mut failed = false;
         let mut editor = rustyline::DefaultEditor::new().map_err(|error| Error::unavailable(error.to_string()))?;
         let remembered = super::mount::default_state().ok().map(|state| state.join("chat_history"));
         if let Some(file) = &remembered {
@@ -120,8 +125,14 @@ impl Conversation {
                 word if word.starts_with('/') => println!("unknown command {word}; /help lists the commands"),
                 _ => match self.say(&line, &mut interrupts).await {
                     Ok(Ok(reply)) => println!("{}\n", shown(reply.trim_end_matches('\n'))),
-                    Ok(Err(why)) => println!("! {}\n", shown(&why)),
-                    Err(error) => println!("! {error}\n"),
+                    Ok(Err(why)) => {
+                        println!("! {}\n", shown(&why));
+                        failed = true;
+                    }
+                    Err(error) => {
+                        println!("! {error}\n");
+                        failed = true;
+                    }
                 },
             }
         }
@@ -129,7 +140,10 @@ impl Conversation {
             _ = file.parent().map(std::fs::create_dir_all);
             _ = editor.save_history(file); // a conversation is not lost with the list of what was typed
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(match failed && !std::io::stdin().is_terminal() {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        })
     }
 
     /// Sends a message and waits for the end of the turn; shows what the agent does meanwhile.

@@ -177,6 +177,25 @@ fn signals_take_the_foreground_mount_down() {
 }
 
 #[test]
+fn a_chat_whose_messages_fail_ends_with_an_error() {
+    Desk::new().check(
+        r#"
+        acheron mount ns --daemon --model external > /dev/null
+        acheron chat --root ns -m ''
+        head -c 2M /dev/zero | tr '\0' x | acheron chat --root ns | grep -o "File too large"; echo "${PIPESTATUS[2]}"
+        echo /help | acheron chat --root ns > /dev/null; echo $?
+        "#,
+        expect![[r#"
+            File too large
+            1
+            0
+            = 0
+            ! error: the message is empty
+        "#]],
+    );
+}
+
+#[test]
 fn the_three_tools_over_standard_input() {
     Desk::new().check(
         r#"
