@@ -162,7 +162,7 @@ fn who_could_not_tell_its_callers_apart_does_not_mount() {
 
 #[test]
 fn signals_take_the_foreground_mount_down() {
-    for signal in ["TERM", "INT", "HUP"] {
+    for signal in ["TERM", "INT", "HUP", "QUIT"] {
         let desk = Desk::new();
         let said = desk.says(&format!(
             "acheron mount ns > said & pid=$!; until grep -q mounted said; do sleep 0.02; done
