@@ -196,6 +196,29 @@ fn a_chat_whose_messages_fail_ends_with_an_error() {
 }
 
 #[test]
+fn a_tool_that_waits_hears_of_the_end_of_the_host() {
+    Desk::new().check(
+        r#"
+        acheron mount ns --daemon > /dev/null
+        jq -r '.errors[].code' ns/meta/protocol.json > codes
+        mkfifo calls; acheron tool --root ns < calls > answer & exec 5> calls
+        echo '{"name":"file_read","arguments":{"path":"/agents/self/events/sources/user.json"}}' >&5
+        until [ "$(jq .parked ns/meta/metrics.json)" = 1 ]; do :; done
+        kill -9 $(cat .local/state/acheron/acheron.pid)
+        until [ -s answer ]; do sleep 0.02; done
+        jq -r .error.code answer
+        grep -cx "$(jq -r .error.code answer)" codes
+        exec 5>&-; wait
+        "#,
+        expect![[r#"
+            unavailable
+            1
+            = 0
+        "#]],
+    );
+}
+
+#[test]
 fn the_three_tools_over_standard_input() {
     Desk::new().check(
         r#"
