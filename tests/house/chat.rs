@@ -173,6 +173,30 @@ fn a_message_that_is_refused_at_its_close_is_the_error_of_the_status() {
 }
 
 #[test]
+fn the_status_is_about_one_turn() {
+    let spec = json!({"layout": "acheron-1", "model": {"kind": "external"}, "agents": {"charon": {}}});
+    TestHost::of(&spec.to_string()).check(
+        r#"
+        cd agents/self/chat
+        running() { until [ "$(jq -r .input status.json)" = $1 ]; do :; done; }
+        echo one > control/input; running one
+        echo > ../jobs/last/control/cancel; cat latest.txt
+        jq -c '[.state, .error.code]' status.json
+        before=$(jq .updated_at_ms status.json)
+        echo two > control/input; running two
+        jq -c --argjson before $before '[.state, .error, .updated_at_ms >= $before]' status.json
+        [ "$(jq .updated_at_ms status.json)" = "$(jq .updated_at_ms ../jobs/last/progress.json)" ] && echo its own time
+        "#,
+        expect![[r#"
+            the call was cancelled
+            ["idle","cancelled"]
+            ["running",null,true]
+            its own time
+        "#]],
+    );
+}
+
+#[test]
 fn an_agent_is_a_directory_as_soon_as_it_was_created() {
     let mut house = TestHost::new();
     house.check(
