@@ -1,9 +1,11 @@
 //! `acheron exec`.
 
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use rustix::event::{PollFd, PollFlags, poll};
 
 use super::{CommandResult, Failure, root};
 use acheron_base::Error;
@@ -12,6 +14,7 @@ use acheron_sandbox::{Plan, Streams, Terminal};
 /// Run a program in an agent's sandbox, as that agent.
 ///
 /// Inside, the namespace is at the root: /agents/self, /projects, /global. Use it to run an agent program that you already have.
+/// The program ends when the host ends.
 #[derive(Args)]
 pub struct ExecArgs {
     /// Mount point [default: the only mount]
@@ -36,15 +39,22 @@ impl ExecArgs {
                 plan.env.insert(name.to_owned(), value);
             }
         }
+        let host = host_process(&root);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let ended = runtime.block_on(async {
             let mut running = acheron_sandbox::start(&acheron_sandbox::program(), &plan, Streams::Inherited).await?;
             // Ctrl-C at the terminal belongs to the program; this process ends when the program does.
             let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
+            let gone = host_end(host);
+            tokio::pin!(gone);
             loop {
                 tokio::select! {
                     ended = running.wait() => return ended,
                     _ = interrupts.recv() => (),
+                    () = &mut gone => {
+                        running.kill().await?;
+                        return Err(Error::unavailable("the host has ended, and the program with it"));
+                    }
                 }
             }
         })?;
@@ -52,8 +62,37 @@ impl ExecArgs {
     }
 }
 
+/// The process of the host; `None` if it cannot be seen from here, as from another pid namespace.
+fn host_process(root: &Path) -> Option<OwnedFd> {
+    let pid = || root::health(root).and_then(|health| i32::try_from(health["pid"].as_i64()?).ok());
+    let said = pid()?;
+    let process = rustix::process::Pid::from_raw(said)?;
+    let process = rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty()).ok()?;
+    // It still answers under that number, so the number was not given to another process meanwhile.
+    (pid() == Some(said)).then_some(process)
+}
+
+/// Waits for the end of the host.
+async fn host_end(host: Option<OwnedFd>) {
+    let Some(host) = host else { return std::future::pending().await };
+    let (tell, told) = tokio::sync::oneshot::channel();
+    // A thread, which ends with this program.
+    std::thread::spawn(move || {
+        loop {
+            match poll(&mut [PollFd::new(&host, PollFlags::IN)], None) {
+                Ok(1..) => return tell.send(()),
+                Ok(0) | Err(rustix::io::Errno::INTR) => (),
+                Err(_) => return Err(()),
+            }
+        }
+    });
+    if told.await.is_err() {
+        std::future::pending().await
+    }
+}
+
 /// The sandbox plan that the host would use for a program of this agent.
-fn plan(root: &std::path::Path, agent: &str) -> Result<Plan, Failure> {
+fn plan(root: &Path, agent: &str) -> Result<Plan, Failure> {
     let agents = root.join("agents");
     let text = std::fs::read(agents.join(agent).join("terminal/sandbox.json")).map_err(|err| {
         let known = std::fs::read_dir(&agents).into_iter().flatten().flatten().map(|entry| entry.file_name());

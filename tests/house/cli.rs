@@ -196,6 +196,30 @@ fn a_chat_whose_messages_fail_ends_with_an_error() {
 }
 
 #[test]
+fn a_program_in_a_sandbox_ends_with_its_host() {
+    Desk::new().check(
+        r#"
+        for end in 'kill -9 PID' 'acheron unmount ns'; do
+            rm -f ready
+            acheron mount ns --daemon > /dev/null
+            acheron exec --root ns --agent charon sh -c 'echo ready; while :; do sleep 600; done' > ready & pid=$!
+            until grep -q ready ready; do sleep 0.02; done
+            ${end/PID/$(cat .local/state/acheron/acheron.pid)}
+            wait $pid; echo $?
+            acheron unmount ns > /dev/null 2>&1
+        done
+        "#,
+        expect![[r#"
+            1
+            1
+            = 1
+            ! error: the host has ended, and the program with it
+            ! error: the host has ended, and the program with it
+        "#]],
+    );
+}
+
+#[test]
 fn a_tool_that_waits_hears_of_the_end_of_the_host() {
     Desk::new().check(
         r#"
