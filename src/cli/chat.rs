@@ -42,7 +42,7 @@ const LOOK: Duration = Duration::from_millis(80);
 
 impl ChatArgs {
     pub fn run(self) -> CommandResult {
-        let home = root::choose(self.root.as_deref())?.join("agents").join(&self.agent);
+        let home = root::choose_living(self.root.as_deref())?.join("agents").join(&self.agent);
         if self.agent.contains('/') || !home.join("chat").is_dir() {
             return Err(Error::not_found(format!("there is no agent `{}`", self.agent)).into());
         }
@@ -111,7 +111,10 @@ impl Conversation {
         loop {
             let line = match editor.readline("> ") {
                 Ok(line) => line,
-                Err(ReadlineError::Interrupted) => continue,
+                Err(ReadlineError::Interrupted) => {
+                    println!("(Ctrl-D exits)");
+                    continue;
+                }
                 Err(ReadlineError::Eof) => break,
                 Err(error) => return Err(Error::failed(error.to_string())),
             };

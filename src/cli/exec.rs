@@ -30,7 +30,7 @@ pub struct ExecArgs {
 
 impl ExecArgs {
     pub fn run(self) -> CommandResult {
-        let root = root::choose(self.root.as_deref())?;
+        let root = root::choose_living(self.root.as_deref())?;
         let mut plan = plan(&root, &self.agent)?;
         plan.argv = self.command;
         plan.terminal = Terminal::Shared;

@@ -213,13 +213,17 @@ fn a_host_does_not_start_on_a_read_only_disk_and_says_so() {
     let place = tempfile::tempdir().unwrap();
     let disk = Disk::new(place.path(), &["-t", "tmpfs", "-o", "size=4m,mode=0700,ro", "state"]);
     fs::create_dir(place.path().join("mnt")).unwrap();
-    let said = Command::new(env!("CARGO_BIN_EXE_acheron"))
-        .args(["mount", "mnt", "--state"])
-        .arg(&disk.0)
-        .current_dir(place.path())
-        .stdin(std::process::Stdio::null())
-        .output()
-        .unwrap();
-    let said = format!("{:?} {}", said.status.code(), String::from_utf8_lossy(&said.stderr));
-    assert!(said.starts_with("Some(1)") && said.to_lowercase().contains("read-only"), "{said}");
+    for words in [&["mount", "mnt"][..], &["mount", "mnt", "--daemon"]] {
+        let said = Command::new(env!("CARGO_BIN_EXE_acheron"))
+            .args(words)
+            .arg("--state")
+            .arg(&disk.0)
+            .current_dir(place.path())
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        let said = format!("{:?} {}", said.status.code(), String::from_utf8_lossy(&said.stderr));
+        assert!(said.starts_with("Some(1)") && said.to_lowercase().contains("read-only"), "{words:?}: {said}");
+        assert!(said.contains(disk.0.to_str().unwrap()), "{words:?}: {said}");
+    }
 }

@@ -110,7 +110,7 @@ fn a_daemon_answers_when_its_command_returns_and_is_gone_after_unmount() {
             meta
             nodes
             projects
-            error: cannot open the state in DIR/.local/state/acheron: another acheron (pid N) uses the state directory DIR/.local/state/acheron: stop it, or choose another directory
+            error: cannot open the state in DIR/.local/state/acheron: another acheron (pid N) uses the state directory DIR/.local/state/acheron: stop it and wait for its end, or choose another directory
             hint: its log is DIR/.local/state/acheron/acheron.log
             [true,true,["charon"]]
             = 0
@@ -184,13 +184,21 @@ fn a_chat_whose_messages_fail_ends_with_an_error() {
         acheron chat --root ns -m ''
         head -c 2M /dev/zero | tr '\0' x | acheron chat --root ns | grep -o "File too large"; echo "${PIPESTATUS[2]}"
         echo /help | acheron chat --root ns > /dev/null; echo $?
+        kill -9 $(cat .local/state/acheron/acheron.pid)
+        until ! ls ns > /dev/null 2>&1; do sleep 0.02; done
+        acheron chat --root ns -m hi
+        acheron exec --root ns --agent charon true
         "#,
         expect![[r#"
             File too large
             1
             0
-            = 0
+            = 1
             ! error: the message is empty
+            ! error: the mount on DIR/ns is dead: its host has ended
+            ! hint: `acheron unmount DIR/ns` detaches it
+            ! error: the mount on DIR/ns is dead: its host has ended
+            ! hint: `acheron unmount DIR/ns` detaches it
         "#]],
     );
 }
