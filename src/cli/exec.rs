@@ -87,7 +87,7 @@ async fn host_end(host: Option<OwnedFd>) {
         }
     });
     if told.await.is_err() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -70,8 +70,8 @@ impl ConfinedDir {
     pub fn names_and_rest(&self, rel: &str) -> Result<(Vec<(String, Kind)>, u64)> {
         let dir = self.open_dir(rel)?;
         let mut named = Vec::new();
-        let (found, rest) = names(&dir, WALK_LIMIT).map_err(|err| err.about(rel))?;
-        for (name, kind) in found {
+        let DirNames { text, rest } = names(&dir, WALK_LIMIT).map_err(|err| err.about(rel))?;
+        for (name, kind) in text {
             // Some file systems do not report the kind with the name.
             match kind.map_or_else(|| kind_at(&dir, &name), Ok) {
                 Ok(_) if name.starts_with(UNFINISHED) => {}
@@ -117,7 +117,7 @@ impl ConfinedDir {
 /// The entries of a directory, without entering what is mounted on them.
 pub(super) fn entries(dir: &OwnedFd, limit: usize) -> Result<Vec<Entry>> {
     let mut found = Vec::new();
-    for (name, _) in names(dir, limit)?.0 {
+    for (name, _) in names(dir, limit)?.text {
         if name.starts_with(UNFINISHED) {
             continue;
         }
@@ -132,21 +132,28 @@ pub(super) fn entries(dir: &OwnedFd, limit: usize) -> Result<Vec<Entry>> {
     Ok(found)
 }
 
-/// The names of a directory, and the number of names that are not UTF-8.
-fn names(dir: &OwnedFd, limit: usize) -> Result<(Vec<(String, Option<Kind>)>, u64)> {
-    let (mut names, mut rest) = (Vec::new(), 0);
+/// The names of a directory.
+#[derive(Default)]
+struct DirNames {
+    text: Vec<(String, Option<Kind>)>,
+    /// The number of names that are not UTF-8.
+    rest: u64,
+}
+
+fn names(dir: &OwnedFd, limit: usize) -> Result<DirNames> {
+    let mut names = DirNames::default();
     for item in rustix::fs::Dir::read_from(dir).map_err(std::io::Error::from)? {
         let item = item.map_err(std::io::Error::from)?;
         match item.file_name().to_str() {
             Ok("." | "..") => {}
-            Err(_) => rest += 1,
-            Ok(name) => names.push((name.to_owned(), kind_of(item.file_type()))),
+            Err(_) => names.rest += 1,
+            Ok(name) => names.text.push((name.to_owned(), kind_of(item.file_type()))),
         }
-        if names.len() > limit {
+        if names.text.len() > limit {
             return Err(Error::too_large(format!("more than {limit} names")));
         }
     }
-    Ok((names, rest))
+    Ok(names)
 }
 
 fn gather(dir: &OwnedFd, above: &str, depth: usize, found: &mut Vec<Entry>) -> Result<()> {
