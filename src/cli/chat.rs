@@ -42,7 +42,7 @@ const LOOK: Duration = Duration::from_millis(80);
 
 impl ChatArgs {
     pub fn run(self) -> CommandResult {
-        let home = root::choose(self.root.as_deref())?.join("agents").join(&self.agent);
+        let home = root::choose_living(self.root.as_deref())?.join("agents").join(&self.agent);
         if self.agent.contains('/') || !home.join("chat").is_dir() {
             return Err(Error::not_found(format!("there is no agent `{}`", self.agent)).into());
         }
@@ -84,6 +84,9 @@ struct Conversation {
 
 impl Conversation {
     async fn once(&self, text: &str) -> Result<ExitCode> {
+        if text.trim().is_empty() {
+            return Err(Error::invalid("the message is empty"));
+        }
         let mut interrupts = signal(SignalKind::interrupt())?;
         match self.say(text, &mut interrupts).await? {
             Ok(reply) => {
@@ -95,7 +98,9 @@ impl Conversation {
         }
     }
 
+    /// Talks until the end of the input. With input from a pipe, a message that failed is an error of the command.
     async fn converse(&self) -> Result<ExitCode> {
+        let mut failed = false;
         let mut editor = rustyline::DefaultEditor::new().map_err(|error| Error::unavailable(error.to_string()))?;
         let remembered = super::mount::default_state().ok().map(|state| state.join("chat_history"));
         if let Some(file) = &remembered {
@@ -106,7 +111,10 @@ impl Conversation {
         loop {
             let line = match editor.readline("> ") {
                 Ok(line) => line,
-                Err(ReadlineError::Interrupted) => continue,
+                Err(ReadlineError::Interrupted) => {
+                    println!("(Ctrl-D exits)");
+                    continue;
+                }
                 Err(ReadlineError::Eof) => break,
                 Err(error) => return Err(Error::failed(error.to_string())),
             };
@@ -120,8 +128,14 @@ impl Conversation {
                 word if word.starts_with('/') => println!("unknown command {word}; /help lists the commands"),
                 _ => match self.say(&line, &mut interrupts).await {
                     Ok(Ok(reply)) => println!("{}\n", shown(reply.trim_end_matches('\n'))),
-                    Ok(Err(why)) => println!("! {}\n", shown(&why)),
-                    Err(error) => println!("! {error}\n"),
+                    Ok(Err(why)) => {
+                        println!("! {}\n", shown(&why));
+                        failed = true;
+                    }
+                    Err(error) => {
+                        println!("! {error}\n");
+                        failed = true;
+                    }
                 },
             }
         }
@@ -129,7 +143,10 @@ impl Conversation {
             _ = file.parent().map(std::fs::create_dir_all);
             _ = editor.save_history(file); // a conversation is not lost with the list of what was typed
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(match failed && !std::io::stdin().is_terminal() {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        })
     }
 
     /// Sends a message and waits for the end of the turn; shows what the agent does meanwhile.
@@ -138,8 +155,8 @@ impl Conversation {
         let before = std::fs::metadata(self.home.join("thoughts/history.ndjson")).map_or(0, |meta| meta.len());
         let mut handle = std::fs::OpenOptions::new().read(true).write(true).open(&input).map_err(said(&input))?;
         handle.write_all(text.as_bytes()).map_err(said(&input))?;
-        // The message is sent when a descriptor is closed; this one stays open for the reply.
-        drop(handle.try_clone()?);
+        // This sends the message as a close does, and reports a refusal; the descriptor stays open for the reply.
+        handle.sync_all().map_err(said(&input))?;
         let job = find(&self.home, text);
         let mut reply = tokio::task::spawn_blocking(move || {
             let mut reply = String::new();

@@ -16,12 +16,16 @@ const LONGEST_LOG: u64 = 8 << 20;
 
 /// Starts the daemon and waits until its mount answers.
 pub fn start(mount: &MountArgs, state: &Path) -> CommandResult {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state)?;
+    let about = |path: &Path| {
+        let path = path.display().to_string();
+        move |error: std::io::Error| Error::from(error).about(&path)
+    };
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(about(state))?;
     let log = log_file(state);
     if std::fs::metadata(&log).is_ok_and(|it| it.len() > LONGEST_LOG) {
-        std::fs::rename(&log, log.with_extension("log.1"))?;
+        std::fs::rename(&log, log.with_extension("log.1")).map_err(about(&log))?;
     }
-    let written = OpenOptions::new().create(true).append(true).mode(0o600).open(&log)?;
+    let written = OpenOptions::new().create(true).append(true).mode(0o600).open(&log).map_err(about(&log))?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("mount").arg(&mount.dir).arg("--child").arg("--state").arg(state);
     for (flag, value) in [

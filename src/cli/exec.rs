@@ -1,9 +1,11 @@
 //! `acheron exec`.
 
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use rustix::event::{PollFd, PollFlags, poll};
 
 use super::{CommandResult, Failure, root};
 use acheron_base::{Code, Error};
@@ -15,6 +17,7 @@ use acheron_sandbox::{Plan, Streams, Terminal};
 ///
 /// The exit status is that of the program, or 128 + N after signal N; 127 if the program is not found, 126 if it may not be
 /// executed, 1 if the sandbox cannot be built.
+/// The program ends when the host ends.
 #[derive(Args)]
 pub struct ExecArgs {
     /// Mount point [default: the only mount]
@@ -30,7 +33,7 @@ pub struct ExecArgs {
 
 impl ExecArgs {
     pub fn run(self) -> CommandResult {
-        let root = root::choose(self.root.as_deref())?;
+        let root = root::choose_living(self.root.as_deref())?;
         let mut plan = plan(&root, &self.agent)?;
         plan.argv = self.command;
         plan.terminal = Terminal::Shared;
@@ -39,6 +42,7 @@ impl ExecArgs {
                 plan.env.insert(name.to_owned(), value);
             }
         }
+        let host = host_process(&root);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let ended = runtime.block_on(async {
             let mut running = acheron_sandbox::start(&acheron_sandbox::program(), &plan, Streams::Inherited)
@@ -46,10 +50,16 @@ impl ExecArgs {
                 .map_err(not_started)?;
             // Ctrl-C at the terminal belongs to the program; this process ends when the program does.
             let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
+            let gone = host_end(host);
+            tokio::pin!(gone);
             loop {
                 tokio::select! {
                     ended = running.wait() => return ended.map_err(not_started),
                     _ = interrupts.recv() => (),
+                    () = &mut gone => {
+                        running.kill().await?;
+                        return Err(Error::unavailable("the host has ended, and the program with it"));
+                    }
                 }
             }
         })?;
@@ -65,10 +75,11 @@ fn not_started(error: Error) -> Failure {
         _ => 1,
     };
     Failure::from(error).exit(exit)
+/// The program ends when the host ends.
 }
 
 /// The sandbox plan that the host would use for a program of this agent.
-fn plan(root: &std::path::Path, agent: &str) -> Result<Plan, Failure> {
+fn plan(root: &Path, agent: &str) -> Result<Plan, Failure> {
     let agents = root.join("agents");
     let text = std::fs::read(agents.join(agent).join("terminal/sandbox.json")).map_err(|err| {
         let known = std::fs::read_dir(&agents).into_iter().flatten().flatten().map(|entry| entry.file_name());

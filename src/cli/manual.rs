@@ -85,7 +85,8 @@ pub fn page(library: &[LibraryPage], known_bugs: &str, version: &str) -> String 
         tagged(&mut out, operations);
     }
     section(&mut out, "ERRORS", "What a failed call has as error.code, and what a refused write(2) fails with:\n");
-    tagged(&mut out, Code::ALL.iter().map(|code| (code.name(), meaning(*code))));
+    tagged(&mut out, Code::ALL.into_iter().chain(Code::OS).map(|code| (code.name(), meaning(code))));
+    tagged(&mut out, [("system_error", "Any other error of the system")].into_iter());
     section(&mut out, "BUGS", "");
     for bug in bugs(known_bugs) {
         _ = write!(out, ".IP \\(bu 2\n{}\n", plain(&bug));

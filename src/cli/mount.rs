@@ -141,7 +141,12 @@ pub fn default_state() -> Result<PathBuf> {
 /// Serves until a signal or an unmount.
 async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<&Path>) -> Result<()> {
     let child = said.child;
-    let mut ends = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?, signal(SignalKind::hangup())?];
+    let mut ends = [
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::hangup())?,
+        signal(SignalKind::quit())?,
+    ];
     // Checked first, so that a second mount is reported as such, and not as a state directory in use.
     acheron_fuse::prepare_mountpoint(dir, &acheron_fuse::Options::default())
         .inspect_err(|error| daemon::tell(child, Some(error)))?;
@@ -158,12 +163,13 @@ async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<
         false => println!("mounted on {}; Ctrl-C unmounts it", dir.display()),
     }
     acheron_fuse::allocator::settle();
-    let [interrupt, terminate, hangup] = &mut ends;
+    let [interrupt, terminate, hangup, quit] = &mut ends;
     let ended = tokio::select! {
         ended = mount.ended() => ended,
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
         _ = hangup.recv() => Ok(()),
+        _ = quit.recv() => Ok(()),
     };
     drop(mount);
     host.down().await;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::Failure;
-use acheron_base::Error;
+use super::{Failure, pasted};
+use acheron_base::{Code, Error};
 use acheron_fuse::{MountEntry, mounts_of};
 
 /// The time after which a mount counts as hanging.
@@ -27,6 +27,19 @@ pub fn choose(named: Option<&Path>) -> Result<PathBuf, Failure> {
             Error::invalid(format!("there are several mounts: {}", names())),
             "choose one with --root DIR",
         )),
+    }
+}
+
+/// Like [`choose`], but refuses a mount whose host has ended.
+pub fn choose_living(named: Option<&Path>) -> Result<PathBuf, Failure> {
+    let root = choose(named)?;
+    // The kernel may have cached the attributes, but it does not open a directory by itself.
+    match std::fs::read_dir(&root).map_err(Error::from) {
+        Err(error) if error.code == Code::Unavailable => Err(Failure::hint(
+            Error::unavailable(format!("the mount on {} is dead: its host has ended", root.display())),
+            format!("`acheron unmount {}` detaches it", pasted(&root)),
+        )),
+        _ => Ok(root),
     }
 }
 

@@ -45,7 +45,7 @@ const LINE: usize = 4 << 20;
 
 impl ToolArgs {
     pub fn run(self) -> CommandResult {
-        let root = root::choose(self.root.as_deref())?;
+        let root = root::choose_living(self.root.as_deref())?;
         let ids = Ids::new(Clock::real(), Random::real());
         let ground = MountTools::new(root, Arc::new(move || ids.id("tool")));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

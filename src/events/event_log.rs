@@ -249,9 +249,10 @@ impl EventLog {
     pub fn arm(&self, wait: Wait) -> Answer<()> {
         let now = self.clock.now_ms();
         let mut state = self.state();
-        let cursor = wait.since.unwrap_or(state.shared.cursor);
+        // Events before the first arming are only in the log: nothing waited for them.
+        let since = wait.since.or_else(|| state.shared.wait.is_none().then_some(state.last));
+        let cursor = since.unwrap_or(state.shared.cursor);
         let written = json!({ "wait": wait, "fired": [] });
-        let since = wait.since;
         let arming = state.shared.arming + 1;
         state.shared = SharedWait { wait: Some(wait), arming, cursor, passed: 0, armed_at_ms: now, fired: Vec::new() };
         let safe = self.store.as_ref().map(|store| {

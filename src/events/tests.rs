@@ -125,6 +125,9 @@ proptest! {
                 }
                 Step::Arm(parameter) => {
                     wait_bench.arm(parameter);
+                    if model.armed.is_none() {
+                        model.cursor = model.log.last().map_or(0, |(seq, _)| *seq);
+                    }
                     model.armed = Some(parameter);
                     model.open = None;
                 }
@@ -221,7 +224,7 @@ const P1: &str = "/agents/ada/events/sources/user/p1.json";
 async fn a_reader_far_behind_hears_of_all_in_order_even_if_it_never_waits() {
     let store = crate::state::TestStore::new();
     let wait_bench = long(&store, 14_000, 9_000);
-    wait_bench.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
+    wait_bench.event_log.arm(wait(&[P1], Some(0))).wait().await.unwrap();
     let read = wait_bench.open().read(0, 4096).wait().await.unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&read).unwrap()["event_id"], 9_000);
 
@@ -241,8 +244,8 @@ async fn a_reader_far_behind_hears_of_all_in_order_even_if_it_never_waits() {
 #[tokio::test]
 async fn what_a_reader_of_an_earlier_wait_heard_does_not_count_for_a_new_one() {
     let wait_bench = WaitBench::new();
-    let seqs = [wait_bench.fire(1), wait_bench.fire(1)];
     wait_bench.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
+    let seqs = [wait_bench.fire(1), wait_bench.fire(1)];
     let old = wait_bench.open();
     assert_eq!(old.read(0, 1).wait().await.unwrap().len(), 1);
     wait_bench.event_log.arm(wait(&[P1], Some(0))).wait().await.unwrap();
@@ -344,4 +347,20 @@ async fn an_event_comes_again_after_a_crash_unless_its_reader_has_closed_the_fil
 
     let third = life(&store);
     assert_eq!(at_once(third.open().read(0, 4096)).unwrap()["event_id"], next_seq);
+}
+
+#[tokio::test]
+async fn the_first_arming_starts_at_the_end_of_the_log_and_a_later_one_where_the_reader_was() {
+    let store = crate::state::TestStore::new();
+    let first = life(&store);
+    fire_durably(&first).await;
+    first.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
+    assert_eq!(at_once(first.open().read(0, 4096)), None, "nothing was armed when the signal was sent");
+    let seq = fire_durably(&first).await;
+
+    // The position is durable, and arming again does not lose what came since.
+    let second = life(&store);
+    assert_eq!(at_once(second.open().read(0, 4096)).unwrap()["event_id"], seq);
+    second.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
+    assert_eq!(at_once(second.open().read(0, 4096)).unwrap()["event_id"], seq);
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{HostState, health, upgrade};
 use crate::policy::{Principal, PrincipalCaller};
+use acheron_base::Code;
 use acheron_vfs::{Caller, Listing, live, pretty, text};
 
 pub fn directory(host: &Arc<HostState>) -> Listing {
@@ -18,8 +19,9 @@ pub fn directory(host: &Arc<HostState>) -> Listing {
 }
 
 fn protocol() -> Value {
-    let codes: Vec<_> =
-        acheron_base::Code::ALL.into_iter().map(|code| json!({ "code": code.name(), "errno": code.errno() })).collect();
+    let codes = Code::ALL.into_iter().chain(Code::OS).map(|code| json!({ "code": code.name(), "errno": code.errno() }));
+    // Any other error of the system has this name.
+    let codes: Vec<_> = codes.chain([json!({ "code": "system_error", "errno": null })]).collect();
     json!({
         "layout": crate::spec::LAYOUT,
         "version": env!("CARGO_PKG_VERSION"),

@@ -107,6 +107,36 @@ fn a_full_disk_is_said_to_the_writer_and_everybody_else_goes_on() {
 }
 
 #[test]
+fn a_message_for_which_there_is_no_room_is_reported_by_the_chat() {
+    let place = tempfile::tempdir().unwrap();
+    let disk = Disk::new(place.path(), &["-t", "tmpfs", "-o", "size=12m,mode=0700", "state"]);
+    let (life, plan) = with_a_plan(place.path());
+    let file = fs::File::create(disk.0.join("ballast")).unwrap();
+    let mut at = 0;
+    while file.write_at(&[1; 4096], at).is_ok() {
+        at += 4096;
+    }
+    // what was reserved before may still take something
+    for n in 0.. {
+        assert!(n < 200, "the disk never was full");
+        if put(&plan.join("content"), &format!("{n} {}", "x".repeat(200_000))).is_err() {
+            break;
+        }
+    }
+    let said = Command::new(env!("CARGO_BIN_EXE_acheron"))
+        .args(["chat", "-m", &"x".repeat(100_000), "--root"])
+        .arg(life.root())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .unwrap();
+    let said = format!("{:?} {}", said.status.code(), String::from_utf8_lossy(&said.stderr));
+    assert!(said.starts_with("Some(1)") && said.contains("No space left"), "{said}");
+    let status = json(&life.agent().join("chat/status.json"));
+    assert_eq!(status["error"]["code"], "no_space", "{status}");
+    life.kill();
+}
+
+#[test]
 fn a_disk_that_becomes_read_only_is_said_to_the_writer_and_everybody_else_goes_on() {
     let place = tempfile::tempdir().unwrap();
     let image = place.path().join("image");
@@ -183,13 +213,17 @@ fn a_host_does_not_start_on_a_read_only_disk_and_says_so() {
     let place = tempfile::tempdir().unwrap();
     let disk = Disk::new(place.path(), &["-t", "tmpfs", "-o", "size=4m,mode=0700,ro", "state"]);
     fs::create_dir(place.path().join("mnt")).unwrap();
-    let said = Command::new(env!("CARGO_BIN_EXE_acheron"))
-        .args(["mount", "mnt", "--state"])
-        .arg(&disk.0)
-        .current_dir(place.path())
-        .stdin(std::process::Stdio::null())
-        .output()
-        .unwrap();
-    let said = format!("{:?} {}", said.status.code(), String::from_utf8_lossy(&said.stderr));
-    assert!(said.starts_with("Some(1)") && said.to_lowercase().contains("read-only"), "{said}");
+    for words in [&["mount", "mnt"][..], &["mount", "mnt", "--daemon"]] {
+        let said = Command::new(env!("CARGO_BIN_EXE_acheron"))
+            .args(words)
+            .arg("--state")
+            .arg(&disk.0)
+            .current_dir(place.path())
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        let said = format!("{:?} {}", said.status.code(), String::from_utf8_lossy(&said.stderr));
+        assert!(said.starts_with("Some(1)") && said.to_lowercase().contains("read-only"), "{words:?}: {said}");
+        assert!(said.contains(disk.0.to_str().unwrap()), "{words:?}: {said}");
+    }
 }

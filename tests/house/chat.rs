@@ -112,6 +112,91 @@ fn an_outside_program_serves_the_turns_of_an_external_agent() {
 }
 
 #[test]
+fn a_program_that_polls_reads_the_reply_to_its_message() {
+    let spec = json!({"layout": "acheron-1", "model": {"kind": "external"}, "agents": {"charon": {}}});
+    let house = TestHost::of(&spec.to_string());
+    let said = crate::common::python(
+        &house.root(),
+        r#"
+import json, os, select
+os.chdir("agents/self/chat")
+fd = os.open("control/input", os.O_RDWR | os.O_NONBLOCK)
+for text in (b"one", b"two"):
+    os.write(fd, text[:1]); os.write(fd, text[1:] + b"\n")
+    out = select.poll(); out.register(fd, select.POLLOUT); print(len(out.poll(0)))
+    p = select.poll(); p.register(fd, select.POLLIN)
+    print(p.poll(0))
+    try: print(os.read(fd, 80))
+    except BlockingIOError: print("not yet")
+    print(p.poll(0))
+    while json.load(open("status.json"))["input"] != text.decode(): pass
+    with open("control/reply", "w") as reply: reply.write("heard " + text.decode())
+    print(len(p.poll(60000)), os.read(fd, 80), os.read(fd, 80))
+"#,
+    );
+    expect![[r#"
+        1
+        []
+        not yet
+        []
+        1 b'heard one\n' b''
+        1
+        []
+        not yet
+        []
+        1 b'heard two\n' b''
+    "#]]
+    .assert_eq(&said);
+}
+
+#[test]
+fn a_message_that_is_refused_at_its_close_is_the_error_of_the_status() {
+    let spec = json!({"layout": "acheron-1", "model": {"kind": "external"}, "agents": {"charon": {}}});
+    TestHost::of(&spec.to_string()).check(
+        r#"
+        cd agents/self/chat
+        printf ' \n' > control/input
+        jq -c '[.state, .error.code, .error.message]' status.json
+        head -c 2M /dev/zero | tr '\0' x | dd bs=1M of=control/input status=none iflag=fullblock
+        jq -c '[.state, .error.code, .error.message]' status.json
+        echo hi > control/input
+        jq -c '.error' status.json
+        "#,
+        expect![[r#"
+            ["refused","invalid_payload","the message is empty"]
+            ["refused","too_large","a message has at most 1048576 bytes"]
+            null
+            ! dd: error writing 'control/input': File too large
+            ! dd: closing output file 'control/input': File too large
+        "#]],
+    );
+}
+
+#[test]
+fn the_status_is_about_one_turn() {
+    let spec = json!({"layout": "acheron-1", "model": {"kind": "external"}, "agents": {"charon": {}}});
+    TestHost::of(&spec.to_string()).check(
+        r#"
+        cd agents/self/chat
+        running() { until [ "$(jq -r .input status.json)" = $1 ]; do :; done; }
+        echo one > control/input; running one
+        echo > ../jobs/last/control/cancel; cat latest.txt
+        jq -c '[.state, .error.code]' status.json
+        before=$(jq .updated_at_ms status.json)
+        echo two > control/input; running two
+        jq -c --argjson before $before '[.state, .error, .updated_at_ms >= $before]' status.json
+        [ "$(jq .updated_at_ms status.json)" = "$(jq .updated_at_ms ../jobs/last/progress.json)" ] && echo its own time
+        "#,
+        expect![[r#"
+            the call was cancelled
+            ["idle","cancelled"]
+            ["running",null,true]
+            its own time
+        "#]],
+    );
+}
+
+#[test]
 fn an_agent_is_a_directory_as_soon_as_it_was_created() {
     let mut house = TestHost::new();
     house.check(

@@ -110,7 +110,7 @@ fn a_daemon_answers_when_its_command_returns_and_is_gone_after_unmount() {
             meta
             nodes
             projects
-            error: cannot open the state in DIR/.local/state/acheron: another acheron (pid N) uses the state directory DIR/.local/state/acheron: stop it, or choose another directory with --state DIR
+            error: cannot open the state in DIR/.local/state/acheron: another acheron (pid N) uses the state directory DIR/.local/state/acheron: stop it and wait for its end, or choose another directory with --state DIR
             [true,true,["charon"]]
             = 0
             ! error: a file system (fuse.acheron) is already mounted on DIR/ns: unmount it first with `acheron unmount DIR/ns`
@@ -218,7 +218,7 @@ fn who_could_not_tell_its_callers_apart_does_not_mount() {
 
 #[test]
 fn signals_take_the_foreground_mount_down() {
-    for signal in ["TERM", "INT", "HUP"] {
+    for signal in ["TERM", "INT", "HUP", "QUIT"] {
         let desk = Desk::new();
         let said = desk.says(&format!(
             "acheron mount ns > said & pid=$!; until grep -q mounted said; do sleep 0.02; done
@@ -230,6 +230,80 @@ fn signals_take_the_foreground_mount_down() {
         assert!(said.contains("waiter 1"), "{signal}: {said}");
         until("it is unmounted", || std::fs::read_dir(desk.root()).unwrap().next().is_none());
     }
+}
+
+#[test]
+fn a_chat_whose_messages_fail_ends_with_an_error() {
+    Desk::new().check(
+        r#"
+        acheron mount ns --daemon --model external > /dev/null
+        acheron chat --root ns -m ''
+        head -c 2M /dev/zero | tr '\0' x | acheron chat --root ns | grep -o "File too large"; echo "${PIPESTATUS[2]}"
+        echo /help | acheron chat --root ns > /dev/null; echo $?
+        kill -9 $(cat .local/state/acheron/acheron.pid)
+        until ! ls ns > /dev/null 2>&1; do sleep 0.02; done
+        acheron chat --root ns -m hi
+        acheron exec --root ns --agent charon true
+        "#,
+        expect![[r#"
+            File too large
+            1
+            0
+            = 1
+            ! error: the message is empty
+            ! error: the mount on DIR/ns is dead: its host has ended
+            ! hint: `acheron unmount DIR/ns` detaches it
+            ! error: the mount on DIR/ns is dead: its host has ended
+            ! hint: `acheron unmount DIR/ns` detaches it
+        "#]],
+    );
+}
+
+#[test]
+fn a_program_in_a_sandbox_ends_with_its_host() {
+    Desk::new().check(
+        r#"
+        for end in 'kill -9 PID' 'acheron unmount ns'; do
+            rm -f ready
+            acheron mount ns --daemon > /dev/null
+            acheron exec --root ns --agent charon sh -c 'echo ready; while :; do sleep 600; done' > ready & pid=$!
+            until grep -q ready ready; do sleep 0.02; done
+            ${end/PID/$(cat .local/state/acheron/acheron.pid)}
+            wait $pid; echo $?
+            acheron unmount ns > /dev/null 2>&1
+        done
+        "#,
+        expect![[r#"
+            1
+            1
+            = 1
+            ! error: the host has ended, and the program with it
+            ! error: the host has ended, and the program with it
+        "#]],
+    );
+}
+
+#[test]
+fn a_tool_that_waits_hears_of_the_end_of_the_host() {
+    Desk::new().check(
+        r#"
+        acheron mount ns --daemon > /dev/null
+        jq -r '.errors[].code' ns/meta/protocol.json > codes
+        mkfifo calls; acheron tool --root ns < calls > answer & exec 5> calls
+        echo '{"name":"file_read","arguments":{"path":"/agents/self/events/sources/user.json"}}' >&5
+        until [ "$(jq .parked ns/meta/metrics.json)" = 1 ]; do :; done
+        kill -9 $(cat .local/state/acheron/acheron.pid)
+        until [ -s answer ]; do sleep 0.02; done
+        jq -r .error.code answer
+        grep -cx "$(jq -r .error.code answer)" codes
+        exec 5>&-; wait
+        "#,
+        expect![[r#"
+            unavailable
+            1
+            = 0
+        "#]],
+    );
 }
 
 #[test]

@@ -67,6 +67,18 @@ impl Code {
         Code::Internal,
     ];
 
+    /// The errors of file systems that have a name of their own.
+    pub const OS: [Code; 8] = [
+        Code::Os(libc::ENOTDIR),
+        Code::Os(libc::EISDIR),
+        Code::Os(libc::EPERM),
+        Code::Os(libc::EBADF),
+        Code::Os(libc::EXDEV),
+        Code::Os(libc::ENOTEMPTY),
+        Code::Os(libc::ENAMETOOLONG),
+        Code::Os(libc::ELOOP),
+    ];
+
     /// The name in JSON.
     pub fn name(self) -> &'static str {
         match self {
@@ -125,11 +137,8 @@ impl Code {
 
     /// The code of that name, if there is one.
     pub fn named(name: &str) -> Option<Code> {
-        let os = [libc::ENOTDIR, libc::EISDIR, libc::EPERM, libc::EBADF, libc::EXDEV, libc::ENOTEMPTY]
-            .into_iter()
-            .chain([libc::ENAMETOOLONG, libc::ELOOP, libc::EIO])
-            .map(Code::Os);
-        Code::ALL.into_iter().chain(os).find(|code| code.name() == name)
+        let rest = [Code::Os(libc::EIO)];
+        Code::ALL.into_iter().chain(Code::OS).chain(rest).find(|code| code.name() == name)
     }
 }
 
@@ -217,6 +226,8 @@ impl From<std::io::Error> for Error {
             Some(libc::EINTR) => Code::Interrupted,
             Some(libc::EROFS) => Code::ReadOnly,
             Some(libc::ENOSPC | libc::EDQUOT) => Code::NoSpace,
+            // The server of a mount has ended.
+            Some(libc::ENOTCONN | libc::ECONNABORTED | libc::ESHUTDOWN) => Code::Unavailable,
             Some(errno) => Code::Os(errno),
             None => Code::ExecutionFailed,
         };
@@ -250,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_name_leads_back_to_its_code() {
-        for code in Code::ALL {
+        for code in Code::ALL.into_iter().chain(Code::OS) {
             assert_eq!(Code::named(code.name()), Some(code));
         }
     }

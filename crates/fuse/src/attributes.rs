@@ -85,8 +85,9 @@ pub fn file_flags(file: &dyn File, how: Open, keep: bool) -> FopenFlags {
         Kind::Text => FopenFlags::empty(),
         _ => FopenFlags::FOPEN_DIRECT_IO,
     };
-    // The kernel must send a flush where the close has an effect: there a message or a version becomes complete.
-    let writes = how.write && matches!(file.kind(), Kind::Message | Kind::Item);
+    // The kernel must send a flush where the close has an effect: there a message or a version becomes complete, and an
+    // incomplete command fails.
+    let writes = how.write && matches!(file.kind(), Kind::Message | Kind::Item | Kind::Control);
     match writes || how.read && file.flushed_by_readers() {
         true => flags,
         false => flags | FopenFlags::FOPEN_NOFLUSH,

@@ -113,7 +113,7 @@ impl Server {
         reply.ok();
     }
 
-    pub fn poll(&self, fh: u64, notifier: &PollNotifier, flags: PollFlags, reply: ReplyPoll) {
+    pub fn poll(&self, fh: u64, notifier: &PollNotifier, wanted: PollEvents, flags: PollFlags, reply: ReplyPoll) {
         let opened = match self.files.get(fh) {
             Ok(opened) => opened,
             Err(error) => return reply.error(errno(&error)),
@@ -125,7 +125,12 @@ impl Server {
         if opened.how.read {
             let poll_watch = opened.poll_watch.get_or_init(|| PollWatch::new(self.turns.clone(), self.notices.clone()));
             let notify = flags.contains(PollFlags::FUSE_POLL_SCHEDULE_NOTIFY);
-            if poll_watch.asked(notify.then(|| notifier.handle().0), opened.handle.readable()) {
+            // A caller that polls only for output may still write the rest of its message.
+            let readable = match wanted.intersects(PollEvents::POLLIN | PollEvents::POLLRDNORM) {
+                true => opened.handle.poll_input(),
+                false => opened.handle.readable(),
+            };
+            if poll_watch.asked(notify.then(|| notifier.handle().0), readable) {
                 events |= PollEvents::POLLIN | PollEvents::POLLRDNORM;
             }
         }

@@ -228,7 +228,7 @@ impl Filesystem for FuseAdapter {
         ino: INodeNo,
         fh: FileHandle,
         ph: PollNotifier,
-        _events: PollEvents,
+        events: PollEvents,
         flags: PollFlags,
         reply: ReplyPoll,
     ) {
@@ -237,7 +237,7 @@ impl Filesystem for FuseAdapter {
             true => {
                 reply.poll(PollEvents::POLLIN | PollEvents::POLLRDNORM | PollEvents::POLLOUT | PollEvents::POLLWRNORM);
             }
-            false => self.0.poll(fh.0, &ph, flags, reply),
+            false => self.0.poll(fh.0, &ph, events, flags, reply),
         });
     }
 

@@ -22,7 +22,7 @@ impl Lock {
             let _ = (&mut file).take(32).read_to_string(&mut pid);
             let who = if pid.trim().is_empty() { String::new() } else { format!(" (pid {})", pid.trim()) };
             return Err(Error::busy(format!(
-                "another acheron{who} uses the state directory {}: stop it, or choose another directory with --state DIR",
+                "another acheron{who} uses the state directory {}: stop it and wait for its end, or choose another directory with --state DIR",
                 dir.display()
             )));
         }

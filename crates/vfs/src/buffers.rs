@@ -175,6 +175,10 @@ impl Handle for CountedHandle {
         self.inner.readable()
     }
 
+    fn poll_input(&self) -> Answer<()> {
+        self.inner.poll_input()
+    }
+
     fn buffered_bytes(&self) -> usize {
         self.inner.buffered_bytes()
     }

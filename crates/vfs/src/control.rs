@@ -52,8 +52,8 @@ pub trait CommandSink: Send + Sync + 'static {
 /// A file that takes commands.
 ///
 /// A command starts with the `write(2)` that completes it, so that a malformed one fails that write and `echo` can report
-/// it. An error at `close(2)` is lost, because a shell closes by `dup2`. Each handle reads the replies to its own
-/// commands.
+/// it. A command that is incomplete fails the `close(2)` of its opener; a shell loses that error, because it closes by
+/// `dup2`. Each handle reads the replies to its own commands.
 pub struct Control(Arc<dyn CommandSink>);
 
 impl Control {
@@ -90,6 +90,10 @@ struct CommandBuffer {
     /// The length at which the parser last tried `pending`: trying after each byte of a slow writer would be quadratic.
     tried: usize,
     wrote: bool,
+    /// Something other than white space was written, so that the handle has had a command or a refusal.
+    used: bool,
+    /// The sink was told that it is incomplete.
+    reported: bool,
     /// The error for a command that was too long. What follows may be the rest of it, which must not run.
     refused: Option<Error>,
 }
@@ -98,6 +102,8 @@ impl CommandBuffer {
     /// Takes `data`; returns the commands that it completes. `expects` is the sentence for data without an object.
     fn accept(&mut self, data: &[u8], expects: impl Fn() -> String) -> Result<Vec<Value>> {
         self.wrote = true;
+        self.reported = false;
+        self.used |= !data.trim_ascii().is_empty();
         if let Some(error) = &self.refused {
             return Err(error.clone());
         }
@@ -139,7 +145,16 @@ impl CommandBuffer {
     }
 
     fn clear(&mut self) {
-        *self = CommandBuffer { wrote: true, ..CommandBuffer::default() };
+        *self = CommandBuffer { wrote: true, used: true, ..CommandBuffer::default() };
+    }
+
+    /// The error for what was written, if it is not a whole command.
+    fn incomplete(&self, expects: impl Fn() -> String) -> Option<Error> {
+        match self.pending.trim_ascii().is_empty() {
+            false => Some(unfinished()),
+            true if self.wrote && !self.used => Some(Error::invalid(expects())),
+            true => None,
+        }
     }
 }
 
@@ -209,6 +224,20 @@ impl ObjectScanner {
     }
 }
 
+impl ControlHandle {
+    /// Tells the sink once that the command is incomplete; returns the error.
+    fn report_incomplete(&self) -> Option<Error> {
+        let mut input = self.input.lock();
+        let error = input.incomplete(|| self.sink.expects())?;
+        let reported = std::mem::replace(&mut input.reported, true);
+        drop(input);
+        if !reported {
+            self.sink.refused(&self.context, &error);
+        }
+        Some(error)
+    }
+}
+
 impl Handle for ControlHandle {
     fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
         if !self.input.lock().wrote {
@@ -239,6 +268,14 @@ impl Handle for ControlHandle {
         })
     }
 
+    /// Reports an incomplete command, but keeps it: `printf '{"a":' >&3` closes a duplicate before the rest is written.
+    fn flush(&self, by_opener: bool) -> Answer<()> {
+        match by_opener.then(|| self.report_incomplete()).flatten() {
+            Some(error) => Answer::refuse(error),
+            None => Answer::ok(()),
+        }
+    }
+
     fn readable(&self) -> Answer<()> {
         self.replies.readable()
     }
@@ -261,10 +298,7 @@ impl Handle for ControlHandle {
     }
 
     fn closed(&self) {
-        let input = self.input.lock();
-        if !input.pending.trim_ascii().is_empty() {
-            self.sink.refused(&self.context, &unfinished());
-        }
+        self.report_incomplete();
     }
 }
 

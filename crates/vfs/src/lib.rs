@@ -319,6 +319,12 @@ pub trait Handle: Send + Sync {
         Answer::Now(Ok(()))
     }
 
+    /// A caller polls for input. Like [`readable`](Handle::readable), but the caller now waits for an answer, so that what
+    /// it wrote so far is complete.
+    fn poll_input(&self) -> Answer<()> {
+        self.readable()
+    }
+
     /// The number of bytes that the handle holds in memory for its caller.
     fn buffered_bytes(&self) -> usize {
         0

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::Shared;
 use parking_lot::Mutex;
 
 use super::replies::Replies;
-use super::{Answer, Caller, File, Handle, Kind, Open, Reply, slice};
+use super::{Answer, Caller, File, Handle, Kind, Later, Open, Reply, slice};
 use acheron_base::{Error, Result};
 
 /// The receiver of the messages written to a [`MessageFile`].
@@ -21,6 +23,10 @@ pub trait MessageSink: Send + Sync + 'static {
     /// Takes one message.
     fn receive(&self, caller: &Caller, message: String) -> Answer<Arc<dyn Reply>>;
 
+    /// A message was refused. The sink can record the error for callers that ignored the result of `write(2)` or
+    /// `close(2)`.
+    fn refused(&self, _caller: &Caller, _error: &Error) {}
+
     /// The length limit of a message, in bytes.
     fn limit(&self) -> usize {
         super::control::LIMIT
@@ -30,7 +36,8 @@ pub trait MessageSink: Send + Sync + 'static {
 /// A file that takes text.
 ///
 /// A message ends when the process that opened the file closes a descriptor, or at the last close:
-/// `{ cat a; cat b; } > input` is one message although each `cat` flushes.
+/// `{ cat a; cat b; } > input` is one message although each `cat` flushes. It also ends when a caller reads the handle or
+/// polls it for input, because that caller waits for the reply.
 pub struct MessageFile(Arc<dyn MessageSink>);
 
 impl MessageFile {
@@ -102,16 +109,106 @@ impl MessageBuffer {
     }
 }
 
+/// The reply to a message that its receiver has not accepted yet. It is queued at once, because a reader that does not
+/// wait drops its request, and the reply must not end with that request.
+struct SentReply(Shared<Later<Arc<dyn Reply>>>);
+
+impl Reply for SentReply {
+    fn read(&self) -> Answer<Bytes> {
+        match self.0.peek() {
+            Some(Ok(reply)) => reply.read(),
+            Some(Err(error)) => Answer::refuse(error.clone()),
+            None => {
+                let sent = self.0.clone();
+                Answer::later(async move { sent.await?.read().wait().await })
+            }
+        }
+    }
+
+    fn readable(&self) -> Answer<()> {
+        match self.0.peek() {
+            Some(Ok(reply)) => reply.readable(),
+            Some(Err(_)) => Answer::ok(()),
+            None => {
+                let sent = self.0.clone();
+                Answer::later(async move {
+                    match sent.await {
+                        Ok(reply) => reply.readable().wait().await,
+                        Err(_) => Ok(()), // the read does not wait either
+                    }
+                })
+            }
+        }
+    }
+
+    fn finished(&self) -> bool {
+        matches!(self.0.peek(), Some(Ok(reply)) if reply.finished())
+    }
+
+    fn endless(&self) -> bool {
+        matches!(self.0.peek(), Some(Ok(reply)) if reply.endless())
+    }
+
+    fn refused(&self) -> bool {
+        matches!(self.0.peek(), Some(Err(_)))
+    }
+}
+
+/// The refusal of a message, for the next reader of the handle.
+struct RefusedReply(Error);
+
+impl Reply for RefusedReply {
+    fn read(&self) -> Answer<Bytes> {
+        Answer::refuse(self.0.clone())
+    }
+
+    fn readable(&self) -> Answer<()> {
+        Answer::ok(())
+    }
+
+    fn refused(&self) -> bool {
+        true
+    }
+}
+
 impl MessageHandle {
-    /// Sends what was written so far, if anything was.
+    /// Sends what was written so far, if anything was. The answer says whether the message was accepted; the message is
+    /// sent even if the answer is dropped.
     fn send(&self) -> Answer<()> {
-        let message = match self.input.lock().end() {
+        let ended = self.input.lock().end();
+        let message = match ended {
             Ok(message) if message.is_empty() => return Answer::ok(()),
             Ok(message) => message,
-            Err(error) => return Answer::refuse(error),
+            Err(error) => {
+                self.sink.refused(&self.caller, &error);
+                return Answer::refuse(error);
+            }
         };
-        let (replies, written) = (self.replies.clone(), message.len());
-        self.sink.receive(&self.caller, message).map(move |reply| replies.add(written, [reply]))
+        let (written, sink, caller) = (message.len(), self.sink.clone(), self.caller.clone());
+        let received = self
+            .sink
+            .receive(&self.caller, message)
+            .then(move |received| received.inspect_err(|error| sink.refused(&caller, error)));
+        let (received, soon) = match received.poll_once() {
+            Answer::Now(received) => return Answer::Now(received.map(|reply| self.replies.add(written, [reply]))),
+            Answer::Soon(received) => (received, true),
+            Answer::Later(received) => (received, false),
+        };
+        let sent = received.shared();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(sent.clone());
+        }
+        let reply: Arc<dyn Reply> = Arc::new(SentReply(sent.clone()));
+        self.replies.add(written, [reply.clone()]);
+        let replies = self.replies.clone();
+        let accepted = async move {
+            // The caller hears of the refusal here, so it is no answer for a later read.
+            sent.await.map(drop).inspect_err(|_| replies.remove(&reply))
+        };
+        match soon {
+            true => Answer::soon(accepted),
+            false => Answer::later(accepted),
+        }
     }
 }
 
@@ -122,20 +219,14 @@ impl Handle for MessageHandle {
         }
         // A caller that reads on the handle it wrote to has finished its message.
         match self.send().poll_once() {
-            Answer::Now(Ok(())) => self.replies.read(offset, size),
             Answer::Now(Err(error)) => Answer::refuse(error),
-            Answer::Soon(sent) | Answer::Later(sent) => {
-                let replies = self.replies.clone();
-                Answer::later(async move {
-                    sent.await?;
-                    replies.read(offset, size).wait().await
-                })
-            }
+            Answer::Now(Ok(())) | Answer::Soon(_) | Answer::Later(_) => self.replies.read(offset, size),
         }
     }
 
     fn write(&self, _offset: u64, data: &[u8]) -> Answer<()> {
-        Answer::Now(self.input.lock().take(data, self.sink.limit()))
+        let taken = self.input.lock().take(data, self.sink.limit());
+        Answer::Now(taken.inspect_err(|error| self.sink.refused(&self.caller, error)))
     }
 
     fn flush(&self, by_opener: bool) -> Answer<()> {
@@ -153,6 +244,14 @@ impl Handle for MessageHandle {
         self.replies.readable()
     }
 
+    /// A caller that waits for an answer has finished its message.
+    fn poll_input(&self) -> Answer<()> {
+        if let Answer::Now(Err(error)) = self.send().poll_once() {
+            self.replies.add(0, [Arc::new(RefusedReply(error)) as Arc<dyn Reply>]);
+        }
+        self.replies.readable()
+    }
+
     fn buffered_bytes(&self) -> usize {
         self.input.lock().pending.len() + self.replies.buffered_bytes()
     }
@@ -163,14 +262,11 @@ impl Handle for MessageHandle {
 
     fn refuse(&self, error: &Error) {
         self.input.lock().refuse(error);
+        self.sink.refused(&self.caller, error);
     }
 
     fn closed(&self) {
-        if let Answer::Soon(sent) | Answer::Later(sent) = self.send().poll_once()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            runtime.spawn(sent);
-        }
+        drop(self.send());
     }
 }
 

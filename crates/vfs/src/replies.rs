@@ -30,6 +30,11 @@ pub trait Reply: Send + Sync {
     fn endless(&self) -> bool {
         false
     }
+
+    /// Whether its command was refused, so that there is no answer but the error, which is read once.
+    fn refused(&self) -> bool {
+        false
+    }
 }
 
 /// A reply that a closure computes.
@@ -113,11 +118,26 @@ impl Replies {
         let Some(reply) = state.waiting.front().map(|due| due.reply.clone()) else { return Answer::ok(Bytes::new()) };
         drop(state);
         let replies = self.clone();
-        reply.read().map(move |bytes| {
-            let part = slice(&bytes, 0, size);
-            replies.0.lock().pass = Some((offset, bytes));
-            part
+        reply.read().then(move |outcome| match outcome {
+            Ok(bytes) => {
+                let part = slice(&bytes, 0, size);
+                replies.0.lock().pass = Some((offset, bytes));
+                Ok(part)
+            }
+            Err(error) => {
+                if reply.refused() {
+                    replies.remove(&reply);
+                }
+                Err(error)
+            }
         })
+    }
+
+    /// Removes a reply that has no answer.
+    pub fn remove(&self, reply: &Arc<dyn Reply>) {
+        let mut state = self.0.lock();
+        state.waiting.retain(|due| !Arc::ptr_eq(&due.reply, reply));
+        state.written = state.waiting.iter().map(|due| due.written).sum();
     }
 
     /// Drops the answer being read; the next read starts it again.

@@ -15,9 +15,12 @@ use acheron_vfs::{Answer, Caller, FixedReply, MessageSink, Reply, ReplyFn};
 
 impl Chat {
     fn note_refusal<T>(&self, result: Result<T>) -> Result<T> {
-        let refusal = result.as_ref().err().cloned();
-        *self.0.refusal.lock() = refusal;
+        self.set_refusal(result.as_ref().err().cloned());
         result
+    }
+
+    fn set_refusal(&self, refusal: Option<Error>) {
+        *self.0.refusal.lock() = refusal;
     }
 
     /// The turn that this caller may reply to.
@@ -70,11 +73,15 @@ impl MessageSink for InputFile {
         let from = caller.principal().clone();
         let chat = self.0.clone();
         self.0.say(ChatMessage { source: TurnSource::Chat, text, from }).map(move |job| {
-            drop(chat.note_refusal(Ok(())));
+            chat.set_refusal(None);
             let answer =
                 move || files::at_end(&job, |_, now| now.outcome.as_ref().map(files::plain).unwrap_or_default());
             Arc::new(ReplyFn(answer)) as Arc<dyn Reply>
         })
+    }
+
+    fn refused(&self, _caller: &Caller, error: &Error) {
+        self.0.set_refusal(Some(error.clone()));
     }
 }
 
@@ -110,6 +117,10 @@ impl MessageSink for ReplyFile {
             kept.inspect_err(|_| current.kept.store(false, Ordering::SeqCst))?;
             replied(&current, text)
         })
+    }
+
+    fn refused(&self, _caller: &Caller, error: &Error) {
+        self.0.set_refusal(Some(error.clone()));
     }
 }
 
@@ -157,5 +168,9 @@ impl MessageSink for ProgressFile {
             Arc::new(FixedReply(Bytes::from_static(b"said\n"))) as Arc<dyn Reply>
         });
         Answer::Now(said)
+    }
+
+    fn refused(&self, _caller: &Caller, error: &Error) {
+        self.0.set_refusal(Some(error.clone()));
     }
 }

@@ -341,12 +341,18 @@ impl Chat {
             (None, 0, None) => "idle",
         };
         let job = current.as_ref().map(|current| current.job.clone()).or_else(|| jobs.first().cloned());
+        // The fields are about one turn: the first that is running or queued, else the last.
+        let (job_id, updated_at_ms, error) = match (job, last) {
+            (Some(job), _) => (Some(job.id.clone()), Some(job.now().updated_at_ms), None),
+            (None, Some(last)) => (Some(last.job_id), Some(last.ts_ms), last.error),
+            (None, None) => (None, None, None),
+        };
         json!({
             "state": state,
-            "job_id": job.map(|job| job.id.clone()).or(last.as_ref().map(|entry| entry.job_id.clone())),
+            "job_id": job_id,
             "operation": "turn",
-            "updated_at_ms": last.as_ref().map(|entry| entry.ts_ms),
-            "error": refusal.or_else(|| last.and_then(|entry| entry.error)),
+            "updated_at_ms": updated_at_ms,
+            "error": refusal.or(error),
             "queued": jobs.len().saturating_sub(usize::from(current.is_some())),
             "input": current.as_ref().map(|current| current.input.clone()),
             "said": current.as_ref().and_then(|current| current.progress.borrow().clone()),

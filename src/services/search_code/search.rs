@@ -63,7 +63,7 @@ pub struct CodeMatches {
     /// There was more than is shown.
     pub truncated: bool,
     pub files_searched: u64,
-    /// Files and directories that could not be read.
+    /// Files and directories that could not be read, or whose name is not UTF-8.
     pub skipped: u64,
 }
 
@@ -165,7 +165,7 @@ impl CodeSearch<'_> {
         ignored: &mut Ignored,
         depth: usize,
     ) -> Result<()> {
-        let names = match place.names(rel) {
+        let (names, unnamed) = match place.names_and_rest(rel) {
             Ok(names) => names,
             Err(err) => {
                 // Something else is mounted there, perhaps this very tree: that is no part of the project.
@@ -173,6 +173,8 @@ impl CodeSearch<'_> {
                 return Ok(());
             }
         };
+        // A path is UTF-8 text, so these files have none.
+        self.found.skipped += unnamed;
         let entered = self.enter(ignored, root, place, rel);
         for (name, kind) in names {
             let path = if rel.is_empty() { name } else { format!("{rel}/{name}") };

@@ -61,6 +61,17 @@ fn lines(found: Result<CodeMatches>) -> Vec<String> {
 }
 
 #[test]
+fn a_name_that_is_not_text_is_counted_as_skipped() {
+    use std::os::unix::ffi::OsStrExt;
+    let dir = tree();
+    for name in [&b"src/\xff.rs"[..], b"src/\xfe"] {
+        std::fs::write(dir.path().join(std::ffi::OsStr::from_bytes(name)), "fn main() {}\n").unwrap();
+    }
+    let found = run(dir.path(), &query("main")).unwrap();
+    assert_eq!((found.matches.len(), found.skipped), (4, 2));
+}
+
+#[test]
 fn lines_are_found_in_order_without_what_is_ignored() {
     let dir = tree();
     let check = |change: &dyn Fn(&mut CodeQuery), expected: &[&str]| {

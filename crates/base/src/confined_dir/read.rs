@@ -63,9 +63,15 @@ impl ConfinedDir {
 
     /// The names in a directory and what they are, sorted; cheaper than [`ConfinedDir::list`], which also asks for sizes.
     pub fn names(&self, rel: &str) -> Result<Vec<(String, Kind)>> {
+        self.names_and_rest(rel).map(|(named, _)| named)
+    }
+
+    /// Like [`ConfinedDir::names`], with the number of names that are not UTF-8.
+    pub fn names_and_rest(&self, rel: &str) -> Result<(Vec<(String, Kind)>, u64)> {
         let dir = self.open_dir(rel)?;
         let mut named = Vec::new();
-        for (name, kind) in names(&dir, WALK_LIMIT).map_err(|err| err.about(rel))? {
+        let DirNames { text, rest } = names(&dir, WALK_LIMIT).map_err(|err| err.about(rel))?;
+        for (name, kind) in text {
             // Some file systems do not report the kind with the name.
             match kind.map_or_else(|| kind_at(&dir, &name), Ok) {
                 Ok(_) if name.starts_with(UNFINISHED) => {}
@@ -74,7 +80,7 @@ impl ConfinedDir {
             }
         }
         named.sort_unstable_by(|a, b| a.0.cmp(&b.0));
-        Ok(named)
+        Ok((named, rest))
     }
 
     /// A regular file, open for reading.
@@ -111,7 +117,7 @@ impl ConfinedDir {
 /// The entries of a directory, without entering what is mounted on them.
 pub(super) fn entries(dir: &OwnedFd, limit: usize) -> Result<Vec<Entry>> {
     let mut found = Vec::new();
-    for (name, _) in names(dir, limit)? {
+    for (name, _) in names(dir, limit)?.text {
         if name.starts_with(UNFINISHED) {
             continue;
         }
@@ -126,15 +132,24 @@ pub(super) fn entries(dir: &OwnedFd, limit: usize) -> Result<Vec<Entry>> {
     Ok(found)
 }
 
-fn names(dir: &OwnedFd, limit: usize) -> Result<Vec<(String, Option<Kind>)>> {
-    let mut names = Vec::new();
+/// The names of a directory.
+#[derive(Default)]
+struct DirNames {
+    text: Vec<(String, Option<Kind>)>,
+    /// The number of names that are not UTF-8.
+    rest: u64,
+}
+
+fn names(dir: &OwnedFd, limit: usize) -> Result<DirNames> {
+    let mut names = DirNames::default();
     for item in rustix::fs::Dir::read_from(dir).map_err(std::io::Error::from)? {
         let item = item.map_err(std::io::Error::from)?;
         match item.file_name().to_str() {
-            Ok("." | "..") | Err(_) => {}
-            Ok(name) => names.push((name.to_owned(), kind_of(item.file_type()))),
+            Ok("." | "..") => {}
+            Err(_) => names.rest += 1,
+            Ok(name) => names.text.push((name.to_owned(), kind_of(item.file_type()))),
         }
-        if names.len() > limit {
+        if names.text.len() > limit {
             return Err(Error::too_large(format!("more than {limit} names")));
         }
     }

@@ -112,3 +112,53 @@ proptest! {
         }
     }
 }
+
+struct Taker(Mutex<Vec<String>>);
+
+impl CommandSink for Taker {
+    fn template(&self) -> Bytes {
+        Bytes::from_static(b"{}\n")
+    }
+
+    fn submit(&self, _context: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
+        Answer::ok(commands.iter().map(|it| Arc::new(FixedReply(line(it))) as Arc<dyn Reply>).collect())
+    }
+
+    fn refused(&self, _context: &CommandContext, error: &Error) {
+        self.0.lock().push(error.message.clone());
+    }
+}
+
+#[tokio::test]
+async fn the_close_of_an_incomplete_command_fails_and_loses_nothing() {
+    let sink = Arc::new(Taker(Mutex::default()));
+    let open = || Control::new(sink.clone()).open(&Caller::named("ada"), Open::WRITE).unwrap();
+    let errno = |flushed: Answer<()>| match flushed {
+        Answer::Now(flushed) => flushed.err().map(|error| error.errno()),
+        _ => panic!("a flush does not wait"),
+    };
+    let handle = open();
+    assert_eq!(errno(handle.flush(true)), None, "bash flushes before it writes");
+    handle.write(0, b"{\"op\":").wait().await.unwrap();
+    assert_eq!(errno(handle.flush(false)), None, "another holder of the descriptor may write the rest");
+    assert_eq!(errno(handle.flush(true)), Some(libc::EINVAL));
+    assert_eq!(sink.0.lock().len(), 1);
+    handle.write(0, b"1}").wait().await.unwrap();
+    handle.write(0, b"\n").wait().await.unwrap();
+    assert_eq!(errno(handle.flush(true)), None);
+
+    let blank = open();
+    blank.write(0, b"\n").wait().await.unwrap();
+    assert_eq!(errno(blank.flush(true)), Some(libc::EINVAL), "it is no command");
+    blank.closed();
+    assert_eq!(sink.0.lock().len(), 2, "each is reported once");
+    let left = open();
+    left.write(0, b"{").wait().await.unwrap();
+    left.closed();
+    assert_eq!(sink.0.lock().len(), 3);
+
+    // A command that a write refused is not refused again.
+    let bad = open();
+    assert!(bad.write(0, b"fly").wait().await.is_err());
+    assert_eq!(errno(bad.flush(true)), None);
+}

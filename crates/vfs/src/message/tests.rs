@@ -66,3 +66,110 @@ async fn bad_text_and_too_much_are_refused_at_the_write() {
     handle.closed();
     assert_eq!(*recorder.0.lock(), ["ä"]);
 }
+
+/// Accepts a message, and replies to it, only when told to.
+struct SlowSink {
+    accepted: tokio::sync::watch::Sender<Option<Result<()>>>,
+    replied: tokio::sync::watch::Sender<bool>,
+    received: Mutex<Vec<String>>,
+}
+
+impl MessageSink for SlowSink {
+    fn template(&self) -> Bytes {
+        Bytes::from_static(b"say something\n")
+    }
+
+    fn may(&self, _caller: &Caller) -> Result<()> {
+        Ok(())
+    }
+
+    fn receive(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
+        self.received.lock().push(message.clone());
+        let (mut accepted, replied) = (self.accepted.subscribe(), self.replied.clone());
+        Answer::soon(async move {
+            accepted.wait_for(Option::is_some).await.unwrap().clone().unwrap()?;
+            let reply = move || {
+                let (mut replied, message) = (replied.subscribe(), message.clone());
+                Answer::later(async move {
+                    replied.wait_for(|replied| *replied).await.unwrap();
+                    Ok(message.to_uppercase().into())
+                })
+            };
+            Ok(Arc::new(super::super::ReplyFn(reply)) as Arc<dyn Reply>)
+        })
+    }
+}
+
+fn open_slow() -> (Arc<SlowSink>, Box<dyn Handle>) {
+    let (accepted, replied) = (tokio::sync::watch::Sender::new(None), tokio::sync::watch::Sender::new(false));
+    let sink = Arc::new(SlowSink { accepted, replied, received: Mutex::default() });
+    let handle = MessageFile::new(sink.clone()).open(&Caller::named("ada"), Open::BOTH).unwrap();
+    (sink, handle)
+}
+
+fn waits<T: Send + 'static>(answer: Answer<T>) -> bool {
+    matches!(answer.poll_once(), Answer::Later(_))
+}
+
+#[tokio::test]
+async fn a_read_that_does_not_wait_loses_neither_the_message_nor_its_reply() {
+    let (sink, handle) = open_slow();
+    handle.write(0, b"hi").wait().await.unwrap();
+    assert!(waits(handle.read(0, 99)));
+    assert!(waits(handle.read(0, 99)));
+    sink.accepted.send_replace(Some(Ok(())));
+    assert!(waits(handle.read(0, 99)));
+    sink.replied.send_replace(true);
+    assert_eq!(handle.read(2, 99).wait().await.unwrap(), "HI");
+    assert_eq!(handle.read(4, 99).wait().await.unwrap(), "");
+    assert_eq!(*sink.received.lock(), ["hi"]);
+}
+
+#[tokio::test]
+async fn a_poll_for_input_sends_the_message_and_is_ready_with_the_reply() {
+    let (sink, handle) = open_slow();
+    handle.write(0, b"h").wait().await.unwrap();
+    // A question about readiness alone does not end the message.
+    drop(handle.readable());
+    handle.write(0, b"i").wait().await.unwrap();
+    assert!(waits(handle.poll_input()));
+    assert!(waits(handle.poll_input()));
+    sink.accepted.send_replace(Some(Ok(())));
+    assert!(waits(handle.poll_input()));
+    sink.replied.send_replace(true);
+    handle.poll_input().wait().await.unwrap();
+    assert_eq!(handle.read(2, 99).wait().await.unwrap(), "HI");
+    assert_eq!(*sink.received.lock(), ["hi"]);
+}
+
+#[tokio::test]
+async fn a_message_that_is_refused_late_fails_the_next_read_once() {
+    let (sink, handle) = open_slow();
+    handle.write(0, b"hi").wait().await.unwrap();
+    assert!(waits(handle.poll_input()));
+    sink.accepted.send_replace(Some(Err(Error::no_space("the disk is full"))));
+    handle.poll_input().wait().await.unwrap();
+    assert_eq!(handle.read(2, 99).wait().await.unwrap_err().errno(), libc::ENOSPC);
+    sink.accepted.send_replace(Some(Ok(())));
+    sink.replied.send_replace(true);
+    handle.write(0, b"again").wait().await.unwrap();
+    handle.flush(true).wait().await.unwrap();
+    assert_eq!(handle.read(2, 99).wait().await.unwrap(), "AGAIN");
+}
+
+#[tokio::test]
+async fn a_refusal_that_the_close_reported_is_not_read_again() {
+    let (sink, handle) = open_slow();
+    sink.accepted.send_replace(Some(Err(Error::no_space("the disk is full"))));
+    handle.write(0, b"hi").wait().await.unwrap();
+    assert_eq!(handle.flush(true).wait().await.unwrap_err().errno(), libc::ENOSPC);
+    assert_eq!(handle.read(2, 99).wait().await.unwrap(), "");
+}
+
+#[tokio::test]
+async fn a_poll_whose_message_is_refused_at_once_is_ready_and_the_read_fails() {
+    let (_, handle) = open();
+    handle.write(0, "ä".as_bytes().split_at(1).0).wait().await.unwrap();
+    handle.poll_input().wait().await.unwrap();
+    assert_eq!(handle.read(1, 99).wait().await.unwrap_err().errno(), libc::EINVAL);
+}
