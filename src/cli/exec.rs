@@ -75,7 +75,35 @@ fn not_started(error: Error) -> Failure {
         _ => 1,
     };
     Failure::from(error).exit(exit)
-/// The program ends when the host ends.
+}
+
+/// The process of the host; `None` if it cannot be seen from here, as from another pid namespace.
+fn host_process(root: &Path) -> Option<OwnedFd> {
+    let pid = || root::health(root).and_then(|health| i32::try_from(health["pid"].as_i64()?).ok());
+    let said = pid()?;
+    let process = rustix::process::Pid::from_raw(said)?;
+    let process = rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty()).ok()?;
+    // It still answers under that number, so the number was not given to another process meanwhile.
+    (pid() == Some(said)).then_some(process)
+}
+
+/// Waits for the end of the host.
+async fn host_end(host: Option<OwnedFd>) {
+    let Some(host) = host else { return std::future::pending().await };
+    let (tell, told) = tokio::sync::oneshot::channel();
+    // A thread, which ends with this program.
+    std::thread::spawn(move || {
+        loop {
+            match poll(&mut [PollFd::new(&host, PollFlags::IN)], None) {
+                Ok(1..) => return tell.send(()),
+                Ok(0) | Err(rustix::io::Errno::INTR) => (),
+                Err(_) => return Err(()),
+            }
+        }
+    });
+    if told.await.is_err() {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// The sandbox plan that the host would use for a program of this agent.
