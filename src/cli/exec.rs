@@ -58,7 +58,7 @@ impl ExecArgs {
                     _ = interrupts.recv() => (),
                     () = &mut gone => {
                         running.kill().await?;
-                        return Err(Error::unavailable("the host has ended, and the program with it"));
+                        return Err(Error::unavailable("the host has ended, and the program with it").into());
                     }
                 }
             }
