@@ -27,6 +27,7 @@ mod readers;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod time_limit;
 mod writer;
 
 /// How long a change waits for another process that has locked the database.

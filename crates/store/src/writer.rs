@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use super::fault;
+use super::{fault, time_limit};
 use acheron_base::{Error, Result};
 
 /// The limit of changes per commit: with more, the first would wait too long for the last.
@@ -32,6 +32,25 @@ impl Deref for Tx<'_> {
 
     fn deref(&self) -> &Connection {
         self.0
+    }
+}
+
+impl Tx<'_> {
+    /// Makes a part of the change that may fail alone: if it returns an error, panics, or takes more processor time than
+    /// [`ATTEMPT_LIMIT`](time_limit::ATTEMPT_LIMIT), what it did is undone, and the rest of the change goes on.
+    pub fn attempt<T>(&self, part: impl FnOnce() -> Result<T>) -> Result<T> {
+        step(self, "SAVEPOINT attempt")?;
+        let done = catch_unwind(AssertUnwindSafe(|| time_limit::limited(part)));
+        let done = done.unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
+        // SQLite rolls everything back when the disk is full or fails: there is no savepoint any more.
+        if self.is_autocommit() {
+            return done.and_then(|_| Err(Error::no_space("the disk failed the change")));
+        }
+        if done.is_err() {
+            step(self, "ROLLBACK TO attempt")?;
+        }
+        step(self, "RELEASE attempt")?;
+        done
     }
 }
 
@@ -142,7 +161,8 @@ struct Counts {
 }
 
 impl Writer {
-    pub(super) fn start(conn: Connection) -> Result<Writer> {
+    pub(super) fn start(mut conn: Connection) -> Result<Writer> {
+        time_limit::watch(&mut conn)?;
         let (queue, queued) = mpsc::channel();
         let counts = Arc::<Counts>::default();
         let writer = WriterThread { conn, queued, counts: counts.clone() };
@@ -263,9 +283,13 @@ impl WriterThread {
     }
 
     fn step(&self, sql: &str) -> Result<()> {
-        let taken = self.conn.prepare_cached(sql).and_then(|mut step| step.execute([]));
-        fault::explained(&self.conn, taken.map(drop).map_err(Error::from))
+        step(&self.conn, sql)
     }
+}
+
+fn step(conn: &Connection, sql: &str) -> Result<()> {
+    let taken = conn.prepare_cached(sql).and_then(|mut step| step.execute([]));
+    fault::explained(conn, taken.map(drop).map_err(Error::from))
 }
 
 fn closed() -> Error {
