@@ -144,6 +144,21 @@ fn pasted(path: &Path) -> String {
     }
 }
 
+/// Standard error, which may be a file on a full disk. A line that cannot be written there is lost: the logger would
+/// report the failure with `eprintln!`, which panics for the same reason and takes the task down that logs.
+struct LogWriter;
+
+impl std::io::Write for LogWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        _ = std::io::stderr().write_all(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// The program as a person can type it: as it was called, if that was a path, because it need not be on the PATH then.
 fn called() -> String {
     let word = std::env::args_os().next().map(std::path::PathBuf::from).filter(|word| word.components().count() > 1);
@@ -154,6 +169,6 @@ fn called() -> String {
 fn log(default: &str) {
     let filter = std::env::var("ACHERON_LOG").unwrap_or_else(|_| default.to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_default();
-    let logger = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(coloured()).with_writer(std::io::stderr);
+    let logger = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(coloured()).with_writer(|| LogWriter);
     _ = logger.try_init(); // a logger that is already set is kept
 }

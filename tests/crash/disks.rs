@@ -64,6 +64,38 @@ fn with_a_plan(place: &Path) -> (Life, PathBuf) {
     (life, plan)
 }
 
+/// The log of a daemon is on the same disk: a task that logged its failure there used to die of that.
+#[test]
+fn a_job_that_ends_while_the_disk_is_full_ends() {
+    let place = tempfile::tempdir().unwrap();
+    let disk = Disk::new(place.path(), &["-t", "tmpfs", "-o", "size=12m,mode=0700", "state"]);
+    let (root, go) = (place.path().join("mnt"), place.path().join("go"));
+    fs::create_dir(&root).unwrap();
+    let acheron = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_acheron"));
+        let done = command.args(words).arg(&root).current_dir(place.path()).status().unwrap();
+        assert!(done.success(), "{words:?}");
+    };
+    acheron(&["mount", "--daemon", "--state", disk.0.to_str().unwrap()]);
+    let agent = root.join("agents/charon");
+    let ended = std::panic::catch_unwind(|| {
+        let command = "until [ -e /projects/here/fs/go ]; do sleep 0.01; done";
+        put(&agent.join("terminal/control/exec.json"), &serde_json::json!({ "command": command }).to_string()).unwrap();
+        let job = fs::canonicalize(agent.join("jobs/last")).unwrap();
+        let ballast = fs::File::create(disk.0.join("ballast")).unwrap();
+        let mut at = 0;
+        while ballast.write_at(&[1; 4096], at).is_ok() {
+            at += 4096;
+        }
+        fs::write(&go, "").unwrap();
+        let status = Command::new("timeout").arg("60").arg("cat").arg(job.join("status.json")).output().unwrap();
+        String::from_utf8(status.stdout).unwrap()
+    });
+    acheron(&["unmount"]);
+    let ended = ended.unwrap();
+    assert!(ended.contains("\"failed\"") && ended.contains("no_space"), "{ended}");
+}
+
 #[test]
 fn a_full_disk_is_said_to_the_writer_and_everybody_else_goes_on() {
     let place = tempfile::tempdir().unwrap();
