@@ -14,12 +14,12 @@ use super::calls::Ledger;
 use super::house::{Scratch, TestHost, ask, plain};
 use super::method::{compare, compare_timed};
 use super::table::{Aim, Figure};
-use acheron::contract::ServiceCall;
+use acheron::contract::Envelope;
 use acheron::events::EventLogs;
 use acheron::host::PolicyAccess;
-use acheron::jobs::Jobs;
+use acheron::jobs::{JobState, Jobs};
 use acheron::policy::{Policy, PrincipalCaller};
-use acheron::service::{self, Cx, ServiceContext, typed};
+use acheron::service::{self, ServiceContext, typed};
 use acheron::services::memory::{Memory, MemoryStore};
 use acheron_base::{Clock, Ids, Random};
 use acheron_vfs::Caller;
@@ -116,26 +116,23 @@ pub fn fill(state: &Path, count: usize) {
         let (store, clock) = (acheron::state::open(state).expect("a store"), Clock::real());
         let access = Arc::new(PolicyAccess::new(Policy::default(), store.clone(), clock.clone()));
         let book = Arc::new(Jobs::new(Arc::new(store.clone()), Ids::new(clock.clone(), Random::real())));
-        let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
+        let event_logs = Arc::new(EventLogs::new(store.clone(), clock.clone()));
         let event_log = event_logs.of("charon").expect("a diary");
         let runtime = tokio::runtime::Handle::current();
-        let context = ServiceContext::new(book, event_logs, clock.clone(), access, runtime);
+        let context = ServiceContext::new(book, event_logs, store.clone(), access, runtime);
         let memory = MemoryStore::open(store.clone(), event_log, clock, 8_000).expect("a memory");
         let memory = typed(Memory::new(memory, None)).expect("a service");
-        let instance = service::ServiceInstance::of(&context, "charon", memory.clone());
-        let call =
-            ServiceCall { op: "pin".into(), arguments: json!({ "memory_path": "items/none" }), correlation_id: None };
-        let job = instance.begin(&Caller::operator(), vec![call]).wait().await.expect("a job").remove(0);
-        let clock = Clock::real();
-        let (caller, deadline) = (Caller::operator(), std::time::Duration::from_secs(3600));
-        let cx = Cx { caller, agent: "charon".into(), job, deadline, clock, context: context.clone() };
+        let instance = service::ServiceInstance::of(&context, "charon", memory);
         for start in (0..count).step_by(512) {
             let one = |number: usize| {
                 let name = format!("item-{number:06}");
                 let arguments = json!({ "kind": "note", "name": name, "content": note(number) });
-                let (memory, cx) = (memory.clone(), cx.clone());
-                let call = ServiceCall { op: "create".into(), arguments, correlation_id: None };
-                async move { memory.invoke(&cx, &call).await.expect("a memory") }
+                let call = Envelope { op: "create".into(), arguments, correlation_id: None };
+                let begun = instance.begin(&Caller::operator(), vec![call]);
+                async move {
+                    let job = begun.wait().await.expect("a job").remove(0);
+                    assert_eq!(job.now().state, JobState::Done);
+                }
             };
             futures_util::future::join_all((start..count.min(start + 512)).map(one)).await;
         }

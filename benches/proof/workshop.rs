@@ -21,7 +21,7 @@ use acheron::events::EventLogs;
 use acheron::host::{CallerIdentity, PolicyAccess};
 use acheron::jobs::{self, Jobs};
 use acheron::policy::Policy;
-use acheron::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
+use acheron::service::{Cx, Service, ServiceContext, ServiceInstance, WriteCx, directory, typed};
 use acheron_base::{Clock, Error, Ids, Random, Result};
 use acheron_vfs::{
     Answer, Caller, CommandContext, CommandSink, Control, File, Handle, Kind, Listing, Node, Open, Reply, TextFile,
@@ -59,15 +59,23 @@ impl Service for Trivial {
     fn operations() -> Vec<Operation> {
         vec![
             Operation::read("look").quick(),
-            Operation::write("note").quick(),
+            Operation::write("note"),
             Operation::read("hang").deadline(super::house::GUARD),
         ]
     }
 
     async fn invoke(&self, _cx: &Cx, command: Command) -> Result<Output> {
         match command {
-            Command::Look { number } | Command::Note { number } => Ok(Output { number }),
+            Command::Look { number } => Ok(Output { number }),
             Command::Hang {} => std::future::pending().await,
+            Command::Note { .. } => Err(Error::internal("it runs in a transaction")),
+        }
+    }
+
+    fn write(&self, _cx: &WriteCx<'_>, command: Command) -> Result<Output> {
+        match command {
+            Command::Note { number } => Ok(Output { number }),
+            Command::Look { .. } | Command::Hang {} => Err(Error::internal("it changes nothing")),
         }
     }
 }
@@ -158,9 +166,9 @@ pub fn serve(dir: &Path, state: &Path) -> io::Result<()> {
         let (clock, store) = (Clock::real(), acheron::state::open(state)?);
         let access = Arc::new(PolicyAccess::new(Policy::default(), store.clone(), clock.clone()));
         let book = Arc::new(Jobs::new(Arc::new(store.clone()), Ids::new(clock.clone(), Random::real())));
-        let event_logs = Arc::new(EventLogs::new(Some(store), clock.clone()));
+        let event_logs = Arc::new(EventLogs::new(store.clone(), clock.clone()));
         let runtime = tokio::runtime::Handle::current();
-        let context = ServiceContext::new(book.clone(), event_logs, clock, access.clone(), runtime.clone());
+        let context = ServiceContext::new(book.clone(), event_logs, store, access.clone(), runtime.clone());
         let instance = ServiceInstance::of(&context, "ada", typed(Trivial)?);
         let others = (0..AGENTS).try_fold(Listing::default(), |all, number| -> Result<Listing> {
             let agent = format!("agent-{number}");

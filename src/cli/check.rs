@@ -33,7 +33,7 @@ impl CheckArgs {
             return Ok(ExitCode::FAILURE);
         };
         println!("{name}: ok: {}", summary(&spec));
-        for note in programs::notes(&spec, &here) {
+        for note in spec::notes(&spec).into_iter().chain(programs::notes(&spec, &here)) {
             println!("{name}: note: {note}");
         }
         Ok(ExitCode::SUCCESS)

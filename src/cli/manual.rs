@@ -73,7 +73,11 @@ pub fn page(library: &[LibraryPage], known_bugs: &str, version: &str) -> String 
     section(&mut out, "SYNOPSIS", ".B acheron mount\n.I DIR\n");
     let idea = "Serves a tree of files with FUSE. Reads wait, writes command: a command is taken by the write(2) that \
                 completes it, which fails if the command is refused, and then nothing has happened. A read that waits \
-                ends with any signal, and can be polled. Every open handle is a session of its own.";
+                ends with any signal, and can be polled. Every open handle is a session of its own. An operation \
+                of effect read changes nothing. One of effect write is done when its write(2) returns: its change, its \
+                job and its event are one transaction, so that after a crash all of them are there or none. One of \
+                effect execute is journaled before it begins and when it ends; a crash between them leaves the job \
+                interrupted, unless the operation may be repeated.";
     section(&mut out, "DESCRIPTION", &format!("{}\n", plain(idea)));
     section(&mut out, "FILES", "");
     tagged(&mut out, FILES.iter().map(|(name, says)| (*name, *says)));

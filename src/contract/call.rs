@@ -10,7 +10,7 @@ use acheron_base::{Error, Result, quoted};
 
 /// One command, checked against its contract.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ServiceCall {
+pub struct Envelope {
     pub op: String,
     pub arguments: Value,
     /// A name for the job, chosen by the caller.
@@ -19,7 +19,7 @@ pub struct ServiceCall {
 
 impl Contract {
     /// Parses the content of `control/invoke.json`: `{"op", "arguments"?, "correlation_id"?}`.
-    pub fn envelope(&self, value: Value) -> Result<ServiceCall> {
+    pub fn envelope(&self, value: Value) -> Result<Envelope> {
         let mut object = object(value)?;
         let op = match object.remove("op") {
             Some(Value::String(op)) => op,
@@ -45,7 +45,7 @@ impl Contract {
     }
 
     /// Parses the content of `control/<op>.json`: the arguments, with an optional `_meta` key.
-    pub fn arguments(&self, op: &str, value: Value) -> Result<ServiceCall> {
+    pub fn arguments(&self, op: &str, value: Value) -> Result<Envelope> {
         let mut object = object(value)?;
         let correlation_id = match object.remove("_meta") {
             None => None,
@@ -63,23 +63,23 @@ impl Contract {
     }
 
     /// Converts a call to the service's own command type.
-    pub fn command<C: DeserializeOwned>(&self, call: &ServiceCall) -> Result<C> {
-        let bare = self.operation(&call.op)?.bare;
+    pub fn command<C: DeserializeOwned>(&self, op: &str, arguments: &Value) -> Result<C> {
+        let bare = self.operation(op)?.bare;
         let whole = match bare {
-            true => json!({"op": call.op}),
-            false => json!({"op": call.op, "arguments": call.arguments}),
+            true => json!({"op": op}),
+            false => json!({"op": op, "arguments": arguments}),
         };
-        serde_json::from_value(whole).map_err(|err| Error::invalid(format!("{}: {err}", call.op)))
+        serde_json::from_value(whole).map_err(|err| Error::invalid(format!("{op}: {err}")))
     }
 
-    fn call(&self, op: String, arguments: Value, correlation_id: Option<Value>) -> Result<ServiceCall> {
+    fn call(&self, op: String, arguments: Value, correlation_id: Option<Value>) -> Result<Envelope> {
         self.check(&op, &arguments)?;
         let correlation_id = match correlation_id {
             None | Some(Value::Null) => None,
             Some(Value::String(id)) => Some(correlation(id)?),
             Some(_) => return Err(Error::invalid("correlation_id must be a string")),
         };
-        Ok(ServiceCall { op, arguments, correlation_id })
+        Ok(Envelope { op, arguments, correlation_id })
     }
 }
 

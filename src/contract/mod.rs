@@ -19,22 +19,24 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-pub use call::ServiceCall;
+pub use call::Envelope;
 pub use check::ValueFault;
 pub use pages::ContractPages;
 
 use acheron_base::nearest::hint;
 use acheron_base::{Error, Result, quoted};
 
-/// The effect of an operation. It decides whether a call is journaled and which callers may make it.
+/// The effect of an operation. It decides how a call runs, and what a crash can do to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Changes nothing.
+    /// Changes nothing. The call is not journaled.
     Read,
-    /// Changes state that the host keeps.
+    /// Changes only the database of this host, in one transaction with the job and its event. It is done when the write of
+    /// its call returns; after a crash it happened completely or not at all.
     Write,
-    /// Runs a program whose effects the host cannot know.
+    /// Anything else: it asks a model, starts a program, or changes files. Its beginning and its end are journaled; a crash
+    /// between them leaves the job `interrupted`, unless the operation may be repeated.
     Execute,
 }
 
@@ -44,6 +46,15 @@ impl Effect {
             Effect::Read => "read",
             Effect::Write => "write",
             Effect::Execute => "execute",
+        }
+    }
+
+    /// What the effect promises to a caller.
+    pub fn promise(self) -> &'static str {
+        match self {
+            Effect::Read => "changes nothing",
+            Effect::Write => "is done, or has failed and changed nothing, when the write returns",
+            Effect::Execute => "is journaled before it begins and when it ends",
         }
     }
 

@@ -76,7 +76,10 @@ impl Contract {
             quoted(&self.template(operation))
         ));
         let again = if operation.idempotent { ", may be repeated" } else { "" };
-        text.push_str(&format!("\nEffect: {}{again}; deadline: {} s.\n", effect.name(), operation.deadline.as_secs()));
+        text.push_str(&match effect {
+            Effect::Write => format!("\nEffect: write{again}; it {}.\n", effect.promise()),
+            _ => format!("\nEffect: {}{again}; deadline: {} s.\n", effect.name(), operation.deadline.as_secs()),
+        });
         text
     }
 

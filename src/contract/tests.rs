@@ -159,7 +159,8 @@ fn a_refusal_says_what_and_where() {
 #[test]
 fn an_envelope_becomes_a_command() {
     let contract = contract();
-    let command = |value: Value| contract.envelope(value).and_then(|call| contract.command::<Command>(&call));
+    let command =
+        |value: Value| contract.envelope(value).and_then(|call| contract.command::<Command>(&call.op, &call.arguments));
     assert_eq!(command(json!({"op": "clear"})).unwrap(), Command::Clear);
     assert_eq!(command(json!({"op": "clear", "arguments": {}})).unwrap(), Command::Clear);
     assert_eq!(command(json!({"op": "list"})).unwrap(), Command::List {});
@@ -171,7 +172,7 @@ fn an_envelope_becomes_a_command() {
     assert_eq!((query.as_str(), max_results), ("x", 200));
     let call = contract.arguments("put", json!({"name": "x", "_meta": {"correlation_id": "mine"}})).unwrap();
     assert_eq!(call.correlation_id.as_deref(), Some("mine"));
-    assert!(matches!(contract.command(&call).unwrap(), Command::Put(thing) if thing.name == "x"));
+    assert!(matches!(contract.command(&call.op, &call.arguments).unwrap(), Command::Put(thing) if thing.name == "x"));
 }
 
 #[test]
@@ -272,7 +273,7 @@ fn the_pages_are_made_from_the_types() {
         cat result.json
         ```
 
-        Effect: write, may be repeated; deadline: 60 s.
+        Effect: write, may be repeated; it is done, or has failed and changed nothing, when the write returns.
 
         ## list
 

@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::Event;
+use super::commit::{Commit, commit};
 use super::wait::Wait;
 use crate::state::events as table;
 use crate::state::events::Cursor;
 use acheron_base::{Clock, Result};
-use acheron_store::{Change, Store, Tx};
+use acheron_store::{Store, Written};
 use acheron_vfs::{Answer, Log, line};
 
 /// The number of events kept in memory.
@@ -24,13 +25,12 @@ const LOG_BYTES: usize = 4 << 20;
 /// The logs of all agents.
 pub struct EventLogs {
     all: Mutex<HashMap<String, Arc<EventLog>>>,
-    store: Option<Store>,
+    store: Store,
     clock: Clock,
 }
 
 impl EventLogs {
-    /// Without a store, events are lost when the process ends.
-    pub fn new(store: Option<Store>, clock: Clock) -> Self {
+    pub fn new(store: Store, clock: Clock) -> Self {
         EventLogs { all: Mutex::default(), store, clock }
     }
 
@@ -54,7 +54,7 @@ pub struct EventLog {
     pub agent: String,
     pub clock: Clock,
     pub shown: Log,
-    store: Option<Store>,
+    store: Store,
     state: Arc<Mutex<EventLogState>>,
     /// Changes whenever a waiting reader should look again.
     changes: Arc<watch::Sender<u64>>,
@@ -64,8 +64,7 @@ pub struct EventLog {
 
 struct EventLogState {
     recent: VecDeque<Event>,
-    /// The last number assigned, and the last that readers may see: an event is visible only once it is durable.
-    given: u64,
+    /// The last event that readers may see: an event is visible only once it is durable.
     last: u64,
     /// The page read last from the store: a reader that does not wait finds it at the next attempt.
     older: Option<Arc<EventPage>>,
@@ -125,17 +124,14 @@ pub struct SharedWait {
 }
 
 impl EventLog {
-    fn open(agent: &str, store: Option<Store>, clock: Clock) -> Result<EventLog> {
-        let (mut recent, mut last, mut shared) = (Vec::new(), 0, SharedWait::default());
-        if let Some(store) = &store {
-            let (tail, end, cursor) = store.look(|conn| {
-                Ok((table::tail(conn, agent, MAX_RECENT)?, table::last(conn, agent)?, table::cursor(conn, agent)?))
-            })?;
-            (recent, last, shared) = (tail, end, restored(cursor));
-        }
+    fn open(agent: &str, store: Store, clock: Clock) -> Result<EventLog> {
+        let (recent, last, cursor) = store.look(|conn| {
+            Ok((table::tail(conn, agent, MAX_RECENT)?, table::last(conn, agent)?, table::cursor(conn, agent)?))
+        })?;
+        let shared = restored(cursor);
         let shown = Log::new(LOG_BYTES, clock.clone());
         recent.iter().for_each(|event| shown.append(&shown_line(event)));
-        let state = EventLogState { recent: recent.into(), given: last, last, older: None, shared };
+        let state = EventLogState { recent: recent.into(), last, older: None, shared };
         let (agent, state) = (agent.to_owned(), Arc::new(Mutex::new(state)));
         let changes = Arc::new(watch::Sender::new(0));
         Ok(EventLog { agent, clock, shown, store, state, changes, turn: AtomicU64::new(0) })
@@ -146,62 +142,33 @@ impl EventLog {
     }
 
     /// Appends an event. It becomes visible to readers, and the answer resolves, when it is durable.
-    pub fn add(&self, kind: &str, path: &str, payload: Value) -> Answer<u64> {
-        self.add_with(kind, path, payload, None, || ())
+    pub fn add(self: &Arc<Self>, kind: &str, path: &str, payload: Value) -> Answer<u64> {
+        let (log, kind, path) = (self.clone(), kind.to_owned(), path.to_owned());
+        Answer::soon(self.commit(move |commit| commit.emit(&log, &kind, &path, payload)))
     }
 
-    /// Like [`add`](Self::add), in one transaction with the change that the event is about. `seen` is called when both
-    /// are durable, just before readers see the event.
-    pub fn add_with(
-        &self,
-        kind: &str,
-        path: &str,
-        payload: Value,
-        change: Option<Change>,
-        seen: impl FnOnce() + Send + 'static,
-    ) -> Answer<u64> {
-        let at_ms = self.clock.now_ms();
-        let next = |state: &mut EventLogState| {
-            state.given += 1;
-            Event { seq: state.given, kind: kind.to_owned(), path: path.to_owned(), at_ms, payload }
-        };
-        let Some(store) = &self.store else {
-            seen();
-            let mut state = self.state();
-            let event = next(&mut state);
-            let seq = event.seq;
-            state.show(event, &self.shown);
-            drop(state);
-            self.wake();
-            return Answer::ok(seq);
-        };
-        let mut state = self.state();
-        let event = next(&mut state);
-        let seq = event.seq;
-        let (agent, kept) = (self.agent.clone(), event.clone());
-        let (all, shown, changes) = (self.state.clone(), self.shown.clone(), self.changes.clone());
-        let show = move |(): &()| {
-            seen();
-            all.lock().show(event, &shown);
-            changes.send_modify(|count| *count += 1);
-        };
-        // Queued under the lock, so that events are stored and shown in the order of their numbers.
-        let write = move |tx: &Tx<'_>| {
-            change.map_or(Ok(()), |change| change(tx))?;
-            table::put(tx, &agent, &kept)
-        };
-        let safe = store.write_then(write, show);
-        drop(state);
-        Answer::soon(async move { safe.await.map(|()| seq) })
+    /// Makes a change of the state together with the events about it.
+    pub fn commit<T, F>(&self, work: F) -> Written<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Commit<'_>) -> Result<T> + Send + 'static,
+    {
+        commit(&self.store, work)
+    }
+
+    /// Shows a durable event to readers.
+    pub(super) fn show(&self, event: Event) {
+        self.state().show(event, &self.shown);
+        self.wake();
     }
 
     /// Like [`add`](Self::add), without waiting until the event is durable.
-    pub fn note(&self, kind: &str, path: &str, payload: Value) {
+    pub fn note(self: &Arc<Self>, kind: &str, path: &str, payload: Value) {
         drop(self.add(kind, path, payload));
     }
 
     /// Appends an event about a change at or below `path`.
-    pub fn changed(&self, path: &str, what: Value) {
+    pub fn changed(self: &Arc<Self>, path: &str, what: Value) {
         self.note("change", path, what);
     }
 
@@ -224,14 +191,14 @@ impl EventLog {
         let state = self.state();
         let (first, until) = (state.recent.front().map_or(state.last + 1, |event| event.seq), state.last);
         let recent: Vec<Event> = state.recent.iter().filter(|event| event.seq > cursor).cloned().collect();
-        let Some(store) = self.store.clone().filter(|_| cursor.saturating_add(1) < first) else {
+        if cursor.saturating_add(1) >= first {
             return Answer::ok(recent);
-        };
+        }
         if let Some(page) = state.older.as_ref().filter(|page| page.after == cursor && page.leads_to(first)) {
             return Answer::ok(page.and(first, recent));
         }
         drop(state);
-        let (agent, state) = (self.agent.clone(), self.state.clone());
+        let (agent, state, store) = (self.agent.clone(), self.state.clone(), self.store.clone());
         let fetch = move |conn: &acheron_store::Connection| {
             let events = table::since(conn, &agent, cursor, MAX_RECENT)?;
             let page = Arc::new(EventPage { after: cursor, until, events });
@@ -255,13 +222,11 @@ impl EventLog {
         let written = json!({ "wait": wait, "fired": [] });
         let arming = state.shared.arming + 1;
         state.shared = SharedWait { wait: Some(wait), arming, cursor, passed: 0, armed_at_ms: now, fired: Vec::new() };
-        let safe = self.store.as_ref().map(|store| {
-            let agent = self.agent.clone();
-            store.write(move |tx| table::arm(tx, &agent, &written, since, now))
-        });
+        let agent = self.agent.clone();
+        let safe = self.store.write(move |tx| table::arm(tx, &agent, &written, since, now));
         drop(state);
         self.wake();
-        safe.map_or(Answer::ok(()), Answer::soon)
+        Answer::soon(safe)
     }
 
     /// Records that a reader of `next.json` has the event `seq`, or the job or timer at index `fired`.
@@ -278,13 +243,11 @@ impl EventLog {
         }
         let written = json!({ "wait": shared.wait, "fired": shared.fired });
         let (cursor, at) = (shared.cursor, shared.armed_at_ms);
-        if let Some(store) = &self.store {
-            let agent = self.agent.clone();
-            drop(store.write(move |tx| match seq {
-                Some(seq) => table::advance(tx, &agent, seq),
-                None => table::arm(tx, &agent, &written, Some(cursor), at),
-            }));
-        }
+        let agent = self.agent.clone();
+        drop(self.store.write(move |tx| match seq {
+            Some(seq) => table::advance(tx, &agent, seq),
+            None => table::arm(tx, &agent, &written, Some(cursor), at),
+        }));
     }
 
     /// Records that no event up to `seq` matched.

@@ -4,6 +4,7 @@
 //! is one waiter, [`files`] is the directory. Used by `service`, `agent`, `services` and `host`. Uses `policy`, `state`
 //! and `jobs`.
 
+mod commit;
 mod event_log;
 pub mod files;
 mod next;
@@ -15,6 +16,7 @@ mod tests;
 pub mod wait;
 mod waiter;
 
+pub use commit::{Commit, commit};
 pub use event_log::{EventLog, EventLogs};
 pub use selector::{Selector, SignalType};
 pub use signal::Signal;

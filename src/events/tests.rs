@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::wait::{Armed, Wait};
 use super::{EventLog, EventLogs, Selector, SignalType, Waiter};
-use crate::jobs::{Jobs, NoJobStore};
+use crate::jobs::Jobs;
 use crate::policy::PrincipalCaller;
-use crate::state::events::Event;
+use crate::state::TestStore;
 use acheron_base::{Clock, Ids, Random};
 use acheron_vfs::replies::Replies;
 use acheron_vfs::{Answer, Caller, File, Handle, Open, Reply};
@@ -71,29 +71,41 @@ impl WaitModel {
 struct WaitBench {
     event_log: Arc<EventLog>,
     jobs: Arc<Jobs>,
+    /// A store of its own.
+    _store: Option<TestStore>,
 }
 
 impl WaitBench {
     fn new() -> WaitBench {
-        let clock = Clock::real();
-        let event_log = EventLogs::new(None, clock.clone()).of("ada").unwrap();
-        WaitBench { event_log, jobs: Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock, Random::real()))) }
+        WaitBench::at(Clock::real())
     }
 
-    fn fire(&self, parameter: u8) -> u64 {
+    fn at(clock: Clock) -> WaitBench {
+        let store = TestStore::new();
+        let bench = WaitBench::on(&store, clock);
+        WaitBench { _store: Some(store), ..bench }
+    }
+
+    /// A bench whose log is in `store`, as in one life of the host.
+    fn on(store: &TestStore, clock: Clock) -> WaitBench {
+        let event_log = EventLogs::new((**store).clone(), clock.clone()).of("ada").unwrap();
+        let jobs = Jobs::new(Arc::new((**store).clone()), Ids::new(clock, Random::real()));
+        WaitBench { event_log, jobs: Arc::new(jobs), _store: None }
+    }
+
+    async fn fire(&self, parameter: u8) -> u64 {
         let payload = json!({ "event_type": "user", "parameter": format!("p{parameter}") });
         let path = Selector::Signal(SignalType::User, Some(format!("p{parameter}"))).path("ada");
-        let Answer::Now(Ok(seq)) = self.event_log.add("signal", &path, payload) else { panic!("there is no disk") };
-        seq
+        self.event_log.add("signal", &path, payload).wait().await.unwrap()
     }
 
-    fn arm(&self, parameter: Option<u8>) {
+    async fn arm(&self, parameter: Option<u8>) {
         let path = match parameter {
             Some(parameter) => format!("/agents/self/events/sources/user/p{parameter}.json"),
             None => "/agents/self/events/sources/user.json".to_owned(),
         };
         let wait = Wait { paths: vec![path], timeout_ms: 600_000, since: None };
-        assert!(matches!(self.event_log.arm(wait), Answer::Now(Ok(()))));
+        self.event_log.arm(wait).wait().await.unwrap();
     }
 
     fn open(&self) -> Box<dyn Handle> {
@@ -114,81 +126,85 @@ proptest! {
     #[test]
     fn nothing_is_lost_and_nothing_comes_twice(steps in steps()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-        let _inside = runtime.enter();
-        let (wait_bench, mut model) = (WaitBench::new(), WaitModel::default());
-        let kept = wait_bench.open();
-        for act in steps {
-            match act {
-                Step::Fire(parameter) => {
-                    let seq = wait_bench.fire(parameter);
-                    model.log.push((seq, parameter));
+        runtime.block_on(follow(steps))?;
+    }
+}
+
+async fn follow(steps: Vec<Step>) -> Result<(), TestCaseError> {
+    let (wait_bench, mut model) = (WaitBench::new(), WaitModel::default());
+    let kept = wait_bench.open();
+    for act in steps {
+        match act {
+            Step::Fire(parameter) => {
+                let seq = wait_bench.fire(parameter).await;
+                model.log.push((seq, parameter));
+            }
+            Step::Arm(parameter) => {
+                wait_bench.arm(parameter).await;
+                if model.armed.is_none() {
+                    model.cursor = model.log.last().map_or(0, |(seq, _)| *seq);
                 }
-                Step::Arm(parameter) => {
-                    wait_bench.arm(parameter);
-                    if model.armed.is_none() {
-                        model.cursor = model.log.last().map_or(0, |(seq, _)| *seq);
+                model.armed = Some(parameter);
+                model.open = None;
+            }
+            Step::Read => {
+                let reader = wait_bench.open();
+                let said = at_once(reader.read(0, 4096));
+                reader.flush(false).wait().await.unwrap();
+                match (model.armed, model.next()) {
+                    (None, _) => prop_assert_eq!(&said.unwrap()["configured"], &json!(false)),
+                    (_, None) => prop_assert_eq!(said, None, "a reader parks"),
+                    (_, Some(seq)) => {
+                        prop_assert_eq!(&said.unwrap()["event_id"], &json!(seq));
+                        model.cursor = seq;
                     }
-                    model.armed = Some(parameter);
-                    model.open = None;
                 }
-                Step::Read => {
+            }
+            Step::ReadAgain => {
+                let said = at_once(kept.read(0, 4096));
+                model.cursor = model.cursor.max(model.open.take().unwrap_or(0));
+                model.open = model.next();
+                let event = said.as_ref().and_then(|said| said["event_id"].as_u64());
+                prop_assert_eq!(event, model.open);
+            }
+            Step::ReadAndDie => {
+                if model.next().is_some() {
                     let reader = wait_bench.open();
-                    let said = at_once(reader.read(0, 4096));
-                    prop_assert!(matches!(reader.flush(false), Answer::Now(Ok(()))));
-                    match (model.armed, model.next()) {
-                        (None, _) => prop_assert_eq!(&said.unwrap()["configured"], &json!(false)),
-                        (_, None) => prop_assert_eq!(said, None, "a reader parks"),
-                        (_, Some(seq)) => {
-                            prop_assert_eq!(&said.unwrap()["event_id"], &json!(seq));
-                            model.cursor = seq;
-                        }
-                    }
+                    prop_assert!(matches!(reader.read(0, 1).poll_once(), Answer::Now(Ok(_))));
+                    reader.flush(false).wait().await.unwrap();
+                    reader.closed();
                 }
-                Step::ReadAgain => {
-                    let said = at_once(kept.read(0, 4096));
-                    model.cursor = model.cursor.max(model.open.take().unwrap_or(0));
-                    model.open = model.next();
-                    let event = said.as_ref().and_then(|said| said["event_id"].as_u64());
-                    prop_assert_eq!(event, model.open);
+            }
+            Step::ReadAndVanish => {
+                if let Some(seq) = model.next() {
+                    let said = at_once(wait_bench.open().read(0, 4096)).unwrap();
+                    prop_assert_eq!(&said["event_id"], &json!(seq));
                 }
-                Step::ReadAndDie => {
-                    if model.next().is_some() {
-                        let reader = wait_bench.open();
-                        prop_assert!(matches!(reader.read(0, 1).poll_once(), Answer::Now(Ok(_))));
-                        prop_assert!(matches!(reader.flush(false), Answer::Now(Ok(()))));
-                        reader.closed();
-                    }
-                }
-                Step::ReadAndVanish => {
-                    if let Some(seq) = model.next() {
-                        let said = at_once(wait_bench.open().read(0, 4096)).unwrap();
-                        prop_assert_eq!(&said["event_id"], &json!(seq));
-                    }
-                }
-                // Polling parks the read; dropping it is what a signal does. A read that was ready would have been
-                // read.
-                Step::Kill => {
-                    if model.next().is_none() {
-                        drop(wait_bench.open().read(0, 4096).poll_once());
-                    }
+            }
+            // Polling parks the read; dropping it is what a signal does. A read that was ready would have been
+            // read.
+            Step::Kill => {
+                if model.next().is_none() {
+                    drop(wait_bench.open().read(0, 4096).poll_once());
                 }
             }
         }
     }
+    Ok(())
 }
 
 /// Several readers are parked; the signal wakes all of them.
 #[tokio::test]
 async fn all_who_wait_are_woken() {
     let wait_bench = WaitBench::new();
-    wait_bench.arm(None);
+    wait_bench.arm(None).await;
     // Polling a read once parks it.
     let parked = (0..100).map(|_| match wait_bench.open().read(0, 4096).poll_once() {
         Answer::Later(reader) => reader,
         _ => panic!("nothing has happened yet"),
     });
     let waiting: Vec<_> = parked.collect();
-    let seq = wait_bench.fire(1);
+    let seq = wait_bench.fire(1).await;
     let mut heard = BTreeSet::new();
     for reader in waiting {
         let said: Value = serde_json::from_slice(&reader.await.unwrap()).unwrap();
@@ -198,20 +214,17 @@ async fn all_who_wait_are_woken() {
 }
 
 /// A stored log of `count` signals; only the `wanted`th has another parameter.
-fn long(store: &crate::state::TestStore, count: u64, wanted: u64) -> WaitBench {
+fn long(store: &TestStore, count: u64, wanted: u64) -> WaitBench {
     let fill = move |tx: &acheron_store::Tx<'_>| {
         for seq in 1..=count {
             let parameter = if seq == wanted { "p1" } else { "p0" };
             let payload = json!({ "event_type": "user", "parameter": parameter });
-            let (kind, path) = ("signal".to_owned(), "/x".to_owned());
-            crate::state::events::put(tx, "ada", &Event { seq, kind, path, at_ms: 1, payload })?;
+            crate::state::events::append(tx, "ada", "signal".to_owned(), "/x".to_owned(), 1, payload)?;
         }
         Ok(())
     };
     store.write_blocking(fill).unwrap();
-    let clock = Clock::real();
-    let event_log = EventLogs::new(Some((**store).clone()), clock.clone()).of("ada").unwrap();
-    WaitBench { event_log, jobs: Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock, Random::real()))) }
+    WaitBench::on(store, Clock::real())
 }
 
 fn wait(paths: &[&str], since: Option<u64>) -> Wait {
@@ -222,7 +235,7 @@ const P1: &str = "/agents/ada/events/sources/user/p1.json";
 
 #[tokio::test]
 async fn a_reader_far_behind_hears_of_all_in_order_even_if_it_never_waits() {
-    let store = crate::state::TestStore::new();
+    let store = TestStore::new();
     let wait_bench = long(&store, 14_000, 9_000);
     wait_bench.event_log.arm(wait(&[P1], Some(0))).wait().await.unwrap();
     let read = wait_bench.open().read(0, 4096).wait().await.unwrap();
@@ -245,7 +258,7 @@ async fn a_reader_far_behind_hears_of_all_in_order_even_if_it_never_waits() {
 async fn what_a_reader_of_an_earlier_wait_heard_does_not_count_for_a_new_one() {
     let wait_bench = WaitBench::new();
     wait_bench.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
-    let seqs = [wait_bench.fire(1), wait_bench.fire(1)];
+    let seqs = [wait_bench.fire(1).await, wait_bench.fire(1).await];
     let old = wait_bench.open();
     assert_eq!(old.read(0, 1).wait().await.unwrap().len(), 1);
     wait_bench.event_log.arm(wait(&[P1], Some(0))).wait().await.unwrap();
@@ -273,12 +286,12 @@ async fn an_event_that_a_reader_has_is_news_to_other_readers_and_not_to_its_own_
     let (one, other) = (wait_bench.open(), wait_bench.open());
     let ready = |reader: &dyn Handle| matches!(reader.readable().poll_once(), Answer::Now(Ok(())));
     assert!(!ready(&*one));
-    let first = wait_bench.fire(1);
+    let first = wait_bench.fire(1).await;
     assert_eq!(at_once(one.read(0, 4096)).unwrap()["event_id"], first);
     // Another event passes, which none of them waits for.
-    wait_bench.fire(2);
+    wait_bench.fire(2).await;
     assert!(!ready(&*one) && ready(&*other));
-    let second = wait_bench.fire(1);
+    let second = wait_bench.fire(1).await;
     assert!(ready(&*one));
     assert_eq!(at_once(other.read(0, 4096)).unwrap()["event_id"], first);
     assert_eq!(at_once(one.read(0, 4096)).unwrap()["event_id"], second);
@@ -290,9 +303,7 @@ async fn an_event_that_a_reader_has_is_news_to_other_readers_and_not_to_its_own_
 #[tokio::test]
 async fn a_poll_does_not_acknowledge_for_the_reader() {
     let clock = Clock::at(0);
-    let event_log = EventLogs::new(None, clock.clone()).of("ada").unwrap();
-    let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock.clone(), Random::real())));
-    let wait_bench = WaitBench { event_log, jobs };
+    let wait_bench = WaitBench::at(clock.clone());
     let armed = Armed {
         selectors: vec![Selector::At(1000), Selector::Signal(SignalType::User, None)],
         cursor: 0,
@@ -304,7 +315,7 @@ async fn a_poll_does_not_acknowledge_for_the_reader() {
     let replies = Replies::default();
     replies.add(0, [waiter]);
     let Answer::Later(poll) = replies.readable().poll_once() else { panic!("nothing has happened yet") };
-    let seq = wait_bench.fire(1);
+    let seq = wait_bench.fire(1).await;
     let said = at_once(replies.read(0, 4096)).unwrap();
     assert_eq!(said["event_id"], seq);
     clock.set(1000);
@@ -312,11 +323,6 @@ async fn a_poll_does_not_acknowledge_for_the_reader() {
     assert!(replies.read(4096, 4096).wait().await.unwrap().is_empty());
     let said = at_once(replies.read(0, 4096)).unwrap();
     assert_eq!(said["time"]["due_ms"], 1000, "{said}");
-}
-
-/// A bench whose log is in `store`, as in one life of the host.
-fn life(store: &crate::state::TestStore) -> WaitBench {
-    long(store, 0, 0)
 }
 
 /// Sends a signal; it is durable, and so is everything before it.
@@ -327,8 +333,8 @@ async fn fire_durably(bench: &WaitBench) -> u64 {
 
 #[tokio::test]
 async fn an_event_comes_again_after_a_crash_unless_its_reader_has_closed_the_file() {
-    let store = crate::state::TestStore::new();
-    let first = life(&store);
+    let store = TestStore::new();
+    let first = WaitBench::on(&store, Clock::real());
     first.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
     let seq = fire_durably(&first).await;
     let reader = first.open();
@@ -337,7 +343,7 @@ async fn an_event_comes_again_after_a_crash_unless_its_reader_has_closed_the_fil
     let next_seq = fire_durably(&first).await;
 
     // The host dies before the reader learns that this was all: its next read fails.
-    let second = life(&store);
+    let second = WaitBench::on(&store, Clock::real());
     let again = second.open();
     let said: Value = serde_json::from_slice(&again.read(0, 4096).wait().await.unwrap()).unwrap();
     assert_eq!(said["event_id"], seq);
@@ -345,21 +351,21 @@ async fn an_event_comes_again_after_a_crash_unless_its_reader_has_closed_the_fil
     again.flush(false).wait().await.unwrap();
     fire_durably(&second).await;
 
-    let third = life(&store);
+    let third = WaitBench::on(&store, Clock::real());
     assert_eq!(at_once(third.open().read(0, 4096)).unwrap()["event_id"], next_seq);
 }
 
 #[tokio::test]
 async fn the_first_arming_starts_at_the_end_of_the_log_and_a_later_one_where_the_reader_was() {
-    let store = crate::state::TestStore::new();
-    let first = life(&store);
+    let store = TestStore::new();
+    let first = WaitBench::on(&store, Clock::real());
     fire_durably(&first).await;
     first.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
     assert_eq!(at_once(first.open().read(0, 4096)), None, "nothing was armed when the signal was sent");
     let seq = fire_durably(&first).await;
 
     // The position is durable, and arming again does not lose what came since.
-    let second = life(&store);
+    let second = WaitBench::on(&store, Clock::real());
     assert_eq!(at_once(second.open().read(0, 4096)).unwrap()["event_id"], seq);
     second.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
     assert_eq!(at_once(second.open().read(0, 4096)).unwrap()["event_id"], seq);

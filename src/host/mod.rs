@@ -164,13 +164,14 @@ fn open(options: Options) -> Result<HostState> {
     let profiles = Arc::new(AgentProfiles::open(&spec, &state)?);
     let access = Arc::new(PolicyAccess::new(profiles.policy()?, store.clone(), clock.clone()));
     let all_jobs = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, Ids::new(clock.clone(), random)));
-    let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
+    let event_logs = Arc::new(EventLogs::new(store.clone(), clock.clone()));
     let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
     let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
     let identity = HostIdentity { name: acheron_sandbox::host_id(), started_at_ms: clock.now_ms() };
     let shared = SharedServices::open(&spec, &here, unasked.beside(&here, "prompts"), &store, &clock)?;
     let projects = Arc::new(projects::Projects::new(&clock));
-    let context = ServiceContext::new(all_jobs, event_logs, clock, access.clone(), tokio::runtime::Handle::current());
+    let context =
+        ServiceContext::new(all_jobs, event_logs, store.clone(), access.clone(), tokio::runtime::Handle::current());
     Ok(HostState {
         current: Arc::new(edit::CurrentSpec::new(Arc::new(spec))),
         paths: HostPaths { here, state, mountpoint, mountspec: Default::default(), library },
@@ -207,15 +208,22 @@ fn recover(host: &HostState) -> Result<Vec<Arc<Job>>> {
     use crate::state::jobs as journal;
 
     let now = host.context.clock.now_ms();
-    let found = host.store.write_blocking(move |tx| journal::recover(tx, now))?;
+    let logs = host.context.event_logs.clone();
+    let recovered = crate::events::commit(&host.store, move |commit| {
+        let found = journal::recover(commit.tx(), now)?;
+        for row in &found.interrupted {
+            let path = format!("/agents/{}/jobs/{}/status.json", row.agent, row.id);
+            commit.emit(&logs.of(&row.agent)?, "job", &path, crate::jobs::status_json(row))?;
+        }
+        Ok(found)
+    });
+    let found = recovered.wait()?;
     let names = host.store.look(journal::names)?;
     for (agent, id, correlation_id) in names {
         host.context.jobs.restore_name(&agent, &id, correlation_id.as_deref());
     }
     for row in &found.interrupted {
         tracing::warn!(job = row.id, service = row.service, "a job was interrupted by the end of the host");
-        let path = format!("/agents/{}/jobs/{}/status.json", row.agent, row.id);
-        host.context.event_logs.of(&row.agent)?.note("job", &path, crate::jobs::status_json(row));
     }
     Ok(found.queued.iter().map(|row| host.context.jobs.restore(Job::from_row(row, &host.context.clock))).collect())
 }
@@ -224,7 +232,7 @@ fn resume(host: &HostState, job: Arc<Job>) {
     if job.call.service == crate::agent::chat::SERVICE {
         return match host.shared.runtimes.chat(&job.call.agent) {
             Ok(chat) => chat.resume(job),
-            Err(error) => host.context.abandon(job, error),
+            Err(error) => host.context.runner.abandon(job, error),
         };
     }
     let agent = match &job.call.principal {
@@ -235,6 +243,6 @@ fn resume(host: &HostState, job: Arc<Job>) {
     let find = |owner: &str| host.context.instance(owner, &job.call.service);
     match find(&job.call.agent).or_else(|_| find(&agent)).or_else(|_| find(nodes::NODE)) {
         Ok(instance) => instance.resume(job),
-        Err(error) => host.context.abandon(job, error),
+        Err(error) => host.context.runner.abandon(job, error),
     }
 }

@@ -22,7 +22,7 @@ pub const TURN_SERVICE: &str = "chat";
 
 /// A call: operation, arguments and principal.
 #[derive(Clone, Debug)]
-pub struct JobCall {
+pub struct Call {
     pub agent: String,
     pub service: String,
     pub operation: String,
@@ -79,7 +79,7 @@ pub struct JobStatus<'a> {
 
 pub struct Job {
     pub id: String,
-    pub call: JobCall,
+    pub call: Call,
     pub created_at_ms: u64,
     pub log: Log,
     /// The journal records the job as running since it was accepted, because a slot was free.
@@ -94,7 +94,7 @@ pub struct Job {
 }
 
 impl Job {
-    pub fn new(id: String, call: JobCall, now_ms: u64, clock: &Clock) -> Self {
+    pub fn new(id: String, call: Call, now_ms: u64, clock: &Clock) -> Self {
         let state = JobState::Queued;
         let now = JobSnapshot {
             state,
@@ -158,7 +158,7 @@ impl Job {
             "write" => Effect::Write,
             _ => Effect::Execute,
         };
-        let call = JobCall {
+        let call = Call {
             agent: row.agent.clone(),
             service: row.service.clone(),
             operation: row.operation.clone(),

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::result_sizes::{self, ResultSizes};
-use super::{Job, JobCall, JobRow, JobState, JobStore, row};
+use super::{Call, Job, JobRow, JobState, JobStore, row};
 use crate::contract::Effect;
 use acheron_base::{Clock, Error, Ids, Result};
-use acheron_vfs::{Answer, ChangeNotifier};
+use acheron_vfs::ChangeNotifier;
 
 /// Ended jobs per agent whose results stay in memory. Older results are fetched from the store.
 const MAX_LOADED: usize = 256;
@@ -76,28 +76,18 @@ impl Jobs {
         self.by_agent.lock().remove(agent);
     }
 
-    /// Accepts all of `calls` or none; with `at_once` they start immediately. The jobs are in the tree on return; those
-    /// with effects are durable when the answer resolves.
-    pub fn accept(&self, calls: Vec<JobCall>, at_once: bool) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
+    /// Adds a job per call, all or none; those with `true` start at once.
+    pub fn accept(&self, calls: Vec<(Call, bool)>) -> Result<Vec<Arc<Job>>> {
         let (now, clock) = (self.clock().now_ms(), self.clock());
-        let job = |call| Arc::new(Job::new(self.ids.id("job"), call, now, clock).at_once(at_once));
+        let job = |(call, at_once)| Arc::new(Job::new(self.ids.id("job"), call, now, clock).at_once(at_once));
         let jobs: Vec<Arc<Job>> = calls.into_iter().map(job).collect();
         for (i, job) in jobs.iter().enumerate() {
-            let agent_jobs = self.of(&job.call.agent);
-            if let Err(error) = agent_jobs.add(job) {
-                for job in &jobs[..i] {
-                    self.of(&job.call.agent).remove(&job.id);
-                }
+            if let Err(error) = self.of(&job.call.agent).add(job) {
+                self.retract(&jobs[..i]);
                 return Err(error);
             }
         }
-        let rows: Vec<JobRow> =
-            jobs.iter().filter(|job| job.call.effect != Effect::Read).map(|job| accepted(job)).collect();
-        let safe = match rows.is_empty() {
-            true => Answer::ok(()),
-            false => self.store.accept(rows),
-        };
-        Ok((jobs, safe))
+        Ok(jobs)
     }
 
     /// Removes jobs that could not be made durable.
@@ -316,7 +306,7 @@ impl AgentJobsInner {
 }
 
 /// The journal row of a new job. A job that starts at once is inserted as running, which saves a second write.
-fn accepted(job: &Job) -> JobRow {
+pub fn accepted_row(job: &Job) -> JobRow {
     match job.at_once {
         true => JobRow {
             state: JobState::Running,

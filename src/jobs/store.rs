@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Job, JobSnapshot};
 use crate::state::jobs as journal;
 use acheron_base::{Error, Result};
-use acheron_store::{Change, Store, Tx};
+use acheron_store::Store;
 use acheron_vfs::{Answer, Later};
 
 pub use crate::state::jobs::JobRow;
@@ -47,74 +47,20 @@ fn withheld() -> Value {
     serde_json::json!({ "withheld": true })
 }
 
-/// Stores the jobs that have effects.
+/// What the jobs in memory ask of the journal.
 pub trait JobStore: Send + Sync {
-    /// Inserts new jobs, all or none; they are durable when the answer resolves.
-    fn accept(&self, rows: Vec<JobRow>) -> Answer<()>;
-
-    /// Records that a job starts; durable when the future resolves. The job may start only then: a job that is found
-    /// queued after a crash runs, and one that has run must not run again.
-    fn begun(&self, id: &str, at_ms: u64) -> Later<()>;
-
     /// Records that a job was told to stop; durable when the future resolves.
     fn stopped(&self, id: &str, error: Error) -> Later<()>;
-
-    /// The database change that records the end of a job. It is written together with the event about it, so that
-    /// neither is stored without the other. `None` if nothing is stored.
-    fn settling(&self, row: JobRow) -> Option<Change>;
 
     /// Reads an ended job that is no longer in memory.
     fn fetch(&self, id: &str) -> Answer<Option<JobRow>>;
 }
 
-/// Stores nothing: for tests and for hosts without a state directory.
-pub struct NoJobStore;
-
-impl JobStore for NoJobStore {
-    fn accept(&self, _rows: Vec<JobRow>) -> Answer<()> {
-        Answer::ok(())
-    }
-
-    fn begun(&self, _id: &str, _at_ms: u64) -> Later<()> {
-        Box::pin(async { Result::Ok(()) })
-    }
-
-    fn stopped(&self, _id: &str, _error: Error) -> Later<()> {
-        Box::pin(async { Result::Ok(()) })
-    }
-
-    fn settling(&self, _row: JobRow) -> Option<Change> {
-        None
-    }
-
-    fn fetch(&self, _id: &str) -> Answer<Option<JobRow>> {
-        Answer::ok(None)
-    }
-}
-
 /// The journal in the database.
 impl JobStore for Store {
-    fn accept(&self, rows: Vec<JobRow>) -> Answer<()> {
-        let accept = move |tx: &Tx<'_>| rows.iter().try_for_each(|row| journal::insert(tx, row));
-        Answer::soon(self.write(accept))
-    }
-
-    fn begun(&self, id: &str, at_ms: u64) -> Later<()> {
-        let id = id.to_owned();
-        let begun = self.write(move |tx| journal::begin(tx, &id, at_ms));
-        Box::pin(async { begun.await.map(|_| ()) })
-    }
-
     fn stopped(&self, id: &str, error: Error) -> Later<()> {
         let id = id.to_owned();
         Box::pin(self.write(move |tx| journal::stop(tx, &id, &error)))
-    }
-
-    fn settling(&self, row: JobRow) -> Option<Change> {
-        Some(Box::new(move |tx| {
-            journal::settle(tx, &row.id, row.state, row.result.as_ref(), row.error.as_ref(), row.updated_at_ms)
-                .map(drop)
-        }))
     }
 
     fn fetch(&self, id: &str) -> Answer<Option<JobRow>> {

@@ -8,11 +8,13 @@ use dashmap::DashMap;
 use serde_json::{Value, json};
 
 use super::ServiceInstance;
+use super::runner::JobRunner;
 use crate::contract::Effect;
 use crate::events::EventLogs;
-use crate::jobs::{self, Job, JobEnd, JobState, Jobs};
+use crate::jobs::{Job, Jobs};
 use acheron_base::{Clock, Error, Ids, Result};
-use acheron_vfs::{AccessControl, Answer, Caller, Tree, WeakTree};
+use acheron_store::Store;
+use acheron_vfs::{AccessControl, Caller, Tree, WeakTree};
 
 /// Something of the host that changes while it runs, as it is now: a service that may look at it is handed this.
 pub type Latest<T> = Arc<dyn Fn() -> Arc<T> + Send + Sync>;
@@ -24,6 +26,7 @@ pub trait ServiceAccess: AccessControl {
 }
 
 pub struct ServiceContext {
+    pub runner: Arc<JobRunner>,
     pub jobs: Arc<Jobs>,
     pub event_logs: Arc<EventLogs>,
     pub clock: Clock,
@@ -41,13 +44,15 @@ impl ServiceContext {
     pub fn new(
         jobs: Arc<Jobs>,
         event_logs: Arc<EventLogs>,
-        clock: Clock,
+        store: Store,
         access: Arc<dyn ServiceAccess>,
         runtime: tokio::runtime::Handle,
     ) -> Arc<Self> {
-        let ids = jobs.ids().clone();
+        let (ids, clock) = (jobs.ids().clone(), jobs.clock().clone());
+        let runner = JobRunner::new(jobs.clone(), event_logs.clone(), store, runtime.clone());
         Arc::new(ServiceContext {
             ids,
+            runner,
             jobs,
             event_logs,
             clock,
@@ -96,30 +101,6 @@ impl ServiceContext {
         let mut instances: Vec<_> = own.filter_map(|entry| entry.value().upgrade()).collect();
         instances.sort_by(|a, b| a.name().cmp(b.name()));
         instances
-    }
-
-    /// Makes the end of a job durable, shows it and emits the event. A finished read is not stored, but its waiters are
-    /// woken.
-    pub fn ended(&self, end: JobEnd) -> Answer<()> {
-        let JobEnd { job, now, change } = end;
-        let event_log = match self.event_logs.of(&job.call.agent) {
-            Ok(event_log) => event_log,
-            Err(error) => return Answer::refuse(error),
-        };
-        if (job.call.effect, now.state) == (Effect::Read, JobState::Done) {
-            JobEnd::show(&job, now);
-            event_log.wake();
-            return Answer::ok(());
-        }
-        let path = format!("/agents/{}/jobs/{}/status.json", job.call.agent, job.id);
-        let status = serde_json::to_value(job.status(&now)).unwrap_or_default();
-        event_log.add_with("job", &path, status, change, move || JobEnd::show(&job, now)).map(drop)
-    }
-
-    /// Ends a job that can no longer run.
-    pub fn abandon(self: &Arc<Self>, job: Arc<Job>, error: Error) {
-        let context = self.clone();
-        self.runtime.spawn(async move { jobs::abandon(&context.jobs, job, error, |end| context.ended(end)).await });
     }
 
     /// Calls a service from inside the process, with the rights of `caller`, like a write to its control file.

@@ -6,9 +6,10 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::ServiceContext;
-use crate::events::EventLog;
+use crate::events::{Commit, EventLog};
 use crate::jobs::Job;
 use acheron_base::{Clock, Result};
+use acheron_store::Tx;
 use acheron_vfs::{Caller, Tree};
 
 /// The caller, the job, and the parts of the host that a call may use.
@@ -59,5 +60,35 @@ impl Cx {
     /// The event log of the agent whose service is called.
     pub fn event_log(&self) -> Result<Arc<EventLog>> {
         self.context.event_logs.of(&self.agent)
+    }
+}
+
+/// The context of one call of effect `write`.
+pub struct WriteCx<'a> {
+    pub commit: &'a Commit<'a>,
+    pub caller: &'a Caller,
+    pub job: &'a Arc<Job>,
+    pub clock: &'a Clock,
+    log: &'a Arc<EventLog>,
+}
+
+impl<'a> WriteCx<'a> {
+    pub fn new(
+        commit: &'a Commit<'a>,
+        caller: &'a Caller,
+        job: &'a Arc<Job>,
+        clock: &'a Clock,
+        log: &'a Arc<EventLog>,
+    ) -> WriteCx<'a> {
+        WriteCx { commit, caller, job, clock, log }
+    }
+
+    pub fn tx(&self) -> &'a Tx<'a> {
+        self.commit.tx()
+    }
+
+    /// Emits an event of the agent whose service is called, in the same commit.
+    pub fn emit(&self, kind: &str, path: &str, payload: Value) -> Result<()> {
+        self.commit.emit(self.log, kind, path, payload).map(drop)
     }
 }

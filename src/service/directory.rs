@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::ServiceInstance;
 use super::instance::LastCall;
-use crate::contract::{Contract, ServiceCall};
+use crate::contract::{Contract, Envelope};
 use crate::jobs::Job;
 use crate::jobs::files::{self, ResultPage};
 use acheron_base::{Error, Result};
@@ -137,7 +137,7 @@ fn sketch(value: &Value) -> String {
 fn begin(
     instance: &Arc<ServiceInstance>,
     asked: &CommandContext,
-    calls: Result<Vec<ServiceCall>>,
+    calls: Result<Vec<Envelope>>,
 ) -> Answer<Vec<Arc<dyn Reply>>> {
     let calls = match calls {
         Ok(calls) => calls,

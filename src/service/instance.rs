@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Waker};
 
 use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Cx, Serve, ServiceContext};
-use crate::contract::{Contract, Effect, ServiceCall};
-use crate::jobs::{self, CallQueue, Job};
+use super::runner::{CallQueue, JobWork, PlannedCall, RunWork, Work, WriteWork};
+use super::{Cx, Serve, ServiceContext, WriteCx};
+use crate::contract::{Contract, Effect, Envelope, Operation};
+use crate::jobs::{Call, Job};
 use crate::policy::{Principal, PrincipalCaller};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller};
@@ -134,124 +134,87 @@ impl ServiceInstance {
         }
     }
 
-    /// Starts all of `calls` or none. Calls with effects are durable when the answer resolves.
-    pub fn begin(self: &Arc<Self>, caller: &Caller, calls: Vec<ServiceCall>) -> Answer<Vec<Arc<Job>>> {
-        match self.accept(caller, &calls) {
-            Err(error) => Answer::refuse(error),
-            Ok((jobs, safe)) => {
-                let (instance, caller) = (self.clone(), caller.clone());
-                match safe.poll_once() {
-                    Answer::Now(safe) => Answer::Now(instance.start(&caller, jobs, calls, safe)),
-                    Answer::Soon(safe) | Answer::Later(safe) => {
-                        // In a separate task: a journaled call runs even if its caller has gone by then.
-                        let start = async move { instance.start(&caller, jobs, calls, safe.await) };
-                        let started = self.context.runtime.spawn(start);
-                        Answer::soon(async move {
-                            started.await.unwrap_or_else(|err| Err(Error::internal(err.to_string())))
-                        })
-                    }
-                }
+    /// Starts all of `calls` or none. Calls with effects are durable when the answer resolves, and those of effect
+    /// `write` have ended.
+    pub fn begin(self: &Arc<Self>, caller: &Caller, calls: Vec<Envelope>) -> Answer<Vec<Arc<Job>>> {
+        let planned = match calls.into_iter().map(|call| self.plan(caller, call)).collect::<Result<Vec<_>>>() {
+            Ok(planned) => planned,
+            Err(error) => return Answer::refuse(error),
+        };
+        let instance = self.clone();
+        let told = move |jobs: &[Arc<Job>]| {
+            for job in jobs {
+                instance.note(&job.call.agent, LastCall::Job(job.clone()));
             }
-        }
+        };
+        self.context.runner.begin(&self.call_queue, planned, told)
     }
 
-    fn accept(&self, caller: &Caller, calls: &[ServiceCall]) -> Result<(Vec<Arc<Job>>, Answer<()>)> {
+    /// Checks that the caller may make the call.
+    fn plan(self: &Arc<Self>, caller: &Caller, call: Envelope) -> Result<PlannedCall> {
         if self.closed.load(Ordering::SeqCst) {
             let name = self.name();
             return Err(Error::unavailable(format!("the service {name} was changed or removed; open it again")));
         }
-        let mut job_calls = Vec::new();
-        for call in calls {
-            let operation = self.contract().operation(&call.op)?;
-            self.context.access.check(
-                caller,
-                acheron_vfs::Access::Invoke,
-                &format!("{}/{}", self.path, operation.control_path()),
-            )?;
-            job_calls.push(jobs::JobCall {
-                agent: self.agent_for(caller),
-                service: self.name().to_owned(),
-                operation: call.op.clone(),
-                effect: operation.effect,
-                idempotent: operation.idempotent && !operation.private,
-                private: operation.private,
-                correlation_id: call.correlation_id.clone(),
-                principal: caller.principal().clone(),
-                arguments: call.arguments.clone(),
-            });
-        }
-        self.call_queue.admit(calls.len())?;
-        self.context
-            .jobs
-            .accept(job_calls, self.call_queue.is_free(calls.len()))
-            .inspect_err(|_| self.call_queue.release(calls.len()))
+        let Envelope { op, arguments, correlation_id } = call;
+        let operation = self.contract().operation(&op)?;
+        let path = format!("{}/{}", self.path, operation.control_path());
+        self.context.access.check(caller, acheron_vfs::Access::Invoke, &path)?;
+        let call = Call {
+            agent: self.agent_for(caller),
+            service: self.name().to_owned(),
+            operation: op,
+            effect: operation.effect,
+            idempotent: operation.idempotent && !operation.private,
+            private: operation.private,
+            correlation_id,
+            principal: caller.principal().clone(),
+            arguments,
+        };
+        let work = match operation.effect {
+            Effect::Write => Work::Write(self.write_work(caller, &call.agent)?),
+            Effect::Read | Effect::Execute => Work::Run(self.run_work(caller.clone(), operation)),
+        };
+        Ok(PlannedCall { call, work, accepted: None })
     }
 
-    fn start(
-        self: &Arc<Self>,
-        caller: &Caller,
-        jobs: Vec<Arc<Job>>,
-        calls: Vec<ServiceCall>,
-        safe: Result<()>,
-    ) -> Result<Vec<Arc<Job>>> {
-        if let Err(error) = safe {
-            self.context.jobs.retract(&jobs);
-            self.call_queue.release(jobs.len());
-            return Err(error);
-        }
-        for (job, call) in jobs.iter().zip(calls) {
-            self.note(&job.call.agent, LastCall::Job(job.clone()));
-            self.run(caller.clone(), job.clone(), call);
-        }
-        Ok(jobs)
+    fn write_work(&self, caller: &Caller, agent: &str) -> Result<WriteWork> {
+        let (serve, caller, clock) = (self.serve.clone(), caller.clone(), self.context.clock.clone());
+        let log = self.context.event_logs.of(agent)?;
+        Ok(Box::new(move |commit, job| serve.write(&WriteCx::new(commit, &caller, job, &clock, &log), &job.call)))
+    }
+
+    fn run_work(&self, caller: Caller, operation: &Operation) -> RunWork {
+        let (serve, context, deadline) = (self.serve.clone(), self.context.clone(), operation.deadline);
+        let start = move |job: Arc<Job>| -> JobWork {
+            let (agent, clock) = (job.call.agent.clone(), context.clock.clone());
+            let cx = Cx { caller, agent, job, deadline, clock, context };
+            Box::pin(async move { serve.invoke(&cx, &cx.job.call).await })
+        };
+        RunWork { start: Box::new(start), deadline, quick: operation.quick, turn: None }
     }
 
     /// Runs a job that an earlier run of the host left queued, if its arguments were journaled.
     pub fn resume(self: &Arc<Self>, job: Arc<Job>) {
-        let private = self.contract().operation(&job.call.operation).is_ok_and(|operation| operation.private);
-        if private && !job.cancel.is_cancelled() {
+        let operation = match self.contract().operation(&job.call.operation) {
+            Ok(operation) => operation,
+            Err(error) => return self.context.runner.abandon(job, error),
+        };
+        if operation.private && !job.cancel.is_cancelled() {
             let message =
                 "the host stopped before this call started, and its private arguments were not stored; call again";
-            return self.context.abandon(job, Error::interrupted(message));
+            return self.context.runner.abandon(job, Error::interrupted(message));
         }
-        let call = ServiceCall {
-            op: job.call.operation.clone(),
-            arguments: job.call.arguments.clone(),
-            correlation_id: job.call.correlation_id.clone(),
-        };
-        self.call_queue.readmit();
+        if operation.effect == Effect::Write {
+            // Only an earlier version of the host accepted such a call without making its change.
+            return self
+                .context
+                .runner
+                .abandon(job, Error::interrupted("the host stopped before this call; call again"));
+        }
         let caller = Caller::of(job.call.principal.clone());
         self.note(&job.call.agent, LastCall::Job(job.clone()));
-        self.run(caller, job, call);
-    }
-
-    fn run(self: &Arc<Self>, caller: Caller, job: Arc<Job>, call: ServiceCall) {
-        let quick = self.contract().operation(&call.op).is_ok_and(|operation| operation.quick);
-        let mut running = Box::pin(self.clone().run_job(caller, job, call));
-        // Most quick calls finish at the first poll. Otherwise the spawned task polls again, so this waker may do
-        // nothing.
-        if quick && running.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
-            return;
-        }
-        self.context.runtime.spawn(running);
-    }
-
-    async fn run_job(self: Arc<Self>, caller: Caller, job: Arc<Job>, call: ServiceCall) {
-        let context = &self.context;
-        let operation = self.contract().operation(&call.op);
-        let deadline = operation.map_or(job.call.effect.deadline(), |operation| operation.deadline);
-        let cx = Cx {
-            caller,
-            agent: job.call.agent.clone(),
-            job: job.clone(),
-            deadline,
-            clock: context.clock.clone(),
-            context: context.clone(),
-        };
-        let serve = self.serve.clone();
-        let work = move || -> jobs::JobWork { Box::pin(async move { serve.invoke(&cx, &call).await }) };
-        let task = jobs::Task { work, deadline };
-        jobs::run(&context.jobs, &self.call_queue, job, task, |end| context.ended(end)).await;
+        self.context.runner.resume(&self.call_queue, job, self.run_work(caller, operation));
     }
 
     /// Records the last call of an agent.

@@ -7,8 +7,11 @@ mod context;
 mod cx;
 mod directory;
 mod instance;
+pub mod runner;
 #[cfg(test)]
 pub mod test_access;
+#[cfg(test)]
+pub mod test_context;
 #[cfg(test)]
 mod tests;
 
@@ -23,12 +26,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::contract::{Contract, Operation, ServiceCall};
+use crate::contract::{Contract, Effect, Operation};
+use crate::jobs::Call;
 use acheron_base::{Error, Result};
 use acheron_vfs::Node;
 
 pub use context::{Latest, ServiceAccess, ServiceContext};
-pub use cx::Cx;
+pub use cx::{Cx, WriteCx};
 pub use directory::{directory, static_directory};
 pub use instance::ServiceInstance;
 
@@ -54,6 +58,11 @@ pub trait Service: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Whether the operations of effect `write` change only the database of this host. If not, they are `execute`.
+    fn is_local(&self) -> bool {
+        true
+    }
+
     /// Files of the service itself, beside those that every service has.
     fn files(&self) -> Vec<(String, Node)> {
         Vec::new()
@@ -62,6 +71,13 @@ pub trait Service: Send + Sync + 'static {
     /// Runs one command. Several commands may run at once. The future is dropped when the call is cancelled or exceeds
     /// its deadline: processes and requests that it started must end with it.
     async fn invoke(&self, cx: &Cx, command: Self::Command) -> Result<Self::Output>;
+
+    /// Does one command of effect `write`: a function of the transaction and the arguments. What it changes, its job and
+    /// its events are one commit; it does no I/O and cannot be cancelled.
+    fn write(&self, cx: &WriteCx<'_>, command: Self::Command) -> Result<Self::Output> {
+        _ = command;
+        Err(Error::internal(format!("{} has no operation of effect `write` but declares one", cx.job.call.service)))
+    }
 }
 
 /// A service whose types are known only at run time: a program from the mountspec, or a [`Service`] wrapped by
@@ -75,12 +91,17 @@ pub trait Serve: Send + Sync + 'static {
     }
 
     /// Runs one call that was checked against the contract.
-    async fn invoke(&self, cx: &Cx, call: &ServiceCall) -> Result<Value>;
+    async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value>;
+
+    /// Does one call of effect `write`, in a transaction.
+    fn write(&self, cx: &WriteCx<'_>, call: &Call) -> Result<Value> {
+        Err(Error::internal(format!("{} cannot do {} in a transaction", cx.job.call.service, call.operation)))
+    }
 }
 
 /// Wraps a [`Service`] so that it can be served.
 pub fn typed<S: Service>(service: S) -> Result<Arc<dyn Serve>> {
-    let contract = contract_of::<S>(service.flags())?;
+    let contract = contract_of::<S>(service.flags(), service.is_local())?;
     Ok(Arc::new(TypedService { service, contract }))
 }
 
@@ -89,17 +110,21 @@ struct TypedService<S> {
     contract: Arc<Contract>,
 }
 
-type ContractCache = HashMap<(TypeId, Vec<&'static str>), Arc<Contract>>;
+type ContractCache = HashMap<(TypeId, Vec<&'static str>, bool), Arc<Contract>>;
 
 /// The contract of a service type, built once for all agents.
-fn contract_of<S: Service>(flags: Vec<&'static str>) -> Result<Arc<Contract>> {
+fn contract_of<S: Service>(flags: Vec<&'static str>, is_local: bool) -> Result<Arc<Contract>> {
     static CACHE: LazyLock<Mutex<ContractCache>> = LazyLock::new(Mutex::default);
-    let key = (TypeId::of::<S>(), flags);
+    let key = (TypeId::of::<S>(), flags, is_local);
     let mut cache = CACHE.lock();
     if let Some(contract) = cache.get(&key) {
         return Ok(contract.clone());
     }
-    let contract = Contract::of::<S::Command, S::Output>(S::NAME, S::ABOUT, S::operations())?;
+    let mut operations = S::operations();
+    for operation in operations.iter_mut().filter(|operation| !is_local && operation.effect == Effect::Write) {
+        operation.effect = Effect::Execute;
+    }
+    let contract = Contract::of::<S::Command, S::Output>(S::NAME, S::ABOUT, operations)?;
     let contract = Arc::new(key.1.iter().fold(contract, |contract, flag| contract.flag(flag)));
     cache.insert(key, contract.clone());
     Ok(contract)
@@ -115,9 +140,17 @@ impl<S: Service> Serve for TypedService<S> {
         self.service.files()
     }
 
-    async fn invoke(&self, cx: &Cx, call: &ServiceCall) -> Result<Value> {
-        let command = self.contract.command(call)?;
-        let output = self.service.invoke(cx, command).await?;
-        serde_json::to_value(output).map_err(|err| Error::internal(format!("the result is not JSON: {err}")))
+    async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {
+        let command = self.contract.command(&call.operation, &call.arguments)?;
+        json(self.service.invoke(cx, command).await?)
     }
+
+    fn write(&self, cx: &WriteCx<'_>, call: &Call) -> Result<Value> {
+        let command = self.contract.command(&call.operation, &call.arguments)?;
+        json(self.service.write(cx, command)?)
+    }
+}
+
+fn json(output: impl Serialize) -> Result<Value> {
+    serde_json::to_value(output).map_err(|err| Error::internal(format!("the result is not JSON: {err}")))
 }

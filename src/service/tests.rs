@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::test_access::AllowAll;
+use super::test_context::test_context;
 use super::*;
 use crate::contract::Effect;
-use crate::events::EventLogs;
-use crate::jobs::{self, Jobs, NoJobStore};
+use crate::jobs;
 use crate::policy::PrincipalCaller;
-use acheron_base::{Clock, Ids, Random};
+use crate::state::TestStore;
+use acheron_base::Clock;
 use acheron_vfs::{AccessControl, Caller, Listing, Node, Open, Tree};
 
 struct TestService;
@@ -61,8 +62,12 @@ impl Service for TestService {
                 Ok(Output { text })
             }
             Command::Hang {} => std::future::pending().await,
-            Command::Break {} => panic!("on purpose"),
+            Command::Break {} => panic!("it is an operation of effect `write`"),
         }
+    }
+
+    fn write(&self, _cx: &WriteCx<'_>, _command: Command) -> Result<Output> {
+        panic!("on purpose")
     }
 }
 
@@ -88,17 +93,14 @@ impl ServiceAccess for NoBreak {
     }
 }
 
-fn tree() -> (Tree, Arc<ServiceContext>) {
-    let clock = Clock::real();
-    let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock.clone(), Random::real())));
-    let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
-    let context =
-        ServiceContext::new(jobs.clone(), event_logs, clock, Arc::new(NoBreak), tokio::runtime::Handle::current());
+fn tree() -> (Tree, Arc<ServiceContext>, TestStore) {
+    let store = TestStore::new();
+    let context = test_context(&store, Clock::real(), Arc::new(NoBreak));
     let instance = ServiceInstance::of(&context, "ada", typed(TestService).unwrap());
     let root = Listing::default()
         .dir("bench", directory(&instance))
-        .with("jobs", Node::dir(jobs::files::directory(&jobs, "ada")));
-    (Tree::new(Arc::new(root), Arc::new(AllowAll)), context)
+        .with("jobs", Node::dir(jobs::files::directory(&context.jobs, "ada")));
+    (Tree::new(Arc::new(root), Arc::new(AllowAll)), context, store)
 }
 
 async fn read(tree: &Tree, path: &str) -> String {
@@ -128,7 +130,7 @@ fn check(said: &str, expect: Expect) {
 
 #[tokio::test]
 async fn a_call_is_answered_where_it_was_asked_and_in_the_directory() {
-    let (tree, _office) = tree();
+    let (tree, _context, _store) = tree();
     let mut said = read(&tree, "bench/status.json").await + &read(&tree, "bench/result.json").await;
     said += &write(
         &tree,
@@ -160,7 +162,7 @@ async fn a_call_is_answered_where_it_was_asked_and_in_the_directory() {
 
 #[tokio::test]
 async fn the_writer_hears_every_refusal_and_nothing_runs() {
-    let (tree, context) = tree();
+    let (tree, context, _store) = tree();
     let mut said = String::new();
     for (file, text) in [
         ("invoke", r#"{"op":"fly"}"#),
@@ -190,6 +192,7 @@ async fn the_writer_hears_every_refusal_and_nothing_runs() {
             ! invalid_payload: echo.json takes the arguments of echo as one JSON object, such as {"text":"hi"}
             ! invalid_payload: a command is a JSON object, such as {"op": "..."}
             {"state":"refused","job_id":null,"operation":null,"updated_at_ms":0,"error":{"code":"invalid_payload","message":"a command is a JSON object, such as {\"op\": \"...\"}"}}
+            ! invalid_payload: the command is incomplete: its JSON object has no end
             {"ok":false,"operation":"echo","job_id":null,"result":null,"error":{"code":"invalid_payload","message":"the command is incomplete: its JSON object has no end"}}
         "#]],
     );
@@ -197,7 +200,7 @@ async fn the_writer_hears_every_refusal_and_nothing_runs() {
 
 #[tokio::test]
 async fn a_cancelled_job_ends_and_its_waiters_hear_it() {
-    let (tree, context) = tree();
+    let (tree, context, _store) = tree();
     let mut said = write(&tree, "bench/control/hang.json", r#"{"_meta":{"correlation_id":"h"}}"#).await;
     said += &write(&tree, "bench/control/hang.json", r#"{"_meta":{"correlation_id":"h"}}"#).await;
     let (waiter, waiting) =
@@ -222,29 +225,24 @@ async fn a_cancelled_job_ends_and_its_waiters_hear_it() {
 
 #[tokio::test]
 async fn a_panic_is_a_failed_job() {
-    let clock = Clock::real();
-    let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock.clone(), Random::real())));
-    let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
-    let context = ServiceContext::new(jobs, event_logs, clock, Arc::new(AllowAll), tokio::runtime::Handle::current());
+    let store = TestStore::new();
+    let context = test_context(&store, Clock::real(), Arc::new(AllowAll));
     let instance = ServiceInstance::of(&context, "ada", typed(TestService).unwrap());
     context.register("ada", &instance);
     let job = context.call(&Caller::operator(), "ada", "bench", "break", json!({})).await.unwrap();
     let now = job.end().await;
     assert_eq!(now.state, jobs::JobState::Failed);
-    assert_eq!(job.status(&job.now()).error.unwrap().message, "the service panicked: on purpose");
+    assert_eq!(job.status(&job.now()).error.unwrap().message, "a change of the database panicked: on purpose");
 }
 
 #[tokio::test]
 async fn what_was_accepted_runs_although_its_caller_is_gone() {
-    let (store, clock) = (crate::state::TestStore::new(), Clock::real());
-    let jobs = Arc::new(Jobs::new(Arc::new((*store).clone()), Ids::new(clock.clone(), Random::real())));
-    let event_logs = Arc::new(EventLogs::new(Some((*store).clone()), clock.clone()));
-    let context =
-        ServiceContext::new(jobs.clone(), event_logs, clock, Arc::new(AllowAll), tokio::runtime::Handle::current());
+    let store = TestStore::new();
+    let context = test_context(&store, Clock::real(), Arc::new(AllowAll));
     let instance = ServiceInstance::of(&context, "ada", typed(TestService).unwrap());
     let call = instance.contract().envelope(json!({"op": "hang", "arguments": {}})).unwrap();
     drop(instance.begin(&Caller::operator(), vec![call]));
-    let unfinished = jobs.of("ada").unfinished();
+    let unfinished = context.jobs.of("ada").unfinished();
     let begun = async {
         while unfinished[0].now().state != jobs::JobState::Running {
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -288,9 +286,9 @@ impl Service for Confidant {
 /// The journal has only that it was called: what was said was never written down.
 #[tokio::test]
 async fn a_private_call_that_was_left_queued_is_interrupted_and_never_run_without_its_words() {
-    let (_, context) = tree();
+    let (_, context, _store) = tree();
     let instance = ServiceInstance::of(&context, "ada", typed(Confidant).unwrap());
-    let call = jobs::JobCall {
+    let call = jobs::Call {
         agent: "ada".into(),
         service: "confidant".into(),
         operation: "tell".into(),

@@ -163,13 +163,13 @@ impl Service for Agents {
         let (limits, example) = (json!({"rounds": 8}), json!({"agent_id": "scribe", "about": "Takes notes."}));
         vec![
             Operation::read("list").example(json!({})),
-            Operation::write("create").example(example),
+            Operation::execute("create").example(example),
             Operation::read("get").example(one.clone()).gives::<AgentView>(),
-            Operation::write("update").example(json!({"agent_id": "scribe", "limits": limits})).gives::<AgentView>(),
-            Operation::write("pause").example(one.clone()).gives::<AgentView>().idempotent(),
-            Operation::write("resume").example(one.clone()).gives::<AgentView>().idempotent(),
-            Operation::write("stop").example(one).gives::<AgentView>().idempotent(),
-            Operation::write("delete").example(json!({"agent_id": "scribe", "purge": true})),
+            Operation::execute("update").example(json!({"agent_id": "scribe", "limits": limits})).gives::<AgentView>(),
+            Operation::execute("pause").example(one.clone()).gives::<AgentView>().idempotent(),
+            Operation::execute("resume").example(one.clone()).gives::<AgentView>().idempotent(),
+            Operation::execute("stop").example(one).gives::<AgentView>().idempotent(),
+            Operation::execute("delete").example(json!({"agent_id": "scribe", "purge": true})),
         ]
     }
 

@@ -326,8 +326,8 @@ impl Service for SubBrains {
         let upsert = json!({"brain": "scout", "about": "Looks things up and reports in one paragraph."});
         vec![
             Operation::read("list").example(json!({})),
-            Operation::write("upsert").example(upsert).idempotent(),
-            Operation::write("delete").example(json!({"brain": "scout"})).idempotent(),
+            Operation::execute("upsert").example(upsert).idempotent(),
+            Operation::execute("delete").example(json!({"brain": "scout"})).idempotent(),
             Operation::execute("spawn")
                 .example(json!({"brain": "scout", "task": "What is in the README of this project?"}))
                 .gives::<TaskResult>()

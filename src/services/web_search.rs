@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::contract::{Contract, Operation, ServiceCall};
+use crate::contract::{Contract, Operation};
+use crate::jobs::Call;
 use crate::service::{Cx, Serve, Service};
 use acheron_base::{Code, Error, Random, Result};
 use acheron_http::{BodyBytes, Http, Request};
@@ -174,7 +175,7 @@ impl Serve for WebSearchOff {
         &self.0
     }
 
-    async fn invoke(&self, _cx: &Cx, _call: &ServiceCall) -> Result<Value> {
+    async fn invoke(&self, _cx: &Cx, _call: &Call) -> Result<Value> {
         Err(Error::unavailable("web_search is off: the mountspec names no server"))
     }
 }

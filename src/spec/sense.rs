@@ -1,9 +1,9 @@
 //! Checks that a schema cannot express: names that must exist, settings that depend on one another.
 
 use super::operation_schema;
-use super::{AgentSpec, LAYOUT, ModelKind, ModelSpec, ServiceSpec, Spec, SymbolsBackend};
+use super::{AgentSpec, LAYOUT, ModelKind, ModelSpec, OperationSpec, ServiceSpec, Spec, SymbolsBackend};
 use crate::contract::check::{ValueFault, join};
-use crate::contract::{self, Contract};
+use crate::contract::{self, Contract, Effect};
 use crate::events::Selector;
 use crate::policy::pattern::Pattern;
 use acheron_base::nearest::hint;
@@ -99,7 +99,7 @@ pub fn agent_faults(spec: &Spec, id: &str, agent: &AgentSpec) -> Vec<ValueFault>
 /// The contract of a program, from its entry in the mountspec.
 pub fn contract_of(name: &str, service: &ServiceSpec) -> acheron_base::Result<Contract> {
     let operations = service.operations.iter().map(|(name, said)| {
-        let mut operation = contract::Operation::new(name, said.effect).about(&said.about);
+        let mut operation = contract::Operation::new(name, effect_of(said)).about(&said.about);
         operation.idempotent = said.idempotent;
         operation.example = said.example.clone();
         if let Some(ms) = said.timeout_ms {
@@ -114,6 +114,26 @@ pub fn contract_of(name: &str, service: &ServiceSpec) -> acheron_base::Result<Co
         }
     });
     Contract::plain(name, &service.about, operations.collect())
+}
+
+/// The effect of a program's operation: the host cannot make what a program changes part of its own transaction.
+fn effect_of(said: &OperationSpec) -> Effect {
+    match said.effect {
+        Effect::Read => Effect::Read,
+        Effect::Write | Effect::Execute => Effect::Execute,
+    }
+}
+
+/// What a mountspec says that is taken otherwise, each with its path.
+pub fn notes(spec: &Spec) -> Vec<String> {
+    let operations = spec
+        .services
+        .iter()
+        .flat_map(|(service, entry)| entry.operations.iter().map(move |(name, said)| (service, name, said.effect)));
+    let writes = operations.filter(|(_, _, effect)| *effect == Effect::Write).map(|(service, name, _)| {
+        format!("services.{service}.operations.{name}.effect: `write` is taken as `execute`: what a program changes is not part of a transaction of the host")
+    });
+    writes.collect()
 }
 
 /// Whether an id of an agent or a project is a valid directory name.

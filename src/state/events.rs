@@ -25,19 +25,18 @@ pub struct Cursor {
     pub armed_at_ms: Option<u64>,
 }
 
-/// Inserts an event with the number that was assigned in memory.
-pub fn put(tx: &Tx<'_>, agent: &str, event: &Event) -> Result<()> {
-    let Event { seq, kind, path, at_ms, payload } = event;
-    let mut last = tx.prepare_cached(
-        "INSERT INTO event_logs (agent, last_seq) VALUES (?1, ?2) \
-         ON CONFLICT (agent) DO UPDATE SET last_seq = max(last_seq, ?2)",
+/// Appends an event, with the next number of its agent.
+pub fn append(tx: &Tx<'_>, agent: &str, kind: String, path: String, at_ms: u64, payload: Value) -> Result<Event> {
+    let mut next = tx.prepare_cached(
+        "INSERT INTO event_logs (agent, last_seq) VALUES (?1, 1) \
+         ON CONFLICT (agent) DO UPDATE SET last_seq = last_seq + 1 RETURNING last_seq",
     )?;
-    last.execute(params![agent, seq])?;
+    let seq: u64 = next.query_row([agent], |row| row.get(0))?;
     let mut insert = tx.prepare_cached(
         "INSERT INTO events (agent, seq, kind, path, at_ms, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?;
     insert.execute(params![agent, seq, kind, path, at_ms, payload.to_string()])?;
-    Ok(())
+    Ok(Event { seq, kind, path, at_ms, payload })
 }
 
 /// The last assigned number; 0 before the first event.

@@ -63,7 +63,7 @@ mod tests {
         let fill = store.write(|tx| {
             for at_ms in 0..600u64 {
                 let (kind, path, payload) = ("signal".to_owned(), "/x".to_owned(), json!(null));
-                events::put(tx, "a", &events::Event { seq: at_ms + 1, kind, path, at_ms, payload })?;
+                events::append(tx, "a", kind, path, at_ms, payload)?;
             }
             Ok(())
         });

@@ -12,6 +12,7 @@ mod reader;
 mod soak;
 mod trace;
 mod turns;
+mod writes;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::driver::{Kind, Target};
 use crate::kind;
 use acheron::agent::protocol;
-use acheron::contract::{Contract, ServiceCall};
+use acheron::contract::{Contract, Envelope};
 use acheron::policy::PrincipalCaller;
 use acheron::service::Service;
 use acheron::services::external::answer::answer;
@@ -30,7 +30,7 @@ static CONTRACT: LazyLock<Contract> = LazyLock::new(|| {
 struct Noting {
     /// The file `control/<op>.json`; else the one for envelopes.
     op: Option<&'static str>,
-    calls: Mutex<Vec<ServiceCall>>,
+    calls: Mutex<Vec<Envelope>>,
 }
 
 impl CommandSink for Noting {
@@ -53,7 +53,7 @@ impl CommandSink for Noting {
 }
 
 /// What becomes of these writes: the calls, and what was said to the first write that was refused.
-fn written(op: Option<&'static str>, writes: &[&[u8]]) -> (Vec<ServiceCall>, Option<Error>) {
+fn written(op: Option<&'static str>, writes: &[&[u8]]) -> (Vec<Envelope>, Option<Error>) {
     let noting = Arc::new(Noting { op, calls: Mutex::default() });
     let handle = Control::new(noting.clone()).open(&Caller::operator(), Open::WRITE).unwrap();
     let refused = writes.iter().find_map(|write| said(&*handle, write));
@@ -102,7 +102,9 @@ pub fn control_payload() -> Target {
                 again["correlation_id"] = json!(id);
             }
             assert_eq!(CONTRACT.envelope(again).as_ref(), Ok(call));
-            CONTRACT.command::<<Memory as Service>::Command>(call).expect("what fits the contract is a command");
+            CONTRACT
+                .command::<<Memory as Service>::Command>(&call.op, &call.arguments)
+                .expect("what fits the contract is a command");
         }
         refused.map_or(calls.len() as Kind, |error| kind(&error.message))
     }

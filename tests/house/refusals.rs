@@ -70,6 +70,7 @@ const PROVOKED: [(Code, &str); 18] = [
     (
         Code::Cancelled,
         r#"echo '{"op":"night","correlation_id":"night"}' > slow/control/invoke.json
+        until [ "$(jq -r .state jobs/by/night/progress.json)" = running ]; do sleep 0.01; done
         echo 1 > jobs/by/night/control/cancel; told jobs/by/night/result.json"#,
     ),
     (

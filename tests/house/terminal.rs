@@ -226,7 +226,7 @@ fn a_program_that_breaks_its_promise_is_a_failed_job() {
         expect![[r#"
             7
             {"code":"execution_failed","message":"the answer of odd is not what it promised: must be a whole number, not a string"}
-            {"code":"execution_failed","message":"the answer of odd is not one JSON value: expected ident at line 1 column 2"}
+            {"code":"execution_failed","message":"odd printed `no\\nno`, which is not one JSON value: expected ident at line 1 column 2"}
             {"code":"execution_failed","message":"odd ended with exit code 2: broken"}
             {"code":"execution_failed","message":"odd was ended by signal 9"}
             3

@@ -7,10 +7,12 @@ mod messages;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
@@ -20,8 +22,10 @@ use super::runtime::AgentRuntime;
 use super::transcript::TurnSource;
 use super::turn::{self, CurrentTurn};
 use crate::contract::Effect;
-use crate::jobs::{self, CallQueue, Job};
+use crate::events::Commit;
+use crate::jobs::{self, Call, Job};
 use crate::policy::{Principal, PrincipalCaller};
+use crate::service::runner::{CallQueue, JobWork, PlannedCall, RunWork, Work};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller};
 
@@ -46,11 +50,23 @@ struct ChatInner {
     refusal: Mutex<Option<Error>>,
 }
 
+/// Resolves when a turn and all before it have ended.
+type TurnsEnded = Shared<BoxFuture<'static, ()>>;
+
 #[derive(Default)]
 struct Queue {
-    /// Resolves when the last turn of the queue has ended.
-    last: Option<oneshot::Receiver<()>>,
+    last: Option<TurnsEnded>,
     jobs: Vec<Arc<Job>>,
+}
+
+/// A turn's place in the queue.
+struct QueuedTurn {
+    before: Option<TurnsEnded>,
+    /// Dropped when the turn has ended and is recorded.
+    done: oneshot::Sender<()>,
+    current: Arc<OnceLock<Arc<CurrentTurn>>>,
+    /// The event about its input.
+    started: Arc<AtomicU64>,
 }
 
 /// A turn's entry in the count of queued and running turns, removed on drop.
@@ -133,15 +149,30 @@ impl Chat {
         if text.trim().is_empty() {
             return Answer::refuse(Error::invalid("the message is empty"));
         }
-        match self.accept(&ChatMessage { text: text.to_owned(), ..message }) {
-            Err(error) => Answer::refuse(error),
-            Ok((job, safe)) => self.enqueue(job, Some(safe)),
+        if let Err(error) = self.check_queue() {
+            return Answer::refuse(error);
         }
+        let arguments = json!({"source": message.source, "input": text});
+        let turn = self.queue_turn();
+        let (chat, started) = (self.clone(), turn.started.clone());
+        let announce = move |commit: &Commit<'_>, job: &Arc<Job>| chat.announce(commit, job, &started);
+        let planned = PlannedCall {
+            call: self.call(message.from, arguments),
+            work: Work::Run(self.work(&turn)),
+            accepted: Some(Box::new(announce)),
+        };
+        let chat = self.clone();
+        let told = move |jobs: &[Arc<Job>]| {
+            if let [job] = jobs {
+                chat.follow(job, turn);
+            }
+        };
+        let begun = self.0.agent_runtime.context.runner.begin(&self.0.call_queue, vec![planned], told);
+        begun.and(|mut jobs| jobs.pop().ok_or_else(|| Error::internal("a turn without a job")))
     }
 
-    fn accept(&self, message: &ChatMessage) -> Result<(Arc<Job>, Answer<()>)> {
-        self.check_queue()?;
-        let call = jobs::JobCall {
+    fn call(&self, principal: Principal, arguments: Value) -> Call {
+        Call {
             agent: self.0.agent_runtime.agent.clone(),
             service: SERVICE.to_owned(),
             operation: "turn".to_owned(),
@@ -149,85 +180,77 @@ impl Chat {
             idempotent: true, // its transcript knows how far it came
             private: false,
             correlation_id: None,
-            principal: message.from.clone(),
-            arguments: json!({"source": message.source, "input": message.text}),
-        };
-        self.0.call_queue.admit(1)?;
-        let accepted = self.0.agent_runtime.context.jobs.accept(vec![call], false);
-        let (mut jobs, safe) = accepted.inspect_err(|_| self.0.call_queue.release(1))?;
-        let job = jobs.pop().ok_or_else(|| Error::internal("a turn without a job"))?;
-        Ok((job, safe))
+            principal,
+            arguments,
+        }
     }
 
     /// Continues a turn from an earlier run of the host.
     pub fn resume(&self, job: Arc<Job>) {
-        self.0.call_queue.readmit();
-        drop(self.enqueue(job, None));
-    }
-
-    /// Adds an accepted turn to the end of the queue and runs it.
-    fn enqueue(&self, job: Arc<Job>, safe: Option<Answer<()>>) -> Answer<Arc<Job>> {
-        let (done, next) = oneshot::channel();
-        let (tell, told) = oneshot::channel();
-        let before = {
-            let mut queue = self.queue();
-            queue.jobs.push(job.clone());
-            queue.last.replace(next)
-        };
-        let slot = QueueSlot::take(self, &job.id);
-        let (chat, turn) = (self.clone(), job.clone());
-        self.0.agent_runtime.context.runtime.spawn(async move {
-            let fresh = safe.is_some();
-            let accepted = match safe {
-                Some(safe) => safe.wait().await,
-                None => Ok(()),
-            };
-            let ok = accepted.is_ok();
-            if ok {
-                let seq = chat.announce(&turn, fresh).await;
-                _ = tell.send(accepted); // the writer may be gone
-                chat.take_turn(&turn, seq, before).await;
-            } else {
-                chat.0.agent_runtime.context.jobs.retract(std::slice::from_ref(&turn));
-                chat.0.call_queue.release(1);
-                _ = tell.send(accepted);
-            }
-            drop((slot, done));
-        });
-        Answer::soon(async move {
-            told.await.unwrap_or_else(|_| Err(Error::internal("the queue is gone")))?;
-            Ok(job)
-        })
-    }
-
-    /// Emits an event about an input; returns its number.
-    async fn announce(&self, job: &Job, fresh: bool) -> u64 {
-        let Ok(event_log) = self.0.agent_runtime.context.event_logs.of(&self.0.agent_runtime.agent) else { return 0 };
-        if !fresh {
-            return event_log.last();
+        let turn = self.queue_turn();
+        if let Ok(event_log) = self.0.agent_runtime.context.event_logs.of(&self.0.agent_runtime.agent) {
+            turn.started.store(event_log.last(), Ordering::SeqCst);
         }
-        let path = format!("/agents/{}/chat/control/input", self.0.agent_runtime.agent);
+        let work = self.work(&turn);
+        self.follow(&job, turn);
+        self.0.agent_runtime.context.runner.resume(&self.0.call_queue, job, work);
+    }
+
+    /// A place at the end of the queue.
+    fn queue_turn(&self) -> QueuedTurn {
+        let (done, ended) = oneshot::channel::<()>();
+        let mut queue = self.queue();
+        let before = queue.last.take();
+        let waits = before.clone();
+        let end = async move {
+            if let Some(before) = waits {
+                before.await;
+            }
+            _ = ended.await; // it ends by being dropped
+        };
+        queue.last = Some(end.boxed().shared());
+        QueuedTurn { before, done, current: Arc::default(), started: Arc::default() }
+    }
+
+    /// The work of a turn: waits for the previous one, then runs.
+    fn work(&self, turn: &QueuedTurn) -> RunWork {
+        let (before, mut paused) = (turn.before.clone(), self.0.paused.subscribe());
+        let previous = async move {
+            if let Some(before) = before {
+                before.await;
+            }
+            _ = paused.wait_for(|paused| !paused).await; // the sender lives as long as the chat
+        };
+        let (chat, current, started) = (self.clone(), turn.current.clone(), turn.started.clone());
+        let start = move |_| -> JobWork {
+            let Some(current) = current.get().cloned() else {
+                return Box::pin(async { Err(Error::internal("a turn without its input")) });
+            };
+            chat.set_current(Some(current.clone()));
+            let agent_runtime = chat.0.agent_runtime.clone();
+            if let Ok(event_log) = agent_runtime.context.event_logs.of(&agent_runtime.agent) {
+                event_log.turn_began(started.load(Ordering::SeqCst));
+            }
+            Box::pin(turn::run(agent_runtime, current))
+        };
+        RunWork { start: Box::new(start), deadline: DEADLINE, quick: false, turn: Some(Box::pin(previous)) }
+    }
+
+    /// Emits an event about an input, together with the acceptance of its turn.
+    fn announce(&self, commit: &Commit<'_>, job: &Job, started: &AtomicU64) -> Result<()> {
+        let agent = &self.0.agent_runtime.agent;
+        let event_log = self.0.agent_runtime.context.event_logs.of(agent)?;
         let mut payload = job.call.arguments.clone();
         payload["job_id"] = job.id.as_str().into();
-        event_log.add("chat", &path, payload).wait().await.unwrap_or_default()
+        let seq = commit.emit(&event_log, "chat", &format!("/agents/{agent}/chat/control/input"), payload)?;
+        started.store(seq, Ordering::SeqCst);
+        Ok(())
     }
 
-    /// Waits for the previous turn, then runs this one. A turn that is cancelled earlier does not wait.
-    async fn take_turn(&self, job: &Arc<Job>, seq: u64, before: Option<oneshot::Receiver<()>>) {
-        let mut paused = self.0.paused.subscribe();
-        let mut before = before;
-        let previous = async {
-            if let Some(turn) = &mut before {
-                _ = turn.await; // it ends by being dropped
-                before = None;
-            }
-            _ = paused.wait_for(|paused| !paused).await;
-        };
-        tokio::select! {
-            () = previous => (),
-            () = job.cancel.cancelled() => (),
-        }
-        let (context, early) = (self.0.agent_runtime.context.clone(), job.cancel.is_cancelled());
+    /// Follows an accepted turn to its end, and records it in the history before the next one starts.
+    fn follow(&self, job: &Arc<Job>, turn: QueuedTurn) {
+        self.queue().jobs.push(job.clone());
+        let slot = QueueSlot::take(self, &job.id);
         let current = Arc::new(CurrentTurn {
             job: job.clone(),
             source: serde_json::from_value(job.call.arguments["source"].clone()).unwrap_or(TurnSource::Chat),
@@ -238,22 +261,21 @@ impl Chat {
             kept: AtomicBool::new(false),
             progress: watch::Sender::new(None),
         });
-        let work = {
-            let (chat, agent_runtime, current) = (self.clone(), self.0.agent_runtime.clone(), current.clone());
-            move || -> jobs::JobWork {
-                if early {
-                    let error = current.job.stopped("the turn was cancelled before it began");
-                    return Box::pin(async { Err(error) });
-                }
-                chat.set_current(Some(current.clone()));
-                if let Ok(event_log) = agent_runtime.context.event_logs.of(&agent_runtime.agent) {
-                    event_log.turn_began(seq);
-                }
-                Box::pin(turn::run(agent_runtime, current))
+        _ = turn.current.set(current.clone()); // nobody else sets it
+        let (chat, job) = (self.clone(), job.clone());
+        self.0.agent_runtime.context.runtime.spawn(async move {
+            job.end().await;
+            chat.record(&job, &current).await;
+            drop(slot);
+            // Also if it was cancelled while it waited: whoever waits for the turns before it waits for one at a time.
+            if let Some(before) = turn.before {
+                before.await;
             }
-        };
-        let task = jobs::Task { work, deadline: DEADLINE };
-        jobs::run(&context.jobs, &self.0.call_queue, job.clone(), task, |end| context.ended(end)).await;
+            drop(turn.done);
+        });
+    }
+
+    async fn record(&self, job: &Job, current: &CurrentTurn) {
         if self.current().is_some_and(|current| current.job.id == job.id) {
             self.set_current(None);
         }
@@ -269,12 +291,8 @@ impl Chat {
             None => (None, None),
         };
         let spent = turn::spent(&self.0.agent_runtime, &job.id).await;
-        if let Err(error) = turn::remember(&self.0.agent_runtime, &current, reply, error, spent).await {
+        if let Err(error) = turn::remember(&self.0.agent_runtime, current, reply, error, spent).await {
             tracing::error!(job = job.id, %error, "the history of a chat could not be written");
-        }
-        // The next turn starts only after the previous one, even if this one was cancelled early.
-        if let Some(before) = before {
-            _ = before.await;
         }
     }
 

@@ -1,8 +1,8 @@
 use serde_json::Value;
 
-use super::super::NoJobStore;
 use super::*;
 use crate::policy::Principal;
+use crate::state::TestStore;
 use acheron_base::Random;
 use acheron_vfs::{ChangeKind, Listener};
 
@@ -17,8 +17,8 @@ impl Listener for TestListener {
     }
 }
 
-fn call(effect: Effect, number: usize) -> JobCall {
-    JobCall {
+fn call(effect: Effect, number: usize) -> Call {
+    Call {
         agent: "ada".into(),
         service: "bench".into(),
         operation: "go".into(),
@@ -31,11 +31,15 @@ fn call(effect: Effect, number: usize) -> JobCall {
     }
 }
 
+fn empty_list() -> Jobs {
+    Jobs::new(Arc::new((*TestStore::new()).clone()), Ids::new(Clock::real(), Random::real()))
+}
+
 /// A list with `count` ended jobs.
 fn list(effect: Effect, count: usize) -> (Jobs, Vec<Arc<Job>>) {
-    let list = Jobs::new(Arc::new(NoJobStore), Ids::new(Clock::real(), Random::real()));
+    let list = empty_list();
     let jobs = (0..count).map(|number| {
-        let (jobs, _) = list.accept(vec![call(effect, number)], true).unwrap();
+        let jobs = list.accept(vec![(call(effect, number), true)]).unwrap();
         jobs[0].update(|now| now.state = JobState::Done);
         jobs[0].clone()
     });
@@ -84,7 +88,7 @@ fn results_that_are_too_large_together_are_dropped_even_from_jobs_still_held() {
 #[test]
 fn a_name_that_was_used_again_stays_with_the_newer_job() {
     let (list, _) = list(Effect::Read, MAX_LOADED);
-    let (newer, _) = list.accept(vec![call(Effect::Read, 0)], true).unwrap();
+    let newer = list.accept(vec![(call(Effect::Read, 0), true)]).unwrap();
     assert_eq!(list.of("ada").by_correlation_id("mine-0"), Some(newer[0].id.clone()));
 }
 
@@ -103,12 +107,11 @@ fn what_is_tidied_away_is_gone_wherever_it_stood() {
 
 #[test]
 fn listeners_learn_of_new_jobs_and_of_archived_ones() {
-    let (list, listener) =
-        (Jobs::new(Arc::new(NoJobStore), Ids::new(Clock::real(), Random::real())), Arc::new(TestListener::default()));
+    let (list, listener) = (empty_list(), Arc::new(TestListener::default()));
     list.of("ada").notifier.listen(&(listener.clone() as Arc<dyn Listener>));
     let mut ids = Vec::new();
     for _ in 0..=MAX_LOADED {
-        let (jobs, _) = list.accept(vec![call(Effect::Write, ids.len())], true).unwrap();
+        let jobs = list.accept(vec![(call(Effect::Write, ids.len()), true)]).unwrap();
         jobs[0].update(|now| now.state = JobState::Done);
         ids.push(jobs[0].id.clone());
     }

@@ -17,7 +17,8 @@ use tokio::sync::Semaphore;
 pub use self::program_files::{FileRole, ProgramFile, interpreter, program_files};
 use self::stderr::{StderrLine, StderrLines};
 use super::terminal::{ProgramRun, StreamListener, Surroundings};
-use crate::contract::{Contract, ServiceCall};
+use crate::contract::Contract;
+use crate::jobs::Call;
 use crate::service::{Cx, Serve};
 use crate::spec;
 use acheron_base::host_dir::Source;
@@ -209,10 +210,10 @@ impl Serve for Program {
         &self.contract
     }
 
-    async fn invoke(&self, cx: &Cx, call: &ServiceCall) -> Result<Value> {
-        let operation = self.contract.operation(&call.op)?;
+    async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {
+        let operation = self.contract.operation(&call.operation)?;
         let _place = self.slots.acquire().await.map_err(|_| Error::unavailable("the service was removed"))?;
-        let plan = self.plan(cx, &call.op)?;
+        let plan = self.plan(cx, &call.operation)?;
         let (deadline, clock) = (operation.deadline, &cx.clock);
         let stdin = call.arguments.to_string().into_bytes();
         let run = ProgramRun { program: &self.parts.init, plan: &plan, stdin, deadline, keep: LONGEST, clock };

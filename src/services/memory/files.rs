@@ -52,7 +52,8 @@ impl Dir for Items {
         if let Err(error) = path::check(name) {
             return Answer::refuse(error);
         }
-        let (made, memory, name) = (self.0.create(NewMemory::note(name)), self.0.clone(), name.to_owned());
+        let (memory, name, note) = (self.0.clone(), name.to_owned(), NewMemory::note(name));
+        let made = self.0.commit(move |memory, commit| memory.create(commit, note));
         Answer::soon(async move {
             made.await?;
             let node = Items(memory).lookup(&name);
@@ -61,7 +62,8 @@ impl Dir for Items {
     }
 
     fn remove_dir(&self, _caller: &Caller, name: &str) -> Answer<()> {
-        Answer::soon(self.0.delete(Target::latest(name))).map(drop)
+        let target = Target::latest(name);
+        Answer::soon(self.0.commit(move |memory, commit| memory.delete(commit, &target))).map(drop)
     }
 }
 
@@ -133,7 +135,8 @@ impl VersionStore for ContentFile {
     }
 
     fn save(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
-        Answer::soon(self.memory.write(self.slot.name.clone(), bytes))
+        let name = self.slot.name.clone();
+        Answer::soon(self.memory.commit(move |memory, commit| memory.write(commit, &name, &bytes)))
     }
 
     fn limit(&self) -> usize {

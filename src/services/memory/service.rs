@@ -15,7 +15,7 @@ use super::search::MemorySearch;
 use super::store::{MemoryStore, Summarize};
 use super::tx::NewMemory;
 use crate::contract::Operation;
-use crate::service::{Cx, Service};
+use crate::service::{Cx, Service, WriteCx};
 use acheron_base::{Error, Result};
 use acheron_vfs::Node;
 
@@ -176,7 +176,7 @@ impl Service for Memory {
                 .gives::<WrittenMemory>()
                 .example(json!({"memory_path": "/agents/self/memory/items/plan", "version": 1})),
             Operation::read("search").gives::<MemoryHits>().example(json!({"query": "river", "limit": 5})),
-            Operation::write("summarize").gives::<Summarized>().example(json!({
+            Operation::execute("summarize").gives::<Summarized>().example(json!({
                 "memory_paths": ["/agents/self/memory/items/plan"], "into": "trip", "text": "we crossed and came back"
             })),
         ]
@@ -190,38 +190,48 @@ impl Service for Memory {
         let memory = &self.memory;
         let target = |path: &str| memory.target(path);
         Ok(match command {
-            Command::Create { kind, content, name, tags, write_protected, unevictable } => {
-                let content = Content::given(content)?;
-                let new = NewMemory { name, kind, tags, sources: Vec::new(), content, write_protected, unevictable };
-                Output::Written(memory.create(new).await?)
-            }
-            Command::Load { memory_path } => Output::Loaded(Box::new(memory.load(target(&memory_path)?).await?)),
-            Command::Mutate { memory_path, content, patch, append, if_version } => {
-                let change = one_of(content, patch, append)?;
-                Output::Written(memory.mutate(target(&memory_path)?, if_version, change).await?)
-            }
-            Command::Evict { memory_path, summary } => {
-                Output::Evicted(memory.evict(target(&memory_path)?, summary).await?)
-            }
-            Command::Pin { memory_path } => Output::Written(memory.pin(target(&memory_path)?, true).await?),
-            Command::Unpin { memory_path } => Output::Written(memory.pin(target(&memory_path)?, false).await?),
             Command::Versions { memory_path, limit } => {
                 Output::Versions(memory.versions(target(&memory_path)?, bounded(limit)?).await?)
             }
-            Command::Delete { memory_path } => Output::Deleted(memory.delete(target(&memory_path)?).await?),
-            Command::Restore { memory_path, version } => {
-                Output::Written(memory.restore(target(&memory_path)?, version).await?)
-            }
             Command::Search { query, kind, tags, since_ms, history, limit, cursor } => {
                 let limit = bounded(limit)?;
-                Output::Found(
-                    memory.search(MemorySearch { query, kind, tags, since_ms, history, limit, cursor }).await?,
-                )
+                let search = MemorySearch { query, kind, tags, since_ms, history, limit, cursor };
+                Output::Found(memory.search(search).await?)
             }
             Command::Summarize { memory_paths, into, text } => {
                 let targets = memory_paths.iter().map(|path| target(path)).collect::<Result<Vec<Target>>>()?;
                 let into = into.as_deref().map(target).transpose()?;
                 Output::Summarized(memory.summarize(targets, into, text, self.model.clone()).await?)
+            }
+            _ => return Err(Error::internal("memory: a change runs in a transaction")),
+        })
+    }
+
+    fn write(&self, cx: &WriteCx<'_>, command: Command) -> Result<Output> {
+        let (memory, commit) = (&self.memory, cx.commit);
+        let target = |path: &str| memory.target(path);
+        Ok(match command {
+            Command::Create { kind, content, name, tags, write_protected, unevictable } => {
+                let content = Content::given(content)?;
+                let new = NewMemory { name, kind, tags, sources: Vec::new(), content, write_protected, unevictable };
+                Output::Written(memory.create(commit, new)?)
+            }
+            Command::Load { memory_path } => Output::Loaded(Box::new(memory.load(commit, &target(&memory_path)?)?)),
+            Command::Mutate { memory_path, content, patch, append, if_version } => {
+                let change = one_of(content, patch, append)?;
+                Output::Written(memory.mutate(commit, &target(&memory_path)?, if_version, change)?)
+            }
+            Command::Evict { memory_path, summary } => {
+                Output::Evicted(memory.evict(commit, &target(&memory_path)?, summary.as_deref())?)
+            }
+            Command::Pin { memory_path } => Output::Written(memory.pin(commit, &target(&memory_path)?, true)?),
+            Command::Unpin { memory_path } => Output::Written(memory.pin(commit, &target(&memory_path)?, false)?),
+            Command::Delete { memory_path } => Output::Deleted(memory.delete(commit, &target(&memory_path)?)?),
+            Command::Restore { memory_path, version } => {
+                Output::Written(memory.restore(commit, &target(&memory_path)?, version)?)
+            }
+            Command::Versions { .. } | Command::Search { .. } | Command::Summarize { .. } => {
+                return Err(Error::internal("memory: this command is not a change"));
             }
         })
     }

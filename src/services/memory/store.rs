@@ -17,7 +17,7 @@ use super::path::Target;
 use super::rows::{self, MemoryEntry};
 use super::search::MemorySearch;
 use super::tx::{MemoryReader, MemoryTx, NewMemory, StoredMemory};
-use crate::events::EventLog;
+use crate::events::{Commit, EventLog};
 use acheron_base::{Clock, Error, Result};
 use acheron_store::Store;
 
@@ -65,54 +65,59 @@ impl MemoryStore {
         Target::read(path, &self.agent)
     }
 
-    pub fn create(self: &Arc<Self>, new: NewMemory) -> acheron_store::Written<WrittenMemory> {
-        self.change("created", move |tx| tx.create(new), |memory, left| WrittenMemory::of(&memory, left))
+    pub fn create(self: &Arc<Self>, commit: &Commit<'_>, new: NewMemory) -> Result<WrittenMemory> {
+        self.change(commit, "created", |tx| tx.create(new), |memory, left| WrittenMemory::of(&memory, left))
     }
 
     pub fn mutate(
         self: &Arc<Self>,
-        target: Target,
+        commit: &Commit<'_>,
+        target: &Target,
         if_version: Option<u64>,
         change: ContentChange,
-    ) -> acheron_store::Written<WrittenMemory> {
-        let work = move |tx: &MemoryTx<'_>| tx.mutate(&target, if_version, change);
-        self.change("changed", work, |memory, left| WrittenMemory::of(&memory, left))
+    ) -> Result<WrittenMemory> {
+        self.change(
+            commit,
+            "changed",
+            |tx| tx.mutate(target, if_version, change),
+            |memory, left| WrittenMemory::of(&memory, left),
+        )
     }
 
     /// A new version of what was written to the file.
-    pub fn write(self: &Arc<Self>, name: String, bytes: Bytes) -> acheron_store::Written<()> {
-        self.change("changed", move |tx| tx.write(&name, &bytes), |_, _| ())
+    pub fn write(self: &Arc<Self>, commit: &Commit<'_>, name: &str, bytes: &Bytes) -> Result<()> {
+        self.change(commit, "changed", |tx| tx.write(name, bytes), |_, _| ())
     }
 
-    pub fn delete(self: &Arc<Self>, target: Target) -> acheron_store::Written<DeletedMemory> {
+    pub fn delete(self: &Arc<Self>, commit: &Commit<'_>, target: &Target) -> Result<DeletedMemory> {
         let answer = |memory: StoredMemory, _: &[EvictedMemory]| DeletedMemory {
             memory_path: path(&memory.head.name),
             version: memory.head.version,
             deleted: true,
         };
-        self.change("deleted", move |tx| tx.delete(&target, None), answer)
+        self.change(commit, "deleted", |tx| tx.delete(target, None), answer)
     }
 
-    pub fn restore(self: &Arc<Self>, target: Target, version: u64) -> acheron_store::Written<WrittenMemory> {
-        self.change("restored", move |tx| tx.restore(&target, version), |memory, left| WrittenMemory::of(&memory, left))
+    pub fn restore(self: &Arc<Self>, commit: &Commit<'_>, target: &Target, version: u64) -> Result<WrittenMemory> {
+        let work = |tx: &MemoryTx<'_>| tx.restore(target, version);
+        self.change(commit, "restored", work, |memory, left| WrittenMemory::of(&memory, left))
     }
 
-    pub fn load(self: &Arc<Self>, target: Target) -> acheron_store::Written<LoadedMemory> {
-        self.turn(move |tx| tx.load(&target), LoadedMemory::of)
+    pub fn load(self: &Arc<Self>, commit: &Commit<'_>, target: &Target) -> Result<LoadedMemory> {
+        self.turn(commit, |tx| tx.load(target), LoadedMemory::of)
     }
 
-    pub fn pin(self: &Arc<Self>, target: Target, pinned: bool) -> acheron_store::Written<WrittenMemory> {
-        let work = move |tx: &MemoryTx<'_>| if pinned { tx.pin(&target) } else { tx.unpin(&target) };
-        self.turn(work, |memory, left| WrittenMemory::of(&memory, left))
+    pub fn pin(self: &Arc<Self>, commit: &Commit<'_>, target: &Target, pinned: bool) -> Result<WrittenMemory> {
+        let work = |tx: &MemoryTx<'_>| if pinned { tx.pin(target) } else { tx.unpin(target) };
+        self.turn(commit, work, |memory, left| WrittenMemory::of(&memory, left))
     }
 
-    pub fn evict(self: &Arc<Self>, target: Target, summary: Option<String>) -> acheron_store::Written<Evicted> {
-        let work = move |tx: &MemoryTx<'_>| {
-            let (memory, was) = tx.evict(&target, summary.as_deref())?;
+    pub fn evict(self: &Arc<Self>, commit: &Commit<'_>, target: &Target, summary: Option<&str>) -> Result<Evicted> {
+        self.apply(commit, |tx| {
+            let (memory, was) = tx.evict(target, summary)?;
             let left = if was { vec![laid_down(&memory)] } else { Vec::new() };
             Ok(ChangeResult { value: Evicted::of(memory, was), what: "evicted", entry: None, left })
-        };
-        self.commit(work)
+        })
     }
 
     /// Sums memories up, in `text` or in the words of `model`, and takes them out of the active set.
@@ -143,22 +148,24 @@ impl MemoryStore {
             }
             (None, None) => return Err(Error::unavailable("no model is there to sum up: give `text`")),
         };
-        self.sum_up(targets, into.map(|into| into.name), text, sources).await
+        let into = into.map(|into| into.name);
+        self.commit(move |memory, commit| memory.sum_up(commit, &targets, into, text, sources)).await
     }
 
     fn sum_up(
         self: &Arc<Self>,
-        targets: Vec<Target>,
+        commit: &Commit<'_>,
+        targets: &[Target],
         into: Option<String>,
         text: String,
         sources: Vec<String>,
-    ) -> acheron_store::Written<Summarized> {
+    ) -> Result<Summarized> {
         let budget = self.budget;
-        let work = move |tx: &MemoryTx<'_>| {
+        self.apply(commit, |tx| {
             let memory = tx.sum_up(into, text, sources.clone())?;
             let line = format!("see {}", path(&memory.head.name));
             let (mut left, mut kept) = (Vec::new(), Vec::new());
-            for target in &targets {
+            for target in targets {
                 let it = tx.reader().find(&Target::latest(target.name.as_str()))?;
                 match it.head.pinned || it.head.unevictable {
                     true => kept.push(path(&target.name)),
@@ -177,8 +184,7 @@ impl MemoryStore {
                 entry: Some(MemoryEntry::of(&memory.head, &memory.version)),
                 left,
             })
-        };
-        self.commit(work)
+        })
     }
 
     pub async fn versions(&self, target: Target, limit: usize) -> Result<Versions> {
@@ -227,59 +233,64 @@ impl MemoryStore {
     }
 
     /// A change of what is remembered.
-    fn change<T: Send + 'static>(
+    fn change<T>(
         self: &Arc<Self>,
+        commit: &Commit<'_>,
         what: &'static str,
-        work: impl FnOnce(&MemoryTx<'_>) -> Result<StoredMemory> + Send + 'static,
-        answer: impl FnOnce(StoredMemory, &[EvictedMemory]) -> T + Send + 'static,
-    ) -> acheron_store::Written<T> {
-        let budget = self.budget;
-        self.commit(move |tx| {
+        work: impl FnOnce(&MemoryTx<'_>) -> Result<StoredMemory>,
+        answer: impl FnOnce(StoredMemory, &[EvictedMemory]) -> T,
+    ) -> Result<T> {
+        self.apply(commit, |tx| {
             let memory = work(tx)?;
-            let left = tx.keep_within(budget)?;
+            let left = tx.keep_within(self.budget)?;
             let entry = Some(MemoryEntry::of(&memory.head, &memory.version));
             Ok(ChangeResult { value: answer(memory, &left), what, entry, left })
         })
     }
 
     /// A change of the active set alone.
-    fn turn<T: Send + 'static>(
+    fn turn<T>(
         self: &Arc<Self>,
-        work: impl FnOnce(&MemoryTx<'_>) -> Result<StoredMemory> + Send + 'static,
-        answer: impl FnOnce(StoredMemory, &[EvictedMemory]) -> T + Send + 'static,
-    ) -> acheron_store::Written<T> {
-        let budget = self.budget;
-        self.commit(move |tx| {
+        commit: &Commit<'_>,
+        work: impl FnOnce(&MemoryTx<'_>) -> Result<StoredMemory>,
+        answer: impl FnOnce(StoredMemory, &[EvictedMemory]) -> T,
+    ) -> Result<T> {
+        self.apply(commit, |tx| {
             let memory = work(tx)?;
-            let left = tx.keep_within(budget)?;
+            let left = tx.keep_within(self.budget)?;
             Ok(ChangeResult { value: answer(memory, &left), what: "loaded", entry: None, left })
         })
     }
 
-    fn commit<T: Send + 'static>(
+    /// Makes a change as part of a commit, with its events. The tree shows it when it is durable.
+    fn apply<T>(
         self: &Arc<Self>,
-        work: impl FnOnce(&MemoryTx<'_>) -> Result<ChangeResult<T>> + Send + 'static,
-    ) -> acheron_store::Written<T> {
-        let (agent, now) = (self.agent.clone(), self.clock.now_ms());
-        let memory = self.clone();
-        let done = self.store.write_then(
-            move |tx| work(&MemoryTx::take(tx, &agent, now)?),
-            move |done: &ChangeResult<T>| memory.tell(done.what, done.entry.as_ref(), &done.left),
-        );
-        done.map(|done| done.value)
-    }
-
-    /// After the commit: updates the tree and notifies its waiters.
-    fn tell(&self, what: &str, entry: Option<&MemoryEntry>, left: &[EvictedMemory]) {
+        commit: &Commit<'_>,
+        work: impl FnOnce(&MemoryTx<'_>) -> Result<ChangeResult<T>>,
+    ) -> Result<T> {
+        let ChangeResult { value, what, entry, left } =
+            work(&MemoryTx::take(commit.tx(), &self.agent, self.clock.now_ms())?)?;
         let path = |name: &str| format!("/agents/{}/memory/items/{name}", self.agent);
         if let Some(entry) = entry {
-            self.live.note(entry.clone());
-            self.event_log.changed(&path(&entry.name), json!({ "memory": what, "version": entry.version }));
+            let (memory, payload) = (self.clone(), json!({ "memory": what, "version": entry.version }));
+            let name = path(&entry.name);
+            commit.after(move || memory.live.note(entry));
+            commit.emit(&self.event_log, "change", &name, payload)?;
         }
         for left in left {
             let what = json!({ "memory": "evicted", "version": left.version, "tombstone": left.tombstone });
-            self.event_log.changed(&path(&left.name), what);
+            commit.emit(&self.event_log, "change", &path(&left.name), what)?;
         }
+        Ok(value)
+    }
+
+    /// Makes a change in a commit of its own, as writes of files do.
+    pub fn commit<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Arc<MemoryStore>, &Commit<'_>) -> Result<T> + Send + 'static,
+    ) -> acheron_store::Written<T> {
+        let memory = self.clone();
+        self.event_log.commit(move |commit| work(&memory, commit))
     }
 }
 

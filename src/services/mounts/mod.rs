@@ -207,13 +207,13 @@ impl Service for Mounts {
     fn operations() -> Vec<Operation> {
         vec![
             Operation::read("list").quick().example(json!({})).gives::<BindingList>(),
-            Operation::write("bind")
+            Operation::execute("bind")
                 .example(json!({ "bind_path": "/agents/self/library", "target_path": "/global/library" }))
                 .gives::<BindingList>(),
             Operation::read("resolve")
                 .example(json!({ "path": "/agents/self/library/Index.md" }))
                 .gives::<ResolvedBinding>(),
-            Operation::write("unbind").example(json!({ "bind_path": "/agents/self/library" })).gives::<BindingList>(),
+            Operation::execute("unbind").example(json!({ "bind_path": "/agents/self/library" })).gives::<BindingList>(),
         ]
     }
 

@@ -137,7 +137,7 @@ impl Service for Phases {
                 .gives::<RunReport>(),
             Operation::read("list").example(json!({})).gives::<Sets>(),
             Operation::read("describe").example(json!({"phase": "recurse_thought"})).gives::<Described>(),
-            Operation::write("rotate_key").example(json!({})).gives::<Rotated>(),
+            Operation::execute("rotate_key").example(json!({})).gives::<Rotated>(),
         ]
     }
 

@@ -107,13 +107,13 @@ impl Service for Prompts {
         vec![
             Operation::read("list").gives::<PromptList>().example(json!({})),
             Operation::read("render").example(json!({"prompt": "review/change", "params": {"Change": change}})),
-            Operation::write("open")
+            Operation::execute("open")
                 .gives::<Opening>()
                 .example(json!({"prompt": "review/change", "params": {"Change": change}})),
-            Operation::write("bind").example(with(json!({"params": {"Manner": {"findings": 3}}}))),
-            Operation::write("parse").example(json!({"prompt": "review/change",
+            Operation::execute("bind").example(with(json!({"params": {"Manner": {"findings": 3}}}))),
+            Operation::execute("parse").example(json!({"prompt": "review/change",
                 "reply": "{\"verdict\": \"take\", \"summary\": \"Fine.\", \"findings\": []}"})),
-            Operation::write("expand").example(with(json!({"section_keys": ["search"], "reason": "to look around"}))),
+            Operation::execute("expand").example(with(json!({"section_keys": ["search"], "reason": "to look around"}))),
             Operation::read("read_section").example(with(json!({"section_key": "look.behaviour"}))),
             Operation::execute("evaluate")
                 .gives::<Evaluated>()
@@ -121,19 +121,21 @@ impl Service for Prompts {
                 .deadline(Duration::from_secs(600)),
             Operation::execute("call_tool").gives::<Called>().example(with(json!({"tool": "search_code.search",
                 "arguments": {"query": "fn main"}}))),
-            Operation::write("snapshot").gives::<Snapshot>().example(with(json!({"tag": "before"}))),
-            Operation::write("restore").example(with(json!({"snapshot": "before"}))),
+            Operation::execute("snapshot").gives::<Snapshot>().example(with(json!({"tag": "before"}))),
+            Operation::execute("restore").example(with(json!({"snapshot": "before"}))),
             Operation::read("override_list").gives::<Vec<Inspected>>().example(json!({})),
             Operation::read("override_resolve").example(prompt.clone()),
-            Operation::write("override_store").example(json!({"prompt": "review/change", "change": section})),
-            Operation::write("override_upsert").example(json!({"prompt": "review/change", "file": {
+            Operation::execute("override_store").example(json!({"prompt": "review/change", "change": section})),
+            Operation::execute("override_upsert").example(json!({"prompt": "review/change", "file": {
                 "version": 2, "ns": "review", "prompt_key": "change", "tag": "draft"}})),
-            Operation::write("override_seed").idempotent().example(json!({"prompt": "review/change", "tag": "draft"})),
-            Operation::write("override_delete")
+            Operation::execute("override_seed")
                 .idempotent()
                 .example(json!({"prompt": "review/change", "tag": "draft"})),
-            Operation::write("close").example(open),
-            Operation::write("reload").idempotent().example(json!({})),
+            Operation::execute("override_delete")
+                .idempotent()
+                .example(json!({"prompt": "review/change", "tag": "draft"})),
+            Operation::execute("close").example(open),
+            Operation::execute("reload").idempotent().example(json!({})),
         ]
     }
 

@@ -220,8 +220,8 @@ impl Service for Recall {
     fn operations() -> Vec<Operation> {
         let river = json!({"name": "River"});
         vec![
-            Operation::write("new").gives::<BegunConversation>().example(json!({"conversation": "crossing"})),
-            Operation::write("add")
+            Operation::execute("new").gives::<BegunConversation>().example(json!({"conversation": "crossing"})),
+            Operation::execute("add")
                 .gives::<SaidMessage>()
                 .example(json!({"conversation": "crossing", "role": "user", "text": "How wide is the river?"})),
             Operation::execute("gen")
@@ -232,8 +232,8 @@ impl Service for Recall {
                 .gives::<TurnReport>()
                 .deadline(TURN)
                 .example(json!({"message": "How wide is the river?"})),
-            Operation::write("archive").gives::<Archived>().idempotent().example(json!({"conversation": "crossing"})),
-            Operation::write("write").gives::<WrittenPage>().idempotent().example(
+            Operation::execute("archive").gives::<Archived>().idempotent().example(json!({"conversation": "crossing"})),
+            Operation::execute("write").gives::<WrittenPage>().idempotent().example(
                 json!({"path": "semantic/River.md", "text": "# River\n\nWide, and dark. The fare is an [[Obol]].\n"}),
             ),
             Operation::read("read").gives::<PageView>().example(river.clone()),

@@ -21,6 +21,11 @@ pub trait Backend: Send + Sync {
     /// Its display name: `sqlite`, `redis://host`.
     fn describe(&self) -> String;
 
+    /// Whether it is the database of the host, so that a change can be part of a transaction there.
+    fn is_local(&self) -> bool {
+        false
+    }
+
     /// Whether it can be reached now; the error says why not.
     async fn answers(&self) -> Result<()> {
         Ok(())

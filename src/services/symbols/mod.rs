@@ -8,6 +8,7 @@ pub mod catalogue;
 pub mod change;
 pub mod durability;
 mod files;
+mod in_commit;
 pub mod index;
 pub mod kit;
 pub mod open;
@@ -19,6 +20,7 @@ pub mod store;
 pub mod symbol;
 pub mod vector;
 pub mod walk;
+pub mod wanted;
 pub mod words;
 
 #[cfg(test)]

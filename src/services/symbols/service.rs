@@ -14,11 +14,13 @@ use super::files;
 use super::index::{SymbolHit, Within};
 use super::store::{Author, SymbolStore};
 use super::symbol::Symbol;
+use super::wanted::WantedChange;
 use crate::contract::Operation;
+use crate::jobs::Job;
 use crate::policy::PrincipalCaller;
-use crate::service::{Cx, Service};
-use acheron_base::{Error, Result};
-use acheron_vfs::Node;
+use crate::service::{Cx, Service, WriteCx};
+use acheron_base::{Clock, Error, Result};
+use acheron_vfs::{Caller, Node};
 
 /// The most documents that one call lists.
 const MOST_LISTED: usize = 50;
@@ -233,9 +235,13 @@ impl Service for Symbols {
             Operation::read("ledger").example(json!({"id": "my-first-001"})).gives::<Changes>(),
             Operation::read("walk").example(json!({"ids": ["ACH-Trust-Repair-005"], "depth": 1})).gives::<WalkResult>(),
             Operation::read("kit").example(json!({"id": "Repair Kit"})).gives::<Value>(),
-            Operation::write("import").example(json!({"catalogue": {"symbols": [{"id": "other-one-001"}]}})).gives::<Imported>(),
+            Operation::execute("import").example(json!({"catalogue": {"symbols": [{"id": "other-one-001"}]}})).gives::<Imported>(),
             Operation::read("export").example(json!({})).gives::<Value>(),
         ]
+    }
+
+    fn is_local(&self) -> bool {
+        self.symbol_store.backend().is_local()
     }
 
     fn files(&self) -> Vec<(String, Node)> {
@@ -244,11 +250,7 @@ impl Service for Symbols {
 
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
         ready(&self.symbol_store).await?;
-        let author = |reason: String| {
-            let run = cx.job_id().to_owned();
-            Author::new(By { who: cx.caller.principal().to_string(), run, ..By::default() }, cx.clock.now_ms())
-                .because(reason)
-        };
+        let author = |reason: String| author(&cx.caller, &cx.job, &cx.clock, reason);
         let symbol_store = &*self.symbol_store;
         Ok(match command {
             Command::Search { query, k, domain, tag } => {
@@ -268,20 +270,6 @@ impl Service for Symbols {
                     missing: vec![],
                 })
             }
-            Command::Put { body, kind, reason } => stored(symbol_store.put(kind, &body, &author(reason)).await?),
-            Command::Update { body, kind, reason } => {
-                stored(symbol_store.update(kind, &body, &author(reason), |_| Ok(())).await?)
-            }
-            Command::Delete { id, kind, reason } => {
-                if !symbol_store.delete(kind, &id, &author(reason)).await? {
-                    return Err(Error::not_found(format!("there is no {} {id}", kind.name())));
-                }
-                Output::Deleted(DeletedDocument { status: "deleted", id })
-            }
-            Command::Undo { id, kind, reason } => match symbol_store.undo(kind, &id, &author(reason)).await? {
-                Some(record) => stored(record),
-                None => Output::Stored(Stored { id, version: 0, body: None }),
-            },
             Command::Ledger { id, kind } => {
                 let changes = symbol_store.backend().ledger(kind, &id).await?;
                 if changes.is_empty() {
@@ -307,6 +295,10 @@ impl Service for Symbols {
                 let taken = symbol_store.put_many(&documents, !replace, &author("imported".to_owned())).await?;
                 Output::Imported(Imported { stored: taken.stored, kept: taken.kept })
             }
+            change @ (Command::Put { .. } | Command::Update { .. } | Command::Delete { .. } | Command::Undo { .. }) => {
+                let (wanted, reason) = wanted(change)?;
+                changed(&wanted, symbol_store.change(&wanted, &author(reason)).await?)
+            }
             Command::Export {} => {
                 let bodies = async |kind| -> Result<Vec<Value>> {
                     Ok(symbol_store.all(kind).await?.into_iter().map(|record| record.body).collect())
@@ -316,6 +308,36 @@ impl Service for Symbols {
             }
         })
     }
+
+    fn write(&self, cx: &WriteCx<'_>, command: Command) -> Result<Output> {
+        let (wanted, reason) = wanted(command)?;
+        let author = author(cx.caller, cx.job, cx.clock, reason);
+        Ok(changed(&wanted, self.symbol_store.change_in(cx.commit, &wanted, &author)?))
+    }
+}
+
+/// The change that a command asks for, and its reason.
+fn wanted(command: Command) -> Result<(WantedChange, String)> {
+    Ok(match command {
+        Command::Put { body, kind, reason } => (WantedChange::put(kind, &body)?, reason),
+        Command::Update { body, kind, reason } => (WantedChange::update(kind, &body, |_| Ok(()))?, reason),
+        Command::Delete { id, kind, reason } => (WantedChange::delete(kind, &id)?, reason),
+        Command::Undo { id, kind, reason } => (WantedChange::undo(kind, &id)?, reason),
+        _ => return Err(Error::internal("symbols: this command is not a change")),
+    })
+}
+
+fn changed(wanted: &WantedChange, stored: Option<DocumentRecord>) -> Output {
+    match stored {
+        Some(DocumentRecord { id, version, body }) => Output::Stored(Stored { id, version, body: Some(body) }),
+        None if wanted.deletes() => Output::Deleted(DeletedDocument { status: "deleted", id: wanted.id.clone() }),
+        None => Output::Stored(Stored { id: wanted.id.clone(), version: 0, body: None }),
+    }
+}
+
+fn author(caller: &Caller, job: &Job, clock: &Clock, reason: String) -> Author {
+    let by = By { who: caller.principal().to_string(), run: job.id.clone(), ..By::default() };
+    Author::new(by, clock.now_ms()).because(reason)
 }
 
 /// Stores the shipped catalogue if it is missing.
@@ -333,10 +355,6 @@ async fn get(symbol_store: &SymbolStore, kind: DocumentKind, ids: Vec<String>) -
         return Err(Error::not_found(format!("there is no {} {}", kind.name(), missing.join(", "))));
     }
     Ok(Documents { items, missing })
-}
-
-fn stored(record: DocumentRecord) -> Output {
-    Output::Stored(Stored { id: record.id, version: record.version, body: Some(record.body) })
 }
 
 fn bounded(name: &str, asked: Option<usize>, usual: usize) -> Result<usize> {

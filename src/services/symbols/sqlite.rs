@@ -26,11 +26,26 @@ fn body(conn: &Connection, kind: DocumentKind, id: &str) -> Result<Option<Value>
     text.map(|text| parse(&text)).transpose()
 }
 
+pub(super) fn document(conn: &Connection, kind: DocumentKind, id: &str) -> Result<Option<DocumentRecord>> {
+    Ok(body(conn, kind, id)?.map(|body| DocumentRecord::of(id, body)))
+}
+
+pub(super) fn ledger(conn: &Connection, kind: DocumentKind, id: &str) -> Result<Vec<LedgerEntry>> {
+    let mut query =
+        conn.prepare_cached("SELECT change FROM document_changes WHERE kind = ?1 AND id = ?2 ORDER BY seq")?;
+    let mut rows = query.query(params![kind.name(), id])?;
+    let mut ledger = Vec::new();
+    while let Some(row) = rows.next()? {
+        ledger.push(parse(&row.get::<_, String>(0)?)?);
+    }
+    Ok(ledger)
+}
+
 fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T> {
     serde_json::from_str(text).map_err(|fault| Error::internal(format!("a stored document is damaged: {fault}")))
 }
 
-fn apply(tx: &Tx, edit: &Edit) -> Result<()> {
+pub(super) fn apply(tx: &Tx, edit: &Edit) -> Result<()> {
     let change = &edit.change;
     let LedgerEntry { kind, id, .. } = change;
     if change.act != LedgerAction::Feedback {
@@ -65,14 +80,13 @@ impl Backend for Sqlite {
         "sqlite".to_owned()
     }
 
+    fn is_local(&self) -> bool {
+        true
+    }
+
     async fn get(&self, kind: DocumentKind, ids: &[String]) -> Result<Vec<Option<DocumentRecord>>> {
         let ids = ids.to_vec();
-        self.store
-            .read(move |conn| {
-                let one = |id: &String| Ok(body(conn, kind, id)?.map(|body| DocumentRecord::of(id, body)));
-                ids.iter().map(one).collect()
-            })
-            .await
+        self.store.read(move |conn| ids.iter().map(|id| document(conn, kind, id)).collect()).await
     }
 
     async fn page(
@@ -113,18 +127,7 @@ impl Backend for Sqlite {
 
     async fn ledger(&self, kind: DocumentKind, id: &str) -> Result<Vec<LedgerEntry>> {
         let id = id.to_owned();
-        self.store
-            .read(move |conn| {
-                let mut query = conn
-                    .prepare_cached("SELECT change FROM document_changes WHERE kind = ?1 AND id = ?2 ORDER BY seq")?;
-                let mut rows = query.query(params![kind.name(), id])?;
-                let mut ledger = Vec::new();
-                while let Some(row) = rows.next()? {
-                    ledger.push(parse(&row.get::<_, String>(0)?)?);
-                }
-                Ok(ledger)
-            })
-            .await
+        self.store.read(move |conn| ledger(conn, kind, &id)).await
     }
 
     async fn domains(&self) -> Result<Vec<String>> {

@@ -11,13 +11,12 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
 use super::backend::{Backend, Filter};
-use super::change::{
-    By, DocumentKind, DocumentRecord, Edit, LedgerAction, LedgerEntry, before_last, last_version, version_of,
-};
+use super::change::{By, DocumentKind, DocumentRecord, Edit, LedgerAction, LedgerEntry};
 use super::index::{Index, SymbolHit, Within};
 use super::kit::{Agent, Kit, means};
-use super::symbol::{Symbol, check_id, merged};
+use super::symbol::{Symbol, check_id};
 use super::walk::{Walk, Walked};
+use super::wanted::WantedChange;
 use acheron_base::{Code, Error, Result};
 
 /// How many documents are fetched at once.
@@ -113,56 +112,54 @@ impl SymbolStore {
         self.backend.page(kind, filter, after, limit).await
     }
 
-    /// Stores a document as it is written, under its own id, as its next version.
-    pub async fn put(&self, kind: DocumentKind, written: &Value, author: &Author) -> Result<DocumentRecord> {
-        let (id, body) = canonical(kind, written)?;
-        let given = version_of(&body);
-        self.change(kind, &id, LedgerAction::Put, author, |_, ledger| {
-            let version = if ledger.is_empty() { given.max(1) } else { last_version(ledger) + 1 };
-            Ok(Some((version, Some(body.clone()))))
-        })
-        .await?
-        .ok_or_else(|| Error::internal("a stored document has no record"))
+    /// Makes one change; tries again after a concurrent one. The document as it is then, if it is.
+    pub async fn change(&self, wanted: &WantedChange, author: &Author) -> Result<Option<DocumentRecord>> {
+        let (kind, id) = (wanted.kind, &wanted.id);
+        for _ in 0..TRIES {
+            let now = self.get(kind, id).await?;
+            let ledger = self.backend.ledger(kind, id).await?;
+            let edit = wanted.edit(now.as_ref(), &ledger, author)?;
+            let body = edit.change.body.clone();
+            match self.backend.commit(&[edit]).await {
+                Ok(()) => {
+                    self.name(kind, id, body.is_some());
+                    return Ok(body.map(|body| DocumentRecord::of(id, body)));
+                }
+                Err(fault) if fault.code == Code::Conflict => (), // a concurrent change: look again
+                Err(fault) => return Err(fault),
+            }
+        }
+        Err(Error::busy(format!("{} {id} kept changing while it was being changed", kind.name())))
     }
 
-    /// Merges `update` over what is stored under its id, or stores it if there is nothing. `accept` may refuse the whole.
+    pub async fn put(&self, kind: DocumentKind, written: &Value, author: &Author) -> Result<DocumentRecord> {
+        let stored = self.change(&WantedChange::put(kind, written)?, author).await?;
+        stored.ok_or_else(|| Error::internal("a stored document has no record"))
+    }
+
     pub async fn update(
         &self,
         kind: DocumentKind,
         update: &Value,
         author: &Author,
-        accept: impl Fn(&Value) -> Result<()> + Send + Sync,
+        accept: impl Fn(&Value) -> Result<()> + Send + Sync + 'static,
     ) -> Result<DocumentRecord> {
-        let (id, _) = canonical(kind, update)?;
-        self.change(kind, &id, LedgerAction::Put, author, |now, ledger| {
-            let whole = now.map_or_else(|| update.clone(), |now| merged(&now.body, update));
-            let (_, body) = canonical(kind, &whole)?;
-            accept(&body)?;
-            Ok(Some((last_version(ledger) + 1, Some(body))))
-        })
-        .await?
-        .ok_or_else(|| Error::internal("an updated document has no record"))
+        let stored = self.change(&WantedChange::update(kind, update, accept)?, author).await?;
+        stored.ok_or_else(|| Error::internal("an updated document has no record"))
     }
 
-    /// Takes a document away; whether it was there. Its ledger stays.
+    /// Takes a document away; whether it was there.
     pub async fn delete(&self, kind: DocumentKind, id: &str, author: &Author) -> Result<bool> {
-        let mut was_there = false;
-        let there = &mut was_there;
-        self.change(kind, id, LedgerAction::Delete, author, |now, ledger| {
-            *there = now.is_some();
-            Ok(now.map(|_| (last_version(ledger) + 1, None)))
-        })
-        .await?;
-        Ok(was_there)
+        match self.change(&WantedChange::delete(kind, id)?, author).await {
+            Ok(_) => Ok(true),
+            Err(fault) if fault.code == Code::NotFound => Ok(false),
+            Err(fault) => Err(fault),
+        }
     }
 
-    /// Goes back by one change, as a change of its own. The document as it is then, if it is.
+    /// Goes back by one change. The document as it is then, if it is.
     pub async fn undo(&self, kind: DocumentKind, id: &str, author: &Author) -> Result<Option<DocumentRecord>> {
-        self.change(kind, id, LedgerAction::Undo, author, |_, ledger| {
-            let body = before_last(ledger).map_err(|fault| fault.about(format_args!("{} {id}", kind.name())))?;
-            Ok(Some((last_version(ledger) + 1, body)))
-        })
-        .await
+        self.change(&WantedChange::undo(kind, id)?, author).await
     }
 
     /// Writes a remark into the ledger of a document; whether that document is there.
@@ -234,35 +231,6 @@ impl SymbolStore {
             }
             all.extend(page);
         }
-    }
-
-    /// Makes one change. `decide` gets the current document and its ledger, and returns the new version and body, or nothing.
-    async fn change(
-        &self,
-        kind: DocumentKind,
-        id: &str,
-        act: LedgerAction,
-        author: &Author,
-        mut decide: impl FnMut(Option<&DocumentRecord>, &[LedgerEntry]) -> Result<Option<(u64, Option<Value>)>>,
-    ) -> Result<Option<DocumentRecord>> {
-        check_id(id)?;
-        for _ in 0..TRIES {
-            let now = self.get(kind, id).await?;
-            let ledger = self.backend.ledger(kind, id).await?;
-            let Some((version, body)) = decide(now.as_ref(), &ledger)? else { return Ok(now) };
-            let body = body.map(|body| merged(&body, &json!({ "version": version })));
-            let change = entry(kind, id, version, act, author, body.clone());
-            let edit = Edit { expected: now.map_or(0, |record| record.version), change };
-            match self.backend.commit(&[edit]).await {
-                Ok(()) => {
-                    self.name(kind, id, body.is_some());
-                    return Ok(body.map(|body| DocumentRecord::of(id, body)));
-                }
-                Err(fault) if fault.code == Code::Conflict => (), // a concurrent change: look again
-                Err(fault) => return Err(fault),
-            }
-        }
-        Err(Error::busy(format!("{} {id} kept changing while it was being changed", kind.name())))
     }
 
     /// Sees what there is, for searches and listings.

@@ -206,9 +206,9 @@ pub fn operations() -> Vec<Operation> {
         Operation::execute("create").example(work(json!({}))).gives::<Facts>(),
         Operation::execute("write").example(work(json!({ "command": "ls" }))).gives::<Typed>(),
         Operation::read("read").example(work(json!({ "wait_ms": 100 }))).gives::<SessionOutput>().deadline(hour),
-        Operation::write("resize").example(work(json!({ "cols": 120, "rows": 40 }))).gives::<Facts>(),
+        Operation::execute("resize").example(work(json!({ "cols": 120, "rows": 40 }))).gives::<Facts>(),
         Operation::execute("signal").example(work(json!({ "name": "INT" }))).gives::<Facts>(),
-        Operation::write("close").example(work(json!({}))).gives::<Facts>(),
+        Operation::execute("close").example(work(json!({}))).gives::<Facts>(),
         Operation::read("list").quick().example(json!({})).gives::<SessionList>(),
     ]
 }

@@ -7,9 +7,8 @@ fn happened(store: &TestStore, agent: &'static str, at_ms: u64) -> u64 {
     let (kind, path, payload) = ("signal".into(), "/x".into(), json!({"at": at_ms}));
     store
         .write_blocking(move |tx| {
-            let seq = last(tx, agent)? + 1;
-            put(tx, agent, &Event { seq, kind, path, at_ms, payload })?;
-            Ok(seq)
+            let event = append(tx, agent, kind, path, at_ms, payload)?;
+            Ok(event.seq)
         })
         .unwrap()
 }

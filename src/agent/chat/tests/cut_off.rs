@@ -38,7 +38,7 @@ fn intended(world: &World, line: &str) -> Arc<Job> {
 
 /// The job of that turn.
 fn left(world: &World) -> Arc<Job> {
-    let call = jobs::JobCall {
+    let call = jobs::Call {
         agent: "ada".into(),
         service: SERVICE.into(),
         operation: "turn".into(),

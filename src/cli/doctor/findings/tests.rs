@@ -191,7 +191,7 @@ fn limits_without_control_groups_are_told_once() {
         wall("agent_limits", "number of sandboxes at once"),
     ];
     expect![[r#"
-        Ok sandbox: all isolation mechanisms work: pids; limits without control groups: processes (rlimit of the user), memory (rlimit of each process), cpu (rlimit of each process), together (number of sandboxes at once)
+        Ok sandbox: all isolation mechanisms work: pids; limits without control groups: processes (rlimit of the user), memory (rlimit of each process), cpu (rlimit of each process), agent_limits (number of sandboxes at once)
         Weak cgroups: version 2, but not writable: the limits of each single process hold instead, and an agent runs few programs at once
     "#]]
     .assert_eq(&told(without.clone(), false));
@@ -204,7 +204,7 @@ fn limits_without_control_groups_are_told_once() {
         wall("agent_limits", "control groups of the agent"),
     ];
     expect![[r#"
-        Ok sandbox: all isolation mechanisms work: processes, memory, cpu, together
+        Ok sandbox: all isolation mechanisms work: processes, memory, cpu, agent_limits
         Ok cgroups: version 2: memory, pids
     "#]]
     .assert_eq(&told(with, false));

@@ -146,21 +146,21 @@ impl Service for Dm {
 
     fn operations() -> Vec<Operation> {
         vec![
-            Operation::write("play").example(json!({"input": "[LOOK]{around}"})).gives::<TextOutput>(),
-            Operation::write("new_campaign").example(json!({"id": "c1", "cartridge": "brinewick", "seed": 7})).gives::<TextOutput>(),
-            Operation::write("switch_campaign").example(json!({"id": "c1"})).gives::<TextOutput>(),
-            Operation::write("init")
+            Operation::execute("play").example(json!({"input": "[LOOK]{around}"})).gives::<TextOutput>(),
+            Operation::execute("new_campaign").example(json!({"id": "c1", "cartridge": "brinewick", "seed": 7})).gives::<TextOutput>(),
+            Operation::execute("switch_campaign").example(json!({"id": "c1"})).gives::<TextOutput>(),
+            Operation::execute("init")
                 .example(json!({"answers": {"preset": "Mystery Investigation", "pc_name": "Ann", "pc_strengths": "clever, charming"}, "confirm": true}))
                 .gives::<TextOutput>(),
-            Operation::write("load").example(json!({})).gives::<TextOutput>(),
-            Operation::write("undo").example(json!({})).gives::<TextOutput>(),
-            Operation::write("rebuild").example(json!({})).gives::<TextOutput>(),
+            Operation::execute("load").example(json!({})).gives::<TextOutput>(),
+            Operation::execute("undo").example(json!({})).gives::<TextOutput>(),
+            Operation::execute("rebuild").example(json!({})).gives::<TextOutput>(),
             Operation::read("check").example(json!({})),
             Operation::read("replay").example(json!({})).gives::<ReplayReport>(),
             Operation::read("map").example(json!({})).gives::<TextOutput>(),
-            Operation::write("change_map")
+            Operation::execute("change_map")
                 .example(json!({"cartridge": "brinewick", "change": {"update-risk": {"at": "@reed_path", "rp": 2}}, "reason": "the guard has left"})),
-            Operation::write("tools")
+            Operation::execute("tools")
                 .example(json!({"role": "DM", "tool_calls": [{"name": "read_hot_pack", "arguments": {"campaign_path": "campaigns/c1"}}]})),
         ]
     }

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::super::{Memory, MemoryStore, Summarize};
 use crate::events::EventLogs;
-use crate::jobs::Jobs;
 use crate::policy::PrincipalCaller;
 use crate::service::test_access::AllowAll;
-use crate::service::{self, ServiceContext, directory, typed};
+use crate::service::test_context::test_context;
+use crate::service::{self, directory, typed};
 use crate::state::TestStore;
-use acheron_base::{Clock, Ids, Random, Result};
+use acheron_base::{Clock, Result};
 use acheron_vfs::{Answer, Caller, Listing, Node, Open, Tree};
 
 struct Echo;
@@ -39,10 +39,8 @@ impl Home {
     }
 
     fn on(store: TestStore, clock: Clock, budget: u64) -> Home {
-        let all_jobs = Arc::new(Jobs::new(Arc::new(store.clone()), Ids::new(clock.clone(), Random::real())));
-        let event_logs = Arc::new(EventLogs::new(Some(store.clone()), clock.clone()));
-        let runtime = tokio::runtime::Handle::current();
-        let context = ServiceContext::new(all_jobs, event_logs.clone(), clock.clone(), Arc::new(AllowAll), runtime);
+        let context = test_context(&store, clock.clone(), Arc::new(AllowAll));
+        let event_logs = context.event_logs.clone();
         let memory = MemoryStore::open(store.clone(), event_logs.of("charon").unwrap(), clock.clone(), budget).unwrap();
         let serve = typed(Memory::new(memory, Some(Arc::new(Echo)))).unwrap();
         let root =

@@ -9,16 +9,16 @@ use super::super::open::{PhasesParts, open};
 use super::super::run::TokenBudget;
 use super::super::speaker::{OfflineSpeaker, Question, Speaker};
 use crate::contract::Effect;
-use crate::events::EventLogs;
-use crate::jobs::{self, Jobs, NoJobStore};
+use crate::jobs;
 use crate::policy::{Principal, PrincipalCaller};
 use crate::service::test_access::AllowAll;
+use crate::service::test_context::test_context;
 use crate::service::{ServiceAccess, ServiceContext, ServiceInstance, directory, typed};
 use crate::services::prompts::Library;
 use crate::services::symbols::open::open as open_symbols;
 use crate::services::symbols::service::Symbols;
 use crate::spec;
-use acheron_base::{Clock, Error, Ids, Random, Result};
+use acheron_base::{Clock, Error, Random, Result};
 use acheron_vfs::{AccessControl, Caller, Listing, Node, Tree};
 
 /// Never answers.
@@ -81,11 +81,9 @@ impl TestHost {
 
     fn kept_by(dir: TempDir, speaker: Arc<dyn Speaker>, access: Arc<dyn ServiceAccess>) -> TestHost {
         let clock = Clock::real();
-        let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock.clone(), Random::real())));
-        let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
-        let runtime = tokio::runtime::Handle::current();
-        let context = ServiceContext::new(jobs.clone(), event_logs, clock.clone(), access, runtime);
         let store = crate::state::open(&dir.path().join("state")).unwrap();
+        let context = test_context(&store, clock.clone(), access);
+        let jobs = context.jobs.clone();
         let symbol_store = open_symbols(&spec::SymbolsSpec::default(), &store).unwrap();
         let library = Arc::new(Library::built_in());
         let token_budget = Box::new(|| Ok(TokenBudget { prompt: 8192, run: 100_000 }));

@@ -13,14 +13,14 @@ use super::super::override_store::OverrideStore;
 use super::super::{Library, files};
 use super::{Prompts, PromptsParts};
 use crate::contract::Operation;
-use crate::events::EventLogs;
-use crate::jobs::{Jobs, NoJobStore};
 use crate::model::Model;
 use crate::model::script::Script;
 use crate::policy::PrincipalCaller;
 use crate::service::test_access::AllowAll;
+use crate::service::test_context::test_context;
 use crate::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
-use acheron_base::{Clock, ConfinedDir, Error, Ids, Random, Result};
+use crate::state::TestStore;
+use acheron_base::{Clock, ConfinedDir, Error, Result};
 use acheron_vfs::{Caller, Listing, Node, Tree};
 
 /// A service that writes into the project and then does as it is told.
@@ -46,7 +46,7 @@ impl Service for Pen {
     type Output = Value;
 
     fn operations() -> Vec<Operation> {
-        vec![Operation::write("write")]
+        vec![Operation::execute("write")]
     }
 
     async fn invoke(&self, _cx: &Cx, command: Command) -> Result<Value> {
@@ -65,6 +65,7 @@ struct TestHost {
     tree: Tree,
     context: Arc<ServiceContext>,
     folder: tempfile::TempDir,
+    _store: TestStore,
 }
 
 fn put(folder: &Path, name: &str, text: &str) {
@@ -100,11 +101,8 @@ impl TestHost {
     }
 
     fn at(folder: tempfile::TempDir, script: &str) -> TestHost {
-        let clock = Clock::real();
-        let jobs = Arc::new(Jobs::new(Arc::new(NoJobStore), Ids::new(clock.clone(), Random::real())));
-        let event_logs = Arc::new(EventLogs::new(None, clock.clone()));
-        let context =
-            ServiceContext::new(jobs, event_logs, clock, Arc::new(AllowAll), tokio::runtime::Handle::current());
+        let store = TestStore::new();
+        let context = test_context(&store, Clock::real(), Arc::new(AllowAll));
         let model: Arc<dyn Model> = Arc::new(Script::read("s", script).unwrap());
         let here = folder.path().join("here");
         let project = here.clone();
@@ -129,7 +127,7 @@ impl TestHost {
         }
         let tree = Tree::new(Arc::new(home), Arc::new(AllowAll));
         context.set_tree(&tree);
-        TestHost { tree, context, folder }
+        TestHost { tree, context, folder, _store: store }
     }
 
     async fn cat(&self, path: &str) -> String {
