@@ -96,7 +96,7 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Wak
     let mut cursor = heard.cursor(&rule.on);
     loop {
         let armed = Armed {
-            selectors: selectors.to_vec(),
+            selectors: selectors.into(),
             cursor,
             armed_at_ms: agent_runtime.context.clock.now_ms(),
             fired: BTreeSet::new(),

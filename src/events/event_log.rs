@@ -8,9 +8,10 @@ use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::Event;
 use super::commit::{Commit, commit};
 use super::wait::Wait;
+use super::waiter::armed_selectors;
+use super::{Event, Selector};
 use crate::state::events as table;
 use crate::state::events::Cursor;
 use acheron_base::{Clock, Result};
@@ -111,9 +112,11 @@ impl EventLogState {
 }
 
 /// The armed wait of `next.json`, shared by all its readers.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct SharedWait {
-    pub wait: Option<Wait>,
+    pub wait: Option<Arc<Wait>>,
+    /// The paths of the wait, parsed when it was armed; an error only if an earlier version stored them.
+    pub selectors: Result<Arc<[Selector]>>,
     /// Counts the armings: reads for an earlier arming do not change this one.
     pub arming: u64,
     pub cursor: u64,
@@ -128,7 +131,7 @@ impl EventLog {
         let (recent, last, cursor) = store.look(|conn| {
             Ok((table::tail(conn, agent, MAX_RECENT)?, table::last(conn, agent)?, table::cursor(conn, agent)?))
         })?;
-        let shared = restored(cursor);
+        let shared = restored(agent, cursor);
         let shown = Log::new(LOG_BYTES, clock.clone());
         recent.iter().for_each(|event| shown.append(&shown_line(event)));
         let state = EventLogState { recent: recent.into(), last, older: None, shared };
@@ -221,7 +224,9 @@ impl EventLog {
         let cursor = since.unwrap_or(state.shared.cursor);
         let written = json!({ "wait": wait, "fired": [] });
         let arming = state.shared.arming + 1;
-        state.shared = SharedWait { wait: Some(wait), arming, cursor, passed: 0, armed_at_ms: now, fired: Vec::new() };
+        let selectors = armed_selectors(&self.agent, &wait);
+        let (wait, fired) = (Some(Arc::new(wait)), Vec::new());
+        state.shared = SharedWait { wait, selectors, arming, cursor, passed: 0, armed_at_ms: now, fired };
         let agent = self.agent.clone();
         let safe = self.store.write(move |tx| table::arm(tx, &agent, &written, since, now));
         drop(state);
@@ -241,7 +246,7 @@ impl EventLog {
             None if shared.fired.contains(&fired) => return, // two readers had the same one
             None => shared.fired.push(fired),
         }
-        let written = json!({ "wait": shared.wait, "fired": shared.fired });
+        let written = json!({ "wait": shared.wait.as_deref(), "fired": shared.fired });
         let (cursor, at) = (shared.cursor, shared.armed_at_ms);
         let agent = self.agent.clone();
         drop(self.store.write(move |tx| match seq {
@@ -268,14 +273,17 @@ impl EventLog {
     }
 }
 
-fn restored(cursor: Cursor) -> SharedWait {
+fn restored(agent: &str, cursor: Cursor) -> SharedWait {
     let written = cursor.wait.unwrap_or_default();
+    let wait: Option<Wait> = serde_json::from_value(written["wait"].clone()).ok();
     SharedWait {
-        wait: serde_json::from_value(written["wait"].clone()).ok(),
+        selectors: wait.as_ref().map_or_else(|| Ok([].into()), |wait| armed_selectors(agent, wait)),
+        wait: wait.map(Arc::new),
+        arming: 0,
         cursor: cursor.cursor,
+        passed: 0,
         armed_at_ms: cursor.armed_at_ms.unwrap_or_default(),
         fired: serde_json::from_value(written["fired"].clone()).unwrap_or_default(),
-        ..SharedWait::default()
     }
 }
 

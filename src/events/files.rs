@@ -73,7 +73,7 @@ fn status(event_log: &EventLog, refusal: &Mutex<Option<Error>>) -> Value {
     json!({
         "state": if error.is_some() { "refused" } else { "idle" },
         "configured": shared.wait.is_some(),
-        "wait": shared.wait,
+        "wait": shared.wait.as_deref(),
         "cursor": shared.cursor,
         "last_event": event_log.last(),
         "error": error,
@@ -127,7 +127,7 @@ impl CommandSink for WaitFile {
             return self.event_log.arm(wait).map(|()| Vec::new());
         }
         let armed = Armed {
-            selectors,
+            selectors: selectors.into(),
             cursor: wait.since.unwrap_or(asked.mark),
             armed_at_ms: self.event_log.clock.now_ms(),
             fired: BTreeSet::new(),

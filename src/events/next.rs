@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::EventLog;
 use super::wait::{Armed, Wait, WaitMatch, not_configured};
-use super::waiter::{Waiter, armed_selectors};
+use super::waiter::Waiter;
 use crate::jobs::Jobs;
 use acheron_base::Result;
 use acheron_vfs::{Answer, Caller, File, Handle, Kind, Open, line, slice};
@@ -54,11 +54,11 @@ struct ReadPass {
 
 impl NextReader {
     /// The shared wait, its progress and its arming.
-    fn armed(&self) -> Result<Option<(Wait, Armed, u64)>> {
+    fn armed(&self) -> Result<Option<(Arc<Wait>, Armed, u64)>> {
         let shared = self.event_log.shared();
         let Some(wait) = shared.wait else { return Ok(None) };
         let armed = Armed {
-            selectors: armed_selectors(&self.event_log.agent, &wait)?,
+            selectors: shared.selectors?,
             cursor: shared.cursor.max(shared.passed),
             armed_at_ms: shared.armed_at_ms,
             fired: shared.fired.into_iter().collect(),

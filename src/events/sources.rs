@@ -53,7 +53,7 @@ impl File for SourceFile {
     /// Armed on open, so that events between the open and the read are not lost.
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
         let armed = Armed {
-            selectors: vec![self.selector.clone()],
+            selectors: [self.selector.clone()].into(),
             cursor: self.event_log.last(),
             armed_at_ms: self.event_log.clock.now_ms(),
             fired: BTreeSet::new(),

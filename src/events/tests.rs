@@ -305,7 +305,7 @@ async fn a_poll_does_not_acknowledge_for_the_reader() {
     let clock = Clock::at(0);
     let wait_bench = WaitBench::at(clock.clone());
     let armed = Armed {
-        selectors: vec![Selector::At(1000), Selector::Signal(SignalType::User, None)],
+        selectors: [Selector::At(1000), Selector::Signal(SignalType::User, None)].into(),
         cursor: 0,
         armed_at_ms: 0,
         fired: BTreeSet::new(),

@@ -1,6 +1,7 @@
 //! Decides whether a wait is satisfied. Pure: time, jobs and events are arguments.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +44,7 @@ impl Wait {
 /// An armed wait and its progress.
 #[derive(Clone, Debug)]
 pub struct Armed {
-    pub selectors: Vec<Selector>,
+    pub selectors: Arc<[Selector]>,
     pub cursor: u64,
     pub armed_at_ms: u64,
     /// The indexes of jobs and timers that have fired; each fires once per arming.

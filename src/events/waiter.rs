@@ -168,6 +168,6 @@ pub fn selectors(agent: &str, jobs: &Jobs, wait: &wait::Wait) -> Result<Vec<Sele
 }
 
 /// The selectors of an armed wait. A job that no longer exists has ended; that is not an error.
-pub fn armed_selectors(agent: &str, wait: &wait::Wait) -> Result<Vec<Selector>> {
+pub fn armed_selectors(agent: &str, wait: &wait::Wait) -> Result<Arc<[Selector]>> {
     wait.paths.iter().map(|path| Selector::parse(path, agent, |id| Some(id.to_owned()))).collect()
 }

@@ -2,7 +2,7 @@ use super::*;
 use crate::events::SignalType;
 
 fn armed(selectors: Vec<Selector>) -> Armed {
-    Armed { selectors, cursor: 0, armed_at_ms: 100, fired: BTreeSet::new(), turn: 0 }
+    Armed { selectors: selectors.into(), cursor: 0, armed_at_ms: 100, fired: BTreeSet::new(), turn: 0 }
 }
 
 fn signal(seq: u64, kind: &str, parameter: Option<&str>) -> Event {
