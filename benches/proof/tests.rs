@@ -1,7 +1,6 @@
 //! The method by which `scripts/bench` compares: pure, so it can be tested without measuring anything.
 
 #[allow(dead_code)] // the rest of it is for the bench
-#[path = "../../benches/proof/method.rs"]
 mod method;
 
 #[test]

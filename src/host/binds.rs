@@ -18,7 +18,7 @@ use acheron_sandbox::{MountAttributes, set_mount_attributes};
 pub fn all(spec: &Spec, here: &Path) -> Vec<ProjectDir> {
     let mut all = Vec::new();
     for (id, project) in &spec.projects {
-        let served_by = if mirrored(project, here) { ServedBy::Mirror } else { ServedBy::Kernel };
+        let served_by = Some(if mirrored(project, here) { ServedBy::Mirror } else { ServedBy::Kernel });
         for (at, bind) in &project.binds {
             all.push(ProjectDir {
                 project: id.clone(),
@@ -64,7 +64,7 @@ pub fn make(mount: &Mount, all: &[ProjectDir]) -> Vec<(ProjectDir, Error)> {
     let mut failed = Vec::new();
     // A protected path is no longer invalidated, so the kernel must know of it before.
     mount.flush_notices();
-    for bound in all.iter().filter(|bound| bound.served_by == ServedBy::Kernel) {
+    for bound in all.iter().filter(|bound| bound.served_by == Some(ServedBy::Kernel)) {
         let path = bound.path_of("");
         mount.protect(&path);
         if let Err(error) = one(mount.mountpoint(), bound) {

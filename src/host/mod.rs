@@ -104,7 +104,7 @@ impl Host {
         caller_identity::sees_clearly()?;
         let identify = Arc::new(CallerIdentity::default());
         let binds = binds::all(&self.state.current.spec(), &self.state.paths.here);
-        let mirror_host_dirs = binds.iter().any(|bound| bound.served_by == ServedBy::Mirror);
+        let mirror_host_dirs = binds.iter().any(|bound| bound.served_by == Some(ServedBy::Mirror));
         let options = acheron_fuse::Options { mirror_host_dirs, ..acheron_fuse::Options::default() };
         let runtime = tokio::runtime::Handle::current();
         let mount = Arc::new(acheron_fuse::mount(self.tree.clone(), identify, mountpoint, runtime, &options)?);

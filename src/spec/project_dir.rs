@@ -14,7 +14,8 @@ pub struct ProjectDir {
     /// The identity of the source when it was bound; `None` before that, and for a part of the mount.
     pub id: Option<Id>,
     pub read_only: bool,
-    pub served_by: ServedBy,
+    /// `None` for the search, which reads the source itself.
+    pub served_by: Option<ServedBy>,
 }
 
 /// What answers requests below the place.
@@ -56,8 +57,14 @@ mod tests {
     fn a_place_has_one_path_however_it_is_written() {
         for (at, path) in [("/", "/projects/p/fs"), ("/docs", "/projects/p/fs/docs"), ("/a/b/", "/projects/p/fs/a/b")] {
             let (project, source) = ("p".to_owned(), PathBuf::from("/srv"));
-            let dir =
-                ProjectDir { project, at: at.into(), source, id: None, read_only: true, served_by: ServedBy::Kernel };
+            let dir = ProjectDir {
+                project,
+                at: at.into(),
+                source,
+                id: None,
+                read_only: true,
+                served_by: Some(ServedBy::Kernel),
+            };
             assert_eq!((dir.path(), dir.path_of("")), (path.into(), path.to_owned()));
             assert_eq!(dir.path_of("x/y"), format!("{path}/x/y"));
         }

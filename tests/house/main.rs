@@ -3,7 +3,6 @@
 mod agent_turns;
 mod agents;
 mod behaviours;
-mod benches;
 mod binds;
 mod chat;
 mod chat_at_a_terminal;

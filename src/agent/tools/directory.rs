@@ -105,7 +105,7 @@ fn beneath(dir: &OwnedFd, inner: &Path, flags: OFlags) -> std::io::Result<OwnedF
     }
 }
 
-fn patience(wait: bool) -> OFlags {
+fn wait_flags(wait: bool) -> OFlags {
     if wait { OFlags::empty() } else { OFlags::NONBLOCK }
 }
 
@@ -133,7 +133,7 @@ impl ToolBackend for MountTools {
     async fn read(&self, path: &str, max: usize, wait: bool) -> Result<ReadBytes> {
         let (place, path) = (self.place(path), path.to_owned());
         blocking(move || {
-            let file = File::from(place.open(patience(wait)).map_err(explained(&path))?);
+            let file = File::from(place.open(wait_flags(wait)).map_err(explained(&path))?);
             let mut bytes = Vec::new();
             file.take(max as u64 + 1).read_to_end(&mut bytes).map_err(explained(&path))?;
             let more = bytes.len() > max;
@@ -153,7 +153,7 @@ impl ToolBackend for MountTools {
                 place.make_parents().map_err(&explain)?;
             }
             let how = if call.append { OFlags::APPEND } else { OFlags::TRUNC };
-            let how = how | OFlags::WRONLY | patience(call.wait_until_ready);
+            let how = how | OFlags::WRONLY | wait_flags(call.wait_until_ready);
             let file = match place.open(how) {
                 // If nothing can be created there, report that the file is missing.
                 Err(missing) if missing.kind() == ErrorKind::NotFound => {

@@ -3,7 +3,7 @@ use crate::spec::ServedBy;
 
 fn bound(source: &Path) -> ProjectDir {
     let (project, at, source) = ("p".to_owned(), "/".to_owned(), source.to_owned());
-    ProjectDir { project, at, source, id: None, read_only: true, served_by: ServedBy::Kernel }
+    ProjectDir { project, at, source, id: None, read_only: true, served_by: Some(ServedBy::Kernel) }
 }
 
 #[test]

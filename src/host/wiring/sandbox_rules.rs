@@ -18,7 +18,7 @@ pub fn kept(policy: &Policy, agent: &str, projects: Vec<ProjectDir>) -> Result<(
             binds.push(bind);
         }
         // Through the mount the rules are asked.
-        if binds.iter().any(|bind| bind.served_by == ServedBy::Mount) {
+        if binds.iter().any(|bind| bind.served_by == Some(ServedBy::Mount)) {
             shown.extend(binds);
             continue;
         }

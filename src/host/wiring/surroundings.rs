@@ -31,7 +31,7 @@ pub fn surroundings(host: &HostState, agent: &str) -> Result<Surroundings> {
         // A view that cannot be composed of mounts is served by our own mount.
         if let Some(mount) = host.mount.get().filter(|_| binds::hides(project, &host.paths.here)) {
             let source = mount.mountpoint().join("projects").join(id).join("fs");
-            let (project, at, served_by) = (id.clone(), "/".into(), ServedBy::Mount);
+            let (project, at, served_by) = (id.clone(), "/".into(), Some(ServedBy::Mount));
             projects.push(ProjectDir { project, at, source, id: None, read_only: false, served_by });
             continue;
         }
@@ -44,7 +44,7 @@ pub fn surroundings(host: &HostState, agent: &str) -> Result<Surroundings> {
                 source: source.path,
                 id: Some(source.id),
                 read_only: bind.read_only,
-                served_by: ServedBy::Kernel,
+                served_by: Some(ServedBy::Kernel),
             });
         }
     }

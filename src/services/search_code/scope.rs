@@ -1,6 +1,6 @@
 //! Where to search: from a path that someone wrote to directories of this machine.
 
-use crate::spec::{ProjectDir, ServedBy, Spec};
+use crate::spec::{ProjectDir, Spec};
 use acheron_base::host_dir::Source;
 use acheron_base::{ConfinedDir, Error, Result};
 use acheron_vfs::normalize;
@@ -54,7 +54,7 @@ pub fn bound(spec: &Spec, projects: &[String], find: &dyn Fn(&str, &str) -> Opti
                 source: source.path,
                 id: Some(source.id),
                 read_only: bind.read_only,
-                served_by: ServedBy::Kernel,
+                served_by: None,
             })
         })
         .collect()

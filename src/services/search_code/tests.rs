@@ -37,7 +37,7 @@ fn tree() -> tempfile::TempDir {
 fn root(at: &str, dir: &Path) -> ProjectDir {
     let (project, at, source) = ("here".to_owned(), at.to_owned(), Source::resolve(dir).unwrap());
     let (source, id) = (source.path, Some(source.id));
-    ProjectDir { project, at, source, id, read_only: true, served_by: ServedBy::Kernel }
+    ProjectDir { project, at, source, id, read_only: true, served_by: Some(ServedBy::Kernel) }
 }
 
 fn roots(dir: &Path) -> Vec<ProjectDir> {

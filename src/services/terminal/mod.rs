@@ -1,19 +1,19 @@
 //! Terminals: one program at a time, or a shell that stays.
 //!
-//! `text`, `sentinel`, `echo`, `command_output`, `screen` and `patience` are rules without a process; `run` and `session`
+//! `text`, `sentinel`, `echo`, `command_output`, `screen` and `silence_watch` are rules without a process; `run` and `session`
 //! are the processes; `shells` keeps the sessions, `files` shows them, `service` takes the commands.
 
 mod command;
 mod command_output;
 mod echo;
 mod files;
-mod patience;
 mod run;
 mod screen;
 pub mod sentinel;
 mod service;
 mod session;
 mod shells;
+mod silence_watch;
 mod surroundings;
 mod text;
 

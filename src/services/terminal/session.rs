@@ -12,9 +12,9 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::command_output::CommandOutput;
-use super::patience::{Patience, TICK};
 use super::screen::Screen;
 use super::sentinel::{fallback, script};
+use super::silence_watch::{SilenceWatch, TICK};
 use super::text::{Capture, whole};
 use acheron_base::{Clock, Error, Result};
 use acheron_sandbox::{
@@ -245,7 +245,7 @@ impl Session {
         let (typed, second) = (script(token, command), fallback(token));
         let mut typing = std::pin::pin!(self.write(typed.as_bytes()));
         let (mut typing_on, mut second_typed) = (true, false);
-        let mut patience = Patience::default();
+        let mut silence = SilenceWatch::default();
         let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
@@ -259,7 +259,7 @@ impl Session {
                 }
                 _ = ticks.tick(), if !typing_on && !second_typed => {
                     // A shell that waits for a job is not in the foreground.
-                    if patience.tick() && self.pty.leader_in_foreground() {
+                    if silence.tick() && self.pty.leader_in_foreground() {
                         output.fallback_typed();
                         self.screen().fallback_typed(token);
                         typing.set(self.write(second.as_bytes()));
@@ -275,7 +275,7 @@ impl Session {
                 let code = facts.exit_code.unwrap_or_else(|| 128 + facts.signal.unwrap_or(0));
                 return Ok((output.into_kept(), code));
             };
-            patience.heard(piece.len());
+            silence.heard(piece.len());
             if let Some(code) = output.hear(&piece) {
                 return Ok((output.into_kept(), code));
             }

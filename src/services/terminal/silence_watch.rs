@@ -14,13 +14,13 @@ const LITTLE: usize = 1024;
 
 /// Watches how much a command says.
 #[derive(Debug, Default)]
-pub struct Patience {
+pub struct SilenceWatch {
     ticks: u32,
     /// The largest piece since the last tick.
     largest: usize,
 }
 
-impl Patience {
+impl SilenceWatch {
     /// The terminal said so many bytes at once.
     pub fn heard(&mut self, bytes: usize) {
         self.largest = self.largest.max(bytes);
@@ -40,13 +40,13 @@ mod tests {
 
     #[test]
     fn silence_is_enough_and_a_little_noise_is_enough_in_the_end() {
-        let mut silent = Patience::default();
+        let mut silent = SilenceWatch::default();
         assert!(silent.tick());
         silent.heard(1);
         assert!(!silent.tick());
         assert!(silent.tick());
         let ends = |bytes: usize| {
-            let mut noisy = Patience::default();
+            let mut noisy = SilenceWatch::default();
             (1..100).find(|_| {
                 noisy.heard(bytes);
                 noisy.heard(1);

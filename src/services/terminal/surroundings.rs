@@ -49,7 +49,7 @@ impl Surroundings {
                 source: project.source.clone(),
                 target: project.path(),
                 read_only: project.read_only,
-                alone: project.served_by != ServedBy::Mount,
+                alone: project.served_by != Some(ServedBy::Mount),
                 id: project.id,
             });
         }

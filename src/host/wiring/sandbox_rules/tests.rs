@@ -6,7 +6,7 @@ fn said(binds: &[(&str, bool)], rules: &[Rule]) -> String {
     let policy = Policy::default().agent("ada", &["p".to_owned()], rules).unwrap();
     let project = |(at, read_only): &(&str, bool)| {
         let (project, at, source) = ("p".to_owned(), (*at).to_owned(), PathBuf::from("/srv"));
-        ProjectDir { project, at, source, id: None, read_only: *read_only, served_by: ServedBy::Kernel }
+        ProjectDir { project, at, source, id: None, read_only: *read_only, served_by: Some(ServedBy::Kernel) }
     };
     match kept(&policy, "ada", binds.iter().map(project).collect()) {
         Err(error) => error.message.chars().take(40).collect(),

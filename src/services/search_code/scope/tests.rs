@@ -28,7 +28,7 @@ fn a_path_leads_to_the_roots_that_it_means() {
         source: "/x".into(),
         id: None,
         read_only: true,
-        served_by: ServedBy::Kernel,
+        served_by: None,
     };
     let roots = [root("a", "/"), root("a", "/lib"), root("b", "/")];
     let check = |path: Option<&str>, expected: &[&str]| {

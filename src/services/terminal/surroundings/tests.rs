@@ -8,7 +8,7 @@ fn an_agent_finds_its_own_subtree_and_its_projects_and_no_other() {
         source: Path::new("/srv").join(id),
         read_only,
         id: None,
-        served_by: ServedBy::Kernel,
+        served_by: Some(ServedBy::Kernel),
     };
     let world = Surroundings {
         agent: "charon".into(),
