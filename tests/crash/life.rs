@@ -94,6 +94,20 @@ impl Life {
         self.child.id()
     }
 
+    /// Waits up to a minute for the host to die by itself.
+    pub fn wait_for_death(&self) {
+        let pid = nix::unistd::Pid::from_raw(self.child.id().cast_signed());
+        let alive = nix::sys::wait::WaitPidFlag::WNOHANG
+            | nix::sys::wait::WaitPidFlag::WNOWAIT
+            | nix::sys::wait::WaitPidFlag::WEXITED;
+        super::load::until("the host dies", || {
+            !matches!(
+                nix::sys::wait::waitid(nix::sys::wait::Id::Pid(pid), alive),
+                Ok(nix::sys::wait::WaitStatus::StillAlive)
+            )
+        });
+    }
+
     /// Ends as a host ends that is asked to.
     pub fn leave(mut self) {
         drop(self.child.stdin.take());

@@ -10,6 +10,7 @@ mod load;
 mod mixed;
 mod reader;
 mod soak;
+mod steps;
 mod trace;
 mod turns;
 mod writes;

@@ -7,6 +7,7 @@ mod blocking;
 mod clock;
 pub mod confined_dir;
 mod error;
+pub mod failpoint;
 pub mod host_dir;
 mod ids;
 pub mod mountinfo;

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::{fault, time_limit};
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, failpoint};
 
 /// The limit of changes per commit: with more, the first would wait too long for the last.
 const GROUP_LIMIT: usize = 256;
@@ -138,11 +138,15 @@ where
             (Some(Ok(value)), Ok(())) => Ok(value),
             (None, Ok(())) => Err(closed()),
         };
-        if let Ok(value) = &answer
-            && let Err(panic) = catch_unwind(AssertUnwindSafe(|| after(value)))
-        {
+        // In both cases before the caller is answered: what holds on to a failed change lets go of it.
+        let told = match &answer {
+            Ok(value) => catch_unwind(AssertUnwindSafe(|| after(value))),
+            Err(_) => catch_unwind(AssertUnwindSafe(|| drop(after))),
+        };
+        if let Err(panic) = told {
             tracing::error!("{}", panicked(panic.as_ref()));
         }
+        failpoint::step("store.shown");
         let _ = reply.send(answer); // the caller may be gone
     }
 }
@@ -259,7 +263,9 @@ impl WriterThread {
                 break;
             }
         }
+        failpoint::step("store.made");
         let ended = ended.and_then(|()| self.step("COMMIT"));
+        failpoint::step("store.committed");
         if ended.is_ok() {
             self.counts.commits.fetch_add(1, Ordering::SeqCst);
         } else if !self.conn.is_autocommit() {

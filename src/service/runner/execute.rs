@@ -15,7 +15,7 @@ use crate::contract::Effect;
 use crate::events::EventLog;
 use crate::jobs::{Job, JobSnapshot, JobState, final_state, row};
 use crate::state::jobs as journal;
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Code, Error, Result, failpoint};
 
 impl JobRunner {
     pub(super) fn run(self: &Arc<Self>, queue: &Arc<CallQueue>, job: Arc<Job>, log: Arc<EventLog>, work: RunWork) {
@@ -47,7 +47,9 @@ impl JobRunner {
             None => Err(job.stopped("the call was cancelled before it began")),
         };
         drop(slot);
+        failpoint::step("run.worked");
         self.settle(&job, &log, outcome).await;
+        failpoint::step("run.ended");
         queue.release(1);
     }
 
@@ -68,6 +70,7 @@ impl JobRunner {
         }
         // A panicking service fails only its own call. The work is polled first: most calls finish at the first poll and
         // need no timer and no wakeup.
+        failpoint::step("run.begins");
         let own = job.clone();
         let mut work = Box::pin(AssertUnwindSafe(async { start(own).await }).catch_unwind());
         let error = tokio::select! {

@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::contract::Effect;
 use crate::events::{Commit, EventLog, EventLogs, commit};
 use crate::jobs::{Call, Job, Jobs};
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, failpoint};
 use acheron_store::Store;
 use acheron_vfs::Answer;
 
@@ -124,6 +124,7 @@ impl JobRunner {
             self.start(queue, accepted);
             return Answer::ok(jobs);
         }
+        failpoint::step("call.accepted");
         let admitted = Admitted { queue: queue.clone(), list: self.jobs.clone(), jobs: jobs.clone() };
         let runner = self.clone();
         let safe = commit(&self.store, move |commit| {

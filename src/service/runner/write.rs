@@ -7,7 +7,7 @@ use crate::contract::Effect;
 use crate::events::Commit;
 use crate::jobs::{Job, JobSnapshot, Jobs, accepted_row, final_state, row};
 use crate::state::jobs as journal;
-use acheron_base::Result;
+use acheron_base::{Result, failpoint};
 
 /// Journals one accepted call, and does it if its effect is `write`. Returns it if it has to run.
 pub(super) fn journal(jobs: &Arc<Jobs>, commit: &Commit<'_>, one: Accepted) -> Result<Option<Accepted>> {
@@ -15,6 +15,7 @@ pub(super) fn journal(jobs: &Arc<Jobs>, commit: &Commit<'_>, one: Accepted) -> R
     match work {
         Work::Write(work) => {
             let outcome = commit.attempt(|| work(commit, &job));
+            failpoint::step("write.changed");
             let at_ms = jobs.clock().now_ms();
             let now = JobSnapshot {
                 state: final_state(&outcome),

@@ -1,0 +1,26 @@
+//! Named steps at which a test kills this process, to see what a crash there leaves behind. Any crate may name a step;
+//! only builds for tests look at it.
+
+/// The environment variable with the path of a file. While the file contains the name of a step, the process dies there.
+pub const VARIABLE: &str = "ACHERON_FAILPOINT";
+
+/// Dies with `SIGKILL` if a test asked for it, as nothing else can: no destructor runs, no buffer is written.
+#[cfg(any(debug_assertions, feature = "failpoints"))]
+pub fn step(name: &str) {
+    use std::path::PathBuf;
+    use std::sync::OnceLock;
+
+    static FILE: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let Some(file) = FILE.get_or_init(|| std::env::var_os(VARIABLE).map(PathBuf::from)) else { return };
+    if std::fs::read_to_string(file).is_ok_and(|wanted| wanted.trim() == name) {
+        _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        loop {
+            std::thread::park(); // until the signal arrives
+        }
+    }
+}
+
+/// Does nothing.
+#[cfg(not(any(debug_assertions, feature = "failpoints")))]
+#[inline(always)]
+pub fn step(_name: &str) {}
