@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use tar::{Builder, EntryType, Header};
 
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Code, Error, Result, if_exists};
 use acheron_store::FILE as DATABASE;
 
 /// The first entry: what the archive is.
@@ -80,7 +80,7 @@ fn vacant(file: &Path) -> Result<()> {
 
 /// Adds every directory and plain file below `state`/`below`, sorted. What vanishes meanwhile was not part of the state.
 fn folder<W: Write>(builder: &mut Builder<W>, state: &Path, below: &Path) -> Result<()> {
-    let Some(listed) = there(std::fs::read_dir(state.join(below)))? else { return Ok(()) };
+    let Some(listed) = if_exists(std::fs::read_dir(state.join(below)).map_err(Error::from))? else { return Ok(()) };
     let mut names: Vec<PathBuf> = listed.map(|entry| Ok(below.join(entry?.file_name()))).collect::<Result<_>>()?;
     names.sort();
     for name in names {
@@ -89,13 +89,13 @@ fn folder<W: Write>(builder: &mut Builder<W>, state: &Path, below: &Path) -> Res
             continue;
         }
         let path = state.join(&name);
-        let Some(meta) = there(path.symlink_metadata())? else { continue };
+        let Some(meta) = if_exists(path.symlink_metadata().map_err(Error::from))? else { continue };
         if meta.is_dir() {
             let mut header = header(EntryType::Directory, 0o700, 0, meta.mtime());
             builder.append_data(&mut header, &name, std::io::empty())?;
             folder(builder, state, &name)?;
         } else if meta.is_file() {
-            let Some(file) = there(File::open(&path))? else { continue };
+            let Some(file) = if_exists(File::open(&path).map_err(Error::from))? else { continue };
             // The length of what was opened: another file may have the name by now, and this one may grow.
             let meta = file.metadata()?;
             add(builder, &name, meta.len(), meta.mtime(), file.take(meta.len()))
@@ -138,14 +138,6 @@ impl<R: Read> Read for Counted<R> {
         let count = self.content.read(buffer)?;
         self.read += count as u64;
         Ok(count)
-    }
-}
-
-fn there<T>(found: std::io::Result<T>) -> Result<Option<T>> {
-    match found {
-        Ok(found) => Ok(Some(found)),
-        Err(err) if err.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(err) => Err(err.into()),
     }
 }
 
