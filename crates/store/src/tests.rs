@@ -376,3 +376,22 @@ fn nobody_else_may_read_the_files() {
         assert_eq!(mode & 0o077, 0, "{name}");
     }
 }
+
+#[test]
+fn an_attempt_that_takes_too_long_is_undone_and_the_rest_of_the_change_goes_on() {
+    let store = Trial::new();
+    let code = store.write_blocking(|tx| {
+        tx.execute_batch("CREATE TABLE t (n); INSERT INTO t VALUES (1)")?;
+        let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+        let slow = tx.attempt(|| {
+            tx.execute_batch("INSERT INTO t VALUES (2)")?;
+            Ok(tx.query_row(endless, [], |row| row.get::<_, i64>(0))?)
+        });
+        Ok(slow.unwrap_err().code)
+    });
+    assert_eq!(code.unwrap(), Code::Timeout);
+    assert_eq!(
+        store.look(|conn| Ok(conn.query_row("SELECT sum(n) FROM t", [], |row| row.get::<_, i64>(0))?)).unwrap(),
+        1
+    );
+}
