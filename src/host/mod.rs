@@ -19,6 +19,7 @@ pub mod presence;
 pub mod programs;
 mod projects;
 mod protected_paths;
+mod recover;
 mod service_registry;
 mod state;
 pub mod system_paths;
@@ -33,13 +34,13 @@ use std::sync::Arc;
 
 use crate::agent::profiles::AgentProfiles;
 use crate::events::EventLogs;
-use crate::jobs::{Job, JobStore, Jobs};
-use crate::policy::Principal;
+use crate::jobs::{JobStore, Jobs};
 use crate::service::ServiceContext;
 use crate::spec::{ServedBy, Spec};
 use acheron_base::watch::FileWatcher;
 use acheron_base::{Clock, Ids, Random, Result};
 use acheron_fuse::Mount;
+use acheron_store::Store;
 use acheron_vfs::{Listing, Node, Tree};
 use library::LibrarySource as Library;
 use state::{HostIdentity, HostPaths, upgrade};
@@ -76,9 +77,11 @@ impl Host {
     pub fn start(options: Options) -> Result<Host> {
         let more = [Some(options.state.as_path()), options.mountpoint.as_deref()];
         programs::check(&options.spec, &options.here, more)?;
-        let host = Arc::new(open(options)?);
+        let store = crate::state::open(&options.state)?;
+        let decided = recover::make_files(&store)?;
+        let host = Arc::new(open(options, store)?);
         acheron_sandbox::remove_stale_groups();
-        let recovered = recover(&host)?;
+        let recovered = recover::jobs(&host, decided)?;
         system_paths::note(&host);
         let (root, agent_dirs) = build(&host)?;
         protected_paths::keep(&host)?;
@@ -87,7 +90,7 @@ impl Host {
         host.dirs.set_agents(agent_dirs.clone());
         agent_dirs.open(&host)?;
         for job in recovered {
-            resume(&host, job);
+            recover::resume(&host, job);
         }
         tidy::now_and_then(&host);
         health::look(&host);
@@ -158,9 +161,8 @@ impl Drop for Host {
 }
 
 /// Opens the state of a host. There is no tree yet.
-fn open(options: Options) -> Result<HostState> {
+fn open(options: Options, store: Store) -> Result<HostState> {
     let Options { spec, here, state, mountpoint, clock, random } = options;
-    let store = crate::state::open(&state)?;
     let profiles = Arc::new(AgentProfiles::open(&spec, &state)?);
     let access = Arc::new(PolicyAccess::new(profiles.policy()?, store.clone(), clock.clone()));
     let all_jobs = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, Ids::new(clock.clone(), random)));
@@ -201,48 +203,4 @@ fn build(host: &Arc<HostState>) -> Result<(Listing, Arc<AgentDirs>)> {
         .dir("nodes", Listing::default().dir("local", nodes::directory(host)?))
         .with("projects", Node::Dir(projects::directory(host)?));
     Ok((root, agent_dirs))
-}
-
-/// Restores the jobs of an earlier run of the host; returns those that are to run.
-fn recover(host: &HostState) -> Result<Vec<Arc<Job>>> {
-    use crate::state::jobs as journal;
-
-    let now = host.context.clock.now_ms();
-    let logs = host.context.event_logs.clone();
-    let recovered = crate::events::commit(&host.store, move |commit| {
-        let found = journal::recover(commit.tx(), now)?;
-        for row in &found.interrupted {
-            let path = format!("/agents/{}/jobs/{}/status.json", row.agent, row.id);
-            commit.emit(&logs.of(&row.agent)?, "job", &path, crate::jobs::status_json(row))?;
-        }
-        Ok(found)
-    });
-    let found = recovered.wait()?;
-    let names = host.store.look(journal::names)?;
-    for (agent, id, correlation_id) in names {
-        host.context.jobs.restore_name(&agent, &id, correlation_id.as_deref());
-    }
-    for row in &found.interrupted {
-        tracing::warn!(job = row.id, service = row.service, "a job was interrupted by the end of the host");
-    }
-    Ok(found.queued.iter().map(|row| host.context.jobs.restore(Job::from_row(row, &host.context.clock))).collect())
-}
-
-fn resume(host: &HostState, job: Arc<Job>) {
-    if job.call.service == crate::agent::chat::SERVICE {
-        return match host.shared.runtimes.chat(&job.call.agent) {
-            Ok(chat) => chat.resume(job),
-            Err(error) => host.context.runner.abandon(job, error),
-        };
-    }
-    let agent = match &job.call.principal {
-        Principal::Agent(id) => id.clone(),
-        _ => job.call.agent.clone(),
-    };
-    // A service of an agent, or one that all share.
-    let find = |owner: &str| host.context.instance(owner, &job.call.service);
-    match find(&job.call.agent).or_else(|_| find(&agent)).or_else(|_| find(nodes::NODE)) {
-        Ok(instance) => instance.resume(job),
-        Err(error) => host.context.runner.abandon(job, error),
-    }
 }

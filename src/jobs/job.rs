@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -77,6 +78,16 @@ pub struct JobStatus<'a> {
     pub error: Option<&'a Error>,
 }
 
+/// Whether a job has decided to change files, which cannot be taken back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Decision {
+    #[default]
+    Open,
+    Made,
+    /// The job ends without it.
+    Barred,
+}
+
 pub struct Job {
     pub id: String,
     pub call: Call,
@@ -90,6 +101,7 @@ pub struct Job {
     reason: OnceLock<Error>,
     /// The host is shutting down and runs this job again after the next start.
     deferred: AtomicBool,
+    decision: Mutex<Decision>,
     now: watch::Sender<JobSnapshot>,
 }
 
@@ -113,6 +125,7 @@ impl Job {
             cancel: CancellationToken::new(),
             reason: OnceLock::new(),
             deferred: AtomicBool::new(false),
+            decision: Mutex::default(),
             now: watch::Sender::new(now),
         }
     }
@@ -121,6 +134,29 @@ impl Job {
     pub fn stop(&self, reason: Error) {
         _ = self.reason.set(reason); // the first reason counts
         self.cancel.cancel();
+    }
+
+    /// Decides that the job happens: from now on it ends by itself. Fails if it was stopped before.
+    pub fn decide(&self) -> Result<()> {
+        let mut decision = self.decision.lock();
+        if *decision == Decision::Barred {
+            return Err(self.stopped("the call was cancelled"));
+        }
+        *decision = Decision::Made;
+        Ok(())
+    }
+
+    /// Ends the time in which the job can decide. Returns false if it has: then it has to be awaited.
+    pub fn bar(&self) -> bool {
+        let mut decision = self.decision.lock();
+        if *decision == Decision::Open {
+            *decision = Decision::Barred;
+        }
+        *decision == Decision::Barred
+    }
+
+    pub fn has_decided(&self) -> bool {
+        *self.decision.lock() == Decision::Made
     }
 
     /// Stops the job because the host shuts down. A job that has not started, or is idempotent, runs again after the

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Job, JobSnapshot};
 use crate::state::jobs as journal;
-use acheron_base::{Error, Result};
+use acheron_base::Error;
 use acheron_store::Store;
 use acheron_vfs::{Answer, Later};
 
@@ -24,7 +24,7 @@ pub fn row(job: &Job, now: &JobSnapshot) -> JobRow {
         correlation_id: job.call.correlation_id.clone(),
         principal: job.call.principal.to_string(),
         request: if job.call.private { withheld() } else { job.call.arguments.clone() },
-        result: outcome.and_then(|outcome| kept(job, outcome)),
+        result: outcome.and_then(|outcome| outcome.as_ref().ok()).map(|result| kept(job, result.clone())),
         error: outcome.and_then(|outcome| outcome.as_ref().err().cloned()),
         created_at_ms: job.created_at_ms,
         started_at_ms: now.started_at_ms,
@@ -33,13 +33,9 @@ pub fn row(job: &Job, now: &JobSnapshot) -> JobRow {
     }
 }
 
-/// The part of the outcome that is stored as the result.
-fn kept(job: &Job, outcome: &Result<Value>) -> Option<Value> {
-    match outcome {
-        Ok(_) if job.call.private => Some(withheld()),
-        Ok(result) => Some(result.clone()),
-        Err(_) => None,
-    }
+/// What is stored of a result.
+pub fn kept(job: &Job, result: Value) -> Value {
+    if job.call.private { withheld() } else { result }
 }
 
 /// Replaces private arguments and results in the journal.

@@ -6,6 +6,7 @@
 mod context;
 mod cx;
 mod directory;
+mod files;
 mod instance;
 pub mod runner;
 #[cfg(test)]
@@ -34,6 +35,7 @@ use acheron_vfs::Node;
 pub use context::{Latest, ServiceAccess, ServiceContext};
 pub use cx::{Cx, WriteCx};
 pub use directory::{directory, static_directory};
+pub use files::{ChangeFiles, WithoutCall};
 pub use instance::ServiceInstance;
 
 /// The trait that the author of a service implements.
@@ -151,6 +153,7 @@ impl<S: Service> Serve for TypedService<S> {
     }
 }
 
-fn json(output: impl Serialize) -> Result<Value> {
+/// The output of a call as its result.
+pub fn json(output: impl Serialize) -> Result<Value> {
     serde_json::to_value(output).map_err(|err| Error::internal(format!("the result is not JSON: {err}")))
 }

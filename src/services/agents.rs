@@ -163,13 +163,16 @@ impl Service for Agents {
         let (limits, example) = (json!({"rounds": 8}), json!({"agent_id": "scribe", "about": "Takes notes."}));
         vec![
             Operation::read("list").example(json!({})),
-            Operation::execute("create").example(example),
+            Operation::execute("create").example(example).idempotent(),
             Operation::read("get").example(one.clone()).gives::<AgentView>(),
-            Operation::execute("update").example(json!({"agent_id": "scribe", "limits": limits})).gives::<AgentView>(),
+            Operation::execute("update")
+                .example(json!({"agent_id": "scribe", "limits": limits}))
+                .gives::<AgentView>()
+                .idempotent(),
             Operation::execute("pause").example(one.clone()).gives::<AgentView>().idempotent(),
             Operation::execute("resume").example(one.clone()).gives::<AgentView>().idempotent(),
             Operation::execute("stop").example(one).gives::<AgentView>().idempotent(),
-            Operation::execute("delete").example(json!({"agent_id": "scribe", "purge": true})),
+            Operation::execute("delete").example(json!({"agent_id": "scribe", "purge": true})).idempotent(),
         ]
     }
 
@@ -207,6 +210,11 @@ impl AgentsCall<'_> {
             true => Ok(()),
             false => Err(Error::forbidden(format!("{op} of {agent}: {}", decision.reason))),
         }
+    }
+
+    /// Whether the call was begun before, by a host that died.
+    fn again(&self) -> bool {
+        self.cx.job.now().attempt > 1
     }
 
     fn operator(&self) -> bool {
@@ -274,12 +282,15 @@ impl AgentsCall<'_> {
             )));
         }
         self.may("create", id)?;
-        if self.parts.profiles.has(id) {
-            return Err(Error::already_exists(format!("there is an agent `{id}` already")));
-        }
         self.may_widen(&change)?;
         let mut profile = Profile { name: id.to_owned(), created: true, ..Profile::default() };
         change.apply(&mut profile);
+        match self.parts.profiles.get(id) {
+            // The host died before this call ended.
+            Ok(there) if self.again() && there == profile => return self.shown(id),
+            Ok(_) => return Err(Error::already_exists(format!("there is an agent `{id}` already"))),
+            Err(_) => {}
+        }
         self.parts.lifecycle.admit(id, profile)?;
         self.shown(id)
     }
@@ -306,6 +317,10 @@ impl AgentsCall<'_> {
 
     async fn delete(&self, id: &str, purge: bool) -> Result<Output> {
         self.may("delete", id)?;
+        let deleted = || Output::Deleted { agent_id: id.to_owned(), deleted: true, purged: purge };
+        if self.again() && !self.parts.profiles.has(id) {
+            return Ok(deleted()); // the host died before this call ended
+        }
         if !self.parts.profiles.get(id)?.created {
             return Err(Error::forbidden(format!("{id} stands in the mountspec; take it out there")));
         }
@@ -313,6 +328,6 @@ impl AgentsCall<'_> {
             return Err(Error::forbidden("an agent cannot delete itself while this call of its own is under way"));
         }
         self.parts.lifecycle.remove(id, purge).await?;
-        Ok(Output::Deleted { agent_id: id.to_owned(), deleted: true, purged: purge })
+        Ok(deleted())
     }
 }

@@ -1,8 +1,11 @@
 //! The jobs table (the journal): each call with its request and outcome.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::file_plans;
 use acheron_base::{Error, Result};
 use acheron_store::{Connection, OptionalExtension, Row, Tx, json, params};
 
@@ -177,25 +180,32 @@ pub fn names(conn: &Connection) -> Result<Vec<(String, String, Option<String>)>>
 /// The unfinished jobs that the host found at its start, oldest first.
 #[derive(Debug, Default, PartialEq)]
 pub struct Recovered {
-    /// Jobs that were running and cannot run again.
-    pub interrupted: Vec<JobRow>,
+    /// Jobs that were running: those whose change was decided have their result, the others were interrupted.
+    pub ended: Vec<JobRow>,
     /// Jobs to run: queued before, or running and idempotent. Jobs with an error only have to be ended.
     pub queued: Vec<JobRow>,
 }
 
-/// Recovers the journal at the start of the host. Jobs recorded as running were interrupted. Jobs that were told to
-/// stop are queued with the reason, to be ended without running.
-pub fn recover(tx: &Tx<'_>, now_ms: u64) -> Result<Recovered> {
+/// Recovers the journal at the start of the host. Jobs recorded as running were interrupted, but for those in `decided`:
+/// they end with the outcome there. Jobs that were told to stop are queued with the reason, to be ended without running.
+pub fn recover(tx: &Tx<'_>, decided: &BTreeMap<String, Result<Value>>, now_ms: u64) -> Result<Recovered> {
+    let mut found = Recovered::default();
+    for (id, outcome) in decided {
+        let state = if outcome.is_ok() { JobState::Done } else { JobState::Failed };
+        if settle(tx, id, state, outcome.as_ref().ok(), outcome.as_ref().err(), now_ms)? {
+            found.ended.extend(get(tx, id)?);
+        }
+        file_plans::delete(tx, id)?;
+    }
     let error = Error::interrupted("the host stopped while the job was running");
     tx.execute(
         "UPDATE jobs SET state = 'queued', updated_at_ms = ?1 WHERE state = 'running' AND (idempotent OR error IS NOT NULL)",
         [now_ms],
     )?;
     let lost = unsettled(tx)?.into_iter().filter(|job| job.state == JobState::Running);
-    let mut found = Recovered::default();
     for job in lost {
         settle(tx, &job.id, JobState::Interrupted, None, Some(&error), now_ms)?;
-        found.interrupted.push(JobRow {
+        found.ended.push(JobRow {
             state: JobState::Interrupted,
             error: Some(error.clone()),
             updated_at_ms: now_ms,

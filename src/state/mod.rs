@@ -7,6 +7,7 @@
 pub mod audit;
 pub mod backup;
 pub mod events;
+pub mod file_plans;
 pub mod jobs;
 mod purge;
 pub mod restore;
@@ -25,8 +26,12 @@ pub use retention::{Pruned, RetentionLimits, prune};
 pub(crate) use test_store::TestStore;
 
 /// A migration that was released is never changed; a new one is appended.
-const MIGRATIONS: &[&str] =
-    &[include_str!("steps/1-journal.sql"), include_str!("steps/2-memory.sql"), include_str!("steps/3-symbols.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("steps/1-journal.sql"),
+    include_str!("steps/2-memory.sql"),
+    include_str!("steps/3-symbols.sql"),
+    include_str!("steps/4-file-plans.sql"),
+];
 
 /// Opens the database of a state directory and applies missing migrations.
 pub fn open(dir: &Path) -> Result<Store> {

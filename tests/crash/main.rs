@@ -3,6 +3,7 @@
 //! The host runs in a child process, which is this same program (see `life`); the load comes through the mount.
 
 mod disks;
+mod files;
 mod game;
 mod lasting;
 mod life;

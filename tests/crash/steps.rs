@@ -61,7 +61,7 @@ fn steps_of(effect: &str) -> Vec<String> {
 }
 
 /// What a killed call left in the database: the state of its job, and the number of events about it.
-fn left(state: &Path, name: &str) -> Option<(String, usize)> {
+pub fn left(state: &Path, name: &str) -> Option<(String, usize)> {
     let store = acheron::state::open(state).unwrap();
     let row = store.look(|conn| jobs::correlated(conn, AGENT, name)).unwrap();
     let told = |id: &str| {
@@ -93,7 +93,7 @@ fn check_memory(state: &Path) {
     assert_eq!(told, versions);
 }
 
-fn begin(place: &Path) -> Life {
+pub fn begin(place: &Path) -> Life {
     let armed = format!("ACHERON_FAILPOINT={}", place.join("step").display());
     Life::begin(place, &["env".to_owned(), armed])
 }

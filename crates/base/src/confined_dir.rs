@@ -3,6 +3,7 @@
 //! out. Writes are complete or absent: temporary file, fsync, rename, fsync of the directory. Any crate may use it.
 //! Calls may wait for a disk; call them where blocking is allowed.
 
+mod plan;
 mod read;
 mod resolve;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use rustix::io::Errno;
 use crate::error::{Code, Error, Result, quoted};
 use crate::host_dir::{Source, reopen};
 
+pub use plan::{FileChange, FilePlan};
 pub use resolve::ResolvedPath;
 
 /// The size limit of [`ConfinedDir::read`].

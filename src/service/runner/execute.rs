@@ -14,7 +14,7 @@ use super::{CallQueue, JobRunner, RunWork};
 use crate::contract::Effect;
 use crate::events::EventLog;
 use crate::jobs::{Job, JobSnapshot, JobState, final_state, row};
-use crate::state::jobs as journal;
+use crate::state::{file_plans, jobs as journal};
 use acheron_base::{Code, Error, Result, failpoint};
 
 impl JobRunner {
@@ -75,19 +75,15 @@ impl JobRunner {
         let mut work = Box::pin(AssertUnwindSafe(async { start(own).await }).catch_unwind());
         let error = tokio::select! {
             biased;
-            outcome = &mut work => return match outcome {
-                // A service that notices the cancellation itself does not know its reason.
-                Ok(Err(error)) if error.code == Code::Cancelled && job.cancel.is_cancelled() => {
-                    Err(job.stopped(&error.message))
-                }
-                Ok(outcome) => outcome,
-                Err(panic) => Err(panic_error(panic.as_ref())),
-            },
+            outcome = &mut work => return worked(job, outcome),
             () = job.cancel.cancelled() => job.stopped("the call was cancelled"),
             () = tokio::time::sleep(deadline) => {
                 Error::timeout(format!("the call took longer than its {} ms", deadline.as_millis()))
             }
         };
+        if !job.bar() {
+            return worked(job, work.await); // it has decided: what it changes is on the way
+        }
         // Dropping the work ends its processes and requests; only then has the job ended.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(work))) {
             tracing::error!("{}", panic_error(panic.as_ref()));
@@ -122,6 +118,9 @@ impl JobRunner {
         let change = (job.call.effect != Effect::Read).then(|| row(job, &now));
         let (own, to) = (job.clone(), log.clone());
         let safe = log.commit(move |commit| {
+            if own.has_decided() {
+                file_plans::delete(commit.tx(), &own.id)?;
+            }
             if let Some(row) = change {
                 journal::settle(commit.tx(), &row.id, row.state, row.result.as_ref(), row.error.as_ref(), at_ms)?;
             }
@@ -143,6 +142,18 @@ impl JobRunner {
         let error = Error::new(fault.code, format!("the result could not be stored: {fault}"));
         show(job, ended(job, Err(error), self.jobs.clock().now_ms()));
         self.jobs.ended(job);
+    }
+}
+
+/// The outcome of work that came to its end.
+fn worked(job: &Job, outcome: std::thread::Result<Result<Value>>) -> Result<Value> {
+    match outcome {
+        // A service that notices the cancellation itself does not know its reason.
+        Ok(Err(error)) if error.code == Code::Cancelled && job.cancel.is_cancelled() => {
+            Err(job.stopped(&error.message))
+        }
+        Ok(outcome) => outcome,
+        Err(panic) => Err(panic_error(panic.as_ref())),
     }
 }
 

@@ -7,6 +7,7 @@
 //! with the event ([`execute`]).
 
 mod execute;
+mod files;
 mod queue;
 mod write;
 

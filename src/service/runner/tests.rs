@@ -89,3 +89,64 @@ async fn a_write_its_job_and_its_event_are_one_commit_and_a_failed_one_is_undone
     }
     assert_eq!(context.event_logs.of("ada").unwrap().last(), 3);
 }
+
+/// A call that changes a file once it is let go on, and then waits again before it ends.
+fn changes_a_file(
+    context: &Arc<crate::service::ServiceContext>,
+    dir: &std::path::Path,
+    go: tokio::sync::oneshot::Receiver<()>,
+    end: tokio::sync::oneshot::Receiver<()>,
+) -> PlannedCall {
+    let (runner, dir) = (context.runner.clone(), dir.to_owned());
+    let start = move |job: Arc<Job>| -> JobWork {
+        let work = acheron_base::blocking(move || {
+            _ = go.blocking_recv();
+            let place = acheron_base::ConfinedDir::open(dir)?;
+            let change = acheron_base::confined_dir::FileChange::write("page.md", "new");
+            runner.change_files(&job, &place, vec![change], Value::from("changed"))?;
+            _ = end.blocking_recv();
+            Ok(Value::from("changed"))
+        });
+        Box::pin(work)
+    };
+    let work = RunWork { start: Box::new(start), deadline: Duration::from_secs(600), quick: false, turn: None };
+    PlannedCall { call: call(Effect::Execute, false), work: Work::Run(work), accepted: None }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_has_changed_its_files_ends_well_even_if_it_is_cancelled_then() {
+    let (store, dir) = (TestStore::new(), tempfile::tempdir().unwrap());
+    let context = test_context(&store, Clock::real(), Arc::new(AllowAll));
+    let (go, gone) = tokio::sync::oneshot::channel();
+    let (end, ended) = tokio::sync::oneshot::channel();
+    let planned = changes_a_file(&context, dir.path(), gone, ended);
+    let queue = Arc::new(CallQueue::new(1, 1));
+    let job = context.runner.begin(&queue, vec![planned], |_| ()).wait().await.unwrap().remove(0);
+    go.send(()).unwrap();
+    while !dir.path().join("page.md").exists() {
+        tokio::task::yield_now().await;
+    }
+    job.cancel.cancel();
+    end.send(()).unwrap();
+    job.end().await;
+    assert_eq!(job.now().state, JobState::Done);
+    assert_eq!(store.look(crate::state::file_plans::all).unwrap().len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_was_cancelled_changes_no_file_afterwards() {
+    let (store, dir) = (TestStore::new(), tempfile::tempdir().unwrap());
+    let context = test_context(&store, Clock::real(), Arc::new(AllowAll));
+    let (go, gone) = tokio::sync::oneshot::channel();
+    let (mut end, ended) = tokio::sync::oneshot::channel();
+    let planned = changes_a_file(&context, dir.path(), gone, ended);
+    let queue = Arc::new(CallQueue::new(1, 1));
+    let job = context.runner.begin(&queue, vec![planned], |_| ()).wait().await.unwrap().remove(0);
+    job.cancel.cancel();
+    job.end().await;
+    assert_eq!(job.now().state, JobState::Cancelled);
+    // Its thread goes on, and drops its receiver when it is over.
+    go.send(()).unwrap();
+    end.closed().await;
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}

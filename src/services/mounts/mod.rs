@@ -19,8 +19,9 @@ use crate::policy::PrincipalCaller;
 pub use self::table::{AllBindings, Binding, BindingTable};
 use self::table::{full, place, relative};
 use crate::contract::Operation;
-use crate::service::{Cx, Service};
-use acheron_base::{ConfinedDir, Error, Result};
+use crate::service::{self, ChangeFiles as _, Cx, Service};
+use acheron_base::confined_dir::FileChange;
+use acheron_base::{ConfinedDir, Error, Result, blocking};
 use acheron_vfs::{Caller, Dir, Link, Listing, Node};
 
 /// Where the bindings of a directory are kept.
@@ -28,7 +29,11 @@ const FILE: &str = "binds.json";
 
 /// The bindings of all agents and projects, by the directory that they stand in: `/agents/charon`, `/projects/here`.
 #[derive(Default)]
-pub struct Bindings(Mutex<BTreeMap<String, BindingDir>>);
+pub struct Bindings {
+    dirs: Mutex<BTreeMap<String, BindingDir>>,
+    /// One change after the other. Who only looks does not wait for the disk.
+    turn: Mutex<()>,
+}
 
 struct BindingDir {
     home: Weak<Listing>,
@@ -38,7 +43,7 @@ struct BindingDir {
 
 impl Bindings {
     fn held(&self) -> MutexGuard<'_, BTreeMap<String, BindingDir>> {
-        self.0.lock()
+        self.dirs.lock()
     }
 
     /// The directory at `path` is there: its names are put back into it. What is kept of them is kept in `place`.
@@ -76,16 +81,20 @@ impl Bindings {
     }
 
     /// Gives `name` in the directory at `path` a target, or takes it away. What is done is safe when this returns: the file
-    /// first, then the tree.
-    fn change(&self, path: &str, name: &str, target: Option<&str>) -> Result<()> {
-        let mut all = self.held();
-        let names = AllBindings::of(all.iter().flat_map(|(path, held)| held.table.bindings(path)));
-        let held = all.get_mut(path).ok_or_else(|| Error::not_found(format!("there is no `{path}`")))?;
-        let home = held.home.upgrade().ok_or_else(|| Error::unavailable("the agent was removed"))?;
-        if home.lookup(name).is_some() && !held.table.0.contains_key(name) {
+    /// first, which `write` writes, then the tree.
+    fn change(&self, path: &str, name: &str, target: Option<&str>, write: WriteBindings<'_>) -> Result<Vec<Binding>> {
+        let _turn = self.turn.lock();
+        let others = self.all();
+        let names = AllBindings::of(others.iter().cloned());
+        let (home, place, mut table) = {
+            let all = self.held();
+            let held = all.get(path).ok_or_else(|| Error::not_found(format!("there is no `{path}`")))?;
+            (held.home.clone(), held.place.clone(), held.table.clone())
+        };
+        let home = home.upgrade().ok_or_else(|| Error::unavailable("the agent was removed"))?;
+        if home.lookup(name).is_some() && !table.0.contains_key(name) {
             return Err(Error::already_exists(format!("{path}/{name} is there already, and not a binding")));
         }
-        let mut table = held.table.clone();
         match target {
             Some(target) => {
                 names.check(&format!("{path}/{name}"), target)?;
@@ -95,15 +104,26 @@ impl Bindings {
             None => return Err(Error::not_found(format!("nothing is bound to `{path}/{name}`"))),
         }
         let json = serde_json::to_vec_pretty(&table).map_err(|err| Error::internal(err.to_string()))?;
-        held.place.write(FILE, &json)?;
-        held.table = table;
-        drop(all);
+        let mut after: Vec<Binding> = others.into_iter().filter(|other| place_of(&other.bind_path) != path).collect();
+        after.extend(table.bindings(path));
+        write(&place, FileChange::write(FILE, json), &after)?;
+        if let Some(held) = self.held().get_mut(path) {
+            held.table = table;
+        }
         match target {
             Some(target) => home.put(name, Node::link(FixedLink(relative(target)))),
             None => _ = home.take(name),
         }
-        Ok(())
+        Ok(after)
     }
+}
+
+/// Writes the file of a directory's bindings; gets all bindings as they are then.
+type WriteBindings<'a> = &'a dyn Fn(&ConfinedDir, FileChange, &[Binding]) -> Result<()>;
+
+/// The directory that a name stands in.
+fn place_of(bind_path: &str) -> &str {
+    bind_path.rsplit_once('/').map_or("", |(dir, _)| dir)
 }
 
 /// A link with the same target for every caller.
@@ -116,6 +136,7 @@ impl Link for FixedLink {
 }
 
 /// The bindings that one agent may make and see.
+#[derive(Clone)]
 pub struct Mounts {
     agent: String,
     bindings: Arc<Bindings>,
@@ -140,15 +161,28 @@ impl Mounts {
         Ok((home, name))
     }
 
+    /// Changes one name, and says what there is then.
+    async fn change(&self, cx: &Cx, bind_path: String, target: Option<String>) -> Result<Output> {
+        let (own, cx) = (self.clone(), cx.clone());
+        blocking(move || {
+            let (home, name) = own.place(&cx, &bind_path)?;
+            let after = own.bindings.change(home, name, target.as_deref(), &|place, change, after| {
+                cx.change_files(place, vec![change], service::json(own.listed(&cx, after)?)?)
+            })?;
+            own.listed(&cx, &after)
+        })
+        .await
+    }
+
     /// Those in its own directory, and in the projects that it may read.
-    fn listed(&self, cx: &Cx) -> Result<Output> {
+    fn listed(&self, cx: &Cx, all: &[Binding]) -> Result<Output> {
         let (tree, agent) = (cx.tree()?, Caller::agent(&self.agent));
         let own = format!("/agents/{}/", self.agent);
         let seen = |binding: &Binding| {
             binding.bind_path.starts_with(&own)
                 || binding.bind_path.starts_with("/projects/") && tree.sees(&agent, &binding.bind_path)
         };
-        Ok(Output::Listed(BindingList { binds: self.bindings.all().into_iter().filter(seen).collect() }))
+        Ok(Output::Listed(BindingList { binds: all.iter().filter(|binding| seen(binding)).cloned().collect() }))
     }
 }
 
@@ -220,19 +254,15 @@ impl Service for Mounts {
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
         let agent = &self.agent;
         match command {
-            Command::List {} => self.listed(cx),
+            Command::List {} => self.listed(cx, &self.bindings.all()),
             Command::Bind { bind_path, target_path } => {
                 let (bind_path, target) = (full(agent, &bind_path)?, full(agent, &target_path)?);
-                let (home, name) = self.place(cx, &bind_path)?;
                 cx.tree()?.find(&Caller::agent(agent), &target)?;
-                self.bindings.change(home, name, Some(&target))?;
-                self.listed(cx)
+                self.change(cx, bind_path, Some(target)).await
             }
             Command::Unbind { bind_path } => {
                 let bind_path = full(agent, &bind_path)?;
-                let (home, name) = self.place(cx, &bind_path)?;
-                self.bindings.change(home, name, None)?;
-                self.listed(cx)
+                self.change(cx, bind_path, None).await
             }
             Command::Resolve { path } => {
                 let path = full(agent, &path)?;

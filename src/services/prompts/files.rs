@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::opened::Opened;
 use super::openings::Openings;
+use crate::service::WithoutCall;
 use acheron_base::{Error, Result, blocking};
 use acheron_prompts::manifest::Visibility;
 use acheron_prompts::{Fault, PromptTemplate};
@@ -252,6 +253,6 @@ impl VersionStore for Field {
             return Answer::refuse(error);
         }
         let (openings, opened) = (self.openings.clone(), self.opened.clone());
-        Answer::soon(blocking(move || openings.save(&opened)))
+        Answer::soon(blocking(move || openings.save(&WithoutCall, &opened, Value::Null)))
     }
 }

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Library;
 use super::opened::{Opened, SavedPrompt};
 use super::override_store::{LATEST, OverrideStore};
 use super::resources::Resources;
 use super::resources::kinds::{self, ResourceKinds, SESSION, SessionState};
+use crate::service::ChangeFiles;
+use acheron_base::confined_dir::FileChange;
 use acheron_base::{ConfinedDir, Error, Result};
 use acheron_prompts::manifest::{Headings, Need};
 use acheron_prompts::prompt::{Prompt, Session};
@@ -120,7 +122,13 @@ impl Openings {
         Opened::new(saved, prompt, session, resources)
     }
 
-    pub fn open(&self, asked: OpenRequest) -> Result<Arc<Opened>> {
+    /// Opens a prompt; the call that does this ends with `result` of it.
+    pub fn open(
+        &self,
+        by: &dyn ChangeFiles,
+        asked: OpenRequest,
+        result: impl FnOnce(&Opened) -> Value,
+    ) -> Result<Arc<Opened>> {
         let mut fresh = Prompt::new(self.template(&asked.prompt)?);
         fresh.bind_json(&asked.params)?;
         let records = fresh.template.records.keys();
@@ -139,7 +147,7 @@ impl Openings {
             ..SavedPrompt::default()
         };
         let opened = Arc::new(self.build(saved, fresh.template.clone())?);
-        self.save(&opened)?;
+        self.save(by, &opened, result(&opened))?;
         self.add(opened.clone());
         Ok(opened)
     }
@@ -194,17 +202,19 @@ impl Openings {
         stale.map(|(id, _)| id.clone()).collect()
     }
 
-    /// A change is on disk before it is acknowledged.
-    pub fn save(&self, opened: &Opened) -> Result<()> {
+    /// Writes an open prompt to the disk; the call that changed it ends with `result`.
+    pub fn save(&self, by: &dyn ChangeFiles, opened: &Opened, result: Value) -> Result<()> {
         let bytes = serde_json::to_vec_pretty(&opened.saved()).map_err(|error| Error::internal(error.to_string()))?;
-        self.place.write(&format!("{}.json", opened.id), &bytes)
+        by.change_files(&self.place, vec![FileChange::write(format!("{}.json", opened.id), bytes)], result)
     }
 
     /// Closes a prompt and its resources, and gives what would not close.
-    pub fn close(&self, id: &str) -> Result<Vec<Error>> {
+    pub fn close(&self, by: &dyn ChangeFiles, id: &str) -> Result<Value> {
         let opened = self.get(id)?;
-        self.place.remove(&format!("{id}.json"))?;
+        let closed = |errors: Vec<Error>| json!({"closed": id, "errors": errors});
+        // Resources end with the process, too.
+        by.change_files(&self.place, vec![FileChange::remove(format!("{id}.json"))], closed(Vec::new()))?;
         self.table.lock().open.remove(id);
-        Ok(opened.resources.exit())
+        Ok(closed(opened.resources.exit()))
     }
 }

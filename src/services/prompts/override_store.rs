@@ -6,7 +6,8 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 
-use acheron_base::confined_dir::{ConfinedDir, Kind, Lock};
+use crate::service::{self, ChangeFiles};
+use acheron_base::confined_dir::{ConfinedDir, FileChange, Kind, Lock};
 use acheron_base::{Code, Error, Result, if_exists};
 use acheron_prompts::descriptor::text_hash;
 use acheron_prompts::fault::Fault;
@@ -45,6 +46,13 @@ pub struct Inspected {
     pub task_examples: usize,
 }
 
+/// The result of deleting a file.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct OverrideDeleted {
+    /// Whether there was one.
+    pub deleted: bool,
+}
+
 impl OverrideStore {
     pub fn new(place: ConfinedDir) -> OverrideStore {
         OverrideStore { place, turn: Mutex::new(()) }
@@ -59,7 +67,7 @@ impl OverrideStore {
     }
 
     /// Replaces the whole file. Every entry has to fit the prompt as it is now.
-    pub fn upsert(&self, template: &PromptTemplate, file: &OverrideFile) -> Result<()> {
+    pub fn upsert(&self, by: &dyn ChangeFiles, template: &PromptTemplate, file: &OverrideFile) -> Result<()> {
         let path = path(&template.ns, &template.key, &file.tag)?;
         file.belongs(&template.ns, &template.key, &file.tag)?;
         file.check_hashes()?;
@@ -68,17 +76,23 @@ impl OverrideStore {
             return Err(fault.into());
         }
         let _lock = self.lock()?;
-        self.place.write(&path, &file.bytes())
+        by.change_files(&self.place, vec![FileChange::write(path, file.bytes())], service::json(file)?)
     }
 
     /// Puts one override into the file, and gives what the file holds then.
-    pub fn store(&self, template: &PromptTemplate, tag: &str, change: &OverrideChange) -> Result<OverrideFile> {
+    pub fn store(
+        &self,
+        by: &dyn ChangeFiles,
+        template: &PromptTemplate,
+        tag: &str,
+        change: &OverrideChange,
+    ) -> Result<OverrideFile> {
         let path = path(&template.ns, &template.key, tag)?;
         let _lock = self.lock()?;
         let old = self.read(&template.ns, &template.key, tag)?;
         let mut file = old.unwrap_or_else(|| OverrideFile::new(&template.ns, &template.key, tag));
         change.put(template, &mut file)?;
-        self.place.write(&path, &file.bytes())?;
+        by.change_files(&self.place, vec![FileChange::write(path, file.bytes())], service::json(&file)?)?;
         Ok(file)
     }
 
@@ -100,10 +114,14 @@ impl OverrideStore {
     }
 
     /// Whether there was a file. Removing what is not there is no fault.
-    pub fn delete(&self, ns: &str, key: &str, tag: &str) -> Result<bool> {
+    pub fn delete(&self, by: &dyn ChangeFiles, ns: &str, key: &str, tag: &str) -> Result<OverrideDeleted> {
         let path = path(ns, key, tag)?;
         let _lock = self.lock()?;
-        Ok(if_exists(self.place.remove(&path))?.is_some())
+        let gone = OverrideDeleted { deleted: self.place.exists(&path)? };
+        if gone.deleted {
+            by.change_files(&self.place, vec![FileChange::remove(path)], service::json(&gone)?)?;
+        }
+        Ok(gone)
     }
 
     pub fn read(&self, ns: &str, key: &str, tag: &str) -> Result<Option<OverrideFile>> {

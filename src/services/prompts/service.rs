@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::command::{Command, Opening, PromptList, PromptView};
 use super::evaluate::{Evaluated, evaluate};
 use super::memory::MemoryState;
+use super::opened::Opened;
 use super::openings::{OpenRequest, Openings};
 use super::override_store::{Inspected, LATEST, OverrideStore};
 use super::resources::kinds::{FILESYSTEM, MEMORY, ResourceKinds};
@@ -19,6 +20,7 @@ use super::{Library, files};
 use crate::contract::Operation;
 use crate::model::Model;
 use crate::policy::{Principal, PrincipalCaller};
+use crate::service::WithoutCall;
 use crate::service::{Cx, Service, ServiceContext};
 use acheron_base::{ConfinedDir, Error, Result, blocking};
 use acheron_prompts::manifest::Need;
@@ -122,7 +124,7 @@ impl Service for Prompts {
             Operation::execute("call_tool").gives::<Called>().example(with(json!({"tool": "search_code.search",
                 "arguments": {"query": "fn main"}}))),
             Operation::execute("snapshot").gives::<Snapshot>().example(with(json!({"tag": "before"}))),
-            Operation::execute("restore").example(with(json!({"snapshot": "before"}))),
+            Operation::execute("restore").idempotent().example(with(json!({"snapshot": "before"}))),
             Operation::read("override_list").gives::<Vec<Inspected>>().example(json!({})),
             Operation::read("override_resolve").example(prompt.clone()),
             Operation::execute("override_store").example(json!({"prompt": "review/change", "change": section})),
@@ -131,9 +133,7 @@ impl Service for Prompts {
             Operation::execute("override_seed")
                 .idempotent()
                 .example(json!({"prompt": "review/change", "tag": "draft"})),
-            Operation::execute("override_delete")
-                .idempotent()
-                .example(json!({"prompt": "review/change", "tag": "draft"})),
+            Operation::execute("override_delete").example(json!({"prompt": "review/change", "tag": "draft"})),
             Operation::execute("close").example(open),
             Operation::execute("reload").idempotent().example(json!({})),
         ]
@@ -187,7 +187,8 @@ impl Prompts {
 
     async fn save(&self, open_id: &str) -> Result<()> {
         let (openings, opened) = (self.openings.clone(), self.openings.get(open_id)?);
-        blocking(move || openings.save(&opened)).await
+        // Not as part of the call: what the tools and the model did has happened anyway.
+        blocking(move || openings.save(&WithoutCall, &opened, Value::Null)).await
     }
 }
 
@@ -208,24 +209,14 @@ fn at_once(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
         Command::Open { prompt, params, id, tag, headings, session, resources } => {
             let (deadline_ms, now_ms) = (deadline(cx), cx.clock.now_ms());
             let needs = resources;
-            let opened = openings.open(OpenRequest {
-                id,
-                prompt,
-                params,
-                tag,
-                headings,
-                session,
-                needs,
-                deadline_ms,
-                now_ms,
-            })?;
-            let path = format!("/agents/{}/prompts/open/{}", cx.agent, opened.id);
-            value(Opening { open_id: opened.id.clone(), path })
+            let asked = OpenRequest { id, prompt, params, tag, headings, session, needs, deadline_ms, now_ms };
+            let opening = |opened: &Opened| {
+                let path = format!("/agents/{}/prompts/open/{}", cx.agent, opened.id);
+                json!(Opening { open_id: opened.id.clone(), path })
+            };
+            Ok(opening(&*openings.open(cx, asked, opening)?))
         }
-        Command::Close { open_id } => {
-            let errors = openings.close(&open_id)?;
-            Ok(json!({"closed": open_id, "errors": errors}))
-        }
+        Command::Close { open_id } => openings.close(cx, &open_id),
         Command::Parse { reply, open_id: None, prompt: Some(prompt) } => {
             let template = openings.template(&prompt)?;
             value(template.output.as_ref().ok_or_else(undeclared)?.parse(&reply)?)
@@ -244,21 +235,27 @@ fn on_opened(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
         Command::Bind { open_id, params } => {
             let opened = openings.get(&open_id)?;
             opened.bind_json(&params)?;
-            openings.save(&opened)?;
-            Ok(json!({"bound": opened.saved().params.keys().collect::<Vec<_>>()}))
+            saved(openings, cx, &opened, json!({"bound": opened.saved().params.keys().collect::<Vec<_>>()}))
         }
         Command::Parse { reply, open_id: Some(open_id), prompt: None } => {
             let opened = openings.get(&open_id)?;
-            let parsed = opened.take_reply(&reply);
-            openings.save(&opened)?;
-            value(parsed?.ok_or_else(undeclared)?)
+            match opened
+                .take_reply(&reply)
+                .map_err(Error::from)
+                .and_then(|parsed| value(parsed.ok_or_else(undeclared)?))
+            {
+                Ok(parsed) => saved(openings, cx, &opened, parsed),
+                Err(error) => {
+                    openings.save(&WithoutCall, &opened, Value::Null)?; // it counts the replies that did not fit
+                    Err(error)
+                }
+            }
         }
         Command::Parse { .. } => Err(Error::invalid("parse wants either an open_id or a prompt")),
         Command::Expand { open_id, section_keys, reason } => {
             let opened = openings.get(&open_id)?;
             let expansion = opened.expand(&section_keys, &reason)?;
-            openings.save(&opened)?;
-            value(expansion)
+            saved(openings, cx, &opened, value(expansion)?)
         }
         Command::ReadSection { open_id, section_key } => {
             value(openings.get(&open_id)?.prompt().read_section(&section_key)?)
@@ -269,8 +266,7 @@ fn on_opened(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
             opened.resources.hold_all()?;
             let snapshot = opened.resources.snapshot(cx.job_id(), cx.clock.now_ms(), tag.as_deref(), None)?;
             opened.keep_snapshot(snapshot.clone());
-            openings.save(&opened)?;
-            value(snapshot)
+            saved(openings, cx, &opened, value(snapshot)?)
         }
         Command::Restore { open_id, snapshot } => {
             let opened = openings.get(&open_id)?;
@@ -278,14 +274,20 @@ fn on_opened(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
             let snapshot = opened.find_snapshot(&snapshot)?;
             opened.resources.hold_all()?;
             opened.resources.restore(&snapshot)?;
-            openings.save(&opened)?;
-            Ok(json!({"restored": snapshot.id, "resources": snapshot.resources.keys().collect::<Vec<_>>()}))
+            let restored = json!({"restored": snapshot.id, "resources": snapshot.resources.keys().collect::<Vec<_>>()});
+            saved(openings, cx, &opened, restored)
         }
-        command => on_overrides(openings, command),
+        command => on_overrides(openings, cx, command),
     }
 }
 
-fn on_overrides(openings: &Openings, command: Command) -> Result<Value> {
+/// Saves an open prompt that the call changed, and ends the call with `result`.
+fn saved(openings: &Openings, cx: &Cx, opened: &Opened, result: Value) -> Result<Value> {
+    openings.save(cx, opened, result.clone())?;
+    Ok(result)
+}
+
+fn on_overrides(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
     let store = &openings.overrides;
     match command {
         Command::OverrideList {} => value(store.inspect()?),
@@ -302,10 +304,10 @@ fn on_overrides(openings: &Openings, command: Command) -> Result<Value> {
             }))
         }
         Command::OverrideStore { prompt, change, tag } => {
-            value(store.store(&*openings.template(&prompt)?, latest(tag.as_deref()), &change)?)
+            value(store.store(cx, &*openings.template(&prompt)?, latest(tag.as_deref()), &change)?)
         }
         Command::OverrideUpsert { prompt, file } => {
-            store.upsert(&*openings.template(&prompt)?, &file)?;
+            store.upsert(cx, &*openings.template(&prompt)?, &file)?;
             value(file)
         }
         Command::OverrideSeed { prompt, tag } => {
@@ -313,7 +315,7 @@ fn on_overrides(openings: &Openings, command: Command) -> Result<Value> {
         }
         Command::OverrideDelete { prompt, tag } => {
             let (ns, key) = prompt.split_once('/').unwrap_or((&prompt, ""));
-            Ok(json!({"deleted": store.delete(ns, key, latest(tag.as_deref()))?}))
+            value(store.delete(cx, ns, key, latest(tag.as_deref()))?)
         }
         _ => Err(Error::internal("this waits")), // cannot: see invoke
     }

@@ -273,23 +273,28 @@ impl Service for Recall {
                 });
                 Ok(Output::Said(said.await?))
             }
-            command => blocking(move || answer_without_model(&recall, command)).await,
+            command => {
+                let cx = cx.clone();
+                blocking(move || answer_without_model(&recall, &cx, command)).await
+            }
         }
     }
 }
 
 /// Runs the commands that need no model.
-fn answer_without_model(recall: &RecallState, command: Command) -> Result<Output> {
+fn answer_without_model(recall: &RecallState, cx: &Cx, command: Command) -> Result<Output> {
     let page = |name: &str| found(name, recall.wiki()?.find(name, Access::Nodes)).map(|found| found.page);
     Ok(match command {
         Command::New { conversation } => {
-            let id = recall.talks()?.begin(conversation.as_deref())?;
-            recall.prepare(&recall.talks()?.hold(&id)?)?;
-            Output::Begun(BegunConversation { conversation: id })
+            let begun = |id: &str| BegunConversation { conversation: id.to_owned() };
+            let system = recall.prompt()?;
+            let id = recall.talks()?.begin_with(cx, conversation.as_deref(), &system, |id| json!(begun(id)))?;
+            Output::Begun(begun(&id))
         }
         Command::Add { conversation, role, text } => {
-            let filename = Some(recall.talks()?.hold(&conversation)?.add(role, &text)?);
-            Output::Said(SaidMessage { text, filename })
+            let said = |name: &str| SaidMessage { text: text.clone(), filename: Some(name.to_owned()) };
+            let name = recall.talks()?.hold(&conversation)?.add_by(cx, role, &text, |name| json!(said(name)))?;
+            Output::Said(said(&name))
         }
         Command::Archive { conversation } => Output::Archived(archive(recall.talks()?, recall.wiki()?, &conversation)?),
         Command::Read { name, raw } => match recall.wiki()?.look(&name, access(raw)) {

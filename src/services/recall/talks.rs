@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use acheron_base::confined_dir::{ConfinedDir, Kind, Lock};
+use serde_json::Value;
+
+use crate::service::{ChangeFiles, WithoutCall};
+use acheron_base::confined_dir::{ConfinedDir, FileChange, Kind, Lock};
 use acheron_base::{Clock, Code, Error, Result, quoted};
 use acheron_recall::message::{Name, Role, first, next};
 
@@ -37,9 +40,30 @@ impl Talks {
         check(id).is_ok() && self.place.stat(id).is_ok_and(|entry| entry.kind == Kind::Dir)
     }
 
-    /// Begins a conversation, under the time if it is given no name.
+    /// Begins a conversation without messages, under the time if it is given no name.
     pub fn begin(&self, id: Option<&str>) -> Result<String> {
-        let id = match id {
+        let id = self.unused(id)?;
+        self.place.make_dir(&id)?;
+        Ok(id)
+    }
+
+    /// Begins a conversation with a system message; the call that does this ends with `result` of its name.
+    pub fn begin_with(
+        &self,
+        by: &dyn ChangeFiles,
+        id: Option<&str>,
+        system: &str,
+        result: impl FnOnce(&str) -> Value,
+    ) -> Result<String> {
+        let id = self.unused(id)?;
+        let message = path(&id, &Name::new(first(self.clock.now_ns(), &[]), Role::System).file)?;
+        by.change_files(&self.place, vec![FileChange::write(message, system)], result(&id))?;
+        Ok(id)
+    }
+
+    /// The name of a new conversation: the wanted one, or the time.
+    fn unused(&self, id: Option<&str>) -> Result<String> {
+        Ok(match id {
             Some(id) => {
                 check(id)?;
                 if self.has(id) {
@@ -52,9 +76,7 @@ impl Talks {
                 let free = (now..).find(|ns| !self.has(&ns.to_string()));
                 free.unwrap_or(now).to_string()
             }
-        };
-        self.place.make_dir(&id)?;
-        Ok(id)
+        })
     }
 
     /// The messages in their order.
@@ -121,11 +143,22 @@ impl Talks {
 impl LockedTalk {
     /// Adds a message after all that are there; gives its name.
     pub fn add(&self, role: Role, text: &str) -> Result<String> {
+        self.add_by(&WithoutCall, role, text, |_| Value::Null)
+    }
+
+    /// Adds a message; the call that does this ends with `result` of its name.
+    pub fn add_by(
+        &self,
+        by: &dyn ChangeFiles,
+        role: Role,
+        text: &str,
+        result: impl FnOnce(&str) -> Value,
+    ) -> Result<String> {
         if text.len() > MESSAGE {
             return Err(Error::too_large(format!("a message has at most {MESSAGE} bytes")));
         }
         let name = Name::new(next(self.talks.clock.now_ns(), &self.talks.messages(&self.id)?), role);
-        self.put(name, text)
+        self.put(by, name, text, result)
     }
 
     /// Puts the system message before all others, unless there is one.
@@ -134,15 +167,16 @@ impl LockedTalk {
         if there.iter().any(|name| name.role == Role::System) {
             return Ok(());
         }
-        self.put(Name::new(first(self.talks.clock.now_ns(), &there), Role::System), &text()?).map(drop)
+        let name = Name::new(first(self.talks.clock.now_ns(), &there), Role::System);
+        self.put(&WithoutCall, name, &text()?, |_| Value::Null).map(drop)
     }
 
-    fn put(&self, name: Name, text: &str) -> Result<String> {
+    fn put(&self, by: &dyn ChangeFiles, name: Name, text: &str, result: impl FnOnce(&str) -> Value) -> Result<String> {
         let path = path(&self.id, &name.file)?;
         if self.talks.place.exists(&path)? {
             return Err(Error::already_exists(format!("there is a message {path} already")));
         }
-        self.talks.place.write(&path, text.as_bytes())?;
+        by.change_files(&self.talks.place, vec![FileChange::write(path, text)], result(&name.file))?;
         Ok(name.file)
     }
 }

@@ -72,14 +72,14 @@ fn what_was_running_is_interrupted_unless_it_may_run_again() {
             begin(tx, id, 20)?;
         }
         settle(tx, "d", JobState::Done, None, None, 25)?;
-        recover(tx, 30)
+        recover(tx, &BTreeMap::new(), 30)
     });
     let found = found.unwrap();
     let ids = |jobs: &[JobRow]| jobs.iter().map(|job| job.id.clone()).collect::<Vec<_>>().join(" ");
-    assert_eq!((ids(&found.interrupted), ids(&found.queued)), ("a".into(), "b c".into()));
+    assert_eq!((ids(&found.ended), ids(&found.queued)), ("a".into(), "b c".into()));
     let after = store.look(|conn| get(conn, "a")).unwrap().unwrap();
-    assert_eq!(after, found.interrupted[0]);
-    assert_eq!(store.write_blocking(|tx| recover(tx, 40)).unwrap().interrupted, []);
+    assert_eq!(after, found.ended[0]);
+    assert_eq!(store.write_blocking(|tx| recover(tx, &BTreeMap::new(), 40)).unwrap().ended, []);
 }
 
 #[test]
@@ -94,11 +94,11 @@ fn what_was_told_to_stop_is_found_with_the_reason_whatever_it_was_doing() {
         for id in ["a", "b", "c"] {
             stop(tx, id, &Error::cancelled("enough"))?;
         }
-        recover(tx, 30)
+        recover(tx, &BTreeMap::new(), 30)
     });
     let found = found.unwrap();
     let reasons: Vec<_> = found.queued.iter().map(|job| (job.id.as_str(), job.error.is_some())).collect();
-    assert_eq!((reasons, found.interrupted), (vec![("a", true), ("b", true)], vec![]));
+    assert_eq!((reasons, found.ended), (vec![("a", true), ("b", true)], vec![]));
     assert_eq!(store.look(|conn| get(conn, "c")).unwrap().unwrap().error, None, "it had ended before");
 }
 

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::read::{child, kind_at, look};
 use super::{ConfinedDir, DEPTH_LIMIT, Kind, Lock, UNFINISHED, beneath, plain, split};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 
 impl ConfinedDir {
     /// Puts `bytes` under that name, whole, whatever was there before; makes the directories above it.
@@ -20,28 +20,61 @@ impl ConfinedDir {
     pub fn write(&self, rel: &str, bytes: &[u8]) -> Result<()> {
         let (parent, name) = split(rel)?;
         let dir = self.make_dirs(parent)?;
-        let kept = match look(&dir, name) {
-            Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink => {
-                return Err(Error::forbidden(format!("{rel} is a link; write to what it leads to")));
+        let unfinished = self.put(&dir, self.replaced(&dir, name, rel)?, rel, bytes)?;
+        let renamed = rustix::fs::renameat(&dir, &unfinished, &dir, name).and_then(|()| rustix::fs::fsync(&dir));
+        renamed.map_err(|errno| {
+            let _ = rustix::fs::unlinkat(&dir, &unfinished, AtFlags::empty());
+            self.refused(rel, errno)
+        })
+    }
+
+    /// Puts `bytes` into an unfinished file near that name: in its directory, or in the nearest one above that exists.
+    /// Gives its path.
+    pub(super) fn put_near(&self, rel: &str, bytes: &[u8]) -> Result<String> {
+        let (parent, name) = split(rel)?;
+        let mut near = parent;
+        let dir = loop {
+            match self.open_dir(near) {
+                Err(error) if error.code == Code::NotFound && near != "." => {
+                    near = near.rsplit_once('/').map_or(".", |(above, _)| above);
+                }
+                opened => break opened?,
             }
-            Ok(stat) => Some(Mode::from_raw_mode(stat.st_mode & 0o777)),
-            Err(Errno::NOENT) => None,
-            Err(errno) => return Err(self.refused(rel, errno)),
         };
-        let (fd, unfinished) = unfinished(&dir).map_err(|errno| self.refused(rel, errno))?;
+        let kept = if near == parent { self.replaced(&dir, name, rel)? } else { None };
+        self.put(&dir, kept, rel, bytes).map(|unfinished| format!("{near}/{unfinished}"))
+    }
+
+    /// The mode of the file that would be replaced, if there is one that may be.
+    fn replaced(&self, dir: &OwnedFd, name: &str, rel: &str) -> Result<Option<Mode>> {
+        match look(dir, name) {
+            Ok(stat) => match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Symlink => Err(Error::forbidden(format!("{rel} is a link; write to what it leads to"))),
+                FileType::Directory => Err(self.refused(rel, Errno::ISDIR)),
+                _ => Ok(Some(Mode::from_raw_mode(stat.st_mode & 0o777))),
+            },
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(self.refused(rel, errno)),
+        }
+    }
+
+    /// Puts `bytes` into an unfinished file in `dir`, for `rel`; gives its name.
+    fn put(&self, dir: &OwnedFd, mode: Option<Mode>, rel: &str, bytes: &[u8]) -> Result<String> {
+        let (fd, unfinished) = unfinished(dir).map_err(|errno| self.refused(rel, errno))?;
         let mut file = File::from(fd);
         let put = file.write_all(bytes).and_then(|()| {
-            if let Some(mode) = kept {
+            if let Some(mode) = mode {
                 rustix::fs::fchmod(file.as_fd(), mode)?;
             }
-            file.sync_all()?;
-            rustix::fs::renameat(&dir, &unfinished, &dir, name)?;
-            Ok(rustix::fs::fsync(&dir)?)
+            file.sync_all()
         });
-        put.map_err(|err| {
-            let _ = rustix::fs::unlinkat(&dir, &unfinished, AtFlags::empty());
-            Error::from(err).about(rel)
-        })
+        match put {
+            Ok(()) => Ok(unfinished),
+            Err(err) => {
+                let _ = rustix::fs::unlinkat(dir, &unfinished, AtFlags::empty());
+                Err(Error::from(err).about(rel))
+            }
+        }
     }
 
     /// Appends `bytes` to a file, which is made if necessary; all of them or none.
@@ -94,9 +127,10 @@ impl ConfinedDir {
         let old = self.open_dir(from_parent)?;
         kind_at(&old, from_name).map_err(|errno| self.refused(from, errno))?;
         let new = self.make_dirs(to_parent)?;
-        let renamed = rustix::fs::renameat(&old, from_name, &new, to_name)
-            .and_then(|()| rustix::fs::fsync(&new))
-            .and_then(|()| rustix::fs::fsync(&old));
+        let mut renamed = rustix::fs::renameat(&old, from_name, &new, to_name).and_then(|()| rustix::fs::fsync(&new));
+        if from_parent != to_parent {
+            renamed = renamed.and_then(|()| rustix::fs::fsync(&old));
+        }
         renamed.map_err(|errno| self.refused(from, errno))
     }
 

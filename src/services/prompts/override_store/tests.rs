@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::test_prompts::{read, shown, text_field};
 use super::*;
+use crate::service::WithoutCall;
 use acheron_prompts::Prompt;
 
 fn host(body: &str) -> Arc<PromptTemplate> {
@@ -56,18 +57,20 @@ fn with(template: &Arc<PromptTemplate>, store: &OverrideStore) -> Prompt {
 #[test]
 fn row_94_what_is_stored_resolves_and_is_gone_after_it_was_deleted() {
     let (template, kept) = (host("Body $v"), kept());
-    kept.store.store(&template, "latest", &body("New $v")).unwrap();
-    kept.store.store(&template, "latest", &change(json!({"target": "section", "path": "a.b", "body": "bb"}))).unwrap();
+    kept.store.store(&WithoutCall, &template, "latest", &body("New $v")).unwrap();
+    kept.store
+        .store(&WithoutCall, &template, "latest", &change(json!({"target": "section", "path": "a.b", "body": "bb"})))
+        .unwrap();
     let file: Value =
         serde_json::from_slice(&std::fs::read(kept.folder.path().join("t/t/latest.json")).unwrap()).unwrap();
     assert_eq!(file["version"], 2);
     assert_eq!(file["sections"]["a/b"]["path"], json!(["a", "b"]));
     let read = kept.store.read("t", "t", "latest").unwrap().unwrap();
-    kept.store.upsert(&template, &read).unwrap();
+    kept.store.upsert(&WithoutCall, &template, &read).unwrap();
     assert_eq!(kept.store.resolve(&template, "latest").unwrap().overrides.sections.len(), 2);
     assert_eq!(kept.store.tags("t", "t").unwrap(), ["latest"]);
-    assert!(kept.store.delete("t", "t", "latest").unwrap());
-    assert!(!kept.store.delete("t", "t", "latest").unwrap());
+    assert!(kept.store.delete(&WithoutCall, "t", "t", "latest").unwrap().deleted);
+    assert!(!kept.store.delete(&WithoutCall, "t", "t", "latest").unwrap().deleted);
     assert!(kept.store.resolve(&template, "latest").unwrap().overrides.is_empty());
 }
 
@@ -97,7 +100,7 @@ fn rows_95_96_a_seed_holds_the_words_as_they_are_and_is_not_made_twice() {
 #[test]
 fn row_97_what_was_written_for_another_text_does_not_apply_and_is_listed() {
     let (old, kept) = (host("Body $v"), kept());
-    kept.store.store(&old, "latest", &body("New $v")).unwrap();
+    kept.store.store(&WithoutCall, &old, "latest", &body("New $v")).unwrap();
     let new = host("Other body $v");
     let resolved = kept.store.resolve(&new, "latest").unwrap();
     assert!(resolved.overrides.is_empty());
@@ -107,7 +110,9 @@ fn row_97_what_was_written_for_another_text_does_not_apply_and_is_listed() {
         ("a", "the section has changed")
     );
     // Another store beside it keeps the stale one in the file.
-    kept.store.store(&new, "latest", &change(json!({"target": "section", "path": "a/b", "body": "bb"}))).unwrap();
+    kept.store
+        .store(&WithoutCall, &new, "latest", &change(json!({"target": "section", "path": "a/b", "body": "bb"})))
+        .unwrap();
     assert_eq!(kept.store.resolve(&new, "latest").unwrap().stale.len(), 1);
     // Indentation is not a change.
     assert_eq!(kept.store.resolve(&host("\n    Body $v\n"), "latest").unwrap().stale, []);
@@ -222,27 +227,29 @@ fn rows_100_101_104_a_write_has_to_fit_the_prompt_as_it_is() {
         ),
     ];
     for (written, expected) in rows {
-        let got = said(kept.store.store(&template, "latest", &change(written.clone())));
+        let got = said(kept.store.store(&WithoutCall, &template, "latest", &change(written.clone())));
         assert!(got.starts_with(expected.trim_end_matches(" (section")), "{written}: {got}");
     }
     assert_eq!(kept.store.tags("t", "t").unwrap(), Vec::<String>::new());
     for tag in ["Key", " ", "LATEST", "../x", ""] {
-        assert_ne!(said(kept.store.store(&template, tag, &body("x"))), "fine", "{tag}");
+        assert_ne!(said(kept.store.store(&WithoutCall, &template, tag, &body("x"))), "fine", "{tag}");
     }
     for (ns, key) in [("/", "t"), ("..", "t"), ("t", "/etc"), ("", "t")] {
         assert_ne!(said(kept.store.read(ns, key, "latest")), "fine");
     }
     let foreign = OverrideFile::new("u", "t", "latest");
-    assert!(said(kept.store.upsert(&template, &foreign)).starts_with("conflict"));
+    assert!(said(kept.store.upsert(&WithoutCall, &template, &foreign)).starts_with("conflict"));
     let mut stale = kept.store.seed(&template, "latest").unwrap();
     stale.sections.get_mut("a").unwrap().expected_hash = "0".repeat(64);
-    assert!(said(kept.store.upsert(&template, &stale)).starts_with("conflict: a: the section has changed"));
+    assert!(
+        said(kept.store.upsert(&WithoutCall, &template, &stale)).starts_with("conflict: a: the section has changed")
+    );
 }
 
 #[test]
 fn row_102_all_five_targets_are_seen_when_the_prompt_is_rendered() {
     let (template, kept) = (host("Body $v"), kept());
-    let put = |value: Value| kept.store.store(&template, "latest", &change(value)).map(drop).unwrap();
+    let put = |value: Value| kept.store.store(&WithoutCall, &template, "latest", &change(value)).map(drop).unwrap();
     put(json!({"target": "section", "path": "a", "body": "Other $v", "summary": "brief $v"}));
     put(
         json!({"target": "tool", "name": "x.find", "description": "Seeks.", "param_descriptions": {"q": "The thing."}}),
@@ -277,7 +284,7 @@ fn row_105_many_writers_leave_a_whole_file() {
                 for turn in 0..5 {
                     let path = if writer % 2 == 0 { "a" } else { "a/b" };
                     let change = change(json!({"target": "section", "path": path, "body": format!("{writer} {turn}")}));
-                    store.store(template, "latest", &change).unwrap();
+                    store.store(&WithoutCall, template, "latest", &change).unwrap();
                 }
             });
         }

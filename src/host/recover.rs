@@ -1,0 +1,63 @@
+//! What the last run of the host left: files that were decided and not made, jobs that had not ended.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::HostState;
+use crate::jobs::Job;
+use crate::policy::Principal;
+use crate::state::{file_plans, jobs as journal};
+use acheron_base::Result;
+use acheron_store::Store;
+
+/// Makes the files that were decided, before anybody reads them; returns the outcome of each job that decided.
+pub fn make_files(store: &Store) -> Result<BTreeMap<String, Result<Value>>> {
+    let left = store.look(file_plans::all)?.into_iter();
+    Ok(left.map(|files| (files.job, files.plan.make_again().map(|()| files.result))).collect())
+}
+
+/// Restores the jobs of an earlier run of the host; returns those that are to run.
+pub fn jobs(host: &HostState, decided: BTreeMap<String, Result<Value>>) -> Result<Vec<Arc<Job>>> {
+    let now = host.context.clock.now_ms();
+    let logs = host.context.event_logs.clone();
+    let recovered = crate::events::commit(&host.store, move |commit| {
+        let found = journal::recover(commit.tx(), &decided, now)?;
+        for row in &found.ended {
+            let path = format!("/agents/{}/jobs/{}/status.json", row.agent, row.id);
+            commit.emit(&logs.of(&row.agent)?, "job", &path, crate::jobs::status_json(row))?;
+        }
+        Ok(found)
+    });
+    let found = recovered.wait()?;
+    let names = host.store.look(journal::names)?;
+    for (agent, id, correlation_id) in names {
+        host.context.jobs.restore_name(&agent, &id, correlation_id.as_deref());
+    }
+    for row in &found.ended {
+        let (state, id) = (row.state.name(), &row.id);
+        tracing::warn!(job = id, service = row.service, state, "a job was running when the last host ended");
+    }
+    Ok(found.queued.iter().map(|row| host.context.jobs.restore(Job::from_row(row, &host.context.clock))).collect())
+}
+
+/// Runs a job that was found, or ends it if its service is gone.
+pub fn resume(host: &HostState, job: Arc<Job>) {
+    if job.call.service == crate::agent::chat::SERVICE {
+        return match host.shared.runtimes.chat(&job.call.agent) {
+            Ok(chat) => chat.resume(job),
+            Err(error) => host.context.runner.abandon(job, error),
+        };
+    }
+    let agent = match &job.call.principal {
+        Principal::Agent(id) => id.clone(),
+        _ => job.call.agent.clone(),
+    };
+    // A service of an agent, or one that all share.
+    let find = |owner: &str| host.context.instance(owner, &job.call.service);
+    match find(&job.call.agent).or_else(|_| find(&agent)).or_else(|_| find(super::nodes::NODE)) {
+        Ok(instance) => instance.resume(job),
+        Err(error) => host.context.runner.abandon(job, error),
+    }
+}
