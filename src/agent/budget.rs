@@ -78,22 +78,9 @@ pub struct Spent {
 impl Spent {
     /// The usage according to a transcript.
     pub fn of(records: &[TranscriptRecord]) -> Spent {
-        let mut spent = Spent::default();
-        let mut prices = Prices::default();
-        for record in records {
-            match record {
-                TranscriptRecord::Began { prices: known, .. } => prices = *known,
-                TranscriptRecord::Said { said, ms, .. } => {
-                    spent.rounds += 1;
-                    spent.usage = spent.usage.plus(said.usage);
-                    spent.ms += ms;
-                }
-                TranscriptRecord::Outcome { ms, parked_ms, .. } => spent.ms += ms.saturating_sub(*parked_ms),
-                _ => (),
-            }
-        }
-        spent.money = prices.cost(spent.usage);
-        spent
+        let mut counter = SpentCounter::default();
+        records.iter().for_each(|record| counter.add(record));
+        counter.spent
     }
 
     pub fn plus(&self, other: &Spent) -> Spent {
@@ -102,6 +89,30 @@ impl Spent {
             usage: self.usage.plus(other.usage),
             ms: self.ms + other.ms,
             money: self.money + other.money,
+        }
+    }
+}
+
+/// The usage of a turn, counted record by record: a long turn asks for it at every step.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SpentCounter {
+    pub spent: Spent,
+    prices: Prices,
+}
+
+impl SpentCounter {
+    pub fn add(&mut self, record: &TranscriptRecord) {
+        let spent = &mut self.spent;
+        match record {
+            TranscriptRecord::Began { prices, .. } => self.prices = *prices,
+            TranscriptRecord::Said { said, ms, .. } => {
+                spent.rounds += 1;
+                spent.usage = spent.usage.plus(said.usage);
+                spent.ms += ms;
+                spent.money = self.prices.cost(spent.usage);
+            }
+            TranscriptRecord::Outcome { ms, parked_ms, .. } => spent.ms += ms.saturating_sub(*parked_ms),
+            TranscriptRecord::Intent { .. } | TranscriptRecord::Ended { .. } => (),
         }
     }
 }

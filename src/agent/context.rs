@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use super::budget::{Spent, SpentCounter};
 use super::step;
 use super::transcript::{TranscriptRecord, TurnSource};
 use crate::model::{Message, ModelRequest, tokens};
@@ -93,25 +94,39 @@ fn input(turn: &[TranscriptRecord]) -> String {
     }
 }
 
+/// One round of a turn: where its answer stands, where it ends, and what the turn had used by then.
+struct Round {
+    said: usize,
+    end: usize,
+    spent: Spent,
+}
+
+/// The rounds of a turn, in one pass. A round ends with its outcome, or with its answer if that was a fault.
+fn spans(turn: &[TranscriptRecord]) -> Vec<Round> {
+    let mut counter = SpentCounter::default();
+    let mut rounds: Vec<Round> = Vec::new();
+    for (at, record) in turn.iter().enumerate() {
+        counter.add(record);
+        match record {
+            TranscriptRecord::Said { .. } => rounds.push(Round { said: at, end: at, spent: counter.spent }),
+            TranscriptRecord::Outcome { .. } => {
+                if let Some(round) = rounds.last_mut().filter(|round| round.end == round.said) {
+                    (round.end, round.spent) = (at, counter.spent);
+                }
+            }
+            _ => (),
+        }
+    }
+    rounds
+}
+
 /// The newest rounds of the turn that fit, and the number of those that do not.
 fn rounds(turn: &[TranscriptRecord], left: &mut u64) -> (Vec<Message>, usize) {
-    let said: Vec<usize> = turn
-        .iter()
-        .enumerate()
-        .filter(|(_, record)| matches!(record, TranscriptRecord::Said { .. }))
-        .map(|(at, _)| at)
-        .collect();
+    let all = spans(turn);
     let mut kept: Vec<[Message; 2]> = Vec::new();
-    for (back, at) in said.iter().rev().enumerate() {
-        let TranscriptRecord::Said { said: answer, .. } = &turn[*at] else { continue };
-        let end = turn[*at..]
-            .iter()
-            .position(|record| matches!(record, TranscriptRecord::Outcome { .. }))
-            .map(|more| at + more);
-        // A round ends with its outcome or with its fault; the next answer belongs to the next round.
-        let end =
-            end.filter(|end| !turn[at + 1..*end].iter().any(|record| matches!(record, TranscriptRecord::Said { .. })));
-        let Some(feedback) = step::feedback(&turn[..=end.unwrap_or(*at)]) else { continue };
+    for (back, Round { said, end, spent }) in all.iter().rev().enumerate() {
+        let TranscriptRecord::Said { said: answer, .. } = &turn[*said] else { continue };
+        let Some(feedback) = step::feedback(&turn[..=*end], spent) else { continue };
         let newest = back == 0;
         let limit = if newest { *left } else { *left / 2 };
         let answer = cut(&answer.text, if newest { limit / 3 } else { 400.min(limit) });
@@ -121,7 +136,7 @@ fn rounds(turn: &[TranscriptRecord], left: &mut u64) -> (Vec<Message>, usize) {
         *left -= spent + tokens(&result);
         kept.push([Message::assistant(answer), Message::user(result)]);
     }
-    let dropped = said.len() - kept.len();
+    let dropped = all.len() - kept.len();
     (kept.into_iter().rev().flatten().collect(), dropped)
 }
 

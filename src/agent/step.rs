@@ -29,12 +29,12 @@ pub enum NextStep {
     Rest(TurnEnd),
 }
 
-/// The next step.
-pub fn next(records: &[TranscriptRecord]) -> NextStep {
+/// The next step of a turn that has used `spent` so far.
+pub fn next(records: &[TranscriptRecord], spent: &Spent) -> NextStep {
     match records.last() {
         None => NextStep::Rest(TurnEnd::failed("internal", Error::internal("a turn without a beginning"))),
         Some(TranscriptRecord::Ended { end, .. }) => NextStep::Rest(end.clone()),
-        Some(TranscriptRecord::Began { .. }) => ask(records),
+        Some(TranscriptRecord::Began { .. }) => ask(records, spent),
         Some(TranscriptRecord::Said { said, .. }) => match protocol::read(said) {
             Ok(call) => NextStep::Act(call),
             Err(wrong) if faults(records) >= FAULTS => {
@@ -42,7 +42,7 @@ pub fn next(records: &[TranscriptRecord]) -> NextStep {
                 let said = format!("the model broke the protocol {FAULTS} times in a row: {name}: {}", wrong.why);
                 NextStep::Rest(TurnEnd::failed("protocol_fault", Error::provider(said)))
             }
-            Err(_) => ask(records),
+            Err(_) => ask(records, spent),
         },
         // A reply only ends this turn, which has not ended: performing it now performs it once.
         Some(TranscriptRecord::Intent { call, .. }) if call.tool.acts() && reply(&call.tool).is_none() => {
@@ -51,7 +51,7 @@ pub fn next(records: &[TranscriptRecord]) -> NextStep {
         Some(TranscriptRecord::Intent { call, .. }) => NextStep::Act(call.clone()),
         Some(TranscriptRecord::Outcome { result, .. }) => {
             let calls = calls(records);
-            let Some((call, _)) = calls.last() else { return ask(records) };
+            let Some((call, _)) = calls.last() else { return ask(records, spent) };
             if let Some(text) = reply(&call.tool).filter(|_| error(result).is_none()) {
                 return NextStep::Rest(TurnEnd::Replied(text.to_owned()));
             }
@@ -61,14 +61,14 @@ pub fn next(records: &[TranscriptRecord]) -> NextStep {
                 let said = format!("the same {name} failed {FAILURES} times in a row: {why}");
                 return NextStep::Rest(TurnEnd::failed("repeated_failure", Error::failed(said)));
             }
-            ask(records)
+            ask(records, spent)
         }
     }
 }
 
 /// Asks the model, unless a budget is used up. A call that was already paid for is performed first.
-fn ask(records: &[TranscriptRecord]) -> NextStep {
-    match standing(&limits(records), &Spent::of(records)) {
+fn ask(records: &[TranscriptRecord], spent: &Spent) -> NextStep {
+    match standing(&limits(records), spent) {
         Standing::Over(what) => {
             let error = Error::budget_exceeded(format!("the turn has used up its {what}"));
             NextStep::Rest(TurnEnd::failed("budget_exceeded", error))
@@ -85,8 +85,9 @@ pub fn limits(records: &[TranscriptRecord]) -> BudgetLimits {
     }
 }
 
-/// The feedback to the model about a round: the result of its call, or the fault of its answer.
-pub fn feedback(records: &[TranscriptRecord]) -> Option<Value> {
+/// The feedback to the model about the last round of `records`: the result of its call, or the fault of its answer.
+/// `spent` is what the turn had used then.
+pub fn feedback(records: &[TranscriptRecord], spent: &Spent) -> Option<Value> {
     let mut feedback = match records.last()? {
         TranscriptRecord::Said { said, .. } => {
             let wrong = protocol::read(said).err()?;
@@ -114,7 +115,7 @@ pub fn feedback(records: &[TranscriptRecord]) -> Option<Value> {
         }
         _ => return None,
     };
-    if let Standing::Soft(what) = standing(&limits(records), &Spent::of(records)) {
+    if let Standing::Soft(what) = standing(&limits(records), spent) {
         feedback["budget"] = format!("80 % of this turn's {what} are used; write your reply soon").into();
     }
     Some(feedback)

@@ -8,10 +8,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::budget::BudgetLimits;
+use super::budget::{BudgetLimits, Spent, SpentCounter};
 use super::protocol::ModelCall;
 use crate::model::{ModelAnswer, Prices};
 use acheron_base::{ConfinedDir, Error, Result};
+
+/// The largest transcript that is read; a turn of ten thousand calls has some megabytes.
+const LARGEST: u64 = 1 << 30;
 
 /// The trigger of a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,26 +87,34 @@ pub struct Transcript {
     dir: Arc<ConfinedDir>,
     name: String,
     records: Vec<TranscriptRecord>,
+    counter: SpentCounter,
 }
 
 impl Transcript {
     /// A new, empty transcript without a file.
     pub fn new(dir: Arc<ConfinedDir>, name: String) -> Self {
-        Transcript { dir, name, records: Vec::new() }
+        Transcript { dir, name, records: Vec::new(), counter: SpentCounter::default() }
     }
 
     /// Opens an existing transcript. An incomplete last line is removed from the file.
     pub fn open(dir: Arc<ConfinedDir>, name: String) -> Result<Self> {
-        let bytes = dir.read(&name)?;
+        let bytes = dir.read_up_to(&name, LARGEST)?;
         let (records, whole) = read(&bytes).map_err(|why| Error::internal(format!("{name}: {why}")))?;
         if whole < bytes.len() {
             dir.write(&name, &bytes[..whole])?;
         }
-        Ok(Transcript { dir, name, records })
+        let mut counter = SpentCounter::default();
+        records.iter().for_each(|record| counter.add(record));
+        Ok(Transcript { dir, name, records, counter })
     }
 
     pub fn records(&self) -> &[TranscriptRecord] {
         &self.records
+    }
+
+    /// The usage of the turn so far.
+    pub fn spent(&self) -> Spent {
+        self.counter.spent
     }
 
     /// Appends records; they are on disk on return. Blocks.
@@ -115,6 +126,7 @@ impl Transcript {
             lines.push(b'\n');
         }
         self.dir.append(&self.name, &lines)?;
+        records.iter().for_each(|record| self.counter.add(record));
         self.records.extend(records);
         Ok(())
     }

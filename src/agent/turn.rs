@@ -67,7 +67,7 @@ pub async fn run(agent_runtime: Arc<AgentRuntime>, current: Arc<CurrentTurn>) ->
         TurnEnd::Replied(text) => (Some(text.clone()), None),
         TurnEnd::Failed { error, .. } => (None, Some(error.clone())),
     };
-    remember(&agent_runtime, &turn.current, reply, error, Spent::of(turn.records())).await?;
+    remember(&agent_runtime, &turn.current, reply, error, turn.spent()).await?;
     match end {
         TurnEnd::Replied(text) => Ok(Value::String(text)),
         TurnEnd::Failed { why, error } => {
@@ -81,7 +81,7 @@ pub async fn run(agent_runtime: Arc<AgentRuntime>, current: Arc<CurrentTurn>) ->
 pub async fn spent(agent_runtime: &Arc<AgentRuntime>, job_id: &str) -> Spent {
     let (owner, id) = (agent_runtime.clone(), job_id.to_owned());
     let transcript = on_disk(move || owner.transcript(&id)).await;
-    transcript.map(|transcript| Spent::of(transcript.records())).unwrap_or_default()
+    transcript.map(|transcript| transcript.spent()).unwrap_or_default()
 }
 
 /// Adds the turn to the history, once.
@@ -195,7 +195,7 @@ impl<'a> RunningTurn<'a> {
             if let Some(text) = self.current.reply.borrow().clone().filter(|_| !over) {
                 return Ok(TurnEnd::Replied(text));
             }
-            match step::next(self.records()) {
+            match step::next(self.records(), &self.spent()) {
                 NextStep::Rest(end) => return Ok(end),
                 NextStep::Act(call) => self.act(call).await?,
                 NextStep::Interrupted(call) => {
@@ -313,7 +313,7 @@ impl<'a> RunningTurn<'a> {
     }
 
     fn spent(&self) -> Spent {
-        Spent::of(self.records())
+        self.transcript.as_ref().map(Transcript::spent).unwrap_or_default()
     }
 
     /// The limits and the usage of the agent over all its turns. A raised budget applies at once.

@@ -8,6 +8,7 @@ mod game;
 mod lasting;
 mod life;
 mod load;
+mod long_turn;
 mod mixed;
 mod reader;
 mod soak;

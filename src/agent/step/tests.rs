@@ -41,7 +41,8 @@ fn records(words: &str, limits: BudgetLimits) -> Vec<TranscriptRecord> {
 }
 
 fn shown(words: &str, limits: BudgetLimits) -> String {
-    match next(&records(words, limits)) {
+    let records = records(words, limits);
+    match next(&records, &Spent::of(&records)) {
         NextStep::Ask => "ask".to_owned(),
         NextStep::Act(call) => format!("act {}", call.tool.name()),
         NextStep::Interrupted(call) => format!("interrupted {}", call.tool.name()),
@@ -102,7 +103,10 @@ fn a_budget_ends_the_turn_before_the_next_question() {
 
 #[test]
 fn the_model_is_told_what_came_of_it() {
-    let told = |words, limits| feedback(&records(words, limits)).unwrap_or_default().to_string();
+    let told = |words, limits| {
+        let records = records(words, limits);
+        feedback(&records, &Spent::of(&records)).unwrap_or_default().to_string()
+    };
     let free = BudgetLimits::default();
     assert_eq!(told("read ok", free), r#"{"tool_result":{"id":"r","name":"file_read","result":{"ready":true}}}"#);
     assert!(told("read no", free).contains(r#""error":{"code":"not_found""#));
