@@ -10,6 +10,11 @@ use acheron_store::{OptionalExtension, params};
 /// The longest question, in characters.
 const LONGEST: usize = 4096;
 
+/// When any word will do, a word counts if it is in at most so many memories, or in at most so many times more than the
+/// rarest.
+const FEW: usize = 50;
+const FAR_MORE: usize = 20;
+
 /// A search.
 #[derive(Clone, Debug, Default)]
 pub struct MemorySearch {
@@ -22,6 +27,12 @@ pub struct MemorySearch {
     pub history: bool,
     pub limit: usize,
     pub cursor: Option<String>,
+}
+
+impl MemorySearch {
+    fn is_filtered(&self) -> bool {
+        self.kind.is_some() || self.since_ms.is_some() || !self.tags.is_empty()
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +70,7 @@ impl SearchCursor {
 
 impl MemoryReader<'_> {
     /// The best of what matches, and the cursor of what comes after. All words must be there; only when nothing has
-    /// them all, any will do. Without words everything matches, and the newest is best.
+    /// them all, any of the rarer ones will do. Without words everything matches, and the newest is best.
     pub fn search(&self, search: &MemorySearch) -> Result<(Vec<MemoryHit>, Option<String>)> {
         if search.query.chars().count() > LONGEST {
             return Err(Error::invalid(format!("a query has at most {LONGEST} characters")));
@@ -70,14 +81,21 @@ impl MemoryReader<'_> {
         match words::query(&search.query) {
             WordQuery::Wordless => (),
             WordQuery::Blank => found = self.ids(search, None, place.skip)?,
-            WordQuery::Words { all, any, needles: words } => {
+            WordQuery::Words { terms, needles: words } => {
                 needles = words;
                 if !place.any {
-                    found = self.ids(search, Some(&all), place.skip)?;
+                    found = self.ids(search, Some(&terms.join(" AND ")), place.skip)?;
                 }
-                if place.any || (found.is_empty() && place.skip == 0) {
+                if place.any || (found.is_empty() && place.skip == 0 && terms.len() > 1) {
                     place.any = true;
-                    found = self.ids(search, Some(&any), place.skip)?;
+                    // A filter may leave nothing of the rarer ones.
+                    let rare = match search.is_filtered() {
+                        true => terms.iter().map(String::as_str).collect(),
+                        false => self.rarer(search, &terms)?,
+                    };
+                    if !rare.is_empty() {
+                        found = self.ids(search, Some(&rare.join(" OR ")), place.skip)?;
+                    }
                 }
             }
         }
@@ -92,6 +110,35 @@ impl MemoryReader<'_> {
         Ok((found.into_iter().map(hit).collect::<Result<_>>()?, next))
     }
 
+    /// The terms that tell memories apart: one that is in far more of them than another is left out. Every memory with
+    /// such a term would have to be ranked, only to stand behind those with the rarer one.
+    fn rarer<'t>(&self, search: &MemorySearch, terms: &'t [String]) -> Result<Vec<&'t str>> {
+        let mut rare = Vec::new();
+        // Counting is cheap as long as it may stop early.
+        for limit in [FEW, FEW * FAR_MORE, FEW * FAR_MORE * FAR_MORE] {
+            let counts =
+                terms.iter().map(|term| self.count(search, term, limit + 1)).collect::<Result<Vec<usize>>>()?;
+            let Some(rarest) = counts.iter().copied().filter(|count| *count > 0).min() else { break };
+            let most = (rarest * FAR_MORE).max(FEW);
+            let counted = terms.iter().zip(counts).filter(|(_, count)| (1..=most).contains(count));
+            rare = counted.map(|(term, _)| term.as_str()).collect();
+            if most <= limit {
+                break;
+            }
+        }
+        Ok(rare)
+    }
+
+    /// The number of memories with a term, at most `limit`.
+    fn count(&self, search: &MemorySearch, term: &str, limit: usize) -> Result<usize> {
+        let table = if search.history { "memory_ever" } else { "memory_now" };
+        let (first, last) = rows::range(self.agent);
+        let mut select = self.conn.prepare_cached(&format!(
+            "SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ?1 AND rowid BETWEEN ?2 AND ?3 LIMIT ?4)"
+        ))?;
+        Ok(select.query_row(params![term, first, last, limit], |row| row.get(0))?)
+    }
+
     /// Row ids and ranks, one more than asked for. Rows are only joined when a filter asks for it: ranking alone is
     /// answered by the index.
     fn ids(&self, search: &MemorySearch, question: Option<&str>, skip: usize) -> Result<Vec<(i64, f64)>> {
@@ -99,10 +146,9 @@ impl MemoryReader<'_> {
         let (first, last) = rows::range(self.agent);
         let versions = "memory_versions v JOIN memories m ON m.id = v.memory";
         let latest = if search.history { "v.deleted = 0" } else { "v.version = m.version AND m.deleted = 0" };
-        let filtered = search.kind.is_some() || search.since_ms.is_some() || !search.tags.is_empty();
         let filter = "(?5 IS NULL OR v.kind = ?5) AND (?6 IS NULL OR v.created_at_ms >= ?6) AND NOT EXISTS \
                       (SELECT 1 FROM json_each(?7) t WHERE t.value NOT IN (SELECT value FROM json_each(v.tags)))";
-        let sql = match (question, filtered) {
+        let sql = match (question, search.is_filtered()) {
             (Some(_), false) => format!(
                 "SELECT rowid, rank FROM {table} WHERE {table} MATCH ?8 AND rowid BETWEEN ?1 AND ?2 \
                  AND ?5 IS NULL AND ?6 IS NULL AND ?7 IS NOT NULL ORDER BY rank LIMIT ?3 OFFSET ?4"

@@ -103,7 +103,8 @@ pub enum Command {
     Restore { memory_path: String, version: u64 },
     /// Finds memories by their words, the best first.
     Search {
-        /// Words; `"words together"`; `begin*`. Empty: everything, newest first.
+        /// Words; `"words together"`; `begin*`. Finds what has all of them; if nothing has, what has any of the rarer
+        /// ones. Empty: everything, newest first.
         query: String,
         #[serde(default)]
         kind: Option<String>,

@@ -19,9 +19,8 @@ pub enum WordQuery {
     /// Something was asked, but no word is in it.
     Wordless,
     Words {
-        /// In FTS5's language: each word must be there, or one of them.
-        all: String,
-        any: String,
+        /// Words and phrases in FTS5's language.
+        terms: Vec<String>,
         /// The words themselves, as a reader would look for them.
         needles: Vec<String>,
     },
@@ -65,7 +64,7 @@ pub fn query(typed: &str) -> WordQuery {
     if terms.is_empty() {
         return WordQuery::Wordless;
     }
-    WordQuery::Words { all: terms.join(" AND "), any: terms.join(" OR "), needles }
+    WordQuery::Words { terms, needles }
 }
 
 /// Adds one term, unless there is no word in it.

@@ -251,6 +251,20 @@ fn search_ranks_filters_and_pages() {
 }
 
 #[test]
+fn when_any_word_will_do_a_word_of_nearly_every_memory_does_not_count() {
+    let store = TestStore::new();
+    for n in 0..60 {
+        create(&store, note(&format!("note-{n}"), "the common river"));
+    }
+    create(&store, note("one", "a heron"));
+    assert_eq!(found(&store, words("river heron")), ["one@1"], "the rare word");
+    assert_eq!(found(&store, words("river unheard")).len(), 25, "the only word that is known");
+    assert_eq!(found(&store, words("common river unheard")).len(), 25, "words as common as each other");
+    let notes = MemorySearch { kind: Some("note".into()), ..words("river heron") };
+    assert_eq!(found(&store, notes).len(), 25, "with a filter every word counts");
+}
+
+#[test]
 fn only_history_shows_old_versions() {
     let store = TestStore::new();
     create(&store, note("a", "ancient wisdom"));

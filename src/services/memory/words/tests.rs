@@ -23,7 +23,7 @@ fn runs_become_pairs() {
 
 fn check(typed: &str, expected: Expect) {
     let shown = match query(typed) {
-        WordQuery::Words { all, .. } => all,
+        WordQuery::Words { terms, .. } => terms.join(" AND "),
         other => format!("{other:?}"),
     };
     expected.assert_eq(&shown);
@@ -53,7 +53,8 @@ fn found(texts: &[&str], typed: &str) -> Vec<usize> {
         let row = (n as i64, indexed(text));
         conn.execute("INSERT INTO w (rowid, t) VALUES (?1, ?2)", row).unwrap();
     }
-    let WordQuery::Words { all, .. } = query(typed) else { return Vec::new() };
+    let WordQuery::Words { terms, .. } = query(typed) else { return Vec::new() };
+    let all = terms.join(" AND ");
     let mut select = conn.prepare("SELECT rowid FROM w WHERE w MATCH ?1 ORDER BY rowid").unwrap();
     select.query_map([all], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
@@ -101,7 +102,8 @@ fn words_are_found() {
 #[test]
 fn a_very_long_question_is_cut() {
     let typed = "word ".repeat(10_000);
-    let WordQuery::Words { all, .. } = query(&typed) else { panic!() };
+    let WordQuery::Words { terms, .. } = query(&typed) else { panic!() };
+    let all = terms.join(" AND ");
     assert_eq!(all.matches("AND").count(), TERMS - 1);
 }
 
