@@ -17,6 +17,11 @@ const MESSAGE_TOKENS: u64 = 8;
 /// A reserve in tokens: joined texts may cost more than separate ones, and a note may have to be added.
 const RESERVE_TOKENS: u64 = 64;
 
+/// The most of an answer and of a result that is shown of a round before the newest, and the least of a result.
+const OLD_ANSWER: u64 = 400;
+const OLD_RESULT: u64 = 2000;
+const LEAST_RESULT: u64 = 64;
+
 /// The content of a request.
 #[derive(Clone, Debug, Default)]
 pub struct ContextParts<'a> {
@@ -32,8 +37,8 @@ pub struct ContextParts<'a> {
     pub answer: u64,
 }
 
-/// Builds the request.
-pub fn assemble(parts: &ContextParts) -> Result<ModelRequest> {
+/// Builds the request; `cache` belongs to the turn.
+pub fn assemble(parts: &ContextParts, cache: &mut RoundCache) -> Result<ModelRequest> {
     let answer = parts.answer.min(parts.window / 4).max(1);
     let limit = parts.window.saturating_sub(answer);
     let core = tokens(parts.core) + MESSAGE_TOKENS;
@@ -48,7 +53,7 @@ pub fn assemble(parts: &ContextParts) -> Result<ModelRequest> {
 
     let input = cut(&input(parts.turn), left / 3);
     left -= tokens(&input) + MESSAGE_TOKENS;
-    let (rounds, dropped) = rounds(parts.turn, &mut left);
+    let (rounds, dropped) = rounds(parts.turn, cache, &mut left);
     let input = match dropped {
         0 => input,
         _ => format!("{input}\n\n({dropped} earlier rounds of this turn are left out)"),
@@ -94,49 +99,92 @@ fn input(turn: &[TranscriptRecord]) -> String {
     }
 }
 
-/// One round of a turn: where its answer stands, where it ends, and what the turn had used by then.
+/// The rounds of a turn, kept from request to request: a long turn would otherwise be rendered anew at each of its steps.
+#[derive(Default)]
+pub struct RoundCache {
+    /// How many records were looked at.
+    seen: usize,
+    counter: SpentCounter,
+    rounds: Vec<Round>,
+}
+
+/// One round: where its answer stands, where it ends, and what the turn had used by then.
 struct Round {
     said: usize,
     end: usize,
     spent: Spent,
+    /// As it is shown while there is room, once it is not the newest; `Some(None)` if there is nothing to show.
+    shown: Option<Option<ShownRound>>,
 }
 
-/// The rounds of a turn, in one pass. A round ends with its outcome, or with its answer if that was a fault.
-fn spans(turn: &[TranscriptRecord]) -> Vec<Round> {
-    let mut counter = SpentCounter::default();
-    let mut rounds: Vec<Round> = Vec::new();
-    for (at, record) in turn.iter().enumerate() {
-        counter.add(record);
-        match record {
-            TranscriptRecord::Said { .. } => rounds.push(Round { said: at, end: at, spent: counter.spent }),
-            TranscriptRecord::Outcome { .. } => {
-                if let Some(round) = rounds.last_mut().filter(|round| round.end == round.said) {
-                    (round.end, round.spent) = (at, counter.spent);
+#[derive(Clone)]
+struct ShownRound {
+    answer: String,
+    result: String,
+    /// Tokens of the answer with what two messages cost, and of the result.
+    cost: (u64, u64),
+}
+
+impl RoundCache {
+    /// Looks at the records that are new. A round ends with its outcome, or with its answer if that was a fault.
+    fn follow(&mut self, turn: &[TranscriptRecord]) {
+        for (at, record) in turn.iter().enumerate().skip(self.seen) {
+            self.counter.add(record);
+            let spent = self.counter.spent;
+            match record {
+                TranscriptRecord::Said { .. } => self.rounds.push(Round { said: at, end: at, spent, shown: None }),
+                TranscriptRecord::Outcome { .. } => {
+                    if let Some(round) = self.rounds.last_mut().filter(|round| round.end == round.said) {
+                        (round.end, round.spent) = (at, spent);
+                    }
                 }
+                _ => (),
             }
-            _ => (),
         }
+        self.seen = turn.len();
     }
-    rounds
+}
+
+impl Round {
+    /// The round within a limit; `None` if there is nothing to show, or no room.
+    fn show(&self, turn: &[TranscriptRecord], limit: u64, newest: bool) -> Option<ShownRound> {
+        let TranscriptRecord::Said { said: answer, .. } = &turn[self.said] else { return None };
+        let feedback = step::feedback(&turn[..=self.end], &self.spent)?;
+        let answer = cut(&answer.text, if newest { limit / 3 } else { OLD_ANSWER.min(limit) });
+        let first = tokens(&answer) + 2 * MESSAGE_TOKENS;
+        let limit = limit.checked_sub(first).filter(|limit| *limit >= LEAST_RESULT)?;
+        let result = shortened(feedback, if newest { limit } else { limit.min(OLD_RESULT) });
+        let cost = (first, tokens(&result));
+        Some(ShownRound { answer, result, cost })
+    }
 }
 
 /// The newest rounds of the turn that fit, and the number of those that do not.
-fn rounds(turn: &[TranscriptRecord], left: &mut u64) -> (Vec<Message>, usize) {
-    let all = spans(turn);
+fn rounds(turn: &[TranscriptRecord], cache: &mut RoundCache, left: &mut u64) -> (Vec<Message>, usize) {
+    cache.follow(turn);
+    let count = cache.rounds.len();
     let mut kept: Vec<[Message; 2]> = Vec::new();
-    for (back, Round { said, end, spent }) in all.iter().rev().enumerate() {
-        let TranscriptRecord::Said { said: answer, .. } = &turn[*said] else { continue };
-        let Some(feedback) = step::feedback(&turn[..=*end], spent) else { continue };
-        let newest = back == 0;
-        let limit = if newest { *left } else { *left / 2 };
-        let answer = cut(&answer.text, if newest { limit / 3 } else { 400.min(limit) });
-        let spent = tokens(&answer) + 2 * MESSAGE_TOKENS;
-        let Some(limit) = limit.checked_sub(spent).filter(|limit| *limit >= 64) else { break };
-        let result = shortened(feedback, if newest { limit } else { limit.min(2000) });
-        *left -= spent + tokens(&result);
+    for (back, round) in cache.rounds.iter_mut().rev().enumerate() {
+        let shown = if back == 0 {
+            if step::feedback(&turn[..=round.end], &round.spent).is_none() {
+                continue; // its call is still under way
+            }
+            round.show(turn, *left, true)
+        } else {
+            let limit = *left / 2;
+            let whole = round.shown.take().unwrap_or_else(|| round.show(turn, u64::MAX, false));
+            let Some(known) = round.shown.insert(whole) else { continue };
+            let (first, result) = known.cost;
+            match limit >= OLD_ANSWER && limit >= first + result.max(LEAST_RESULT) {
+                true => Some(known.clone()),
+                false => round.show(turn, limit, false),
+            }
+        };
+        let Some(ShownRound { answer, result, cost }) = shown else { break };
+        *left -= cost.0 + cost.1;
         kept.push([Message::assistant(answer), Message::user(result)]);
     }
-    let dropped = all.len() - kept.len();
+    let dropped = count - kept.len();
     (kept.into_iter().rev().flatten().collect(), dropped)
 }
 

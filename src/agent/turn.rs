@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
 use super::budget::{BudgetLimits, Spent, Standing, standing};
-use super::context::{ContextParts, assemble};
+use super::context::{ContextParts, RoundCache, assemble};
 use super::history::HistoryEntry;
 use super::protocol::{self, ModelCall};
 use super::runtime::{AgentRuntime, Settings};
@@ -114,6 +114,7 @@ struct RunningTurn<'a> {
     transcript: Option<Transcript>,
     /// The runtime contract, the same in every round.
     core: String,
+    rounds: RoundCache,
     /// The budgets (`turn`, `agent`) whose soft limit was reported.
     warned: BTreeSet<&'static str>,
 }
@@ -137,8 +138,14 @@ impl<'a> RunningTurn<'a> {
             current.reply.send_replace(reply);
         }
         let core = (agent_runtime.core)(&agent_runtime.agent);
-        let mut turn =
-            RunningTurn { agent_runtime, current, transcript: Some(transcript), core, warned: BTreeSet::new() };
+        let mut turn = RunningTurn {
+            agent_runtime,
+            current,
+            transcript: Some(transcript),
+            core,
+            rounds: RoundCache::default(),
+            warned: BTreeSet::new(),
+        };
         turn.count();
         if turn.records().is_empty() {
             let CurrentTurn { job, source, input, settings, .. } = &*turn.current;
@@ -252,17 +259,18 @@ impl<'a> RunningTurn<'a> {
         Ok(call.map_or(AskOutcome::Malformed, AskOutcome::Call))
     }
 
-    async fn question(&self) -> Result<ModelRequest> {
+    async fn question(&mut self) -> Result<ModelRequest> {
         let settings = &self.current.settings;
         let memory = (self.agent_runtime.remember)().await;
-        assemble(&ContextParts {
+        let parts = ContextParts {
             core: &self.core,
             memory: &memory,
             history: &self.agent_runtime.history.exchanges(),
-            turn: self.records(),
+            turn: self.transcript.as_ref().map_or(&[], |transcript| transcript.records()),
             window: settings.window,
             answer: settings.answer,
-        })
+        };
+        assemble(&parts, &mut self.rounds)
     }
 
     /// Performs a call whose intent is recorded.

@@ -27,6 +27,10 @@ fn outcome(content: &str) -> TranscriptRecord {
     TranscriptRecord::Outcome { at_ms: 0, ms: 0, parked_ms: 0, result: json!({"content": content, "ready": true}) }
 }
 
+fn assembled(parts: &ContextParts) -> Result<ModelRequest> {
+    assemble(parts, &mut RoundCache::default())
+}
+
 fn shown(ask: &ModelRequest) -> String {
     let mut text = format!("{}\n", ask.system);
     for message in &ask.messages {
@@ -41,7 +45,7 @@ fn the_parts_stand_in_order() {
     let memory = [("/agents/self/memory/items/name".to_owned(), "the user is called Ada".to_owned())];
     let history = [("hi".to_owned(), "hello".to_owned())];
     let turn = [began("what is in a?", TurnSource::Chat), read("a"), outcome("nothing"), said("Nothing!")];
-    let ask = assemble(&ContextParts {
+    let ask = assembled(&ContextParts {
         core: "CommandSink.",
         memory: &memory,
         history: &history,
@@ -72,14 +76,14 @@ fn the_parts_stand_in_order() {
 #[test]
 fn a_wake_up_says_what_it_is() {
     let turn = [began("look around", TurnSource::Wake("/agents/self/events/sources/user.json".into()))];
-    let ask = assemble(&ContextParts { turn: &turn, window: 4000, answer: 100, ..ContextParts::default() }).unwrap();
+    let ask = assembled(&ContextParts { turn: &turn, window: 4000, answer: 100, ..ContextParts::default() }).unwrap();
     assert_eq!(ask.last(), "(woken by /agents/self/events/sources/user.json)\nlook around");
 }
 
 #[test]
 fn a_long_result_is_cut_and_says_so() {
     let turn = [began("go", TurnSource::Chat), read("a"), outcome(&"long \"text\"\n".repeat(10_000))];
-    let ask = assemble(&ContextParts { turn: &turn, window: 4000, answer: 100, ..ContextParts::default() }).unwrap();
+    let ask = assembled(&ContextParts { turn: &turn, window: 4000, answer: 100, ..ContextParts::default() }).unwrap();
     assert!(ask.last().contains("bytes left out"));
     assert!(ask.last().contains("shortened"));
     serde_json::from_str::<Value>(ask.last()).expect("still JSON");
@@ -89,7 +93,7 @@ fn a_long_result_is_cut_and_says_so() {
 fn a_window_too_small_for_the_contract_is_refused() {
     let core = "x".repeat(3000);
     let error =
-        assemble(&ContextParts { core: &core, window: 1100, answer: 100, ..ContextParts::default() }).unwrap_err();
+        assembled(&ContextParts { core: &core, window: 1100, answer: 100, ..ContextParts::default() }).unwrap_err();
     assert!(error.message.starts_with("a window of 1100 tokens is too small"));
 }
 
@@ -111,9 +115,14 @@ proptest! {
         let history: Vec<_> = history.iter().map(|(a, b)| ("q".repeat(*a), "\"".repeat(*b))).collect();
         let core = "c".repeat(core);
         let parts = ContextParts { core: &core, memory: &memory, history: &history, turn: &turn, window, answer };
-        if let Ok(ask) = assemble(&parts) {
+        if let Ok(ask) = assembled(&parts) {
             prop_assert!(cost(&ask) + u64::from(ask.max_tokens) <= window, "{} + {} > {window}", cost(&ask), ask.max_tokens);
-            prop_assert_eq!(&assemble(&parts).unwrap(), &ask);
+            // The same, whatever was rendered at earlier steps of the turn.
+            let mut cache = RoundCache::default();
+            for end in 1..=turn.len() {
+                _ = assemble(&ContextParts { turn: &turn[..end], ..parts.clone() }, &mut cache);
+            }
+            prop_assert_eq!(&assemble(&parts, &mut cache).unwrap(), &ask);
         }
     }
 }
