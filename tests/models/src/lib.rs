@@ -23,6 +23,7 @@ compile_files! {
     parking = "../../../crates/fuse/src/parking.rs";
     poll_watch = "../../../crates/fuse/src/poll_watch.rs";
     time_limit = "../../../crates/store/src/time_limit.rs";
+    turn_order = "../../../src/agent/turn_order.rs";
     turns = "../../../crates/fuse/src/turns.rs";
     writer = "../../../crates/store/src/writer.rs";
 }

@@ -8,6 +8,7 @@ mod event;
 mod notices;
 mod parking;
 mod poll;
+mod turn_order;
 mod writer;
 
 /// Runs `model` in every order of its threads. loom fails where no thread can continue: that is how it finds a lost
@@ -26,7 +27,7 @@ fn orders(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) 
     let tried = Arc::new(AtomicUsize::new(0));
     let counted = tried.clone();
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = preemptions.or(builder.preemption_bound);
+    builder.preemption_bound = builder.preemption_bound.or(preemptions);
     builder.check(move || {
         counted.fetch_add(1, Ordering::Relaxed);
         model();
