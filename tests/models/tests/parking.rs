@@ -16,6 +16,7 @@ use crate::{every_order, most_orders};
 #[derive(Clone, Default)]
 struct Answers(Arc<std::sync::Mutex<Vec<(u64, Result<u32, i32>)>>>);
 
+#[derive(Clone)]
 struct Reply(u64, Answers);
 
 impl Responder<u32> for Reply {
@@ -108,6 +109,19 @@ fn a_reader_that_is_interrupted_while_the_mount_closes_has_one_answer_and_none_s
         scene.arm(2, Wait::Event, &event);
         scene.arm(4, Wait::Event, &event);
         scene.end([interrupt, close], &[(2, &[EINTR, ESHUTDOWN]), (4, &[ESHUTDOWN])]);
+    });
+}
+
+/// The interrupt may come before its request is parked.
+#[test]
+fn a_reader_that_only_an_interrupt_ends_is_interrupted() {
+    every_order(|| {
+        let (scene, event) = (Scene::new(), Event::new(2));
+        let fired = event.clone();
+        let interrupt = scene.spawn(|scene| scene.parking.interrupted(2));
+        let fire = scene.spawn(move |_| fired.fire());
+        scene.arm(2, Wait::Event, &event);
+        scene.end([interrupt, fire], &[(2, &[EINTR])]);
     });
 }
 

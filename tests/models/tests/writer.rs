@@ -128,6 +128,11 @@ fn a_change_whose_caller_has_gone_is_made_and_a_failed_one_is_undone_alone() {
         let scene = Scene::new();
         drop(scene.write("one", Ok(())));
         let failed = scene.write("two", Err(Error::invalid("on purpose"))).wait();
+        let kept = scene.writer.write(
+            |tx| Ok(tx.query_row("SELECT group_concat(name) FROM t", [], |row| row.get(0))?),
+            |_: &Option<String>| (),
+        );
+        assert_eq!(kept.wait(), Ok(Some("one".to_owned())));
         scene.writer.close();
         let count = |what| scene.happened.count(what);
         assert_eq!(failed.unwrap_err().code, Error::invalid("").code);
