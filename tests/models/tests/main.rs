@@ -9,6 +9,7 @@ mod notices;
 mod parking;
 mod poll;
 mod turn_order;
+mod turns;
 mod writer;
 
 /// Runs `model` in every order of its threads. loom fails where no thread can continue: that is how it finds a lost

@@ -1,10 +1,10 @@
 //! Notices to the kernel: none is lost, a poller is not woken before them, and an answer that waits for them is given once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use acheron_models::notices::{self, Notice, NoticeSink, Notices};
 use acheron_models::sync::oneshot;
+use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
 use crate::most_orders;
@@ -15,14 +15,14 @@ pub type Told = Arc<std::sync::Mutex<Vec<String>>>;
 /// The kernel. The thread that sends drops it when it ends.
 struct Kernel {
     told: Told,
-    /// What an invalidated inode contains now.
+    /// What an invalidated inode contains now. Loom's: others may run before a notice that is being sent arrives.
     version: Arc<AtomicUsize>,
     _ended: oneshot::Sender<()>,
 }
 
 impl NoticeSink for Kernel {
     fn send(&self, notice: &Notice) {
-        let version = self.version.load(Ordering::Relaxed);
+        let version = self.version.fetch_add(0, Ordering::SeqCst);
         self.told.lock().unwrap().push(match notice {
             Notice::Inode(ino) => format!("inode {ino} version {version}"),
             Notice::Poll(handle) => format!("poll {handle}"),
@@ -67,7 +67,7 @@ fn the_last_change_is_told_though_others_are_being_sent() {
         let change = |scene: &Scene| {
             let (notices, version) = (scene.notices.clone(), scene.version.clone());
             move || {
-                version.fetch_add(1, Ordering::Relaxed);
+                version.fetch_add(1, Ordering::SeqCst);
                 notices.post(Notice::Inode(1));
             }
         };
