@@ -18,6 +18,7 @@ macro_rules! compile_files {
 }
 
 compile_files! {
+    call_queue = "../../../src/service/runner/queue.rs";
     fault = "../../../crates/store/src/fault.rs";
     notices = "../../../crates/fuse/src/notices.rs";
     parking = "../../../crates/fuse/src/parking.rs";
