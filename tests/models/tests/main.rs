@@ -30,7 +30,7 @@ fn orders(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) 
     let tried = Arc::new(AtomicUsize::new(0));
     let counted = tried.clone();
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(preemptions);
+    builder.preemption_bound = preemptions.map(|usual| builder.preemption_bound.unwrap_or(usual));
     builder.check(move || {
         counted.fetch_add(1, Ordering::Relaxed);
         model();

@@ -14,7 +14,10 @@ use crate::{every_order, most_orders};
 
 /// The answers that the kernel got. No lock of loom's: looking at them is no step.
 #[derive(Clone, Default)]
-struct Answers(Arc<std::sync::Mutex<Vec<(u64, Result<u32, i32>)>>>);
+struct Answers(Arc<std::sync::Mutex<Vec<Given>>>);
+
+/// A request and its answer: a value or an error number.
+type Given = (u64, Result<u32, i32>);
 
 #[derive(Clone)]
 struct Reply(u64, Answers);

@@ -147,7 +147,11 @@ fn a_writer_that_is_closed_by_a_change_ends() {
     every_order(|| {
         let scene = Scene::new();
         let own = scene.clone();
-        let answer = scene.writer.write(move |_| Ok(own.writer.close()), |()| ());
+        let close = move |_: &Tx<'_>| {
+            own.writer.close();
+            Ok(())
+        };
+        let answer = scene.writer.write(close, |()| ());
         assert_eq!(answer.wait(), Ok(()));
         assert_eq!(scene.write("one", Ok(())).wait().unwrap_err().code, Code::Unavailable);
     });
