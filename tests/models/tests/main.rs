@@ -1,6 +1,6 @@
 //! Every order in which up to three threads can arm, fire, read, interrupt and close: no wake-up is lost, and nothing is
-//! answered twice. `LOOM_MAX_PREEMPTIONS` sets another limit for the larger models, `LOOM_LOG=trace` with
-//! `LOOM_LOCATION=1` shows the steps of the order that failed.
+//! answered twice. `LOOM_MAX_PREEMPTIONS` sets another limit for the larger models, `LOOM_LOCATION=1` shows where
+//! each thread stood.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
