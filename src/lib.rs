@@ -7,6 +7,9 @@
 
 #![forbid(unsafe_code)]
 
+// As `crate::sync` in the files that `tests/models` compiles with other primitives.
+use acheron_base::sync;
+
 /// The contract of a service: README, schemas and checks from Rust types.
 pub mod contract;
 

@@ -95,7 +95,7 @@ use fuser::{Config, Session, SessionACL};
 use tokio::runtime::Handle as Runtime;
 use tokio::sync::watch as channel;
 
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, sync};
 use acheron_vfs::{Caller, Tree};
 use attributes::Owner;
 use filesystem::FuseAdapter;

@@ -6,10 +6,11 @@
 use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fuser::{INodeNo, Notifier, PollHandle};
-use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard, thread};
 
 /// A notification. One that is already queued is not queued again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -167,7 +168,7 @@ impl Notices {
 pub fn start(notices: Arc<Notices>, kernel: impl NoticeSink + 'static) -> std::io::Result<()> {
     let kernel: Arc<dyn NoticeSink> = Arc::new(kernel);
     *notices.kernel.lock() = Some(kernel.clone());
-    std::thread::Builder::new().name("notices".to_owned()).spawn(move || notices.run(&*kernel)).map(drop)
+    thread::Builder::new().name("notices".to_owned()).spawn(move || notices.run(&*kernel)).map(drop)
 }
 
 #[cfg(test)]

@@ -1,16 +1,15 @@
 //! Replies that cannot be given yet, each under the number of its request. A waiter is a future and a reply; it costs
 //! no thread and no task. The server uses it; it knows nothing of files.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
-
-use parking_lot::{Mutex, MutexGuard};
 
 use super::interrupt::Interrupts;
 use super::turns::{Turn, Turns};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 use acheron_base::{Code, Error, Result};
 use acheron_vfs::Later;
 
@@ -37,7 +36,7 @@ pub struct Parking {
 
 #[derive(Default)]
 struct ParkingState {
-    parked: HashMap<u64, Arc<dyn Parked>>,
+    parked: BTreeMap<u64, Arc<dyn Parked>>,
     /// Interrupts that arrived before their request was parked, or just after it was answered; so their number must be
     /// bounded.
     early: BTreeSet<u64>,
@@ -92,7 +91,7 @@ impl Parking {
         self.state().stopped = true;
     }
 
-    /// Answers every parked request with an error.
+    /// Answers every parked request with an error, in the order of their arrival.
     pub fn answer_all(&self) {
         let parked = std::mem::take(&mut self.state().parked);
         for waiter in parked.into_values() {

@@ -6,13 +6,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
-
-use parking_lot::{Mutex, MutexGuard};
 
 use super::notices::Notices;
 use super::turns::{Turn, Turns};
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Mutex, MutexGuard};
 use acheron_vfs::{Answer, Later};
 
 /// The state of one polled file.

@@ -8,8 +8,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use tokio::runtime::Handle;
+use crate::sync::{Mutex, Runtime, thread_local};
 
 /// A waiter that can continue.
 pub trait Turn: Send + Sync {
@@ -21,12 +20,12 @@ pub trait Turn: Send + Sync {
 const BATCH: usize = 64;
 
 thread_local! {
-    /// The waiters woken by the request that this thread is serve_request.
+    /// The waiters woken by the request that this thread serves.
     static LOCAL: RefCell<Option<VecDeque<Arc<dyn Turn>>>> = const { RefCell::new(None) };
 }
 
 pub struct Turns {
-    runtime: Handle,
+    runtime: Runtime,
     woken: Mutex<Woken>,
 }
 
@@ -38,7 +37,7 @@ struct Woken {
 }
 
 impl Turns {
-    pub fn new(runtime: Handle) -> Arc<Self> {
+    pub fn new(runtime: Runtime) -> Arc<Self> {
         Arc::new(Turns { runtime, woken: Mutex::default() })
     }
 
@@ -52,7 +51,7 @@ impl Turns {
             }
             None => false,
         });
-        if here != Ok(true) {
+        if !here.unwrap_or(false) {
             self.queue([turn]);
         }
     }
@@ -80,13 +79,13 @@ impl Turns {
         impl Drop for Over<'_> {
             fn drop(&mut self) {
                 run_local();
-                if let Some(rest) = LOCAL.take().filter(|rest| !rest.is_empty()) {
+                if let Some(rest) = LOCAL.with(RefCell::take).filter(|rest| !rest.is_empty()) {
                     self.0.queue(rest);
                 }
             }
         }
 
-        LOCAL.set(Some(VecDeque::new()));
+        LOCAL.with(|here| here.replace(Some(VecDeque::new())));
         let _over = Over(self);
         serve()
     }
@@ -95,7 +94,7 @@ impl Turns {
 /// Runs the waiters that the current request has woken, up to the limit.
 pub fn run_local() {
     for _ in 0..BATCH {
-        let Some(turn) = LOCAL.with_borrow_mut(|here| here.as_mut().and_then(VecDeque::pop_front)) else { return };
+        let Some(turn) = LOCAL.with(|here| here.borrow_mut().as_mut().and_then(VecDeque::pop_front)) else { return };
         take(turn);
     }
 }

@@ -17,7 +17,7 @@ pub use rusqlite::Result as Sql;
 pub use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 pub use self::writer::{Tx, Written};
-use acheron_base::{Error, Result, blocking};
+use acheron_base::{Error, Result, blocking, sync};
 
 mod backup;
 mod fault;

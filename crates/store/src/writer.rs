@@ -5,16 +5,15 @@
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, JoinHandle, Thread};
 
-use parking_lot::Mutex;
 use rusqlite::Connection;
-use tokio::sync::oneshot;
 
 use super::{fault, time_limit};
+use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::sync::thread::{self, JoinHandle, Thread};
+use crate::sync::{Mutex, mpsc, oneshot};
 use acheron_base::{Error, Result, failpoint};
 
 /// The limit of changes per commit: with more, the first would wait too long for the last.
@@ -152,7 +151,7 @@ where
 }
 
 /// The side of the callers.
-pub(super) struct Writer {
+pub struct Writer {
     queue: Mutex<Option<mpsc::Sender<Box<dyn QueuedChange>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     counts: Arc<Counts>,
@@ -165,7 +164,7 @@ struct Counts {
 }
 
 impl Writer {
-    pub(super) fn start(mut conn: Connection) -> Result<Writer> {
+    pub fn start(mut conn: Connection) -> Result<Writer> {
         time_limit::watch(&mut conn)?;
         let (queue, queued) = mpsc::channel();
         let counts = Arc::<Counts>::default();
@@ -175,7 +174,7 @@ impl Writer {
     }
 
     /// Queues a change. Changes are made in the order of the calls.
-    pub(super) fn write<T, F, A>(&self, work: F, after: A) -> Written<T>
+    pub fn write<T, F, A>(&self, work: F, after: A) -> Written<T>
     where
         T: Send + 'static,
         F: FnOnce(&Tx<'_>) -> Result<T> + Send + 'static,
@@ -194,12 +193,12 @@ impl Writer {
         Written::new(answer)
     }
 
-    pub(super) fn commits(&self) -> u64 {
+    pub fn commits(&self) -> u64 {
         self.counts.commits.load(Ordering::SeqCst)
     }
 
     /// Completes the queued changes and takes no more.
-    pub(super) fn close(&self) {
+    pub fn close(&self) {
         drop(self.queue.lock().take());
         let thread = self.thread.lock().take();
         // A change may hold the last reference to the store, on this very thread.

@@ -11,16 +11,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Shared};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 use super::budget::{BudgetLimits, Spent};
 use super::runtime::AgentRuntime;
 use super::transcript::TurnSource;
 use super::turn::{self, CurrentTurn};
+use super::turn_order::{TurnOrder, TurnPlace};
 use crate::contract::Effect;
 use crate::events::Commit;
 use crate::jobs::{self, Call, Job};
@@ -42,7 +41,9 @@ pub struct Chat(Arc<ChatInner>);
 struct ChatInner {
     agent_runtime: Arc<AgentRuntime>,
     call_queue: Arc<CallQueue>,
-    queue: Mutex<Queue>,
+    order: TurnOrder,
+    /// The queued and running turns.
+    queue: Mutex<Vec<Arc<Job>>>,
     /// The number of queued and running turns. Readers of `latest.txt` wait until it is 0.
     busy: watch::Sender<usize>,
     paused: watch::Sender<bool>,
@@ -50,20 +51,10 @@ struct ChatInner {
     refusal: Mutex<Option<Error>>,
 }
 
-/// Resolves when a turn and all before it have ended.
-type TurnsEnded = Shared<BoxFuture<'static, ()>>;
-
-#[derive(Default)]
-struct Queue {
-    last: Option<TurnsEnded>,
-    jobs: Vec<Arc<Job>>,
-}
-
-/// A turn's place in the queue.
+/// A turn that is not accepted yet.
 struct QueuedTurn {
-    before: Option<TurnsEnded>,
     /// Dropped when the turn has ended and is recorded.
-    done: oneshot::Sender<()>,
+    place: TurnPlace,
     current: Arc<OnceLock<Arc<CurrentTurn>>>,
     /// The event about its input.
     started: Arc<AtomicU64>,
@@ -84,7 +75,7 @@ impl QueueSlot {
 
 impl Drop for QueueSlot {
     fn drop(&mut self) {
-        self.chat.queue().jobs.retain(|job| job.id != self.job_id);
+        self.chat.queue().retain(|job| job.id != self.job_id);
         self.chat.0.busy.send_modify(|busy| *busy -= 1);
     }
 }
@@ -103,14 +94,15 @@ impl Chat {
         let (queue, busy, paused) =
             (Mutex::default(), watch::Sender::new(0), watch::Sender::new(agent_runtime.settings().paused));
         let (current, refusal) = (Mutex::default(), Mutex::default());
-        Chat(Arc::new(ChatInner { agent_runtime, call_queue, queue, busy, paused, current, refusal }))
+        let order = TurnOrder::default();
+        Chat(Arc::new(ChatInner { agent_runtime, call_queue, order, queue, busy, paused, current, refusal }))
     }
 
     pub fn agent_runtime(&self) -> &Arc<AgentRuntime> {
         &self.0.agent_runtime
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, Vec<Arc<Job>>> {
         self.0.queue.lock()
     }
 
@@ -125,7 +117,7 @@ impl Chat {
 
     /// Checks that the queue has space for another turn.
     pub fn check_queue(&self) -> Result<()> {
-        match self.queue().jobs.len() {
+        match self.queue().len() {
             n if n >= QUEUE => {
                 Err(Error::busy(format!("{n} messages already wait for {}", self.0.agent_runtime.agent)))
             }
@@ -198,27 +190,14 @@ impl Chat {
 
     /// A place at the end of the queue.
     fn queue_turn(&self) -> QueuedTurn {
-        let (done, ended) = oneshot::channel::<()>();
-        let mut queue = self.queue();
-        let before = queue.last.take();
-        let waits = before.clone();
-        let end = async move {
-            if let Some(before) = waits {
-                before.await;
-            }
-            _ = ended.await; // it ends by being dropped
-        };
-        queue.last = Some(end.boxed().shared());
-        QueuedTurn { before, done, current: Arc::default(), started: Arc::default() }
+        QueuedTurn { place: self.0.order.take_place(), current: Arc::default(), started: Arc::default() }
     }
 
     /// The work of a turn: waits for the previous one, then runs.
     fn work(&self, turn: &QueuedTurn) -> RunWork {
-        let (before, mut paused) = (turn.before.clone(), self.0.paused.subscribe());
+        let (first, mut paused) = (turn.place.is_first(), self.0.paused.subscribe());
         let previous = async move {
-            if let Some(before) = before {
-                before.await;
-            }
+            first.await;
             _ = paused.wait_for(|paused| !paused).await; // the sender lives as long as the chat
         };
         let (chat, current, started) = (self.clone(), turn.current.clone(), turn.started.clone());
@@ -249,7 +228,7 @@ impl Chat {
 
     /// Follows an accepted turn to its end, and records it in the history before the next one starts.
     fn follow(&self, job: &Arc<Job>, turn: QueuedTurn) {
-        self.queue().jobs.push(job.clone());
+        self.queue().push(job.clone());
         let slot = QueueSlot::take(self, &job.id);
         let current = Arc::new(CurrentTurn {
             job: job.clone(),
@@ -267,11 +246,7 @@ impl Chat {
             job.end().await;
             chat.record(&job, &current).await;
             drop(slot);
-            // Also if it was cancelled while it waited: whoever waits for the turns before it waits for one at a time.
-            if let Some(before) = turn.before {
-                before.await;
-            }
-            drop(turn.done);
+            drop(turn.place);
         });
     }
 
@@ -318,7 +293,7 @@ impl Chat {
 
     /// Cancels the running turn and all queued ones.
     pub fn stop(&self) {
-        for job in &self.queue().jobs {
+        for job in &*self.queue() {
             job.cancel.cancel();
         }
     }
@@ -346,7 +321,7 @@ impl Chat {
     }
 
     fn status(&self) -> Value {
-        let (agent_runtime, jobs) = (&self.0.agent_runtime, self.queue().jobs.clone());
+        let (agent_runtime, jobs) = (&self.0.agent_runtime, self.queue().clone());
         let settings = agent_runtime.settings();
         let refusal = self.0.refusal.lock().clone();
         let current = self.current();

@@ -1,9 +1,8 @@
 //! Limits the number of running and waiting calls.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::sync::atomic::{AtomicUsize, Ordering};
 use acheron_base::{Error, Result};
 
 pub struct CallQueue {

@@ -1,3 +1,5 @@
+use tokio::runtime::Handle;
+
 use super::*;
 
 struct Recorder(usize, Arc<Mutex<Vec<usize>>>);
