@@ -59,7 +59,7 @@ pub struct TestHost {
     daemon: Child,
     root: PathBuf,
     metrics: File,
-    _scratch: Scratch,
+    scratch: Scratch,
 }
 
 /// The namespace that is measured unless a row needs another.
@@ -81,7 +81,7 @@ impl TestHost {
         let daemon = started(TestHost::command(&scratch, spec));
         let root = scratch.path().join("mnt");
         let metrics = File::open(root.join("meta/metrics.json")).expect("the metrics");
-        TestHost { daemon, root, metrics, _scratch: scratch }
+        TestHost { daemon, root, metrics, scratch }
     }
 
     pub fn command(scratch: &Scratch, spec: &Value) -> Command {
@@ -95,6 +95,11 @@ impl TestHost {
 
     pub fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
+    }
+
+    /// The directory in which it was started.
+    pub fn scratch(&self) -> &Path {
+        self.scratch.path()
     }
 
     /// A path of the first agent.

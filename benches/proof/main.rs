@@ -17,6 +17,7 @@ mod start;
 mod store;
 mod symbols;
 mod table;
+mod turns;
 mod waits;
 mod workshop;
 
@@ -49,6 +50,7 @@ const FAMILIES: &[(&str, Rows)] = &[
     ("growth", growth::rows),
     ("stale", stale::rows),
     ("agents", agents::rows),
+    ("turns", turns::rows),
     ("disk", disk::rows),
     ("prompts", prompts::rows),
     ("recall", recall::rows),

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::Contract;
 use super::check::{self, ValueFault};
+use super::tagged::TaggedCall;
 use acheron_base::nearest::hint;
 use acheron_base::{Error, Result, quoted};
 
@@ -64,12 +65,8 @@ impl Contract {
 
     /// Converts a call to the service's own command type.
     pub fn command<C: DeserializeOwned>(&self, op: &str, arguments: &Value) -> Result<C> {
-        let bare = self.operation(op)?.bare;
-        let whole = match bare {
-            true => json!({"op": op}),
-            false => json!({"op": op, "arguments": arguments}),
-        };
-        serde_json::from_value(whole).map_err(|err| Error::invalid(format!("{op}: {err}")))
+        let arguments = (!self.operation(op)?.bare).then_some(arguments);
+        C::deserialize(TaggedCall { op, arguments }).map_err(|err| Error::invalid(format!("{op}: {err}")))
     }
 
     fn call(&self, op: String, arguments: Value, correlation_id: Option<Value>) -> Result<Envelope> {

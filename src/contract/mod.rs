@@ -8,6 +8,7 @@ pub mod call;
 pub mod check;
 mod pages;
 pub mod schema;
+mod tagged;
 #[cfg(test)]
 mod tests;
 

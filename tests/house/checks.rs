@@ -189,3 +189,20 @@ fn what_a_program_printed_is_kept_in_its_log() {
         "#]],
     );
 }
+
+#[test]
+fn check_says_that_a_write_of_a_program_is_an_execute_and_so_does_its_contract() {
+    let dir = tempfile::tempdir().unwrap();
+    let here = dir.path().canonicalize().unwrap();
+    programs(&here);
+    let note = json!({"command": ["./sound.sh"], "operations": {"put": {"effect": "write"}}});
+    let spec = json!({"layout": "acheron-1", "agents": {"charon": {}}, "services": {"note": note}});
+    fs::write(here.join("spec.json"), spec.to_string()).unwrap();
+    let said = session(&here, &format!("{} check spec.json", env!("CARGO_BIN_EXE_acheron")));
+    let wanted = "services.note.operations.put.effect: `write` is taken as `execute`";
+    assert!(said.contains(wanted), "{said}");
+    let house = TestHost::prepared(&spec.to_string(), programs);
+    let ops = fs::read(house.root().join("agents/charon/note/OPS.json")).unwrap();
+    let ops: Value = serde_json::from_slice(&ops).unwrap();
+    assert_eq!(ops["put"]["effect"], "execute");
+}
