@@ -18,6 +18,7 @@ mod policy_access;
 pub mod presence;
 pub mod programs;
 mod projects;
+mod protected_names;
 mod protected_paths;
 mod service_registry;
 mod state;
@@ -184,6 +185,7 @@ fn open(options: Options) -> Result<HostState> {
         dirs: Default::default(),
         projects,
         system_paths: Default::default(),
+        protected_names: Default::default(),
         mount: Default::default(),
         health: Default::default(),
     })

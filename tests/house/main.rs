@@ -44,6 +44,7 @@ mod refusals;
 mod reload;
 mod scale;
 mod search_code;
+mod self_running;
 mod sessions;
 mod terminal;
 mod test_host;

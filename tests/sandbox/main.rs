@@ -4,6 +4,7 @@ mod descriptors;
 mod escapes;
 mod guards;
 mod lives;
+mod reserved_names;
 mod runs;
 mod sessions;
 mod system;

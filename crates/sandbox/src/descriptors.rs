@@ -2,9 +2,12 @@
 //! out of any root, so no unexpected one stays open, and the working directory is entered only after all are closed.
 //! The init uses it.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::io::{IoSlice, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
@@ -81,6 +84,29 @@ pub(super) fn devices_from_inside() {
         // SAFETY: both are open, and the copy replaces a stream, which has no owner.
         unsafe { libc::dup2(opened.as_raw_fd(), stream.as_raw_fd()) };
     }
+}
+
+/// Hands a descriptor to the process at the other end.
+pub(super) fn send(to: &UnixStream, file: BorrowedFd<'_>) -> Result<()> {
+    let files = [file.as_raw_fd()];
+    let control = [ControlMessage::ScmRights(&files)];
+    let sent = sendmsg::<()>(to.as_raw_fd(), &[IoSlice::new(b"f")], &control, MsgFlags::empty(), None);
+    sent.map(|_| ()).map_err(|err| Error::from(std::io::Error::from(err)))
+}
+
+/// Receives a descriptor; `None` if the other end was closed.
+pub(super) fn receive(from: &UnixStream) -> Result<Option<OwnedFd>> {
+    let (mut byte, mut room) = ([0], nix::cmsg_space!([RawFd; 1]));
+    let mut bytes = [IoSliceMut::new(&mut byte)];
+    let failed = |err: nix::Error| Error::from(std::io::Error::from(err));
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let message = recvmsg::<()>(from.as_raw_fd(), &mut bytes, Some(&mut room), flags).map_err(failed)?;
+    let received = message.cmsgs().map_err(failed)?.find_map(|control| match control {
+        ControlMessageOwned::ScmRights(files) => files.first().copied(),
+        _ => None,
+    });
+    // SAFETY: the kernel has just made the descriptor for this process, and nothing else knows it.
+    Ok(received.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
 }
 
 /// Enters a directory below the root of this process. The kernel keeps to the root and follows no magic link of

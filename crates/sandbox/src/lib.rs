@@ -8,6 +8,8 @@
 //!
 //! Only `acheron-base`. It knows neither policies, services nor the tree: its caller decides what is bound.
 
+mod attend;
+mod broker;
 mod cgroup;
 mod confinement;
 mod descriptors;
@@ -29,6 +31,8 @@ mod root;
 mod running;
 mod slots;
 mod system;
+mod watched_paths;
+mod write_grants;
 
 pub use confinement::{Confinement, Layer};
 pub use descriptors::close_others;

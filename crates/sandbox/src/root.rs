@@ -28,7 +28,7 @@ struct MountTree {
 }
 
 /// Builds the new root, makes it `/` and leaves the old one.
-pub(super) fn build(plan: &Plan) -> Result<Root> {
+pub(super) fn build(plan: &Plan) -> Result<(Root, Covers)> {
     rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(|err| said("making mounts private", err))?;
     let mounts = acheron_base::mountinfo::read()?;
@@ -69,6 +69,9 @@ pub(super) fn build(plan: &Plan) -> Result<Root> {
     }
     device_directories(&scratch)?;
     let proc = proc(plan)?;
+    for name in system::UNREADABLE.iter().filter(|_| proc.proc) {
+        masks.mask(top.as_fd(), &Path::new("proc").join(name))?;
+    }
     for tree in bound {
         mount_tree(top.as_fd(), tree)?;
     }
@@ -89,7 +92,20 @@ pub(super) fn build(plan: &Plan) -> Result<Root> {
     rustix::process::pivot_root(".", ".").map_err(|err| said("pivot_root", err))?;
     rustix::mount::unmount(".", UnmountFlags::DETACH).map_err(|err| said("leaving the old root", err))?;
     std::env::set_current_dir("/")?;
-    Ok(proc)
+    Ok((proc, Covers { top, masks }))
+}
+
+/// What is needed to cover a path again.
+pub(super) struct Covers {
+    top: OwnedFd,
+    masks: Masks,
+}
+
+impl Covers {
+    /// Covers again what a change outside has uncovered.
+    pub fn renew(&self, plan: &Plan) -> Result<()> {
+        path_rules::renew(self.top.as_fd(), &plan.path_rules, &self.masks)
+    }
 }
 
 /// No set-user-id programs and no devices in any bind.

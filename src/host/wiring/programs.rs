@@ -17,7 +17,7 @@ pub fn served(host: &Arc<HostState>, scope: ServiceScope) -> Result<Vec<Arc<dyn 
     let (around, trusting) = (Arc::downgrade(host), Arc::downgrade(host));
     let parts = ProgramParts {
         here: host.paths.here.clone(),
-        around: Arc::new(move |agent| surroundings(&*upgrade(&around)?, agent)),
+        around: Arc::new(move |agent, look| surroundings(&*upgrade(&around)?, agent, look)),
         trusting: Arc::new(move |service| programs::trust(&*upgrade(&trusting)?, service)),
         init: acheron_sandbox::program(),
     };

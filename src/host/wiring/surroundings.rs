@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{AgentEnv, sandbox_rules};
-use crate::host::{HostState, binds, system_paths, upgrade};
+use crate::host::{HostState, binds, protected_paths, system_paths, upgrade};
 use crate::policy::{self, Principal};
-use crate::services::terminal::{FindSurroundings, Surroundings};
+use crate::services::terminal::{FindSurroundings, Look, Surroundings};
 use crate::spec::{ProjectDir, ServedBy};
 use acheron_base::Result;
 use acheron_sandbox::{Link, SharedLimits};
@@ -13,11 +13,14 @@ use acheron_sandbox::{Link, SharedLimits};
 /// The surroundings of an agent's programs, asked anew at every start.
 pub fn of(env: &AgentEnv) -> FindSurroundings {
     let (host, agent) = (Arc::downgrade(&env.host), env.agent.clone());
-    Arc::new(move || surroundings(&*upgrade(&host)?, &agent))
+    Arc::new(move |look| surroundings(&*upgrade(&host)?, &agent, look))
 }
 
 /// The surroundings of the programs of `agent` that hold now.
-pub fn surroundings(host: &HostState, agent: &str) -> Result<Surroundings> {
+pub fn surroundings(host: &HostState, agent: &str, look: Look) -> Result<Surroundings> {
+    if look == Look::Again {
+        protected_paths::look_again(host)?;
+    }
     let (spec, current) = (host.profiles.get(agent)?.spec, host.current.spec());
     let (policy, principal) = (host.access.policy(), Principal::Agent(agent.to_owned()));
     let seen = |name: &&str| policy::sees(&policy, &principal, &format!("/{name}"));

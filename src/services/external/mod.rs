@@ -16,13 +16,13 @@ use tokio::sync::Semaphore;
 
 pub use self::program_files::{FileRole, ProgramFile, interpreter, program_files};
 use self::stderr::{StderrLine, StderrLines};
-use super::terminal::{ProgramRun, StreamListener, Surroundings};
+use super::terminal::{Look, ProgramRun, StreamListener, Surroundings};
 use crate::contract::Contract;
 use crate::jobs::Call;
 use crate::service::{Cx, Serve};
 use crate::spec;
 use acheron_base::host_dir::Source;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 use acheron_sandbox::{Bind, PathRule, Plan, Visibility};
 
 /// The longest answer that is read.
@@ -38,7 +38,7 @@ const HOME: &str = "/home";
 pub const WITHHELD: &str = "runs without its env and network";
 
 /// Finds the environment of a program of the agent named.
-pub type AgentSurroundings = Arc<dyn Fn(&str) -> Result<Surroundings> + Send + Sync>;
+pub type AgentSurroundings = Arc<dyn Fn(&str, Look) -> Result<Surroundings> + Send + Sync>;
 
 /// How far a program is trusted when it is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -94,8 +94,9 @@ impl Program {
         Ok(Program { contract, spec: service.clone(), parts, found, slots })
     }
 
-    fn plan(&self, cx: &Cx, operation: &str) -> Result<Plan> {
-        let around = (self.parts.around)(&cx.agent)?;
+    async fn plan(&self, cx: &Cx, operation: &str) -> Result<Plan> {
+        let (find, agent) = (self.parts.around.clone(), cx.agent.clone());
+        let around = blocking(move || find(&agent, Look::Again)).await?;
         let shows = |path: &Path| around.system.shows(path);
         let (argv, directory) =
             located(&self.spec.command, &self.parts.here, self.spec.unconfined, |path| path.is_file(), shows);
@@ -213,7 +214,7 @@ impl Serve for Program {
     async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {
         let operation = self.contract.operation(&call.operation)?;
         let _place = self.slots.acquire().await.map_err(|_| Error::unavailable("the service was removed"))?;
-        let plan = self.plan(cx, &call.operation)?;
+        let plan = self.plan(cx, &call.operation).await?;
         let (deadline, clock) = (operation.deadline, &cx.clock);
         let stdin = call.arguments.to_string().into_bytes();
         let run = ProgramRun { program: &self.parts.init, plan: &plan, stdin, deadline, keep: LONGEST, clock };

@@ -18,7 +18,7 @@ mod surroundings;
 mod text;
 
 pub use run::{ProgramOutcome, ProgramRun, StreamListener};
-pub use service::{FindSurroundings, Terminal};
+pub use service::{FindSurroundings, Look, Terminal};
 pub use session::{Answered, Facts, Piece, Session};
 pub use shells::Shells;
 pub use surroundings::Surroundings;
