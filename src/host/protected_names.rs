@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use super::protected_paths::place;
 use crate::policy::{Action, Rule};
 use crate::spec::Spec;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, mountinfo};
 
 /// As many names of a project are looked at.
 const NAMES: usize = 1_000_000;
@@ -36,7 +36,8 @@ struct FoundNames {
 pub fn rules(known: &ProtectedNames, spec: &Spec, here: &Path) -> Result<Vec<Rule>> {
     let mut rules = Vec::new();
     for (source, at, names) in written(spec, here) {
-        let found = match known.0.lock().get(&source).cloned() {
+        let before = known.0.lock().get(&source).cloned();
+        let found = match before {
             Some(found) => found.paths,
             None => known.look(&source, names)?,
         };
@@ -88,6 +89,8 @@ fn found(source: &Path, names: &[String]) -> Result<BTreeSet<PathBuf>> {
     let mut found = BTreeSet::new();
     let mut open = vec![PathBuf::new()];
     let mut count = 0;
+    // What is mounted in a project is not a part of it, and may be our own mount, which would wait for us.
+    let mounts: BTreeSet<PathBuf> = mountinfo::read()?.into_iter().map(|mount| mount.point).collect();
     while let Some(directory) = open.pop() {
         // One that cannot be read, or is gone, holds nothing that could be found.
         let Ok(entries) = std::fs::read_dir(source.join(&directory)) else { continue };
@@ -103,6 +106,9 @@ fn found(source: &Path, names: &[String]) -> Result<BTreeSet<PathBuf>> {
             let mine = names.iter().filter(|wanted| Path::new(wanted).iter().next() == Some(&name));
             found.extend(mine.filter_map(|wanted| at(source, &directory, Path::new(wanted))));
             if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                continue;
+            }
+            if mounts.contains(&source.join(&path)) {
                 continue;
             }
             match name == ".git" {

@@ -46,6 +46,7 @@ mod scale;
 mod search_code;
 mod self_running;
 mod sessions;
+mod taken_rights;
 mod terminal;
 mod test_host;
 mod web;

@@ -109,8 +109,74 @@ fn ordinary_git_goes_on_working() {
         let said = house.says(&format!("{RUN}\nrun {}", shell_quoted(&format!("bash -c {}", shell_quoted(GIT)))));
         let expected = match protected {
             // Without the right to write .git/config, what is to be written there is refused, and said.
-            None => expect![[""]],
-            Some(_) => expect![[""]],
+            None => expect![[r#"
+                add: ok
+                commit: ok
+                branch: ok
+                checkout: ok
+                back: ok
+                merge: ok
+                stash: ok
+                push: ok
+                fetch: ok
+                worktree: ok
+                commit in it: ok
+                remove it: ok
+                gc: ok
+                status: ok
+                rebase: ok
+                tag: ok
+                track: ok
+                tracked
+                push -u: ok
+                1
+
+            "#]
+                add: ok
+                commit: ok
+                branch: ok
+                checkout: ok
+                back: ok
+                merge: ok
+                stash: ok
+                push: ok
+                fetch: ok
+                worktree: ok
+                commit in it: ok
+                remove it: ok
+                gc: ok
+                status: ok
+                rebase: ok
+                tag: ok
+                track: ok
+                tracked
+                push -u: ok
+                1
+
+            "#]],
+            Some(_) => expect![[r#"
+                add: ok
+                commit: ok
+                branch: ok
+                checkout: ok
+                back: ok
+                merge: ok
+                stash: ok
+                push: ok
+                fetch: ok
+                worktree: ok
+                commit in it: ok
+                remove it: ok
+                gc: ok
+                status: ok
+                rebase: ok
+                tag: ok
+                track: ok
+                tracked
+                push -u: ok
+                1
+
+            "#]],
         };
         expected.assert_eq(&said);
     }

@@ -242,3 +242,14 @@ libc = ctypes.CDLL(None, use_errno=True)
 print(libc.syscall(0x40000000 | 39), errno.errorcode[ctypes.get_errno()])";
     check(&python(script), "-1 ENOSYS");
 }
+
+#[test]
+fn a_link_that_cannot_be_made_keeps_no_program_from_starting() {
+    let dir = project();
+    let mut plan = bound(shell("readlink /projects/p/good; echo started"), dir.path(), false, &[]);
+    for path in ["/projects/p/fs", "/projects/p/fs/free/x", "/projects/p/good", "/projects/p/good"] {
+        plan.links.push(acheron_sandbox::Link { path: path.into(), to: "/tmp".into() });
+    }
+    check(&plan, "/tmp\nstarted");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4, "nothing is made in the project");
+}

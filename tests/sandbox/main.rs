@@ -2,6 +2,7 @@
 
 mod descriptors;
 mod escapes;
+mod foreign_owner;
 mod guards;
 mod lives;
 mod reserved_names;
@@ -9,6 +10,7 @@ mod runs;
 mod sessions;
 mod system;
 mod together;
+mod yardstick;
 
 use std::path::Path;
 use std::time::Duration;

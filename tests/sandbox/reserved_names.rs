@@ -246,3 +246,47 @@ fn nothing_is_left_in_the_project_when_the_sandbox_is_killed() {
 fn plan_of_true(dir: &Path) -> Plan {
     protecting(shell("true"), dir, &PROTECTED)
 }
+
+/// A directory on a disk: what is written to memory does not count. The build directory is on one.
+fn on_disk() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+#[test]
+fn bytes_written_to_a_project_are_bounded() {
+    let dir = on_disk();
+    let script = "import os, errno
+block, sizes = b'x' * (1 << 20), []
+def full():
+    try:
+        for n in range(400):
+            with open(f'big{n}', 'wb') as out: out.write(block); out.flush(); os.fsync(out.fileno())
+            sizes.append(1)
+    except OSError as fault: return errno.errorcode[fault.errno]
+print(full() in ('EDQUOT', 'EFBIG'), len(sizes) < 300)
+try: open('more', 'w').close(); print('opened')
+except OSError as fault: print(errno.errorcode[fault.errno])
+try: os.posix_fallocate(os.open('/tmp/x', os.O_CREAT | os.O_WRONLY), 0, 1 << 20); print('allocated')
+except OSError as fault: print(errno.errorcode[fault.errno])
+open('/tmp/scratch', 'w').close(); print(open('big0').read(1))";
+    let mut plan = protecting(python(script), dir.path(), &PROTECTED);
+    plan.limits.disk_bytes = 32 << 20;
+    let seen = block(run(&plan)).unwrap();
+    assert!(seen.out.starts_with("True True\nEDQUOT\n") && seen.out.ends_with("x\n"), "{seen:?}");
+}
+
+#[test]
+fn bytes_are_counted_for_all_programs_of_an_agent_together() {
+    let dir = on_disk();
+    let host = acheron_sandbox::host_id();
+    let mut plan = protecting(shell("head -c 20000000 /dev/zero > big; sync big; echo done"), dir.path(), &PROTECTED);
+    let limits = acheron_sandbox::AgentLimits { disk_bytes: 30 << 20, ..Default::default() };
+    plan.together = Some(acheron_sandbox::SharedLimits { host, owner: "charon".to_owned(), limits });
+    let ran: Vec<String> = (0..4)
+        .map(|_| {
+            block(run(&plan)).map_or_else(|refused| format!("{:?}", refused.code), |seen| seen.out.trim().to_owned())
+        })
+        .collect();
+    assert_eq!(ran.first().map(String::as_str), Some("done"));
+    assert_eq!(ran.last().map(String::as_str), Some("BudgetExceeded"), "{ran:?}");
+}

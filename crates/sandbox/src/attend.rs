@@ -3,60 +3,88 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::broker::Broker;
+use super::disk_use::{DiskUse, OFTEN};
 use super::plan::Plan;
 use super::protocol::ExitStatus;
 use super::root::Covers;
 use super::watched_paths::WatchedPaths;
 use acheron_base::{Error, Result};
 
-/// As often a cover is tried again, a millisecond apart, before the sandbox is ended.
+/// As often a cover is tried again, this far apart, before the sandbox is ended.
 const MOST_FAILURES: u32 = 1000;
+const RETRY: Duration = Duration::from_millis(1);
 
 /// The init beside its program.
 pub(super) struct Attendant<'a> {
-    pub program: Pid,
-    pub plan: &'a Plan,
-    pub broker: Option<Broker>,
-    pub covers: Option<Covers>,
+    program: Pid,
+    plan: &'a Plan,
+    broker: Option<Broker>,
+    covers: Option<Covers>,
+    /// Only where programs may write to a disk.
+    disk: Option<DiskUse>,
 }
 
 impl Attendant<'_> {
+    pub fn new(program: Pid, plan: &Plan, broker: Option<Broker>, covers: Option<Covers>) -> Attendant<'_> {
+        let writes = plan.binds.iter().any(|bind| !bind.read_only && bind.target.starts_with("/projects"));
+        let disk = (writes && covers.is_some()).then(|| DiskUse::new(plan.limits.disk_bytes));
+        Attendant { program, plan, broker, covers, disk }
+    }
+
+    /// The bytes that were written to disks, as far as they were counted.
+    pub fn written(&self) -> u64 {
+        self.disk.as_ref().map_or(0, |disk| disk.written)
+    }
+
     /// Returns when the program has ended.
-    pub fn until_the_end(&self) -> Result<ExitStatus> {
-        let covers = self.covers.as_ref().filter(|_| !self.plan.path_rules.is_empty());
-        if self.broker.is_none() && covers.is_none() {
+    pub fn until_the_end(&mut self) -> Result<ExitStatus> {
+        let ended = self.attend();
+        self.disk.iter_mut().for_each(DiskUse::look);
+        ended
+    }
+
+    fn attend(&mut self) -> Result<ExitStatus> {
+        let (covers, plan) = (self.covers.take().filter(|_| !self.plan.path_rules.is_empty()), self.plan);
+        let covers = covers.as_ref();
+        if self.broker.is_none() && covers.is_none() && self.disk.is_none() {
             return self.wait();
         }
         let ends = SignalFd::with_flags(&child_signal(), SfdFlags::SFD_CLOEXEC).map_err(errno)?;
         // Readable as an exception whenever a mount of this namespace comes or goes.
         let mounts = covers.and_then(|_| File::open("/proc/self/mountinfo").ok());
-        let mut watched = covers.and_then(|_| WatchedPaths::new(&self.plan.path_rules));
+        let mut watched = covers.and_then(|_| WatchedPaths::new(&plan.path_rules));
         few_capabilities()?;
         // A mode that the broker uses is final.
-        rustix::process::umask(rustix::fs::Mode::empty());
-        let mut failures = 0;
+        nix::sys::stat::umask(nix::sys::stat::Mode::empty());
+        let (mut failures, mut looked) = (0, Instant::now());
         loop {
             if let Some(status) = self.ended()? {
                 return Ok(status);
             }
             let ready = Ready::wait(
                 [
-                    Some((ends.as_fd(), PollFlags::IN)),
-                    self.broker.as_ref().map(|broker| (broker.waiting(), PollFlags::IN)),
-                    mounts.as_ref().map(|mounts| (mounts.as_fd(), PollFlags::PRI)),
-                    watched.as_ref().map(|watched| (watched.as_fd(), PollFlags::IN)),
+                    Some((ends.as_fd(), PollFlags::POLLIN)),
+                    self.broker.as_ref().map(|broker| (broker.waiting(), PollFlags::POLLIN)),
+                    mounts.as_ref().map(|mounts| (mounts.as_fd(), PollFlags::POLLPRI)),
+                    watched.as_ref().map(|watched| (watched.as_fd(), PollFlags::POLLIN)),
                 ],
-                failures > 0,
+                if failures > 0 { Some(RETRY) } else { self.disk.as_ref().map(|disk| disk.pause) },
             )?;
             let Ready([child, call, mount, path]) = ready;
+            if let Some(disk) = self.disk.as_mut().filter(|_| looked.elapsed() >= OFTEN) {
+                disk.look();
+                looked = Instant::now();
+            }
+            let full = self.disk.as_ref().is_some_and(DiskUse::full);
             let appeared = path.is_some() && watched.as_ref().is_some_and(WatchedPaths::appeared);
             if let Some(covers) = covers.filter(|_| failures > 0 || mount.is_some() || appeared) {
                 failures = self.renewed(covers, failures)?;
@@ -66,9 +94,9 @@ impl Attendant<'_> {
                 _ = ends.read_signal();
             }
             match (call, &self.broker) {
-                (Some(flags), Some(broker)) if flags.contains(PollFlags::IN) => broker.answer(),
+                (Some(flags), Some(broker)) if flags.contains(PollFlags::POLLIN) => broker.answer(full),
                 // No process is left that could ask; its end is waited for.
-                (Some(flags), _) if flags.contains(PollFlags::HUP) => return self.wait(),
+                (Some(flags), _) if flags.contains(PollFlags::POLLHUP) => return self.wait(),
                 _ => (),
             }
         }
@@ -129,15 +157,16 @@ impl Attendant<'_> {
 struct Ready([Option<PollFlags>; 4]);
 
 impl Ready {
-    fn wait(all: [Option<(BorrowedFd<'_>, PollFlags)>; 4], soon: bool) -> Result<Ready> {
-        let mut waiting: Vec<PollFd<'_>> =
-            all.iter().flatten().map(|(fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
-        let limit = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-        match poll(&mut waiting, soon.then_some(&limit)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => (),
-            Err(err) => return Err(Error::from(std::io::Error::from(err))),
+    fn wait(all: [Option<(BorrowedFd<'_>, PollFlags)>; 4], limit: Option<Duration>) -> Result<Ready> {
+        let mut waiting: Vec<PollFd<'_>> = all.iter().flatten().map(|(fd, flags)| PollFd::new(*fd, *flags)).collect();
+        match poll(
+            &mut waiting,
+            limit.map_or(PollTimeout::NONE, |limit| PollTimeout::try_from(limit).unwrap_or(PollTimeout::NONE)),
+        ) {
+            Ok(_) | Err(nix::Error::EINTR) => (),
+            Err(err) => return Err(errno(err)),
         }
-        let mut ready = waiting.iter().map(|fd| Some(fd.revents()).filter(|flags| !flags.is_empty()));
+        let mut ready = waiting.iter().map(|fd| fd.revents().filter(|flags| !flags.is_empty()));
         Ok(Ready(all.map(|one| one.and_then(|_| ready.next().flatten()))))
     }
 }

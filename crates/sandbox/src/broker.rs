@@ -35,12 +35,13 @@ impl Broker {
         self.listener.as_fd()
     }
 
-    /// Answers the next call. A program that was killed in the meantime needs no answer.
-    pub fn answer(&self) {
+    /// Answers the next call. A program that was killed in the meantime needs no answer. `full` says that nothing more may
+    /// be written.
+    pub fn answer(&self, full: bool) {
         let Some(stopped) = self.listener.next() else { return };
         let caller = Caller { thread: stopped.thread };
         let outcome = match Call::read(stopped.number, &stopped.arguments) {
-            Some(call) => perform::decide(&self.trees, &caller, &call, || self.listener.valid(&stopped)),
+            Some(call) => perform::decide(&self.trees, &caller, &call, full, || self.listener.valid(&stopped)),
             None => Outcome::Native,
         };
         match outcome {

@@ -3,13 +3,17 @@
 //! The init uses it.
 
 use std::io::{IoSlice, IoSliceMut};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, recvmsg, sendmsg};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
 
 use super::system;
 use acheron_base::{Error, Result};
@@ -88,25 +92,24 @@ pub(super) fn devices_from_inside() {
 
 /// Hands a descriptor to the process at the other end.
 pub(super) fn send(to: &UnixStream, file: BorrowedFd<'_>) -> Result<()> {
-    let files = [file.as_raw_fd()];
-    let control = [ControlMessage::ScmRights(&files)];
-    let sent = sendmsg::<()>(to.as_raw_fd(), &[IoSlice::new(b"f")], &control, MsgFlags::empty(), None);
+    let (files, mut room) = ([file], [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))]);
+    let mut control = SendAncillaryBuffer::new(&mut room);
+    control.push(SendAncillaryMessage::ScmRights(&files));
+    let sent = sendmsg(to, &[IoSlice::new(b"f")], &mut control, SendFlags::empty());
     sent.map(|_| ()).map_err(|err| Error::from(std::io::Error::from(err)))
 }
 
 /// Receives a descriptor; `None` if the other end was closed.
 pub(super) fn receive(from: &UnixStream) -> Result<Option<OwnedFd>> {
-    let (mut byte, mut room) = ([0], nix::cmsg_space!([RawFd; 1]));
-    let mut bytes = [IoSliceMut::new(&mut byte)];
-    let failed = |err: nix::Error| Error::from(std::io::Error::from(err));
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-    let message = recvmsg::<()>(from.as_raw_fd(), &mut bytes, Some(&mut room), flags).map_err(failed)?;
-    let received = message.cmsgs().map_err(failed)?.find_map(|control| match control {
-        ControlMessageOwned::ScmRights(files) => files.first().copied(),
+    let (mut byte, mut room) = ([0], [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))]);
+    let mut control = RecvAncillaryBuffer::new(&mut room);
+    let received = recvmsg(from, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC);
+    received.map_err(|err| Error::from(std::io::Error::from(err)))?;
+    let files = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
         _ => None,
     });
-    // SAFETY: the kernel has just made the descriptor for this process, and nothing else knows it.
-    Ok(received.map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }))
+    Ok(files.last())
 }
 
 /// Enters a directory below the root of this process. The kernel keeps to the root and follows no magic link of

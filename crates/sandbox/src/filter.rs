@@ -108,6 +108,9 @@ const MAKING: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRE
 /// Calls whose arguments are in memory: programs know older ones that do the same.
 const UNREADABLE: &[libc::c_long] = &[libc::SYS_clone3, libc::SYS_openat2];
 
+/// Takes room on a disk without writing, so that no count shows it. Programs write instead, as on many file systems.
+const UNCOUNTED: &[libc::c_long] = &[libc::SYS_fallocate];
+
 /// Terminal requests that inject input into another process's terminal.
 const IOCTLS: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
@@ -119,7 +122,11 @@ const KINDS: libc::c_int = 0xf;
 
 /// Filters to apply, in this order. `network` says whether the host's is shared.
 pub(super) fn programs(network: bool) -> Result<Vec<BpfProgram>> {
-    let mut programs = vec![compiled(refused(network)?, libc::EPERM)?, compiled(numbers(UNREADABLE), libc::ENOSYS)?];
+    let mut programs = vec![
+        compiled(refused(network)?, libc::EPERM)?,
+        compiled(numbers(UNREADABLE), libc::ENOSYS)?,
+        compiled(numbers(UNCOUNTED), libc::EOPNOTSUPP)?,
+    ];
     if cfg!(target_arch = "x86_64") {
         programs.push(second_numbers());
     }

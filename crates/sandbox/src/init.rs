@@ -18,6 +18,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::confinement::ConfinementBuilder;
 use super::groups::{Controller, Groups};
+use super::owner_map::{self, MappedMounts};
 use super::plan::{Plan, Terminal};
 use super::protocol::Message;
 use super::write_grants::{self, Grant, WritableTree};
@@ -77,6 +78,7 @@ fn supervise_confined(
     groups: &mut Groups,
     bounds: &GroupVersions,
 ) -> Result<i32> {
+    let mapped = if plan.bare { MappedMounts::new() } else { owner_map::mounts(plan)? };
     layers.add("user", namespaces::user())?;
     layers.add("pids", namespaces::pid())?;
     // Only now: without it the maps could not be written. From here on no process inside may trace this one.
@@ -87,7 +89,7 @@ fn supervise_confined(
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
             drop(go);
-            if let Err(error) = init(host, plan, layers, bounds, waiting) {
+            if let Err(error) = init(host, plan, layers, bounds, (waiting, mapped)) {
                 send(host, &Message::Failed { error });
             }
             std::process::exit(1);
@@ -164,7 +166,7 @@ fn init(
     plan: &Plan,
     layers: &mut ConfinementBuilder,
     bounds: &GroupVersions,
-    waiting: OwnedFd,
+    (waiting, mapped): (OwnedFd, MappedMounts),
 ) -> Result<()> {
     // In a process of one thread this is safe; in a worker of the host it would fire when the worker ends.
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(errno)?;
@@ -173,7 +175,7 @@ fn init(
         return Err(Error::unavailable("the sandbox could not be put into its control groups"));
     }
     drop(waiting);
-    let built = if plan.bare { None } else { build(plan, layers, bounds)? };
+    let built = if plan.bare { None } else { build(plan, layers, bounds, mapped)? };
     let (grants, trees) =
         if built.is_some() { write_grants::find(plan) } else { <(Vec<Grant>, Vec<WritableTree>)>::default() };
     let reports = Reports::new(&trees)?;
@@ -189,9 +191,9 @@ fn init(
     };
     drop(grants);
     close_streams()?;
-    let attendant = attend::Attendant { program, plan, broker: reports.taken(trees)?, covers: built };
+    let mut attendant = attend::Attendant::new(program, plan, reports.taken(trees)?, built);
     let status = attendant.until_the_end()?;
-    send(host, &Message::Ended { status });
+    send(host, &Message::Ended { status, written: attendant.written() });
     std::process::exit(0);
 }
 
@@ -220,10 +222,15 @@ impl Reports {
 }
 
 /// The layers that init sets up.
-fn build(plan: &Plan, layers: &mut ConfinementBuilder, bounds: &GroupVersions) -> Result<Option<root::Covers>> {
+fn build(
+    plan: &Plan,
+    layers: &mut ConfinementBuilder,
+    bounds: &GroupVersions,
+    mapped: MappedMounts,
+) -> Result<Option<root::Covers>> {
     namespaces::rest(layers, plan.network)?;
     let built = if layers.confinement.has("mounts") {
-        root::build(plan)
+        root::build(plan, mapped)
     } else {
         Err(Error::unavailable("no mount namespace to build it in"))
     };
@@ -273,8 +280,12 @@ fn become_program(
         return execute_plan(host, plan, layers, bounds);
     }
     limits::apply(&plan.limits, bounds.memory.is_none())?;
-    let memory = bounded(bounds.memory, Controller::Memory).unwrap_or_else(|_| "rlimit of each process".to_owned());
-    layers.add("memory", Ok(memory))?;
+    match bounded(bounds.memory, Controller::Memory) {
+        Ok(how) => _ = layers.add("memory", Ok(how))?,
+        Err(_) => {
+            layers.partly("memory", "rlimit of each process; without a control group shared memory is not counted")
+        }
+    }
     layers.add("cpu", bounds.cpu(plan))?;
     if plan.together.is_some() {
         let how = if bounds.grouped() { "control groups of the agent" } else { "number of sandboxes at once" };

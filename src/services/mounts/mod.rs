@@ -20,8 +20,11 @@ pub use self::table::{AllBindings, Binding, BindingTable};
 use self::table::{full, place, relative};
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use acheron_base::{ConfinedDir, Error, Result};
+use acheron_base::{Code, ConfinedDir, Error, Result};
 use acheron_vfs::{Caller, Dir, Link, Listing, Node};
+
+/// As many names may be bound in one directory.
+const MOST: usize = 256;
 
 /// Where the bindings of a directory are kept.
 const FILE: &str = "binds.json";
@@ -88,6 +91,10 @@ impl Bindings {
         let mut table = held.table.clone();
         match target {
             Some(target) => {
+                if table.0.len() >= MOST && !table.0.contains_key(name) {
+                    let said = format!("{path} has {MOST} bindings already, the most that a directory may have");
+                    return Err(Error::new(Code::BudgetExceeded, format!("{said}; unbind one first")));
+                }
                 names.check(&format!("{path}/{name}"), target)?;
                 table.0.insert(name.to_owned(), target.to_owned());
             }

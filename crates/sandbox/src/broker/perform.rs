@@ -2,12 +2,11 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
-use std::io::IoSliceMut;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
@@ -42,13 +41,21 @@ struct Name {
 
 /// Paths of the sandbox itself and of the tree: nothing in them is reserved, and they are left alone.
 const ELSEWHERE: [&str; 8] = ["/agents", "/dev", "/global", "/meta", "/nodes", "/proc", "/tmp", "/usr"];
-const PAGE: u64 = 4096;
 
 /// Decides about a call; `valid` says whether its caller is still there after its memory was read.
-pub(super) fn decide(trees: &[WritableTree], caller: &Caller, call: &Call, valid: impl Fn() -> bool) -> Outcome {
+pub(super) fn decide(
+    trees: &[WritableTree],
+    caller: &Caller,
+    call: &Call,
+    full: bool,
+    valid: impl Fn() -> bool,
+) -> Outcome {
     let done = match *call {
         Call::Open { path, flags, mode } => {
             let Some(name) = caller.name(path).filter(|_| valid()) else { return Outcome::Native };
+            if full && trees.iter().any(|tree| tree.holds(&name.path)) {
+                return Outcome::Done(Err(Errno::DQUOT));
+            }
             return open(trees, caller, &name, flags, mode);
         }
         Call::MakeDirectory { path, mode } => caller.name(path).filter(|name| may_lead(trees, name)).map(|name| {
@@ -186,23 +193,18 @@ impl Caller {
 
     /// A text in the memory of the caller.
     fn text(&self, mut address: u64) -> Option<CString> {
+        let memory = fs::File::open(self.file("mem")).ok()?;
         let mut bytes = Vec::new();
         while bytes.len() < libc::PATH_MAX as usize {
-            // To the end of a page: the next one may not be there.
-            let length = usize::try_from(PAGE - address % PAGE).ok()?;
-            let mut room = vec![0; length];
-            let from = RemoteIoVec { base: usize::try_from(address).ok()?, len: length };
-            let thread = nix::unistd::Pid::from_raw(self.thread);
-            let read = process_vm_readv(thread, &mut [IoSliceMut::new(&mut room)], &[from]).ok()?;
-            match room[..read].iter().position(|byte| *byte == 0) {
-                Some(end) => {
-                    bytes.extend(&room[..end]);
-                    return CString::new(bytes).ok();
-                }
-                None if read < length => return None,
-                None => bytes.extend(&room),
+            let mut room = [0; 512];
+            // Less than asked for at the end of what the caller has.
+            let read = memory.read_at(&mut room, address).ok().filter(|read| *read > 0)?;
+            if let Some(end) = room[..read].iter().position(|byte| *byte == 0) {
+                bytes.extend(&room[..end]);
+                return CString::new(bytes).ok();
             }
-            address += length as u64;
+            bytes.extend(&room[..read]);
+            address += read as u64;
         }
         None
     }
