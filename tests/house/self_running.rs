@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::common;
@@ -67,7 +66,7 @@ fn an_agent_plants_nothing_that_runs_by_itself() {
                    (mkdir -p $(dirname $f); echo evil > $f) 2>/dev/null && echo "planted $f"
                    (mkdir -p $(dirname $f); cp notes.txt tmp.$$; mv tmp.$$ $f) 2>/dev/null && echo "moved $f"
                    ln -s notes.txt $f 2>/dev/null && echo "linked $f"; rm -f tmp.$$
-                 done; mv .git g 2>/dev/null && echo moved; mv packages/one/.vscode v 2>/dev/null && echo moved
+                 done; mv .git g 2>/dev/null && echo moved; mv packages/one/.vscode v 2>/dev/null && echo moved; rm -rf v
                  rmdir .github 2>/dev/null; echo tried'
             "#
         ));
@@ -103,82 +102,20 @@ const GIT: &str = r#"
 
 #[test]
 fn ordinary_git_goes_on_working() {
-    let every = [".git/hooks", ".git/commondir", ".mcp.json", ".claude"];
-    for (protected, mirror) in [(None, false), (Some(json!(every)), false), (None, true)] {
+    let opted_out = json!([".git/hooks", ".git/commondir", ".mcp.json", ".claude"]);
+    for (protected, mirror) in [(None, false), (Some(opted_out), false), (None, true)] {
         let house = TestHost::prepared(&spec(mirror, protected.clone()), repository);
+        let config = || std::fs::read_to_string(house.here().join(".git/config")).unwrap();
+        let before = config();
         let said = house.says(&format!("{RUN}\nrun {}", shell_quoted(&format!("bash -c {}", shell_quoted(GIT)))));
-        let expected = match protected {
-            // Without the right to write .git/config, what is to be written there is refused, and said.
-            None => expect![[r#"
-                add: ok
-                commit: ok
-                branch: ok
-                checkout: ok
-                back: ok
-                merge: ok
-                stash: ok
-                push: ok
-                fetch: ok
-                worktree: ok
-                commit in it: ok
-                remove it: ok
-                gc: ok
-                status: ok
-                rebase: ok
-                tag: ok
-                track: ok
-                tracked
-                push -u: ok
-                1
-
-            "#]
-                add: ok
-                commit: ok
-                branch: ok
-                checkout: ok
-                back: ok
-                merge: ok
-                stash: ok
-                push: ok
-                fetch: ok
-                worktree: ok
-                commit in it: ok
-                remove it: ok
-                gc: ok
-                status: ok
-                rebase: ok
-                tag: ok
-                track: ok
-                tracked
-                push -u: ok
-                1
-
-            "#]],
-            Some(_) => expect![[r#"
-                add: ok
-                commit: ok
-                branch: ok
-                checkout: ok
-                back: ok
-                merge: ok
-                stash: ok
-                push: ok
-                fetch: ok
-                worktree: ok
-                commit in it: ok
-                remove it: ok
-                gc: ok
-                status: ok
-                rebase: ok
-                tag: ok
-                track: ok
-                tracked
-                push -u: ok
-                1
-
-            "#]],
-        };
-        expected.assert_eq(&said);
+        let steps = "add commit branch checkout back merge stash push fetch worktree commit_in_it remove_it gc status rebase \
+                     tag track";
+        let mut expected: String =
+            steps.split_whitespace().map(|step| format!("{}: ok\n", step.replace('_', " "))).collect();
+        expected += "tracked\npush -u: ok\n1\n\n";
+        assert_eq!(said, expected, "{protected:?} {mirror}");
+        // What is tracked would be noted there: git says that it cannot, and goes on. It is the one thing to opt out of.
+        assert_eq!(config() == before, protected.is_none(), "{}", config());
     }
 }
 

@@ -27,7 +27,7 @@ def attempt(name, change):
     try: through = change()
     except Exception: through = False
     if through is not False: print('open', name)
-def child(code): return subprocess.run(['/usr/bin/python3', '-c', code]).returncode == 0
+def child(code): return subprocess.run(['/usr/bin/python3', '-c', code], stderr=subprocess.DEVNULL).returncode == 0
 def write(name, text='evil'):
     os.makedirs(os.path.dirname(name) or '.', exist_ok=True)
     open(name, 'w').write(text)
@@ -40,7 +40,7 @@ def datagram_pair():
     one, other = s.socketpair(s.AF_UNIX, s.SOCK_DGRAM); one.sendto(b'x', project + '/datagrams')
 attempt('read a key in home', lambda: open(home + '/.ssh/id_ed25519').read())
 attempt('read another secret in home', lambda: open(home + '/.netrc').read())
-attempt('write in home', lambda: write(home + '/planted'))
+attempt('write in home', lambda: write(home + '/planted') or False)  # seen outside
 write('/tmp/acheron-yardstick'); made += 1  # seen outside
 attempt('plant a hook', lambda: write(project + '/.git/hooks/pre-commit'))
 attempt('change settings of an agent', lambda: write(project + '/.claude/settings.json'))
@@ -126,6 +126,7 @@ fn attempts() -> String {
     let arrived = |what: &str, so: bool| if so { format!("open {what}\n") } else { String::new() };
     said += &arrived("UDP", udp.recv(&mut [0; 8]).is_ok());
     said += &arrived("socket in the project", datagrams.recv(&mut [0; 8]).is_ok());
+    said += &arrived("write in home", home.join("planted").exists());
     said += &arrived("write in /tmp", Path::new("/tmp/acheron-yardstick").exists());
     let kept = std::fs::read_to_string(project.join(".claude/settings.json")).unwrap() == "kept";
     said += &arrived("change settings of an agent", !kept);

@@ -5,7 +5,7 @@
 use std::fs;
 use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 /// The times between two looks: while bytes are written, and otherwise.
 pub(super) const OFTEN: Duration = Duration::from_millis(50);
@@ -61,8 +61,7 @@ fn read(io: &str) -> u64 {
 /// One that has just ended, or may not be asked, is no matter: its children have their own turn.
 fn stop_growth(pid: i32) {
     let Some(pid) = Pid::from_raw(pid) else { return };
-    let maximum = getrlimit(Resource::Fsize).maximum;
-    _ = prlimit(Some(pid), Resource::Fsize, Rlimit { current: Some(0), maximum });
+    _ = prlimit(Some(pid), Resource::Fsize, Rlimit { current: Some(0), maximum: Some(0) });
 }
 
 #[cfg(test)]
