@@ -75,6 +75,13 @@ fn written<'a>(spec: &'a Spec, here: &Path) -> Vec<(PathBuf, String, &'a [String
 }
 
 impl ProtectedNames {
+    /// The protected paths of a directory: those that were found last, and the names themselves at its top.
+    pub fn of(&self, source: &Path, names: &[String]) -> Vec<String> {
+        let found = self.0.lock().get(source).map(|found| found.paths.clone()).unwrap_or_default();
+        let text = found.into_iter().filter_map(|path| path.into_os_string().into_string().ok());
+        text.chain(names.iter().cloned()).collect::<BTreeSet<String>>().into_iter().collect()
+    }
+
     fn look(&self, source: &Path, names: &[String]) -> Result<BTreeSet<PathBuf>> {
         let began = Instant::now();
         let paths = found(source, names)?;
