@@ -49,5 +49,8 @@ fn install_bubblewrap() {
         return;
     }
     let installed = Command::new("apt-get").args(["install", "-y", "-qq", "bubblewrap"]).stdout(Stdio::null()).status();
-    assert!(installed.is_ok_and(|status| status.success()), "bubblewrap is needed to compare with: apt-get install bubblewrap");
+    assert!(
+        installed.is_ok_and(|status| status.success()),
+        "bubblewrap is needed to compare with: apt-get install bubblewrap"
+    );
 }

@@ -283,7 +283,7 @@ fn become_program(
     match bounded(bounds.memory, Controller::Memory) {
         Ok(how) => _ = layers.add("memory", Ok(how))?,
         Err(_) => {
-            layers.partly("memory", "rlimit of each process; without a control group shared memory is not counted")
+            layers.partly("memory", "rlimit of each process; without a control group shared memory is not counted");
         }
     }
     layers.add("cpu", bounds.cpu(plan))?;
