@@ -3,6 +3,7 @@
 mod agents;
 mod bare;
 mod calls;
+mod confined;
 mod crowd;
 mod disk;
 mod files;
@@ -46,6 +47,7 @@ const FAMILIES: &[(&str, Rows)] = &[
     ("waits", waits::rows),
     ("crowd", crowd::rows),
     ("start", start::rows),
+    ("confined", confined::rows),
     ("store", store::rows),
     ("growth", growth::rows),
     ("stale", stale::rows),

@@ -97,6 +97,20 @@ impl AgentProfiles {
         found.ok_or_else(|| Error::not_found(format!("there is no agent `{id}`")))
     }
 
+    /// The agent that an agent works for in the end: itself, or the parent of its parents.
+    pub fn founder(&self, id: &str) -> String {
+        let all = self.all.read();
+        let mut at = id;
+        // No longer than there are agents, whatever is written in the profiles.
+        for _ in 0..all.len() {
+            match all.get(at).and_then(|profile| profile.parent.as_deref()) {
+                Some(parent) => at = parent,
+                None => break,
+            }
+        }
+        at.to_owned()
+    }
+
     pub fn has(&self, id: &str) -> bool {
         self.get(id).is_ok()
     }

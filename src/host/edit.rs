@@ -12,7 +12,7 @@ use parking_lot::RwLock;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{HostState, health, lifecycle, programs, projects, protected_paths};
+use super::{HostState, health, lifecycle, programs, projects, protected_paths, wiring};
 use crate::agent::profiles::Profile;
 use crate::spec::Spec;
 use acheron_base::watch::FileWatcher;
@@ -147,6 +147,7 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome
     faults.extend(projects::show(host, &changed.projects));
     faults.extend(protected_paths::keep(host).err().map(|error| error.message));
     faults.extend(people(host, &changed.agents));
+    wiring::end_outdated_sessions(host);
     health::look(host);
     let error = (!faults.is_empty()).then(|| faults.join("; "));
     EditOutcome { at_ms, changed, at_next_mount, failed: error.is_some(), error }

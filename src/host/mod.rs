@@ -18,6 +18,7 @@ mod policy_access;
 pub mod presence;
 pub mod programs;
 mod projects;
+mod protected_names;
 mod protected_paths;
 mod recover;
 mod service_registry;
@@ -186,6 +187,7 @@ fn open(options: Options, store: Store) -> Result<HostState> {
         dirs: Default::default(),
         projects,
         system_paths: Default::default(),
+        protected_names: Default::default(),
         mount: Default::default(),
         health: Default::default(),
     })

@@ -73,6 +73,11 @@ pub fn trust(host: &HostState, service: &ServiceSpec) -> Result<Trust> {
 
 /// Warnings about programs that are less trusted than their mountspec says.
 pub fn notes(spec: &Spec, here: &Path) -> Vec<String> {
+    withheld(spec, here).into_iter().map(|(name, why)| format!("services.{name} {WITHHELD}: {why}")).collect()
+}
+
+/// The programs whose variables and network are withheld, with the reason.
+pub fn withheld(spec: &Spec, here: &Path) -> Vec<(String, String)> {
     let (written, rules) = (written(spec, here), rules(spec, here));
     let policy = spec.agents.iter().try_fold(Policy::default(), |policy, (id, agent)| {
         let own: Vec<Rule> = agent.permissions.iter().chain(&rules).cloned().collect();
@@ -82,7 +87,7 @@ pub fn notes(spec: &Spec, here: &Path) -> Vec<String> {
     let confined = spec.services.iter().filter(|(_, service)| !service.command.is_empty() && !service.unconfined);
     let note = |(name, service): (&String, &ServiceSpec)| {
         let why = exposed(&program_files(service, here), &written, &policy)?;
-        Some(format!("services.{name} {WITHHELD}: {why}"))
+        Some((name.clone(), why))
     };
     confined.filter_map(note).collect()
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::projects::plain;
 use super::trusted_defaults::TrustedDefaults;
-use super::{HostState, programs, system_paths};
+use super::{HostState, programs, protected_names, system_paths};
 use crate::policy::{Action, Rule};
 use acheron_base::{ConfinedDir, Error, Result};
 
@@ -36,6 +36,7 @@ pub fn keep(host: &HostState) -> Result<()> {
     }
     system_paths::note(host);
     rules.extend(programs::rules(&spec, &host.paths.here));
+    rules.extend(protected_names::rules(&host.protected_names, &spec, &host.paths.here)?);
     let sources = written_sources(host);
     TrustedDefaults::note(&host.paths.state, &host.paths.here, |path| {
         sources.iter().any(|source| path.starts_with(source))
@@ -43,6 +44,14 @@ pub fn keep(host: &HostState) -> Result<()> {
     host.profiles.bind_all(rules);
     host.access.follow(host.profiles.policy()?);
     Ok(())
+}
+
+/// Looks again for what other programs run by themselves, if that was long ago. Blocks.
+pub fn look_again(host: &HostState) -> Result<()> {
+    match protected_names::look_again(&host.protected_names, &host.current.spec(), &host.paths.here)? {
+        true => keep(host),
+        false => Ok(()),
+    }
 }
 
 /// Where a bind of a project shows in the tree.

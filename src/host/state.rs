@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use super::health::HostHealth;
 use super::library::LibrarySource as Library;
 use super::projects::Projects;
+use super::protected_names::ProtectedNames;
 use super::service_registry::ServiceRegistry;
 use super::system_paths::SystemPaths;
 use super::wiring::SharedServices;
@@ -33,6 +34,7 @@ pub struct HostState {
     pub dirs: ServiceDirs,
     pub projects: Arc<Projects>,
     pub system_paths: SystemPaths,
+    pub protected_names: ProtectedNames,
     pub mount: MountSlot,
     pub health: HostHealth,
 }

@@ -5,7 +5,7 @@
 //! them.
 
 use super::HostState;
-use crate::policy::bounds::bounds;
+use crate::policy::bounds::{SubtreeBound, bounds};
 use crate::policy::{self, Action, Policy, Principal};
 use crate::spec::{Bind, ProjectSpec, Spec};
 use acheron_base::host_dir::Source;
@@ -32,8 +32,9 @@ pub fn writable_by(spec: &Spec, policy: &Policy, principal: &Principal, path: &s
 }
 
 impl HostState {
-    /// The directory of a project that an agent may change as a whole, hidden names and all.
-    pub fn writable_project(&self, agent: &str, id: &str) -> Result<Source> {
+    /// The directory of a project that an agent may change as a whole, hidden names and all, but for the protected paths in
+    /// it, which are returned too.
+    pub fn writable_project(&self, agent: &str, id: &str) -> Result<(Source, Vec<String>)> {
         let (spec, policy, own) = (self.current.spec(), self.access.policy(), self.profiles.get(agent)?.spec.projects);
         let project = spec.projects.get(id).filter(|_| own.iter().any(|one| one == id));
         let project = project.ok_or_else(|| Error::not_found(format!("this agent works in no project `{id}`")))?;
@@ -46,8 +47,11 @@ impl HostState {
             source.ok_or_else(|| Error::unavailable(format!("project `{id}` has no directory at its root")))?;
         let place = format!("/projects/{id}/fs");
         writable_by(&spec, &policy, &Principal::Agent(agent.to_owned()), &place)?;
-        match bounds(&policy, agent, &place).is_ok_and(|all| all.iter().all(|bound| bound.read && bound.write)) {
-            true => Ok(source),
+        let protected = self.protected_names.of(&source.path, &project.protected);
+        let kept = |bound: &SubtreeBound| protected.iter().any(|path| bound.path == format!("{place}/{path}"));
+        let whole = |bound: &SubtreeBound| bound.read && (bound.write || kept(bound));
+        match bounds(&policy, agent, &place).is_ok_and(|all| all.iter().all(whole)) {
+            true => Ok((source, protected)),
             false => Err(Error::forbidden(format!("rules keep the agent off a part of project `{id}`"))),
         }
     }

@@ -67,6 +67,13 @@ pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
             }
             faults.folder(&join(&path, "path"), &bind.path);
         }
+        for (at, named) in project.protected.iter().enumerate() {
+            let plain = |name: &str| !name.is_empty() && name != "." && name != ".." && !name.contains(['*', '\0']);
+            if !named.split('/').all(plain) {
+                let said = format!("{} is not a plain path in the project, such as .git/hooks", quoted(named));
+                faults.add(&format!("{path}.protected[{at}]"), said);
+            }
+        }
     }
     for (at, named) in spec.sandbox.system.iter().enumerate() {
         if let Err(error) = acheron_sandbox::check_system(std::path::Path::new(named)) {

@@ -153,13 +153,47 @@ pub struct Wake {
 }
 
 /// Directories of this machine under one name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(rename = "Project")]
 pub struct ProjectSpec {
     pub about: String,
     /// Maps a path in `fs/` to a directory.
     pub binds: BTreeMap<String, Bind>,
+    /// What other programs run or obey by themselves: agents may read it, but not change it. Each path holds in every
+    /// directory of a writable bind where something has it, and at the top of the bind even if nothing has it yet. Leave
+    /// `.git/config` out if agents are to configure git (`git push -u`).
+    #[serde(skip_serializing_if = "is_protected_by_default")]
+    pub protected: Vec<String>,
+}
+
+/// The files of a project that other programs run or obey by themselves.
+const PROTECTED: [&str; 14] = [
+    ".git/hooks",
+    ".git/config",
+    ".git/config.worktree",
+    ".git/commondir",
+    ".mcp.json",
+    ".claude",
+    ".codex",
+    ".cursor",
+    ".vscode",
+    ".idea",
+    ".envrc",
+    ".github/workflows",
+    ".gitlab-ci.yml",
+    ".husky",
+];
+
+fn is_protected_by_default(protected: &[String]) -> bool {
+    protected == PROTECTED
+}
+
+impl Default for ProjectSpec {
+    fn default() -> Self {
+        let protected = PROTECTED.map(str::to_owned).to_vec();
+        ProjectSpec { about: String::new(), binds: BTreeMap::new(), protected }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -348,6 +382,7 @@ impl Default for Spec {
         let here = ProjectSpec {
             about: "The directory where the namespace was mounted from.".to_owned(),
             binds: BTreeMap::from([("/".to_owned(), here)]),
+            ..ProjectSpec::default()
         };
         let charon = AgentSpec {
             about: "The ferryman: knows the tree and shows it around.".to_owned(),

@@ -250,14 +250,30 @@ fn a_program_that_agents_could_change_has_neither_variables_nor_network() {
         (&["work/tools/svc.sh"], &[("w", "work", false)], "secret"),
         (&["work/top.sh"], &[("w", "work", true)], "secret"),
     ] {
-        let house = TestHost::prepared(&spec(runs(command, false), projects).to_string(), |here| {
+        let mut service = runs(command, false);
+        service["network"] = true.into();
+        let house = TestHost::prepared(&spec(service, projects).to_string(), |here| {
             programs(here);
             program(&here.join("top.sh"), TELLS);
         });
+        let claimed = if expected == "none" { "0\n" } else { "1\n" };
+        assert_eq!(house.says("grep -c network agents/charon/svc/CAPS.json"), claimed, "{command:?} {projects:?}");
         assert_eq!(house.says(GO), format!("\"the operator's, key {expected}\"\n"), "{command:?} {projects:?}");
         let log = house.says("cat agents/charon/jobs/last/log.txt");
         assert_eq!(log.contains("runs without its env and network"), expected == "none", "{log}");
     }
+}
+
+#[test]
+fn every_directory_that_a_command_names_a_file_of_is_there() {
+    let service = runs(&["sh", "safe/svc.sh", "more/data.txt"], false);
+    let house = TestHost::prepared(&spec(service, &[]).to_string(), |here| {
+        fs::create_dir(here.join("safe")).unwrap();
+        fs::create_dir(here.join("more")).unwrap();
+        fs::write(here.join("safe/svc.sh"), "cat > /dev/null; cat \"$1\"").unwrap();
+        fs::write(here.join("more/data.txt"), "\"of the other directory\"").unwrap();
+    });
+    assert_eq!(house.says(GO), "\"of the other directory\"\n");
 }
 
 #[test]

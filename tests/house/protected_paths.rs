@@ -118,13 +118,13 @@ fn beside(script: &str) -> String {
 
 #[test]
 fn what_an_agent_could_have_made_beside_the_host_is_read_only_by_who_names_it() {
-    expect![[r##"
+    expect![[r#"
         made
         error: DIR/here/mountspec/default.json is not read: it came while agents could write in that directory; look at it, and name it if it is yours
         hint: acheron mount DIR --spec mountspec/default.json
         # The library
         evil
-    "##]]
+    "#]]
     .assert_eq(&beside(
         r#"
         up --spec ../mine.json

@@ -195,6 +195,45 @@ a, b = s.socketpair(); a.send(b'x'); print(b.recv(1).decode(), subprocess.check_
     check(&bound(python(script), dir.path(), false, &[]), "refused\nx ran");
 }
 
+#[test]
+fn a_datagram_pair_reaches_no_socket_of_the_hosts() {
+    let dir = project();
+    let listening = std::os::unix::net::UnixDatagram::bind(dir.path().join("socket")).unwrap();
+    listening.set_nonblocking(true).unwrap();
+    let script = "import socket as s
+for kind in (s.SOCK_DGRAM, s.SOCK_RAW, s.SOCK_DGRAM | s.SOCK_CLOEXEC, s.SOCK_RDM):
+    try:
+        a, b = s.socketpair(s.AF_UNIX, kind); a.sendto(b'x', 'socket'); print('sent')
+    except OSError: pass
+for kind in (s.SOCK_STREAM, s.SOCK_SEQPACKET, s.SOCK_STREAM | s.SOCK_NONBLOCK):
+    a, b = s.socketpair(s.AF_UNIX, kind); a.send(b'x'); print(b.recv(1).decode())";
+    check(&bound(python(script), dir.path(), false, &[]), "x\nx\nx");
+    assert!(listening.recv(&mut [0; 8]).is_err(), "nothing arrived");
+}
+
+#[test]
+fn only_the_netlink_socket_that_names_and_addresses_need_can_be_opened() {
+    let script = "import socket as s
+for protocol in range(1, 23):
+    for kind in (s.SOCK_RAW, s.SOCK_DGRAM):
+        try: s.socket(s.AF_NETLINK, kind, protocol); print('open', protocol, kind)
+        except PermissionError: pass
+for kind in (s.SOCK_DGRAM, s.SOCK_DGRAM | s.SOCK_CLOEXEC):
+    try: s.socket(s.AF_NETLINK, kind, 0); print('open', kind)
+    except PermissionError: pass
+print(s.if_nameindex(), sorted(it[4][0] for it in s.getaddrinfo('localhost', 80, type=s.SOCK_STREAM)))
+s.socket(s.AF_NETLINK, s.SOCK_RAW | s.SOCK_CLOEXEC, 0)";
+    check(&python(script), "[(1, 'lo')] ['127.0.0.1', '::1']");
+}
+
+#[test]
+fn what_the_kernel_says_of_the_machine_is_empty() {
+    let script = "for f in cmdline slabinfo timer_list kmsg vmallocinfo pagetypeinfo kpageflags iomem ioports keys key-users \
+        kallsyms modules config.gz sched_debug; do test ! -e /proc/$f || head -c 1 /proc/$f 2>/dev/null | wc -c; done | sort -u
+        grep -c . /proc/meminfo /proc/cpuinfo /proc/self/status /proc/loadavg | grep -c ':0$'";
+    check(&shell(script), "0\n0");
+}
+
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn calls_by_their_second_number_are_unknown() {
@@ -202,4 +241,15 @@ fn calls_by_their_second_number_are_unknown() {
 libc = ctypes.CDLL(None, use_errno=True)
 print(libc.syscall(0x40000000 | 39), errno.errorcode[ctypes.get_errno()])";
     check(&python(script), "-1 ENOSYS");
+}
+
+#[test]
+fn a_link_that_cannot_be_made_keeps_no_program_from_starting() {
+    let dir = project();
+    let mut plan = bound(shell("readlink /projects/p/good; echo started"), dir.path(), false, &[]);
+    for path in ["/projects/p/fs", "/projects/p/fs/free/x", "/projects/p/good", "/projects/p/good"] {
+        plan.links.push(acheron_sandbox::Link { path: path.into(), to: "/tmp".into() });
+    }
+    check(&plan, "/tmp\nstarted");
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4, "nothing is made in the project");
 }

@@ -2,12 +2,15 @@
 
 mod descriptors;
 mod escapes;
+mod foreign_owner;
 mod guards;
 mod lives;
+mod reserved_names;
 mod runs;
 mod sessions;
 mod system;
 mod together;
+mod yardstick;
 
 use std::path::Path;
 use std::time::Duration;

@@ -24,8 +24,25 @@ fn of(host: &str, agent: &str, mut plan: Plan) -> Plan {
     plan.agent = agent.to_owned();
     plan.limits.processes = 60;
     let limits = AgentLimits { processes: 100, memory_bytes: 256 << 20, ..AgentLimits::default() };
-    plan.together = Some(SharedLimits { host: host.to_owned(), limits });
+    plan.together = Some(SharedLimits { host: host.to_owned(), owner: agent.to_owned(), limits });
     plan
+}
+
+#[test]
+fn a_helper_counts_with_the_agent_that_it_works_for() {
+    let host = acheron_sandbox::host_id();
+    block(async {
+        let mut bomb = start(program(), &of(&host, "charon", python(BOMB)), Streams::Piped).await.unwrap();
+        let first: usize = first_line(&mut bomb).await.parse().unwrap();
+        let mut helper = of(&host, "charon-1-2", python(BOMB));
+        helper.together.as_mut().unwrap().owner = "charon".to_owned();
+        let mut helper = start(program(), &helper, Streams::Piped).await.unwrap();
+        let second: usize = first_line(&mut helper).await.parse().unwrap();
+        assert!(first + second < 100, "{first} and {second} are more than the limit of one agent");
+        assert_eq!(groups(&host).iter().filter(|path| path.ends_with(format!("acheron-{host}-charon-1-2"))).count(), 0);
+        bomb.kill().await.unwrap();
+        helper.kill().await.unwrap();
+    });
 }
 
 /// Every control group of ours that is kept for this host.

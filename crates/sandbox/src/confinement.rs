@@ -59,6 +59,13 @@ impl ConfinementBuilder {
     }
 }
 
+impl ConfinementBuilder {
+    /// Records a layer that stands only in part. It is shown as missing, so that nobody relies on it, but ends nothing.
+    pub fn partly(&mut self, name: &str, how: &str) {
+        self.confinement.0.push(Layer { name: name.to_owned(), active: false, detail: how.to_owned() });
+    }
+}
+
 fn refusal(name: &str, why: &str) -> Error {
     Error::unavailable(format!(
         "the sandbox cannot be built on this machine: {name}: {why} (see 'acheron doctor'; the mountspec can allow \

@@ -2,11 +2,18 @@
 //! out of any root, so no unexpected one stays open, and the working directory is entered only after all are closed.
 //! The init uses it.
 
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, sendmsg,
+};
 
 use super::system;
 use acheron_base::{Error, Result};
@@ -81,6 +88,28 @@ pub(super) fn devices_from_inside() {
         // SAFETY: both are open, and the copy replaces a stream, which has no owner.
         unsafe { libc::dup2(opened.as_raw_fd(), stream.as_raw_fd()) };
     }
+}
+
+/// Hands a descriptor to the process at the other end.
+pub(super) fn send(to: &UnixStream, file: BorrowedFd<'_>) -> Result<()> {
+    let (files, mut room) = ([file], [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))]);
+    let mut control = SendAncillaryBuffer::new(&mut room);
+    control.push(SendAncillaryMessage::ScmRights(&files));
+    let sent = sendmsg(to, &[IoSlice::new(b"f")], &mut control, SendFlags::empty());
+    sent.map(|_| ()).map_err(|err| Error::from(std::io::Error::from(err)))
+}
+
+/// Receives a descriptor; `None` if the other end was closed.
+pub(super) fn receive(from: &UnixStream) -> Result<Option<OwnedFd>> {
+    let (mut byte, mut room) = ([0], [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))]);
+    let mut control = RecvAncillaryBuffer::new(&mut room);
+    let received = recvmsg(from, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC);
+    received.map_err(|err| Error::from(std::io::Error::from(err)))?;
+    let files = control.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+        _ => None,
+    });
+    Ok(files.last())
 }
 
 /// Enters a directory below the root of this process. The kernel keeps to the root and follows no magic link of

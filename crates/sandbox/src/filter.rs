@@ -8,6 +8,7 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
 };
 
+use super::broker::{self, OPEN_FLAGS, WATCHED};
 use acheron_base::{Error, Result};
 
 /// As `open_tree`, with attributes: since Linux 6.15, and not yet in libc. The number is the same on all architectures.
@@ -107,12 +108,25 @@ const MAKING: [libc::c_int; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRE
 /// Calls whose arguments are in memory: programs know older ones that do the same.
 const UNREADABLE: &[libc::c_long] = &[libc::SYS_clone3, libc::SYS_openat2];
 
+/// Takes room on a disk without writing, so that no count shows it. Programs write instead, as on many file systems.
+const UNCOUNTED: &[libc::c_long] = &[libc::SYS_fallocate];
+
 /// Terminal requests that inject input into another process's terminal.
 const IOCTLS: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
+/// The kinds of socket pairs that cannot be sent elsewhere: a datagram socket reaches any socket that it can name.
+const PAIRS: [libc::c_int; 2] = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
+
+/// The kinds of sockets, without their flags.
+const KINDS: libc::c_int = 0xf;
+
 /// Filters to apply, in this order. `network` says whether the host's is shared.
 pub(super) fn programs(network: bool) -> Result<Vec<BpfProgram>> {
-    let mut programs = vec![compiled(refused(network)?, libc::EPERM)?, compiled(numbers(UNREADABLE), libc::ENOSYS)?];
+    let mut programs = vec![
+        compiled(refused(network)?, libc::EPERM)?,
+        compiled(numbers(UNREADABLE), libc::ENOSYS)?,
+        compiled(numbers(UNCOUNTED), libc::EOPNOTSUPP)?,
+    ];
     if cfg!(target_arch = "x86_64") {
         programs.push(second_numbers());
     }
@@ -125,6 +139,24 @@ pub(super) fn apply(network: bool) -> Result<String> {
         seccompiler::apply_filter(&program).map_err(|err| Error::unavailable(format!("seccomp: {err}")))?;
     }
     Ok(format!("seccomp, {} calls refused", REFUSED.len()))
+}
+
+/// Reports the calls that the [`broker`](super::broker) serves.
+pub(super) fn reporting() -> Result<BpfProgram> {
+    use SeccompCmpOp::MaskedEq;
+    let mut rules = numbers(WATCHED);
+    for (call, flags) in broker::OPENINGS {
+        let ways = OPEN_FLAGS.iter().map(|bits| rule(&[(*flags, MaskedEq(*bits as u64), *bits as u64)]));
+        rules.insert(*call, ways.collect::<Result<_>>()?);
+    }
+    // The library knows every action but the one that is wanted.
+    let mut program = program(rules, SeccompAction::Trace(0))?;
+    for word in program.iter_mut().filter(|word| u32::from(word.code) == libc::BPF_RET | libc::BPF_K) {
+        if word.k == libc::SECCOMP_RET_TRACE {
+            word.k = libc::SECCOMP_RET_USER_NOTIF;
+        }
+    }
+    Ok(program)
 }
 
 /// On x86-64 every call has a second number (x32) with the same architecture: such calls do not exist here.
@@ -149,7 +181,17 @@ fn refused(network: bool) -> Result<Rules> {
     // A socket file in a project leads to a program of the host. Socket pairs, which lead nowhere else, stay allowed.
     let local = network.then_some(libc::AF_UNIX);
     let families: Vec<_> = FAMILIES.iter().copied().chain(local).map(|family| (0, Ne, family as u64)).collect();
-    rules.insert(libc::SYS_socket, vec![rule(&families)?]);
+    let mut sockets = vec![rule(&families)?];
+    // Resolving names and listing addresses need this one; the others reach further into the kernel.
+    let netlink = (0, Eq, libc::AF_NETLINK as u64);
+    sockets.push(rule(&[netlink.clone(), (2, Ne, libc::NETLINK_ROUTE as u64)])?);
+    let kinds = |allowed: &'static [libc::c_int]| (0..=KINDS).filter(move |kind| !allowed.contains(kind));
+    let kind = |kind: libc::c_int| (1, MaskedEq(KINDS as u64), kind as u64);
+    for refused in kinds(&[libc::SOCK_RAW]) {
+        sockets.push(rule(&[netlink.clone(), kind(refused)])?);
+    }
+    rules.insert(libc::SYS_socket, sockets);
+    rules.insert(libc::SYS_socketpair, kinds(&PAIRS).map(|refused| rule(&[kind(refused)])).collect::<Result<_>>()?);
     let requests = IOCTLS.iter().map(|request| rule(&[(1, Eq, *request)]));
     rules.insert(libc::SYS_ioctl, requests.collect::<Result<_>>()?);
     let marks = [libc::S_ISUID as libc::c_int, libc::S_ISGID as libc::c_int];
@@ -178,10 +220,13 @@ fn numbers(calls: &[libc::c_long]) -> Rules {
 }
 
 fn compiled(rules: Rules, errno: i32) -> Result<BpfProgram> {
-    let refuse = SeccompAction::Errno(errno.unsigned_abs());
+    program(rules, SeccompAction::Errno(errno.unsigned_abs()))
+}
+
+fn program(rules: Rules, action: SeccompAction) -> Result<BpfProgram> {
     let built = std::env::consts::ARCH
         .try_into()
-        .and_then(|arch| SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch))
+        .and_then(|arch| SeccompFilter::new(rules, SeccompAction::Allow, action, arch))
         .and_then(TryInto::try_into);
     built.map_err(|err: seccompiler::BackendError| Error::unavailable(format!("seccomp filter: {err}")))
 }
@@ -197,5 +242,9 @@ mod tests {
             assert!(programs[0].len() > REFUSED.len());
             assert!(programs.iter().all(|program| !program.is_empty()));
         }
+        let reporting = reporting().unwrap();
+        let reports = |word: &&seccompiler::sock_filter| word.k == libc::SECCOMP_RET_USER_NOTIF;
+        assert!(reporting.iter().filter(reports).count() > 0);
+        assert!(reporting.iter().all(|word| word.k != libc::SECCOMP_RET_TRACE));
     }
 }

@@ -77,7 +77,7 @@ impl Groups {
         for _ in 0..TRIES {
             let mut above = place.parent.clone();
             if let Some(together) = &plan.together {
-                let group = above.join(format!("{PREFIX}{}-{}", together.host, plan.agent));
+                let group = above.join(format!("{PREFIX}{}-{}", together.host, together.owner));
                 self.one(&group, controller, place.version, &shared(controller, place.version, &together.limits))?;
                 remove_stale(&group);
                 above = group;

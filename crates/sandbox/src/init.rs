@@ -12,15 +12,17 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
-use nix::sys::wait::{WaitStatus, waitpid};
+use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::confinement::ConfinementBuilder;
 use super::groups::{Controller, Groups};
+use super::owner_map::{self, MappedMounts};
 use super::plan::{Plan, Terminal};
-use super::protocol::{ExitStatus, Message};
-use super::{descriptors, filter, landlock_rules, limits, namespaces, root};
+use super::protocol::Message;
+use super::write_grants::{self, Grant, WritableTree};
+use super::{attend, broker, descriptors, filter, landlock_rules, limits, namespaces, root};
 use acheron_base::{Error, Result};
 
 /// Becomes a sandbox. `args` are the arguments after [`super::INIT_ARG`]: the descriptor of the connection to the host,
@@ -76,6 +78,7 @@ fn supervise_confined(
     groups: &mut Groups,
     bounds: &GroupVersions,
 ) -> Result<i32> {
+    let mapped = if plan.bare { MappedMounts::new() } else { owner_map::mounts(plan)? };
     layers.add("user", namespaces::user())?;
     layers.add("pids", namespaces::pid())?;
     // Only now: without it the maps could not be written. From here on no process inside may trace this one.
@@ -86,7 +89,7 @@ fn supervise_confined(
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
             drop(go);
-            if let Err(error) = init(host, plan, layers, bounds, waiting) {
+            if let Err(error) = init(host, plan, layers, bounds, (waiting, mapped)) {
                 send(host, &Message::Failed { error });
             }
             std::process::exit(1);
@@ -163,7 +166,7 @@ fn init(
     plan: &Plan,
     layers: &mut ConfinementBuilder,
     bounds: &GroupVersions,
-    waiting: OwnedFd,
+    (waiting, mapped): (OwnedFd, MappedMounts),
 ) -> Result<()> {
     // In a process of one thread this is safe; in a worker of the host it would fire when the worker ends.
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(errno)?;
@@ -172,43 +175,68 @@ fn init(
         return Err(Error::unavailable("the sandbox could not be put into its control groups"));
     }
     drop(waiting);
-    if !plan.bare {
-        build(plan, layers, bounds)?;
-    }
+    let built = if plan.bare { None } else { build(plan, layers, bounds, mapped)? };
+    let (grants, trees) =
+        if built.is_some() { write_grants::find(plan) } else { <(Vec<Grant>, Vec<WritableTree>)>::default() };
+    let reports = Reports::new(&trees)?;
+    attend::block_child_signal()?;
     // SAFETY: one thread, as above.
     let program = match unsafe { fork() }.map_err(crowded)? {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
-            let Err(error) = become_program(host, plan, layers, bounds);
+            let Err(error) = become_program(host, plan, layers, bounds, &grants, &reports);
             send(host, &Message::Failed { error });
             std::process::exit(127);
         }
     };
+    drop(grants);
     close_streams()?;
-    loop {
-        let status = match waitpid(None::<Pid>, None) {
-            Ok(WaitStatus::Exited(pid, code)) if pid == program => ExitStatus { code: Some(code), signal: None },
-            Ok(WaitStatus::Signaled(pid, signal, _)) if pid == program => {
-                ExitStatus { code: None, signal: Some(signal as i32) }
-            }
-            Ok(_) | Err(nix::Error::EINTR) => continue,
-            Err(err) => return Err(errno(err)),
-        };
-        send(host, &Message::Ended { status });
-        std::process::exit(0);
+    let mut attendant = attend::Attendant::new(program, plan, reports.taken(trees)?, built);
+    let status = attendant.until_the_end()?;
+    send(host, &Message::Ended { status, written: attendant.written() });
+    std::process::exit(0);
+}
+
+/// The way by which the program hands its listener to the init, if there is something to listen to.
+struct Reports(Option<(UnixStream, UnixStream)>);
+
+impl Reports {
+    fn new(trees: &[WritableTree]) -> Result<Reports> {
+        Ok(Reports(if trees.is_empty() { None } else { Some(UnixStream::pair()?) }))
+    }
+
+    /// In the program: has its calls reported from now on.
+    fn begin(&self) -> Result<()> {
+        let Some((_, theirs)) = &self.0 else { return Ok(()) };
+        let listener = broker::install(&filter::reporting()?)?;
+        descriptors::send(theirs, listener.as_fd())
+    }
+
+    /// In the init: what the program has handed over. A program that failed before hands over nothing.
+    fn taken(self, trees: Vec<WritableTree>) -> Result<Option<broker::Broker>> {
+        let Some((ours, theirs)) = self.0 else { return Ok(None) };
+        drop(theirs);
+        let listener = descriptors::receive(&ours)?;
+        Ok(listener.map(|fd| broker::Broker::new(broker::Listener::new(fd), trees)))
     }
 }
 
 /// The layers that init sets up.
-fn build(plan: &Plan, layers: &mut ConfinementBuilder, bounds: &GroupVersions) -> Result<()> {
+fn build(
+    plan: &Plan,
+    layers: &mut ConfinementBuilder,
+    bounds: &GroupVersions,
+    mapped: MappedMounts,
+) -> Result<Option<root::Covers>> {
     namespaces::rest(layers, plan.network)?;
     let built = if layers.confinement.has("mounts") {
-        root::build(plan)
+        root::build(plan, mapped)
     } else {
         Err(Error::unavailable("no mount namespace to build it in"))
     };
-    let own_pid_max = built.as_ref().is_ok_and(|root| root.own_pid_max);
-    if layers.add("root", built.map(|root| root.describe().to_owned()))? {
+    let (root, covers) = built.map_or_else(|error| (Err(error), None), |(root, covers)| (Ok(root), Some(covers)));
+    let own_pid_max = root.as_ref().is_ok_and(|root| root.own_pid_max);
+    if layers.add("root", root.map(|root| root.describe().to_owned()))? {
         descriptors::devices_from_inside();
     }
     layers.add(
@@ -224,7 +252,7 @@ fn build(plan: &Plan, layers: &mut ConfinementBuilder, bounds: &GroupVersions) -
             }
         }),
     )?;
-    Ok(())
+    Ok(covers)
 }
 
 fn bounded(version: Option<u8>, controller: Controller) -> Result<String> {
@@ -240,6 +268,8 @@ fn become_program(
     plan: &Plan,
     layers: &mut ConfinementBuilder,
     bounds: &GroupVersions,
+    grants: &[Grant],
+    reports: &Reports,
 ) -> Result<std::convert::Infallible> {
     for signal in Signal::iterator().filter(|signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP)) {
         handle(signal, SigHandler::SigDfl)?;
@@ -250,8 +280,12 @@ fn become_program(
         return execute_plan(host, plan, layers, bounds);
     }
     limits::apply(&plan.limits, bounds.memory.is_none())?;
-    let memory = bounded(bounds.memory, Controller::Memory).unwrap_or_else(|_| "rlimit of each process".to_owned());
-    layers.add("memory", Ok(memory))?;
+    match bounded(bounds.memory, Controller::Memory) {
+        Ok(how) => _ = layers.add("memory", Ok(how))?,
+        Err(_) => {
+            layers.partly("memory", "rlimit of each process; without a control group shared memory is not counted");
+        }
+    }
     layers.add("cpu", bounds.cpu(plan))?;
     if plan.together.is_some() {
         let how = if bounds.grouped() { "control groups of the agent" } else { "number of sandboxes at once" };
@@ -260,7 +294,8 @@ fn become_program(
     nix::sys::prctl::set_no_new_privs().map_err(errno)?;
     layers.add("privileges", drop_capabilities().map(|()| "no new ones, no capabilities".to_owned()))?;
     let open_network = !plan.network && !layers.confinement.has("network");
-    layers.add("landlock", landlock_rules::apply(plan, open_network))?;
+    layers.add("landlock", landlock_rules::apply(grants, open_network))?;
+    reports.begin()?;
     execute_plan(host, plan, layers, bounds)
 }
 

@@ -1,15 +1,12 @@
 //! The second layer for files: Landlock rules on the directories of the new root. It cannot be the first: under
 //! Landlock alone `stat`, `chmod`, UNIX sockets by path and UDP are still allowed. The init uses it.
 
-use std::path::PathBuf;
-
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus,
-    Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
-use super::path_rules::Visibility;
-use super::plan::Plan;
+use super::write_grants::Grant;
 use acheron_base::{Error, Result};
 
 /// The newest interface that this code was tested with.
@@ -26,21 +23,18 @@ pub(super) fn version() -> Option<u32> {
     u32::try_from(answer).ok().filter(|version| *version > 0)
 }
 
-/// Everything may be read; the writable binds and the scratch directories may be written; signals and abstract sockets
+/// Everything may be read; what is granted and the scratch directories may be written; signals and abstract sockets
 /// stay inside. `no_tcp` also refuses TCP, where no namespace does.
-pub(super) fn apply(plan: &Plan, no_tcp: bool) -> Result<String> {
+pub(super) fn apply(granted: &[Grant], no_tcp: bool) -> Result<String> {
     let version = version().ok_or_else(|| Error::unavailable("this kernel has no Landlock, or does not enable it"))?;
-    let writable = plan.binds.iter().filter(|bind| !bind.read_only).map(|bind| bind.target.clone());
-    let open = plan.path_rules.iter().filter(|rule| rule.show == Visibility::Open).map(|rule| rule.path.clone());
-    let writable: Vec<PathBuf> = SCRATCH.iter().map(PathBuf::from).chain(writable).chain(open).collect();
-    let status = restrict(&writable, no_tcp).map_err(|err| Error::unavailable(format!("landlock: {err}")))?;
+    let status = restrict(granted, no_tcp).map_err(|err| Error::unavailable(format!("landlock: {err}")))?;
     match status {
         RulesetStatus::NotEnforced => Err(Error::unavailable("this kernel does not enforce Landlock")),
         _ => Ok(format!("landlock, version {version}")),
     }
 }
 
-fn restrict(writable: &[PathBuf], no_tcp: bool) -> Result<RulesetStatus, landlock::RulesetError> {
+fn restrict(granted: &[Grant], no_tcp: bool) -> Result<RulesetStatus, RulesetError> {
     let mut rules =
         Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(AccessFs::from_all(KNOWN))?;
     if no_tcp {
@@ -50,6 +44,10 @@ fn restrict(writable: &[PathBuf], no_tcp: bool) -> Result<RulesetStatus, landloc
         .scope(Scope::from_all(KNOWN))?
         .create()?
         .add_rules(path_beneath_rules(["/"], AccessFs::from_read(KNOWN)))?
-        .add_rules(path_beneath_rules(writable, AccessFs::from_all(KNOWN)))?;
+        .add_rules(path_beneath_rules(SCRATCH, AccessFs::from_all(KNOWN)))?
+        .add_rules(granted.iter().map(|grant| {
+            let rights = if grant.directory { AccessFs::from_all(KNOWN) } else { AccessFs::from_file(KNOWN) };
+            Ok::<_, RulesetError>(PathBeneath::new(&grant.file, rights))
+        }))?;
     Ok(rules.restrict_self()?.ruleset)
 }

@@ -8,9 +8,12 @@
 //!
 //! Only `acheron-base`. It knows neither policies, services nor the tree: its caller decides what is bound.
 
+mod attend;
+mod broker;
 mod cgroup;
 mod confinement;
 mod descriptors;
+mod disk_use;
 mod filter;
 mod groups;
 mod init;
@@ -20,6 +23,7 @@ mod masks;
 mod mount_attributes;
 mod namespaces;
 mod owner;
+mod owner_map;
 mod path_rules;
 mod plan;
 mod processes;
@@ -29,6 +33,8 @@ mod root;
 mod running;
 mod slots;
 mod system;
+mod watched_paths;
+mod write_grants;
 
 pub use confinement::{Confinement, Layer};
 pub use descriptors::close_others;

@@ -23,6 +23,9 @@ pub struct Limits {
     pub scratch_bytes: u64,
     /// The size limit of a file.
     pub file_bytes: u64,
+    /// How many bytes may be written to the projects in all. Above it files cannot be opened for writing (`EDQUOT`).
+    #[schemars(range(min = 1_048_576))]
+    pub disk_bytes: u64,
     #[schemars(range(min = 16))]
     pub open_files: u64,
 }
@@ -35,6 +38,7 @@ impl Default for Limits {
             cpu_seconds: 3600,
             scratch_bytes: 256 << 20,
             file_bytes: 4 << 30,
+            disk_bytes: 64 << 30,
             open_files: 1024,
         }
     }
@@ -52,6 +56,9 @@ pub struct AgentLimits {
     /// A hundred is one whole processor. Absent: as much as there is, and as much as each other agent where it is short.
     #[schemars(range(min = 1))]
     pub cpu_percent: Option<u32>,
+    /// How many bytes all its programs may write to the projects, for as long as the host is mounted.
+    #[schemars(range(min = 1_048_576))]
+    pub disk_bytes: u64,
     /// How many calls and sessions may run at once where this machine has no control groups to hold them together.
     #[schemars(range(min = 1))]
     pub sandboxes: usize,
@@ -59,7 +66,7 @@ pub struct AgentLimits {
 
 impl Default for AgentLimits {
     fn default() -> Self {
-        AgentLimits { memory_bytes: 4 << 30, processes: 1024, cpu_percent: None, sandboxes: 8 }
+        AgentLimits { memory_bytes: 4 << 30, processes: 1024, cpu_percent: None, disk_bytes: 1 << 40, sandboxes: 8 }
     }
 }
 

@@ -18,10 +18,23 @@ pub struct MountAttributes {
     pub recursive: bool,
 }
 
+/// Has a mount show the owners of its files as a user namespace maps them.
+pub(super) fn map_owner(mount: BorrowedFd<'_>, users: BorrowedFd<'_>) -> rustix::io::Result<()> {
+    change(
+        mount,
+        MountAttributes { set: libc::MOUNT_ATTR_IDMAP, ..MountAttributes::default() },
+        users.as_raw_fd() as u64,
+    )
+}
+
 /// Changes the attributes of the mount that `mount` refers to.
 pub fn set_mount_attributes(mount: BorrowedFd<'_>, change: MountAttributes) -> rustix::io::Result<()> {
+    self::change(mount, change, 0)
+}
+
+fn change(mount: BorrowedFd<'_>, change: MountAttributes, userns_fd: u64) -> rustix::io::Result<()> {
     let propagation = if change.private { libc::MS_PRIVATE } else { 0 };
-    let wanted = libc::mount_attr { attr_set: change.set, attr_clr: change.clear, propagation, userns_fd: 0 };
+    let wanted = libc::mount_attr { attr_set: change.set, attr_clr: change.clear, propagation, userns_fd };
     let flags = libc::AT_EMPTY_PATH | if change.recursive { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the path is a static empty string, the struct lives over the call and its size is its own.
     let answer = unsafe {

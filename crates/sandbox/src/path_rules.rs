@@ -3,9 +3,10 @@
 //! would appear under another name. [`root`](super::root) uses it; it uses the masks.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -44,23 +45,45 @@ const READ_ONLY: MountAttributes =
 const WRITABLE: MountAttributes =
     MountAttributes { set: 0, clear: libc::MOUNT_ATTR_RDONLY, private: false, recursive: false };
 
-/// Applies every rule. A path that does not exist needs none.
+/// Applies every rule. One whose path does not exist, or is a link, is kept by
+/// [`write_grants`](super::write_grants) alone.
 pub(super) fn apply(top: BorrowedFd<'_>, path_rules: &[PathRule], masks: &Masks) -> Result<()> {
-    for (place, show) in places(path_rules) {
+    cover(top, path_rules, masks, |_, _| true)
+}
+
+/// Applies the rules once more that a change outside has taken away: a mount on a file is gone when the file is replaced.
+pub(super) fn renew(top: BorrowedFd<'_>, path_rules: &[PathRule], masks: &Masks) -> Result<()> {
+    cover(top, path_rules, masks, |found, show| show.is_some() && !is_mount(found))
+}
+
+/// Whether a descriptor refers to the top of a mount.
+fn is_mount(found: &OwnedFd) -> bool {
+    let stat = rustix::fs::statx(found, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS);
+    stat.is_ok_and(|stat| stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+fn cover(
+    top: BorrowedFd<'_>,
+    path_rules: &[PathRule],
+    masks: &Masks,
+    wanted: impl Fn(&OwnedFd, Option<Visibility>) -> bool,
+) -> Result<()> {
+    // The way to what is not there stays as it is.
+    let there = |rule: &&PathRule| inside(&rule.path).is_ok_and(|path| find(top, path).is_ok());
+    let path_rules: Vec<&PathRule> = path_rules.iter().filter(there).collect();
+    for (place, show) in places(&path_rules) {
         let place = inside(&place)?;
         let named = |err: Errno| {
             let why = std::io::Error::from(err);
             Error::unavailable(format!("the rules for '/{}' cannot be applied: {why}", place.display()))
         };
         let found = match find(top, place) {
-            Err(Errno::NOENT | Errno::NOTDIR) => continue,
-            Err(Errno::LOOP) => {
-                let place = place.display();
-                let said = format!("the rules for '/{place}' cannot be applied: it is a link");
-                return Err(Error::forbidden(said));
-            }
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
             found => found.map_err(named)?,
         };
+        if !wanted(&found, show) {
+            continue;
+        }
         if show == Some(Visibility::Hidden) {
             masks.mask(top, place)?;
             continue;
@@ -77,7 +100,7 @@ pub(super) fn apply(top: BorrowedFd<'_>, path_rules: &[PathRule], masks: &Masks)
 }
 
 /// The rules and the directories on the way to them, the deeper ones last.
-fn places(path_rules: &[PathRule]) -> Vec<(PathBuf, Option<Visibility>)> {
+fn places(path_rules: &[&PathRule]) -> Vec<(PathBuf, Option<Visibility>)> {
     let mut all: BTreeMap<&Path, Option<Visibility>> = BTreeMap::new();
     for rule in path_rules {
         for above in rule.path.ancestors().skip(1).take_while(|above| *above != rule.bind) {
@@ -97,8 +120,10 @@ mod tests {
     #[test]
     fn the_directories_above_a_rule_become_mounts_too() {
         let rule = |path: &str, show| PathRule { path: path.into(), bind: "/projects/p/fs".into(), show };
-        let all =
-            places(&[rule("/projects/p/fs/a/b/c", Visibility::Hidden), rule("/projects/p/fs/a", Visibility::ReadOnly)]);
+        let all = places(&[
+            &rule("/projects/p/fs/a/b/c", Visibility::Hidden),
+            &rule("/projects/p/fs/a", Visibility::ReadOnly),
+        ]);
         let said: Vec<_> = all.iter().map(|(path, show)| format!("{} {show:?}", path.display())).collect();
         assert_eq!(
             said,

@@ -50,6 +50,8 @@ pub struct Plan {
 pub struct SharedLimits {
     /// The host of the agent: another host may have an agent of the same name. Made by [`host_id`](super::host_id).
     pub host: String,
+    /// The agent that the limits belong to: helpers count with the agent that they work for, at every depth.
+    pub owner: String,
     pub limits: AgentLimits,
 }
 
@@ -154,6 +156,9 @@ impl Plan {
         }
         if let Some(shared) = self.together.as_ref().filter(|shared| !plain(&shared.host)) {
             return Err(Error::invalid(format!("`{}` is not a host's name", shared.host.escape_debug())));
+        }
+        if let Some(shared) = self.together.as_ref().filter(|shared| !plain(&shared.owner)) {
+            return Err(Error::invalid(format!("`{}` is not an agent's name", shared.owner.escape_debug())));
         }
         if !self.cwd.is_absolute() {
             return Err(Error::invalid(format!("the working directory `{}` is not absolute", self.cwd.display())));

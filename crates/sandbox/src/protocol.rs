@@ -26,6 +26,8 @@ pub(super) enum Message {
     Ended {
         #[serde(flatten)]
         status: ExitStatus,
+        /// The bytes that were written to disks.
+        written: u64,
     },
 }
 
@@ -67,7 +69,7 @@ mod tests {
             Message::Init { pid: 7 },
             Message::Ready { confinement: Confinement::default(), grouped: true },
             Message::Failed { error: Error::not_found("no\nsuch program") },
-            Message::Ended { status: ExitStatus { code: Some(3), signal: None } },
+            Message::Ended { status: ExitStatus { code: Some(3), signal: None }, written: 7 },
         ];
         for message in messages {
             let line = message.line();

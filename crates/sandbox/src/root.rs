@@ -3,6 +3,7 @@
 //! can be swapped in between. The init uses it; it uses the masks, the path rules and the list of the system.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -12,8 +13,10 @@ use rustix::mount::{MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeF
 
 use super::masks::Masks;
 use super::mount_attributes::{MountAttributes, set_mount_attributes};
-use super::plan::{Plan, inside};
+use super::owner_map::MappedMounts;
+use super::plan::{Link, Plan, inside};
 use super::{path_rules, system};
+use acheron_base::host_dir::Id;
 use acheron_base::mountinfo::Mount;
 use acheron_base::{Error, Result};
 
@@ -28,7 +31,8 @@ struct MountTree {
 }
 
 /// Builds the new root, makes it `/` and leaves the old one.
-pub(super) fn build(plan: &Plan) -> Result<Root> {
+/// `mapped` are the mounts to use in place of binds of the plan, by their targets.
+pub(super) fn build(plan: &Plan, mut mapped: MappedMounts) -> Result<(Root, Covers)> {
     rustix::mount::mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(|err| said("making mounts private", err))?;
     let mounts = acheron_base::mountinfo::read()?;
@@ -36,6 +40,9 @@ pub(super) fn build(plan: &Plan) -> Result<Root> {
     let devices = device_trees()?;
     let bound = plan.ordered().into_iter().map(|bind| {
         let attributes = if bind.read_only { libc::MOUNT_ATTR_RDONLY } else { 0 };
+        if let Some(mapped) = mapped.remove(&bind.target) {
+            return taken(Ok(mapped), &bind.source, inside(&bind.target)?, attributes | QUIET);
+        }
         let held = bind.id.map(|id| acheron_base::host_dir::same(&bind.source, id)).transpose()?;
         match held {
             Some(held) => take_held(held.as_fd(), &bind.source, inside(&bind.target)?, attributes | QUIET),
@@ -69,6 +76,9 @@ pub(super) fn build(plan: &Plan) -> Result<Root> {
     }
     device_directories(&scratch)?;
     let proc = proc(plan)?;
+    for name in system::UNREADABLE.iter().filter(|_| proc.proc) {
+        masks.mask(top.as_fd(), &Path::new("proc").join(name))?;
+    }
     for tree in bound {
         mount_tree(top.as_fd(), tree)?;
     }
@@ -76,12 +86,9 @@ pub(super) fn build(plan: &Plan) -> Result<Root> {
         masks.mask(top.as_fd(), &place)?;
     }
     path_rules::apply(top.as_fd(), &plan.path_rules, &masks)?;
-    for link in &plan.links {
-        let path = inside(&link.path)?;
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
-        }
-        symlink(&link.to, path).map_err(|err| Error::invalid(format!("the link `{}`: {err}", link.path.display())))?;
+    let in_bind = |link: &&Link| plan.binds.iter().any(|bind| link.path.starts_with(&bind.target));
+    for link in plan.links.iter().filter(|link| !in_bind(link)) {
+        make_link(link)?;
     }
     attributes(top.as_fd(), libc::MOUNT_ATTR_RDONLY, false).map_err(|err| said("closing the new root", err))?;
 
@@ -89,7 +96,33 @@ pub(super) fn build(plan: &Plan) -> Result<Root> {
     rustix::process::pivot_root(".", ".").map_err(|err| said("pivot_root", err))?;
     rustix::mount::unmount(".", UnmountFlags::DETACH).map_err(|err| said("leaving the old root", err))?;
     std::env::set_current_dir("/")?;
-    Ok(proc)
+    Ok((proc, Covers { top, masks }))
+}
+
+/// Makes a link in the new root. A name that something else has, or that lies in a bind, is left out: links are named by
+/// agents, and one must not keep another's programs from starting.
+fn make_link(link: &Link) -> Result<()> {
+    let path = inside(&link.path)?;
+    let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| symlink(&link.to, path));
+    match made.map_err(|err| (err.kind(), err)) {
+        Ok(()) => Ok(()),
+        Err((ErrorKind::AlreadyExists | ErrorKind::NotADirectory | ErrorKind::ReadOnlyFilesystem, _)) => Ok(()),
+        Err((ErrorKind::PermissionDenied, _)) => Ok(()),
+        Err((_, err)) => Err(Error::invalid(format!("the link `{}`: {err}", link.path.display()))),
+    }
+}
+
+/// What is needed to cover a path again.
+pub(super) struct Covers {
+    top: OwnedFd,
+    masks: Masks,
+}
+
+impl Covers {
+    /// Covers again what a change outside has uncovered.
+    pub fn renew(&self, plan: &Plan) -> Result<()> {
+        path_rules::renew(self.top.as_fd(), &plan.path_rules, &self.masks)
+    }
 }
 
 /// No set-user-id programs and no devices in any bind.
@@ -242,6 +275,16 @@ pub(super) fn copy(held: BorrowedFd<'_>) -> rustix::io::Result<OwnedFd> {
 /// A copy without the mounts below it.
 pub(super) fn copy_alone(held: BorrowedFd<'_>) -> rustix::io::Result<OwnedFd> {
     rustix::mount::open_tree(held, c"", COPY)
+}
+
+/// A copy of the directory that a bind names, without the mounts below it. For a process outside.
+pub(super) fn copy_alone_of(source: &Path, id: Option<Id>) -> Result<OwnedFd> {
+    let held = match id {
+        Some(id) => acheron_base::host_dir::same(source, id)?,
+        None => rustix::fs::open(source, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|err| unbound(source, err))?,
+    };
+    copy_alone(held.as_fd()).map_err(|err| unbound(source, err))
 }
 
 /// Opens a path under the new root, without following a link.

@@ -74,11 +74,15 @@ pub async fn start(program: &Path, plan: &Plan, streams: Streams) -> Result<Runn
     let slot = match &plan.together {
         Some(shared) => {
             let grouped = async { Ok(probe_running(program).await?.grouped) };
-            Some(slots::take(&shared.host, &plan.agent, shared.limits.sandboxes, grouped).await?)
+            Some(slots::take(&shared.host, &shared.owner, shared.limits.sandboxes, grouped).await?)
         }
         None => None,
     };
-    Ok(Running { slot, ..launch(program, plan, streams).await? })
+    let mut plan = plan.clone();
+    if let (Some(slot), Some(shared)) = (&slot, &plan.together) {
+        plan.limits.disk_bytes = plan.limits.disk_bytes.min(slot.left_to_write(shared.limits.disk_bytes)?);
+    }
+    Ok(Running { slot, ..launch(program, &plan, streams).await? })
 }
 
 async fn launch(program: &Path, plan: &Plan, streams: Streams) -> Result<Running> {
@@ -150,7 +154,7 @@ impl Running {
                     return Ok(());
                 }
                 Some(Message::Failed { error }) => return Err(error),
-                Some(Message::Ended { status }) => self.status = Some(status),
+                Some(Message::Ended { status, written }) => self.ended(status, written),
                 None => {
                     let status = self.supervisor.wait().await?;
                     return Err(Error::unavailable(format!("the sandbox ended before it was ready ({status})")));
@@ -177,7 +181,7 @@ impl Running {
         let mut failed = None;
         while let Some(message) = self.next_message().await? {
             match message {
-                Message::Ended { status } => self.status = Some(status),
+                Message::Ended { status, written } => self.ended(status, written),
                 Message::Failed { error } => failed = Some(error),
                 Message::Init { .. } | Message::Ready { .. } => (),
             }
@@ -189,6 +193,11 @@ impl Running {
             Some(error) => Err(error),
             None => Ok(self.status.unwrap_or(ExitStatus::KILLED)),
         }
+    }
+
+    fn ended(&mut self, status: ExitStatus, written: u64) {
+        self.status = Some(status);
+        self.slot.iter().for_each(|slot| slot.add_written(written));
     }
 
     /// Ends every process inside and waits for their end.
@@ -211,7 +220,8 @@ pub async fn probe(program: &Path) -> Result<Confinement> {
 async fn probe_running(program: &Path) -> Result<Running> {
     let mut plan = Plan::new("doctor", ["true"]);
     plan.unconfined = true;
-    plan.together = Some(SharedLimits { host: super::host_id(), limits: AgentLimits::default() });
+    let (host, owner) = (super::host_id(), plan.agent.clone());
+    plan.together = Some(SharedLimits { host, owner, limits: AgentLimits::default() });
     let mut running = launch(program, &plan, Streams::Piped).await?;
     running.wait().await?;
     Ok(running)

@@ -6,12 +6,15 @@ use std::collections::BTreeMap;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::OnceCell;
 
-use acheron_base::{Error, Result};
+use acheron_base::{Code, Error, Result};
 
 type Key = (String, String);
 
 /// By host and agent: one process may contain several hosts.
 static TAKEN: Mutex<BTreeMap<Key, usize>> = Mutex::new(BTreeMap::new());
+
+/// The bytes that ended sandboxes have written, by the same.
+static WRITTEN: Mutex<BTreeMap<Key, u64>> = Mutex::new(BTreeMap::new());
 
 /// Whether control groups of this machine make the count unnecessary.
 static GROUPED: OnceCell<bool> = OnceCell::const_new();
@@ -32,6 +35,28 @@ impl Slot {
         let count = taken.entry(key.clone()).or_default();
         *count += 1;
         (Slot(key), *count)
+    }
+}
+
+impl Slot {
+    /// Counts what a sandbox has written.
+    pub fn add_written(&self, bytes: u64) {
+        *WRITTEN.lock().entry(self.0.clone()).or_default() += bytes;
+    }
+
+    /// The bytes that the agent may still write, of all that it may.
+    pub fn left_to_write(&self, most: u64) -> Result<u64> {
+        let written = WRITTEN.lock().get(&self.0).copied().unwrap_or(0);
+        match most.checked_sub(written) {
+            None | Some(0) => Err(Error::new(
+                Code::BudgetExceeded,
+                format!(
+                    "the programs of this agent have written {written} bytes to its projects, and may write {most} \
+                     (sandbox.agent_limits.disk_bytes in the mountspec); raise the limit, or mount again"
+                ),
+            )),
+            Some(left) => Ok(left),
+        }
     }
 }
 
@@ -79,6 +104,10 @@ mod tests {
         let (_second, two) = Slot::of("7.0", "ada");
         let (_other, apart) = Slot::of("7.1", "ada");
         assert_eq!((one, two, apart), (1, 2, 1));
+        first.add_written(60);
+        assert_eq!(first.left_to_write(100).unwrap(), 40);
+        first.add_written(40);
+        assert_eq!(first.left_to_write(100).unwrap_err().code, Code::BudgetExceeded);
         drop(first);
         assert_eq!(Slot::of("7.0", "ada").1, 2);
         let refused = allow(Slot::of("7.0", "bob").0, true, 2).unwrap_err();

@@ -63,6 +63,33 @@ pub(super) fn etc(network: bool) -> impl Iterator<Item = PathBuf> {
 /// Device files: harmless, and present on any Linux.
 pub(super) const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
+/// Files of `/proc` that tell of the machine and not of the sandbox. Root's programs could read them all.
+pub(super) const UNREADABLE: [&str; 23] = [
+    "acpi",
+    "asound",
+    "cmdline",
+    "config.gz",
+    "iomem",
+    "ioports",
+    "kallsyms",
+    "kcore",
+    "key-users",
+    "keys",
+    "kmsg",
+    "kpagecgroup",
+    "kpagecount",
+    "kpageflags",
+    "latency_stats",
+    "modules",
+    "pagetypeinfo",
+    "sched_debug",
+    "scsi",
+    "slabinfo",
+    "sysrq-trigger",
+    "timer_list",
+    "vmallocinfo",
+];
+
 /// Files of `/etc` that are made anew, so that the user has a name and the host an address.
 pub(super) fn written(uid: u32, gid: u32) -> [(&'static str, String); 5] {
     let user = format!("agent:x:{uid}:{gid}:agent:/home:/bin/sh\nnobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n");

@@ -223,8 +223,9 @@ fn sandbox(facts: &MachineFacts) -> DoctorFinding {
     match &facts.walls {
         Err(why) => DoctorFinding::bad(what, format!("could not be tested: {why}"), refuse),
         Ok(walls) => {
-            let missing: Vec<String> =
-                walls.iter().filter(|(_, stands, _)| !stands).map(|(name, _, why)| format!("{name} ({why})")).collect();
+            // A limit that holds only in part does not keep programs from running.
+            let missing = walls.iter().filter(|(name, stands, why)| !stands && !ungrouped(name, why));
+            let missing: Vec<String> = missing.map(|(name, _, why)| format!("{name} ({why})")).collect();
             if missing.is_empty() {
                 let (weaker, others): (Vec<_>, Vec<_>) = walls.iter().partition(|(name, _, how)| ungrouped(name, how));
                 let names: Vec<&str> = others.iter().map(|(name, _, _)| name.as_str()).collect();
@@ -233,7 +234,11 @@ fn sandbox(facts: &MachineFacts) -> DoctorFinding {
                     true => String::new(),
                     false => format!("; limits without control groups: {}", weaker.join(", ")),
                 };
-                return DoctorFinding::ok(what, format!("all isolation mechanisms work: {}{weaker}", names.join(", ")));
+                let said = format!("all isolation mechanisms work: {}{weaker}", names.join(", "));
+                return match walls.iter().all(|(_, stands, _)| *stands) {
+                    true => DoctorFinding::ok(what, said),
+                    false => DoctorFinding::weak(what, said, "see cgroups"),
+                };
             }
             let landlock = missing.iter().any(|wall| wall.starts_with("landlock"));
             let boot = if landlock { "boot with lsm=landlock,… on Linux 5.13 or newer; until then " } else { "" };
@@ -244,7 +249,9 @@ fn sandbox(facts: &MachineFacts) -> DoctorFinding {
 
 /// Whether a limit that control groups are for is kept by something weaker.
 fn ungrouped(name: &str, how: &str) -> bool {
-    ["processes", "memory", "cpu", "agent_limits"].contains(&name) && !how.starts_with("control group")
+    ["processes", "memory", "cpu", "agent_limits"].contains(&name)
+        && !how.starts_with("control group")
+        && !how.starts_with("no ")
 }
 
 fn cgroups(facts: &MachineFacts) -> DoctorFinding {

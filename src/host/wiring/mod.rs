@@ -31,6 +31,7 @@ use acheron_vfs::Node;
 
 pub use env::AgentEnv;
 pub use shared::SharedServices;
+pub use surroundings::end_outdated_sessions;
 
 /// Every service of one agent, one line each, and then those that the mountspec configures.
 pub fn all(env: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {

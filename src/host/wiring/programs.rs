@@ -17,8 +17,9 @@ pub fn served(host: &Arc<HostState>, scope: ServiceScope) -> Result<Vec<Arc<dyn 
     let (around, trusting) = (Arc::downgrade(host), Arc::downgrade(host));
     let parts = ProgramParts {
         here: host.paths.here.clone(),
-        around: Arc::new(move |agent| surroundings(&*upgrade(&around)?, agent)),
+        around: Arc::new(move |agent, look| surroundings(&*upgrade(&around)?, agent, look)),
         trusting: Arc::new(move |service| programs::trust(&*upgrade(&trusting)?, service)),
+        withheld: programs::withheld(&current, &host.paths.here).into_iter().map(|(name, _)| name).collect(),
         init: acheron_sandbox::program(),
     };
     let shown = system_paths::shown(host).unwrap_or_default();

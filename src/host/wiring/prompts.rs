@@ -8,7 +8,7 @@ use super::AgentEnv;
 use crate::host::upgrade;
 use crate::services::prompts::PromptsParts;
 use crate::services::prompts::override_store::OverrideStore;
-use crate::services::prompts::service::{ChooseModel, OpenProject};
+use crate::services::prompts::service::{ChooseModel, OpenProject, OpenedProject};
 use acheron_base::{ConfinedDir, Error, Result};
 use acheron_prompts::names::clipped;
 
@@ -31,7 +31,8 @@ fn projects(env: &AgentEnv) -> OpenProject {
     Arc::new(move |name| {
         let source = upgrade(&host)?.writable_project(&agent, name);
         let told = |error: Error| Error::new(error.code, format!("its files cannot be rolled back: {}", error.message));
-        ConfinedDir::found(&source.map_err(told)?)
+        let (source, kept) = source.map_err(told)?;
+        Ok(OpenedProject { directory: ConfinedDir::found(&source)?, kept })
     })
 }
 

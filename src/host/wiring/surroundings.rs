@@ -1,11 +1,12 @@
 //! The surroundings of an agent's programs: what its sandbox shows of the host.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::{AgentEnv, sandbox_rules};
-use crate::host::{HostState, binds, system_paths, upgrade};
+use crate::host::{HostState, binds, protected_paths, system_paths, upgrade};
 use crate::policy::{self, Principal};
-use crate::services::terminal::{FindSurroundings, Surroundings};
+use crate::services::terminal::{self, FindSurroundings, Look, Surroundings};
 use crate::spec::{ProjectDir, ServedBy};
 use acheron_base::Result;
 use acheron_sandbox::{Link, SharedLimits};
@@ -13,11 +14,43 @@ use acheron_sandbox::{Link, SharedLimits};
 /// The surroundings of an agent's programs, asked anew at every start.
 pub fn of(env: &AgentEnv) -> FindSurroundings {
     let (host, agent) = (Arc::downgrade(&env.host), env.agent.clone());
-    Arc::new(move || surroundings(&*upgrade(&host)?, &agent))
+    Arc::new(move |look| surroundings(&*upgrade(&host)?, &agent, look))
+}
+
+/// Ends the open sessions that could still do what their agents may no longer do. Programs that are started from now on
+/// have the new plan anyway.
+pub fn end_outdated_sessions(host: &HostState) {
+    let spec = host.current.spec();
+    let names: Vec<&String> = spec.projects.values().flat_map(|project| &project.protected).collect();
+    // What an agent makes itself below the top of a project, it keeps until its session ends.
+    let spared = |path: &Path| {
+        let deeper = path.components().count() > PROJECT_DEPTH;
+        deeper
+            && names.iter().any(|name| path.ends_with(name) && path.components().count() > PROJECT_DEPTH + depth(name))
+    };
+    for agent in host.shared.shells.agents() {
+        match surroundings(host, &agent, Look::Known) {
+            Ok(now) => {
+                let now = now.plan(Vec::new());
+                host.shared.shells.end_where(&agent, |plan| terminal::lost(plan, &now, spared));
+            }
+            Err(error) => host.shared.shells.end_where(&agent, |_| Some(error.message.clone())),
+        }
+    }
+}
+
+/// `/projects/<id>/fs`, with the root.
+const PROJECT_DEPTH: usize = 4;
+
+fn depth(name: &str) -> usize {
+    Path::new(name).components().count()
 }
 
 /// The surroundings of the programs of `agent` that hold now.
-pub fn surroundings(host: &HostState, agent: &str) -> Result<Surroundings> {
+pub fn surroundings(host: &HostState, agent: &str, look: Look) -> Result<Surroundings> {
+    if look == Look::Again {
+        protected_paths::look_again(host)?;
+    }
     let (spec, current) = (host.profiles.get(agent)?.spec, host.current.spec());
     let (policy, principal) = (host.access.policy(), Principal::Agent(agent.to_owned()));
     let seen = |name: &&str| policy::sees(&policy, &principal, &format!("/{name}"));
@@ -61,6 +94,10 @@ pub fn surroundings(host: &HostState, agent: &str) -> Result<Surroundings> {
         network: current.sandbox.network.iter().any(|name| name == agent),
         unconfined: current.sandbox.allow_unconfined,
         limits: current.sandbox.limits.clone(),
-        together: Some(SharedLimits { host: host.identity.name.clone(), limits: current.sandbox.agent_limits.clone() }),
+        together: Some(SharedLimits {
+            host: host.identity.name.clone(),
+            owner: host.profiles.founder(agent),
+            limits: current.sandbox.agent_limits.clone(),
+        }),
     })
 }

@@ -6,6 +6,7 @@ pub mod answer;
 mod program_files;
 mod stderr;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,13 +17,13 @@ use tokio::sync::Semaphore;
 
 pub use self::program_files::{FileRole, ProgramFile, interpreter, program_files};
 use self::stderr::{StderrLine, StderrLines};
-use super::terminal::{ProgramRun, StreamListener, Surroundings};
+use super::terminal::{Look, ProgramRun, StreamListener, Surroundings};
 use crate::contract::Contract;
 use crate::jobs::Call;
 use crate::service::{Cx, Serve};
 use crate::spec;
 use acheron_base::host_dir::Source;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 use acheron_sandbox::{Bind, PathRule, Plan, Visibility};
 
 /// The longest answer that is read.
@@ -38,7 +39,7 @@ const HOME: &str = "/home";
 pub const WITHHELD: &str = "runs without its env and network";
 
 /// Finds the environment of a program of the agent named.
-pub type AgentSurroundings = Arc<dyn Fn(&str) -> Result<Surroundings> + Send + Sync>;
+pub type AgentSurroundings = Arc<dyn Fn(&str, Look) -> Result<Surroundings> + Send + Sync>;
 
 /// How far a program is trusted when it is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub struct ProgramParts {
     pub here: PathBuf,
     pub around: AgentSurroundings,
     pub trusting: CheckTrust,
+    /// The services whose variables and network are withheld, because agents could change their programs.
+    pub withheld: BTreeSet<String>,
     /// The program that knows how to be a sandbox.
     pub init: PathBuf,
 }
@@ -68,8 +71,9 @@ pub struct Program {
     contract: Contract,
     spec: spec::ServiceSpec,
     parts: ProgramParts,
-    /// The directory that its command lies in, by the name in the command and as it was when the mountspec was read.
-    found: Option<(PathBuf, Source)>,
+    /// The directories that its command names files of, by the name in the command and as they were when the mountspec was
+    /// read.
+    found: Vec<(PathBuf, Source)>,
     slots: Semaphore,
 }
 
@@ -82,38 +86,48 @@ impl Program {
         shows: impl Fn(&Path) -> bool,
     ) -> Result<Program> {
         let mut contract = spec::contract_of(name, service)?;
-        if service.network {
+        // What is withheld is not claimed.
+        if service.network && !parts.withheld.contains(name) {
             contract = contract.flag("network");
         }
         if service.unconfined {
             contract = contract.flag("unconfined");
         }
         let slots = Semaphore::new(service.concurrency.unwrap_or(AT_ONCE) as usize);
-        let (_, directory) = located(&service.command, &parts.here, service.unconfined, |path| path.is_file(), shows);
-        let found = directory.and_then(|directory| Some((directory.clone(), Source::resolve(&directory).ok()?)));
+        let (_, directories) = located(&service.command, &parts.here, service.unconfined, |path| path.is_file(), shows);
+        let resolved = |directory: PathBuf| Some((directory.clone(), Source::resolve(&directory).ok()?));
+        let found = directories.into_iter().filter_map(resolved).collect();
         Ok(Program { contract, spec: service.clone(), parts, found, slots })
     }
 
-    fn plan(&self, cx: &Cx, operation: &str) -> Result<Plan> {
-        let around = (self.parts.around)(&cx.agent)?;
+    /// Binds a directory that the command names a file of.
+    fn bind(&self, plan: &mut Plan, around: &Surroundings, source: PathBuf, target: PathBuf) {
+        // Another if the mountspec has changed since what a sandbox sees of the system.
+        let found = self.found.iter().find(|(directory, _)| !plan.bare && *directory == source).cloned();
+        let (source, id) = found.map_or((source, None), |(_, found)| (found.path, Some(found.id)));
+        let hidden = around.own.iter().filter_map(|own| own.strip_prefix(&source).ok());
+        plan.path_rules.extend(hidden.filter(|below| !below.as_os_str().is_empty()).map(|below| PathRule {
+            path: target.join(below),
+            bind: target.clone(),
+            show: Visibility::Hidden,
+        }));
+        plan.binds.push(Bind { source, target, read_only: true, alone: true, id });
+    }
+
+    async fn plan(&self, cx: &Cx, operation: &str) -> Result<Plan> {
+        let (find, agent) = (self.parts.around.clone(), cx.agent.clone());
+        let around = blocking(move || find(&agent, Look::Again)).await?;
         let shows = |path: &Path| around.system.shows(path);
-        let (argv, directory) =
+        let (argv, directories) =
             located(&self.spec.command, &self.parts.here, self.spec.unconfined, |path| path.is_file(), shows);
         let trust = (self.parts.trusting)(&self.spec)?;
         let mut plan = around.plan(argv);
         plan.bare = self.spec.unconfined;
-        if let Some(source) = directory {
-            plan.cwd = if plan.bare { source.clone() } else { PathBuf::from(INSIDE) };
-            // Another if the mountspec has changed since what a sandbox sees of the system.
-            let found = self.found.clone().filter(|(directory, _)| !plan.bare && *directory == source);
-            let (source, id) = found.map_or((source, None), |(_, found)| (found.path, Some(found.id)));
-            let hidden = around.own.iter().filter_map(|own| own.strip_prefix(&source).ok());
-            plan.path_rules.extend(hidden.filter(|below| !below.as_os_str().is_empty()).map(|below| PathRule {
-                path: Path::new(INSIDE).join(below),
-                bind: INSIDE.into(),
-                show: Visibility::Hidden,
-            }));
-            plan.binds.push(Bind { source, target: INSIDE.into(), read_only: true, alone: true, id });
+        if let Some(first) = directories.first() {
+            plan.cwd = if plan.bare { first.clone() } else { inside(0) };
+            for (at, source) in directories.into_iter().enumerate() {
+                self.bind(&mut plan, &around, source, inside(at));
+            }
         } else if plan.bare {
             // A file that is looked up in the working directory must not be writable by an agent.
             plan.cwd = if trust.here_written { PathBuf::from("/") } else { self.parts.here.clone() };
@@ -146,8 +160,8 @@ fn located(
     outside: bool,
     is_file: impl Fn(&Path) -> bool,
     shows: impl Fn(&Path) -> bool,
-) -> (Vec<String>, Option<PathBuf>) {
-    let mut directory: Option<PathBuf> = None;
+) -> (Vec<String>, Vec<PathBuf>) {
+    let mut directories: Vec<PathBuf> = Vec::new();
     let words = command.iter().map(|word| {
         let path: PathBuf = here.join(word).components().collect();
         let (true, Some(parent), Some(name)) = (word.contains('/') && is_file(&path), path.parent(), path.file_name())
@@ -155,13 +169,25 @@ fn located(
             return word.clone();
         };
         let shown = Path::new(word).is_absolute() && shows(&path);
-        if shown || directory.as_deref().is_some_and(|known| known != parent) {
+        if shown {
             return word.clone();
         }
-        directory = Some(parent.to_owned());
-        if outside { path.display().to_string() } else { Path::new(INSIDE).join(name).display().to_string() }
+        let at = directories.iter().position(|known| known == parent).unwrap_or_else(|| {
+            directories.push(parent.to_owned());
+            directories.len() - 1
+        });
+        if outside { path.display().to_string() } else { inside(at).join(name).display().to_string() }
     });
-    (words.collect(), directory)
+    let words = words.collect();
+    (words, directories)
+}
+
+/// The name inside of a directory that a command names files of: `/service`, then `/service-2`.
+fn inside(at: usize) -> PathBuf {
+    match at {
+        0 => PathBuf::from(INSIDE),
+        more => PathBuf::from(format!("{INSIDE}-{}", more + 1)),
+    }
 }
 
 /// Receives the standard error of a program line by line.
@@ -213,7 +239,7 @@ impl Serve for Program {
     async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {
         let operation = self.contract.operation(&call.operation)?;
         let _place = self.slots.acquire().await.map_err(|_| Error::unavailable("the service was removed"))?;
-        let plan = self.plan(cx, &call.operation)?;
+        let plan = self.plan(cx, &call.operation).await?;
         let (deadline, clock) = (operation.deadline, &cx.clock);
         let stdin = call.arguments.to_string().into_bytes();
         let run = ProgramRun { program: &self.parts.init, plan: &plan, stdin, deadline, keep: LONGEST, clock };
@@ -248,11 +274,19 @@ mod tests {
             let known = |path: &Path| files.iter().any(|file| Path::new(file) == path);
             let system = SystemView { named: vec!["/opt/shown".into()], hidden: vec!["/usr/src/p".into()] };
             let (words, directory) = located(&command, Path::new("/here"), outside, known, |path| system.shows(path));
-            format!("{} in {}", words.join(" "), directory.map_or("-".to_owned(), |path| path.display().to_string()))
+            format!(
+                "{} in {}",
+                words.join(" "),
+                if directory.is_empty() {
+                    "-".to_owned()
+                } else {
+                    directory.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+                }
+            )
         };
         assert_eq!(check(&["./weather.py", "-v"], false), "/service/weather.py -v in /here");
         assert_eq!(check(&["python3", "./weather.py"], false), "python3 /service/weather.py in /here");
-        assert_eq!(check(&["bin/x", "/else/y"], false), "/service/x /else/y in /here/bin");
+        assert_eq!(check(&["bin/x", "/else/y"], false), "/service/x /service-2/y in /here/bin, /else");
         assert_eq!(check(&["/usr/bin/env", "./weather.py"], false), "/usr/bin/env /service/weather.py in /here");
         assert_eq!(check(&["./weather.py"], true), "/here/weather.py in /here");
         assert_eq!(check(&["jq", "."], false), "jq . in -");

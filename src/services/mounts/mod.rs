@@ -21,8 +21,11 @@ use self::table::{full, place, relative};
 use crate::contract::Operation;
 use crate::service::{self, ChangeFiles as _, Cx, Service};
 use acheron_base::confined_dir::FileChange;
-use acheron_base::{ConfinedDir, Error, Result, blocking};
+use acheron_base::{Code, ConfinedDir, Error, Result, blocking};
 use acheron_vfs::{Caller, Dir, Link, Listing, Node};
+
+/// As many names may be bound in one directory.
+const MOST: usize = 256;
 
 /// Where the bindings of a directory are kept.
 const FILE: &str = "binds.json";
@@ -97,6 +100,10 @@ impl Bindings {
         }
         match target {
             Some(target) => {
+                if table.0.len() >= MOST && !table.0.contains_key(name) {
+                    let said = format!("{path} has {MOST} bindings already, the most that a directory may have");
+                    return Err(Error::new(Code::BudgetExceeded, format!("{said}; unbind one first")));
+                }
                 names.check(&format!("{path}/{name}"), target)?;
                 table.0.insert(name.to_owned(), target.to_owned());
             }

@@ -29,7 +29,8 @@ use acheron_vfs::Node;
 /// The model of that name, or the agent's own.
 pub type ChooseModel = Arc<dyn Fn(Option<&str>) -> Result<Arc<dyn Model>> + Send + Sync>;
 /// The directory of a project that may be written and taken back; asked each time, for rights may have gone.
-pub type OpenProject = Arc<dyn Fn(&str) -> Result<ConfinedDir> + Send + Sync>;
+pub type OpenProject = Arc<dyn Fn(&str) -> Result<OpenedProject> + Send + Sync>;
+pub use super::resources::OpenedProject;
 
 /// The parts from which the prompts of one agent are built.
 pub struct PromptsParts {

@@ -7,6 +7,7 @@ mod command;
 mod command_output;
 mod echo;
 mod files;
+mod lost_rights;
 mod run;
 mod screen;
 pub mod sentinel;
@@ -17,8 +18,9 @@ mod silence_watch;
 mod surroundings;
 mod text;
 
+pub use lost_rights::lost;
 pub use run::{ProgramOutcome, ProgramRun, StreamListener};
-pub use service::{FindSurroundings, Terminal};
+pub use service::{FindSurroundings, Look, Terminal};
 pub use session::{Answered, Facts, Piece, Session};
 pub use shells::Shells;
 pub use surroundings::Surroundings;

@@ -14,12 +14,21 @@ use super::surroundings::Surroundings;
 use super::{files, text};
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use acheron_base::{Clock, Error, Result};
+use acheron_base::{Clock, Error, Result, blocking};
 use acheron_sandbox::{Plan, TerminalSize, signal_named};
 use acheron_vfs::{Listing, Node, live, pretty};
 
 /// Finds the environment of an agent's programs. It is called at every start, because projects come and go.
-pub type FindSurroundings = Arc<dyn Fn() -> Result<Surroundings> + Send + Sync>;
+pub type FindSurroundings = Arc<dyn Fn(Look) -> Result<Surroundings> + Send + Sync>;
+
+/// Whether the projects are looked at, which may take time, or what is known of them is enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// For a thread on which others wait.
+    Known,
+    /// For a program that is started now. Blocks.
+    Again,
+}
 
 /// The terminals of one agent.
 pub struct Terminal {
@@ -37,13 +46,14 @@ impl Terminal {
         Terminal { agent: agent.to_owned(), program, around, shells, sessions }
     }
 
-    fn plan(
+    async fn plan(
         &self,
         argv: Vec<String>,
         cwd: Option<String>,
         env: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Plan> {
-        let mut plan = (self.around)()?.plan(argv);
+        let around = self.around.clone();
+        let mut plan = blocking(move || around(Look::Again)).await?.plan(argv);
         if let Some(cwd) = cwd {
             plan.cwd = PathBuf::from(cwd);
         }
@@ -150,7 +160,7 @@ impl Service for Terminal {
 
     fn files(&self) -> Vec<(String, Node)> {
         let around = self.around.clone();
-        let sandbox = live(move |_| Ok(pretty(&around()?.plan(vec!["sh".to_owned()]))));
+        let sandbox = live(move |_| Ok(pretty(&around(Look::Known)?.plan(vec!["sh".to_owned()]))));
         vec![
             ("sandbox.json".to_owned(), Node::file(sandbox)),
             ("sessions".to_owned(), Node::Dir(self.sessions.clone())),
@@ -172,7 +182,7 @@ impl Service for Terminal {
                     }
                     (command, argv, None) => {
                         let argv = words(command, argv)?;
-                        let plan = self.plan(argv, cwd, env)?;
+                        let plan = self.plan(argv, cwd, env).await?;
                         self.run(cx, plan, stdin.unwrap_or_default(), deadline, max_output_bytes).await?
                     }
                     (_, _, Some(_)) => return Err(Error::invalid("a session takes a `command`, not an `argv`")),
@@ -180,7 +190,7 @@ impl Service for Terminal {
                 Output::Executed(done)
             }
             Command::Create { session_id, shell, cwd, env, cols, rows } => {
-                let mut plan = self.plan(shell_words(shell), cwd, env)?;
+                let mut plan = self.plan(shell_words(shell), cwd, env).await?;
                 plan.env.entry("PS1".to_owned()).or_insert_with(|| "$ ".to_owned());
                 let session = self.open(cx, session_id.as_deref(), plan, TerminalSize { cols, rows }).await?;
                 Output::Session(session.facts())

@@ -34,6 +34,8 @@ pub struct Session {
     pub id: String,
     /// All that the terminal showed, with offsets that stay true.
     pub output: Log,
+    /// What its programs see and may do.
+    pub plan: Plan,
     pty: Pty,
     /// Number one of its sandbox, by its number outside.
     init: i32,
@@ -73,6 +75,9 @@ pub struct Facts {
     pub exec_count: u64,
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
+    /// Why the host ended it, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_because: Option<String>,
 }
 
 /// A part of the output.
@@ -119,10 +124,12 @@ impl Session {
             exec_count: 0,
             exit_code: None,
             signal: None,
+            ended_because: None,
         };
         let session = Arc::new(Session {
             id,
             output: Log::new(KEPT, clock.clone()),
+            plan,
             pty,
             init: running.init,
             screen: Mutex::default(),
@@ -316,13 +323,24 @@ impl Session {
         _ = self.heard.subscribe().wait_for(|heard| heard.eof).await;
     }
 
+    /// Ends it because something was taken away that its programs could still do.
+    pub fn end_because(&self, why: &str) {
+        self.held().ended_because = Some(why.to_owned());
+        self.append(format!("\r\nacheron: the host ends this session: {why}\r\n").as_bytes());
+        self.end();
+    }
+
     /// Ends it soon; for whoever cannot wait.
     pub fn end(&self) {
         self.end.cancel();
     }
 
     fn alive(&self) -> Result<()> {
-        if self.is_open() { Ok(()) } else { Err(Error::unavailable(format!("the session `{}` is closed", self.id))) }
+        if self.is_open() {
+            return Ok(());
+        }
+        let why = self.held().ended_because.as_ref().map(|why| format!(": the host ended it, because {why}"));
+        Err(Error::unavailable(format!("the session `{}` is closed{}", self.id, why.unwrap_or_default())))
     }
 }
 

@@ -203,3 +203,17 @@ fn part() -> impl Strategy<Value = String> {
         "[a-z\\x00 .]{1,4}",
     ]
 }
+
+#[test]
+fn a_lock_of_another_process_is_not_waited_for_without_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = ConfinedDir::open(dir.path()).unwrap();
+    place.append("log", b"one\n").unwrap();
+    let foreign = std::fs::File::open(dir.path().join("log")).unwrap();
+    foreign.lock().unwrap();
+    let refused = place.append("log", b"two\n").unwrap_err();
+    assert!(refused.code == crate::Code::Busy && refused.message.contains("holds the lock"), "{refused}");
+    foreign.unlock().unwrap();
+    place.append("log", b"two\n").unwrap();
+    assert_eq!(place.read("log").unwrap(), b"one\ntwo\n");
+}

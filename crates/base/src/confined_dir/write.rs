@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
@@ -12,6 +13,10 @@ use rustix::io::Errno;
 use super::read::{child, kind_at, look};
 use super::{ConfinedDir, DEPTH_LIMIT, Kind, Lock, UNFINISHED, beneath, plain, split};
 use crate::error::{Code, Error, Result};
+
+/// How long the lock of another process is waited for, and how often it is tried.
+const LOCK_TIME: Duration = Duration::from_secs(2);
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 impl ConfinedDir {
     /// Puts `bytes` under that name, whole, whatever was there before; makes the directories above it.
@@ -82,7 +87,8 @@ impl ConfinedDir {
         let (parent, _) = split(rel)?;
         let dir = self.make_dirs(parent)?;
         let mut file = File::from(self.open_file(rel, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)?);
-        let added = rustix::fs::flock(file.as_fd(), FlockOperation::LockExclusive).map_err(Into::into).and_then(|()| {
+        locked(&file).map_err(|error| error.about(rel))?;
+        let mut add = || {
             let before = file.metadata()?.len();
             let added = file.write_all(bytes).and_then(|()| file.sync_all());
             if added.is_err() {
@@ -94,8 +100,9 @@ impl ConfinedDir {
                 rustix::fs::fsync(&dir)?;
             }
             Ok(())
-        });
-        added.map_err(|err: std::io::Error| Error::from(err).about(rel))
+        };
+        let added: std::io::Result<()> = add();
+        added.map_err(|err| Error::from(err).about(rel))
     }
 
     /// Makes a directory and those above it; one that is there is fine.
@@ -211,6 +218,23 @@ fn clear(dir: &OwnedFd, name: &str, depth: usize) -> Result<(), Errno> {
         }
         if removed == 0 {
             return rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR);
+        }
+    }
+}
+
+/// Takes the lock of a file that other processes may lock too. One that holds it for long keeps nobody here for ever.
+fn locked(file: &File) -> Result<()> {
+    let end = Instant::now() + LOCK_TIME;
+    loop {
+        match rustix::fs::flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(Errno::WOULDBLOCK) if Instant::now() < end => std::thread::sleep(LOCK_PAUSE),
+            Err(Errno::WOULDBLOCK) => {
+                return Err(Error::busy(
+                    "another process holds the lock of this file; end it, or have it unlock the file",
+                ));
+            }
+            Err(errno) => return Err(Error::from(std::io::Error::from(errno))),
         }
     }
 }

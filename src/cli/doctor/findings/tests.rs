@@ -190,6 +190,11 @@ fn limits_without_control_groups_are_told_once() {
         wall("cpu", "rlimit of each process"),
         wall("agent_limits", "number of sandboxes at once"),
     ];
+    let shared = vec![("memory".to_owned(), false, "rlimit of each process; shared memory is not counted".to_owned())];
+    assert!(
+        told(shared, false)
+            .starts_with("Weak sandbox: all isolation mechanisms work: ; limits without control groups: ")
+    );
     expect![[r#"
         Ok sandbox: all isolation mechanisms work: pids; limits without control groups: processes (rlimit of the user), memory (rlimit of each process), cpu (rlimit of each process), agent_limits (number of sandboxes at once)
         Weak cgroups: version 2, but not writable: the limits of each single process hold instead, and an agent runs few programs at once

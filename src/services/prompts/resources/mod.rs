@@ -18,7 +18,7 @@ use serde_json::Value;
 use acheron_base::Result;
 
 pub use held::Resources;
-pub use project::ProjectFiles;
+pub use project::{OpenedProject, ProjectFiles};
 pub use registry::{ResourceBinding, ResourceProvider, ResourceRegistry};
 pub use snapshot::{PendingTransactions, Snapshot, SnapshotPhase, Transaction};
 

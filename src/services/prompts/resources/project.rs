@@ -3,6 +3,7 @@
 //! Links are not copied. One that is new is removed by a restore, one that changed stays as it is.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -17,10 +18,27 @@ const NAMES: usize = 20_000;
 
 pub struct ProjectFiles {
     /// The directory, if it may be written now: rules and binds may have changed since the last time.
-    project: Box<dyn Fn() -> Result<ConfinedDir> + Send + Sync>,
+    project: Box<dyn Fn() -> Result<OpenedProject> + Send + Sync>,
     copies: ConfinedDir,
     /// Gives each copy a name of its own.
     fresh: Box<dyn Fn() -> String + Send + Sync>,
+}
+
+/// The directory of a project, and the paths in it that stay as they are: they are neither copied nor taken back.
+pub struct OpenedProject {
+    pub directory: ConfinedDir,
+    pub kept: Vec<String>,
+}
+
+impl OpenedProject {
+    fn keeps(&self, path: &str) -> bool {
+        self.kept.iter().any(|kept| Path::new(path).starts_with(kept))
+    }
+
+    /// Whether something in a directory stays, and so the directory.
+    fn keeps_in(&self, path: &str) -> bool {
+        self.kept.iter().any(|kept| Path::new(kept).starts_with(path) && self.directory.exists(kept).unwrap_or(true))
+    }
 }
 
 /// The header of a copy; the bytes of the files follow in this order.
@@ -39,21 +57,27 @@ struct ProjectCopy {
 impl ProjectFiles {
     /// `project` opens the directory anew for each use.
     pub fn new(
-        project: impl Fn() -> Result<ConfinedDir> + Send + Sync + 'static,
+        project: impl Fn() -> Result<OpenedProject> + Send + Sync + 'static,
         copies: ConfinedDir,
         fresh: impl Fn() -> String + Send + Sync + 'static,
     ) -> ProjectFiles {
         // A directory may be replaced by a link between the check and the read or write.
-        let project = move || project().map(ConfinedDir::without_links);
+        let project = move || {
+            let OpenedProject { directory, kept } = project()?;
+            Ok(OpenedProject { directory: directory.without_links(), kept })
+        };
         ProjectFiles { project: Box::new(project), copies, fresh: Box::new(fresh) }
     }
 
-    fn look(project: &ConfinedDir) -> Result<ProjectCopy> {
+    fn look(project: &OpenedProject) -> Result<ProjectCopy> {
         let mut head = CopyHeader { dirs: Vec::new(), links: Vec::new(), files: Vec::new() };
         let mut bytes = BTreeMap::new();
         let mut left = BYTES;
-        for entry in project.walk("")? {
+        for entry in project.directory.walk("")? {
             let path = entry.name;
+            if project.keeps(&path) {
+                continue;
+            }
             if head.dirs.len() + head.links.len() + head.files.len() >= NAMES {
                 return Err(Error::too_large(format!("a project of more than {NAMES} names cannot be rolled back")));
             }
@@ -62,7 +86,7 @@ impl ProjectFiles {
                 Kind::Link => head.links.push(path),
                 Kind::Other => {}
                 Kind::File => {
-                    let content = project.read_up_to(&path, left).map_err(|_| {
+                    let content = project.directory.read_up_to(&path, left).map_err(|_| {
                         Error::too_large(format!("a project of more than {BYTES} bytes cannot be rolled back"))
                     })?;
                     left -= content.len() as u64;
@@ -112,23 +136,28 @@ impl Resource for ProjectFiles {
 
     fn restore(&self, snapshot: &Value) -> Result<()> {
         let project = (self.project)()?;
-        let (was, is) = (self.open(snapshot)?, Self::look(&project)?);
+        let (mut was, is) = (self.open(snapshot)?, Self::look(&project)?);
+        // What is protected now may not have been when the copy was made.
+        was.bytes.retain(|path, _| !project.keeps(path));
+        was.head.dirs.retain(|path| !project.keeps(path));
+        let directory = &project.directory;
         for path in is.head.files.iter().map(|(path, _)| path).filter(|path| !was.bytes.contains_key(*path)) {
-            project.remove(path)?;
+            directory.remove(path)?;
         }
         for path in is.head.links.iter().filter(|path| !was.head.links.contains(path)) {
-            project.remove(path)?;
+            directory.remove(path)?;
         }
         // Deepest first, so that each is empty when its turn comes.
-        for path in is.head.dirs.iter().rev().filter(|path| !was.head.dirs.contains(path)) {
-            project.remove(path)?;
+        let gone = is.head.dirs.iter().rev().filter(|path| !was.head.dirs.contains(path));
+        for path in gone.filter(|path| !project.keeps_in(path)) {
+            directory.remove(path)?;
         }
         for path in &was.head.dirs {
-            project.make_dir(path)?;
+            directory.make_dir(path)?;
         }
         for (path, content) in &was.bytes {
             if is.bytes.get(path) != Some(content) {
-                project.write(path, content)?;
+                directory.write(path, content)?;
             }
         }
         Ok(())

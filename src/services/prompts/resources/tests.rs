@@ -284,17 +284,24 @@ fn the_files_of_a_project_go_back_to_what_they_were() {
     };
     put("keep/a.txt", "a");
     put("keep/b.txt", "b");
+    put("keep/fixed", "before");
     std::fs::create_dir(project.path().join("empty")).unwrap();
     let (folder, closed) = (project.path().to_owned(), Arc::new(AtomicBool::new(false)));
     let asked = closed.clone();
     let open = move || match asked.load(Ordering::Relaxed) {
         true => Err(Error::forbidden("not any more")),
-        false => ConfinedDir::open(&folder),
+        false => {
+            let kept = vec!["hooks".to_owned(), "keep/fixed".to_owned(), "late/fixed".to_owned()];
+            Ok(OpenedProject { directory: ConfinedDir::open(&folder)?, kept })
+        }
     };
     let files = ProjectFiles::new(open, ConfinedDir::open(copies.path()).unwrap(), || "c1".to_owned());
     let before = files.snapshot().unwrap().unwrap();
     put("keep/a.txt", "changed");
     put("new/deep/x.txt", "x");
+    for protected in ["keep/fixed", "hooks/new", "late/fixed"] {
+        put(protected, "the operator's");
+    }
     std::fs::remove_file(project.path().join("keep/b.txt")).unwrap();
     std::fs::remove_dir(project.path().join("empty")).unwrap();
     std::os::unix::fs::symlink("/etc", project.path().join("out")).unwrap();
@@ -302,7 +309,9 @@ fn the_files_of_a_project_go_back_to_what_they_were() {
     files.restore(&before).unwrap();
     let place = ConfinedDir::open(project.path()).unwrap();
     let names: Vec<String> = place.walk("").unwrap().into_iter().map(|entry| entry.name).collect();
-    assert_eq!(names, ["empty", "keep", "keep/a.txt", "keep/b.txt"]);
+    let kept = ["hooks", "hooks/new", "keep", "keep/a.txt", "keep/b.txt", "keep/fixed", "late", "late/fixed"];
+    assert_eq!(names, [&["empty"], kept.as_slice()].concat());
+    assert_eq!(place.read("keep/fixed").unwrap(), b"the operator's", "what is protected is not taken back");
     assert_eq!(place.read("keep/a.txt").unwrap(), b"a");
     assert_eq!(place.read("keep/b.txt").unwrap(), b"b");
     put("keep/a.txt", "the operator's");

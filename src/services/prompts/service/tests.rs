@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::super::override_store::OverrideStore;
 use super::super::{Library, files};
+use super::OpenedProject;
 use super::{Prompts, PromptsParts};
 use crate::contract::Operation;
 use crate::model::Model;
@@ -113,7 +114,7 @@ impl TestHost {
             agent: "ada".to_owned(),
             context: context.clone(),
             projects: Arc::new(move |name| match name {
-                "here" => ConfinedDir::open(&project),
+                "here" => Ok(OpenedProject { directory: ConfinedDir::open(&project)?, kept: Vec::new() }),
                 name => Err(Error::not_found(format!("there is no project `{name}`"))),
             }),
             models: Some(Arc::new(move |_| Ok(model.clone()))),
