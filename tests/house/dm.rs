@@ -28,7 +28,7 @@ fn a_move_is_a_write_and_its_outcome_a_read() {
             ls
             echo '[LOOK]{around}' > input
             grep -A1 Scene output
-            echo 'open the access' > input
+            echo 'open the access' > input && echo taken
             cat output
             jq -c .turn state.json
             cat indicators.json | jq -c .
@@ -64,6 +64,27 @@ fn a_move_is_a_write_and_its_outcome_a_read() {
             true
             sessions/session_2026-11-16_ann.md
         "#]],
+    );
+}
+
+#[test]
+fn the_output_is_the_answer_to_the_last_input() {
+    TestHost::new().check(
+        &session(
+            r#"
+            echo '<continue>' > input; head -1 output; grep -c Load output
+            echo '[OOC] how do checks work?' > input; head -1 output; grep -A1 HUD output
+            echo '<initialize>' > input; sed -n '1p;/Example/p' output
+            jq -c '[.state, .error.code]' status.json
+            echo '[DANCE]{x}' > input || echo the write failed
+            sed -n '1p;/Example/p' output; grep -c HUD output; jq -c '[.state, .error.code]' status.json
+            printf '\377' > input; head -1 output; jq -c '[.state, .error.code]' status.json
+            echo '[LOOK]{around}' > input; head -1 output; jq -c . status.json
+            echo '<new campaign c2>' > input; cat output
+            echo '<switch campaign c1>' > ../c2/input; cat ../c2/output
+            "#,
+        ),
+        expect![[r#""#]],
     );
 }
 

@@ -9,6 +9,7 @@ use super::Save;
 use acheron_base::confined_dir::{ConfinedDir, Kind};
 use acheron_base::{Error, Result, if_exists};
 use acheron_dm::act::{self, Act, JournalEntry};
+use acheron_dm::answer::ANSWER;
 use acheron_dm::campaign::{begun, fits, layout, lock_for, name, replay};
 use acheron_dm::files::{Files, ReadFiles};
 use acheron_dm::tools::control::Plan;
@@ -232,7 +233,7 @@ impl Campaigns {
         let (save, world) = self.play(id)?;
         let journal = save.journal()?;
         let files = replay(id, &world, &journal)?;
-        let kept = |path: &str| !matches!(path, ".kernel/lock" | ".kernel/pending.json");
+        let kept = |path: &str| !matches!(path, ".kernel/lock" | ".kernel/pending.json" | ANSWER);
         let mut paths: Vec<String> =
             save.paths()?.into_iter().chain(files.keys().cloned()).filter(|path| kept(path)).collect();
         paths.sort();
