@@ -39,6 +39,18 @@ pub fn current(files: &dyn ReadFiles) -> Result<String> {
     Ok(format!("sessions/{}", &path[at..]))
 }
 
+/// The most preferences that are read.
+pub const MOST_PREFERENCES: usize = 8;
+
+/// The `KEY=VALUE` lines of a profile.
+pub fn preferences(profile: &str) -> impl Iterator<Item = (&str, &str)> {
+    profile.lines().filter_map(|line| {
+        let (key, value) = line.trim().trim_start_matches("- ").split_once('=')?;
+        let named = !key.is_empty() && key.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+        named.then(|| (key, value.trim()))
+    })
+}
+
 /// The preference of that name in `PLAYER_PROFILE.md`.
 fn preference<'a>(profile: &'a str, key: &str) -> &'a str {
     let line =

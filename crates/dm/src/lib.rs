@@ -36,6 +36,7 @@ pub mod md;
 pub mod mechanics;
 pub mod menu;
 pub mod pack;
+pub mod panel_rules;
 pub mod pc;
 pub mod play;
 pub mod proposal;

@@ -121,11 +121,12 @@ impl ProposalFilter<'_> {
             Ok(advantage) => out.judged.advantage = advantage.unwrap_or_default(),
             Err(fault) => keep("advantage", fault),
         }
-        for text in raw.consequences.iter().take(8) {
+        let mut spent = TurnCaps::default();
+        for text in &raw.consequences {
             match effects(text) {
                 Ok(list) => {
                     for effect in list {
-                        match self.allowed(&effect) {
+                        match self.allowed(&effect).and_then(|()| spent.take(&effect)) {
                             Ok(()) => out.judged.consequences.push(effect),
                             Err(why) => out.reports.push(format!("consequences: {why}")),
                         }
@@ -141,9 +142,7 @@ impl ProposalFilter<'_> {
     fn allowed(&self, effect: &Effect) -> Result<(), String> {
         self.state.lawful(effect, self.world).map_err(|fault| fault.message)?;
         let fine = match effect {
-            Effect::Level { by, .. } | Effect::Tick { by, .. } => by.abs() <= 2,
-            Effect::Minutes(minutes) => *minutes <= 480,
-            Effect::Hp(by) => (-4..=2).contains(by),
+            Effect::Level { .. } | Effect::Tick { .. } | Effect::Minutes(_) | Effect::Hp(_) => true,
             Effect::Take(item) => things(self.state, self.world).any(|own| own.handle == *item),
             Effect::Lose(item) => self.state.inventory.contains(item),
             Effect::Reveal(place) => exits(self.state, self.world).any(|own| own.handle == *place),
@@ -222,6 +221,51 @@ impl ProposalFilter<'_> {
             },
             Ok(Input::Control(_)) => Err("is a control instruction".into()),
             Err(refusal) => Err(refusal.sentence),
+        }
+    }
+}
+
+/// The sum of what a narrator has changed in this turn. The caps are those of a turn, however the effects are cut up.
+#[derive(Default)]
+struct TurnCaps {
+    /// By indicator and by clock.
+    steps: std::collections::BTreeMap<String, u64>,
+    minutes: u64,
+    lost: i64,
+    healed: i64,
+    count: usize,
+}
+
+impl TurnCaps {
+    fn take(&mut self, effect: &Effect) -> Result<(), String> {
+        let fits = self.count < 8 && self.fits(effect);
+        if !fits {
+            return Err(format!("`{effect}` is more than a turn allows"));
+        }
+        self.count += 1;
+        match effect {
+            Effect::Level { name, by, .. } => *self.steps.entry(name.clone()).or_default() += by.unsigned_abs(),
+            Effect::Tick { clock, by, .. } => {
+                *self.steps.entry(format!("clock {clock}")).or_default() += by.unsigned_abs()
+            }
+            Effect::Minutes(minutes) => self.minutes += minutes,
+            Effect::Hp(by) if *by < 0 => self.lost -= by,
+            Effect::Hp(by) => self.healed += by,
+            _ => (),
+        }
+        Ok(())
+    }
+
+    /// An indicator and a clock move by two, time by eight hours, HP by four down and two up.
+    fn fits(&self, effect: &Effect) -> bool {
+        let steps = |key: &str| self.steps.get(key).copied().unwrap_or(0);
+        match effect {
+            Effect::Level { name, by, .. } => steps(name) + by.unsigned_abs() <= 2,
+            Effect::Tick { clock, by, .. } => steps(&format!("clock {clock}")) + by.unsigned_abs() <= 2,
+            Effect::Minutes(minutes) => self.minutes.saturating_add(*minutes) <= 480,
+            Effect::Hp(by) if *by < 0 => self.lost - by <= 4,
+            Effect::Hp(by) => self.healed + by <= 2,
+            _ => true,
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::answer::hud_block;
 use crate::boot::{self, Boot};
 use crate::delta::apply::{Author, Change, changes, complete};
 use crate::delta::{Delta, DeltaItem, text};
-use crate::dice::Dice;
+use crate::dice::{DICE, Dice};
 use crate::fetch::{self, Fetched};
 use crate::files::ReadFiles;
 use crate::input::{Header, Input, Intent, Move, Refusal, parse};
@@ -204,8 +204,7 @@ fn archive(
     write(".kernel/hud.json", print(&json!(entries)));
     write(".kernel/boot.md", boot.summary(world));
     if !play.dice.thrown.is_empty() {
-        let lines: String = play.dice.thrown.iter().map(|throw| format!("{}\n", json!(throw))).collect();
-        made.push(Change::Append { path: ".kernel/dice.ndjson".into(), text: lines });
+        made.push(Change::Append { path: DICE.into(), text: play.dice.log() });
     }
     Ok(TurnResult { changes: made, output, reports: filtered.reports.clone() })
 }

@@ -3,6 +3,8 @@
 mod campaign;
 mod narrators;
 mod playthrough;
+mod preferences;
+mod tool_rules;
 
 use serde_json::{Value, json};
 
