@@ -43,7 +43,9 @@ fn row_109_descriptions_go_before_objects_and_like_ones_are_merged_last() {
 #[test]
 fn the_comment_form_of_a_played_pack_is_read_back_whole() {
     let mut game = Game::new();
-    for input in ["[LOOK]{around}", "[ACT]{take the brass lantern}", "[ASK]{Jun about the dark lamp}", "[ACT]{go to the inn}"] {
+    for input in
+        ["[LOOK]{around}", "[ACT]{take the brass lantern}", "[ASK]{Jun about the dark lamp}", "[ACT]{go to the inn}"]
+    {
         game.play(input).unwrap();
         let pack = game.json("HOT_PACK.json");
         let view = comment(&pack);

@@ -2,7 +2,7 @@
 
 use super::Play;
 use crate::hud::people;
-use crate::mechanics::combat::{Fighter, first, strike};
+use crate::mechanics::combat::{BlowContext, Fighter, first, strike};
 use crate::rule::Effect;
 use crate::state::FULL_HP;
 use crate::world::{Object, ObjectKind};
@@ -34,8 +34,12 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
         if own.hp == 0 || foe.hp == 0 {
             break;
         }
-        let (by, at, luck) = if turn { (&own, &mut foe, play.judged.situational) } else { (&foe, &mut own, 0) };
-        let (check, damage) = strike(by, at, &play.rules.combat, &ground, luck, &mut play.dice);
+        // The narrator judges the player's own blow; the ground is the same for both.
+        let judged =
+            BlowContext { ground: &ground, situation: play.judged.situational, advantage: play.judged.advantage };
+        let plain = BlowContext { ground: &ground, ..BlowContext::default() };
+        let (by, at, context) = if turn { (&own, &mut foe, judged) } else { (&foe, &mut own, plain) };
+        let (check, damage) = strike(by, at, &play.rules.combat, context, &mut play.dice);
         let result = if damage > 0 {
             format!("hit for {damage} ({})", check.formula)
         } else {

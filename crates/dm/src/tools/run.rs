@@ -7,13 +7,13 @@ use super::{Call, Role, admit};
 use crate::act::{self, ActResult, windows};
 use crate::check::{Advantage, Ask, throw};
 use crate::delta::apply::{Author, Change, changes as applied, fits_page, sum};
-use crate::delta::{Delta, DeltaItem};
+use crate::delta::{Delta, DeltaItem, panels};
 use crate::dice::{DICE, Dice};
 use crate::files::{Files, ReadFiles, hidden, need};
 use crate::json::render as print;
 use crate::pc::Pc;
 use crate::turn::ActContext;
-use crate::{boot, hotstart, index, json, load, md, panel_rules, session};
+use crate::{boot, hotstart, index, json, load, md, pack, panel_rules, session};
 use acheron_base::{Error, Result};
 
 fn text<'a>(arguments: &'a Value, key: &str) -> &'a str {
@@ -78,6 +78,9 @@ fn changed(context: ActContext<'_>, call: &Call) -> Result<Vec<Change>> {
     let arguments = &call.arguments;
     let session = boot::current(context.files)?;
     let panel = |path: &str| -> Result<Vec<Change>> {
+        if path == "HOT_PACK.json" && text(arguments, "content").trim_start().starts_with(pack::OPENER) {
+            return whole_pack(context, text(arguments, "content"));
+        }
         if text(arguments, "mode") != "patch" {
             return Err(Error::invalid(format!("{path} is JSON: mode must be patch, and content a merge patch")));
         }
@@ -134,6 +137,16 @@ fn changed(context: ActContext<'_>, call: &Call) -> Result<Vec<Change>> {
         "compress_history" => Ok(vec![windows(&session, &need(context.files, &session)?)[1].clone()]),
         other => Err(Error::invalid(format!("{other} changes no campaign"))),
     }
+}
+
+/// The hot pack of a comment view, which holds all of it.
+fn whole_pack(context: ActContext<'_>, view: &str) -> Result<Vec<Change>> {
+    let pack = pack::parse(view)?;
+    panels::check("HOT_PACK.json", &pack)?;
+    let text = print(&pack);
+    fits_page("HOT_PACK.json", &text)?;
+    need(context.files, "HOT_PACK.json")?;
+    Ok(vec![Change::Write { path: "HOT_PACK.json".into(), text }])
 }
 
 /// Checks a note of a tool: a Decision is written by turns, because the state follows from it.

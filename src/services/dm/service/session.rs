@@ -331,7 +331,8 @@ impl GameSession {
         }
         let own: Vec<usize> = (0..calls.len()).filter(|at| changes(&calls[*at])).collect();
         if !own.is_empty() {
-            let (id, batch) = (self.meant(id).await?, own.iter().map(|at| calls[*at].clone()).collect());
+            let batch: Vec<Call> = own.iter().map(|at| calls[*at].clone()).collect();
+            let id = self.meant(tools::one_campaign(&batch, id)?).await?;
             let done = self.act(&id, Act::Tools { role: role.to_owned(), calls: batch }).await?;
             let done: Value = serde_json::from_str(&done.output).map_err(|fault| Error::internal(fault.to_string()))?;
             for (n, at) in own.into_iter().enumerate() {
@@ -363,8 +364,7 @@ impl GameSession {
         if role == Role::Author || call.name == "generate_questionnaire" {
             return self.author(call).await;
         }
-        let named = call.arguments["campaign_path"].as_str().unwrap_or_default().trim_start_matches("campaigns/");
-        let named = Some(named.to_owned()).filter(|own| !own.is_empty()).or(id);
+        let named = tools::one_campaign(std::slice::from_ref(call), id)?;
         let (session, id, call) = (self.clone(), self.meant(named).await?, call.clone());
         blocking(move || {
             let (save, world) = session.campaigns.play(&id)?;

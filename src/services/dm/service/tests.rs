@@ -270,6 +270,32 @@ async fn tools_run_under_their_role() {
     );
 }
 
+#[tokio::test]
+async fn a_tool_changes_the_campaign_that_it_names() {
+    let (root, session, _files) = begun(Arc::new(NoNarrator)).await;
+    session.new_campaign("c2", "brinewick", Some(8)).await.unwrap();
+    let answers = serde_json::from_value(json!({"preset": "Mystery Investigation", "pc_name": "Bo"})).unwrap();
+    session.act("c2", Act::Init { answers: Box::new(answers) }).await.unwrap();
+    let heat = |at: &str| {
+        let content = json!({"indicators": {"Heat": 2}}).to_string();
+        let arguments = json!({"campaign_path": at, "mode": "patch", "content": content});
+        Call { name: "update_state_panel".into(), arguments }
+    };
+    let read =
+        |id: &str| std::fs::read_to_string(root.path().join(format!("campaigns/{id}/STATE_PANEL.json"))).unwrap();
+    let active = read("c2");
+    session.tools("DM", None, vec![heat("campaigns/c1")], false).await.unwrap();
+    assert!(read("c1").contains("\"Heat\": 2"), "the named campaign is changed");
+    assert_eq!(read("c2"), active, "the active one is not");
+    let both = vec![heat("campaigns/c1"), heat("campaigns/c2")];
+    assert!(
+        session.tools("DM", None, both, false).await.unwrap_err().message.contains("one batch is about one campaign")
+    );
+    let other = session.tools("DM", Some("c2".into()), vec![heat("campaigns/c1")], false).await.unwrap_err();
+    assert!(other.message.contains("not c2 and c1"), "{other}");
+    assert_eq!(read("c2"), active);
+}
+
 /// The bytes of every file under the root, by path.
 fn bytes(root: &tempfile::TempDir) -> std::collections::BTreeMap<std::path::PathBuf, Vec<u8>> {
     let (mut open, mut found) = (vec![root.path().to_owned()], std::collections::BTreeMap::new());
