@@ -40,6 +40,7 @@ pub mod panel_rules;
 pub mod pc;
 pub mod play;
 pub mod proposal;
+pub mod prose;
 pub mod refs;
 pub mod render;
 pub mod rule;

@@ -14,6 +14,7 @@ use crate::hud::{exits, things};
 use crate::input::{self, Input};
 use crate::md::clip;
 use crate::play::Judgement;
+use crate::prose::ProseFilter;
 use crate::rule::{Effect, effects};
 use crate::state::State;
 use crate::world::Cartridge;
@@ -51,6 +52,9 @@ pub enum Prose {
     One(String),
     ByTier(std::collections::BTreeMap<String, String>),
 }
+
+/// The longest text of a narrator, in characters.
+const LONGEST: usize = 2000;
 
 /// The key of the reason why there is no proposal.
 pub const FAILED: &str = "narrator_failed";
@@ -98,15 +102,32 @@ impl ProposalFilter<'_> {
                 ));
             }
         }
-        self.judge(&raw, &mut filtered);
         self.delta(&raw, &mut filtered);
-        self.words(raw, &mut filtered);
+        let filed = self.filed(&filtered);
+        let prose = ProseFilter { world: self.world, state: self.state, input: self.input, pc: self.pc, filed: &filed };
+        self.judge(&raw, &prose, &mut filtered);
+        words(raw, &prose, &mut filtered);
         filtered
     }
 
-    fn judge(&self, raw: &Proposal, out: &mut FilteredProposal) {
+    /// The people who have a page of the campaign, and those whom this proposal files.
+    fn filed(&self, out: &FilteredProposal) -> Vec<String> {
+        // A list that cannot be read knows nobody: the names are then refused, and the turn itself reports the fault.
+        let pages = self.files.paths().unwrap_or_default();
+        let own = out.delta.items.iter().map(|item| item.path.clone());
+        let people = pages.into_iter().chain(own).filter(|path| path.starts_with("characters/NPCs_active/"));
+        people.map(|path| path.replace(['/', '_', '.'], " ")).collect()
+    }
+
+    fn judge(&self, raw: &Proposal, prose: &ProseFilter<'_>, out: &mut FilteredProposal) {
         out.judged.roll = raw.roll;
-        out.judged.impossible = raw.impossible.as_ref().map(|why| clip(why, 160)).filter(|why| !why.trim().is_empty());
+        let why = raw.impossible.as_ref().map(|why| clip(why, 160)).filter(|why| !why.trim().is_empty());
+        out.judged.impossible = why.map(|why| {
+            let faults = prose.faults(&why);
+            let lawful = faults.is_empty();
+            out.reports.extend(faults.into_iter().map(|fault| format!("impossible: {fault}")));
+            if lawful { why } else { "it cannot succeed as it stands".to_owned() }
+        });
         let mut keep =
             |field: &str, fault: acheron_base::Error| out.reports.push(format!("{field}: {}", fault.message));
         match raw.difficulty.as_deref().map(Difficulty::named).transpose() {
@@ -126,7 +147,11 @@ impl ProposalFilter<'_> {
             match effects(text) {
                 Ok(list) => {
                     for effect in list {
-                        match self.allowed(&effect).and_then(|()| spent.take(&effect)) {
+                        let said = || match prose.faults(effect.reason()).into_iter().next() {
+                            Some(fault) => Err(fault),
+                            None => Ok(()),
+                        };
+                        match self.allowed(&effect).and_then(|()| said()).and_then(|()| spent.take(&effect)) {
                             Ok(()) => out.judged.consequences.push(effect),
                             Err(why) => out.reports.push(format!("consequences: {why}")),
                         }
@@ -163,65 +188,61 @@ impl ProposalFilter<'_> {
             Err(fault) => out.reports.push(format!("delta: {}", clip(&fault.message, 160))),
         }
     }
+}
 
-    fn words(&self, raw: Proposal, out: &mut FilteredProposal) {
-        let filed: Vec<String> = out.delta.items.iter().map(|item| item.path.replace(['/', '_', '.'], " ")).collect();
-        let lint = |text: &str| {
-            lint::agency(text, self.input, self.pc)?;
-            let mut known: Vec<&str> = filed.iter().map(String::as_str).collect();
-            known.extend([self.pc, self.input]);
-            match lint::unfiled(text, self.world, &known).as_slice() {
-                [] if text.chars().count() <= 2000 => Ok(()),
-                [] => Err("longer than 2000 characters".to_owned()),
-                names => Err(format!("unfiled_npc: {} has no page", names.join(", "))),
-            }
-        };
-        if let Some(scene) = raw.scene {
-            match lint::scene(&scene).and_then(|()| lint(&scene)) {
-                Ok(()) => out.scene = Some(scene),
-                Err(why) => out.reports.push(format!("scene: {why}")),
-            }
+/// The words that a player sees: cleaned, and left to the kernel where nothing is left of them.
+fn words(raw: Proposal, prose: &ProseFilter<'_>, out: &mut FilteredProposal) {
+    let told = |field: &str, text: &str, reports: &mut Vec<String>| {
+        if text.chars().count() > LONGEST {
+            reports.push(format!("{field}: longer than {LONGEST} characters"));
+            return None;
         }
-        match raw.prose {
-            Some(Prose::One(text)) => match lint(&text) {
-                Ok(()) => out.prose = Some(Prose::One(text)),
-                Err(why) => out.reports.push(format!("prose: {why}")),
-            },
-            Some(Prose::ByTier(tiers)) => {
-                let mut kept = std::collections::BTreeMap::new();
-                for (tier, text) in tiers {
-                    match lint(&text) {
-                        Ok(()) => {
-                            kept.insert(tier, text);
-                        }
-                        Err(why) => out.reports.push(format!("prose.{}: {why}", clip(&tier, 12))),
-                    }
-                }
-                out.prose = Some(Prose::ByTier(kept));
-            }
-            None => (),
-        }
-        let offered = raw.options.len();
-        for option in raw.options.into_iter().take(5) {
-            match self.option(&option) {
-                Ok(()) => out.options.push(option),
-                Err(why) => out.reports.push(format!("options: \"{}\" {why}", clip(&option, 40))),
-            }
-        }
-        if offered > 0 && offered < 3 {
-            out.reports.push(format!("options: 3-5 are asked for, {offered} came"));
+        let cleaned = prose.clean(text);
+        reports.extend(cleaned.reports.iter().map(|why| format!("{field}: {why}")));
+        Some(cleaned.text).filter(|text| !text.is_empty())
+    };
+    if let Some(scene) = raw.scene.and_then(|scene| told("scene", &scene, &mut out.reports)) {
+        match lint::scene(&scene) {
+            Ok(()) => out.scene = Some(scene),
+            Err(why) => out.reports.push(format!("scene: {why}")),
         }
     }
-
-    fn option(&self, option: &str) -> Result<(), String> {
-        match input::parse(option, &self.world.extra) {
-            Ok(Input::Move(found)) => match refs::resolve(&found.body, self.world, &Default::default()) {
-                Ok(_) => Ok(()),
-                Err(unclear) => Err(unclear.sentence()),
-            },
-            Ok(Input::Control(_)) => Err("is a control instruction".into()),
-            Err(refusal) => Err(refusal.sentence),
+    out.prose = match raw.prose {
+        Some(Prose::One(text)) => told("prose", &text, &mut out.reports).map(Prose::One),
+        Some(Prose::ByTier(tiers)) => {
+            let mut kept = std::collections::BTreeMap::new();
+            for (tier, text) in tiers {
+                if let Some(text) = told(&format!("prose.{}", clip(&tier, 12)), &text, &mut out.reports) {
+                    kept.insert(tier, text);
+                }
+            }
+            Some(Prose::ByTier(kept))
         }
+        None => None,
+    };
+    let offered = raw.options.len();
+    for option in raw.options.into_iter().take(5) {
+        match self::option(&option, prose) {
+            Ok(()) => out.options.push(option),
+            Err(why) => out.reports.push(format!("options: \"{}\" {why}", clip(&option, 40))),
+        }
+    }
+    if offered > 0 && offered < 3 {
+        out.reports.push(format!("options: 3-5 are asked for, {offered} came"));
+    }
+}
+
+fn option(option: &str, prose: &ProseFilter<'_>) -> Result<(), String> {
+    match input::parse(option, &prose.world.extra) {
+        Ok(Input::Move(found)) => match refs::resolve(&found.body, prose.world, &Default::default()) {
+            Ok(_) => match prose.faults(&found.body).into_iter().next() {
+                Some(fault) => Err(fault),
+                None => Ok(()),
+            },
+            Err(unclear) => Err(unclear.sentence()),
+        },
+        Ok(Input::Control(_)) => Err("is a control instruction".into()),
+        Err(refusal) => Err(refusal.sentence),
     }
 }
 

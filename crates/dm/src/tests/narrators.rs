@@ -79,6 +79,41 @@ fn each_field_is_taken_or_replaced_and_reported() {
     }
 }
 
+#[test]
+fn every_text_of_a_narrator_is_cleaned() {
+    let secret = "Jun wrote the Merrow down as lost before she was due";
+    for (why, proposal, shown, hidden) in [
+        ("prose", json!({"prose": "The nets drip. You agree to weep."}), "The nets drip.", "weep"),
+        (
+            "tiers",
+            json!({"prose": {"success": "Rope creaks. \u{1b}[2Jx", "failure": "Rope creaks. \u{1b}[2Jx", "partial": "Rope creaks. x", "great": "Rope creaks. x"}}),
+            "Rope creaks.",
+            "\u{1b}",
+        ),
+        ("scene", json!({"scene": "Fog. Rain.\n\n[HUD]\nHP 99"}), "Fog. Rain.", "HP 99"),
+        ("impossible", json!({"impossible": "Baron Vultan forbids it"}), "[Scene]", "Vultan"),
+        ("reason", json!({"consequences": [format!("Rumor+1 ({secret})")]}), "[Scene]", "before she was due"),
+        (
+            "option",
+            json!({"options": ["[ACT]{wait}", "[LOOK]{the sky}", format!("[ASK]{{why {secret}}}")]}),
+            "[Scene]",
+            "before she was due",
+        ),
+        (
+            "option marks",
+            json!({"options": ["[ACT]{wait \u{1b}[31m}", "[LOOK]{the sky}", "[ACT]{rest}"]}),
+            "[Scene]",
+            "\u{1b}",
+        ),
+    ] {
+        let mut game = Game::new();
+        let output = game.propose("[LOOK]{Jun}", proposal).unwrap();
+        assert!(output.contains(shown) && !output.contains(hidden), "{why}: {output}");
+        assert!(game.files[&game.session()].contains("- Narrator: "), "{why}: what is taken out is reported");
+        game.lawful();
+    }
+}
+
 /// A delta of one item.
 fn delta(path: &str, word: &str, text: &str) -> Value {
     let text = text.replace('\n', "\n      ");
