@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod act;
+pub mod adopt;
 pub mod boot;
 pub mod brief;
 pub mod campaign;
