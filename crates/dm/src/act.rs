@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::adopt::{self, PlayedBy};
 use crate::delta::apply::{Change, sum};
 use crate::files::{Files, ReadFiles, need};
 use crate::init::{self, Answers};
@@ -22,6 +23,15 @@ pub enum Act {
         cartridge: String,
         version_lock: String,
         seed: u64,
+        /// The rules and the version of the cartridge that it is played by; journals of the first rules name neither.
+        #[serde(flatten)]
+        played_by: PlayedBy,
+    },
+    /// From here on other rules, or another version of the cartridge, are played by: the files as they stood.
+    Adopt {
+        #[serde(flatten)]
+        played_by: PlayedBy,
+        files: Files,
     },
     Init {
         answers: Box<Answers>,
@@ -52,6 +62,12 @@ pub struct JournalEntry {
     pub sum: String,
 }
 
+impl JournalEntry {
+    pub fn line(&self) -> String {
+        format!("{}\n", json!(self))
+    }
+}
+
 /// The result of an act.
 #[derive(Debug, Default)]
 pub struct ActResult {
@@ -68,7 +84,7 @@ pub const JOURNAL: &str = ".kernel/journal.ndjson";
 /// Plays one act. Pure; an act that is refused changes nothing.
 pub fn step(context: ActContext<'_>, act: &Act) -> Result<ActResult> {
     match act {
-        Act::New { .. } => Err(Error::invalid("a campaign is made once")),
+        Act::New { .. } | Act::Adopt { .. } => Err(Error::invalid("the journal writes this entry by itself")),
         Act::Init { answers } => {
             let changes = init::init(answers, context.files, context.world, context.at)?;
             let output = written(&changes, ".kernel/output.md");
@@ -183,7 +199,8 @@ pub fn inverse(files: &dyn ReadFiles, changes: &[Change]) -> Result<Vec<Change>>
     Ok(back)
 }
 
-/// The whole of an act, with its journal line and its way back.
+/// The whole of an act, with its journal line and its way back. The first act by other rules is preceded by an entry that
+/// keeps the files as they stood, so that a replay starts from there.
 pub fn whole(context: ActContext<'_>, act: &Act, seq: u64) -> Result<(ActResult, Vec<Change>)> {
     let done = step(context, act)?;
     if done.changes.is_empty() {
@@ -192,9 +209,12 @@ pub fn whole(context: ActContext<'_>, act: &Act, seq: u64) -> Result<(ActResult,
     let back = if done.undoable { inverse(context.files, &done.changes)? } else { Vec::new() };
     let mut all = done.changes.clone();
     let text = |value: &Vec<Change>| serde_json::to_string(value).map_err(|fault| Error::internal(fault.to_string()));
+    let adopted = adopt::due(context, seq)?;
+    let seq = seq + u64::from(adopted.is_some());
     let entry = JournalEntry { seq, at: context.at.to_owned(), act: act.clone(), sum: sum(&text(&done.changes)?) };
     all.push(Change::Write { path: UNDO.into(), text: text(&back)? });
-    all.push(Change::Append { path: JOURNAL.into(), text: format!("{}\n", json!(entry)) });
+    all.extend(adopted.into_iter().flatten());
+    all.push(Change::Append { path: JOURNAL.into(), text: entry.line() });
     Ok((done, all))
 }
 

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod act;
+pub mod adopt;
 pub mod answer;
 pub mod boot;
 pub mod brief;

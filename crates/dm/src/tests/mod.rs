@@ -46,7 +46,8 @@ pub(crate) fn answers() -> Answers {
 
 impl Game {
     pub fn blank(world: Cartridge) -> Game {
-        let files = act::blank(&crate::shipped::template(), "c1", &world.id, "1.0.x", 7, AT);
+        let mut files = act::blank(&crate::shipped::template(), "c1", &world.id, "1.0.x", 7, AT);
+        act::make(&mut files, &[crate::adopt::PlayedBy::now(&world).mark()]);
         Game { files, world, seed: 7, seq: 1 }
     }
 

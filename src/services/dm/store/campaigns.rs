@@ -9,6 +9,7 @@ use super::Save;
 use acheron_base::confined_dir::{ConfinedDir, Kind};
 use acheron_base::{Error, Result, if_exists};
 use acheron_dm::act::{self, Act, JournalEntry};
+use acheron_dm::adopt::PlayedBy;
 use acheron_dm::answer::ANSWER;
 use acheron_dm::campaign::{begun, fits, layout, lock_for, name, replay};
 use acheron_dm::files::{Files, ReadFiles};
@@ -182,7 +183,11 @@ impl Campaigns {
             let said = format!("version_lock mismatch: {cartridge} is at {}, not {lock}", world.version);
             return Err(Error::conflict(said));
         }
-        let mut files = begun(id, &Act::New { cartridge: world.id.clone(), version_lock: lock, seed }, at);
+        let mut files = begun(
+            id,
+            &Act::New { cartridge: world.id.clone(), version_lock: lock, seed, played_by: PlayedBy::now(&world) },
+            at,
+        );
         if let Some(answers) = &plan.answers {
             let context = ActContext { world: &world, files: &files, campaign: id, seed, at };
             let (_, changes) = act::whole(context, &Act::Init { answers: answers.clone() }, 1)?;
