@@ -14,6 +14,7 @@
 
 pub mod act;
 pub mod adopt;
+pub mod authored;
 pub mod boot;
 pub mod brief;
 pub mod campaign;
@@ -21,9 +22,11 @@ pub mod check;
 pub mod continuity;
 pub mod delta;
 pub mod dice;
+pub mod ending;
 pub mod engine;
 pub mod fetch;
 pub mod files;
+pub mod grammar;
 pub mod hotstart;
 pub mod hud;
 pub mod index;
@@ -34,6 +37,7 @@ pub mod lint;
 pub mod load;
 pub mod md;
 pub mod mechanics;
+pub mod memory;
 pub mod menu;
 pub mod pack;
 pub mod pc;
@@ -45,9 +49,11 @@ pub mod rule;
 pub mod session;
 pub mod shipped;
 pub mod state;
+pub mod story;
 pub mod time;
 pub mod tools;
 pub mod turn;
+pub mod verbs;
 pub mod world;
 
 #[cfg(test)]

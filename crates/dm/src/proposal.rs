@@ -101,6 +101,7 @@ impl ProposalFilter<'_> {
         self.judge(&raw, &mut filtered);
         self.delta(&raw, &mut filtered);
         self.words(raw, &mut filtered);
+        filtered.judged.narrated = filtered.prose.is_some();
         filtered
     }
 
@@ -148,7 +149,12 @@ impl ProposalFilter<'_> {
             Effect::Lose(item) => self.state.inventory.contains(item),
             Effect::Reveal(place) => exits(self.state, self.world).any(|own| own.handle == *place),
             Effect::Clue(_) => true,
-            Effect::Move(_) | Effect::Quest(..) | Effect::Status(..) => false,
+            Effect::Move(_)
+            | Effect::Quest(..)
+            | Effect::Status(..)
+            | Effect::Put(..)
+            | Effect::Mood(..)
+            | Effect::Hold(..) => false,
         };
         if fine { Ok(()) } else { Err(format!("`{effect}` is not a narrator's to decide")) }
     }

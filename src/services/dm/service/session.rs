@@ -177,6 +177,7 @@ impl GameSession {
         let said = |output: String| ActResult { output, ..ActResult::default() };
         match control {
             Control::Continue => self.act(id, Act::Load).await,
+            Control::PlayOn => self.act(id, Act::PlayOn).await,
             Control::Initialize => {
                 let (_, world) = self.open(id).await?;
                 Ok(said(init::questionnaire(&world)))
