@@ -28,7 +28,7 @@ fn a_move_is_a_write_and_its_outcome_a_read() {
             ls
             echo '[LOOK]{around}' > input
             grep -A1 Scene output
-            echo 'open the access' > input
+            echo 'open the access' > input && echo taken
             cat output
             jq -c .turn state.json
             cat indicators.json | jq -c .
@@ -54,16 +54,48 @@ fn a_move_is_a_write_and_its_outcome_a_read() {
             sessions
             snapshot.md
             state.json
+            status.json
             [Scene]
             Day 1, 08:10, Lantern Quay. It smells of tar and cold iron. Jun Tallow is here. Three ways lead on.
             [Error] the input must begin with a header at the start of the line; perhaps [ACT]
             Headers: [ACT] [LOOK] [ASK] [FIGHT] [CAST] [MANAGE] [OOC]
             Example: [ACT]{open the access}
+
+            [HUD]
+            day 1, 08:10 · Lantern Quay · HP 12
+            Debt 1 · Grace 3 · Heat 0 · Rumor 0 · tide 0/8
+            L1 the Salt Market · L2 the Drowned Gull · L3 the Lighthouse
+            N1 Jun Tallow
+            I1 tide notice · I2 brass lantern
+            Q1 the Dark Lamp · Q2 the Sexton's Bell · Q3 Salt and Ledger · Q4 Two Plates
+            F1 the Harbour
             1
             {"Debt":1,"Grace":3,"Heat":0,"Rumor":0}
             true
             sessions/session_2026-11-16_ann.md
+            ! bash: line 11: echo: write error: Invalid argument
         "#]],
+    );
+}
+
+#[test]
+fn the_output_is_the_answer_to_the_last_input() {
+    TestHost::new().check(
+        &session(
+            r#"
+            echo '<continue>' > input; head -1 output; grep -c Load output
+            echo '[OOC] how do checks work?' > input; head -1 output; grep -A1 HUD output
+            echo '<initialize>' > input; sed -n '1p;/Example/p' output
+            jq -c '[.state, .error.code]' status.json
+            echo '[DANCE]{x}' > input || echo the write failed
+            sed -n '1p;/Example/p' output; grep -c HUD output; jq -c '[.state, .error.code]' status.json
+            printf '\377' > input; head -1 output; jq -c '[.state, .error.code]' status.json
+            echo '[LOOK]{around}' > input; head -1 output; jq -c . status.json
+            echo '<new campaign c2>' > input; cat output
+            echo '<switch campaign c1>' > ../c2/input; cat ../c2/output
+            "#,
+        ),
+        expect![[r#""#]],
     );
 }
 

@@ -124,6 +124,8 @@ fn load(context: ActContext<'_>) -> Result<ActResult> {
         let mut pack = json::read("HOT_PACK.json", &need(context.files, "HOT_PACK.json")?)?;
         pack["context"]["guide_shown"] = json!(1);
         done.changes.push(Change::Write { path: "HOT_PACK.json".into(), text: print(&pack) });
+        // Shown and marked as shown in one act, so that it is not used up unseen.
+        done.changes.push(Change::Write { path: ".kernel/output.md".into(), text: done.output.clone() });
     }
     Ok(done)
 }

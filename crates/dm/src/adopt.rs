@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::act::{Act, JOURNAL, JournalEntry};
+use crate::answer::ANSWER;
 use crate::delta::apply::Change;
 use crate::files::{Files, ReadFiles};
 use crate::json;
@@ -73,7 +74,7 @@ pub fn due(context: ActContext<'_>, seq: u64) -> Result<Option<Vec<Change>>> {
 
 /// The files that an entry keeps: all but the journal itself and what only the storage uses.
 pub fn recorded(path: &str) -> bool {
-    !matches!(path, JOURNAL | ".kernel/lock" | ".kernel/pending.json")
+    !matches!(path, JOURNAL | ANSWER | ".kernel/lock" | ".kernel/pending.json")
 }
 
 #[cfg(test)]

@@ -11,6 +11,10 @@ use crate::world::Cartridge;
 #[derive(Clone, Debug, Serialize)]
 pub struct Brief {
     pub title: String,
+    /// What the players want kept out of the story, or off stage.
+    pub lines_veils: String,
+    /// Every other preference, as `KEY=VALUE`.
+    pub preferences: Vec<String>,
     pub boot: String,
     pub input: String,
     pub intent: Intent,
@@ -23,6 +27,8 @@ impl Brief {
     pub fn new(turn: &PreparedTurn, input: &str, world: &Cartridge) -> Brief {
         Brief {
             title: world.title.clone(),
+            lines_veils: turn.boot.lines_veils().to_owned(),
+            preferences: turn.boot.preferences.iter().map(|(key, value)| format!("{key}={value}")).collect(),
             boot: turn.boot.summary(world),
             input: input.to_owned(),
             intent: turn.found.intent,

@@ -96,6 +96,19 @@ pub fn questionnaire(world: &Cartridge) -> String {
     )
 }
 
+/// The answer to `<initialize>`: the questions, or the refusal that the operation gives too.
+pub fn asked(files: &dyn ReadFiles, world: &Cartridge) -> Result<String> {
+    unbegun(files)?;
+    Ok(questionnaire(world))
+}
+
+fn unbegun(files: &dyn ReadFiles) -> Result<()> {
+    match boot::current(files)? == BOOTSTRAP {
+        true => Ok(()),
+        false => Err(Error::already_exists("the campaign is initialised already; <continue> picks it up")),
+    }
+}
+
 /// The slug of a name: lower case, everything else a dash; `init` where nothing is left.
 fn slug(text: &str) -> String {
     let dashed: String = text.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
@@ -187,9 +200,7 @@ pub fn summary(answers: &Answers, files: &dyn ReadFiles, world: &Cartridge, at: 
 
 /// Every product of the initialisation, or the first thing that is wrong.
 pub fn init(answers: &Answers, files: &dyn ReadFiles, world: &Cartridge, at: &str) -> Result<Vec<Change>> {
-    if boot::current(files)? != BOOTSTRAP {
-        return Err(Error::already_exists("the campaign is initialised already"));
-    }
+    unbegun(files)?;
     let name = line(&answers.pc_name);
     if name.is_empty() {
         return Err(Error::invalid("missing PC fields; give pc_name"));

@@ -14,6 +14,7 @@
 
 pub mod act;
 pub mod adopt;
+pub mod answer;
 pub mod authored;
 pub mod boot;
 pub mod brief;
@@ -40,9 +41,11 @@ pub mod mechanics;
 pub mod memory;
 pub mod menu;
 pub mod pack;
+pub mod panel_rules;
 pub mod pc;
 pub mod play;
 pub mod proposal;
+pub mod prose;
 pub mod refs;
 pub mod render;
 pub mod rule;

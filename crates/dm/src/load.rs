@@ -22,6 +22,11 @@ const INDICES: [(ObjectKind, &str); 5] = [
     (ObjectKind::Faction, "factions/FACTION_INDEX.md"),
 ];
 
+/// The kind of object that an index lists.
+pub fn kind_of_index(path: &str) -> Option<ObjectKind> {
+    INDICES.iter().find(|(_, own)| *own == path).map(|(kind, _)| *kind)
+}
+
 pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
     let mut files = Files::new();
     for path in source.paths()?.into_iter().filter(|path| !hidden(path)) {
@@ -82,6 +87,7 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
     world.endings = endings;
     world.faults.extend(faults);
     people(&mut world);
+    clues(&mut world);
     world.files = files;
     Ok(world)
 }
@@ -347,4 +353,21 @@ fn people(world: &mut Cartridge) {
         })
         .collect();
     world.faults.extend(found);
+}
+
+/// Every clue that an effect of the cartridge gives. The first that gives it has the sentence.
+fn clues(world: &mut Cartridge) {
+    let stages = world.quests.iter().flat_map(|quest| &quest.stages).map(|stage| (stage.gives.clone(), &stage.text));
+    let clocks = world.clocks.iter().map(|clock| (clock.effects.clone(), &clock.event));
+    let triggers = world.triggers.iter().map(|trigger| (trigger.effects.clone(), &trigger.event));
+    let used = world.of(ObjectKind::Item).map(|item| (effects(item.field("use")).unwrap_or_default(), &item.summary));
+    let mut found = std::collections::BTreeMap::new();
+    for (effects, sentence) in stages.chain(clocks).chain(triggers).chain(used) {
+        for effect in effects {
+            if let Effect::Clue(clue) = effect {
+                found.entry(clue).or_insert_with(|| sentence.clone());
+            }
+        }
+    }
+    world.clues = found;
 }

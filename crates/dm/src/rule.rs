@@ -191,6 +191,16 @@ fn step(text: &str) -> Result<(String, i64)> {
     Ok((word(&text[..at])?, by))
 }
 
+impl Effect {
+    /// The reason that is told with it, where it has one.
+    pub fn reason(&self) -> &str {
+        match self {
+            Effect::Level { reason, .. } | Effect::Tick { reason, .. } => reason,
+            _ => "",
+        }
+    }
+}
+
 impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

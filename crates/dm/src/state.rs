@@ -243,6 +243,9 @@ impl State {
                 let lawful = matches!(status.as_str(), "active" | "done" | "failed" | "hidden");
                 if lawful { Ok(()) } else { Err(Error::invalid(format!("a quest cannot be `{status}`"))) }
             }
+            Effect::Clue(clue) if !world.clues.contains_key(clue) => {
+                Err(Error::not_found(format!("unknown clue {clue}")))
+            }
             Effect::Status(object, _) if world.object(object).is_none() => {
                 Err(Error::not_found(format!("unknown handle {object}")))
             }

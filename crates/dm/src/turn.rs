@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::answer::hud_block;
 use crate::boot::{self, Boot};
 use crate::delta::apply::{Author, Change, changes, complete};
 use crate::delta::{Delta, DeltaItem, text};
-use crate::dice::Dice;
+use crate::dice::{DICE, Dice};
 use crate::fetch::{self, Fetched};
 use crate::files::ReadFiles;
 use crate::grammar::sentence;
@@ -61,7 +62,7 @@ pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
     if found.intent != Intent::Ooc
         && let Some(why) = boot::uninitialised(context.files)?
     {
-        return Err(Error::invalid(why));
+        return Err(refuse(&Refusal::plain(why)));
     }
     let boot = boot::read(context.files, context.world)?;
     if let Some(title) = ending::closed(&boot.state, context.world).filter(|_| found.intent != Intent::Ooc) {
@@ -72,7 +73,10 @@ pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
     let refs = match found.intent {
         Intent::Mind | Intent::Ooc => Vec::new(),
         _ => {
-            let unclear = |unclear: refs::Unclear| Error::invalid(format!("[Error] {}", unclear.sentence()));
+            let unclear = |unclear: refs::Unclear| {
+                let example = format!("[{}]{{{}}}", found.header.name(), unclear.instead().unwrap_or("around"));
+                refuse(&Refusal { sentence: unclear.sentence(), example })
+            };
             refs::resolve(&found.body, context.world, &boot.state.hud).map_err(unclear)?
         }
     };
@@ -86,7 +90,7 @@ pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
 pub fn turn(context: ActContext<'_>, input: &str, proposal: Option<&Value>) -> Result<TurnResult> {
     let ready = ready(context, input)?;
     if ready.found.header == Header::Ooc {
-        return Ok(explain(&ready));
+        return explain(context, &ready);
     }
     let rules = engine::rules().map_err(|fault| Error::internal(fault.to_string()))?;
     let PreparedTurn { found, refs, boot, fetched } = ready;
@@ -122,10 +126,10 @@ pub fn turn(context: ActContext<'_>, input: &str, proposal: Option<&Value>) -> R
 }
 
 /// Questions about the rules: an answer with its page, and nothing changes.
-fn explain(ready: &PreparedTurn) -> TurnResult {
+fn explain(context: ActContext<'_>, ready: &PreparedTurn) -> Result<TurnResult> {
     let (path, line) = engine::cite(&ready.found.body);
-    let output = format!("[OOC]\n{line}\n(see engine/{path})\n");
-    TurnResult { changes: Vec::new(), output, reports: Vec::new() }
+    let output = format!("[OOC]\n{line}\n(see engine/{path})\n{}", hud_block(context)?);
+    Ok(TurnResult { changes: Vec::new(), output, reports: Vec::new() })
 }
 
 /// C4 to C7: the pages, and the delta that carries them.
@@ -212,8 +216,7 @@ fn archive(
     write(".kernel/hud.json", print(&json!(entries)));
     write(".kernel/boot.md", boot.summary(world));
     if !play.dice.thrown.is_empty() {
-        let lines: String = play.dice.thrown.iter().map(|throw| format!("{}\n", json!(throw))).collect();
-        made.push(Change::Append { path: ".kernel/dice.ndjson".into(), text: lines });
+        made.push(Change::Append { path: DICE.into(), text: play.dice.log() });
     }
     Ok(TurnResult { changes: made, output, reports: filtered.reports.clone() })
 }

@@ -36,6 +36,17 @@ impl ObjectKind {
         }
     }
 
+    /// A word for one of them, with its article.
+    pub fn article(self) -> &'static str {
+        match self {
+            ObjectKind::Loc => "a place",
+            ObjectKind::Npc => "a person",
+            ObjectKind::Item => "an item",
+            ObjectKind::Quest => "a quest",
+            ObjectKind::Faction => "a faction",
+        }
+    }
+
     fn prefix(self) -> &'static str {
         match self {
             ObjectKind::Loc => "loc",
@@ -218,6 +229,8 @@ pub struct Cartridge {
     pub extra: Vec<Extra>,
     pub hooks: Vec<String>,
     pub spine: Vec<String>,
+    /// The clues that the cartridge can give, each with the sentence that it is given with.
+    pub clues: BTreeMap<String, String>,
     pub faults: Vec<Fault>,
     pub files: Files,
 }

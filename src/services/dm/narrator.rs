@@ -49,7 +49,7 @@ impl ModelNarrator {
         let list = |lines: Vec<String>| if lines.is_empty() { "-".to_owned() } else { lines.join("\n") };
         let snippets = brief.snippets.iter().map(|own| format!("{} {}", own.from, own.text)).collect();
         let params = json!({
-            "boot": brief.boot, "snippets": list(snippets), "input": brief.input, "indicators": brief.indicators.join(", "),
+            "lines_veils": brief.lines_veils, "preferences": brief.preferences.join(" · "), "boot": brief.boot, "snippets": list(snippets), "input": brief.input, "indicators": brief.indicators.join(", "),
         });
         let text = self.prompts.render("dm", "narrator", &params)?.text;
         Ok(ModelRequest { system: text, messages: vec![Message::user(brief.input.clone())], max_tokens: 2000 })

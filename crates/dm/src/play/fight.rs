@@ -3,7 +3,7 @@
 use super::Play;
 use super::unclear::cannot;
 use crate::hud::people;
-use crate::mechanics::combat::{Fighter, first, strike};
+use crate::mechanics::combat::{BlowContext, Fighter, first, strike};
 use crate::rule::Effect;
 use crate::state::FULL_HP;
 use crate::world::{Object, ObjectKind};
@@ -30,8 +30,12 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
         if own.hp == 0 || foe.hp == 0 {
             break;
         }
-        let (by, at, luck) = if turn { (&own, &mut foe, play.judged.situational) } else { (&foe, &mut own, 0) };
-        let (check, damage) = strike(by, at, &play.rules.combat, &ground, luck, &mut play.dice);
+        // The narrator judges the player's own blow; the ground is the same for both.
+        let judged =
+            BlowContext { ground: &ground, situation: play.judged.situational, advantage: play.judged.advantage };
+        let plain = BlowContext { ground: &ground, ..BlowContext::default() };
+        let (by, at, context) = if turn { (&own, &mut foe, judged) } else { (&foe, &mut own, plain) };
+        let (check, damage) = strike(by, at, &play.rules.combat, context, &mut play.dice);
         tell(play, check, damage);
     }
     play.state.foes.insert(npc.handle.clone(), foe.hp);
@@ -94,7 +98,13 @@ fn foe(play: &Play<'_>, npc: &Object) -> Fighter {
 /// One blow of somebody hostile, out of turn.
 pub(super) fn blow(play: &mut Play<'_>, npc: &Object) -> Result<()> {
     let (by, mut at, ground) = (foe(play, npc), own(play), ground(play));
-    let (check, damage) = strike(&by, &mut at, &play.rules.combat, &ground, 0, &mut play.dice);
+    let (check, damage) = strike(
+        &by,
+        &mut at,
+        &play.rules.combat,
+        BlowContext { ground: &ground, ..BlowContext::default() },
+        &mut play.dice,
+    );
     tell(play, check, damage);
     play.effect(&Effect::Hp(-damage))
 }

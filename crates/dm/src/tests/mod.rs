@@ -8,6 +8,8 @@ mod endings;
 mod mechanics;
 mod narrators;
 mod playthrough;
+mod preferences;
+mod tool_rules;
 
 use serde_json::{Value, json};
 

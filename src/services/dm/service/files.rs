@@ -11,7 +11,9 @@ use super::super::store::Save;
 use super::GameSession;
 use acheron_base::{Error, Result, blocking};
 use acheron_dm::act::JOURNAL;
+use acheron_dm::answer::{self, LastAnswer};
 use acheron_dm::files::{Files, ReadFiles, need};
+use acheron_dm::input::begins;
 use acheron_dm::state::State;
 use acheron_dm::world::Cartridge;
 use acheron_dm::{boot, continuity, engine, json as panels, pack, session as sessions, story, tools};
@@ -134,7 +136,8 @@ pub(super) fn map(save: &Save, world: &Cartridge) -> Result<String> {
 pub(super) fn campaign(session: &Arc<GameSession>, id: &str) -> Node {
     let mut here = Listing::default()
         .file("input", MessageFile::new(Arc::new(MoveFile { session: Arc::downgrade(session), id: id.to_owned() })))
-        .file("output", output(session, id));
+        .file("output", output(session, id))
+        .file("status.json", status(session, id));
     for (name, make) in MADE {
         let (session, id) = (Arc::downgrade(session), id.to_owned());
         let file = ComputedFile::fetched(move |_| {
@@ -158,18 +161,44 @@ fn output(session: &Arc<GameSession>, id: &str) -> ComputedFile {
             let session = of(&session)?;
             let turn = session.turn_of(&id);
             turn.quiet().await;
-            if let Some(refusal) = turn.refusal() {
-                return Ok(Bytes::from(refusal));
-            }
             blocking(move || {
-                Ok(Bytes::from(or(
-                    &session.campaigns().campaign(&id)?,
-                    ".kernel/output.md",
-                    "nothing has been played yet\n",
-                )?))
+                let shown = match unkept(&session, &id)? {
+                    Some(refusal) => session.refusal_shown(&id, &refusal),
+                    None => answer::shown(&session.campaigns().campaign(&id)?)?,
+                };
+                Ok(Bytes::from(shown))
             })
             .await
         })
+    })
+}
+
+/// The refusal of the last input, if it stands only in memory: bytes that are not text never became an input.
+fn unkept(session: &Arc<GameSession>, id: &str) -> Result<Option<Error>> {
+    let Some(refusal) = session.turn_of(id).refusal() else { return Ok(None) };
+    let kept = LastAnswer::read(&session.campaigns().campaign(id)?)?;
+    let same = kept.is_some_and(|kept| kept.error == json!(refusal));
+    Ok((!same).then_some(refusal))
+}
+
+/// The state of a campaign: whether a turn is under way, and the refusal of the last input. It does not wait.
+fn status(session: &Arc<GameSession>, id: &str) -> ComputedFile {
+    let (session, id) = (Arc::downgrade(session), id.to_owned());
+    ComputedFile::fetched(move |_| {
+        let (session, id) = (session.clone(), id.clone());
+        Answer::soon(blocking(move || {
+            let session = of(&session)?;
+            let save = session.campaigns().campaign(&id)?;
+            let kept = LastAnswer::read(&save)?.map_or(Value::Null, |kept| kept.error);
+            let error = unkept(&session, &id)?.map_or(kept, |refusal| json!(refusal));
+            let state = match (session.turn_of(&id).is_busy(), error.is_null()) {
+                (true, _) => "playing",
+                (false, true) => "idle",
+                (false, false) => "refused",
+            };
+            let status = json!({"state": state, "initialised": save.initialised(), "error": error});
+            Ok(Bytes::from(panels::render(&status)))
+        }))
     })
 }
 
@@ -195,6 +224,21 @@ impl MessageSink for MoveFile {
 
     fn may(&self, _caller: &Caller) -> Result<()> {
         Ok(())
+    }
+
+    /// Headers that every game has are known at once; only for another word is the cartridge asked.
+    fn begins(&self, _caller: &Caller, text: &str) -> Answer<bool> {
+        if let Ok(begun) = begins(text, &[]) {
+            return Answer::ok(begun);
+        }
+        let (session, id, text) = (self.session.clone(), self.id.clone(), text.to_owned());
+        Answer::soon(async move { of(&session)?.begins(&id, text).await })
+    }
+
+    fn refused(&self, _caller: &Caller, error: &Error) {
+        if let Ok(session) = of(&self.session) {
+            session.turn_of(&self.id).refused(error);
+        }
     }
 
     fn receive(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {

@@ -12,10 +12,11 @@ use super::super::narrator::Narrator;
 use super::super::store::{Campaigns, Save};
 use acheron_base::{Clock, Error, Result, blocking};
 use acheron_dm::act::{Act, ActResult};
+use acheron_dm::answer;
 use acheron_dm::brief::Brief;
 use acheron_dm::files::ReadFiles as _;
 use acheron_dm::init;
-use acheron_dm::input::{Control, Input, parse};
+use acheron_dm::input::{Control, Input, begins, parse};
 use acheron_dm::proposal::FAILED;
 use acheron_dm::tools::control::{self, Plan, is_control};
 use acheron_dm::tools::{self, Call, Role, run};
@@ -42,17 +43,21 @@ pub struct GameSession {
 pub(super) struct CampaignTurn {
     lock: tokio::sync::Mutex<()>,
     busy: watch::Sender<bool>,
-    refusal: Mutex<Option<String>>,
+    refusal: Mutex<Option<Error>>,
     /// The directory of its session files; names are in memory, only their bytes are on disk.
     pub sessions: Arc<Listing>,
 }
 
 impl CampaignTurn {
-    pub fn refusal(&self) -> Option<String> {
+    pub fn refusal(&self) -> Option<Error> {
         self.refusal.lock().clone()
     }
 
-    #[cfg(test)]
+    /// Records that the last input was refused.
+    pub fn refused(&self, error: &Error) {
+        *self.refusal.lock() = Some(error.clone());
+    }
+
     pub fn is_busy(&self) -> bool {
         *self.busy.borrow()
     }
@@ -134,10 +139,53 @@ impl GameSession {
         let _lock = turn.lock.try_lock().map_err(|_| busy())?;
         turn.busy.send_replace(true);
         let _over = BusyGuard(&turn.busy);
-        let answer = self.answer(id, input).await;
-        let said = answer.as_ref().err().map(|fault| format!("{}\n", fault.message.trim_end()));
-        *turn.refusal.lock() = said;
+        let mut answer = self.answer(id, input).await;
+        *turn.refusal.lock() = answer.as_ref().err().cloned();
+        let kept = match &answer {
+            Ok(done) => self.keep(id, Ok(done.output.clone())).await,
+            Err(fault) => self.keep(id, Err(fault.clone())).await,
+        };
+        if let (Ok(done), Err(fault)) = (&mut answer, kept) {
+            done.reports.push(format!("output does not show this answer: {}", fault.message));
+        }
         answer
+    }
+
+    /// Keeps the answer to an input on disk, for `output`.
+    async fn keep(self: &Arc<Self>, id: &str, answer: Result<String>) -> Result<()> {
+        let (session, id) = (self.clone(), id.to_owned());
+        blocking(move || {
+            let save = session.campaigns.campaign(&id)?;
+            match answer {
+                Ok(output) => save.answered(&output, None),
+                Err(fault) => save.answered(&session.refusal_shown(&id, &fault), Some(&fault)),
+            }
+        })
+        .await
+    }
+
+    /// A refusal as `output` shows it, with the HUD if the campaign can be played.
+    pub(super) fn refusal_shown(&self, id: &str, fault: &Error) -> String {
+        let at = self.now();
+        match self.campaigns.play(id) {
+            Ok((save, world)) => answer::refused(Some(save.context(&world, &at)), fault),
+            Err(_) => answer::refused(None, fault),
+        }
+    }
+
+    /// Refuses an input by its first bytes. `false` while they do not show it.
+    pub(super) async fn begins(self: &Arc<Self>, id: &str, text: String) -> Result<bool> {
+        let (session, own) = (self.clone(), id.to_owned());
+        let begun = blocking(move || {
+            // A campaign that cannot be opened has no headers of its own; the move itself is refused with the reason.
+            let extra = session.campaigns.play(&own).map(|(_, world)| world.extra.clone()).unwrap_or_default();
+            begins(&text, &extra).map_err(|refusal| Error::invalid(refusal.render().trim_end()))
+        })
+        .await;
+        if let Err(fault) = &begun {
+            self.keep(id, Err(fault.clone())).await?;
+        }
+        begun
     }
 
     async fn answer(self: &Arc<Self>, id: &str, input: &str) -> Result<ActResult> {
@@ -168,6 +216,8 @@ impl GameSession {
             let done = save.act(&world, &act, &session.now())?;
             session.list(&save)?;
             session.show_cartridge(&world.id);
+            // The campaign has moved on: the refusal of an earlier input is no longer the last answer.
+            *session.turn_of(&id).refusal.lock() = None;
             Ok(done)
         })
         .await
@@ -179,8 +229,8 @@ impl GameSession {
             Control::Continue => self.act(id, Act::Load).await,
             Control::PlayOn => self.act(id, Act::PlayOn).await,
             Control::Initialize => {
-                let (_, world) = self.open(id).await?;
-                Ok(said(init::questionnaire(&world)))
+                let (save, world) = self.open(id).await?;
+                blocking(move || init::asked(&save, &world)).await.map(said)
             }
             Control::SwitchCampaign(to) => self.switch(&to).await.map(said),
             Control::NewCampaign(new) => {
@@ -282,7 +332,8 @@ impl GameSession {
         }
         let own: Vec<usize> = (0..calls.len()).filter(|at| changes(&calls[*at])).collect();
         if !own.is_empty() {
-            let (id, batch) = (self.meant(id).await?, own.iter().map(|at| calls[*at].clone()).collect());
+            let batch: Vec<Call> = own.iter().map(|at| calls[*at].clone()).collect();
+            let id = self.meant(tools::one_campaign(&batch, id)?).await?;
             let done = self.act(&id, Act::Tools { role: role.to_owned(), calls: batch }).await?;
             let done: Value = serde_json::from_str(&done.output).map_err(|fault| Error::internal(fault.to_string()))?;
             for (n, at) in own.into_iter().enumerate() {
@@ -314,8 +365,7 @@ impl GameSession {
         if role == Role::Author || call.name == "generate_questionnaire" {
             return self.author(call).await;
         }
-        let named = call.arguments["campaign_path"].as_str().unwrap_or_default().trim_start_matches("campaigns/");
-        let named = Some(named.to_owned()).filter(|own| !own.is_empty()).or(id);
+        let named = tools::one_campaign(std::slice::from_ref(call), id)?;
         let (session, id, call) = (self.clone(), self.meant(named).await?, call.clone());
         blocking(move || {
             let (save, world) = session.campaigns.play(&id)?;

@@ -88,13 +88,98 @@ async fn a_refusal_is_heard_and_shown_and_changes_nothing_else() {
     assert!(read(&files, "campaigns/c1/output").await.starts_with("[Error] the input must begin with a header"));
     assert_eq!(read(&files, "campaigns/c1/state.json").await, before);
     say(&files, "c1", "<continue>").await.unwrap();
-    assert!(read(&files, "campaigns/c1/output").await.contains("[Scene]"));
+    assert!(read(&files, "campaigns/c1/output").await.contains("Load Summary"));
     say(&files, "c1", "<new campaign c2>").await.unwrap();
     assert!(read(&files, "active.json").await.contains("c2"));
     assert_eq!(say(&files, "c2", "[LOOK]{x}").await.unwrap_err().code, Code::InvalidPayload);
     say(&files, "c2", "<initialize>").await.unwrap();
     say(&files, "c2", "<switch campaign c1>").await.unwrap();
     assert!(read(&files, "active.json").await.contains("c1"));
+}
+
+#[tokio::test]
+async fn the_output_answers_the_last_input_whatever_it_was() {
+    let (root, _table, files) = begun(Arc::new(NoNarrator)).await;
+    say(&files, "c1", "<continue>").await.unwrap();
+    let shown = read(&files, "campaigns/c1/output").await;
+    assert!(shown.starts_with("[Guide]") && shown.contains("Load Summary"), "the guide is seen: {shown}");
+    say(&files, "c1", "[LOOK]{around}").await.unwrap();
+    let shown = read(&files, "campaigns/c1/output").await;
+    assert!(shown.starts_with("[Scene]"), "the guide is shown once: {shown}");
+    say(&files, "c1", "[OOC] how do checks work?").await.unwrap();
+    let shown = read(&files, "campaigns/c1/output").await;
+    assert!(shown.starts_with("[OOC]") && shown.contains("[HUD]\nday 1"), "{shown}");
+    let refused = say(&files, "c1", "<initialize>").await.unwrap_err();
+    assert_eq!((refused.code, refused.message.contains("initialised already")), (Code::AlreadyExists, true));
+    let shown = read(&files, "campaigns/c1/output").await;
+    assert!(shown.contains("initialised already") && shown.contains("Example: ") && shown.contains("[HUD]"), "{shown}");
+    say(&files, "c1", "<new campaign c2>").await.unwrap();
+    assert!(read(&files, "campaigns/c1/output").await.starts_with("campaign c2 is made"));
+    say(&files, "c2", "<initialize>").await.unwrap();
+    assert!(read(&files, "campaigns/c2/output").await.contains("pc_name"));
+    say(&files, "c2", "[LOOK]{x}").await.unwrap_err();
+    let shown = read(&files, "campaigns/c2/output").await;
+    assert!(shown.contains("Example: <initialize>"), "{shown}");
+    say(&files, "c2", "<switch campaign c1>").await.unwrap();
+    assert_eq!(read(&files, "campaigns/c2/output").await, "campaign c1 is active\n");
+    // Who starts anew on the same disk reads the same.
+    let campaigns = Campaigns::open(ConfinedDir::open(root.path()).unwrap());
+    let again = GameSession::new(campaigns, Arc::new(NoNarrator), Clock::at(1_794_823_200_000));
+    let files = super::files::files(&again);
+    assert_eq!(read(&files, "campaigns/c2/output").await, "campaign c1 is active\n");
+    assert_eq!(again.campaigns().replay("c1").unwrap().1, None, "an answer is no part of the journal");
+}
+
+#[tokio::test]
+async fn a_refusal_has_its_example_the_hud_and_the_status() {
+    let (_root, session, files) = begun(Arc::new(NoNarrator)).await;
+    let status = async || -> Value { serde_json::from_str(&read(&files, "campaigns/c1/status.json").await).unwrap() };
+    assert_eq!((&status().await["state"], &status().await["error"]), (&json!("idle"), &Value::Null));
+    for input in ["[ASK]{@nobody}", "[ACT]{}", "[ACT]{x} --risk huge", "[ASK]{N9}", "<continue> now"] {
+        say(&files, "c1", input).await.unwrap_err();
+        let shown = read(&files, "campaigns/c1/output").await;
+        assert!(
+            shown.starts_with("[Error] ") && shown.contains("\nExample: ") && shown.contains("\n[HUD]\nday 1"),
+            "{shown}"
+        );
+        let status = status().await;
+        assert_eq!(
+            (&status["state"], &status["error"]["code"]),
+            (&json!("refused"), &json!("invalid_payload")),
+            "{input}"
+        );
+        assert!(shown.contains(status["error"]["message"].as_str().unwrap()), "{status}");
+    }
+    say(&files, "c1", "[LOOK]{around}").await.unwrap();
+    assert_eq!((&status().await["state"], &status().await["error"]), (&json!("idle"), &Value::Null));
+    session.act("c1", Act::Undo).await.unwrap();
+    assert!(read(&files, "campaigns/c1/output").await.starts_with("[Initialize]"), "what is undone is not shown");
+}
+
+#[tokio::test]
+async fn the_first_bytes_of_a_move_can_fail_the_write() {
+    let (_root, _table, files) = begun(Arc::new(NoNarrator)).await;
+    let Node::File(file) = find(&files, "campaigns/c1/input") else { panic!("input") };
+    for (bytes, refused) in [
+        ("open the gate", true),
+        ("  open", true),
+        ("[DANCE]{x}", true),
+        ("<fly>", true),
+        ("@nowhere [ACT]", true),
+        ("[SAY]{to Jun}", false),
+        ("[ACT]{", false),
+        ("[AC", false),
+        ("<conti", false),
+        ("@cb [FIG", false),
+        ("", false),
+    ] {
+        let handle = file.open(&Caller::operator(), Open::BOTH).unwrap();
+        assert_eq!(handle.write(0, bytes.as_bytes()).wait().await.is_err(), refused, "{bytes}");
+        if refused {
+            handle.flush(true).wait().await.unwrap_err();
+            assert!(read(&files, "campaigns/c1/output").await.contains("Example: "), "{bytes}");
+        }
+    }
 }
 
 /// Proposes only once it is let go.
@@ -183,6 +268,32 @@ async fn tools_run_under_their_role() {
         Code::Forbidden,
         "row 49"
     );
+}
+
+#[tokio::test]
+async fn a_tool_changes_the_campaign_that_it_names() {
+    let (root, session, _files) = begun(Arc::new(NoNarrator)).await;
+    session.new_campaign("c2", "brinewick", Some(8)).await.unwrap();
+    let answers = serde_json::from_value(json!({"preset": "Mystery Investigation", "pc_name": "Bo"})).unwrap();
+    session.act("c2", Act::Init { answers: Box::new(answers) }).await.unwrap();
+    let heat = |at: &str| {
+        let content = json!({"indicators": {"Heat": 2}}).to_string();
+        let arguments = json!({"campaign_path": at, "mode": "patch", "content": content});
+        Call { name: "update_state_panel".into(), arguments }
+    };
+    let read =
+        |id: &str| std::fs::read_to_string(root.path().join(format!("campaigns/{id}/STATE_PANEL.json"))).unwrap();
+    let active = read("c2");
+    session.tools("DM", None, vec![heat("campaigns/c1")], false).await.unwrap();
+    assert!(read("c1").contains("\"Heat\": 2"), "the named campaign is changed");
+    assert_eq!(read("c2"), active, "the active one is not");
+    let both = vec![heat("campaigns/c1"), heat("campaigns/c2")];
+    assert!(
+        session.tools("DM", None, both, false).await.unwrap_err().message.contains("one batch is about one campaign")
+    );
+    let other = session.tools("DM", Some("c2".into()), vec![heat("campaigns/c1")], false).await.unwrap_err();
+    assert!(other.message.contains("not c2 and c1"), "{other}");
+    assert_eq!(read("c2"), active);
 }
 
 /// The bytes of every file under the root, by path.

@@ -10,6 +10,7 @@ use acheron_base::confined_dir::{ConfinedDir, Kind};
 use acheron_base::{Error, Result, if_exists};
 use acheron_dm::act::{self, Act, JournalEntry};
 use acheron_dm::adopt::PlayedBy;
+use acheron_dm::answer::ANSWER;
 use acheron_dm::campaign::{begun, fits, layout, lock_for, name, replay};
 use acheron_dm::files::{Files, ReadFiles};
 use acheron_dm::tools::control::Plan;
@@ -182,7 +183,11 @@ impl Campaigns {
             let said = format!("version_lock mismatch: {cartridge} is at {}, not {lock}", world.version);
             return Err(Error::conflict(said));
         }
-        let mut files = begun(id, &Act::New { cartridge: world.id.clone(), version_lock: lock, seed, played_by: PlayedBy::now(&world) }, at);
+        let mut files = begun(
+            id,
+            &Act::New { cartridge: world.id.clone(), version_lock: lock, seed, played_by: PlayedBy::now(&world) },
+            at,
+        );
         if let Some(answers) = &plan.answers {
             let context = ActContext { world: &world, files: &files, campaign: id, seed, at };
             let (_, changes) = act::whole(context, &Act::Init { answers: answers.clone() }, 1)?;
@@ -233,7 +238,7 @@ impl Campaigns {
         let (save, world) = self.play(id)?;
         let journal = save.journal()?;
         let files = replay(id, &world, &journal)?;
-        let kept = |path: &str| !matches!(path, ".kernel/lock" | ".kernel/pending.json");
+        let kept = |path: &str| !matches!(path, ".kernel/lock" | ".kernel/pending.json" | ANSWER);
         let mut paths: Vec<String> =
             save.paths()?.into_iter().chain(files.keys().cloned()).filter(|path| kept(path)).collect();
         paths.sort();

@@ -20,7 +20,7 @@ fn the_tables_have_the_numbers_of_the_page() {
 fn a_blow_that_meets_the_armour_hurts_and_a_tie_is_thrown_again() {
     let rules = &engine::rules().unwrap().combat;
     let (by, mut at) = (fighter("a", "dagger"), fighter("b", "club"));
-    let (check, damage) = strike(&by, &mut at, rules, "", 0, &mut Dice::loaded(&[12, 4]));
+    let (check, damage) = strike(&by, &mut at, rules, BlowContext::default(), &mut Dice::loaded(&[12, 4]));
     assert_eq!((check.formula.as_str(), damage, at.hp), ("d20(12)+1=13 vs DC 13", 5, 7));
     assert!(!first(&by, &at, &mut Dice::loaded(&[5, 5, 3, 9])));
 }
@@ -31,7 +31,8 @@ fn wounds_weigh_and_darkness_blinds_the_archer() {
     let mut weak = fighter("a", "shortbow");
     weak.hp = 3;
     assert_eq!(weak.wound(), Wound::Severe);
-    let (check, _) = strike(&weak, &mut fighter("b", "club"), rules, "dark", 0, &mut Dice::loaded(&[4, 19]));
+    let dark = BlowContext { ground: "dark", ..BlowContext::default() };
+    let (check, _) = strike(&weak, &mut fighter("b", "club"), rules, dark, &mut Dice::loaded(&[4, 19]));
     assert_eq!(check.formula, "d20(4,19)+0=4 vs DC 13 (disadvantage)");
 }
 
