@@ -12,7 +12,7 @@ use crate::json::render as print;
 use crate::state::State;
 use crate::tools::Call;
 use crate::turn::{ActContext, turn};
-use crate::{boot, hotstart, json, render, session, tools};
+use crate::{boot, ending, hotstart, json, menu, render, session, tools};
 use acheron_base::{Error, Result};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,6 +44,8 @@ pub enum Act {
     Load,
     Undo,
     Rebuild,
+    /// Opens a campaign again whose story has ended.
+    PlayOn,
     /// Tools that change the campaign; all of them, or none.
     Tools {
         role: String,
@@ -98,6 +100,7 @@ pub fn step(context: ActContext<'_>, act: &Act) -> Result<ActResult> {
         Act::Load => load(context),
         Act::Undo => undo(context),
         Act::Rebuild => rebuild(context),
+        Act::PlayOn => play_on(context),
         Act::Tools { role, calls } => tools::run::changes(context, role, calls),
     }
 }
@@ -162,6 +165,42 @@ fn rebuild(context: ActContext<'_>) -> Result<ActResult> {
     ];
     changes.extend(windows(&path, &whole));
     Ok(ActResult { changes, output: format!("rebuilt from the sessions\n{notes}"), ..ActResult::default() })
+}
+
+/// A closed campaign is open again; the ending that it reached is behind it and does not come twice.
+fn play_on(context: ActContext<'_>) -> Result<ActResult> {
+    let boot = boot::read(context.files, context.world)?;
+    let Some(title) = ending::closed(&boot.state, context.world).map(str::to_owned) else {
+        return Err(Error::invalid("the campaign is open: there is no ending to play on from"));
+    };
+    let mut state = boot.state.clone();
+    state.memory.ended.clear();
+    let panel = state.write(&boot.panel);
+    let decision = session::Decision {
+        turn: state.turn,
+        title: "played on".into(),
+        real_time: context.at.to_owned(),
+        world_time: state.time.to_string(),
+        input: "<play on>".into(),
+        resolution: format!("the story goes on after its ending: {title}"),
+        state: json::difference(&boot.panel, &panel).unwrap_or_else(|| json!({})),
+        panel: print(&panel),
+        ..session::Decision::default()
+    };
+    let text = format!("\n{}", decision.render());
+    let whole = format!("{}{text}", need(context.files, &boot.session)?);
+    let output = format!("The story goes on after its ending: {title}.\n");
+    let mut changes = vec![
+        Change::Append { path: boot.session.clone(), text },
+        Change::Write { path: "STATE_PANEL.json".into(), text: print(&panel) },
+        Change::Write {
+            path: ".kernel/menu.json".into(),
+            text: print(&json!(menu::build(&state, context.world, &[]))),
+        },
+        Change::Write { path: ".kernel/output.md".into(), text: output.clone() },
+    ];
+    changes.extend(windows(&boot.session, &whole));
+    Ok(ActResult { changes, output, ..ActResult::default() })
 }
 
 /// The snapshot and the digest of a whole session.

@@ -121,8 +121,12 @@ impl Boot {
             if entries.is_empty() { "-".to_owned() } else { md::clip(&entries.join(" · "), 160) }
         };
         let levels = state.indicators.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        let clocks =
-            state.clocks.iter().map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments)).collect();
+        let clocks = state
+            .clocks
+            .iter()
+            .filter(|clock| clock.visible)
+            .map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments))
+            .collect();
         let quests = state
             .quests
             .iter()

@@ -32,13 +32,13 @@ pub fn exits<'a>(state: &'a State, world: &'a Cartridge) -> impl Iterator<Item =
 pub fn people<'a>(state: &'a State, world: &'a Cartridge) -> impl Iterator<Item = &'a Object> {
     world
         .of(ObjectKind::Npc)
-        .filter(|npc| npc.field("location") == state.location && state.status(world, &npc.handle) == "active")
+        .filter(|npc| state.place_of(npc) == state.location && state.status(world, &npc.handle) == "active")
 }
 
 /// The things that lie here in plain sight and are not carried.
 pub fn things<'a>(state: &'a State, world: &'a Cartridge) -> impl Iterator<Item = &'a Object> {
     world.of(ObjectKind::Item).filter(|item| {
-        item.field("at") == state.location
+        state.place_of(item) == state.location
             && state.status(world, &item.handle) == "active"
             && !state.inventory.contains(&item.handle)
     })

@@ -7,6 +7,7 @@ use crate::boot::BOOTSTRAP;
 use crate::delta::apply::Change;
 use crate::files::{ReadFiles, need};
 use crate::json::render as print;
+use crate::memory::Memory;
 use crate::pack::{self, PackContext};
 use crate::session::{self, Decision};
 use crate::state::{Clock, FULL_HP, State};
@@ -291,6 +292,7 @@ fn opening(world: &Cartridge, start: &str) -> State {
     let time = Time::read("day 1, 08:00");
     let mut state = State {
         ate: time.minutes(),
+        memory: Memory { drank: time.minutes(), ..Memory::default() },
         time,
         location: start.to_owned(),
         hp: FULL_HP,

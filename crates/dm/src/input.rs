@@ -127,6 +127,8 @@ pub enum Control {
     NewCampaign(String),
     SwitchCampaign(String),
     Continue,
+    /// Opens a campaign again whose story has ended.
+    PlayOn,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -244,6 +246,7 @@ fn control(inner: &str, after: &str) -> Result<Input, Refusal> {
     let control = match lower.as_str() {
         "initialize" | "initialise" | "初始化" => Control::Initialize,
         "continue" | "hot start" | "继续" | "热启动" => Control::Continue,
+        "play on" => Control::PlayOn,
         _ => {
             let (verbs, rest): (&[&str], fn(String) -> Control) = if lower.starts_with("new") || lower.starts_with('新')
             {

@@ -1,12 +1,12 @@
 //! Reads a cartridge from its files. Every fault is collected with path and line.
 
 use crate::files::{Files, ReadFiles, hidden};
-use crate::index;
 use crate::input::Header;
 use crate::md::{self, Table};
 use crate::mechanics::{maps, tables};
 use crate::rule::{Condition, Effect, effects, handle};
 use crate::world::*;
+use crate::{authored, ending, index};
 use acheron_base::{Error, Result};
 
 const INDICATORS: &str = "lore/MECHANICS/INDICATORS.md";
@@ -45,8 +45,13 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
         theme: md::field(head, "theme").unwrap_or_default().to_owned(),
         hooks: lines(head, "hooks"),
         spine: lines(head, "spine").into_iter().take(6).collect(),
+        wakes_at: md::field(head, "wakes_at").unwrap_or_default().to_owned(),
         ..Cartridge::default()
     };
+    match effects(md::field(head, "falls").unwrap_or_default()) {
+        Ok(falls) => world.falls = falls,
+        Err(wrong) => world.faults.push(fault("CARTRIDGE.md", line_of(head, "falls:"), wrong.message)),
+    }
     for (kind, path) in INDICES {
         objects(kind, path, &files, head, &mut world);
     }
@@ -75,6 +80,12 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
         world.faults.extend(wrong.into_iter().map(|message| fault(path, 1, message)));
     }
     quests(&files, &mut world);
+    let (deeds, faults) = authored::deeds(&files);
+    world.deeds = deeds;
+    world.faults.extend(faults);
+    let (endings, faults) = ending::read(text(ending::PAGE));
+    world.endings = endings;
+    world.faults.extend(faults);
     people(&mut world);
     clues(&mut world);
     world.files = files;
@@ -83,6 +94,11 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
 
 fn fault(path: &str, line: usize, message: impl Into<String>) -> Fault {
     Fault { path: path.to_owned(), line, message: message.into() }
+}
+
+/// The first line with these words in it; 1 if there is none.
+pub(crate) fn line_of(text: &str, words: &str) -> usize {
+    text.lines().position(|line| line.contains(words)).map_or(1, |at| at + 1)
 }
 
 fn lines(text: &str, title: &str) -> Vec<String> {
@@ -110,8 +126,11 @@ fn objects(kind: ObjectKind, path: &str, files: &Files, head: &str, world: &mut 
             world.faults.push(fault(path, row.line, format!("{own} points to {missing}, which is not there")));
         }
         let page = page_path.as_ref().and_then(|path| files.get(path)).map(String::as_str).unwrap_or_default();
+        // The chapters below have lines of their own, such as secrets and topics.
+        let top = page.find("\n## ").map_or(page, |end| &page[..end]);
+        let keyed = md::fields(top).filter(|own| !own.key.starts_with("when "));
         let mut fields: std::collections::BTreeMap<String, String> =
-            md::fields(page).map(|own| (own.key.to_lowercase(), own.value.to_owned())).collect();
+            keyed.map(|own| (own.key.to_lowercase(), own.value.to_owned())).collect();
         fields.extend(
             table
                 .columns
@@ -123,8 +142,15 @@ fn objects(kind: ObjectKind, path: &str, files: &Files, head: &str, world: &mut 
         let secrets = md::section(page, "Secrets").unwrap_or_default();
         let secret =
             |grade: &str| md::fields(secrets).filter(|own| own.key == grade).map(|own| own.value.to_owned()).collect();
+        let (facts, mut wrong) = authored::facts_under(page, None);
+        let (topics, bad) = authored::topics(page);
+        wrong.extend(bad);
+        let page_name = page_path.as_deref().unwrap_or(path);
+        world.faults.extend(wrong.into_iter().map(|(line, message)| fault(page_name, line, message)));
         world.objects.push(Object {
             kind,
+            facts,
+            topics,
             name: Some(table.get(row, "name")).filter(|name| !name.is_empty()).unwrap_or(&own).to_owned(),
             summary: table.get(row, "one_line_summary").to_owned(),
             status: Some(table.get(row, "status")).filter(|name| !name.is_empty()).unwrap_or("active").to_owned(),
@@ -186,6 +212,7 @@ fn indicators(text: &str, world: &mut Cartridge) {
                         name: get("gate").to_owned(),
                         open_when,
                         shown: get("open when").to_owned(),
+                        reason: get("reason").to_owned(),
                         places,
                     }),
                     Err(wrong) => world.faults.push(fault(INDICATORS, row.line, wrong.message)),
@@ -212,6 +239,7 @@ fn clocks(text: &str, world: &mut Cartridge) {
                     every: get("every").trim_end_matches(" min").parse().ok(),
                     event: get("event").to_owned(),
                     effects,
+                    again: get("again") == "yes",
                 }),
                 Err(wrong) => world.faults.push(fault(CLOCKS, row.line, wrong.message)),
             }
@@ -275,12 +303,18 @@ fn unlawful(effect: &Effect, world: &Cartridge) -> Option<String> {
         | Effect::Reveal(own)
         | Effect::Move(own)
         | Effect::Quest(own, _)
+        | Effect::Mood(own, _)
         | Effect::Status(own, _) => world.object(own).is_none().then(|| format!("unknown handle {own}")),
+        Effect::Put(own, place) => {
+            let unknown = [own, place].into_iter().find(|own| world.object(own).is_none());
+            unknown.map(|own| format!("unknown handle {own}"))
+        }
         _ => None,
     }
 }
 
-fn stage(table: &Table, row: &md::Row) -> Result<Stage> {
+/// One row of a table of stages or deeds.
+pub(crate) fn stage(table: &Table, row: &md::Row) -> Result<Stage> {
     let get = |column| table.get(row, column);
     let headers = get("do")
         .split(['/', ' ', ','])
@@ -302,6 +336,7 @@ fn stage(table: &Table, row: &md::Row) -> Result<Stage> {
         gives: effects(get("gives"))?,
         cost: effects(get("cost"))?,
         text: get("text").to_owned(),
+        says: get("says").split(',').map(|own| own.trim().to_owned()).filter(|own| !own.is_empty()).collect(),
     })
 }
 

@@ -61,7 +61,7 @@ pub fn context(state: &State, world: &Cartridge, around: &PackContext, before: &
         .collect();
     let here = world
         .of(ObjectKind::Npc)
-        .filter(|npc| npc.field("location") == state.location && state.status(world, &npc.handle) == "active");
+        .filter(|npc| state.place_of(npc) == state.location && state.status(world, &npc.handle) == "active");
     let npcs: Vec<String> = here.map(|npc| format!("{}: {}", npc.handle, clip(npc.field("role"), 30))).collect();
     let timers: Vec<String> = state
         .clocks

@@ -107,6 +107,7 @@ impl ProposalFilter<'_> {
         let prose = ProseFilter { world: self.world, state: self.state, input: self.input, pc: self.pc, filed: &filed };
         self.judge(&raw, &prose, &mut filtered);
         words(raw, &prose, &mut filtered);
+        filtered.judged.narrated = filtered.prose.is_some();
         filtered
     }
 
@@ -172,7 +173,12 @@ impl ProposalFilter<'_> {
             Effect::Lose(item) => self.state.inventory.contains(item),
             Effect::Reveal(place) => exits(self.state, self.world).any(|own| own.handle == *place),
             Effect::Clue(_) => true,
-            Effect::Move(_) | Effect::Quest(..) | Effect::Status(..) => false,
+            Effect::Move(_)
+            | Effect::Quest(..)
+            | Effect::Status(..)
+            | Effect::Put(..)
+            | Effect::Mood(..)
+            | Effect::Hold(..) => false,
         };
         if fine { Ok(()) } else { Err(format!("`{effect}` is not a narrator's to decide")) }
     }

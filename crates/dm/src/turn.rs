@@ -9,6 +9,7 @@ use crate::delta::{Delta, DeltaItem, text};
 use crate::dice::{DICE, Dice};
 use crate::fetch::{self, Fetched};
 use crate::files::ReadFiles;
+use crate::grammar::sentence;
 use crate::input::{Header, Input, Intent, Move, Refusal, parse};
 use crate::json::{difference, render as print};
 use crate::pack::{self, PackContext};
@@ -17,7 +18,7 @@ use crate::proposal::{FilteredProposal, ProposalFilter};
 use crate::session::{self, Decision};
 use crate::state::State;
 use crate::world::{Cartridge, ObjectKind};
-use crate::{engine, hud, json, md, menu, refs, render};
+use crate::{ending, engine, hud, json, md, menu, refs, render};
 use acheron_base::{Error, Result};
 
 /// The surroundings of an act: cartridge, files of the campaign, seed of the dice, time.
@@ -64,6 +65,11 @@ pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
         return Err(refuse(&Refusal::plain(why)));
     }
     let boot = boot::read(context.files, context.world)?;
+    if let Some(title) = ending::closed(&boot.state, context.world).filter(|_| found.intent != Intent::Ooc) {
+        return Err(Error::invalid(format!(
+            "[Error] the story has ended: {title}\nRead story.md, or send <play on> to open the campaign again.\nExample: <play on>"
+        )));
+    }
     let refs = match found.intent {
         Intent::Mind | Intent::Ooc => Vec::new(),
         _ => {
@@ -137,11 +143,16 @@ fn archive(
     play: Play<'_>,
 ) -> Result<TurnResult> {
     let (world, out, mut state) = (context.world, play.out, play.state);
+    let scene = filtered.scene.clone().unwrap_or_else(|| render::scene(&state, world, &out.action));
+    if filtered.scene.is_none() {
+        // Only a scene of the kernel shows the next fact of the place.
+        *state.memory.scenes.entry(state.location.clone()).or_insert(0) += 1;
+    }
     let entries = hud::entries(&state, world);
     state.hud = hud::bindings(&entries);
     let options = menu::build(&state, world, &filtered.options);
     let output = render::output(&render::Page {
-        scene: &filtered.scene.clone().unwrap_or_else(|| render::scene(&state, world)),
+        scene: &scene,
         action: action(filtered, &out),
         out: &out,
         risk: found.risk.map(|risk| format!("{risk:?}").to_lowercase()).as_deref(),
@@ -165,6 +176,7 @@ fn archive(
         indicators: out.indicators.clone(),
         clocks: out.clocks.clone(),
         found: out.found.clone(),
+        told: told(action(filtered, &out), &out),
         corrections: boot.corrections.clone(),
         reports: filtered.reports.clone(),
         state: difference(&boot.panel, &panel).unwrap_or_else(|| json!({})),
@@ -209,12 +221,28 @@ fn archive(
     Ok(TurnResult { changes: made, output, reports: filtered.reports.clone() })
 }
 
-/// The text about the action: the narrator's if there is one, else the kernel's.
+/// The text about the action: the narrator's if there is one, else the kernel's. Where nothing was done, a narrator's prose
+/// would say otherwise than the table below it, so the kernel's stands.
 fn action<'a>(filtered: &'a FilteredProposal, out: &'a play::Outcome) -> &'a str {
-    match filtered.prose(out.tier()).unwrap_or(&out.action) {
-        "" => "It is done as it was said.",
+    let undone = out.rows.iter().any(|(_, result)| matches!(result.as_str(), "impossible" | "not understood"));
+    match filtered.prose(out.tier()).filter(|_| !undone).unwrap_or(&out.action) {
+        "" if out.no_progress.is_some() => "Nothing comes of it.",
+        "" => "It is done.",
         told => told,
     }
+}
+
+/// What the player was told, for the record: the action, key text, the inner voice, the epilogue.
+fn told(action: &str, out: &play::Outcome) -> String {
+    let mut text = action.to_owned();
+    for more in out.text.iter().chain(&out.inner) {
+        text.push_str(&format!(" {}", sentence(more)));
+    }
+    if let Some(ending) = &out.epilogue {
+        text.push_str(&format!(" Epilogue, {}:", ending.title));
+        ending.lines.iter().for_each(|line| text.push_str(&format!(" {}", sentence(line))));
+    }
+    text
 }
 
 fn hot_pack(boot: &Boot, state: &State, world: &Cartridge, around: &PackContext) -> Value {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ending::Ending;
 use crate::files::Files;
 use crate::input::{Extra, Header};
 use crate::mechanics::maps::Map;
@@ -77,6 +78,25 @@ pub struct Object {
     pub fields: BTreeMap<String, String>,
     pub easy_secrets: Vec<String>,
     pub hard_secrets: Vec<String>,
+    /// The sentences of its page: what is seen there, or of it.
+    pub facts: Vec<Fact>,
+    /// What a person says for the asking.
+    pub topics: Vec<Topic>,
+}
+
+/// A sentence about a place, a person or a thing, that may hold only at times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fact {
+    pub line: usize,
+    pub when: Condition,
+    pub text: String,
+}
+
+/// Something that a person talks about freely: the words that ask for it, and the answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Topic {
+    pub words: Vec<String>,
+    pub answer: Fact,
 }
 
 impl Object {
@@ -106,6 +126,16 @@ pub struct Stage {
     pub gives: Vec<Effect>,
     pub cost: Vec<Effect>,
     pub text: String,
+    /// Words that mean this step: one word is a verb for the target, several words stand for themselves.
+    pub says: Vec<String>,
+}
+
+/// Something that can be done in a place without a quest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Deed {
+    pub step: Stage,
+    /// Whether it can be done only once.
+    pub once: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -141,6 +171,8 @@ pub struct Gate {
     pub name: String,
     pub open_when: Condition,
     pub shown: String,
+    /// What the player is told at the shut gate; where it is empty, what the condition lacks.
+    pub reason: String,
     /// The places that cannot be entered while it is shut.
     pub places: Vec<String>,
 }
@@ -154,6 +186,8 @@ pub struct ClockSpec {
     pub every: Option<u64>,
     pub event: String,
     pub effects: Vec<Effect>,
+    /// Whether it begins anew once it is full.
+    pub again: bool,
 }
 
 /// A fault in a file, with its line.
@@ -184,6 +218,11 @@ pub struct Cartridge {
     pub triggers: Vec<Trigger>,
     pub gates: Vec<Gate>,
     pub clocks: Vec<ClockSpec>,
+    pub deeds: Vec<Deed>,
+    pub endings: Vec<Ending>,
+    /// What happens when the character falls, and where they wake; the start if it is nowhere.
+    pub falls: Vec<Effect>,
+    pub wakes_at: String,
     pub routes: Vec<(Header, Vec<String>)>,
     pub tables: Vec<RandomTable>,
     pub map: Map,

@@ -24,6 +24,8 @@ fn world() -> Cartridge {
         fields: Default::default(),
         easy_secrets: vec![],
         hard_secrets: vec![],
+        facts: Vec::new(),
+        topics: Vec::new(),
     };
     let mut world = Cartridge {
         objects: vec![

@@ -1,6 +1,11 @@
 //! Tests of the whole core: the shipped cartridge, played in memory.
 
+mod answers;
 mod campaign;
+mod consequences;
+mod conversation;
+mod endings;
+mod mechanics;
 mod narrators;
 mod playthrough;
 mod preferences;
@@ -71,6 +76,28 @@ impl Game {
 
     pub fn propose(&mut self, input: &str, proposal: Value) -> Result<String> {
         self.act(&Act::Turn { input: input.to_owned(), proposal: Some(proposal) })
+    }
+
+    /// Plays several inputs; the answer to the last one.
+    pub fn plays(&mut self, inputs: &[&str]) -> String {
+        let mut last = String::new();
+        for input in inputs {
+            last = self.play(input).unwrap_or_else(|fault| panic!("{input}: {fault}"));
+        }
+        last
+    }
+
+    /// Changes the panel and the sessions alike, so that play goes on from there.
+    pub fn set(&mut self, patch: Value) {
+        let mut panel = self.json("STATE_PANEL.json");
+        crate::json::merge(&mut panel, &patch);
+        self.files.insert("STATE_PANEL.json".into(), crate::json::render(&panel));
+        let sum = crate::delta::apply::sum(&crate::json::render(&panel));
+        let session = self.session();
+        let text = format!("\n## Decision: a test\n\n- State: {patch}\n- Panel: {sum}\n");
+        self.files.get_mut(&session).unwrap().push_str(&text);
+        let whole = self.files[&session].clone();
+        act::make(&mut self.files, &act::windows(&session, &whole));
     }
 
     pub fn json(&self, path: &str) -> Value {

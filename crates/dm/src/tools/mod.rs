@@ -348,6 +348,8 @@ pub fn calls(control: &crate::input::Control, cartridge: &str, version_lock: &st
         }
         Control::SwitchCampaign(id) => vec![call("set_active", json!({"campaign_path": format!("campaigns/{id}")}))],
         Control::Continue => vec![call("load_snapshot", json!({"campaign_path": "campaigns/<active>"}))],
+        // No tool reopens a campaign: it is the player's to do.
+        Control::PlayOn => Vec::new(),
     }
 }
 

@@ -75,6 +75,11 @@ pub enum Command {
         #[serde(default)]
         campaign: Option<String>,
     },
+    /// Opens a campaign again whose story has ended.
+    PlayOn {
+        #[serde(default)]
+        campaign: Option<String>,
+    },
     /// Checks that the files of the campaign agree with each other.
     Check {
         #[serde(default)]
@@ -155,6 +160,7 @@ impl Service for Dm {
             Operation::execute("load").example(json!({})).gives::<TextOutput>(),
             Operation::execute("undo").example(json!({})).gives::<TextOutput>(),
             Operation::execute("rebuild").example(json!({})).gives::<TextOutput>(),
+            Operation::execute("play_on").example(json!({})).gives::<TextOutput>(),
             Operation::read("check").example(json!({})),
             Operation::read("replay").example(json!({})).gives::<ReplayReport>(),
             Operation::read("map").example(json!({})).gives::<TextOutput>(),
@@ -196,6 +202,7 @@ impl Service for Dm {
             Command::Load { campaign } => self.act(campaign, Act::Load).await,
             Command::Undo { campaign } => self.act(campaign, Act::Undo).await,
             Command::Rebuild { campaign } => self.act(campaign, Act::Rebuild).await,
+            Command::PlayOn { campaign } => self.act(campaign, Act::PlayOn).await,
             Command::Check { campaign } => {
                 let (save, world) = session.open(&session.meant(campaign).await?).await?;
                 let report = blocking(move || continuity::check(&save, &world)).await?;

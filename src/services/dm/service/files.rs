@@ -16,7 +16,7 @@ use acheron_dm::files::{Files, ReadFiles, need};
 use acheron_dm::input::begins;
 use acheron_dm::state::State;
 use acheron_dm::world::Cartridge;
-use acheron_dm::{boot, continuity, engine, json as panels, pack, session as sessions, tools};
+use acheron_dm::{boot, continuity, engine, json as panels, pack, session as sessions, story, tools};
 use acheron_vfs::{
     Answer, Caller, ComputedFile, Listing, MessageFile, MessageSink, Node, Reply, ReplyFn, text, waiting,
 };
@@ -93,7 +93,7 @@ fn tree(nodes: BTreeMap<String, Node>) -> Node {
 type RenderFile = fn(&Save, &Cartridge) -> Result<String>;
 
 /// The files of a campaign's directory that are rendered when they are read.
-const MADE: [(&str, RenderFile); 14] = [
+const MADE: [(&str, RenderFile); 15] = [
     ("hud.json", |save, _| or(save, ".kernel/hud.json", "[]\n")),
     ("menu.json", |save, _| or(save, ".kernel/menu.json", "[]\n")),
     ("delta", |save, _| or(save, ".kernel/delta.md", "")),
@@ -101,13 +101,14 @@ const MADE: [(&str, RenderFile); 14] = [
     ("hot_pack.json", |save, _| need(save, "HOT_PACK.json")),
     ("hot_pack.md", |save, _| Ok(pack::comment(&panels::read("HOT_PACK.json", &need(save, "HOT_PACK.json")?)?))),
     ("boot", |save, world| Ok(boot::read(save, world)?.summary(world))),
-    ("clocks.json", |save, _| part(save, "clocks")),
+    ("clocks.json", clocks),
     ("indicators.json", |save, _| part(save, "indicators")),
     ("dice.ndjson", |save, _| or(save, ".kernel/dice.ndjson", "")),
     ("journal.ndjson", |save, _| or(save, JOURNAL, "")),
     ("snapshot.md", |save, _| or(save, &sessions::snapshot_path(&boot::current(save)?), "")),
     ("check.json", |save, world| Ok(panels::render(&json!(continuity::check(save, world)?)))),
     ("map.txt", map),
+    ("story.md", |save, world| story::render(save, world)),
 ];
 
 fn or(save: &Save, path: &str, absent: &str) -> Result<String> {
@@ -117,6 +118,13 @@ fn or(save: &Save, path: &str, absent: &str) -> Result<String> {
 fn part(save: &Save, key: &str) -> Result<String> {
     let panel: Value = panels::read("STATE_PANEL.json", &need(save, "STATE_PANEL.json")?)?;
     Ok(panels::render(&panel[key]))
+}
+
+/// The clocks that the player may see.
+fn clocks(save: &Save, _: &Cartridge) -> Result<String> {
+    let panel: Value = panels::read("STATE_PANEL.json", &need(save, "STATE_PANEL.json")?)?;
+    let seen = panel["clocks"].as_array().into_iter().flatten().filter(|clock| clock["visible"] != false);
+    Ok(panels::render(&seen.cloned().collect()))
 }
 
 /// The map in its fog.

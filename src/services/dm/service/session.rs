@@ -227,6 +227,7 @@ impl GameSession {
         let said = |output: String| ActResult { output, ..ActResult::default() };
         match control {
             Control::Continue => self.act(id, Act::Load).await,
+            Control::PlayOn => self.act(id, Act::PlayOn).await,
             Control::Initialize => {
                 let (save, world) = self.open(id).await?;
                 blocking(move || init::asked(&save, &world)).await.map(said)
