@@ -46,6 +46,7 @@ pub mod pc;
 pub mod play;
 pub mod proposal;
 pub mod prose;
+pub mod questions;
 pub mod refs;
 pub mod render;
 pub mod rule;

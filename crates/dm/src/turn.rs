@@ -14,11 +14,12 @@ use crate::input::{Header, Input, Intent, Move, Refusal, parse};
 use crate::json::{difference, render as print};
 use crate::pack::{self, PackContext};
 use crate::play::{self, Play};
-use crate::proposal::{FilteredProposal, ProposalFilter};
+use crate::proposal::{FAILED, FilteredProposal, ProposalFilter};
+use crate::prose::ProseFilter;
 use crate::session::{self, Decision};
 use crate::state::State;
 use crate::world::{Cartridge, ObjectKind};
-use crate::{ending, engine, hud, json, md, menu, refs, render};
+use crate::{ending, engine, hud, json, md, menu, questions, refs, render};
 use acheron_base::{Error, Result};
 
 /// The surroundings of an act: cartridge, files of the campaign, seed of the dice, time.
@@ -47,6 +48,9 @@ pub struct TurnResult {
     pub output: String,
     pub reports: Vec<String>,
 }
+
+/// The longest answer of a model to a question, in characters.
+const LONGEST_ANSWER: usize = 1200;
 
 /// A refusal as an error whose sentence is the whole block.
 fn refuse(refusal: &Refusal) -> Error {
@@ -80,9 +84,7 @@ pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
             refs::resolve(&found.body, context.world, &boot.state.hud).map_err(unclear)?
         }
     };
-    let active =
-        boot.state.quests.iter().filter(|(_, quest)| quest.status == "active").map(|(handle, _)| handle.clone());
-    let fetched = fetch::fetch(&found, &refs, &boot.state.location, &active.collect::<Vec<_>>(), context.world);
+    let fetched = fetch::fetch(&found, &refs, &boot.state, context.world);
     Ok(PreparedTurn { found, refs, boot, fetched })
 }
 
@@ -90,7 +92,7 @@ pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
 pub fn turn(context: ActContext<'_>, input: &str, proposal: Option<&Value>) -> Result<TurnResult> {
     let ready = ready(context, input)?;
     if ready.found.header == Header::Ooc {
-        return explain(context, &ready);
+        return explain(context, &ready, proposal);
     }
     let rules = engine::rules().map_err(|fault| Error::internal(fault.to_string()))?;
     let PreparedTurn { found, refs, boot, fetched } = ready;
@@ -125,11 +127,21 @@ pub fn turn(context: ActContext<'_>, input: &str, proposal: Option<&Value>) -> R
     archive(context, input, &found, &boot, fetched, &filtered, play)
 }
 
-/// Questions about the rules: an answer with its page, and nothing changes.
-fn explain(context: ActContext<'_>, ready: &PreparedTurn) -> Result<TurnResult> {
-    let (path, line) = engine::cite(&ready.found.body);
-    let output = format!("[OOC]\n{line}\n(see engine/{path})\n{}", hud_block(context)?);
-    Ok(TurnResult { changes: Vec::new(), output, reports: Vec::new() })
+/// Questions about the rules: an answer with its page, and nothing changes. A model's answer is used if there is one.
+fn explain(context: ActContext<'_>, ready: &PreparedTurn, proposal: Option<&Value>) -> Result<TurnResult> {
+    let found = questions::find(&ready.found.body, context.world);
+    let (state, input) = (&ready.boot.state, ready.found.body.as_str());
+    let prose = ProseFilter { world: context.world, state, input, pc: &ready.boot.pc.name, filed: &[] };
+    let (mut answer, mut reports) = (found.answer.clone(), Vec::new());
+    if let Some(said) = proposal.and_then(|value| value["answer"].as_str()) {
+        let cleaned = prose.explanation(&md::clip(said, LONGEST_ANSWER));
+        reports.extend(cleaned.reports.iter().map(|why| format!("answer: {why}")));
+        answer = Some(cleaned.text).filter(|text| !text.is_empty()).unwrap_or(answer);
+    } else if let Some(why) = proposal.and_then(|value| value[FAILED].as_str()) {
+        reports.push(format!("the narrator failed: {}", md::clip(why, 160)));
+    }
+    let output = format!("[OOC]\n{answer}\n(see {})\n{}", found.page, hud_block(context)?);
+    Ok(TurnResult { changes: Vec::new(), output, reports })
 }
 
 /// C4 to C7: the pages, and the delta that carries them.

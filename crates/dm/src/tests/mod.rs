@@ -6,6 +6,7 @@ mod consequences;
 mod conversation;
 mod endings;
 mod mechanics;
+mod narrator_context;
 mod narrators;
 mod playthrough;
 mod preferences;

@@ -129,6 +129,9 @@ fn clocks(save: &Save, _: &Cartridge) -> Result<String> {
 
 /// The map in its fog.
 pub(super) fn map(save: &Save, world: &Cartridge) -> Result<String> {
+    if let Some(off) = world.off("map_system") {
+        return Err(Error::unavailable(off));
+    }
     let state = State::read(&panels::read("STATE_PANEL.json", &need(save, "STATE_PANEL.json")?)?, world);
     Ok(world.map.render(&state.seen, &state.location, |at| world.name(at).to_owned()))
 }

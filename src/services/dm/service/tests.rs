@@ -426,3 +426,20 @@ async fn a_model_proposes_and_each_field_is_taken_or_replaced_and_reported() {
     assert!(asked.iter().all(|ask| ask.system.contains("Lantern Quay") && !ask.system.contains("butler")));
     assert!(asked.iter().all(|ask| ask.last() == "[LOOK]{around}"));
 }
+
+#[tokio::test]
+async fn a_question_is_answered_by_the_model_from_the_page() {
+    let lines = vec![Ok("Throw a d20 and beat the DC."), Err(Error::provider("out of tokens"))];
+    let model = Arc::new(Telling { lines: parking_lot::Mutex::new(lines.into()), asked: Default::default() });
+    let own: Arc<dyn Model> = model.clone();
+    let library = Arc::new(crate::services::prompts::Library::open(None));
+    let (_root, _session, files) = begun(Arc::new(ModelNarrator::new(move || Ok(Some(own.clone())), library))).await;
+    for answer in ["Throw a d20 and beat the DC.", "a check is d20 plus modifiers against a DC"] {
+        say(&files, "c1", "[OOC] how do checks work?").await.unwrap();
+        let shown = read(&files, "campaigns/c1/output").await;
+        assert!(shown.starts_with(&format!("[OOC]\n{answer}")), "{shown}");
+        assert!(shown.contains("(see engine/mechanics/HOUSE_RULES.md)"), "{shown}");
+    }
+    let asked = model.asked.lock();
+    assert!(asked[0].system.contains("Advantage takes the higher of two dice"), "the page is its context");
+}
