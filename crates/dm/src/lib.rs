@@ -19,6 +19,7 @@ pub mod authored;
 pub mod boot;
 pub mod brief;
 pub mod campaign;
+pub mod campaign_pages;
 pub mod check;
 pub mod continuity;
 pub mod delta;

@@ -19,7 +19,7 @@ use crate::prose::ProseFilter;
 use crate::session::{self, Decision};
 use crate::state::State;
 use crate::world::{Cartridge, ObjectKind};
-use crate::{ending, engine, hud, json, md, menu, questions, refs, render};
+use crate::{campaign_pages, ending, engine, hud, json, md, menu, questions, refs, render};
 use acheron_base::{Error, Result};
 
 /// The surroundings of an act: cartridge, files of the campaign, seed of the dice, time.
@@ -188,7 +188,7 @@ fn archive(
         indicators: out.indicators.clone(),
         clocks: out.clocks.clone(),
         found: out.found.clone(),
-        told: told(action(filtered, &out), &out),
+        told: told(filtered.scene.as_deref(), action(filtered, &out), &out),
         corrections: boot.corrections.clone(),
         reports: filtered.reports.clone(),
         state: difference(&boot.panel, &panel).unwrap_or_else(|| json!({})),
@@ -210,7 +210,7 @@ fn archive(
     };
     patch("STATE_PANEL.json", &on_disk, &panel);
     patch("HOT_PACK.json", &boot.pack, &hot_pack(boot, &state, world, &around));
-    panels(context, &boot.state, &state, &mut patch)?;
+    panels(context, &boot.session, &boot.state, &state, &mut patch)?;
     if delta.items.iter().all(|item| item.path != "HOT_PACK.json") {
         delta.items.push(DeltaItem::patch("HOT_PACK.json", "{}"));
     }
@@ -244,9 +244,10 @@ fn action<'a>(filtered: &'a FilteredProposal, out: &'a play::Outcome) -> &'a str
     }
 }
 
-/// What the player was told, for the record: the action, key text, the inner voice, the epilogue.
-fn told(action: &str, out: &play::Outcome) -> String {
-    let mut text = action.to_owned();
+/// What the player was told, for the record: a narrator's scene, the action, key text, the inner voice, the epilogue.
+fn told(scene: Option<&str>, action: &str, out: &play::Outcome) -> String {
+    let mut text = scene.map(|scene| format!("{scene} ")).unwrap_or_default();
+    text.push_str(action);
     for more in out.text.iter().chain(&out.inner) {
         text.push_str(&format!(" {}", sentence(more)));
     }
@@ -269,6 +270,7 @@ fn hot_pack(boot: &Boot, state: &State, world: &Cartridge, around: &PackContext)
 /// The panels beside the state: what is active, and where the main line stands.
 fn panels(
     context: ActContext<'_>,
+    session: &str,
     before: &State,
     after: &State,
     patch: &mut impl FnMut(&str, &Value, &Value),
@@ -301,13 +303,10 @@ fn panels(
         patch("MAINLINE_PANEL.json", &old, &new);
     }
     if before.clues != after.clues
-        && let Some(old) = context.files.read("clues/CLUE_LOG.json")?
+        && let Some(old) = context.files.read(campaign_pages::CLUES)?
     {
-        let old = json::read("clues/CLUE_LOG.json", &old)?;
-        let mut new = old.clone();
-        let row = |(clue, n): (&String, usize)| json!({"id": format!("c{n:03}"), "handle": clue, "source": "session", "summary": clue.trim_start_matches('@').replace('_', " "), "status": "active"});
-        new["clues"] = after.clues.iter().zip(1..).map(row).collect();
-        patch("clues/CLUE_LOG.json", &old, &new);
+        let old = json::read(campaign_pages::CLUES, &old)?;
+        patch(campaign_pages::CLUES, &old, &campaign_pages::clues(&old, after, world, session));
     }
     Ok(())
 }
@@ -330,7 +329,8 @@ fn status(state: &State, world: &Cartridge, object: &crate::world::Object) -> St
     }
 }
 
-/// The Markdown pages that a turn keeps up: the quest log when quests moved, the world every fifth turn, governance when settled.
+/// The Markdown pages that a turn keeps up: the quest log when quests moved, the world every fifth turn, index, roster and
+/// companion when they changed, governance when settled.
 fn pages(
     context: ActContext<'_>,
     boot: &Boot,
@@ -358,6 +358,18 @@ fn pages(
     if state.turn.is_multiple_of(5) || boot.state.fired != state.fired {
         let levels: String = state.indicators.iter().map(|(name, value)| format!("- {name}: {value}\n")).collect();
         section("WORLD_STATE.md", format!("## Indicators\n\n- turn: {}\n{levels}", state.turn))?;
+    }
+    let roster = campaign_pages::roster(state, world, context.files)?;
+    let index = campaign_pages::index(state, world, &boot.session);
+    for (path, sections) in [
+        (campaign_pages::INDEX, index.to_vec()),
+        (campaign_pages::ROSTER, roster),
+        (campaign_pages::COMPANION, vec![campaign_pages::companion(state, world)]),
+    ] {
+        let page = context.files.read(path)?.unwrap_or_default();
+        for text in sections.into_iter().filter(|text| !campaign_pages::stands(&page, text)) {
+            section(path, text)?;
+        }
     }
     if let Some(panel) = settled {
         for chapter in crate::mechanics::governance::CHAPTERS {

@@ -247,6 +247,12 @@ pub struct Cartridge {
 }
 
 impl Cartridge {
+    /// The sentence of a clue; the words of its handle if it has none.
+    pub fn clue(&self, handle: &str) -> String {
+        let own = self.clues.get(handle).filter(|sentence| !sentence.is_empty());
+        own.cloned().unwrap_or_else(|| handle.trim_start_matches('@').replace('_', " "))
+    }
+
     /// Whether a feature is on; one that the cartridge does not speak of is, apart from the sync of fiction.
     pub fn is_on(&self, flag: &str) -> bool {
         self.flags.get(flag).copied().unwrap_or(flag != "fiction_sync")

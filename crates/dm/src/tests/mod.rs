@@ -5,6 +5,7 @@ mod campaign;
 mod consequences;
 mod conversation;
 mod endings;
+mod kernel_pages;
 mod mechanics;
 mod narrator_context;
 mod narrators;
