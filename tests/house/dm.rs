@@ -121,6 +121,22 @@ fn the_output_is_the_answer_to_the_last_input() {
     );
 }
 
+#[test]
+fn a_player_reads_the_files_of_the_campaign_and_writes_none() {
+    TestHost::new().check(
+        &session(
+            r#"
+            echo '[ASK]{Jun about the lamp}' > input
+            cd files; find . -type f | sort
+            ls -a | grep DM_; sed -n '/Pointers/,$p' index.md
+            jq -r '.clues[].summary' clues/CLUE_LOG.json
+            echo x > index.md; rm index.md; echo x > new.md
+            "#,
+        ),
+        expect![[r#""#]],
+    );
+}
+
 /// The committed script as commands of a shell, and how it ended.
 fn whole_script() -> String {
     let script = include_str!("../corpus/dm_input/brinewick.play");
