@@ -49,7 +49,11 @@ pub(super) fn travel(play: &mut Play<'_>, place: &Object) -> Result<()> {
     );
     if fresh {
         play.discover(&place.handle, place);
-        meet(play);
+        // A secret way has no passers-by.
+        let last = way.steps.iter().rev().nth(1).map(String::as_str).unwrap_or_default();
+        if world.map.ways(last).iter().any(|(to, _, kind)| *to == place.handle && *kind != "secret") {
+            meet(play);
+        }
     }
     Ok(())
 }
