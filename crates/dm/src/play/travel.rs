@@ -104,7 +104,8 @@ fn weather(play: &mut Play<'_>) -> String {
     if !event.is_empty() {
         play.out.consequences.push(event);
     }
-    kind
+    // Any other kind of weather is for the eye.
+    if survival::rain(&kind) < 100 { kind } else { String::new() }
 }
 
 /// A new place has something to meet, where the cartridge has a table for it.
