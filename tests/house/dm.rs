@@ -55,8 +55,9 @@ fn a_move_is_a_write_and_its_outcome_a_read() {
             snapshot.md
             state.json
             status.json
+            story.md
             [Scene]
-            Day 1, 08:10, Lantern Quay. It smells of tar and cold iron. Jun Tallow is here. Three ways lead on.
+            Day 1, 08:10, Lantern Quay. The boat that brought you lies on its side below the steps. It smells of tar and cold iron. Jun Tallow is here.
             [Error] the input must begin with a header at the start of the line; perhaps [ACT]
             Headers: [ACT] [LOOK] [ASK] [FIGHT] [CAST] [MANAGE] [OOC]
             Example: [ACT]{open the access}

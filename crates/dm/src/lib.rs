@@ -34,6 +34,7 @@ pub mod hud;
 pub mod index;
 pub mod init;
 pub mod input;
+pub mod inspect;
 pub mod json;
 pub mod lint;
 pub mod load;

@@ -78,8 +78,7 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
     let (found, faults) = tables::read(TABLES, text(TABLES));
     world.tables = found;
     world.faults.extend(faults);
-    if let Some((path, data)) = files.iter().find(|(path, _)| path.starts_with("maps/") && path.ends_with(".data.yaml"))
-    {
+    if let Some((path, data)) = map_path(&files).and_then(|path| Some((path, files.get(path)?))) {
         match maps::read(path, data) {
             Ok(map) => world.map = map,
             Err(fault) => world.faults.push(fault),
@@ -131,6 +130,12 @@ fn flags(head: &str, world: &mut Cartridge) {
 
 fn fault(path: &str, line: usize, message: impl Into<String>) -> Fault {
     Fault { path: path.to_owned(), line, message: message.into() }
+}
+
+/// The data of the map: `maps/<name>.data.json`. The name `.data.yaml` is an older one of the same JSON.
+pub fn map_path(files: &Files) -> Option<&str> {
+    let named = |end: &str| files.keys().find(|path| path.starts_with("maps/") && path.ends_with(end));
+    named(".data.json").or_else(|| named(".data.yaml")).map(String::as_str)
 }
 
 /// The first line with these words in it; 1 if there is none.

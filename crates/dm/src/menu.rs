@@ -24,9 +24,11 @@ pub fn build(state: &State, world: &Cartridge, offered: &[String]) -> Vec<MenuIt
         return open.into();
     }
     let mut inputs: Vec<String> = offered.to_vec();
-    for (quest, stage) in waiting(state, world) {
-        inputs.extend(toward(state, world, stage, &quest));
-    }
+    let steps = waiting(state, world).filter_map(|(quest, stage)| toward(state, world, stage, &quest));
+    let (far, near): (Vec<String>, Vec<String>) = steps.partition(|input| input.starts_with("[ACT]{go to "));
+    inputs.extend(near);
+    // What is here comes before the third way to somewhere else.
+    inputs.extend(far.into_iter().take(2));
     for item in things(state, world) {
         let sold = people(state, world).any(|npc| npc.handle == item.field("seller"));
         inputs.push(format!("[ACT]{{{} {}}}", if sold { "buy" } else { "take" }, item.handle));

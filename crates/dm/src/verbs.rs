@@ -23,6 +23,7 @@ pub enum Verb {
     Read,
     Apologise,
     Fight,
+    Cast,
     Wait,
     Rest,
     Inventory,
@@ -86,6 +87,7 @@ const PHRASES: &[(Verb, &[&str])] = &[
     (Verb::Read, &["read the face", "size up", "sense motive", "gauge", "see through", "is lying", "insight"]),
     (Verb::Apologise, &["apologise", "apologize", "make peace", "beg pardon", "say sorry", "sorry"]),
     (Verb::Fight, &["attack", "fight", "hit", "strike", "punch", "kick", "stab", "kill", "shoot"]),
+    (Verb::Cast, &["pray", "cast", "chant", "perform a rite", "bless"]),
     (Verb::Wait, &["wait", "linger", "stay", "pass the time", "sit", "等"]),
     (Verb::Rest, &["rest", "sleep", "take a breath", "nap", "camp", "lie down", "休息"]),
     (

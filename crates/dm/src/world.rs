@@ -279,6 +279,19 @@ impl Cartridge {
         self.indicators.iter().find(|indicator| indicator.name == name)
     }
 
+    /// Every effect that an author has written, wherever it stands.
+    pub fn effects(&self) -> Vec<Effect> {
+        let steps = self.quests.iter().flat_map(|quest| &quest.stages).chain(self.deeds.iter().map(|deed| &deed.step));
+        let mut all: Vec<Effect> = steps.flat_map(|step| step.gives.iter().chain(&step.cost)).cloned().collect();
+        all.extend(self.triggers.iter().flat_map(|trigger| trigger.effects.clone()));
+        all.extend(self.clocks.iter().flat_map(|clock| clock.effects.clone()));
+        all.extend(self.falls.clone());
+        let written = ["use", "price", "thanks", "acts"];
+        let fields = self.objects.iter().flat_map(|object| written.iter().map(|field| object.field(field)));
+        all.extend(fields.filter_map(|text| crate::rule::effects(text).ok()).flatten());
+        all
+    }
+
     /// The name of an object; its handle if the cartridge does not have it.
     pub fn name<'a>(&'a self, handle: &'a str) -> &'a str {
         self.object(handle).map_or(handle, |object| object.name.as_str())

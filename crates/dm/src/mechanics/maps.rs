@@ -79,7 +79,7 @@ pub fn read(path: &str, text: &str) -> Result<Map, Fault> {
     serde_json::from_str(text).map_err(|fault| Fault {
         path: path.to_owned(),
         line: fault.line(),
-        message: fault.to_string(),
+        message: format!("the data of a map is JSON, in maps/<name>.data.json: {fault}"),
     })
 }
 

@@ -23,6 +23,7 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
         Some(Verb::Look | Verb::Search | Verb::Read) => look::run(play)?,
         Some(Verb::Talk | Verb::Interrogate | Verb::Apologise) => talk::run(play)?,
         Some(Verb::Fight) => fight::run(play)?,
+        Some(Verb::Cast) => look::cast(play)?,
         Some(Verb::Impossible(why)) => cannot(play, why),
         Some(Verb::Go) => go(play, place, npc)?,
         Some(Verb::Use) if item.is_none() => free(play)?,
@@ -56,16 +57,16 @@ fn go(play: &mut Play<'_>, place: Option<&Object>, npc: Option<&Object>) -> Resu
 fn free(play: &mut Play<'_>) -> Result<()> {
     let asked = play.judged.roll.unwrap_or(play.found.risk.is_some());
     if !asked && !play.judged.narrated {
-        let what = play.found.action_summary.clone();
+        let what = play.what();
         not_understood(play, format!("nothing here answers to \"{what}\""));
         return Ok(());
     }
     if !asked {
         play.effect(&Effect::Minutes(10))?;
-        play.row(play.found.action_summary.clone(), "told");
+        play.row(play.what(), "told");
         return Ok(());
     }
-    let what = play.found.action_summary.clone();
+    let what = play.what();
     let tier = play.check(&what, "dex");
     if tier == Tier::Failure {
         play.out.action = format!("{} dares it, and it goes wrong.", play.pc_name());

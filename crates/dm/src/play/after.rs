@@ -13,7 +13,7 @@ use acheron_base::Result;
 /// `before` is the minute of the world when the move began: where no time has passed, nobody acts.
 pub(super) fn run(play: &mut Play<'_>, before: u64) -> Result<()> {
     fight::wake(play);
-    if play.state.time.minutes() > before && play.found.header != Header::Fight {
+    if play.state.time.minutes() > before && !play.means_header(Header::Fight) {
         hostile(play)?;
     }
     let told = play.state.fire(play.world)?;

@@ -206,7 +206,7 @@ impl Play<'_> {
 /// A spell or a rite: it always needs a check, and people who are present notice it.
 pub(super) fn cast(play: &mut Play<'_>) -> Result<()> {
     play.out.action = "The words are spoken and the air takes note of them.".into();
-    let what = play.found.action_summary.clone();
+    let what = play.what();
     let tier = play.check(&what, "will");
     if play.world.indicator("Rumor").is_some() && people(&play.state, play.world).next().is_some() {
         play.effect(&Effect::Level { name: "Rumor".into(), by: 1, reason: "a rite before witnesses".into() })?;

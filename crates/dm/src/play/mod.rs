@@ -194,6 +194,11 @@ impl Play<'_> {
         verbs::meaning(&self.rest()).into_iter().filter(|word| !names.contains(word)).collect()
     }
 
+    /// The move in a few words, for the table of results.
+    pub(super) fn what(&self) -> String {
+        crate::md::clip(&self.found.body.split_whitespace().collect::<Vec<_>>().join(" "), 60)
+    }
+
     /// The character's name at the beginning of a sentence.
     pub(super) fn pc_name(&self) -> String {
         if self.pc.name.is_empty() { "The stranger".into() } else { self.pc.name.clone() }
@@ -226,7 +231,7 @@ impl Play<'_> {
 
     /// Refuses the action without a roll and suggests another.
     pub(super) fn impossible(&mut self, why: String, instead: &str) {
-        self.row(self.found.action_summary.clone(), "impossible");
+        self.row(self.what(), "impossible");
         if self.out.action.is_empty() {
             self.out.action = "It cannot be done.".into();
         }

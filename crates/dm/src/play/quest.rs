@@ -37,15 +37,20 @@ pub(super) fn advance(play: &mut Play<'_>) -> Result<bool> {
 /// Plays the first deed of the cartridge that this move means. False where none is meant.
 pub(super) fn deed(play: &mut Play<'_>) -> Result<bool> {
     let world = play.world;
-    let fresh = |key: &String| !play.state.memory.noted.contains(key);
     let key = |deed: &crate::world::Deed| {
         let step = &deed.step;
         format!("deed {} {} {}", step.at.as_deref().unwrap_or("-"), step.target, step.says.join("/"))
     };
     let found = world.deeds.iter().map(|deed| (deed, key(deed)));
-    let found = found.filter(|(deed, key)| !deed.once || fresh(key)).find(|(deed, _)| means(play, &deed.step));
+    let found = found.into_iter().find(|(deed, _)| means(play, &deed.step));
     let Some((deed, key)) = found else { return Ok(false) };
-    let name = play.found.action_summary.clone();
+    let name = play.what();
+    if deed.once && play.state.memory.noted.contains(&key) {
+        play.out.action = "It was done once, and once was all of it.".into();
+        play.row(name, "done before");
+        play.out.no_progress = Some("it cannot be done twice".into());
+        return Ok(true);
+    }
     if let Step::Done = play_step(play, &name, &deed.step)? {
         play.row(name, "done");
         play.state.memory.note(&key);

@@ -63,7 +63,12 @@ fn spoken(play: &Play<'_>, step: &Stage) -> bool {
         );
         return named && !(other && step.headers.contains(&Header::Act));
     }
-    let bare = named && !step.target.is_empty() && play.unnamed_words().is_empty();
+    // Of several people, the first that is named is spoken to.
+    let first = play.refs.iter().find(|own| play.world.object(own).is_some_and(|own| own.kind == ObjectKind::Npc));
+    if person && named && first != Some(&step.target) {
+        return false;
+    }
+    let bare = matches!(play.refs, [only] if *only == step.target) && play.unnamed_words().is_empty();
     let said = |own: &String| says(body, own) && (named || own.trim().contains(' '));
     bare || step.says.iter().any(said)
 }
@@ -81,7 +86,7 @@ pub(super) fn play_step(play: &mut Play<'_>, name: &str, step: &Stage) -> Result
         return Ok(Step::Failed);
     }
     let tier = match step.dc {
-        Some(dc) => play.check_at(&format!("{name}: {}", play.found.action_summary), &step.stat, dc),
+        Some(dc) => play.check_at(name, &step.stat, dc),
         None => Tier::Success,
     };
     if tier == Tier::Failure {

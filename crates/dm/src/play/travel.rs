@@ -49,7 +49,11 @@ pub(super) fn travel(play: &mut Play<'_>, place: &Object) -> Result<()> {
     );
     if fresh {
         play.discover(&place.handle, place);
-        meet(play);
+        // A secret way has no passers-by.
+        let last = way.steps.iter().rev().nth(1).map(String::as_str).unwrap_or_default();
+        if world.map.ways(last).iter().any(|(to, _, kind)| *to == place.handle && *kind != "secret") {
+            meet(play);
+        }
     }
     Ok(())
 }
@@ -100,7 +104,8 @@ fn weather(play: &mut Play<'_>) -> String {
     if !event.is_empty() {
         play.out.consequences.push(event);
     }
-    kind
+    // Any other kind of weather is for the eye.
+    if survival::rain(&kind) < 100 { kind } else { String::new() }
 }
 
 /// A new place has something to meet, where the cartridge has a table for it.

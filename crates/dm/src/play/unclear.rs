@@ -7,7 +7,7 @@ use crate::world::Object;
 
 /// Answers a move that means nothing that can be done here. Nothing changes in the world.
 pub(super) fn not_understood(play: &mut Play<'_>, why: impl Into<String>) {
-    play.row(play.found.action_summary.clone(), "not understood");
+    play.row(play.what(), "not understood");
     play.out.action = "Nothing is done, and no time passes.".into();
     play.out.no_progress = Some(why.into());
     play.out.hints = hints(play);
@@ -15,7 +15,7 @@ pub(super) fn not_understood(play: &mut Play<'_>, why: impl Into<String>) {
 
 /// Answers a move that is understood and cannot be done, by a reason that stands in the world. No time passes.
 pub(super) fn cannot(play: &mut Play<'_>, why: impl Into<String>) {
-    play.row(play.found.action_summary.clone(), "impossible");
+    play.row(play.what(), "impossible");
     play.out.action = "It cannot be done.".into();
     play.out.no_progress = Some(why.into());
     play.out.hints = hints(play);

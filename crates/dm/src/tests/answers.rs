@@ -146,3 +146,13 @@ fn the_noun_of_a_fact_can_be_looked_at() {
     assert!(again.contains("| look at the boat | seen before |"), "{again}");
     assert_eq!(time(&game), "day 1, 08:05", "a second look takes no time");
 }
+
+#[test]
+fn a_deed_of_the_cartridge_is_done_once() {
+    let mut game = Game::new();
+    game.set(serde_json::json!({"location": "@lighthouse"}));
+    let first = game.play("[ACT]{sweep the stairs}").unwrap();
+    assert!(first.contains("makes room.") && first.contains("Grace 3 -> 4"), "{first}");
+    let again = game.play("[ACT]{sweep the stairs}").unwrap();
+    assert!(again.contains("| sweep the stairs | done before |") && !again.contains("Grace 4 ->"), "{again}");
+}

@@ -86,3 +86,16 @@ fn the_menu_names_only_what_is_there() {
         game.play(&input).unwrap_or_else(|fault| panic!("{input}: {fault}"));
     }
 }
+
+#[test]
+fn a_stage_with_words_of_its_own_is_not_meant_by_the_name_of_another_thing() {
+    let mut game = Game::new();
+    game.set(json!({"location": "@chapel_yard"}));
+    let output = game.play("[ASK]{Ivo about the key}").unwrap();
+    assert!(output.contains("The keeper threw something away here"), "{output}");
+    assert_eq!(game.json("STATE_PANEL.json")["quests"]["@sextons_bell"]["stage"], 0);
+    // Of two people, the one who is named first is spoken to.
+    game.set(json!({"location": "@reed_path"}));
+    let output = game.play("[ASK]{Wren about the guard, who may go home}").unwrap();
+    assert!(output.contains("Wren: \"He is afraid."), "{output}");
+}

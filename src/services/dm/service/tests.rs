@@ -227,7 +227,7 @@ async fn tools_run_under_their_role() {
     let bind = || {
         vec![call(
             "bind_campaign",
-            json!({"campaign_path": "campaigns/c9", "cartridge_id": "brinewick", "version_lock": "1.0.0"}),
+            json!({"campaign_path": "campaigns/c9", "cartridge_id": "brinewick", "version_lock": "1.0.x"}),
         )]
     };
     let pending = session.tools("BUILDER", None, bind(), false).await.unwrap_err();
@@ -365,7 +365,7 @@ async fn an_edited_cartridge_is_there_in_the_next_turn() {
     let Node::Dir(cartridge) = find(&files, "cartridges/brinewick") else { panic!() };
     assert!(cartridge.lookup(".DM_SECRETS.md").is_none());
     // Another version than the campaign is locked to is not played.
-    std::fs::write(folder.join("CARTRIDGE.md"), page.replace("1.0.0", "2.0.0")).unwrap();
+    std::fs::write(folder.join("CARTRIDGE.md"), page.replace("version: 1.0", "version: 2.0")).unwrap();
     let refused = say(&files, "c1", "[LOOK]{around}").await.unwrap_err();
     assert!(refused.message.contains("version_lock mismatch"), "{refused}");
 }

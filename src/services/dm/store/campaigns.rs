@@ -67,14 +67,7 @@ impl Campaigns {
         let id = name(id)?;
         let path = format!("cartridges/{id}");
         if self.place.exists(&path)? {
-            let place = self.place.within(&path)?;
-            let mut files = Files::new();
-            for entry in place.walk("")?.into_iter().filter(|entry| entry.kind == Kind::File) {
-                if let Ok(text) = place.read_text(&entry.name) {
-                    files.insert(entry.name, text);
-                }
-            }
-            return Ok(files);
+            return folder_files(&self.place.within(&path)?);
         }
         shipped::cartridge(id).ok_or_else(|| Error::not_found(format!("there is no cartridge {id}")))
     }
@@ -250,6 +243,17 @@ impl Campaigns {
         }
         Ok((journal.len(), None))
     }
+}
+
+/// The text files of the folder of a cartridge.
+pub fn folder_files(place: &ConfinedDir) -> Result<Files> {
+    let mut files = Files::new();
+    for entry in place.walk("")?.into_iter().filter(|entry| entry.kind == Kind::File) {
+        if let Ok(text) = place.read_text(&entry.name) {
+            files.insert(entry.name, text);
+        }
+    }
+    Ok(files)
 }
 
 /// The seed of a campaign that has not begun; only such a campaign can be bound to another cartridge.

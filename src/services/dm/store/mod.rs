@@ -3,5 +3,5 @@
 mod campaigns;
 mod save;
 
-pub use campaigns::{ActiveCampaign, Campaigns};
+pub use campaigns::{ActiveCampaign, Campaigns, folder_files};
 pub use save::Save;
