@@ -96,6 +96,44 @@ fn the_output_is_the_answer_to_the_last_input() {
             echo '<switch campaign c1>' > ../c2/input; cat ../c2/output
             "#,
         ),
+        expect![[r#"
+            [Guide]
+            1
+            [OOC]
+            [HUD]
+            day 1, 08:00 · Lantern Quay · HP 12
+            [Error] the campaign is initialised already; <continue> picks it up
+            Example: [LOOK]{around}
+            ["refused","already_exists"]
+            the write failed
+            [Error] unknown header [DANCE]
+            Example: [LOOK]{the gate}
+            1
+            ["refused","invalid_payload"]
+            [Error] the message is not UTF-8 text
+            ["refused","invalid_payload"]
+            [Scene]
+            {"state":"idle","initialised":true,"error":null}
+            campaign c2 is made and active; send <initialize>
+            campaign c1 is active
+            ! bash: line 12: echo: write error: Invalid argument
+            ! bash: line 14: printf: write error: Invalid argument
+        "#]],
+    );
+}
+
+#[test]
+fn a_player_reads_the_files_of_the_campaign_and_writes_none() {
+    TestHost::new().check(
+        &session(
+            r#"
+            echo '[ASK]{Jun about the lamp}' > input
+            cd files; find . -type f | sort
+            ls -a | grep DM_; sed -n '/Pointers/,$p' index.md
+            jq -r '.clues[].summary' clues/CLUE_LOG.json
+            echo x > index.md; rm index.md; echo x > new.md
+            "#,
+        ),
         expect![[r#""#]],
     );
 }
@@ -158,7 +196,7 @@ fn a_narrator_that_misbehaves_throughout_leaves_every_file_lawful() {
     });
     let rest = r#"
         grep -h '^- Narrator: ' sessions/session_*ann.md | sed 's/["`][^"`]*["`]/…/g; s/[0-9][0-9]* came/N came/' | sort -u
-        for file in $(ls -p | grep -v / | grep -v -e input -e journal); do cat $file; done | grep -c Vultan
+        for file in $(ls -p | grep -v / | grep -v -e input -e journal); do cat $file; done | grep -v '^- Narrator: ' | grep -c Vultan
         cat sessions/* | grep -v '^- Narrator: ' | grep -c Vultan
         cd ../..
         exec 3<>control/replay.json; echo '{}' >&3; jq -c .result <&3
@@ -167,32 +205,36 @@ fn a_narrator_that_misbehaves_throughout_leaves_every_file_lawful() {
     house.check(
         &session(&(whole_script() + rest)),
         expect![[r#"
-        @dark_lamp done
-        @salt_and_ledger done
-        @sextons_bell done
-        @two_plates done
-        @ninth_name done
-        true
-        - Narrator: consequences: … is not a narrator's to decide
-        - Narrator: delta: STATE_PANEL.json is written by the kernel, not by a narrator
-        - Narrator: delta: cartridges/brinewick/CARTRIDGE.md is not the campaign's: a turn does not write there
-        - Narrator: delta: delta line 4: … is refused: only append and patch change a file
-        - Narrator: delta: sessions/CURRENT_SESSION.md is written by the kernel, not by a narrator
-        - Narrator: delta: … leads out of the campaign
-        - Narrator: difficulty: difficulty must be easy|standard|hard|extreme, not …
-        - Narrator: options: 3-5 are asked for, N came
-        - Narrator: options: … is a control instruction
-        - Narrator: options: … the input must begin with a header at the start of the line; perhaps [ACT]
-        - Narrator: prose: unfiled_npc: Baron, Vultan has no page
-        - Narrator: prose: … decides or speaks for the player's character
-        - Narrator: scene: unfiled_npc: Vultan has no page
-        - Narrator: situational: a situation gives +2, 0 or -2, not 40
-        - Narrator: the proposal is not an object; the kernel narrates
-        0
-        0
-        {"campaign":"c1","entries":51,"equal":true}
-        49
-    "#]],
+            @dark_lamp done
+            @salt_and_ledger done
+            @sextons_bell done
+            @two_plates done
+            @ninth_name done
+            true
+            - Narrator: consequences: … is more than a turn allows
+            - Narrator: consequences: … is not a narrator's to decide
+            - Narrator: delta: STATE_PANEL.json is written by the kernel, not by a narrator: that writes characters/NPCs_active/<name>.md and notes/<name>.md
+            - Narrator: delta: cartridges/brinewick/CARTRIDGE.md is not the campaign's: a turn does not write there
+            - Narrator: delta: delta line 4: … is refused: only append and patch change a file
+            - Narrator: delta: sessions/CURRENT_SESSION.md is written by the kernel, not by a narrator: that writes characters/NPCs_active/<name>.md and notes/<name>.md
+            - Narrator: delta: … leads out of the campaign
+            - Narrator: difficulty: difficulty must be easy|standard|hard|extreme, not …
+            - Narrator: options: 3-5 are asked for, N came
+            - Narrator: options: … is a control instruction
+            - Narrator: options: … the input must begin with a header at the start of the line; perhaps [ACT]
+            - Narrator: prose: the player's character is made to say …
+            - Narrator: prose: unfiled_npc: Baron, Vultan has no page
+            - Narrator: prose: unfiled_npc: Vultan has no page
+            - Narrator: prose: … decides or speaks for the player's character
+            - Narrator: scene: a scene has 2-4 sentences, this one has 1
+            - Narrator: scene: unfiled_npc: Vultan has no page
+            - Narrator: situational: a situation gives +2, 0 or -2, not 40
+            - Narrator: the proposal is not an object; the kernel narrates
+            0
+            0
+            {"campaign":"c1","entries":51,"equal":true}
+            49
+        "#]],
     );
 }
 

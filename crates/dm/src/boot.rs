@@ -113,6 +113,17 @@ pub fn told(files: &dyn ReadFiles) -> Result<Option<Value>> {
     session::fold(texts.iter().map(String::as_str))
 }
 
+/// What always holds in a world, and which features it does without.
+fn laws(world: &Cartridge) -> Option<String> {
+    let mut parts: Vec<&str> = world.invariants.iter().map(|own| own.text.as_str()).collect();
+    let off: Vec<&str> = world.flags.iter().filter(|(_, on)| !**on).map(|(name, _)| name.as_str()).collect();
+    let off = format!("off: {}", off.join(", "));
+    if !off.ends_with(": ") {
+        parts.push(&off);
+    }
+    (!parts.is_empty()).then(|| format!("always: {}", md::clip(&parts.join(" · "), 600)))
+}
+
 impl Boot {
     /// At most twelve lines.
     pub fn summary(&self, world: &Cartridge) -> String {
@@ -147,6 +158,9 @@ impl Boot {
             md::clip(&decision, 160),
             format!("resolution: {}", md::clip(session::field(last, "Resolution").unwrap_or("-"), 160)),
         ];
+        if let Some(line) = laws(world) {
+            lines.push(line);
+        }
         let spine = pack::spine(&self.pack);
         lines.push(format!("spine: {}", md::clip(&spine.join(" / "), 400)));
         lines.truncate(12);

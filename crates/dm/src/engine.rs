@@ -50,31 +50,3 @@ pub fn rules() -> Result<&'static Rules, Fault> {
     };
     RULES.get_or_init(read).as_ref().map_err(Clone::clone)
 }
-
-/// The page that answers a question about the rules: the one that speaks of most of its words, and the line that does.
-pub fn cite(question: &str) -> (String, String) {
-    let words: Vec<String> = question
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| word.chars().count() > 1)
-        .map(str::to_lowercase)
-        .filter(|word| {
-            !matches!(word.as_str(), "what" | "is" | "the" | "how" | "do" | "does" | "of" | "an" | "my" | "to" | "are")
-        })
-        .collect();
-    let score = |line: &str| {
-        let lower = line.to_lowercase();
-        let own: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).collect();
-        words.iter().filter(|word| own.contains(&word.as_str())).count()
-    };
-    let mut best = (0, "CLI_SPEC.md".to_owned(), "the headers and their forms");
-    for (path, text) in pages().into_iter().filter(|(path, _)| path.ends_with(".md")) {
-        for line in text.lines().filter(|line| !line.starts_with("|--") && line.len() > 3) {
-            let points = score(line);
-            if points > best.0 {
-                best = (points, path.clone(), line);
-            }
-        }
-    }
-    let line = best.2.trim_start_matches(['#', '-', '|', ' ']).trim_end_matches(['|', ' ']);
-    (best.1, crate::md::clip(line, 160))
-}

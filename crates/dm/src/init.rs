@@ -13,7 +13,7 @@ use crate::session::{self, Decision};
 use crate::state::{Clock, FULL_HP, State};
 use crate::time::Time;
 use crate::world::{Cartridge, ObjectKind};
-use crate::{boot, hud, json, md, menu, refs};
+use crate::{boot, campaign_pages, hud, json, md, menu, refs};
 use acheron_base::{Error, Result};
 
 /// What is asked, and what may be answered.
@@ -240,7 +240,9 @@ pub fn init(answers: &Answers, files: &dyn ReadFiles, world: &Cartridge, at: &st
     let text = format!("# Session {date} · {name}\n\n{decision}");
     let profile: String = preferences.iter().map(|(key, value)| format!("- {key}={value}\n")).collect();
     let entries = hud::entries(&state, world);
+    let index = format!("# Index\n\n{}", campaign_pages::index(&state, world, &session).join("\n"));
     let files = [
+        (campaign_pages::INDEX, index),
         ("PLAYER_PROFILE.md", format!("# Player profile\n\n## Preferences\n\n{profile}")),
         ("characters/PCs/pc_current.md", character(answers, &name)),
         (session.as_str(), text.clone()),

@@ -22,6 +22,11 @@ const INDICES: [(ObjectKind, &str); 5] = [
     (ObjectKind::Faction, "factions/FACTION_INDEX.md"),
 ];
 
+/// The index that lists objects of a kind.
+pub fn index_of_kind(kind: ObjectKind) -> &'static str {
+    INDICES.iter().find(|(own, _)| *own == kind).map_or("", |(_, path)| path)
+}
+
 /// The kind of object that an index lists.
 pub fn kind_of_index(path: &str) -> Option<ObjectKind> {
     INDICES.iter().find(|(_, own)| *own == path).map(|(kind, _)| *kind)
@@ -52,6 +57,8 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
         Ok(falls) => world.falls = falls,
         Err(wrong) => world.faults.push(fault("CARTRIDGE.md", line_of(head, "falls:"), wrong.message)),
     }
+    world.invariants = lines(head, "invariants").iter().map(|line| invariant(line)).collect();
+    flags(head, &mut world);
     for (kind, path) in INDICES {
         objects(kind, path, &files, head, &mut world);
     }
@@ -64,7 +71,9 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
         }
     }
     world.routes = routes(text("ROUTES.md"), head);
-    indicators(text(INDICATORS), &mut world);
+    if world.is_on("indicators") {
+        indicators(text(INDICATORS), &mut world);
+    }
     clocks(text(CLOCKS), &mut world);
     let (found, faults) = tables::read(TABLES, text(TABLES));
     world.tables = found;
@@ -89,6 +98,34 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
     clues(&mut world);
     world.files = files;
     Ok(world)
+}
+
+/// `A sentence. (never: phrase; phrase)`
+fn invariant(line: &str) -> Invariant {
+    let (text, never) = line.split_once("(never:").unwrap_or((line, ""));
+    let phrases = never.trim_end().trim_end_matches(')').split(';').map(crate::refs::normal);
+    Invariant { text: text.trim().to_owned(), never: phrases.filter(|phrase| !phrase.is_empty()).collect() }
+}
+
+/// The features that a cartridge can turn on and off.
+const FLAGS: [&str; 4] = ["indicators", "map_system", "governance", "fiction_sync"];
+
+fn flags(head: &str, world: &mut Cartridge) {
+    for own in md::fields(md::section(head, "feature_flags").unwrap_or_default()) {
+        let mut wrong = |message: String| {
+            world.faults.push(fault("CARTRIDGE.md", line_of(head, &format!("{}:", own.key)), message));
+        };
+        match (FLAGS.contains(&own.key), own.value) {
+            (false, _) => wrong(format!("unknown feature flag {}; there are {}", own.key, FLAGS.join(", "))),
+            (true, "on") if own.key == "fiction_sync" => {
+                wrong("fiction_sync cannot be on: fiction is never written by a turn; read story.md".to_owned());
+            }
+            (true, "on" | "off") => {
+                world.flags.insert(own.key.to_owned(), own.value == "on");
+            }
+            (true, _) => wrong(format!("{} must be on or off, not `{}`", own.key, own.value)),
+        }
+    }
 }
 
 fn fault(path: &str, line: usize, message: impl Into<String>) -> Fault {

@@ -15,7 +15,8 @@ const LARGEST: usize = 64 << 10;
 const NOTES: usize = 8 << 10;
 
 /// Keys that only a turn moves: dice, codes and triggers hang on them.
-const COUNTED: [&str; 4] = ["turn", "hud", "fired", "ate"];
+const COUNTED: [&str; 11] =
+    ["turn", "hud", "fired", "ate", "drank", "noted", "scenes", "down", "warned", "ended", "endings"];
 
 /// Refuses a panel in which a changed key breaks a rule. Keys that the rules do not know are free.
 pub fn lawful(before: &Value, after: &Value, world: &Cartridge) -> Result<()> {
@@ -33,7 +34,11 @@ pub fn lawful(before: &Value, after: &Value, world: &Cartridge) -> Result<()> {
             "inventory" => known(list(new), world, ObjectKind::Item, "item")?,
             "clues" => clues(new, world)?,
             "quests" => quests(new, world)?,
-            "statuses" | "foes" | "told" => people(key, new, world)?,
+            "statuses" | "moods" | "foes" | "told" | "trust" => people(key, new, world)?,
+            "placed" => placed(new, world)?,
+            "holding" => {
+                new.as_object().into_iter().flatten().try_for_each(|(part, own)| number(part, own, 0, 1_000_000))?
+            }
             "time" => time(old, new)?,
             "notes" if new.to_string().len() > NOTES => {
                 return refuse(format!("STATE_PANEL.json: notes have at most {NOTES} bytes"));
@@ -135,18 +140,32 @@ fn people(key: &str, new: &Value, world: &Cartridge) -> Result<()> {
     for (handle, value) in new.as_object().into_iter().flatten() {
         let object = world.object(handle);
         match (key, object) {
-            ("statuses", Some(_)) if value.is_string() => (),
-            ("statuses", Some(_)) => return refuse(format!("the status of {handle} must be a word")),
-            ("statuses", None) => return refuse(format!("unknown handle {handle}")),
+            ("statuses" | "moods", Some(_)) if value.is_string() => (),
+            ("statuses" | "moods", Some(_)) => return refuse(format!("{key} of {handle} must be a word")),
+            ("statuses" | "moods", None) => return refuse(format!("unknown handle {handle}")),
             (_, Some(own)) if own.kind == ObjectKind::Npc => {
                 let secrets = (own.easy_secrets.len() + own.hard_secrets.len()) as i64;
                 match (key, value.as_i64()) {
                     ("told", Some(told)) if (0..=secrets).contains(&told) => (),
                     ("told", _) => return refuse(format!("{handle} has {secrets} secrets, not {value}")),
+                    ("trust", _) => number(&format!("the trust of {handle}"), value, -5, 5)?,
                     _ => number(&format!("the hp of {handle}"), value, 0, 200)?,
                 }
             }
             _ => return refuse(format!("unknown person {handle}")),
+        }
+    }
+    Ok(())
+}
+
+/// Where things and people are: in a place of the world, or nowhere.
+fn placed(new: &Value, world: &Cartridge) -> Result<()> {
+    for (handle, at) in new.as_object().into_iter().flatten() {
+        if world.object(handle).is_none() {
+            return refuse(format!("unknown handle {handle}"));
+        }
+        if at.as_str().is_none_or(|at| at.starts_with('@')) {
+            known(std::slice::from_ref(at), world, ObjectKind::Loc, "place")?;
         }
     }
     Ok(())

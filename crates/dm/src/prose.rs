@@ -102,15 +102,40 @@ impl ProseFilter<'_> {
         let mut hits = lint::agency(&out.text, self.input, self.pc);
         hits.extend(self.names(&out.text));
         hits.extend(self.secrets(&out.text));
+        hits.extend(self.impossible(&out.text));
         out.cut(&hits);
         out
+    }
+
+    /// An explanation of the rules: it may tell the player what to do, and name what it likes; it tells no secret.
+    pub fn explanation(&self, raw: &str) -> CleanedProse {
+        let mut out = CleanedProse::default();
+        out.text = self.marks(raw, &mut out.reports);
+        let hits = self.secrets(&out.text);
+        out.cut(&hits);
+        out
+    }
+
+    /// Sentences that say what the cartridge says never happens.
+    fn impossible(&self, text: &str) -> Vec<ProseHit> {
+        let broken = |part: &Range<usize>| {
+            let said = normal(&text[part.clone()]);
+            let words: Vec<&str> = said.split(' ').collect();
+            let told = |phrase: &String| !phrase.is_empty() && phrase.split(' ').all(|word| words.contains(&word));
+            self.world.invariants.iter().find(|own| own.never.iter().any(told))
+        };
+        let hit = |part: Range<usize>| {
+            let report = format!("it breaks an invariant: {}", broken(&part)?.text);
+            Some(ProseHit { range: part, report })
+        };
+        sentences(text).into_iter().filter_map(hit).collect()
     }
 
     /// The reasons why a short text (an option, a reason) is not shown as it is. It may speak of what the player could do.
     pub fn faults(&self, text: &str) -> Vec<String> {
         let mut reports = Vec::new();
         let bare = self.marks(text, &mut reports);
-        let hits = self.names(&bare).into_iter().chain(self.secrets(&bare));
+        let hits = self.names(&bare).into_iter().chain(self.secrets(&bare)).chain(self.impossible(&bare));
         reports.extend(hits.map(|hit| hit.report));
         reports
     }

@@ -14,11 +14,12 @@ use crate::input::{Header, Input, Intent, Move, Refusal, parse};
 use crate::json::{difference, render as print};
 use crate::pack::{self, PackContext};
 use crate::play::{self, Play};
-use crate::proposal::{FilteredProposal, ProposalFilter};
+use crate::proposal::{FAILED, FilteredProposal, ProposalFilter};
+use crate::prose::ProseFilter;
 use crate::session::{self, Decision};
 use crate::state::State;
 use crate::world::{Cartridge, ObjectKind};
-use crate::{ending, engine, hud, json, md, menu, refs, render};
+use crate::{campaign_pages, ending, engine, hud, json, md, menu, questions, refs, render};
 use acheron_base::{Error, Result};
 
 /// The surroundings of an act: cartridge, files of the campaign, seed of the dice, time.
@@ -47,6 +48,9 @@ pub struct TurnResult {
     pub output: String,
     pub reports: Vec<String>,
 }
+
+/// The longest answer of a model to a question, in characters.
+const LONGEST_ANSWER: usize = 1200;
 
 /// A refusal as an error whose sentence is the whole block.
 fn refuse(refusal: &Refusal) -> Error {
@@ -80,9 +84,7 @@ pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
             refs::resolve(&found.body, context.world, &boot.state.hud).map_err(unclear)?
         }
     };
-    let active =
-        boot.state.quests.iter().filter(|(_, quest)| quest.status == "active").map(|(handle, _)| handle.clone());
-    let fetched = fetch::fetch(&found, &refs, &boot.state.location, &active.collect::<Vec<_>>(), context.world);
+    let fetched = fetch::fetch(&found, &refs, &boot.state, context.world);
     Ok(PreparedTurn { found, refs, boot, fetched })
 }
 
@@ -90,7 +92,7 @@ pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
 pub fn turn(context: ActContext<'_>, input: &str, proposal: Option<&Value>) -> Result<TurnResult> {
     let ready = ready(context, input)?;
     if ready.found.header == Header::Ooc {
-        return explain(context, &ready);
+        return explain(context, &ready, proposal);
     }
     let rules = engine::rules().map_err(|fault| Error::internal(fault.to_string()))?;
     let PreparedTurn { found, refs, boot, fetched } = ready;
@@ -125,11 +127,21 @@ pub fn turn(context: ActContext<'_>, input: &str, proposal: Option<&Value>) -> R
     archive(context, input, &found, &boot, fetched, &filtered, play)
 }
 
-/// Questions about the rules: an answer with its page, and nothing changes.
-fn explain(context: ActContext<'_>, ready: &PreparedTurn) -> Result<TurnResult> {
-    let (path, line) = engine::cite(&ready.found.body);
-    let output = format!("[OOC]\n{line}\n(see engine/{path})\n{}", hud_block(context)?);
-    Ok(TurnResult { changes: Vec::new(), output, reports: Vec::new() })
+/// Questions about the rules: an answer with its page, and nothing changes. A model's answer is used if there is one.
+fn explain(context: ActContext<'_>, ready: &PreparedTurn, proposal: Option<&Value>) -> Result<TurnResult> {
+    let found = questions::find(&ready.found.body, context.world);
+    let (state, input) = (&ready.boot.state, ready.found.body.as_str());
+    let prose = ProseFilter { world: context.world, state, input, pc: &ready.boot.pc.name, filed: &[] };
+    let (mut answer, mut reports) = (found.answer.clone(), Vec::new());
+    if let Some(said) = proposal.and_then(|value| value["answer"].as_str()) {
+        let cleaned = prose.explanation(&md::clip(said, LONGEST_ANSWER));
+        reports.extend(cleaned.reports.iter().map(|why| format!("answer: {why}")));
+        answer = Some(cleaned.text).filter(|text| !text.is_empty()).unwrap_or(answer);
+    } else if let Some(why) = proposal.and_then(|value| value[FAILED].as_str()) {
+        reports.push(format!("the narrator failed: {}", md::clip(why, 160)));
+    }
+    let output = format!("[OOC]\n{answer}\n(see {})\n{}", found.page, hud_block(context)?);
+    Ok(TurnResult { changes: Vec::new(), output, reports })
 }
 
 /// C4 to C7: the pages, and the delta that carries them.
@@ -176,7 +188,7 @@ fn archive(
         indicators: out.indicators.clone(),
         clocks: out.clocks.clone(),
         found: out.found.clone(),
-        told: told(action(filtered, &out), &out),
+        told: told(filtered.scene.as_deref(), action(filtered, &out), &out),
         corrections: boot.corrections.clone(),
         reports: filtered.reports.clone(),
         state: difference(&boot.panel, &panel).unwrap_or_else(|| json!({})),
@@ -198,7 +210,7 @@ fn archive(
     };
     patch("STATE_PANEL.json", &on_disk, &panel);
     patch("HOT_PACK.json", &boot.pack, &hot_pack(boot, &state, world, &around));
-    panels(context, &boot.state, &state, &mut patch)?;
+    panels(context, &boot.session, &boot.state, &state, &mut patch)?;
     if delta.items.iter().all(|item| item.path != "HOT_PACK.json") {
         delta.items.push(DeltaItem::patch("HOT_PACK.json", "{}"));
     }
@@ -232,9 +244,10 @@ fn action<'a>(filtered: &'a FilteredProposal, out: &'a play::Outcome) -> &'a str
     }
 }
 
-/// What the player was told, for the record: the action, key text, the inner voice, the epilogue.
-fn told(action: &str, out: &play::Outcome) -> String {
-    let mut text = action.to_owned();
+/// What the player was told, for the record: a narrator's scene, the action, key text, the inner voice, the epilogue.
+fn told(scene: Option<&str>, action: &str, out: &play::Outcome) -> String {
+    let mut text = scene.map(|scene| format!("{scene} ")).unwrap_or_default();
+    text.push_str(action);
     for more in out.text.iter().chain(&out.inner) {
         text.push_str(&format!(" {}", sentence(more)));
     }
@@ -257,6 +270,7 @@ fn hot_pack(boot: &Boot, state: &State, world: &Cartridge, around: &PackContext)
 /// The panels beside the state: what is active, and where the main line stands.
 fn panels(
     context: ActContext<'_>,
+    session: &str,
     before: &State,
     after: &State,
     patch: &mut impl FnMut(&str, &Value, &Value),
@@ -289,13 +303,10 @@ fn panels(
         patch("MAINLINE_PANEL.json", &old, &new);
     }
     if before.clues != after.clues
-        && let Some(old) = context.files.read("clues/CLUE_LOG.json")?
+        && let Some(old) = context.files.read(campaign_pages::CLUES)?
     {
-        let old = json::read("clues/CLUE_LOG.json", &old)?;
-        let mut new = old.clone();
-        let row = |(clue, n): (&String, usize)| json!({"id": format!("c{n:03}"), "handle": clue, "source": "session", "summary": clue.trim_start_matches('@').replace('_', " "), "status": "active"});
-        new["clues"] = after.clues.iter().zip(1..).map(row).collect();
-        patch("clues/CLUE_LOG.json", &old, &new);
+        let old = json::read(campaign_pages::CLUES, &old)?;
+        patch(campaign_pages::CLUES, &old, &campaign_pages::clues(&old, after, world, session));
     }
     Ok(())
 }
@@ -318,7 +329,8 @@ fn status(state: &State, world: &Cartridge, object: &crate::world::Object) -> St
     }
 }
 
-/// The Markdown pages that a turn keeps up: the quest log when quests moved, the world every fifth turn, governance when settled.
+/// The Markdown pages that a turn keeps up: the quest log when quests moved, the world every fifth turn, index, roster and
+/// companion when they changed, governance when settled.
 fn pages(
     context: ActContext<'_>,
     boot: &Boot,
@@ -346,6 +358,18 @@ fn pages(
     if state.turn.is_multiple_of(5) || boot.state.fired != state.fired {
         let levels: String = state.indicators.iter().map(|(name, value)| format!("- {name}: {value}\n")).collect();
         section("WORLD_STATE.md", format!("## Indicators\n\n- turn: {}\n{levels}", state.turn))?;
+    }
+    let roster = campaign_pages::roster(state, world, context.files)?;
+    let index = campaign_pages::index(state, world, &boot.session);
+    for (path, sections) in [
+        (campaign_pages::INDEX, index.to_vec()),
+        (campaign_pages::ROSTER, roster),
+        (campaign_pages::COMPANION, vec![campaign_pages::companion(state, world)]),
+    ] {
+        let page = context.files.read(path)?.unwrap_or_default();
+        for text in sections.into_iter().filter(|text| !campaign_pages::stands(&page, text)) {
+            section(path, text)?;
+        }
     }
     if let Some(panel) = settled {
         for chapter in crate::mechanics::governance::CHAPTERS {

@@ -190,6 +190,14 @@ pub struct ClockSpec {
     pub again: bool,
 }
 
+/// A sentence that always holds in a world, and phrases of what therefore never happens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Invariant {
+    pub text: String,
+    /// A text in which all words of such a phrase stand in one sentence breaks it.
+    pub never: Vec<String>,
+}
+
 /// A fault in a file, with its line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Fault {
@@ -229,6 +237,9 @@ pub struct Cartridge {
     pub extra: Vec<Extra>,
     pub hooks: Vec<String>,
     pub spine: Vec<String>,
+    pub invariants: Vec<Invariant>,
+    /// The feature flags that the cartridge sets.
+    pub flags: BTreeMap<String, bool>,
     /// The clues that the cartridge can give, each with the sentence that it is given with.
     pub clues: BTreeMap<String, String>,
     pub faults: Vec<Fault>,
@@ -236,6 +247,22 @@ pub struct Cartridge {
 }
 
 impl Cartridge {
+    /// The sentence of a clue; the words of its handle if it has none.
+    pub fn clue(&self, handle: &str) -> String {
+        let own = self.clues.get(handle).filter(|sentence| !sentence.is_empty());
+        own.cloned().unwrap_or_else(|| handle.trim_start_matches('@').replace('_', " "))
+    }
+
+    /// Whether a feature is on; one that the cartridge does not speak of is, apart from the sync of fiction.
+    pub fn is_on(&self, flag: &str) -> bool {
+        self.flags.get(flag).copied().unwrap_or(flag != "fiction_sync")
+    }
+
+    /// Why a feature that is off is refused.
+    pub fn off(&self, flag: &str) -> Option<String> {
+        (!self.is_on(flag)).then(|| format!("{flag} is off in this cartridge"))
+    }
+
     pub fn object(&self, handle: &str) -> Option<&Object> {
         self.objects.iter().find(|object| object.handle == handle)
     }

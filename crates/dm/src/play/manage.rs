@@ -79,6 +79,12 @@ pub(super) fn status(play: &mut Play<'_>) {
 }
 
 pub(super) fn map(play: &mut Play<'_>) {
+    if let Some(off) = play.world.off("map_system") {
+        play.out.action = "There is no map.".into();
+        play.row("map", "impossible");
+        play.out.no_progress = Some(off);
+        return;
+    }
     play.out.action = "The map is unrolled.".into();
     let shown = play.world.map.render(&play.state.seen, &play.state.location, |at| play.world.name(at).to_owned());
     for line in shown.lines().filter(|line| !line.trim().is_empty()) {
@@ -104,6 +110,12 @@ fn holding(play: &Play<'_>) -> Holding {
 
 /// The holding as it is now; `None`, and the reason is told, where there is none.
 fn held(play: &mut Play<'_>, what: &str) -> Option<Holding> {
+    if let Some(off) = play.world.off("governance") {
+        play.out.action = "There are no books to open.".into();
+        play.row(what, "impossible");
+        play.out.no_progress = Some(off);
+        return None;
+    }
     let holding = holding(play);
     if holding.lands == 0 {
         play.out.action = "There are no books to open.".into();

@@ -30,7 +30,7 @@ fn a_refused_input_changes_nothing() {
         assert_eq!(game.files, before, "row {row}");
     }
     let answer = game.play("[OOC] What is the DC?").unwrap();
-    assert!(answer.contains("(see engine/CLI_SPEC.md)"), "row 4: {answer}");
+    assert!(answer.contains("(see engine/mechanics/HOUSE_RULES.md)"), "row 4: {answer}");
     assert_eq!(game.files, before, "row 4: nothing is written");
 }
 

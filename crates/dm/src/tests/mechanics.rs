@@ -47,6 +47,7 @@ fn a_holding_is_given_by_a_cartridge_and_governed() {
     let mut game = Game::new();
     // Months pass here, and the tide of this town would not wait for them.
     game.world.clocks.clear();
+    game.world.flags.insert("governance".into(), true);
     assert!(game.play("[MANAGE]{month}").unwrap().contains("| month | no holding |"));
     game.set(json!({"holding": {"lands": 3, "followers": 50, "food": 100, "loyalty": 5}}));
     let harvest = game.play("[MANAGE]{harvest}").unwrap();

@@ -148,7 +148,8 @@ impl Service for Dm {
     const ABOUT: &'static str = "A game master whose rules are code.\n\n\
         Write a move to a campaign's input, read its output; dice, indicators, clocks, quests and files \
         belong to the rules engine, and a model may only propose. Begin with new_campaign and init, then: \
-        echo '[LOOK]{around}' > campaigns/<id>/input; cat campaigns/<id>/output.";
+        echo '[LOOK]{around}' > campaigns/<id>/input; cat campaigns/<id>/output. \
+        A refused input is in campaigns/<id>/status.json; campaigns/<id>/files has what players may read.";
     type Command = Command;
     type Output = Output;
 

@@ -74,6 +74,12 @@ pub(super) fn cartridge(session: &Arc<GameSession>, id: &str, paths: &[String]) 
 /// Nodes by path as directories.
 fn tree(nodes: BTreeMap<String, Node>) -> Node {
     let here = Listing::default();
+    spread(nodes, &here);
+    Node::dir(here)
+}
+
+/// Puts nodes by path into a directory, with the directories below it.
+fn spread(nodes: BTreeMap<String, Node>, here: &Listing) {
     let mut below: BTreeMap<String, BTreeMap<String, Node>> = BTreeMap::new();
     for (path, node) in nodes {
         match path.split_once('/') {
@@ -86,7 +92,12 @@ fn tree(nodes: BTreeMap<String, Node>) -> Node {
     for (folder, inner) in below {
         here.put(&folder, tree(inner));
     }
-    Node::dir(here)
+}
+
+/// Shows files of a campaign under `files/`, as they are on disk when they are read.
+pub(super) fn show_pages(session: &Arc<GameSession>, id: &str, paths: &[String], here: &Listing) {
+    let page = |path: &String| (path.clone(), page(session, id, path.clone()));
+    spread(paths.iter().map(page).collect(), here);
 }
 
 /// Renders a file of a campaign from the files on disk.
@@ -129,6 +140,9 @@ fn clocks(save: &Save, _: &Cartridge) -> Result<String> {
 
 /// The map in its fog.
 pub(super) fn map(save: &Save, world: &Cartridge) -> Result<String> {
+    if let Some(off) = world.off("map_system") {
+        return Err(Error::unavailable(off));
+    }
     let state = State::read(&panels::read("STATE_PANEL.json", &need(save, "STATE_PANEL.json")?)?, world);
     Ok(world.map.render(&state.seen, &state.location, |at| world.name(at).to_owned()))
 }
@@ -149,7 +163,8 @@ pub(super) fn campaign(session: &Arc<GameSession>, id: &str) -> Node {
         });
         here = here.file(name, file);
     }
-    Node::dir(here.with("sessions", Node::Dir(session.turn_of(id).sessions.clone())))
+    let turn = session.turn_of(id);
+    Node::dir(here.with("sessions", Node::Dir(turn.sessions.clone())).with("files", Node::Dir(turn.files.clone())))
 }
 
 /// The result of the last input. A read waits while a turn is under way; a refusal is shown, and nothing else has changed.
@@ -204,7 +219,12 @@ fn status(session: &Arc<GameSession>, id: &str) -> ComputedFile {
 
 /// One session file, by the name that it has on disk.
 pub(super) fn session_page(session: &Arc<GameSession>, id: &str, name: &str) -> Node {
-    let (session, id, path) = (Arc::downgrade(session), id.to_owned(), format!("sessions/{name}"));
+    page(session, id, format!("sessions/{name}"))
+}
+
+/// One file of a campaign, read-only.
+fn page(session: &Arc<GameSession>, id: &str, path: String) -> Node {
+    let (session, id) = (Arc::downgrade(session), id.to_owned());
     Node::file(ComputedFile::fetched(move |_| {
         let (session, id, path) = (session.clone(), id.clone(), path.clone());
         Answer::soon(blocking(move || need(&of(&session)?.campaigns().campaign(&id)?, &path).map(Bytes::from)))

@@ -14,7 +14,7 @@ use acheron_base::{Clock, Error, Result, blocking};
 use acheron_dm::act::{Act, ActResult};
 use acheron_dm::answer;
 use acheron_dm::brief::Brief;
-use acheron_dm::files::ReadFiles as _;
+use acheron_dm::files::{self, ReadFiles as _};
 use acheron_dm::init;
 use acheron_dm::input::{Control, Input, begins, parse};
 use acheron_dm::proposal::FAILED;
@@ -46,6 +46,9 @@ pub(super) struct CampaignTurn {
     refusal: Mutex<Option<Error>>,
     /// The directory of its session files; names are in memory, only their bytes are on disk.
     pub sessions: Arc<Listing>,
+    /// The directory of the campaign's files that its players may read, and their paths.
+    pub files: Arc<Listing>,
+    listed: Mutex<Vec<String>>,
 }
 
 impl CampaignTurn {
@@ -117,6 +120,8 @@ impl GameSession {
                 busy,
                 refusal: Mutex::default(),
                 sessions: Arc::new(Listing::timed(&self.clock)),
+                files: Arc::new(Listing::timed(&self.clock)),
+                listed: Mutex::default(),
             })
         };
         turns.entry(id.to_owned()).or_insert_with(fresh).clone()
@@ -264,15 +269,22 @@ impl GameSession {
         Ok(format!("campaign {id} is active\n"))
     }
 
-    /// Adds the session files that are new to their directory.
+    /// Adds the session files that are new to their directory, and shows the files of the campaign if their names changed.
     fn list(self: &Arc<Self>, save: &Save) -> Result<()> {
-        let sessions = &self.turn_of(&save.id).sessions;
+        let turn = self.turn_of(&save.id);
+        let sessions = &turn.sessions;
         let known = sessions.names();
         let paths = save.paths()?;
         for name in paths.iter().filter_map(|path| path.strip_prefix("sessions/")) {
             if !known.iter().any(|own| own == name) {
                 sessions.put(name, super::files::session_page(self, &save.id, name));
             }
+        }
+        let shown: Vec<String> = paths.iter().filter(|path| files::shown(path)).cloned().collect();
+        let mut listed = turn.listed.lock();
+        if *listed != shown {
+            super::files::show_pages(self, &save.id, &shown, &turn.files);
+            *listed = shown;
         }
         Ok(())
     }

@@ -426,3 +426,60 @@ async fn a_model_proposes_and_each_field_is_taken_or_replaced_and_reported() {
     assert!(asked.iter().all(|ask| ask.system.contains("Lantern Quay") && !ask.system.contains("butler")));
     assert!(asked.iter().all(|ask| ask.last() == "[LOOK]{around}"));
 }
+
+#[tokio::test]
+async fn a_question_is_answered_by_the_model_from_the_page() {
+    let lines = vec![Ok("Throw a d20 and beat the DC."), Err(Error::provider("out of tokens"))];
+    let model = Arc::new(Telling { lines: parking_lot::Mutex::new(lines.into()), asked: Default::default() });
+    let own: Arc<dyn Model> = model.clone();
+    let library = Arc::new(crate::services::prompts::Library::open(None));
+    let (_root, _session, files) = begun(Arc::new(ModelNarrator::new(move || Ok(Some(own.clone())), library))).await;
+    for answer in ["Throw a d20 and beat the DC.", "a check is d20 plus modifiers against a DC"] {
+        say(&files, "c1", "[OOC] how do checks work?").await.unwrap();
+        let shown = read(&files, "campaigns/c1/output").await;
+        assert!(shown.starts_with(&format!("[OOC]\n{answer}")), "{shown}");
+        assert!(shown.contains("(see engine/mechanics/HOUSE_RULES.md)"), "{shown}");
+    }
+    let asked = model.asked.lock();
+    assert!(asked[0].system.contains("Advantage takes the higher of two dice"), "the page is its context");
+}
+
+#[tokio::test]
+async fn the_files_that_one_is_told_to_read_are_in_the_tree() {
+    let (root, session, files) = begun(Arc::new(NoNarrator)).await;
+    say(&files, "c1", "[LOOK]{around}").await.unwrap();
+    for path in [
+        "HOT_PACK.json",
+        "PLAYER_PROFILE.md",
+        "OBJECT_INDEX.json",
+        "STATE_PANEL.json",
+        "WORLD_STATE.md",
+        "GOVERNANCE_PANEL.md",
+        "index.md",
+        "sessions/CURRENT_SESSION.md",
+        "sessions/SESSION_INDEX.md",
+        "sessions/session_2026-11-16_ann.md",
+        "characters/PCs/pc_current.md",
+        "characters/PCs/pet_current.md",
+        "characters/NPCs_active/npc_roster.md",
+        "quests/QUEST_LOG.md",
+        "clues/CLUE_LOG.json",
+    ] {
+        let disk = std::fs::read_to_string(root.path().join("campaigns/c1").join(path)).unwrap();
+        assert_eq!(read(&files, &format!("campaigns/c1/files/{path}")).await, disk, "{path}");
+    }
+    let Node::Dir(dir) = find(&files, "campaigns/c1/files") else { panic!() };
+    for secret in [".DM_BLUEPRINT.md", ".DM_PLANNER.md", ".kernel", "CAMPAIGN.md", "Writing", "notes"] {
+        assert!(dir.lookup(secret).is_none(), "{secret}");
+    }
+    let Node::File(page) = find(&files, "campaigns/c1/files/index.md") else { panic!() };
+    assert!(page.open(&Caller::operator(), Open::BOTH).is_err(), "it is read-only");
+    // Who is filed later is shown later.
+    let delta =
+        "<!-- ARCHIVE_DELTA\nfiles:\n  - path: characters/NPCs_active/mira.md\n    append: |\n      # Mira\n-->";
+    let act = Act::Turn { input: "[LOOK]{around}".into(), proposal: Some(json!({"delta": delta})) };
+    session.act("c1", act).await.unwrap();
+    assert_eq!(read(&files, "campaigns/c1/files/characters/NPCs_active/mira.md").await, "# Mira\n");
+    let Node::Dir(people) = find(&files, "campaigns/c1/files/characters/NPCs_active") else { panic!() };
+    assert!(people.lookup("npc_roster.md").is_some());
+}
