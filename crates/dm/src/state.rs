@@ -385,9 +385,11 @@ impl State {
         if full {
             self.fired.push(mark);
         }
-        for _ in 0..rounds.max(i64::from(full)) {
+        for round in 0..rounds.max(i64::from(full)) {
             let Some(face) = face else { break };
-            told.push(Told::Event(face.event.clone()));
+            if round == 0 {
+                told.push(Told::Event(face.event.clone()));
+            }
             for effect in &face.effects {
                 told.extend(self.apply(effect, world)?);
             }

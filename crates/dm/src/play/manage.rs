@@ -177,7 +177,7 @@ fn train(play: &mut Play<'_>) -> Result<()> {
     let days = governance::training(30, play.rules.governance.tier(&after));
     after.followers -= count;
     after.soldiers += count;
-    play.out.action = format!("{count} of the followers drill for {days} days.");
+    play.out.action = format!("For {days} days {count} of the followers learn the spear.");
     settle(play, &after, &[format!("soldiers +{count}, followers -{count}")]);
     play.effect(&Effect::Minutes(days.max(1) as u64 * 24 * 60))
 }

@@ -60,12 +60,18 @@ pub(super) fn travel(play: &mut Play<'_>, place: &Object) -> Result<()> {
 
 /// Minutes in words: `25 minutes`, `3 hours`.
 pub(super) fn spoken(minutes: u64) -> String {
+    let hours = match minutes / 60 {
+        1 => "an hour".to_owned(),
+        hours => format!("{hours} hours"),
+    };
+    let left = match minutes % 60 {
+        1 => "a minute".to_owned(),
+        left => format!("{left} minutes"),
+    };
     match (minutes / 60, minutes % 60) {
-        (0, left) => format!("{left} minutes"),
-        (1, 0) => "an hour".into(),
-        (hours, 0) => format!("{hours} hours"),
-        (1, left) => format!("an hour and {left} minutes"),
-        (hours, left) => format!("{hours} hours and {left} minutes"),
+        (0, _) => left,
+        (_, 0) => hours,
+        _ => format!("{hours} and {left}"),
     }
 }
 

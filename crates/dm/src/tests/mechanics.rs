@@ -54,7 +54,7 @@ fn a_holding_is_given_by_a_cartridge_and_governed() {
     assert!(harvest.contains("harvest: food +120"), "{harvest}");
     assert!(game.play("[MANAGE]{harvest}").unwrap().contains("brought in already"));
     let trained = game.play("[MANAGE]{train}").unwrap();
-    assert!(trained.contains("5 of the followers drill for 24 days"), "tier 2 trains faster: {trained}");
+    assert!(trained.contains("For 24 days 5 of the followers"), "tier 2 trains faster: {trained}");
     let month = game.play("[MANAGE]{month}").unwrap();
     assert!(month.contains("food 220 - 90"), "{month}");
     assert_eq!(game.json("STATE_PANEL.json")["holding"]["food"], 130);

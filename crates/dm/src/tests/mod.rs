@@ -59,7 +59,14 @@ impl Game {
     }
 
     pub fn new() -> Game {
-        let mut game = Game::blank(brinewick());
+        Game::of("brinewick")
+    }
+
+    /// A begun campaign in a shipped cartridge.
+    pub fn of(id: &str) -> Game {
+        let world = crate::load::cartridge(&crate::shipped::cartridge(id).unwrap()).unwrap();
+        assert_eq!(world.faults, [], "the cartridge that we ship is faultless");
+        let mut game = Game::blank(world);
         game.act(&Act::Init { answers: Box::new(answers()) }).unwrap();
         game
     }
