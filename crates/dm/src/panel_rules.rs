@@ -37,7 +37,7 @@ pub fn lawful(before: &Value, after: &Value, world: &Cartridge) -> Result<()> {
             "statuses" | "moods" | "foes" | "told" | "trust" => people(key, new, world)?,
             "placed" => placed(new, world)?,
             "holding" => {
-                new.as_object().into_iter().flatten().try_for_each(|(part, own)| number(part, own, 0, 1_000_000))?
+                new.as_object().into_iter().flatten().try_for_each(|(part, own)| number(part, own, 0, 1_000_000))?;
             }
             "time" => time(old, new)?,
             "notes" if new.to_string().len() > NOTES => {

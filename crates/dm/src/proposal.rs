@@ -282,7 +282,7 @@ impl TurnCaps {
         match effect {
             Effect::Level { name, by, .. } => *self.steps.entry(name.clone()).or_default() += by.unsigned_abs(),
             Effect::Tick { clock, by, .. } => {
-                *self.steps.entry(format!("clock {clock}")).or_default() += by.unsigned_abs()
+                *self.steps.entry(format!("clock {clock}")).or_default() += by.unsigned_abs();
             }
             Effect::Minutes(minutes) => self.minutes += minutes,
             Effect::Hp(by) if *by < 0 => self.lost -= by,
