@@ -1,12 +1,14 @@
-//! The pages of a campaign that say where play stands: the index, the roster of people met, the companion, the log of clues.
+//! The pages of a campaign that say where play stands: the index, the roster of people met, the companion, the log of clues, and the
+//! panels beside the state.
 //! `turn` and `init` write them; each function gives the sections as they should be.
 
 use serde_json::{Value, json};
 
 use crate::files::ReadFiles;
 use crate::state::State;
+use crate::turn::ActContext;
 use crate::world::{Cartridge, Object, ObjectKind};
-use crate::{hud, md, menu};
+use crate::{hud, json, md, menu};
 use acheron_base::Result;
 
 pub const INDEX: &str = "index.md";
@@ -89,6 +91,67 @@ pub fn clues(old: &Value, state: &State, world: &Cartridge, session: &str) -> Va
     let mut new = old.clone();
     new["clues"] = state.clues.iter().zip(1..).map(row).collect();
     new
+}
+
+/// The panels beside the state: what is active, and where the main line stands.
+pub fn panels(
+    context: ActContext<'_>,
+    session: &str,
+    before: &State,
+    after: &State,
+    patch: &mut impl FnMut(&str, &Value, &Value),
+) -> Result<()> {
+    let world = context.world;
+    if let Some(old) = context.files.read("OBJECT_INDEX.json")? {
+        let old = json::read("OBJECT_INDEX.json", &old)?;
+        let mut new = old.clone();
+        let active: Vec<&Object> = world.objects.iter().filter(|object| is_active(after, world, object)).collect();
+        for (key, kind) in [
+            ("npcs", ObjectKind::Npc),
+            ("locations", ObjectKind::Loc),
+            ("quests", ObjectKind::Quest),
+            ("items", ObjectKind::Item),
+        ] {
+            let rows = active.iter().filter(|object| object.kind == kind);
+            let row = |object: &&Object| {
+                json!({"id": object.id(), "handle": object.handle, "name": object.name, "type": object.kind, "status": status(after, world, object),
+                       "summary": md::clip(&object.summary, 80), "path": object.path})
+            };
+            new[key] = rows.map(row).collect();
+        }
+        patch("OBJECT_INDEX.json", &old, &new);
+    }
+    if let Some(old) = context.files.read("MAINLINE_PANEL.json")? {
+        let old = json::read("MAINLINE_PANEL.json", &old)?;
+        let mut new = old.clone();
+        new["next_beat"] = json!(menu::hooks(after, world));
+        patch("MAINLINE_PANEL.json", &old, &new);
+    }
+    if before.clues != after.clues
+        && let Some(old) = context.files.read(CLUES)?
+    {
+        let old = json::read(CLUES, &old)?;
+        patch(CLUES, &old, &clues(&old, after, world, session));
+    }
+    Ok(())
+}
+
+fn is_active(state: &State, world: &Cartridge, object: &Object) -> bool {
+    match object.kind {
+        ObjectKind::Loc => object.handle == state.location,
+        ObjectKind::Npc => hud::people(state, world).any(|npc| npc.handle == object.handle),
+        ObjectKind::Quest => state.quests.contains_key(&object.handle),
+        ObjectKind::Item => state.inventory.contains(&object.handle),
+        ObjectKind::Faction => false,
+    }
+}
+
+fn status(state: &State, world: &Cartridge, object: &Object) -> String {
+    match state.quests.get(&object.handle) {
+        Some(quest) if quest.status == "active" => "active".into(),
+        Some(_) => "resolved".into(),
+        None => state.status(world, &object.handle).to_owned(),
+    }
 }
 
 /// Whether the section stands on the page as it should.

@@ -18,7 +18,7 @@ use crate::proposal::{FAILED, FilteredProposal, ProposalFilter};
 use crate::prose::ProseFilter;
 use crate::session::{self, Decision};
 use crate::state::State;
-use crate::world::{Cartridge, ObjectKind};
+use crate::world::Cartridge;
 use crate::{campaign_pages, ending, engine, hud, json, md, menu, questions, refs, render};
 use acheron_base::{Error, Result};
 
@@ -210,7 +210,7 @@ fn archive(
     };
     patch("STATE_PANEL.json", &on_disk, &panel);
     patch("HOT_PACK.json", &boot.pack, &hot_pack(boot, &state, world, &around));
-    panels(context, &boot.session, &boot.state, &state, &mut patch)?;
+    campaign_pages::panels(context, &boot.session, &boot.state, &state, &mut patch)?;
     if delta.items.iter().all(|item| item.path != "HOT_PACK.json") {
         delta.items.push(DeltaItem::patch("HOT_PACK.json", "{}"));
     }
@@ -265,68 +265,6 @@ fn hot_pack(boot: &Boot, state: &State, world: &Cartridge, around: &PackContext)
         pack["context"]["guide_shown"] = json!(1);
     }
     pack
-}
-
-/// The panels beside the state: what is active, and where the main line stands.
-fn panels(
-    context: ActContext<'_>,
-    session: &str,
-    before: &State,
-    after: &State,
-    patch: &mut impl FnMut(&str, &Value, &Value),
-) -> Result<()> {
-    let world = context.world;
-    if let Some(old) = context.files.read("OBJECT_INDEX.json")? {
-        let old = json::read("OBJECT_INDEX.json", &old)?;
-        let mut new = old.clone();
-        let active: Vec<&crate::world::Object> =
-            world.objects.iter().filter(|object| is_active(after, world, object)).collect();
-        for (key, kind) in [
-            ("npcs", ObjectKind::Npc),
-            ("locations", ObjectKind::Loc),
-            ("quests", ObjectKind::Quest),
-            ("items", ObjectKind::Item),
-        ] {
-            let rows = active.iter().filter(|object| object.kind == kind);
-            let row = |object: &&crate::world::Object| {
-                json!({"id": object.id(), "handle": object.handle, "name": object.name, "type": object.kind, "status": status(after, world, object),
-                       "summary": md::clip(&object.summary, 80), "path": object.path})
-            };
-            new[key] = rows.map(row).collect();
-        }
-        patch("OBJECT_INDEX.json", &old, &new);
-    }
-    if let Some(old) = context.files.read("MAINLINE_PANEL.json")? {
-        let old = json::read("MAINLINE_PANEL.json", &old)?;
-        let mut new = old.clone();
-        new["next_beat"] = json!(menu::hooks(after, world));
-        patch("MAINLINE_PANEL.json", &old, &new);
-    }
-    if before.clues != after.clues
-        && let Some(old) = context.files.read(campaign_pages::CLUES)?
-    {
-        let old = json::read(campaign_pages::CLUES, &old)?;
-        patch(campaign_pages::CLUES, &old, &campaign_pages::clues(&old, after, world, session));
-    }
-    Ok(())
-}
-
-fn is_active(state: &State, world: &Cartridge, object: &crate::world::Object) -> bool {
-    match object.kind {
-        ObjectKind::Loc => object.handle == state.location,
-        ObjectKind::Npc => hud::people(state, world).any(|npc| npc.handle == object.handle),
-        ObjectKind::Quest => state.quests.contains_key(&object.handle),
-        ObjectKind::Item => state.inventory.contains(&object.handle),
-        ObjectKind::Faction => false,
-    }
-}
-
-fn status(state: &State, world: &Cartridge, object: &crate::world::Object) -> String {
-    match state.quests.get(&object.handle) {
-        Some(quest) if quest.status == "active" => "active".into(),
-        Some(_) => "resolved".into(),
-        None => state.status(world, &object.handle).to_owned(),
-    }
 }
 
 /// The Markdown pages that a turn keeps up: the quest log when quests moved, the world every fifth turn, index, roster and

@@ -4,6 +4,7 @@
 mod command;
 mod files;
 mod session;
+mod tool_calls;
 
 pub use command::{Command, Dm, Output};
 pub use session::GameSession;

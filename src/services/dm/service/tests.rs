@@ -473,7 +473,11 @@ async fn the_files_that_one_is_told_to_read_are_in_the_tree() {
         assert!(dir.lookup(secret).is_none(), "{secret}");
     }
     let Node::File(page) = find(&files, "campaigns/c1/files/index.md") else { panic!() };
-    assert!(page.open(&Caller::operator(), Open::BOTH).is_err(), "it is read-only");
+    let written = match page.open(&Caller::operator(), Open::BOTH) {
+        Ok(handle) => handle.write(0, b"x").wait().await,
+        Err(fault) => Err(fault),
+    };
+    assert!(written.is_err(), "it is read-only");
     // Who is filed later is shown later.
     let delta =
         "<!-- ARCHIVE_DELTA\nfiles:\n  - path: characters/NPCs_active/mira.md\n    append: |\n      # Mira\n-->";
