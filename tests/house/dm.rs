@@ -42,6 +42,7 @@ fn a_move_is_a_write_and_its_outcome_a_read() {
             clocks.json
             delta
             dice.ndjson
+            files
             hot_pack.json
             hot_pack.md
             hud.json
