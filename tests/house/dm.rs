@@ -135,7 +135,37 @@ fn a_player_reads_the_files_of_the_campaign_and_writes_none() {
             echo x > index.md; rm index.md; echo x > new.md
             "#,
         ),
-        expect![[r#""#]],
+        expect![[r#"
+            ./GOVERNANCE_PANEL.md
+            ./HOT_PACK.json
+            ./MAINLINE_PANEL.json
+            ./OBJECT_INDEX.json
+            ./PLAYER_PROFILE.md
+            ./STATE_PANEL.json
+            ./WORLD_STATE.md
+            ./characters/NPCs_active/npc_roster.md
+            ./characters/PCs/pc_current.md
+            ./characters/PCs/pet_current.md
+            ./clues/CLUE_LOG.json
+            ./index.md
+            ./quests/QUEST_LOG.md
+            ./sessions/CURRENT_SESSION.md
+            ./sessions/SESSION_INDEX.md
+            ./sessions/session_0000_bootstrap.md
+            ./sessions/session_2026-11-16_ann.md
+            ./sessions/session_2026-11-16_ann_compressed.md
+            ./sessions/session_2026-11-16_ann_snapshot.md
+            ## Pointers
+
+            - session: sessions/session_2026-11-16_ann.md
+            - place: Lantern Quay (@lantern_quay)
+            - time: day 1, 08:10
+            - turn: 1
+            Jun puts the pen down: nine boats in nine spring tides, and the keeper stood on the quay for the last of them
+            ! bash: line 12: index.md: Permission denied
+            ! rm: cannot remove 'index.md': Operation not permitted
+            ! bash: line 12: new.md: Operation not permitted
+        "#]],
     );
 }
 
@@ -197,8 +227,8 @@ fn a_narrator_that_misbehaves_throughout_leaves_every_file_lawful() {
     });
     let rest = r#"
         grep -h '^- Narrator: ' sessions/session_*ann.md | sed 's/["`][^"`]*["`]/…/g; s/[0-9][0-9]* came/N came/' | sort -u
-        for file in $(ls -p | grep -v / | grep -v -e input -e journal); do cat $file; done | grep -v '^- Narrator: ' | grep -c Vultan
-        cat sessions/* | grep -v '^- Narrator: ' | grep -c Vultan
+        for file in $(ls -p | grep -v / | grep -v -e input -e journal); do cat $file; done | grep -v '^ *- Narrator: ' | grep -c Vultan
+        cat sessions/* | grep -v '^ *- Narrator: ' | grep -c Vultan
         cd ../..
         exec 3<>control/replay.json; echo '{}' >&3; jq -c .result <&3
         jq '.spent.rounds' ../chat/status.json

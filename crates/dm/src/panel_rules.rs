@@ -37,7 +37,7 @@ pub fn lawful(before: &Value, after: &Value, world: &Cartridge) -> Result<()> {
             "statuses" | "moods" | "foes" | "told" | "trust" => people(key, new, world)?,
             "placed" => placed(new, world)?,
             "holding" => {
-                new.as_object().into_iter().flatten().try_for_each(|(part, own)| number(part, own, 0, 1_000_000))?
+                new.as_object().into_iter().flatten().try_for_each(|(part, own)| number(part, own, 0, 1_000_000))?;
             }
             "time" => time(old, new)?,
             "notes" if new.to_string().len() > NOTES => {
@@ -46,9 +46,34 @@ pub fn lawful(before: &Value, after: &Value, world: &Cartridge) -> Result<()> {
             _ => (),
         }
     }
-    match after.to_string().len() {
+    Ok(())
+}
+
+/// Refuses an index of active objects in which one stands under another kind than its own.
+pub fn objects(after: &Value, world: &Cartridge) -> Result<()> {
+    for (key, kind, name) in [
+        ("npcs", ObjectKind::Npc, "person"),
+        ("locations", ObjectKind::Loc, "place"),
+        ("quests", ObjectKind::Quest, "quest"),
+        ("items", ObjectKind::Item, "item"),
+    ] {
+        for row in list(&after[key]) {
+            let handle = row["handle"].as_str().unwrap_or_default();
+            match world.object(handle) {
+                Some(own) if own.kind == kind => (),
+                Some(own) => return refuse(format!("{handle} is {}, not one of {key}", own.kind.article())),
+                None => return refuse(format!("unknown {name} {handle}")),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a panel that is too long.
+pub fn fits(path: &str, text: &str) -> Result<()> {
+    match text.len() {
         ..=LARGEST => Ok(()),
-        size => refuse(format!("STATE_PANEL.json would have {size} bytes; it has at most {LARGEST}")),
+        size => refuse(format!("{path} would have {size} bytes; it has at most {LARGEST}")),
     }
 }
 

@@ -187,6 +187,15 @@ impl ProposalFilter<'_> {
         let Some(block) = &raw.delta else { return };
         let checked = text::parse(block).and_then(|delta| {
             apply::changes(&delta, self.files, self.campaign, self.session, Author::Narrator)?;
+            let prose =
+                ProseFilter { world: self.world, state: self.state, input: self.input, pc: self.pc, filed: &[] };
+            for item in &delta.items {
+                // Players read the pages of people; notes are the narrator's own.
+                let shown = !item.path.starts_with("notes/");
+                if let Some(fault) = prose.page_fault(item.text(), shown) {
+                    return Err(acheron_base::Error::invalid(fault));
+                }
+            }
             Ok(delta)
         });
         match checked {
@@ -273,7 +282,7 @@ impl TurnCaps {
         match effect {
             Effect::Level { name, by, .. } => *self.steps.entry(name.clone()).or_default() += by.unsigned_abs(),
             Effect::Tick { clock, by, .. } => {
-                *self.steps.entry(format!("clock {clock}")).or_default() += by.unsigned_abs()
+                *self.steps.entry(format!("clock {clock}")).or_default() += by.unsigned_abs();
             }
             Effect::Minutes(minutes) => self.minutes += minutes,
             Effect::Hp(by) if *by < 0 => self.lost -= by,

@@ -131,6 +131,15 @@ impl ProseFilter<'_> {
         sentences(text).into_iter().filter_map(hit).collect()
     }
 
+    /// Why a page that a narrator writes is not kept. Markdown and names are its purpose; one that is shown tells no secret.
+    pub fn page_fault(&self, text: &str, shown: bool) -> Option<String> {
+        if plain(text) != text.replace('\t', " ") {
+            return Some("control characters do not stand in a page".into());
+        }
+        let hits = self.secrets(text).into_iter().chain(self.impossible(text));
+        hits.map(|hit| hit.report).next().filter(|_| shown)
+    }
+
     /// The reasons why a short text (an option, a reason) is not shown as it is. It may speak of what the player could do.
     pub fn faults(&self, text: &str) -> Vec<String> {
         let mut reports = Vec::new();

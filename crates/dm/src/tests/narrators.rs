@@ -141,6 +141,11 @@ fn a_narrator_writes_people_and_notes_and_nothing_else() {
         assert!(reports.iter().any(|own| own.starts_with("delta: ")), "{path}: {reports:?}");
         game.play("[LOOK]{around}").unwrap_or_else(|fault| panic!("{path}: {fault}"));
     }
+    let secret = "# Jun\nJun wrote the Merrow down as lost before she was due";
+    for (text, why) in [(secret, "it tells a secret"), ("# Jun\n\u{1b}[2Jx", "control characters")] {
+        let (reports, ..) = told(delta("characters/NPCs_active/jun.md", "append", text));
+        assert!(reports.iter().any(|own| own.starts_with(&format!("delta: {why}"))), "a page is shown: {reports:?}");
+    }
     let (reports, _, game) = told(delta("notes/quay.md", "append", "# Quay\nthe nets are dry"));
     assert_eq!(reports, Vec::<String>::new());
     assert_eq!(game.files["notes/quay.md"], "# Quay\nthe nets are dry\n");

@@ -68,6 +68,30 @@ fn a_patch_of_the_state_panel_keeps_the_rules() {
 }
 
 #[test]
+fn the_other_panels_keep_kinds_and_sizes() {
+    let mut game = Game::new();
+    let update = |name: &str, content: Value| {
+        call(name, json!({"campaign_path": "campaigns/c1", "mode": "patch", "content": content.to_string()}))
+    };
+    for (name, content, why) in [
+        (
+            "update_object_index",
+            json!({"npcs": [{"handle": "@brass_lantern", "name": "x"}]}),
+            "@brass_lantern is an item",
+        ),
+        ("update_object_index", json!({"items": [{"handle": "@ghost", "name": "x"}]}), "unknown item @ghost"),
+        ("update_object_index", json!({"locations": [{"name": "x"}]}), "unknown place"),
+        ("update_hot_pack", json!({"theme": "x".repeat(80_000)}), "at most"),
+        ("update_mainline_panel", json!({"next_beat": ["x".repeat(80_000)]}), "at most"),
+    ] {
+        let refused = run(&mut game, "DM", vec![update(name, content)]).expect_err(why).message;
+        assert!(refused.contains(why), "{name}: {refused}");
+    }
+    let lawful = json!({"npcs": [{"handle": "@harbourer_jun", "name": "Jun Tallow"}]});
+    run(&mut game, "DM", vec![update("update_object_index", lawful)]).unwrap();
+}
+
+#[test]
 fn a_check_of_a_tool_is_thrown_once_and_logged() {
     let mut game = Game::new();
     let roll = || call("roll_check", json!({"dc": 12, "advantage": "normal", "stat": "int"}));

@@ -85,7 +85,13 @@ fn changed(context: ActContext<'_>, call: &Call) -> Result<Vec<Change>> {
             return Err(Error::invalid(format!("{path} is JSON: mode must be patch, and content a merge patch")));
         }
         let delta = Delta { items: vec![DeltaItem::patch(path, text(arguments, "content"))], ..Delta::default() };
-        applied(&delta, context.files, context.campaign, &session, Author::Kernel)
+        let made = applied(&delta, context.files, context.campaign, &session, Author::Kernel)?;
+        for change in &made {
+            if let Change::Write { path, text } = change {
+                panel_rules::fits(path, text)?;
+            }
+        }
+        Ok(made)
     };
     match call.name.as_str() {
         "append_session" => {
@@ -96,7 +102,13 @@ fn changed(context: ActContext<'_>, call: &Call) -> Result<Vec<Change>> {
         }
         "update_hot_pack" => panel("HOT_PACK.json"),
         "update_mainline_panel" => panel("MAINLINE_PANEL.json"),
-        "update_object_index" => panel("OBJECT_INDEX.json"),
+        "update_object_index" => {
+            let made = panel("OBJECT_INDEX.json")?;
+            if let Some(Change::Write { text, .. }) = made.first() {
+                panel_rules::objects(&json::read("OBJECT_INDEX.json", text)?, context.world)?;
+            }
+            Ok(made)
+        }
         "update_state_panel" => {
             let mut made = panel("STATE_PANEL.json")?;
             if let Some(Change::Write { text, .. }) = made.first() {
