@@ -175,6 +175,10 @@ fn play_on(context: ActContext<'_>) -> Result<ActResult> {
     };
     let mut state = boot.state.clone();
     state.memory.ended.clear();
+    // What would end the story at once has been passed by, too.
+    while let Some(ending) = ending::reached(&state, context.world) {
+        state.memory.endings.push(ending.id.clone());
+    }
     let panel = state.write(&boot.panel);
     let decision = session::Decision {
         turn: state.turn,

@@ -39,9 +39,11 @@ fn is_first(rules: &u32) -> bool {
 }
 
 impl PlayedBy {
-    /// These rules, with this cartridge.
+    /// These rules, with this cartridge; the pages of a library that change the rules are a part of the version.
     pub fn now(world: &Cartridge) -> PlayedBy {
-        PlayedBy { rules: RULES, version: world.version.clone() }
+        let own = &world.engine.mark;
+        let version = if own.is_empty() { world.version.clone() } else { format!("{}+{own}", world.version) };
+        PlayedBy { rules: RULES, version }
     }
 
     /// What a campaign notes; one of the first rules notes nothing.

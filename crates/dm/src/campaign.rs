@@ -5,7 +5,7 @@ use crate::act::{self, Act, JOURNAL, JournalEntry};
 use crate::adopt::PlayedBy;
 use crate::files::Files;
 use crate::md;
-use crate::shipped::template;
+use crate::shipped;
 use crate::turn::ActContext;
 use crate::world::Cartridge;
 use acheron_base::{Error, Result};
@@ -49,12 +49,18 @@ pub fn layout(paths: &[String]) -> Result<()> {
     }
 }
 
-/// The files of a new campaign, with the first line of its journal. `act` is [`Act::New`]; another act gives no files.
-pub fn begun(id: &str, act: &Act, at: &str) -> Files {
+/// The files of a new campaign from a template, with the first lines of its journal. `act` is [`Act::New`]; another act gives no files.
+pub fn begun(id: &str, act: &Act, at: &str, template: &Files) -> Files {
     let Act::New { cartridge, version_lock, seed, played_by } = act else { return Files::new() };
-    let mut files = act::blank(&template(), id, cartridge, version_lock, *seed, at);
+    let mut files = act::blank(template, id, cartridge, version_lock, *seed, at);
     let entry = JournalEntry { seq: 0, at: at.to_owned(), act: act.clone(), sum: String::new() };
-    files.insert(JOURNAL.into(), entry.line());
+    let mut journal = entry.line();
+    if *template != shipped::template() {
+        // A replay has only the template of the program; another one stands in the journal.
+        let act = Act::Adopt { played_by: played_by.clone(), files: files.clone() };
+        journal.push_str(&JournalEntry { seq: 1, at: at.to_owned(), act, sum: String::new() }.line());
+    }
+    files.insert(JOURNAL.into(), journal);
     act::make(&mut files, &[played_by.mark()]);
     files
 }
@@ -75,7 +81,7 @@ pub fn replay(id: &str, world: &Cartridge, journal: &[JournalEntry]) -> Result<F
             act::make(&mut files, &[played_by.mark()]);
             (files, &rest[at + 1..])
         }
-        _ => (begun(id, &first.act, &first.at), rest),
+        _ => (begun(id, &first.act, &first.at, &shipped::template()), rest),
     };
     let (noted, now) = (PlayedBy::noted(&files)?, PlayedBy::now(world));
     if noted != now {

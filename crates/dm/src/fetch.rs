@@ -9,7 +9,7 @@ use crate::refs::normal;
 use crate::rule::Condition;
 use crate::state::State;
 use crate::world::{Cartridge, Object, ObjectKind, Quest};
-use crate::{engine, hud, load, md};
+use crate::{hud, load, md};
 
 /// The most lines of a page that are looked at, and the longest snippet.
 const LINES: usize = 12;
@@ -91,7 +91,7 @@ pub fn fetch(found: &Move, refs: &[String], state: &State, world: &Cartridge) ->
         out.objects(&objects, limit, &words, state, world);
     }
     if let Some((trigger, path, anchor)) = mechanism(found) {
-        let page = engine::page(path).and_then(|page| section(page, anchor)).unwrap_or_default();
+        let page = world.engine.page(path).and_then(|page| section(page, anchor)).unwrap_or_default();
         out.page(path, anchor, telling(page, state, of_page), &words, cap(trigger));
     }
     let about: Vec<&str> = refs.iter().map(String::as_str).chain([state.location.as_str()]).collect();

@@ -1,6 +1,6 @@
 //! Questions about the rules (`[OOC]`): an index of what players ask leads to the page that answers. `turn` and `brief` use it.
 
-use crate::engine;
+use crate::engine::Engine;
 use crate::md;
 use crate::refs::normal;
 use crate::world::Cartridge;
@@ -25,8 +25,8 @@ pub struct FoundAnswer {
     pub text: String,
 }
 
-pub fn index() -> Vec<QuestionEntry> {
-    let tables = md::tables(engine::page(PAGE).unwrap_or_default());
+pub fn index(engine: &Engine) -> Vec<QuestionEntry> {
+    let tables = md::tables(engine.page(PAGE).unwrap_or_default());
     let rows = tables
         .iter()
         .filter(|table| table.has("asked"))
@@ -50,7 +50,7 @@ pub fn find(question: &str, world: &Cartridge) -> FoundAnswer {
         let met = entry.asked.iter().filter(|words| question.contains(&format!(" {words} ")));
         met.map(|words| 1 + 2 * words.matches(' ').count()).sum()
     };
-    let rows = index();
+    let rows = index(&world.engine);
     let mut best: Option<(usize, &QuestionEntry)> = None;
     for entry in &rows {
         let points = score(entry);
@@ -58,7 +58,7 @@ pub fn find(question: &str, world: &Cartridge) -> FoundAnswer {
             best = Some((points, entry));
         }
     }
-    let page = |path: &str| engine::page(path).unwrap_or_default().to_owned();
+    let page = |path: &str| world.engine.page(path).unwrap_or_default().to_owned();
     match best {
         Some((_, entry)) => FoundAnswer {
             answer: entry.answer.clone(),

@@ -19,7 +19,7 @@ use crate::prose::ProseFilter;
 use crate::session::{self, Decision};
 use crate::state::State;
 use crate::world::Cartridge;
-use crate::{campaign_pages, ending, engine, hud, json, md, menu, questions, refs, render};
+use crate::{campaign_pages, ending, hud, json, md, menu, questions, refs, render};
 use acheron_base::{Error, Result};
 
 /// The surroundings of an act: cartridge, files of the campaign, seed of the dice, time.
@@ -70,9 +70,9 @@ pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
     }
     let boot = boot::read(context.files, context.world)?;
     if let Some(title) = ending::closed(&boot.state, context.world).filter(|_| found.intent != Intent::Ooc) {
-        return Err(Error::invalid(format!(
-            "[Error] the story has ended: {title}\nRead story.md, or send <play on> to open the campaign again.\nExample: <play on>"
-        )));
+        let sentence =
+            format!("the story has ended: {title}; read story.md, or send <play on> to open the campaign again");
+        return Err(refuse(&Refusal { sentence, example: "<play on>".into() }));
     }
     let refs = match found.intent {
         Intent::Mind | Intent::Ooc => Vec::new(),
@@ -94,7 +94,7 @@ pub fn turn(context: ActContext<'_>, input: &str, proposal: Option<&Value>) -> R
     if ready.found.header == Header::Ooc {
         return explain(context, &ready, proposal);
     }
-    let rules = engine::rules().map_err(|fault| Error::internal(fault.to_string()))?;
+    let rules = &context.world.engine.rules;
     let PreparedTurn { found, refs, boot, fetched } = ready;
     let filter = ProposalFilter {
         world: context.world,

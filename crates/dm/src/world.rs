@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::ending::Ending;
+use crate::engine::SharedEngine;
 use crate::files::Files;
 use crate::input::{Extra, Header};
 use crate::mechanics::maps::Map;
@@ -244,6 +245,8 @@ pub struct Cartridge {
     pub clues: BTreeMap<String, String>,
     pub faults: Vec<Fault>,
     pub files: Files,
+    /// The pages and tables of the rules that it is played by.
+    pub engine: SharedEngine,
 }
 
 impl Cartridge {

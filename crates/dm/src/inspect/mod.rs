@@ -35,7 +35,10 @@ pub fn inspect(files: &Files) -> Inspection {
     faults.extend(objects::faults(&world));
     faults.extend(map(&world));
     faults.extend(search::faults(&world));
-    faults.sort_by(|one, other| (&one.path, one.line, &one.message).cmp(&(&other.path, other.line, &other.message)));
+    // The longer of two messages about the same says more, so it comes first and stays.
+    let order =
+        |fault: &Fault| (fault.path.clone(), fault.line, std::cmp::Reverse(fault.message.len()), fault.message.clone());
+    faults.sort_by_key(order);
     // The loader and a check may find the same; the author needs it once.
     faults
         .dedup_by(|one, other| one.path == other.path && one.line == other.line && same(&one.message, &other.message));

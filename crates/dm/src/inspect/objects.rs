@@ -1,8 +1,10 @@
 //! Rows and pages: columns with values that the rules know, effects and conditions about things of the right kind.
 
+use std::collections::BTreeMap;
+
 use super::{fault, line_in};
 use crate::authored::DEEDS;
-use crate::engine;
+use crate::refs::normal;
 use crate::rule::{Condition, Effect, HOLDING, MOODS, Term, effects};
 use crate::state::{LEVELS, State};
 use crate::world::{Cartridge, Fault, Object, ObjectKind, Stage};
@@ -12,6 +14,7 @@ pub const STATS: [&str; 5] = ["str", "dex", "int", "will", "cha"];
 
 pub fn faults(world: &Cartridge) -> Vec<Fault> {
     let mut faults = Vec::new();
+    names(world, &mut faults);
     head(world, &mut faults);
     for object in &world.objects {
         columns(world, object, &mut faults);
@@ -39,6 +42,25 @@ pub fn faults(world: &Cartridge) -> Vec<Fault> {
     world.deeds.iter().for_each(|deed| step(world, DEEDS, &deed.step, &mut faults));
     rules(world, &mut faults);
     faults
+}
+
+/// Names and aliases that mean two things: a player who types one is asked which.
+fn names(world: &Cartridge, faults: &mut Vec<Fault>) {
+    let mut known: BTreeMap<String, &str> = BTreeMap::new();
+    for object in &world.objects {
+        for name in std::iter::once(&object.name).chain(&object.aliases).map(|name| normal(name)) {
+            let bare = name.strip_prefix("the ").unwrap_or(&name).to_owned();
+            let other = *known.entry(bare.clone()).or_insert(&object.handle);
+            if other != object.handle {
+                let (path, line) = place_of(world, object, "name");
+                faults.push(fault(
+                    &path,
+                    line,
+                    format!("`{bare}` means {other} and {}: give one another name", object.handle),
+                ));
+            }
+        }
+    }
 }
 
 /// The page of the cartridge itself.
@@ -116,7 +138,8 @@ fn columns(world: &Cartridge, object: &Object, faults: &mut Vec<Fault>) {
             wrong(field, format!("{field} `{own}` must be one of {}", lawful.join(", ")));
         }
     }
-    if let Ok(rules) = engine::rules() {
+    {
+        let rules = &world.engine.rules;
         let ground: Vec<&str> = rules.combat.grounds.iter().map(|own| own.name.as_str()).collect();
         let weapons: Vec<&str> = rules.combat.weapons.iter().map(|own| own.name.as_str()).collect();
         let armours: Vec<&str> = rules.combat.armours.iter().map(|own| own.name.as_str()).collect();

@@ -37,6 +37,7 @@ fn every_fault_is_told_at_once_with_its_file_and_line() {
         ("CARTRIDGE.md", "start: @lantern_quay", "start: @harbour"),
         ("items/ITEM_INDEX.md", "| @cook_bertrade | 2 |", "| - | heavy |"),
         ("lore/MECHANICS/DEEDS.md", "| ACT | fill grave, dig |", "| ACT | - |"),
+        ("items/ITEM_INDEX.md", "- @bell_rope: [\"rope\"]", "- @bell_rope: [\"rope\", \"bell\"]"),
     ]);
     let found = lines(&files);
     for wanted in [
@@ -49,6 +50,7 @@ fn every_fault_is_told_at_once_with_its_file_and_line() {
         "lore/MECHANICS/INDICATORS.md:16: unknown indicator Warmth",
         "CARTRIDGE.md:6: start must name a place",
         "items/ITEM_INDEX.md:7: @salt_loaf: weight `heavy` is not a number",
+        "quests/QUEST_LOG.md:12: `bell` means @bell_rope and @sextons_bell: give one another name",
         "items/ITEM_INDEX.md:7: @salt_loaf: a thing with a price needs a seller",
         "lore/MECHANICS/DEEDS.md:8: a step needs a target or words (`says`), else any move does it",
     ] {
@@ -140,4 +142,53 @@ fn a_folder_without_a_head_is_one_fault() {
         (report.ok, report.faults[0].to_string()),
         (false, "CARTRIDGE.md:1: CARTRIDGE.md names no cartridge_id".into())
     );
+}
+
+#[test]
+fn the_guide_names_every_word_that_an_author_can_write() {
+    let guide = include_str!("../../../../global-library/topics/writing-a-cartridge.md");
+    let columns =
+        ["smell", "shelter", "water", "ground", "soil", "location", "role", "important", "disposition", "affiliation"]
+            .into_iter()
+            .chain([
+                "trust", "greeting", "goals", "insight", "level", "will", "hp", "str", "dex", "weapon", "armour",
+                "wants",
+            ])
+            .chain([
+                "thanks", "threat", "acts", "at", "dc", "use", "food", "drink", "price", "seller", "weight", "text",
+                "kind",
+            ])
+            .chain([
+                "giver",
+                "return_to",
+                "opens",
+                "stakes",
+                "do",
+                "says",
+                "target",
+                "needs",
+                "check",
+                "gives",
+                "cost",
+                "once",
+            ])
+            .chain([
+                "segments", "visible", "every", "again", "event", "effect", "reason", "wakes_at", "falls", "km", "rp",
+                "pi",
+            ]);
+    let effects = [
+        "take @", "lose @", "clue @", "reveal @", "move @", "put @", "mood @", "status @", "quest @", "time 30", "hp-2",
+    ]
+    .into_iter()
+    .chain(["clock tide+1", "hold lands+1", "Heat+1 (why)"]);
+    let conditions =
+        ["at @place", "seen @place", "night", "clock tide full", "quest @q active|done|failed", "day", "fatigue"];
+    let words = columns
+        .chain(effects)
+        .chain(conditions)
+        .chain(objects::STATS)
+        .chain(crate::rule::MOODS)
+        .chain(crate::rule::HOLDING);
+    let missing: Vec<&str> = words.filter(|word| !guide.contains(word)).collect();
+    assert_eq!(missing, Vec::<&str>::new());
 }

@@ -62,7 +62,7 @@ fn is_around(play: &Play<'_>) -> bool {
         "scour",
     ];
     let risky = play.found.risk.is_some();
-    let verb = matches!(play.verb(), Some(Verb::Search));
+    let verb = matches!(play.verb(), Some(Verb::Search)) || play.rules.social.search(&play.found.body).is_some();
     risky || verb || play.other_words().iter().all(|word| AROUND.contains(&word.as_str()))
 }
 
@@ -143,9 +143,14 @@ pub(super) fn around(play: &mut Play<'_>) -> Result<()> {
     let name = the(world.name(&play.state.location));
     play.out.action = format!("{} looks over {name}, corner by corner.", play.pc_name());
     let hidden = concealed(play).next().is_some();
+    // A search that is named has a time and a difficulty of its own: a glance, footprints, documents.
+    let (minutes, own_dc) = match play.rules.social.search(&play.found.body) {
+        Some(search) => (search.minutes.clamp(1, 600) as u64, Some(search.dc)),
+        None => (10, None),
+    };
     let mut failed = false;
     if play.judged.roll.unwrap_or(hidden || play.found.risk.is_some()) {
-        let dc = concealed(play).next().and_then(|item| item.number("dc"));
+        let dc = concealed(play).next().and_then(|item| item.number("dc")).or(own_dc);
         let tier = match dc {
             Some(dc) if play.found.risk.is_none() => play.check_at(&format!("search {name}"), "int", dc as i32),
             _ => play.check(&format!("search {name}"), "int"),
@@ -155,10 +160,10 @@ pub(super) fn around(play: &mut Play<'_>) -> Result<()> {
             play.pay(&[])?;
         } else {
             uncover(play, if tier == Tier::Great { 2 } else { 1 })?;
-            play.effect(&Effect::Minutes(10))?;
+            play.effect(&Effect::Minutes(minutes))?;
         }
     } else {
-        play.effect(&Effect::Minutes(10))?;
+        play.effect(&Effect::Minutes(minutes))?;
         play.row(format!("look around {name}"), "seen");
     }
     let seen: Vec<Object> = things(&play.state, world).cloned().collect();

@@ -43,6 +43,12 @@ fn a_closed_campaign_is_played_on_and_does_not_end_twice() {
     let looked = game.play("[LOOK]{around}").unwrap();
     assert!(looked.contains("[Scene]") && !looked.contains("Epilogue"), "{looked}");
     game.lawful();
+    // An ending that would come at once after it is passed by as well.
+    let mut game = Game::of("longdry");
+    game.set(json!({"quests": {"@last_well": {"stage": 3, "status": "done"}, "@empty_house": {"stage": 2, "status": "done"}}}));
+    assert!(game.play("[LOOK]{around}").unwrap().contains("Epilogue: The House by the Stream"));
+    game.act(&Act::PlayOn).unwrap();
+    assert!(!game.play("[LOOK]{around}").unwrap().contains("Epilogue"));
 }
 
 #[test]

@@ -61,3 +61,51 @@ fn a_holding_is_given_by_a_cartridge_and_governed() {
     assert!(game.files["GOVERNANCE_PANEL.md"].contains("- soldiers: 5"));
     game.lawful();
 }
+
+#[test]
+fn a_search_that_is_named_takes_its_own_time() {
+    let mut game = Game::new();
+    let time = |game: &Game| game.json("STATE_PANEL.json")["time"].as_str().unwrap().to_owned();
+    game.play("[LOOK]{a glance around}").unwrap();
+    assert_eq!(time(&game), "day 1, 08:01");
+    game.play("[LOOK]{scour everything}").unwrap();
+    assert_eq!(time(&game), "day 1, 08:31");
+    game.set(json!({"location": "@drowned_crypt"}));
+    let output = game.play("[ACT]{search for footprints} --risk low").unwrap();
+    assert!(output.contains("search the Drowned Crypt: risk low"), "{output}");
+}
+
+#[test]
+fn a_long_way_takes_as_long_as_pace_load_and_weather_let_it() {
+    let legs = |input: &str, patch: serde_json::Value| {
+        let mut game = Game::of("longdry");
+        game.world.tables.retain(|table| table.name != "Weather");
+        game.set(patch);
+        let output = game.play(input).unwrap();
+        let line =
+            output.lines().find(|line| line.contains("arrived (")).unwrap_or_else(|| panic!("{output}")).to_owned();
+        let panel = game.json("STATE_PANEL.json");
+        (panel["time"].as_str().unwrap().to_owned(), panel["fatigue"].as_i64().unwrap(), line)
+    };
+    let march = legs("[ACT]{go to the ford}", json!({}));
+    assert_eq!((march.0.as_str(), march.1), ("day 1, 10:34", 0), "9 km at 28 km in 8 hours: {}", march.2);
+    let forced = legs("[ACT]{hurry to the ford}", json!({}));
+    assert_eq!((forced.0.as_str(), forced.1), ("day 1, 10:02", 1), "{}", forced.2);
+    let slow = legs("[ACT]{walk slowly to the ford}", json!({}));
+    assert_eq!((slow.0.as_str(), slow.1), ("day 1, 11:00", 0), "{}", slow.2);
+    // 160 pounds cannot run: three heavy things.
+    let mut game = Game::of("longdry");
+    game.world.tables.retain(|table| table.name != "Weather");
+    for object in game.world.objects.iter_mut().filter(|object| object.handle == "@iron_bar") {
+        object.fields.insert("weight".into(), "160".into());
+    }
+    game.set(json!({"inventory": ["@iron_bar"]}));
+    assert!(game.play("[ACT]{hurry to the ford}").unwrap().contains("9 km slowly"));
+    // Rain takes a tenth or three tenths of the way.
+    let mut game = Game::of("longdry");
+    for table in game.world.tables.iter_mut().filter(|table| table.name == "Weather") {
+        table.rows.iter_mut().for_each(|row| row[1] = "heavy rain".into());
+    }
+    assert!(game.play("[ACT]{go to the ford}").unwrap().contains("9 km at a march, heavy rain"));
+    assert_eq!(game.json("STATE_PANEL.json")["time"], "day 1, 11:47");
+}

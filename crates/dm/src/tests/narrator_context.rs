@@ -145,13 +145,14 @@ fn a_model_answers_a_question_from_its_page() {
 
 #[test]
 fn every_question_of_the_index_leads_to_a_page() {
-    for entry in crate::questions::index() {
-        assert!(crate::engine::page(&entry.page).is_some(), "{}", entry.page);
+    for entry in crate::questions::index(&crate::engine::SharedEngine::default()) {
+        assert!(crate::engine::SharedEngine::default().page(&entry.page).is_some(), "{}", entry.page);
         assert!(!entry.asked.is_empty() && entry.answer.chars().count() <= 200, "{}", entry.answer);
     }
-    let listed: Vec<String> = crate::questions::index().into_iter().map(|entry| entry.page).collect();
-    for (path, _) in crate::engine::pages().into_iter().filter(|(path, _)| path.ends_with(".md")) {
-        let known = listed.contains(&path) || matches!(path.as_str(), "QUESTIONS.md" | "mechanics/INDEX_SPEC.md");
+    let listed: Vec<String> =
+        crate::questions::index(&crate::engine::SharedEngine::default()).into_iter().map(|entry| entry.page).collect();
+    for (path, _) in crate::engine::SharedEngine::default().pages().iter().filter(|(path, _)| path.ends_with(".md")) {
+        let known = listed.contains(path) || matches!(path.as_str(), "QUESTIONS.md" | "mechanics/INDEX_SPEC.md");
         assert!(known, "no question leads to {path}");
     }
 }

@@ -49,3 +49,23 @@ fn row_120_the_menu_has_five_that_can_be_played_and_one_is_risky() {
         game.lawful();
     }
 }
+
+#[test]
+fn the_template_plays_from_its_hook_to_its_ending() {
+    let mut game = Game::of("_template");
+    game.plays(&["[LOOK]{the hinges}", "[ASK]{Hobb about the gate}"]);
+    for _ in 0..20 {
+        if game.play("[LOOK]{around}").unwrap().contains("Gate key") {
+            break;
+        }
+    }
+    let mut last = game.play("[ACT]{take the key}").unwrap();
+    for _ in 0..20 {
+        last = game.play("[ACT]{open the gate}").unwrap();
+        if last.contains("Epilogue") {
+            break;
+        }
+    }
+    assert!(last.contains("Epilogue: The Other Side") && last.contains("Hobb goes first"), "{last}");
+    game.lawful();
+}

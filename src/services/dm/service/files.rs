@@ -12,11 +12,11 @@ use super::GameSession;
 use acheron_base::{Error, Result, blocking};
 use acheron_dm::act::JOURNAL;
 use acheron_dm::answer::{self, LastAnswer};
-use acheron_dm::files::{Files, ReadFiles, need};
+use acheron_dm::files::{ReadFiles, need};
 use acheron_dm::input::begins;
 use acheron_dm::state::State;
 use acheron_dm::world::Cartridge;
-use acheron_dm::{boot, continuity, engine, json as panels, pack, session as sessions, story, tools};
+use acheron_dm::{boot, continuity, json as panels, pack, session as sessions, story, tools};
 use acheron_vfs::{
     Answer, Caller, ComputedFile, Listing, MessageFile, MessageSink, Node, Reply, ReplyFn, text, waiting,
 };
@@ -39,7 +39,7 @@ pub(super) fn files(session: &Arc<GameSession>) -> Vec<(String, Node)> {
         ("active.json".into(), Node::file(active)),
         ("campaigns".into(), Node::Dir(session.campaign_dirs.clone())),
         ("cartridges".into(), Node::Dir(session.cartridge_dirs.clone())),
-        ("engine".into(), documents()),
+        ("engine".into(), documents(session)),
     ]
 }
 
@@ -49,10 +49,25 @@ fn of(session: &Weak<GameSession>) -> Result<Arc<GameSession>> {
 }
 
 /// The pages of the engine and the generated `tools.json`.
-fn documents() -> Node {
-    let mut pages: Files = engine::pages().into_iter().map(|(path, text)| (path, text.to_owned())).collect();
-    pages.insert("tools.json".into(), panels::render(&tools::document()));
-    tree(pages.into_iter().map(|(path, page)| (path, Node::file(text(page)))).collect())
+///
+/// The names are those of the mount; the bytes are read when they are opened, so that an edit of the library is seen.
+fn documents(session: &Arc<GameSession>) -> Node {
+    let engine = session.campaigns().library().engine().unwrap_or_default();
+    let page = |path: &String| {
+        let (session, own) = (Arc::downgrade(session), path.clone());
+        let shown = ComputedFile::fetched(move |_| {
+            let (session, own) = (session.clone(), own.clone());
+            Answer::soon(blocking(move || {
+                let engine = of(&session)?.campaigns().library().engine()?;
+                let page = engine.page(&own).map(str::to_owned);
+                page.map(Bytes::from).ok_or_else(|| Error::not_found(format!("the engine has no {own} any more")))
+            }))
+        });
+        (path.clone(), Node::file(shown))
+    };
+    let mut pages: BTreeMap<String, Node> = engine.pages().keys().map(page).collect();
+    pages.insert("tools.json".into(), Node::file(text(panels::render(&tools::document()))));
+    tree(pages)
 }
 
 /// The files of a cartridge, read when they are opened.

@@ -16,7 +16,7 @@ use acheron_vfs::{Caller, Node, Open};
 
 fn session(narrator: Arc<dyn Narrator>) -> (tempfile::TempDir, Arc<GameSession>) {
     let root = tempfile::tempdir().unwrap();
-    let campaigns = Campaigns::open(ConfinedDir::open(root.path()).unwrap());
+    let campaigns = Campaigns::open(ConfinedDir::open(root.path()).unwrap(), Default::default());
     (root, GameSession::new(campaigns, narrator, Clock::at(1_794_823_200_000)))
 }
 
@@ -123,7 +123,7 @@ async fn the_output_answers_the_last_input_whatever_it_was() {
     say(&files, "c2", "<switch campaign c1>").await.unwrap();
     assert_eq!(read(&files, "campaigns/c2/output").await, "campaign c1 is active\n");
     // Who starts anew on the same disk reads the same.
-    let campaigns = Campaigns::open(ConfinedDir::open(root.path()).unwrap());
+    let campaigns = Campaigns::open(ConfinedDir::open(root.path()).unwrap(), Default::default());
     let again = GameSession::new(campaigns, Arc::new(NoNarrator), Clock::at(1_794_823_200_000));
     let files = super::files::files(&again);
     assert_eq!(read(&files, "campaigns/c2/output").await, "campaign c1 is active\n");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::Save;
+use super::{GameLibrary, Save};
 use acheron_base::confined_dir::{ConfinedDir, Kind};
 use acheron_base::{Error, Result, if_exists};
 use acheron_dm::act::{self, Act, JournalEntry};
@@ -16,11 +16,12 @@ use acheron_dm::files::{Files, ReadFiles};
 use acheron_dm::tools::control::Plan;
 use acheron_dm::turn::ActContext;
 use acheron_dm::world::Cartridge;
-use acheron_dm::{load, md, shipped};
+use acheron_dm::{load, md};
 
 /// The campaigns and cartridges under one root directory. Holds nothing between calls: every answer is read from the disk.
 pub struct Campaigns {
     place: ConfinedDir,
+    library: GameLibrary,
 }
 
 /// The campaign that is active, as `ACTIVE.md` names it.
@@ -33,8 +34,12 @@ pub struct ActiveCampaign {
 }
 
 impl Campaigns {
-    pub fn open(place: ConfinedDir) -> Campaigns {
-        Campaigns { place }
+    pub fn open(place: ConfinedDir, library: GameLibrary) -> Campaigns {
+        Campaigns { place, library }
+    }
+
+    pub fn library(&self) -> &GameLibrary {
+        &self.library
     }
 
     fn folders(&self, under: &str) -> Result<Vec<String>> {
@@ -53,23 +58,23 @@ impl Campaigns {
         self.folders("campaigns")
     }
 
-    /// The cartridges of the root and the embedded ones.
+    /// The cartridges of the root and of the library.
     pub fn cartridges(&self) -> Result<Vec<String>> {
         let mut all = self.folders("cartridges")?;
-        all.extend(shipped::cartridges());
+        all.extend(self.library.cartridges()?);
         all.sort();
         all.dedup();
         Ok(all)
     }
 
-    /// The files of a cartridge: the root's, else the embedded ones.
+    /// The files of a cartridge: the root's, else the library's.
     pub fn cartridge_files(&self, id: &str) -> Result<Files> {
         let id = name(id)?;
         let path = format!("cartridges/{id}");
         if self.place.exists(&path)? {
             return folder_files(&self.place.within(&path)?);
         }
-        shipped::cartridge(id).ok_or_else(|| Error::not_found(format!("there is no cartridge {id}")))
+        self.library.cartridge(id)
     }
 
     /// The paths of a cartridge's files without the hidden ones, which are the game master's secrets.
@@ -80,10 +85,12 @@ impl Campaigns {
 
     /// The cartridge as it is now. It is not cached, so that the next turn sees an edit.
     pub fn cartridge(&self, id: &str) -> Result<Arc<Cartridge>> {
-        Ok(Arc::new(load::cartridge(&self.cartridge_files(id)?)?))
+        let mut world = load::cartridge(&self.cartridge_files(id)?)?;
+        world.engine = self.library.engine()?;
+        Ok(Arc::new(world))
     }
 
-    /// Writes a file of a cartridge under the root; an embedded cartridge is copied there first.
+    /// Writes a file of a cartridge under the root; a cartridge of the library is copied there first.
     pub fn write_cartridge(&self, id: &str, path: &str, text: &str) -> Result<()> {
         let id = name(id)?;
         if !self.place.exists(&format!("cartridges/{id}"))? {
@@ -180,6 +187,7 @@ impl Campaigns {
             id,
             &Act::New { cartridge: world.id.clone(), version_lock: lock, seed, played_by: PlayedBy::now(&world) },
             at,
+            &self.library.template()?,
         );
         if let Some(answers) = &plan.answers {
             let context = ActContext { world: &world, files: &files, campaign: id, seed, at };
@@ -259,7 +267,8 @@ pub fn folder_files(place: &ConfinedDir) -> Result<Files> {
 /// The seed of a campaign that has not begun; only such a campaign can be bound to another cartridge.
 fn unbegun(save: &Save) -> Result<u64> {
     match save.journal()?.as_slice() {
-        [JournalEntry { act: Act::New { seed, .. }, .. }] => Ok(*seed),
+        [JournalEntry { act: Act::New { seed, .. }, .. }]
+        | [JournalEntry { act: Act::New { seed, .. }, .. }, JournalEntry { act: Act::Adopt { .. }, .. }] => Ok(*seed),
         _ => Err(Error::conflict(format!("campaign {} has begun; it stays with its cartridge", save.id))),
     }
 }

@@ -5,7 +5,7 @@ const AT: &str = "2026-11-16T10:00:00Z";
 
 fn campaigns() -> (tempfile::TempDir, Campaigns) {
     let root = tempfile::tempdir().unwrap();
-    let campaigns = Campaigns::open(ConfinedDir::open(root.path()).unwrap());
+    let campaigns = Campaigns::open(ConfinedDir::open(root.path()).unwrap(), Default::default());
     (root, campaigns)
 }
 
