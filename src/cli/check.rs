@@ -8,17 +8,23 @@ use clap::Args;
 use super::CommandResult;
 use crate::contract::ValueFault;
 use crate::host::{presence, programs};
+use crate::services::dm::store::folder_files;
 use crate::spec::{self, Spec};
+use acheron_base::{ConfinedDir, Error};
+use acheron_dm::inspect::inspect;
 
-/// Check a mountspec and report every fault with its path.
+/// Check a mountspec, or a folder with a CARTRIDGE.md, and report every fault with its path.
 #[derive(Args)]
 pub struct CheckArgs {
-    /// The mountspec
+    /// The mountspec, or the folder of a cartridge
     file: PathBuf,
 }
 
 impl CheckArgs {
     pub fn run(self) -> CommandResult {
+        if self.file.is_dir() {
+            return cartridge(&self.file);
+        }
         let text = spec::read(&self.file)?;
         let name = self.file.display().to_string();
         // Relative paths start at the current directory, as for `mount`.
@@ -38,6 +44,24 @@ impl CheckArgs {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Checks the folder of a cartridge of the game master.
+fn cartridge(dir: &Path) -> CommandResult {
+    let name = dir.display().to_string();
+    if !dir.join("CARTRIDGE.md").is_file() {
+        return Err(Error::not_found(format!(
+            "{name} is a folder without a CARTRIDGE.md: name a mountspec, or the folder of a cartridge"
+        ))
+        .into());
+    }
+    let report = inspect(&folder_files(&ConfinedDir::open(dir)?)?);
+    report.faults.iter().for_each(|fault| println!("{name}/{fault}"));
+    if report.ok {
+        println!("{name}: ok: {}", report.summary);
+    }
+    report.notes.iter().for_each(|note| println!("{name}: note: {note}"));
+    Ok(if report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The faults that depend on this machine: programs and directories that are missing, programs that agents could replace.

@@ -171,7 +171,8 @@ fn open(options: Options, store: Store) -> Result<HostState> {
     let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
     let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
     let identity = HostIdentity { name: acheron_sandbox::host_id(), started_at_ms: clock.now_ms() };
-    let shared = SharedServices::open(&spec, &here, unasked.beside(&here, "prompts"), &store, &clock)?;
+    let shared =
+        SharedServices::open(&spec, &here, unasked.beside(&here, "prompts"), library.folder(), &store, &clock)?;
     let projects = Arc::new(projects::Projects::new(&clock));
     let context =
         ServiceContext::new(all_jobs, event_logs, store.clone(), access.clone(), tokio::runtime::Handle::current());

@@ -28,7 +28,7 @@ fn a_move_is_a_write_and_its_outcome_a_read() {
             ls
             echo '[LOOK]{around}' > input
             grep -A1 Scene output
-            echo 'open the access' > input
+            echo 'open the access' > input && echo taken
             cat output
             jq -c .turn state.json
             cat indicators.json | jq -c .
@@ -42,6 +42,7 @@ fn a_move_is_a_write_and_its_outcome_a_read() {
             clocks.json
             delta
             dice.ndjson
+            files
             hot_pack.json
             hot_pack.md
             hud.json
@@ -54,15 +55,116 @@ fn a_move_is_a_write_and_its_outcome_a_read() {
             sessions
             snapshot.md
             state.json
+            status.json
+            story.md
             [Scene]
-            Day 1, 08:10, Lantern Quay. It smells of tar and cold iron. Jun Tallow is here. Three ways lead on.
+            Day 1, 08:10, Lantern Quay. The boat that brought you lies on its side below the steps. It smells of tar and cold iron. Jun Tallow is here.
             [Error] the input must begin with a header at the start of the line; perhaps [ACT]
             Headers: [ACT] [LOOK] [ASK] [FIGHT] [CAST] [MANAGE] [OOC]
             Example: [ACT]{open the access}
+
+            [HUD]
+            day 1, 08:10 · Lantern Quay · HP 12
+            Debt 1 · Grace 3 · Heat 0 · Rumor 0 · tide 0/8
+            L1 the Salt Market · L2 the Drowned Gull · L3 the Lighthouse
+            N1 Jun Tallow
+            I1 tide notice · I2 brass lantern
+            Q1 the Dark Lamp · Q2 the Sexton's Bell · Q3 Salt and Ledger · Q4 Two Plates
+            F1 the Harbour
             1
             {"Debt":1,"Grace":3,"Heat":0,"Rumor":0}
             true
             sessions/session_2026-11-16_ann.md
+            ! bash: line 11: echo: write error: Invalid argument
+        "#]],
+    );
+}
+
+#[test]
+fn the_output_is_the_answer_to_the_last_input() {
+    TestHost::new().check(
+        &session(
+            r#"
+            echo '<continue>' > input; head -1 output; grep -c Load output
+            echo '[OOC] how do checks work?' > input; head -1 output; grep -A1 HUD output
+            echo '<initialize>' > input; sed -n '1p;/Example/p' output
+            jq -c '[.state, .error.code]' status.json
+            echo '[DANCE]{x}' > input || echo the write failed
+            sed -n '1p;/Example/p' output; grep -c HUD output; jq -c '[.state, .error.code]' status.json
+            printf '\377' > input; head -1 output; jq -c '[.state, .error.code]' status.json
+            echo '[LOOK]{around}' > input; head -1 output; jq -c . status.json
+            echo '<new campaign c2>' > input; cat output
+            echo '<switch campaign c1>' > ../c2/input; cat ../c2/output
+            "#,
+        ),
+        expect![[r#"
+            [Guide]
+            1
+            [OOC]
+            [HUD]
+            day 1, 08:00 · Lantern Quay · HP 12
+            [Error] the campaign is initialised already; <continue> picks it up
+            Example: [LOOK]{around}
+            ["refused","already_exists"]
+            the write failed
+            [Error] unknown header [DANCE]
+            Example: [LOOK]{the gate}
+            1
+            ["refused","invalid_payload"]
+            [Error] the message is not UTF-8 text
+            ["refused","invalid_payload"]
+            [Scene]
+            {"state":"idle","initialised":true,"error":null}
+            campaign c2 is made and active; send <initialize>
+            campaign c1 is active
+            ! bash: line 12: echo: write error: Invalid argument
+            ! bash: line 14: printf: write error: Invalid argument
+        "#]],
+    );
+}
+
+#[test]
+fn a_player_reads_the_files_of_the_campaign_and_writes_none() {
+    TestHost::new().check(
+        &session(
+            r#"
+            echo '[ASK]{Jun about the lamp}' > input
+            cd files; find . -type f | sort
+            ls -a | grep DM_; sed -n '/Pointers/,$p' index.md
+            jq -r '.clues[].summary' clues/CLUE_LOG.json
+            echo x > index.md; rm index.md; echo x > new.md
+            "#,
+        ),
+        expect![[r#"
+            ./GOVERNANCE_PANEL.md
+            ./HOT_PACK.json
+            ./MAINLINE_PANEL.json
+            ./OBJECT_INDEX.json
+            ./PLAYER_PROFILE.md
+            ./STATE_PANEL.json
+            ./WORLD_STATE.md
+            ./characters/NPCs_active/npc_roster.md
+            ./characters/PCs/pc_current.md
+            ./characters/PCs/pet_current.md
+            ./clues/CLUE_LOG.json
+            ./index.md
+            ./quests/QUEST_LOG.md
+            ./sessions/CURRENT_SESSION.md
+            ./sessions/SESSION_INDEX.md
+            ./sessions/session_0000_bootstrap.md
+            ./sessions/session_2026-11-16_ann.md
+            ./sessions/session_2026-11-16_ann_compressed.md
+            ./sessions/session_2026-11-16_ann_snapshot.md
+            ## Pointers
+
+            - session: sessions/session_2026-11-16_ann.md
+            - place: Lantern Quay (@lantern_quay)
+            - time: day 1, 08:10
+            - turn: 1
+            Jun puts the pen down: nine boats in nine spring tides, and the keeper stood on the quay for the last of them
+            ! bash: line 12: index.md: Permission denied
+            ! rm: cannot remove 'index.md': Operation not permitted
+            ! bash: line 12: new.md: Operation not permitted
         "#]],
     );
 }
@@ -125,8 +227,8 @@ fn a_narrator_that_misbehaves_throughout_leaves_every_file_lawful() {
     });
     let rest = r#"
         grep -h '^- Narrator: ' sessions/session_*ann.md | sed 's/["`][^"`]*["`]/…/g; s/[0-9][0-9]* came/N came/' | sort -u
-        for file in $(ls -p | grep -v / | grep -v -e input -e journal); do cat $file; done | grep -c Vultan
-        cat sessions/* | grep -v '^- Narrator: ' | grep -c Vultan
+        for file in $(ls -p | grep -v / | grep -v -e input -e journal); do cat $file; done | grep -v '^ *- Narrator: ' | grep -c Vultan
+        cat sessions/* | grep -v '^ *- Narrator: ' | grep -c Vultan
         cd ../..
         exec 3<>control/replay.json; echo '{}' >&3; jq -c .result <&3
         jq '.spent.rounds' ../chat/status.json
@@ -134,32 +236,36 @@ fn a_narrator_that_misbehaves_throughout_leaves_every_file_lawful() {
     house.check(
         &session(&(whole_script() + rest)),
         expect![[r#"
-        @dark_lamp done
-        @salt_and_ledger done
-        @sextons_bell done
-        @two_plates done
-        @ninth_name done
-        true
-        - Narrator: consequences: … is not a narrator's to decide
-        - Narrator: delta: STATE_PANEL.json is written by the kernel, not by a narrator
-        - Narrator: delta: cartridges/brinewick/CARTRIDGE.md is not the campaign's: a turn does not write there
-        - Narrator: delta: delta line 4: … is refused: only append and patch change a file
-        - Narrator: delta: sessions/CURRENT_SESSION.md is written by the kernel, not by a narrator
-        - Narrator: delta: … leads out of the campaign
-        - Narrator: difficulty: difficulty must be easy|standard|hard|extreme, not …
-        - Narrator: options: 3-5 are asked for, N came
-        - Narrator: options: … is a control instruction
-        - Narrator: options: … the input must begin with a header at the start of the line; perhaps [ACT]
-        - Narrator: prose: unfiled_npc: Baron, Vultan has no page
-        - Narrator: prose: … decides or speaks for the player's character
-        - Narrator: scene: unfiled_npc: Vultan has no page
-        - Narrator: situational: a situation gives +2, 0 or -2, not 40
-        - Narrator: the proposal is not an object; the kernel narrates
-        0
-        0
-        {"campaign":"c1","entries":51,"equal":true}
-        49
-    "#]],
+            @dark_lamp done
+            @salt_and_ledger done
+            @sextons_bell done
+            @two_plates done
+            @ninth_name done
+            true
+            - Narrator: consequences: … is more than a turn allows
+            - Narrator: consequences: … is not a narrator's to decide
+            - Narrator: delta: STATE_PANEL.json is written by the kernel, not by a narrator: that writes characters/NPCs_active/<name>.md and notes/<name>.md
+            - Narrator: delta: cartridges/brinewick/CARTRIDGE.md is not the campaign's: a turn does not write there
+            - Narrator: delta: delta line 4: … is refused: only append and patch change a file
+            - Narrator: delta: sessions/CURRENT_SESSION.md is written by the kernel, not by a narrator: that writes characters/NPCs_active/<name>.md and notes/<name>.md
+            - Narrator: delta: … leads out of the campaign
+            - Narrator: difficulty: difficulty must be easy|standard|hard|extreme, not …
+            - Narrator: options: 3-5 are asked for, N came
+            - Narrator: options: … is a control instruction
+            - Narrator: options: … the input must begin with a header at the start of the line; perhaps [ACT]
+            - Narrator: prose: the player's character is made to say …
+            - Narrator: prose: unfiled_npc: Baron, Vultan has no page
+            - Narrator: prose: unfiled_npc: Vultan has no page
+            - Narrator: prose: … decides or speaks for the player's character
+            - Narrator: scene: a scene has 2-4 sentences, this one has 1
+            - Narrator: scene: unfiled_npc: Vultan has no page
+            - Narrator: situational: a situation gives +2, 0 or -2, not 40
+            - Narrator: the proposal is not an object; the kernel narrates
+            0
+            0
+            {"campaign":"c1","entries":51,"equal":true}
+            49
+        "#]],
     );
 }
 

@@ -11,6 +11,7 @@ mod cli;
 mod common;
 mod contracts;
 mod dm;
+mod dm_authors;
 mod documents;
 mod example_service;
 mod fuse_files;

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::adopt::{self, PlayedBy};
 use crate::delta::apply::{Change, sum};
 use crate::files::{Files, ReadFiles, need};
 use crate::init::{self, Answers};
@@ -11,7 +12,7 @@ use crate::json::render as print;
 use crate::state::State;
 use crate::tools::Call;
 use crate::turn::{ActContext, turn};
-use crate::{boot, hotstart, json, render, session, tools};
+use crate::{boot, ending, hotstart, json, menu, render, session, tools};
 use acheron_base::{Error, Result};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +23,15 @@ pub enum Act {
         cartridge: String,
         version_lock: String,
         seed: u64,
+        /// The rules and the version of the cartridge that it is played by; journals of the first rules name neither.
+        #[serde(flatten)]
+        played_by: PlayedBy,
+    },
+    /// From here on other rules, or another version of the cartridge, are played by: the files as they stood.
+    Adopt {
+        #[serde(flatten)]
+        played_by: PlayedBy,
+        files: Files,
     },
     Init {
         answers: Box<Answers>,
@@ -34,6 +44,8 @@ pub enum Act {
     Load,
     Undo,
     Rebuild,
+    /// Opens a campaign again whose story has ended.
+    PlayOn,
     /// Tools that change the campaign; all of them, or none.
     Tools {
         role: String,
@@ -52,6 +64,12 @@ pub struct JournalEntry {
     pub sum: String,
 }
 
+impl JournalEntry {
+    pub fn line(&self) -> String {
+        format!("{}\n", json!(self))
+    }
+}
+
 /// The result of an act.
 #[derive(Debug, Default)]
 pub struct ActResult {
@@ -68,7 +86,7 @@ pub const JOURNAL: &str = ".kernel/journal.ndjson";
 /// Plays one act. Pure; an act that is refused changes nothing.
 pub fn step(context: ActContext<'_>, act: &Act) -> Result<ActResult> {
     match act {
-        Act::New { .. } => Err(Error::invalid("a campaign is made once")),
+        Act::New { .. } | Act::Adopt { .. } => Err(Error::invalid("the journal writes this entry by itself")),
         Act::Init { answers } => {
             let changes = init::init(answers, context.files, context.world, context.at)?;
             let output = written(&changes, ".kernel/output.md");
@@ -82,6 +100,7 @@ pub fn step(context: ActContext<'_>, act: &Act) -> Result<ActResult> {
         Act::Load => load(context),
         Act::Undo => undo(context),
         Act::Rebuild => rebuild(context),
+        Act::PlayOn => play_on(context),
         Act::Tools { role, calls } => tools::run::changes(context, role, calls),
     }
 }
@@ -105,6 +124,8 @@ fn load(context: ActContext<'_>) -> Result<ActResult> {
         let mut pack = json::read("HOT_PACK.json", &need(context.files, "HOT_PACK.json")?)?;
         pack["context"]["guide_shown"] = json!(1);
         done.changes.push(Change::Write { path: "HOT_PACK.json".into(), text: print(&pack) });
+        // Shown and marked as shown in one act, so that it is not used up unseen.
+        done.changes.push(Change::Write { path: ".kernel/output.md".into(), text: done.output.clone() });
     }
     Ok(done)
 }
@@ -146,6 +167,46 @@ fn rebuild(context: ActContext<'_>) -> Result<ActResult> {
     Ok(ActResult { changes, output: format!("rebuilt from the sessions\n{notes}"), ..ActResult::default() })
 }
 
+/// A closed campaign is open again; the ending that it reached is behind it and does not come twice.
+fn play_on(context: ActContext<'_>) -> Result<ActResult> {
+    let boot = boot::read(context.files, context.world)?;
+    let Some(title) = ending::closed(&boot.state, context.world).map(str::to_owned) else {
+        return Err(Error::invalid("the campaign is open: there is no ending to play on from"));
+    };
+    let mut state = boot.state.clone();
+    state.memory.ended.clear();
+    // What would end the story at once has been passed by, too.
+    while let Some(ending) = ending::reached(&state, context.world) {
+        state.memory.endings.push(ending.id.clone());
+    }
+    let panel = state.write(&boot.panel);
+    let decision = session::Decision {
+        turn: state.turn,
+        title: "played on".into(),
+        real_time: context.at.to_owned(),
+        world_time: state.time.to_string(),
+        input: "<play on>".into(),
+        resolution: format!("the story goes on after its ending: {title}"),
+        state: json::difference(&boot.panel, &panel).unwrap_or_else(|| json!({})),
+        panel: print(&panel),
+        ..session::Decision::default()
+    };
+    let text = format!("\n{}", decision.render());
+    let whole = format!("{}{text}", need(context.files, &boot.session)?);
+    let output = format!("The story goes on after its ending: {title}.\n");
+    let mut changes = vec![
+        Change::Append { path: boot.session.clone(), text },
+        Change::Write { path: "STATE_PANEL.json".into(), text: print(&panel) },
+        Change::Write {
+            path: ".kernel/menu.json".into(),
+            text: print(&json!(menu::build(&state, context.world, &[]))),
+        },
+        Change::Write { path: ".kernel/output.md".into(), text: output.clone() },
+    ];
+    changes.extend(windows(&boot.session, &whole));
+    Ok(ActResult { changes, output, ..ActResult::default() })
+}
+
 /// The snapshot and the digest of a whole session.
 pub fn windows(path: &str, session: &str) -> [Change; 2] {
     [
@@ -181,7 +242,8 @@ pub fn inverse(files: &dyn ReadFiles, changes: &[Change]) -> Result<Vec<Change>>
     Ok(back)
 }
 
-/// The whole of an act, with its journal line and its way back.
+/// The whole of an act, with its journal line and its way back. The first act by other rules is preceded by an entry that
+/// keeps the files as they stood, so that a replay starts from there.
 pub fn whole(context: ActContext<'_>, act: &Act, seq: u64) -> Result<(ActResult, Vec<Change>)> {
     let done = step(context, act)?;
     if done.changes.is_empty() {
@@ -190,9 +252,12 @@ pub fn whole(context: ActContext<'_>, act: &Act, seq: u64) -> Result<(ActResult,
     let back = if done.undoable { inverse(context.files, &done.changes)? } else { Vec::new() };
     let mut all = done.changes.clone();
     let text = |value: &Vec<Change>| serde_json::to_string(value).map_err(|fault| Error::internal(fault.to_string()));
+    let adopted = adopt::due(context, seq)?;
+    let seq = seq + u64::from(adopted.is_some());
     let entry = JournalEntry { seq, at: context.at.to_owned(), act: act.clone(), sum: sum(&text(&done.changes)?) };
     all.push(Change::Write { path: UNDO.into(), text: text(&back)? });
-    all.push(Change::Append { path: JOURNAL.into(), text: format!("{}\n", json!(entry)) });
+    all.extend(adopted.into_iter().flatten());
+    all.push(Change::Append { path: JOURNAL.into(), text: entry.line() });
     Ok((done, all))
 }
 

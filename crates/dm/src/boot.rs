@@ -15,6 +15,9 @@ pub const BOOTSTRAP: &str = "sessions/session_0000_bootstrap.md";
 const PREFERENCES: [&str; 7] =
     ["STYLE", "DIFFICULTY", "RULES", "PACING", "COMBAT_FREQ", "MYSTERY_VS_ACTION", "LINES_VEILS"];
 
+/// The preference that is about safety.
+const VEILS: &str = "LINES_VEILS";
+
 /// The facts that a turn starts from.
 #[derive(Clone, Debug)]
 pub struct Boot {
@@ -24,6 +27,10 @@ pub struct Boot {
     pub pack: Value,
     pub pc: Pc,
     pub style: String,
+    /// At most [`MOST_PREFERENCES`], as the profile has them.
+    pub preferences: Vec<(String, String)>,
+    /// The preferences beyond those, which are not read.
+    pub unread: usize,
     pub state: State,
     /// Where the panel and the sessions differed; the panel here is already the sessions'.
     pub corrections: Vec<String>,
@@ -37,6 +44,18 @@ pub fn current(files: &dyn ReadFiles) -> Result<String> {
     // An origin's pointer may begin at the root or at the campaign.
     let at = path.rfind("session_").unwrap_or(0);
     Ok(format!("sessions/{}", &path[at..]))
+}
+
+/// The most preferences that are read.
+pub const MOST_PREFERENCES: usize = 8;
+
+/// The `KEY=VALUE` lines of a profile.
+pub fn preferences(profile: &str) -> impl Iterator<Item = (&str, &str)> {
+    profile.lines().filter_map(|line| {
+        let (key, value) = line.trim().trim_start_matches("- ").split_once('=')?;
+        let named = !key.is_empty() && key.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+        named.then(|| (key, value.trim()))
+    })
 }
 
 /// The preference of that name in `PLAYER_PROFILE.md`.
@@ -77,8 +96,12 @@ pub fn read(files: &dyn ReadFiles, world: &Cartridge) -> Result<Boot> {
     }
     let profile = files.read("PLAYER_PROFILE.md")?.unwrap_or_default();
     let style = preference(&profile, "STYLE").to_owned();
+    let mut preferences: Vec<(String, String)> =
+        preferences(&profile).map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let unread = preferences.len().saturating_sub(MOST_PREFERENCES);
+    preferences.truncate(MOST_PREFERENCES);
     let state = State::read(&panel, world);
-    Ok(Boot { session, snapshot, panel, pack, pc, style, state, corrections })
+    Ok(Boot { session, snapshot, panel, pack, pc, style, preferences, unread, state, corrections })
 }
 
 /// The panel that all sessions together tell of.
@@ -90,6 +113,17 @@ pub fn told(files: &dyn ReadFiles) -> Result<Option<Value>> {
     session::fold(texts.iter().map(String::as_str))
 }
 
+/// What always holds in a world, and which features it does without.
+fn laws(world: &Cartridge) -> Option<String> {
+    let mut parts: Vec<&str> = world.invariants.iter().map(|own| own.text.as_str()).collect();
+    let off: Vec<&str> = world.flags.iter().filter(|(_, on)| !**on).map(|(name, _)| name.as_str()).collect();
+    let off = format!("off: {}", off.join(", "));
+    if !off.ends_with(": ") {
+        parts.push(&off);
+    }
+    (!parts.is_empty()).then(|| format!("always: {}", md::clip(&parts.join(" · "), 600)))
+}
+
 impl Boot {
     /// At most twelve lines.
     pub fn summary(&self, world: &Cartridge) -> String {
@@ -98,8 +132,12 @@ impl Boot {
             if entries.is_empty() { "-".to_owned() } else { md::clip(&entries.join(" · "), 160) }
         };
         let levels = state.indicators.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        let clocks =
-            state.clocks.iter().map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments)).collect();
+        let clocks = state
+            .clocks
+            .iter()
+            .filter(|clock| clock.visible)
+            .map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments))
+            .collect();
         let quests = state
             .quests
             .iter()
@@ -109,6 +147,7 @@ impl Boot {
         let last = session::turns(&self.snapshot).pop().unwrap_or_default();
         let decision = last.lines().next().unwrap_or("-").trim_start_matches(['#', ' ']).to_owned();
         let mut lines = vec![
+            self.asked(),
             format!("time: {}", state.time),
             format!("place: {} ({})", world.name(&state.location), state.location),
             format!("indicators: {}", list(levels)),
@@ -119,10 +158,29 @@ impl Boot {
             md::clip(&decision, 160),
             format!("resolution: {}", md::clip(session::field(last, "Resolution").unwrap_or("-"), 160)),
         ];
+        if let Some(line) = laws(world) {
+            lines.push(line);
+        }
         let spine = pack::spine(&self.pack);
         lines.push(format!("spine: {}", md::clip(&spine.join(" / "), 400)));
         lines.truncate(12);
         lines.join("\n") + "\n"
+    }
+
+    /// The preferences on one line, the limits of the players first: they are for their safety.
+    fn asked(&self) -> String {
+        let mut own: Vec<&(String, String)> = self.preferences.iter().filter(|(_, value)| value != "-").collect();
+        own.sort_by_key(|(key, _)| key != VEILS);
+        let mut shown: Vec<String> = own.iter().map(|(key, value)| format!("{key}={}", md::clip(value, 200))).collect();
+        if self.unread > 0 {
+            shown.push(format!("{} more are not read: a profile has at most {MOST_PREFERENCES}", self.unread));
+        }
+        format!("preferences: {}", if shown.is_empty() { "-".to_owned() } else { shown.join(" · ") })
+    }
+
+    /// What the players want kept out of the story, or off stage.
+    pub fn lines_veils(&self) -> &str {
+        self.preferences.iter().find(|(key, _)| key == VEILS).map_or("-", |(_, value)| value.as_str())
     }
 
     /// Whether the guide is still to be shown.

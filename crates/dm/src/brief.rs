@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::fetch::Snippet;
 use crate::input::Intent;
+use crate::questions;
 use crate::turn::PreparedTurn;
 use crate::world::Cartridge;
 
@@ -11,6 +12,14 @@ use crate::world::Cartridge;
 #[derive(Clone, Debug, Serialize)]
 pub struct Brief {
     pub title: String,
+    /// What the players want kept out of the story, or off stage.
+    pub lines_veils: String,
+    /// Every other preference, as `KEY=VALUE`.
+    pub preferences: Vec<String>,
+    /// What always holds in this world.
+    pub invariants: Vec<String>,
+    /// For a question about the rules: the page that answers it.
+    pub page: String,
     pub boot: String,
     pub input: String,
     pub intent: Intent,
@@ -23,6 +32,13 @@ impl Brief {
     pub fn new(turn: &PreparedTurn, input: &str, world: &Cartridge) -> Brief {
         Brief {
             title: world.title.clone(),
+            lines_veils: turn.boot.lines_veils().to_owned(),
+            preferences: turn.boot.preferences.iter().map(|(key, value)| format!("{key}={value}")).collect(),
+            invariants: world.invariants.iter().map(|own| own.text.clone()).collect(),
+            page: match turn.found.intent {
+                Intent::Ooc => questions::find(&turn.found.body, world).text,
+                _ => String::new(),
+            },
             boot: turn.boot.summary(world),
             input: input.to_owned(),
             intent: turn.found.intent,

@@ -1,12 +1,11 @@
 //! A campaign as a whole: its name, its version lock, its first files, the files that it must have, and the replay of its
 //! journal. Storage uses it; it touches no storage.
 
-use serde_json::json;
-
 use crate::act::{self, Act, JOURNAL, JournalEntry};
+use crate::adopt::PlayedBy;
 use crate::files::Files;
 use crate::md;
-use crate::shipped::template;
+use crate::shipped;
 use crate::turn::ActContext;
 use crate::world::Cartridge;
 use acheron_base::{Error, Result};
@@ -50,12 +49,19 @@ pub fn layout(paths: &[String]) -> Result<()> {
     }
 }
 
-/// The files of a new campaign, with the first line of its journal. `act` is [`Act::New`]; another act gives no files.
-pub fn begun(id: &str, act: &Act, at: &str) -> Files {
-    let Act::New { cartridge, version_lock, seed } = act else { return Files::new() };
-    let mut files = act::blank(&template(), id, cartridge, version_lock, *seed, at);
+/// The files of a new campaign from a template, with the first lines of its journal. `act` is [`Act::New`]; another act gives no files.
+pub fn begun(id: &str, act: &Act, at: &str, template: &Files) -> Files {
+    let Act::New { cartridge, version_lock, seed, played_by } = act else { return Files::new() };
+    let mut files = act::blank(template, id, cartridge, version_lock, *seed, at);
     let entry = JournalEntry { seq: 0, at: at.to_owned(), act: act.clone(), sum: String::new() };
-    files.insert(JOURNAL.into(), format!("{}\n", json!(entry)));
+    let mut journal = entry.line();
+    if *template != shipped::template() {
+        // A replay has only the template of the program; another one stands in the journal.
+        let act = Act::Adopt { played_by: played_by.clone(), files: files.clone() };
+        journal.push_str(&JournalEntry { seq: 1, at: at.to_owned(), act, sum: String::new() }.line());
+    }
+    files.insert(JOURNAL.into(), journal);
+    act::make(&mut files, &[played_by.mark()]);
     files
 }
 
@@ -67,7 +73,24 @@ pub fn replay(id: &str, world: &Cartridge, journal: &[JournalEntry]) -> Result<F
     let Act::New { seed, .. } = first.act else {
         return Err(Error::invalid(format!("the journal of {id} does not begin with its making")));
     };
-    let mut files = begun(id, &first.act, &first.at);
+    let adopted = rest.iter().rposition(|entry| matches!(entry.act, Act::Adopt { .. }));
+    let (mut files, rest) = match adopted.and_then(|at| Some((at, rest.get(at)?))) {
+        Some((at, JournalEntry { act: Act::Adopt { played_by, files }, .. })) => {
+            let mut files = files.clone();
+            files.insert(JOURNAL.into(), journal[..at + 2].iter().map(JournalEntry::line).collect());
+            act::make(&mut files, &[played_by.mark()]);
+            (files, &rest[at + 1..])
+        }
+        _ => (begun(id, &first.act, &first.at, &shipped::template()), rest),
+    };
+    let (noted, now) = (PlayedBy::noted(&files)?, PlayedBy::now(world));
+    if noted != now {
+        return Err(Error::conflict(format!(
+            "campaign {id} was recorded with rules {} and {} {}, and these are rules {} and {}: play on; the next move notes \
+             the change in the journal, and a replay compares from there",
+            noted.rules, world.id, noted.version, now.rules, now.version
+        )));
+    }
     for entry in rest {
         let context = ActContext { world, files: &files, campaign: id, seed, at: &entry.at };
         let (_, changes) = act::whole(context, &entry.act, entry.seq)?;

@@ -71,6 +71,12 @@ impl Advantage {
         }
     }
 
+    /// This, settled together with so many disadvantages of another source.
+    pub fn against(self, disadvantages: usize) -> Self {
+        let (own, other) = (self == Advantage::Advantage, self == Advantage::Disadvantage);
+        Advantage::settle(usize::from(own), disadvantages + usize::from(other))
+    }
+
     pub fn named(name: &str) -> Result<Self> {
         match name {
             "normal" => Ok(Advantage::Normal),

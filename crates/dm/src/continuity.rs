@@ -72,6 +72,9 @@ pub fn check(files: &dyn ReadFiles, world: &Cartridge) -> Result<Report> {
     find("initialised", boot::uninitialised(files)?.map(str::to_owned));
     let pc = super::pc::Pc::read(&files.read("characters/PCs/pc_current.md")?.unwrap_or_default());
     find("character", pc.name.is_empty().then(|| "pc_current.md names nobody".to_owned()));
+    let asked = boot::preferences(&files.read("PLAYER_PROFILE.md")?.unwrap_or_default()).count();
+    let most = boot::MOST_PREFERENCES;
+    find("player_profile", (asked > most).then(|| format!("it has {asked} preferences; at most {most} are read")));
     let lost = world.quests.iter().find(|quest| !quest.main && world.object(&quest.return_to).is_none());
     find("return_to", lost.map(|quest| format!("side quest {} has no way back", quest.handle)));
     let fault = world.faults.first().map(ToString::to_string);

@@ -14,6 +14,9 @@ pub struct Throw {
     pub why: String,
 }
 
+/// The log of every throw.
+pub const DICE: &str = ".kernel/dice.ndjson";
+
 /// The dice of one turn.
 #[derive(Clone, Debug)]
 pub struct Dice {
@@ -49,6 +52,11 @@ impl Dice {
         let value = self.loaded.pop().unwrap_or_else(|| self.fair(sides));
         self.thrown.push(Throw { turn: self.turn, sides, value, why: why.to_owned() });
         value
+    }
+
+    /// The throws so far, as lines of the log.
+    pub fn log(&self) -> String {
+        self.thrown.iter().map(|throw| format!("{}\n", serde_json::json!(throw))).collect()
     }
 
     /// Rejects the uneven rest, so that no face is likelier than another.

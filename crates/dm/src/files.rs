@@ -59,7 +59,39 @@ pub fn hidden(path: &str) -> bool {
     path.split('/').any(|part| part.starts_with('.') || part.eq_ignore_ascii_case("writing"))
 }
 
+/// Whether a file of a campaign is shown to its players: those that the rules tell one to read each turn or when something
+/// triggers it. What begins with a dot is the game master's, and so are a narrator's notes and the seed of the dice.
+pub fn shown(path: &str) -> bool {
+    let page = [
+        "HOT_PACK.json",
+        "PLAYER_PROFILE.md",
+        "OBJECT_INDEX.json",
+        "STATE_PANEL.json",
+        "MAINLINE_PANEL.json",
+        "WORLD_STATE.md",
+        "GOVERNANCE_PANEL.md",
+        "index.md",
+    ];
+    let folder = ["sessions/", "characters/", "quests/", "clues/"].iter().any(|folder| path.starts_with(folder));
+    !hidden(path) && (page.contains(&path) || folder)
+}
+
 /// The file's text, or a sentence that names what is missing.
 pub fn need(files: &dyn ReadFiles, path: &str) -> Result<String> {
     files.read(path)?.ok_or_else(|| Error::not_found(format!("there is no {path}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn players_see_what_they_are_told_to_read_and_no_secret() {
+        let seen =
+            ["HOT_PACK.json", "sessions/CURRENT_SESSION.md", "characters/PCs/pc_current.md", "quests/QUEST_LOG.md"];
+        assert!(seen.into_iter().all(shown));
+        let kept = [".DM_BLUEPRINT.md", ".DM_PLANNER.md", ".kernel/journal.ndjson", "CAMPAIGN.md", "notes/plan.md"];
+        let hidden = ["Writing/Fiction_index.md", "characters/.DM_SECRETS.md", "sessions/.x.md"];
+        assert!(!kept.into_iter().chain(hidden).any(shown));
+    }
 }

@@ -30,15 +30,18 @@ pub fn exits<'a>(state: &'a State, world: &'a Cartridge) -> impl Iterator<Item =
 
 /// The people who are here.
 pub fn people<'a>(state: &'a State, world: &'a Cartridge) -> impl Iterator<Item = &'a Object> {
-    world
-        .of(ObjectKind::Npc)
-        .filter(|npc| npc.field("location") == state.location && state.status(world, &npc.handle) == "active")
+    // A companion is wherever the character is.
+    world.of(ObjectKind::Npc).filter(|npc| match state.status(world, &npc.handle) {
+        "companion" => true,
+        "active" => state.place_of(npc) == state.location,
+        _ => false,
+    })
 }
 
 /// The things that lie here in plain sight and are not carried.
 pub fn things<'a>(state: &'a State, world: &'a Cartridge) -> impl Iterator<Item = &'a Object> {
     world.of(ObjectKind::Item).filter(|item| {
-        item.field("at") == state.location
+        state.place_of(item) == state.location
             && state.status(world, &item.handle) == "active"
             && !state.inventory.contains(&item.handle)
     })

@@ -7,12 +7,13 @@ use crate::boot::BOOTSTRAP;
 use crate::delta::apply::Change;
 use crate::files::{ReadFiles, need};
 use crate::json::render as print;
+use crate::memory::Memory;
 use crate::pack::{self, PackContext};
 use crate::session::{self, Decision};
 use crate::state::{Clock, FULL_HP, State};
 use crate::time::Time;
 use crate::world::{Cartridge, ObjectKind};
-use crate::{boot, hud, json, md, menu, refs};
+use crate::{boot, campaign_pages, hud, json, md, menu, refs};
 use acheron_base::{Error, Result};
 
 /// What is asked, and what may be answered.
@@ -93,6 +94,19 @@ pub fn questionnaire(world: &Cartridge) -> String {
         world.title,
         presets.join(", "),
     )
+}
+
+/// The answer to `<initialize>`: the questions, or the refusal that the operation gives too.
+pub fn asked(files: &dyn ReadFiles, world: &Cartridge) -> Result<String> {
+    unbegun(files)?;
+    Ok(questionnaire(world))
+}
+
+fn unbegun(files: &dyn ReadFiles) -> Result<()> {
+    match boot::current(files)? == BOOTSTRAP {
+        true => Ok(()),
+        false => Err(Error::already_exists("the campaign is initialised already; <continue> picks it up")),
+    }
 }
 
 /// The slug of a name: lower case, everything else a dash; `init` where nothing is left.
@@ -186,9 +200,7 @@ pub fn summary(answers: &Answers, files: &dyn ReadFiles, world: &Cartridge, at: 
 
 /// Every product of the initialisation, or the first thing that is wrong.
 pub fn init(answers: &Answers, files: &dyn ReadFiles, world: &Cartridge, at: &str) -> Result<Vec<Change>> {
-    if boot::current(files)? != BOOTSTRAP {
-        return Err(Error::already_exists("the campaign is initialised already"));
-    }
+    unbegun(files)?;
     let name = line(&answers.pc_name);
     if name.is_empty() {
         return Err(Error::invalid("missing PC fields; give pc_name"));
@@ -228,7 +240,9 @@ pub fn init(answers: &Answers, files: &dyn ReadFiles, world: &Cartridge, at: &st
     let text = format!("# Session {date} · {name}\n\n{decision}");
     let profile: String = preferences.iter().map(|(key, value)| format!("- {key}={value}\n")).collect();
     let entries = hud::entries(&state, world);
+    let index = format!("# Index\n\n{}", campaign_pages::index(&state, world, &session).join("\n"));
     let files = [
+        (campaign_pages::INDEX, index),
         ("PLAYER_PROFILE.md", format!("# Player profile\n\n## Preferences\n\n{profile}")),
         ("characters/PCs/pc_current.md", character(answers, &name)),
         (session.as_str(), text.clone()),
@@ -280,6 +294,7 @@ fn opening(world: &Cartridge, start: &str) -> State {
     let time = Time::read("day 1, 08:00");
     let mut state = State {
         ate: time.minutes(),
+        memory: Memory { drank: time.minutes(), ..Memory::default() },
         time,
         location: start.to_owned(),
         hp: FULL_HP,

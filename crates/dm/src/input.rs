@@ -127,6 +127,8 @@ pub enum Control {
     NewCampaign(String),
     SwitchCampaign(String),
     Continue,
+    /// Opens a campaign again whose story has ended.
+    PlayOn,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -143,8 +145,15 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    fn new(sentence: impl Into<String>) -> Self {
+    pub(crate) fn new(sentence: impl Into<String>) -> Self {
         Refusal { sentence: sentence.into(), example: "[LOOK]{the gate}".into() }
+    }
+
+    /// The refusal of another part of the game; its example is what the sentence asks for.
+    pub(crate) fn plain(sentence: &str) -> Self {
+        let asks = sentence.contains("<initialize>");
+        let example = if asks { "<initialize>" } else { "[LOOK]{around}" };
+        Refusal { sentence: sentence.trim_end().to_owned(), example: example.to_owned() }
     }
 
     /// The error block: the cause, the headers, one example.
@@ -197,6 +206,27 @@ pub fn parse(text: &str, extra: &[Extra]) -> Result<Input, Refusal> {
     Ok(Input::Move(Move { header, intent, body, action_summary, risk, intent_note, domain, voice, cast }))
 }
 
+/// Refuses an input whose first bytes already show that it is none; `false` while they do not show it either way.
+pub fn begins(text: &str, extra: &[Extra]) -> Result<bool, Refusal> {
+    let text = text.trim_start();
+    let named = |rest: &str| rest.chars().any(|c| !c.is_alphanumeric() && c != '_');
+    let rest = match text.strip_prefix(['@', '＠']) {
+        Some(word) if !named(word) => return Ok(false),
+        _ => domain(text)?.1,
+    };
+    let open = rest.chars().next().filter(|c| matches!(c, '[' | '【' | '<' | '＜'));
+    match (rest.is_empty(), open) {
+        (true, _) => Ok(false),
+        (false, Some('<' | '＜')) => match wrapped(rest, &[('<', '>'), ('＜', '＞')]) {
+            Some((inner, _)) if inner.trim().eq_ignore_ascii_case("ooc") => Ok(true),
+            Some((inner, _)) => control(inner, "").map(|_| true),
+            None => Ok(false),
+        },
+        (false, Some(_)) if wrapped(rest, &BRACKETS).is_none() => Ok(false),
+        (false, _) => header(rest, extra).map(|_| true),
+    }
+}
+
 /// The text between a pair of brackets at the start, and what follows.
 fn wrapped<'a>(text: &'a str, pairs: &[(char, char)]) -> Option<(&'a str, &'a str)> {
     let first = text.chars().next()?;
@@ -216,6 +246,7 @@ fn control(inner: &str, after: &str) -> Result<Input, Refusal> {
     let control = match lower.as_str() {
         "initialize" | "initialise" | "初始化" => Control::Initialize,
         "continue" | "hot start" | "继续" | "热启动" => Control::Continue,
+        "play on" => Control::PlayOn,
         _ => {
             let (verbs, rest): (&[&str], fn(String) -> Control) = if lower.starts_with("new") || lower.starts_with('新')
             {

@@ -13,40 +13,53 @@
 #![forbid(unsafe_code)]
 
 pub mod act;
+pub mod adopt;
+pub mod answer;
+pub mod authored;
 pub mod boot;
 pub mod brief;
 pub mod campaign;
+pub mod campaign_pages;
 pub mod check;
 pub mod continuity;
 pub mod delta;
 pub mod dice;
+pub mod ending;
 pub mod engine;
 pub mod fetch;
 pub mod files;
+pub mod grammar;
 pub mod hotstart;
 pub mod hud;
 pub mod index;
 pub mod init;
 pub mod input;
+pub mod inspect;
 pub mod json;
 pub mod lint;
 pub mod load;
 pub mod md;
 pub mod mechanics;
+pub mod memory;
 pub mod menu;
 pub mod pack;
+pub mod panel_rules;
 pub mod pc;
 pub mod play;
 pub mod proposal;
+pub mod prose;
+pub mod questions;
 pub mod refs;
 pub mod render;
 pub mod rule;
 pub mod session;
 pub mod shipped;
 pub mod state;
+pub mod story;
 pub mod time;
 pub mod tools;
 pub mod turn;
+pub mod verbs;
 pub mod world;
 
 #[cfg(test)]

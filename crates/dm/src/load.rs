@@ -1,12 +1,12 @@
 //! Reads a cartridge from its files. Every fault is collected with path and line.
 
 use crate::files::{Files, ReadFiles, hidden};
-use crate::index;
 use crate::input::Header;
 use crate::md::{self, Table};
 use crate::mechanics::{maps, tables};
 use crate::rule::{Condition, Effect, effects, handle};
 use crate::world::*;
+use crate::{authored, ending, index};
 use acheron_base::{Error, Result};
 
 const INDICATORS: &str = "lore/MECHANICS/INDICATORS.md";
@@ -21,6 +21,16 @@ const INDICES: [(ObjectKind, &str); 5] = [
     (ObjectKind::Quest, "quests/QUEST_LOG.md"),
     (ObjectKind::Faction, "factions/FACTION_INDEX.md"),
 ];
+
+/// The index that lists objects of a kind.
+pub fn index_of_kind(kind: ObjectKind) -> &'static str {
+    INDICES.iter().find(|(own, _)| *own == kind).map_or("", |(_, path)| path)
+}
+
+/// The kind of object that an index lists.
+pub fn kind_of_index(path: &str) -> Option<ObjectKind> {
+    INDICES.iter().find(|(_, own)| *own == path).map(|(kind, _)| *kind)
+}
 
 pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
     let mut files = Files::new();
@@ -40,8 +50,15 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
         theme: md::field(head, "theme").unwrap_or_default().to_owned(),
         hooks: lines(head, "hooks"),
         spine: lines(head, "spine").into_iter().take(6).collect(),
+        wakes_at: md::field(head, "wakes_at").unwrap_or_default().to_owned(),
         ..Cartridge::default()
     };
+    match effects(md::field(head, "falls").unwrap_or_default()) {
+        Ok(falls) => world.falls = falls,
+        Err(wrong) => world.faults.push(fault("CARTRIDGE.md", line_of(head, "falls:"), wrong.message)),
+    }
+    world.invariants = lines(head, "invariants").iter().map(|line| invariant(line)).collect();
+    flags(head, &mut world);
     for (kind, path) in INDICES {
         objects(kind, path, &files, head, &mut world);
     }
@@ -54,13 +71,14 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
         }
     }
     world.routes = routes(text("ROUTES.md"), head);
-    indicators(text(INDICATORS), &mut world);
+    if world.is_on("indicators") {
+        indicators(text(INDICATORS), &mut world);
+    }
     clocks(text(CLOCKS), &mut world);
     let (found, faults) = tables::read(TABLES, text(TABLES));
     world.tables = found;
     world.faults.extend(faults);
-    if let Some((path, data)) = files.iter().find(|(path, _)| path.starts_with("maps/") && path.ends_with(".data.yaml"))
-    {
+    if let Some((path, data)) = map_path(&files).and_then(|path| Some((path, files.get(path)?))) {
         match maps::read(path, data) {
             Ok(map) => world.map = map,
             Err(fault) => world.faults.push(fault),
@@ -70,13 +88,59 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
         world.faults.extend(wrong.into_iter().map(|message| fault(path, 1, message)));
     }
     quests(&files, &mut world);
+    let (deeds, faults) = authored::deeds(&files);
+    world.deeds = deeds;
+    world.faults.extend(faults);
+    let (endings, faults) = ending::read(text(ending::PAGE));
+    world.endings = endings;
+    world.faults.extend(faults);
     people(&mut world);
+    clues(&mut world);
     world.files = files;
     Ok(world)
 }
 
+/// `A sentence. (never: phrase; phrase)`
+fn invariant(line: &str) -> Invariant {
+    let (text, never) = line.split_once("(never:").unwrap_or((line, ""));
+    let phrases = never.trim_end().trim_end_matches(')').split(';').map(crate::refs::normal);
+    Invariant { text: text.trim().to_owned(), never: phrases.filter(|phrase| !phrase.is_empty()).collect() }
+}
+
+/// The features that a cartridge can turn on and off.
+const FLAGS: [&str; 4] = ["indicators", "map_system", "governance", "fiction_sync"];
+
+fn flags(head: &str, world: &mut Cartridge) {
+    for own in md::fields(md::section(head, "feature_flags").unwrap_or_default()) {
+        let mut wrong = |message: String| {
+            world.faults.push(fault("CARTRIDGE.md", line_of(head, &format!("{}:", own.key)), message));
+        };
+        match (FLAGS.contains(&own.key), own.value) {
+            (false, _) => wrong(format!("unknown feature flag {}; there are {}", own.key, FLAGS.join(", "))),
+            (true, "on") if own.key == "fiction_sync" => {
+                wrong("fiction_sync cannot be on: fiction is never written by a turn; read story.md".to_owned());
+            }
+            (true, "on" | "off") => {
+                world.flags.insert(own.key.to_owned(), own.value == "on");
+            }
+            (true, _) => wrong(format!("{} must be on or off, not `{}`", own.key, own.value)),
+        }
+    }
+}
+
 fn fault(path: &str, line: usize, message: impl Into<String>) -> Fault {
     Fault { path: path.to_owned(), line, message: message.into() }
+}
+
+/// The data of the map: `maps/<name>.data.json`. The name `.data.yaml` is an older one of the same JSON.
+pub fn map_path(files: &Files) -> Option<&str> {
+    let named = |end: &str| files.keys().find(|path| path.starts_with("maps/") && path.ends_with(end));
+    named(".data.json").or_else(|| named(".data.yaml")).map(String::as_str)
+}
+
+/// The first line with these words in it; 1 if there is none.
+pub(crate) fn line_of(text: &str, words: &str) -> usize {
+    text.lines().position(|line| line.contains(words)).map_or(1, |at| at + 1)
 }
 
 fn lines(text: &str, title: &str) -> Vec<String> {
@@ -104,8 +168,11 @@ fn objects(kind: ObjectKind, path: &str, files: &Files, head: &str, world: &mut 
             world.faults.push(fault(path, row.line, format!("{own} points to {missing}, which is not there")));
         }
         let page = page_path.as_ref().and_then(|path| files.get(path)).map(String::as_str).unwrap_or_default();
+        // The chapters below have lines of their own, such as secrets and topics.
+        let top = page.find("\n## ").map_or(page, |end| &page[..end]);
+        let keyed = md::fields(top).filter(|own| !own.key.starts_with("when "));
         let mut fields: std::collections::BTreeMap<String, String> =
-            md::fields(page).map(|own| (own.key.to_lowercase(), own.value.to_owned())).collect();
+            keyed.map(|own| (own.key.to_lowercase(), own.value.to_owned())).collect();
         fields.extend(
             table
                 .columns
@@ -117,8 +184,15 @@ fn objects(kind: ObjectKind, path: &str, files: &Files, head: &str, world: &mut 
         let secrets = md::section(page, "Secrets").unwrap_or_default();
         let secret =
             |grade: &str| md::fields(secrets).filter(|own| own.key == grade).map(|own| own.value.to_owned()).collect();
+        let (facts, mut wrong) = authored::facts_under(page, None);
+        let (topics, bad) = authored::topics(page);
+        wrong.extend(bad);
+        let page_name = page_path.as_deref().unwrap_or(path);
+        world.faults.extend(wrong.into_iter().map(|(line, message)| fault(page_name, line, message)));
         world.objects.push(Object {
             kind,
+            facts,
+            topics,
             name: Some(table.get(row, "name")).filter(|name| !name.is_empty()).unwrap_or(&own).to_owned(),
             summary: table.get(row, "one_line_summary").to_owned(),
             status: Some(table.get(row, "status")).filter(|name| !name.is_empty()).unwrap_or("active").to_owned(),
@@ -180,6 +254,7 @@ fn indicators(text: &str, world: &mut Cartridge) {
                         name: get("gate").to_owned(),
                         open_when,
                         shown: get("open when").to_owned(),
+                        reason: get("reason").to_owned(),
                         places,
                     }),
                     Err(wrong) => world.faults.push(fault(INDICATORS, row.line, wrong.message)),
@@ -206,6 +281,7 @@ fn clocks(text: &str, world: &mut Cartridge) {
                     every: get("every").trim_end_matches(" min").parse().ok(),
                     event: get("event").to_owned(),
                     effects,
+                    again: get("again") == "yes",
                 }),
                 Err(wrong) => world.faults.push(fault(CLOCKS, row.line, wrong.message)),
             }
@@ -269,12 +345,18 @@ fn unlawful(effect: &Effect, world: &Cartridge) -> Option<String> {
         | Effect::Reveal(own)
         | Effect::Move(own)
         | Effect::Quest(own, _)
+        | Effect::Mood(own, _)
         | Effect::Status(own, _) => world.object(own).is_none().then(|| format!("unknown handle {own}")),
+        Effect::Put(own, place) => {
+            let unknown = [own, place].into_iter().find(|own| world.object(own).is_none());
+            unknown.map(|own| format!("unknown handle {own}"))
+        }
         _ => None,
     }
 }
 
-fn stage(table: &Table, row: &md::Row) -> Result<Stage> {
+/// One row of a table of stages or deeds.
+pub(crate) fn stage(table: &Table, row: &md::Row) -> Result<Stage> {
     let get = |column| table.get(row, column);
     let headers = get("do")
         .split(['/', ' ', ','])
@@ -296,6 +378,7 @@ fn stage(table: &Table, row: &md::Row) -> Result<Stage> {
         gives: effects(get("gives"))?,
         cost: effects(get("cost"))?,
         text: get("text").to_owned(),
+        says: get("says").split(',').map(|own| own.trim().to_owned()).filter(|own| !own.is_empty()).collect(),
     })
 }
 
@@ -312,4 +395,21 @@ fn people(world: &mut Cartridge) {
         })
         .collect();
     world.faults.extend(found);
+}
+
+/// Every clue that an effect of the cartridge gives. The first that gives it has the sentence.
+fn clues(world: &mut Cartridge) {
+    let stages = world.quests.iter().flat_map(|quest| &quest.stages).map(|stage| (stage.gives.clone(), &stage.text));
+    let clocks = world.clocks.iter().map(|clock| (clock.effects.clone(), &clock.event));
+    let triggers = world.triggers.iter().map(|trigger| (trigger.effects.clone(), &trigger.event));
+    let used = world.of(ObjectKind::Item).map(|item| (effects(item.field("use")).unwrap_or_default(), &item.summary));
+    let mut found = std::collections::BTreeMap::new();
+    for (effects, sentence) in stages.chain(clocks).chain(triggers).chain(used) {
+        for effect in effects {
+            if let Effect::Clue(clue) = effect {
+                found.entry(clue).or_insert_with(|| sentence.clone());
+            }
+        }
+    }
+    world.clues = found;
 }

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::grammar::the;
 use crate::hud::{exits, people, things};
 use crate::input::{Header, Input, Risk, parse};
 use crate::state::State;
-use crate::world::{Cartridge, Stage};
+use crate::world::{Cartridge, Object, ObjectKind, Stage};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MenuItem {
@@ -16,17 +17,28 @@ pub struct MenuItem {
 pub const COUNT: usize = 5;
 
 /// The menu: what a narrator offers (already checked), then what the quests wait for, then what is here, then what always works.
+/// Everything in it is here, and is known to the player. A closed campaign offers to go on, and nothing else.
 pub fn build(state: &State, world: &Cartridge, offered: &[String]) -> Vec<MenuItem> {
-    let mut inputs: Vec<String> = offered.to_vec();
-    for (quest, stage) in waiting(state, world) {
-        inputs.push(toward(state, world, stage, &quest));
+    if !state.memory.ended.is_empty() {
+        let open = ["<play on>", "<continue>"].map(|input| MenuItem { input: input.into(), risky: false });
+        return open.into();
     }
-    inputs.extend(things(state, world).map(|item| format!("[ACT]{{take {}}}", item.handle)));
-    inputs.extend(people(state, world).map(|npc| format!("[ASK]{{{} about what troubles this place}}", npc.handle)));
+    let mut inputs: Vec<String> = offered.to_vec();
+    let steps = waiting(state, world).filter_map(|(quest, stage)| toward(state, world, stage, &quest));
+    let (far, near): (Vec<String>, Vec<String>) = steps.partition(|input| input.starts_with("[ACT]{go to "));
+    inputs.extend(near);
+    // What is here comes before the third way to somewhere else.
+    inputs.extend(far.into_iter().take(2));
+    for item in things(state, world) {
+        let sold = people(state, world).any(|npc| npc.handle == item.field("seller"));
+        inputs.push(format!("[ACT]{{{} {}}}", if sold { "buy" } else { "take" }, item.handle));
+    }
+    inputs.extend(people(state, world).filter_map(|npc| talk(state, npc)));
     inputs.push("[LOOK]{around}".into());
     inputs.extend(exits(state, world).map(|place| format!("[ACT]{{go to {}}}", place.handle)));
     inputs.push("[MANAGE]{status}".into());
     inputs.push("[MANAGE]{rest}".into());
+    inputs.push("[ACT]{wait}".into());
     inputs.push("[ACT]{inner: alertness}".into());
     let mut items: Vec<MenuItem> = Vec::new();
     for input in inputs {
@@ -42,6 +54,22 @@ pub fn build(state: &State, world: &Cartridge, offered: &[String]) -> Vec<MenuIt
     items
 }
 
+/// Something to ask a person: a topic that is open, else what is not said, else peace. Nothing where all is told.
+fn talk(state: &State, npc: &Object) -> Option<String> {
+    if state.mood(npc) == "hostile" {
+        return Some(format!("[ASK]{{make peace with {}}}", npc.handle));
+    }
+    let asked = |word: &str| state.memory.noted.iter().any(|own| *own == format!("{}:{word}", npc.handle));
+    let open = npc.topics.iter().filter(|topic| state.holds(&topic.answer.when));
+    let open = open.filter_map(|topic| topic.words.first()).find(|word| !asked(word));
+    if let Some(word) = open {
+        return Some(format!("[ASK]{{{} about {}}}", npc.handle, the(word)));
+    }
+    let secrets = (npc.easy_secrets.len() + npc.hard_secrets.len()) as i64;
+    let told = state.told.get(&npc.handle).copied().unwrap_or(0);
+    (told < secrets).then(|| format!("[ASK]{{press {} for what is not said}}", npc.handle))
+}
+
 fn is_risky(input: &str) -> bool {
     match parse(input, &[]) {
         Ok(Input::Move(found)) => found.risk == Some(Risk::High) || found.header == Header::Fight,
@@ -49,13 +77,26 @@ fn is_risky(input: &str) -> bool {
     }
 }
 
-/// A risky suggestion.
+/// A risky suggestion that grows out of the situation: a foe, somebody who holds something back, something that is not free,
+/// else this place itself.
 fn bold(state: &State, world: &Cartridge) -> String {
-    let foe = people(state, world).find(|npc| npc.field("disposition") == "hostile");
-    match (foe, exits(state, world).next()) {
-        (Some(foe), _) => format!("[FIGHT]{{{} before anyone can stop it}}", foe.handle),
-        (None, Some(_)) => "[ACT]{break in where the locals never go} --risk high".into(),
-        (None, None) => "[CAST]{call on what sleeps below} --risk high".into(),
+    let here: Vec<&Object> = people(state, world).collect();
+    if let Some(foe) = here.iter().find(|npc| state.mood(npc) == "hostile") {
+        return format!("[FIGHT]{{{}}}", foe.handle);
+    }
+    let kept = |npc: &&&Object| {
+        let secrets = (npc.easy_secrets.len() + npc.hard_secrets.len()) as i64;
+        state.told.get(&npc.handle).copied().unwrap_or(0) < secrets
+    };
+    if let Some(npc) = here.iter().find(kept) {
+        return format!("[ASK]{{threaten {} for the truth}} --risk high", npc.handle);
+    }
+    if let Some(item) = things(state, world).find(|item| here.iter().any(|npc| npc.handle == item.field("seller"))) {
+        return format!("[ACT]{{steal {}}} --risk high", item.handle);
+    }
+    match world.object(&state.location) {
+        Some(place) => format!("[LOOK]{{search {}, heedless of the noise}} --risk high", place.handle),
+        None => "[LOOK]{search in haste} --risk high".into(),
     }
 }
 
@@ -67,25 +108,38 @@ pub fn waiting<'a>(state: &'a State, world: &'a Cartridge) -> impl Iterator<Item
     })
 }
 
-/// The input that a stage waits for; or the step toward the place where it waits.
-fn toward(state: &State, world: &Cartridge, stage: &Stage, quest: &str) -> String {
-    let there = stage.at.as_ref().filter(|at| **at != state.location);
-    match there {
-        None => {
-            let header = stage.headers.first().copied().unwrap_or(Header::Act);
-            let target = if stage.target.is_empty() { quest } else { &stage.target };
-            format!("[{}]{{{target}}}", header.name())
-        }
-        Some(at) => {
-            let known = |place: &str| state.seen.iter().any(|own| own == place);
-            let step =
-                world.map.path(&state.location, at, known).map(|(steps, _)| steps[1.min(steps.len() - 1)].clone());
-            match step.filter(|step| state.status(world, step) != "hidden") {
-                Some(_) if state.status(world, at) != "hidden" => format!("[ACT]{{go to {at}}}"),
-                _ => "[LOOK]{around}".into(),
-            }
-        }
+/// The input that a stage waits for, if it can be done here and now; or the way toward the place where it waits. Nothing that
+/// the player has not seen is named.
+fn toward(state: &State, world: &Cartridge, stage: &Stage, quest: &str) -> Option<String> {
+    if let Some(at) = stage.at.as_ref().filter(|at| **at != state.location) {
+        let pass = |place: &str| state.seen.iter().any(|own| own == place) && state.shut(place, world).is_none();
+        let open = state.status(world, at) != "hidden" && state.shut(at, world).is_none();
+        return (open && world.map.path(&state.location, at, pass).is_some()).then(|| format!("[ACT]{{go to {at}}}"));
     }
+    let target = world.object(&stage.target);
+    let known = match target.map(|object| object.kind) {
+        Some(ObjectKind::Npc) => people(state, world).any(|npc| npc.handle == stage.target),
+        Some(ObjectKind::Item) => {
+            state.inventory.contains(&stage.target) || things(state, world).any(|own| own.handle == stage.target)
+        }
+        _ => true,
+    };
+    if !state.holds(&stage.needs) {
+        return None;
+    }
+    if !known {
+        let hidden = target.is_some_and(|object| object.kind == ObjectKind::Item);
+        return hidden.then(|| "[LOOK]{around}".into());
+    }
+    let header = stage.headers.first().copied().unwrap_or(Header::Act);
+    let handle = if stage.target.is_empty() { quest } else { &stage.target };
+    let body = match stage.says.first() {
+        Some(phrase) if phrase.contains(' ') => phrase.clone(),
+        Some(word) if header == Header::Ask => format!("{handle} about {}", the(word)),
+        Some(verb) => format!("{verb} {handle}"),
+        None => handle.to_owned(),
+    };
+    Some(format!("[{}]{{{body}}}", header.name()))
 }
 
 /// The next choices of the player for the hot pack, one line each.

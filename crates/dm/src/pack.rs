@@ -1,20 +1,18 @@
 //! The hot pack: the facts for the next turn. The JSON is authoritative; the comment block is rendered from it.
 
+mod view;
+
 use serde_json::{Value, json};
 
 use crate::md::clip;
 use crate::state::State;
 use crate::world::{Cartridge, ObjectKind};
 
-/// The keys of the context with their separators and caps.
-const CAPS: [(&str, &str, usize); 6] = [
-    ("flags", "|", 6),
-    ("quests", "|", 4),
-    ("npcs", "|", 4),
-    ("inventory", ",", 5),
-    ("timers", "|", 3),
-    ("hooks", "|", 5),
-];
+pub use view::{OPENER, comment, parse};
+
+/// The lists of the context with their caps.
+const CAPS: [(&str, usize); 6] =
+    [("flags", 6), ("quests", 4), ("npcs", 4), ("inventory", 5), ("timers", 3), ("hooks", 5)];
 
 /// The widest a line of the pack may be, in characters.
 const WIDE: usize = 160;
@@ -66,7 +64,7 @@ pub fn context(state: &State, world: &Cartridge, around: &PackContext, before: &
         .collect();
     let here = world
         .of(ObjectKind::Npc)
-        .filter(|npc| npc.field("location") == state.location && state.status(world, &npc.handle) == "active");
+        .filter(|npc| state.place_of(npc) == state.location && state.status(world, &npc.handle) == "active");
     let npcs: Vec<String> = here.map(|npc| format!("{}: {}", npc.handle, clip(npc.field("role"), 30))).collect();
     let timers: Vec<String> = state
         .clocks
@@ -91,40 +89,12 @@ pub fn context(state: &State, world: &Cartridge, around: &PackContext, before: &
     out.insert("pc".into(), json!(clip(&around.pc, 40)));
     out.insert("indicators".into(), json!(state.indicators));
     out.insert("hp".into(), json!(state.hp));
-    for ((key, entries), (_, _, cap)) in lists.into_iter().zip(CAPS) {
+    for ((key, entries), (_, cap)) in lists.into_iter().zip(CAPS) {
         out.insert(key.into(), json!(fit(&entries, cap, WIDE)));
     }
     out.insert("last_turn".into(), json!(clip(&around.last, 120)));
     out.entry("guide_shown").or_insert(json!(0));
     Value::Object(out)
-}
-
-/// The comment view: fixed keys, at most 25 lines, no free text.
-pub fn comment(pack: &Value) -> String {
-    let context = &pack["context"];
-    let word = |key: &str| match &context[key] {
-        Value::String(text) => clip(&text.split_whitespace().collect::<Vec<_>>().join(" "), WIDE),
-        Value::Null => "-".to_owned(),
-        other => other.to_string(),
-    };
-    let levels: Vec<String> = context["indicators"]
-        .as_object()
-        .into_iter()
-        .flatten()
-        .map(|(name, value)| format!("{}={value}", name.to_lowercase()))
-        .collect();
-    let mut lines = vec!["<!-- CONTEXT_PACK_NEXT".to_owned()];
-    lines.extend(["t", "loc", "pc"].map(|key| format!("{key}={}", word(key))));
-    lines.push(if levels.is_empty() { "indicators=-".into() } else { levels.join(" ") });
-    lines.push(format!("hp={}", word("hp")));
-    for (key, by, cap) in CAPS {
-        let entries = context[key].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let kept: Vec<String> = entries.map(|entry| entry.replace(['|', '\n'], " ")).collect();
-        let kept = fit(&kept, cap, WIDE);
-        lines.push(format!("{key}={}", if kept.is_empty() { "-".into() } else { kept.join(by) }));
-    }
-    lines.push("-->".to_owned());
-    lines.join("\n") + "\n"
 }
 
 /// The spine: 4 to 6 lines of guidance.

@@ -14,6 +14,7 @@ use crate::hud::{exits, things};
 use crate::input::{self, Input};
 use crate::md::clip;
 use crate::play::Judgement;
+use crate::prose::ProseFilter;
 use crate::rule::{Effect, effects};
 use crate::state::State;
 use crate::world::Cartridge;
@@ -51,6 +52,9 @@ pub enum Prose {
     One(String),
     ByTier(std::collections::BTreeMap<String, String>),
 }
+
+/// The longest text of a narrator, in characters.
+const LONGEST: usize = 2000;
 
 /// The key of the reason why there is no proposal.
 pub const FAILED: &str = "narrator_failed";
@@ -98,15 +102,33 @@ impl ProposalFilter<'_> {
                 ));
             }
         }
-        self.judge(&raw, &mut filtered);
         self.delta(&raw, &mut filtered);
-        self.words(raw, &mut filtered);
+        let filed = self.filed(&filtered);
+        let prose = ProseFilter { world: self.world, state: self.state, input: self.input, pc: self.pc, filed: &filed };
+        self.judge(&raw, &prose, &mut filtered);
+        words(raw, &prose, &mut filtered);
+        filtered.judged.narrated = filtered.prose.is_some();
         filtered
     }
 
-    fn judge(&self, raw: &Proposal, out: &mut FilteredProposal) {
+    /// The people who have a page of the campaign, and those whom this proposal files.
+    fn filed(&self, out: &FilteredProposal) -> Vec<String> {
+        // A list that cannot be read knows nobody: the names are then refused, and the turn itself reports the fault.
+        let pages = self.files.paths().unwrap_or_default();
+        let own = out.delta.items.iter().map(|item| item.path.clone());
+        let people = pages.into_iter().chain(own).filter(|path| path.starts_with("characters/NPCs_active/"));
+        people.map(|path| path.replace(['/', '_', '.'], " ")).collect()
+    }
+
+    fn judge(&self, raw: &Proposal, prose: &ProseFilter<'_>, out: &mut FilteredProposal) {
         out.judged.roll = raw.roll;
-        out.judged.impossible = raw.impossible.as_ref().map(|why| clip(why, 160)).filter(|why| !why.trim().is_empty());
+        let why = raw.impossible.as_ref().map(|why| clip(why, 160)).filter(|why| !why.trim().is_empty());
+        out.judged.impossible = why.map(|why| {
+            let faults = prose.faults(&why);
+            let lawful = faults.is_empty();
+            out.reports.extend(faults.into_iter().map(|fault| format!("impossible: {fault}")));
+            if lawful { why } else { "it cannot succeed as it stands".to_owned() }
+        });
         let mut keep =
             |field: &str, fault: acheron_base::Error| out.reports.push(format!("{field}: {}", fault.message));
         match raw.difficulty.as_deref().map(Difficulty::named).transpose() {
@@ -121,11 +143,16 @@ impl ProposalFilter<'_> {
             Ok(advantage) => out.judged.advantage = advantage.unwrap_or_default(),
             Err(fault) => keep("advantage", fault),
         }
-        for text in raw.consequences.iter().take(8) {
+        let mut spent = TurnCaps::default();
+        for text in &raw.consequences {
             match effects(text) {
                 Ok(list) => {
                     for effect in list {
-                        match self.allowed(&effect) {
+                        let said = || match prose.faults(effect.reason()).into_iter().next() {
+                            Some(fault) => Err(fault),
+                            None => Ok(()),
+                        };
+                        match self.allowed(&effect).and_then(|()| said()).and_then(|()| spent.take(&effect)) {
                             Ok(()) => out.judged.consequences.push(effect),
                             Err(why) => out.reports.push(format!("consequences: {why}")),
                         }
@@ -141,14 +168,17 @@ impl ProposalFilter<'_> {
     fn allowed(&self, effect: &Effect) -> Result<(), String> {
         self.state.lawful(effect, self.world).map_err(|fault| fault.message)?;
         let fine = match effect {
-            Effect::Level { by, .. } | Effect::Tick { by, .. } => by.abs() <= 2,
-            Effect::Minutes(minutes) => *minutes <= 480,
-            Effect::Hp(by) => (-4..=2).contains(by),
+            Effect::Level { .. } | Effect::Tick { .. } | Effect::Minutes(_) | Effect::Hp(_) => true,
             Effect::Take(item) => things(self.state, self.world).any(|own| own.handle == *item),
             Effect::Lose(item) => self.state.inventory.contains(item),
             Effect::Reveal(place) => exits(self.state, self.world).any(|own| own.handle == *place),
             Effect::Clue(_) => true,
-            Effect::Move(_) | Effect::Quest(..) | Effect::Status(..) => false,
+            Effect::Move(_)
+            | Effect::Quest(..)
+            | Effect::Status(..)
+            | Effect::Put(..)
+            | Effect::Mood(..)
+            | Effect::Hold(..) => false,
         };
         if fine { Ok(()) } else { Err(format!("`{effect}` is not a narrator's to decide")) }
     }
@@ -157,6 +187,15 @@ impl ProposalFilter<'_> {
         let Some(block) = &raw.delta else { return };
         let checked = text::parse(block).and_then(|delta| {
             apply::changes(&delta, self.files, self.campaign, self.session, Author::Narrator)?;
+            let prose =
+                ProseFilter { world: self.world, state: self.state, input: self.input, pc: self.pc, filed: &[] };
+            for item in &delta.items {
+                // Players read the pages of people; notes are the narrator's own.
+                let shown = !item.path.starts_with("notes/");
+                if let Some(fault) = prose.page_fault(item.text(), shown) {
+                    return Err(acheron_base::Error::invalid(fault));
+                }
+            }
             Ok(delta)
         });
         match checked {
@@ -164,64 +203,105 @@ impl ProposalFilter<'_> {
             Err(fault) => out.reports.push(format!("delta: {}", clip(&fault.message, 160))),
         }
     }
+}
 
-    fn words(&self, raw: Proposal, out: &mut FilteredProposal) {
-        let filed: Vec<String> = out.delta.items.iter().map(|item| item.path.replace(['/', '_', '.'], " ")).collect();
-        let lint = |text: &str| {
-            lint::agency(text, self.input, self.pc)?;
-            let mut known: Vec<&str> = filed.iter().map(String::as_str).collect();
-            known.extend([self.pc, self.input]);
-            match lint::unfiled(text, self.world, &known).as_slice() {
-                [] if text.chars().count() <= 2000 => Ok(()),
-                [] => Err("longer than 2000 characters".to_owned()),
-                names => Err(format!("unfiled_npc: {} has no page", names.join(", "))),
-            }
-        };
-        if let Some(scene) = raw.scene {
-            match lint::scene(&scene).and_then(|()| lint(&scene)) {
-                Ok(()) => out.scene = Some(scene),
-                Err(why) => out.reports.push(format!("scene: {why}")),
-            }
+/// The words that a player sees: cleaned, and left to the kernel where nothing is left of them.
+fn words(raw: Proposal, prose: &ProseFilter<'_>, out: &mut FilteredProposal) {
+    let told = |field: &str, text: &str, reports: &mut Vec<String>| {
+        if text.chars().count() > LONGEST {
+            reports.push(format!("{field}: longer than {LONGEST} characters"));
+            return None;
         }
-        match raw.prose {
-            Some(Prose::One(text)) => match lint(&text) {
-                Ok(()) => out.prose = Some(Prose::One(text)),
-                Err(why) => out.reports.push(format!("prose: {why}")),
-            },
-            Some(Prose::ByTier(tiers)) => {
-                let mut kept = std::collections::BTreeMap::new();
-                for (tier, text) in tiers {
-                    match lint(&text) {
-                        Ok(()) => {
-                            kept.insert(tier, text);
-                        }
-                        Err(why) => out.reports.push(format!("prose.{}: {why}", clip(&tier, 12))),
-                    }
-                }
-                out.prose = Some(Prose::ByTier(kept));
-            }
-            None => (),
-        }
-        let offered = raw.options.len();
-        for option in raw.options.into_iter().take(5) {
-            match self.option(&option) {
-                Ok(()) => out.options.push(option),
-                Err(why) => out.reports.push(format!("options: \"{}\" {why}", clip(&option, 40))),
-            }
-        }
-        if offered > 0 && offered < 3 {
-            out.reports.push(format!("options: 3-5 are asked for, {offered} came"));
+        let cleaned = prose.clean(text);
+        reports.extend(cleaned.reports.iter().map(|why| format!("{field}: {why}")));
+        Some(cleaned.text).filter(|text| !text.is_empty())
+    };
+    if let Some(scene) = raw.scene.and_then(|scene| told("scene", &scene, &mut out.reports)) {
+        match lint::scene(&scene) {
+            Ok(()) => out.scene = Some(scene),
+            Err(why) => out.reports.push(format!("scene: {why}")),
         }
     }
+    out.prose = match raw.prose {
+        Some(Prose::One(text)) => told("prose", &text, &mut out.reports).map(Prose::One),
+        Some(Prose::ByTier(tiers)) => {
+            let mut kept = std::collections::BTreeMap::new();
+            for (tier, text) in tiers {
+                if let Some(text) = told(&format!("prose.{}", clip(&tier, 12)), &text, &mut out.reports) {
+                    kept.insert(tier, text);
+                }
+            }
+            Some(Prose::ByTier(kept))
+        }
+        None => None,
+    };
+    let offered = raw.options.len();
+    for option in raw.options.into_iter().take(5) {
+        match self::option(&option, prose) {
+            Ok(()) => out.options.push(option),
+            Err(why) => out.reports.push(format!("options: \"{}\" {why}", clip(&option, 40))),
+        }
+    }
+    if offered > 0 && offered < 3 {
+        out.reports.push(format!("options: 3-5 are asked for, {offered} came"));
+    }
+}
 
-    fn option(&self, option: &str) -> Result<(), String> {
-        match input::parse(option, &self.world.extra) {
-            Ok(Input::Move(found)) => match refs::resolve(&found.body, self.world, &Default::default()) {
-                Ok(_) => Ok(()),
-                Err(unclear) => Err(unclear.sentence()),
+fn option(option: &str, prose: &ProseFilter<'_>) -> Result<(), String> {
+    match input::parse(option, &prose.world.extra) {
+        Ok(Input::Move(found)) => match refs::resolve(&found.body, prose.world, &Default::default()) {
+            Ok(_) => match prose.faults(&found.body).into_iter().next() {
+                Some(fault) => Err(fault),
+                None => Ok(()),
             },
-            Ok(Input::Control(_)) => Err("is a control instruction".into()),
-            Err(refusal) => Err(refusal.sentence),
+            Err(unclear) => Err(unclear.sentence()),
+        },
+        Ok(Input::Control(_)) => Err("is a control instruction".into()),
+        Err(refusal) => Err(refusal.sentence),
+    }
+}
+
+/// The sum of what a narrator has changed in this turn. The caps are those of a turn, however the effects are cut up.
+#[derive(Default)]
+struct TurnCaps {
+    /// By indicator and by clock.
+    steps: std::collections::BTreeMap<String, u64>,
+    minutes: u64,
+    lost: i64,
+    healed: i64,
+    count: usize,
+}
+
+impl TurnCaps {
+    fn take(&mut self, effect: &Effect) -> Result<(), String> {
+        let fits = self.count < 8 && self.fits(effect);
+        if !fits {
+            return Err(format!("`{effect}` is more than a turn allows"));
+        }
+        self.count += 1;
+        match effect {
+            Effect::Level { name, by, .. } => *self.steps.entry(name.clone()).or_default() += by.unsigned_abs(),
+            Effect::Tick { clock, by, .. } => {
+                *self.steps.entry(format!("clock {clock}")).or_default() += by.unsigned_abs();
+            }
+            Effect::Minutes(minutes) => self.minutes += minutes,
+            Effect::Hp(by) if *by < 0 => self.lost -= by,
+            Effect::Hp(by) => self.healed += by,
+            _ => (),
+        }
+        Ok(())
+    }
+
+    /// An indicator and a clock move by two, time by eight hours, HP by four down and two up.
+    fn fits(&self, effect: &Effect) -> bool {
+        let steps = |key: &str| self.steps.get(key).copied().unwrap_or(0);
+        match effect {
+            Effect::Level { name, by, .. } => steps(name) + by.unsigned_abs() <= 2,
+            Effect::Tick { clock, by, .. } => steps(&format!("clock {clock}")) + by.unsigned_abs() <= 2,
+            Effect::Minutes(minutes) => self.minutes.saturating_add(*minutes) <= 480,
+            Effect::Hp(by) if *by < 0 => self.lost - by <= 4,
+            Effect::Hp(by) => self.healed + by <= 2,
+            _ => true,
         }
     }
 }

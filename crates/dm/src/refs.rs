@@ -33,6 +33,17 @@ impl Unclear {
     }
 }
 
+impl Unclear {
+    /// A handle that would have been understood.
+    pub fn instead(&self) -> Option<&str> {
+        match self {
+            Unclear::UnknownHandle { nearest, .. } => nearest.as_deref(),
+            Unclear::StaleCode(_) => None,
+            Unclear::Several { candidates, .. } => candidates.first().map(|(handle, _)| handle.as_str()),
+        }
+    }
+}
+
 /// Lower case, compatibility forms folded, everything that is not a letter or a digit a single space.
 pub fn normal(text: &str) -> String {
     let folded: String = text.nfkc().collect::<String>().to_lowercase();

@@ -1,60 +1,67 @@
 //! Stage C4: renders the output in a fixed order. The narrator fills fields; the kernel sets the order.
 
+use crate::grammar::{capital, joined, sentence, the};
 use crate::hud::{exits, people};
 use crate::menu::MenuItem;
 use crate::play::Outcome;
 use crate::state::State;
-use crate::world::Cartridge;
+use crate::world::{Cartridge, Object};
 
-/// The opening shot without a narrator: where, when, what it smells of, what presses.
-pub fn scene(state: &State, world: &Cartridge) -> String {
+/// The opening shot without a narrator: where and when, something that is seen there, the smell, who is there and what presses.
+/// Each scene of a place shows another of its facts, the ones that were not shown first.
+pub fn scene(state: &State, world: &Cartridge, said: &str) -> String {
     let place = world.object(&state.location);
-    let name = place.map_or("Nowhere in particular", |place| place.name.as_str());
-    let light = if state.time.night() { "The dark is close" } else { "The light is what it is" };
-    let mut sentences = vec![format!("{}, {}", capital(&state.time.to_string()), name)];
+    let name = place.map_or_else(|| "nowhere in particular".to_owned(), |place| the(&place.name));
+    let shown = state.memory.scenes.get(&state.location).copied().unwrap_or(0) as usize;
+    let mut sentences = vec![format!("{}, {name}", capital(&state.time.to_string()))];
+    sentences.extend(place.and_then(|place| fact(state, place, shown, said)));
     let smell = place.map_or("", |place| place.field("smell"));
-    sentences.push(if smell.is_empty() { light.to_owned() } else { format!("It smells of {smell}") });
-    let here: Vec<&str> = people(state, world).map(|npc| npc.name.as_str()).collect();
-    if !here.is_empty() {
-        sentences.push(format!("{} {} here", capital(&joined(&here)), if here.len() == 1 { "is" } else { "are" }));
+    let people = present(state, world);
+    let pressing = pressing(state);
+    // Not every scene smells: where much is to be said, the smell is for the first one.
+    let room = people.is_none() || pressing.is_none() || shown == 0;
+    if !smell.is_empty() && room {
+        sentences.push(format!("It smells of {smell}"));
+    } else if smell.is_empty() && sentences.len() < 2 {
+        sentences.push(if state.time.night() { "The dark is close".into() } else { "The day is plain".into() });
     }
-    let pressing = state
-        .clocks
-        .iter()
-        .filter(|clock| clock.visible && clock.filled > 0)
-        .max_by_key(|clock| clock.filled * 100 / clock.segments);
-    match pressing {
-        Some(clock) => sentences.push(format!("The {} stands at {} of {}", clock.id, clock.filled, clock.segments)),
-        None => {
-            let count = exits(state, world).count();
-            let ways = ["no ways lead", "one way leads", "two ways lead", "three ways lead"]
-                .get(count)
-                .copied()
-                .unwrap_or("many ways lead");
-            sentences.push(capital(&format!("{ways} on")));
-        }
-    }
+    sentences.extend(people);
+    sentences.extend(pressing.or_else(|| ways(state, world)));
     sentences.truncate(4);
     // A name such as "St. Bride" must not read as two sentences.
-    sentences
-        .iter()
-        .map(|text| text.replace(['.', '!', '?'], ""))
-        .map(|text| format!("{text}."))
-        .collect::<Vec<_>>()
-        .join(" ")
+    let plain = |text: &String| format!("{}.", text.replace(['.', '!', '?'], ""));
+    sentences.iter().map(plain).collect::<Vec<_>>().join(" ")
 }
 
-fn joined(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+/// The fact of a place for its scene: those that hold, one after the other; not one that was just `said`.
+fn fact(state: &State, place: &Object, shown: usize, said: &str) -> Option<String> {
+    let held: Vec<&str> =
+        place.facts.iter().filter(|fact| state.holds(&fact.when)).map(|fact| fact.text.as_str()).collect();
+    let unsaid = |text: &&&str| !said.contains(text.trim_end_matches('.'));
+    let own = held.iter().cycle().skip(shown).take(held.len()).find(unsaid).copied().unwrap_or(&place.summary);
+    Some(capital(own.trim().trim_end_matches('.'))).filter(|text| !text.is_empty())
+}
+
+fn present(state: &State, world: &Cartridge) -> Option<String> {
+    let here: Vec<String> = people(state, world).map(|npc| npc.name.clone()).collect();
+    let verb = if here.len() == 1 { "is" } else { "are" };
+    (!here.is_empty()).then(|| format!("{} {verb} here", capital(&joined(&here))))
+}
+
+/// The visible clock that is nearest to its end.
+fn pressing(state: &State) -> Option<String> {
+    let begun = state.clocks.iter().filter(|clock| clock.visible && clock.filled > 0);
+    let clock = begun.max_by_key(|clock| clock.filled * 100 / clock.segments)?;
+    Some(format!("The {} stands at {} of {}", clock.id, clock.filled, clock.segments))
+}
+
+fn ways(state: &State, world: &Cartridge) -> Option<String> {
+    let names: Vec<String> = exits(state, world).map(|place| the(&place.name)).collect();
+    match names.as_slice() {
+        [] => None,
+        [one] => Some(format!("One way leads on, to {one}")),
+        _ => Some(format!("Ways lead to {}", joined(&names))),
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 /// The result in one sentence, for the Decision and the load.
@@ -65,6 +72,9 @@ pub fn resolution(out: &Outcome) -> String {
     };
     if let Some(why) = &out.no_progress {
         text.push_str(&format!("; no new progress: {why}"));
+    }
+    if let Some(ending) = &out.epilogue {
+        text.push_str(&format!("; the story ends: {}", ending.title));
     }
     text
 }
@@ -90,9 +100,9 @@ pub fn output(page: &Page<'_>) -> String {
     text.push_str(&format!("[Scene]\n{}\n\n[Adjudication]\n", page.scene));
     if out.checks.is_empty() {
         text.push_str(if out.alternative.is_some() {
-            "no throw: it cannot succeed as it stands\n"
+            "No throw: it cannot succeed as it stands.\n"
         } else {
-            "no check was needed\n"
+            "No check was needed.\n"
         });
     }
     for check in &out.checks {
@@ -114,20 +124,26 @@ pub fn output(page: &Page<'_>) -> String {
     };
     block("Discoveries", &out.found);
     if let Some(why) = &out.no_progress {
-        let lead = if out.found.is_empty() { "no key clue, no new progress" } else { "no new progress" };
+        let lead = if out.found.is_empty() { "No key clue, no new progress" } else { "No new progress" };
         block("Nothing gained", &[format!("{lead}: {why}")]);
     }
-    let mut after: Vec<String> = out.consequences.clone();
+    let mut after: Vec<String> = out.consequences.iter().map(|line| capital(line)).collect();
     after.extend(out.indicators.iter().chain(&out.clocks).cloned());
     after.extend(out.cost.iter().map(|cost| format!("cost: {cost}")));
     block("Consequences", &after);
     block("A costly alternative", out.alternative.as_slice());
+    block("What can be done here", &out.hints);
     block("Correction", page.corrections);
     if let Some(summary) = &out.text {
         text.push_str(&format!("\nSummary: {summary}\n"));
     }
     if let Some(voice) = &out.inner {
         text.push_str(&format!("\nInner voice: {voice}\n"));
+    }
+    if let Some(ending) = &out.epilogue {
+        text.push_str(&format!("\nEpilogue: {}\n\n", ending.title));
+        ending.lines.iter().for_each(|line| text.push_str(&format!("{}\n", sentence(line))));
+        text.push_str("\nThe campaign is closed. `story.md` tells it from the beginning; <play on> opens it again.\n");
     }
     text.push_str("\n[Next Suggestions]\n");
     for (item, n) in page.menu.iter().zip(1..) {

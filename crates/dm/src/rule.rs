@@ -26,6 +26,9 @@ pub enum Term {
     ClockFull(String),
     Clue(String),
     At(String),
+    /// The place was visited.
+    Seen(String),
+    Night,
     Not(Box<Term>),
 }
 
@@ -58,6 +61,8 @@ fn term(text: &str) -> Result<Term> {
         ["clock", clock, "full"] => Ok(Term::ClockFull((*clock).to_owned())),
         ["clue", clue] => Ok(Term::Clue(handle(clue)?)),
         ["at", place] => Ok(Term::At(handle(place)?)),
+        ["seen", place] => Ok(Term::Seen(handle(place)?)),
+        ["night"] => Ok(Term::Night),
         _ => level(text),
     }
 }
@@ -95,8 +100,16 @@ fn word(text: &str) -> Result<String> {
 /// One change of the world.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    Level { name: String, by: i64, reason: String },
-    Tick { clock: String, by: i64, reason: String },
+    Level {
+        name: String,
+        by: i64,
+        reason: String,
+    },
+    Tick {
+        clock: String,
+        by: i64,
+        reason: String,
+    },
     Take(String),
     Lose(String),
     Clue(String),
@@ -106,7 +119,18 @@ pub enum Effect {
     Status(String, String),
     Quest(String, String),
     Move(String),
+    /// A thing or a person is in another place.
+    Put(String, String),
+    Mood(String, String),
+    /// A part of the player's holding grows or shrinks.
+    Hold(String, i64),
 }
+
+/// The moods of a person.
+pub const MOODS: [&str; 4] = ["friendly", "neutral", "wary", "hostile"];
+
+/// The parts of a holding.
+pub const HOLDING: [&str; 5] = ["lands", "followers", "soldiers", "food", "loyalty"];
 
 /// Effects in a row, separated by semicolons.
 pub fn effects(text: &str) -> Result<Vec<Effect>> {
@@ -131,6 +155,16 @@ fn effect(text: &str) -> Result<Effect> {
         }
         ["status", object, status] => Ok(Effect::Status(handle(object)?, (*status).to_owned())),
         ["quest", quest, status] => Ok(Effect::Quest(handle(quest)?, (*status).to_owned())),
+        ["put", what, place] => Ok(Effect::Put(handle(what)?, handle(place)?)),
+        ["mood", who, mood] if MOODS.contains(mood) => Ok(Effect::Mood(handle(who)?, (*mood).to_owned())),
+        ["mood", _, mood] => Err(Error::invalid(format!("`{mood}` is not a mood: {}", MOODS.join(", ")))),
+        ["hold", change] => {
+            let (part, by) = step(change)?;
+            match HOLDING.contains(&part.as_str()) {
+                true => Ok(Effect::Hold(part, by)),
+                false => Err(Error::invalid(format!("`{part}` is not a part of a holding: {}", HOLDING.join(", ")))),
+            }
+        }
         ["clock", change] => {
             let (clock, by) = step(change)?;
             Ok(Effect::Tick { clock, by, reason })
@@ -157,6 +191,16 @@ fn step(text: &str) -> Result<(String, i64)> {
     Ok((word(&text[..at])?, by))
 }
 
+impl Effect {
+    /// The reason that is told with it, where it has one.
+    pub fn reason(&self) -> &str {
+        match self {
+            Effect::Level { reason, .. } | Effect::Tick { reason, .. } => reason,
+            _ => "",
+        }
+    }
+}
+
 impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -172,6 +216,9 @@ impl fmt::Display for Effect {
             Effect::Status(object, status) => write!(f, "status {object} {status}"),
             Effect::Quest(quest, status) => write!(f, "quest {quest} {status}"),
             Effect::Move(place) => write!(f, "move {place}"),
+            Effect::Put(what, place) => write!(f, "put {what} {place}"),
+            Effect::Mood(who, mood) => write!(f, "mood {who} {mood}"),
+            Effect::Hold(part, by) => write!(f, "hold {part}{by:+}"),
         }
     }
 }
@@ -184,7 +231,7 @@ mod tests {
 
     #[test]
     fn effects_print_as_they_are_written() {
-        let text = "Heat+1 (seen on the quay); clock tide+2; take @lamp; lose @rope; time 10; hp-2; status @ivo hidden; quest @bell done";
+        let text = "Heat+1 (seen on the quay); clock tide+2; take @lamp; lose @rope; time 10; hp-2; status @ivo hidden; quest @bell done; put @ivo @yard; mood @ivo wary; hold lands+2";
         let shown: Vec<String> = effects(text).unwrap().iter().map(Effect::to_string).collect();
         assert_eq!(shown.join("; "), text);
     }
@@ -207,6 +254,8 @@ mod tests {
             Condition::parse(&format!("{}@lamp", "!".repeat(100_000))).unwrap_err().message.contains("denied twice")
         );
         assert_eq!(Condition::parse("-").unwrap(), Condition::default());
+        assert_eq!(Condition::parse("night & seen @quay & day>=3").unwrap().0.len(), 3);
+        assert!(effects("mood @ivo angry").unwrap_err().message.contains("friendly"));
     }
 
     proptest! {

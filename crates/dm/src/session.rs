@@ -21,6 +21,8 @@ pub struct Decision {
     pub indicators: Vec<String>,
     pub clocks: Vec<String>,
     pub found: Vec<String>,
+    /// What the player was told of it, in prose.
+    pub told: String,
     pub corrections: Vec<String>,
     pub reports: Vec<String>,
     /// The merge patch of the panel.
@@ -53,6 +55,9 @@ impl Decision {
             ("Found", list(&self.found)),
         ] {
             out.push_str(&format!("- {key}: {value}\n"));
+        }
+        if !self.told.is_empty() {
+            out.push_str(&format!("- Told: {}\n", line(&self.told)));
         }
         for correction in &self.corrections {
             out.push_str(&format!("- Correction: {}\n", line(correction)));

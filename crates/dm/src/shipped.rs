@@ -56,6 +56,6 @@ mod tests {
         assert!(world.quests.iter().all(|quest| quest.main || world.object(&quest.return_to).is_some()));
         let blank = load::cartridge(&cartridge("_template").unwrap()).unwrap();
         assert_eq!(blank.faults, []);
-        assert_eq!(cartridges(), ["brinewick"], "the template is not for playing");
+        assert_eq!(cartridges(), ["brinewick", "longdry"], "the template is not for playing");
     }
 }

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::grammar::{capital, the, the_first};
+use crate::memory::Memory;
 use crate::rule::{Condition, Effect, Order, Term};
 use crate::time::Time;
-use crate::world::{Cartridge, ObjectKind};
+use crate::world::{Cartridge, Object, ObjectKind};
 use acheron_base::{Error, Result};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -50,9 +52,13 @@ pub struct State {
     pub fatigue: i64,
     /// The codes of this turn, and what they are bound to.
     pub hud: BTreeMap<String, String>,
+    pub memory: Memory,
 }
 
 pub const FULL_HP: i64 = 12;
+
+/// The levels that every world has, beside its indicators and the parts of a holding.
+pub const LEVELS: [&str; 3] = ["day", "hp", "fatigue"];
 
 fn strings(value: &Value) -> Vec<String> {
     let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -113,6 +119,7 @@ impl State {
             ate: panel["ate"].as_u64().unwrap_or(0),
             fatigue: panel["fatigue"].as_i64().unwrap_or(0),
             hud: words(&panel["hud"]),
+            memory: Memory::read(panel),
         }
     }
 
@@ -146,6 +153,7 @@ impl State {
         set("ate", json!(self.ate));
         set("fatigue", json!(self.fatigue));
         set("hud", json!(self.hud));
+        self.memory.write(&mut out);
         Value::Object(out)
     }
 
@@ -156,7 +164,7 @@ impl State {
     fn true_of(&self, term: &Term) -> bool {
         match term {
             Term::Level(name, order, than) => {
-                let value = self.indicators.get(name).copied().unwrap_or(0);
+                let value = self.level(name);
                 match order {
                     Order::Less => value < *than,
                     Order::AtMost => value <= *than,
@@ -170,8 +178,36 @@ impl State {
             Term::ClockFull(id) => self.clocks.iter().any(|clock| clock.id == *id && clock.filled == clock.segments),
             Term::Clue(clue) => self.clues.contains(clue),
             Term::At(place) => self.location == *place,
+            Term::Seen(place) => self.seen.contains(place),
+            Term::Night => self.time.night(),
             Term::Not(term) => !self.true_of(term),
         }
+    }
+
+    /// A level by its name: an indicator, or one of [`LEVELS`], which every world has.
+    fn level(&self, name: &str) -> i64 {
+        match name {
+            _ if self.indicators.contains_key(name) => self.indicators[name],
+            "day" => (self.time.minutes() / (24 * 60)) as i64 + 1,
+            "hp" => self.hp,
+            "fatigue" => self.fatigue,
+            _ => self.memory.holding.get(name).copied().unwrap_or(0),
+        }
+    }
+
+    /// The place where a person stands or a thing lies: as play has it, else as the cartridge has it.
+    pub fn place_of<'a>(&'a self, object: &'a Object) -> &'a str {
+        let column = if object.kind == ObjectKind::Npc { "location" } else { "at" };
+        self.memory.placed.get(&object.handle).map_or_else(|| object.field(column), String::as_str)
+    }
+
+    /// How a person feels about the player: as play has it, else as the cartridge has it.
+    pub fn mood<'a>(&'a self, npc: &'a Object) -> &'a str {
+        self.memory.moods.get(&npc.handle).map_or_else(|| npc.field("disposition"), String::as_str)
+    }
+
+    pub fn trust(&self, npc: &Object) -> i64 {
+        npc.number("trust").unwrap_or(0) + self.memory.trust.get(&npc.handle).copied().unwrap_or(0)
     }
 
     /// The status of an object: as play has it, else as the cartridge has it.
@@ -197,10 +233,18 @@ impl State {
             }
             Effect::Take(item) | Effect::Lose(item) => known(item, ObjectKind::Item),
             Effect::Reveal(place) | Effect::Move(place) => known(place, ObjectKind::Loc),
+            Effect::Mood(who, _) => known(who, ObjectKind::Npc),
+            Effect::Put(what, place) => {
+                known(place, ObjectKind::Loc)?;
+                known(what, ObjectKind::Npc).or_else(|_| known(what, ObjectKind::Item))
+            }
             Effect::Quest(quest, status) => {
                 known(quest, ObjectKind::Quest)?;
                 let lawful = matches!(status.as_str(), "active" | "done" | "failed" | "hidden");
                 if lawful { Ok(()) } else { Err(Error::invalid(format!("a quest cannot be `{status}`"))) }
+            }
+            Effect::Clue(clue) if !world.clues.contains_key(clue) => {
+                Err(Error::not_found(format!("unknown clue {clue}")))
             }
             Effect::Status(object, _) if world.object(object).is_none() => {
                 Err(Error::not_found(format!("unknown handle {object}")))
@@ -226,23 +270,30 @@ impl State {
             Effect::Take(item) => {
                 if !self.inventory.contains(item) {
                     self.inventory.push(item.clone());
-                    told.push(Told::Found(format!("{} ({item})", world.name(item))));
+                    self.memory.placed.remove(item);
+                    self.statuses.remove(item);
+                    told.push(Told::Found(format!("{} ({item})", capital(world.name(item)))));
                 }
             }
             Effect::Lose(item) => {
-                self.inventory.retain(|own| own != item);
-                told.push(Told::Event(format!("{} is gone", world.name(item))));
+                // Where it lay before it was taken it lies no more.
+                self.statuses.insert(item.clone(), "gone".into());
+                self.memory.placed.remove(item);
+                if self.inventory.contains(item) {
+                    self.inventory.retain(|own| own != item);
+                    told.push(Told::Event(format!("{} is gone", the_first(world.name(item)))));
+                }
             }
             Effect::Clue(clue) => {
                 if !self.clues.contains(clue) {
                     self.clues.push(clue.clone());
-                    told.push(Told::Found(format!("clue {clue}")));
+                    told.push(Told::Found(format!("Clue: {}", clue.trim_start_matches('@').replace('_', " "))));
                 }
             }
             Effect::Reveal(place) => {
                 if self.status(world, place) == "hidden" {
                     self.statuses.insert(place.clone(), "active".into());
-                    told.push(Told::Found(format!("the way to {}", world.name(place))));
+                    told.push(Told::Found(format!("The way to {}", the(world.name(place)))));
                 }
             }
             Effect::Minutes(minutes) => {
@@ -253,7 +304,9 @@ impl State {
             Effect::Hp(by) => {
                 let before = self.hp;
                 self.hp = self.hp.saturating_add(*by).clamp(0, FULL_HP);
-                told.push(Told::Event(format!("HP {before} -> {}", self.hp)));
+                if self.hp != before {
+                    told.push(Told::Event(format!("HP {before} -> {}", self.hp)));
+                }
             }
             Effect::Status(object, status) => {
                 self.statuses.insert(object.clone(), status.clone());
@@ -267,9 +320,29 @@ impl State {
             }
             Effect::Move(place) => {
                 self.location = place.clone();
+                self.memory.warned.clear();
                 if !self.seen.contains(place) {
                     self.seen.push(place.clone());
                 }
+            }
+            Effect::Put(what, place) => {
+                self.inventory.retain(|own| own != what);
+                self.memory.placed.insert(what.clone(), place.clone());
+                // A thing that somebody puts down lies in plain sight.
+                if world.object(what).is_some_and(|object| object.kind == ObjectKind::Item) {
+                    self.statuses.insert(what.clone(), "active".into());
+                }
+            }
+            Effect::Mood(who, mood) => {
+                if self.memory.moods.insert(who.clone(), mood.clone()).as_ref() != Some(mood) {
+                    told.push(Told::Event(format!("{} is {mood} now", the_first(world.name(who)))));
+                }
+            }
+            Effect::Hold(part, by) => {
+                let value = self.memory.holding.entry(part.clone()).or_insert(0);
+                let before = *value;
+                *value = before.saturating_add(*by).max(0);
+                told.push(Told::Event(format!("your holding: {part} {before} -> {value}")));
             }
         }
         Ok(told)
@@ -289,24 +362,36 @@ impl State {
     }
 
     fn tick(&mut self, id: &str, by: i64, reason: &str, world: &Cartridge) -> Result<Vec<Told>> {
+        let face = world.clocks.iter().find(|face| face.id == id);
+        let again = face.is_some_and(|face| face.again);
         let Some(clock) = self.clocks.iter_mut().find(|clock| clock.id == id) else { return Ok(Vec::new()) };
-        let before = clock.filled;
-        clock.filled = (before + by).clamp(0, clock.segments);
-        if clock.filled == before {
+        let (before, wanted) = (clock.filled, clock.filled.saturating_add(by).max(0));
+        // A clock that begins anew may come round more than once in a long time.
+        let rounds = if again { (wanted / clock.segments).min(10) } else { 0 };
+        clock.filled = if again { wanted % clock.segments } else { wanted.min(clock.segments) };
+        if clock.filled == before && rounds == 0 {
             return Ok(Vec::new());
         }
         let reason = if reason.is_empty() { "it goes on" } else { reason };
-        let mut told =
-            vec![Told::Clock(format!("{id} {before}/{1} -> {0}/{1} ({reason})", clock.filled, clock.segments))];
-        let full = clock.filled == clock.segments;
+        let mut told = Vec::new();
+        // The player learns of a hidden clock by what it does, and by nothing else.
+        if clock.visible {
+            let shown = if rounds > 0 { clock.segments } else { clock.filled };
+            let segments = clock.segments;
+            told.push(Told::Clock(format!("{id} {before}/{segments} -> {shown}/{segments} ({reason})")));
+        }
         let mark = format!("clock {id}");
-        if full && !self.fired.contains(&mark) {
+        let full = clock.filled == clock.segments && !self.fired.contains(&mark);
+        if full {
             self.fired.push(mark);
-            if let Some(face) = world.clocks.iter().find(|face| face.id == id) {
-                told.push(Told::Event(format!("clock {id} is full: {}", face.event)));
-                for effect in &face.effects {
-                    told.extend(self.apply(effect, world)?);
-                }
+        }
+        for round in 0..rounds.max(i64::from(full)) {
+            let Some(face) = face else { break };
+            if round == 0 {
+                told.push(Told::Event(face.event.clone()));
+            }
+            for effect in &face.effects {
+                told.extend(self.apply(effect, world)?);
             }
         }
         Ok(told)

@@ -28,6 +28,11 @@ impl Time {
         self.minutes
     }
 
+    /// Whether it is a day and an hour, and not a label of another hand.
+    pub fn is_dated(&self) -> bool {
+        self.label.is_none()
+    }
+
     pub fn night(&self) -> bool {
         self.label.is_none() && !(6 * 60..20 * 60).contains(&(self.minutes % (24 * 60)))
     }

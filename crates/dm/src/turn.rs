@@ -2,21 +2,24 @@
 
 use serde_json::{Value, json};
 
+use crate::answer::hud_block;
 use crate::boot::{self, Boot};
 use crate::delta::apply::{Author, Change, changes, complete};
 use crate::delta::{Delta, DeltaItem, text};
-use crate::dice::Dice;
+use crate::dice::{DICE, Dice};
 use crate::fetch::{self, Fetched};
 use crate::files::ReadFiles;
+use crate::grammar::sentence;
 use crate::input::{Header, Input, Intent, Move, Refusal, parse};
 use crate::json::{difference, render as print};
 use crate::pack::{self, PackContext};
 use crate::play::{self, Play};
-use crate::proposal::{FilteredProposal, ProposalFilter};
+use crate::proposal::{FAILED, FilteredProposal, ProposalFilter};
+use crate::prose::ProseFilter;
 use crate::session::{self, Decision};
 use crate::state::State;
-use crate::world::{Cartridge, ObjectKind};
-use crate::{engine, hud, json, md, menu, refs, render};
+use crate::world::Cartridge;
+use crate::{campaign_pages, ending, hud, json, md, menu, questions, refs, render};
 use acheron_base::{Error, Result};
 
 /// The surroundings of an act: cartridge, files of the campaign, seed of the dice, time.
@@ -46,6 +49,9 @@ pub struct TurnResult {
     pub reports: Vec<String>,
 }
 
+/// The longest answer of a model to a question, in characters.
+const LONGEST_ANSWER: usize = 1200;
+
 /// A refusal as an error whose sentence is the whole block.
 fn refuse(refusal: &Refusal) -> Error {
     Error::invalid(refusal.render().trim_end())
@@ -60,19 +66,25 @@ pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
     if found.intent != Intent::Ooc
         && let Some(why) = boot::uninitialised(context.files)?
     {
-        return Err(Error::invalid(why));
+        return Err(refuse(&Refusal::plain(why)));
     }
     let boot = boot::read(context.files, context.world)?;
+    if let Some(title) = ending::closed(&boot.state, context.world).filter(|_| found.intent != Intent::Ooc) {
+        let sentence =
+            format!("the story has ended: {title}; read story.md, or send <play on> to open the campaign again");
+        return Err(refuse(&Refusal { sentence, example: "<play on>".into() }));
+    }
     let refs = match found.intent {
         Intent::Mind | Intent::Ooc => Vec::new(),
         _ => {
-            let unclear = |unclear: refs::Unclear| Error::invalid(format!("[Error] {}", unclear.sentence()));
+            let unclear = |unclear: refs::Unclear| {
+                let example = format!("[{}]{{{}}}", found.header.name(), unclear.instead().unwrap_or("around"));
+                refuse(&Refusal { sentence: unclear.sentence(), example })
+            };
             refs::resolve(&found.body, context.world, &boot.state.hud).map_err(unclear)?
         }
     };
-    let active =
-        boot.state.quests.iter().filter(|(_, quest)| quest.status == "active").map(|(handle, _)| handle.clone());
-    let fetched = fetch::fetch(&found, &refs, &boot.state.location, &active.collect::<Vec<_>>(), context.world);
+    let fetched = fetch::fetch(&found, &refs, &boot.state, context.world);
     Ok(PreparedTurn { found, refs, boot, fetched })
 }
 
@@ -80,9 +92,9 @@ pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
 pub fn turn(context: ActContext<'_>, input: &str, proposal: Option<&Value>) -> Result<TurnResult> {
     let ready = ready(context, input)?;
     if ready.found.header == Header::Ooc {
-        return Ok(explain(&ready));
+        return explain(context, &ready, proposal);
     }
-    let rules = engine::rules().map_err(|fault| Error::internal(fault.to_string()))?;
+    let rules = &context.world.engine.rules;
     let PreparedTurn { found, refs, boot, fetched } = ready;
     let filter = ProposalFilter {
         world: context.world,
@@ -115,11 +127,21 @@ pub fn turn(context: ActContext<'_>, input: &str, proposal: Option<&Value>) -> R
     archive(context, input, &found, &boot, fetched, &filtered, play)
 }
 
-/// Questions about the rules: an answer with its page, and nothing changes.
-fn explain(ready: &PreparedTurn) -> TurnResult {
-    let (path, line) = engine::cite(&ready.found.body);
-    let output = format!("[OOC]\n{line}\n(see engine/{path})\n");
-    TurnResult { changes: Vec::new(), output, reports: Vec::new() }
+/// Questions about the rules: an answer with its page, and nothing changes. A model's answer is used if there is one.
+fn explain(context: ActContext<'_>, ready: &PreparedTurn, proposal: Option<&Value>) -> Result<TurnResult> {
+    let found = questions::find(&ready.found.body, context.world);
+    let (state, input) = (&ready.boot.state, ready.found.body.as_str());
+    let prose = ProseFilter { world: context.world, state, input, pc: &ready.boot.pc.name, filed: &[] };
+    let (mut answer, mut reports) = (found.answer.clone(), Vec::new());
+    if let Some(said) = proposal.and_then(|value| value["answer"].as_str()) {
+        let cleaned = prose.explanation(&md::clip(said, LONGEST_ANSWER));
+        reports.extend(cleaned.reports.iter().map(|why| format!("answer: {why}")));
+        answer = Some(cleaned.text).filter(|text| !text.is_empty()).unwrap_or(answer);
+    } else if let Some(why) = proposal.and_then(|value| value[FAILED].as_str()) {
+        reports.push(format!("the narrator failed: {}", md::clip(why, 160)));
+    }
+    let output = format!("[OOC]\n{answer}\n(see {})\n{}", found.page, hud_block(context)?);
+    Ok(TurnResult { changes: Vec::new(), output, reports })
 }
 
 /// C4 to C7: the pages, and the delta that carries them.
@@ -133,11 +155,16 @@ fn archive(
     play: Play<'_>,
 ) -> Result<TurnResult> {
     let (world, out, mut state) = (context.world, play.out, play.state);
+    let scene = filtered.scene.clone().unwrap_or_else(|| render::scene(&state, world, &out.action));
+    if filtered.scene.is_none() {
+        // Only a scene of the kernel shows the next fact of the place.
+        *state.memory.scenes.entry(state.location.clone()).or_insert(0) += 1;
+    }
     let entries = hud::entries(&state, world);
     state.hud = hud::bindings(&entries);
     let options = menu::build(&state, world, &filtered.options);
     let output = render::output(&render::Page {
-        scene: &filtered.scene.clone().unwrap_or_else(|| render::scene(&state, world)),
+        scene: &scene,
         action: action(filtered, &out),
         out: &out,
         risk: found.risk.map(|risk| format!("{risk:?}").to_lowercase()).as_deref(),
@@ -161,6 +188,7 @@ fn archive(
         indicators: out.indicators.clone(),
         clocks: out.clocks.clone(),
         found: out.found.clone(),
+        told: told(filtered.scene.as_deref(), action(filtered, &out), &out),
         corrections: boot.corrections.clone(),
         reports: filtered.reports.clone(),
         state: difference(&boot.panel, &panel).unwrap_or_else(|| json!({})),
@@ -182,7 +210,7 @@ fn archive(
     };
     patch("STATE_PANEL.json", &on_disk, &panel);
     patch("HOT_PACK.json", &boot.pack, &hot_pack(boot, &state, world, &around));
-    panels(context, &boot.state, &state, &mut patch)?;
+    campaign_pages::panels(context, &boot.session, &boot.state, &state, &mut patch)?;
     if delta.items.iter().all(|item| item.path != "HOT_PACK.json") {
         delta.items.push(DeltaItem::patch("HOT_PACK.json", "{}"));
     }
@@ -200,18 +228,34 @@ fn archive(
     write(".kernel/hud.json", print(&json!(entries)));
     write(".kernel/boot.md", boot.summary(world));
     if !play.dice.thrown.is_empty() {
-        let lines: String = play.dice.thrown.iter().map(|throw| format!("{}\n", json!(throw))).collect();
-        made.push(Change::Append { path: ".kernel/dice.ndjson".into(), text: lines });
+        made.push(Change::Append { path: DICE.into(), text: play.dice.log() });
     }
     Ok(TurnResult { changes: made, output, reports: filtered.reports.clone() })
 }
 
-/// The text about the action: the narrator's if there is one, else the kernel's.
+/// The text about the action: the narrator's if there is one, else the kernel's. Where nothing was done, a narrator's prose
+/// would say otherwise than the table below it, so the kernel's stands.
 fn action<'a>(filtered: &'a FilteredProposal, out: &'a play::Outcome) -> &'a str {
-    match filtered.prose(out.tier()).unwrap_or(&out.action) {
-        "" => "It is done as it was said.",
+    let undone = out.rows.iter().any(|(_, result)| matches!(result.as_str(), "impossible" | "not understood"));
+    match filtered.prose(out.tier()).filter(|_| !undone).unwrap_or(&out.action) {
+        "" if out.no_progress.is_some() => "Nothing comes of it.",
+        "" => "It is done.",
         told => told,
     }
+}
+
+/// What the player was told, for the record: a narrator's scene, the action, key text, the inner voice, the epilogue.
+fn told(scene: Option<&str>, action: &str, out: &play::Outcome) -> String {
+    let mut text = scene.map(|scene| format!("{scene} ")).unwrap_or_default();
+    text.push_str(action);
+    for more in out.text.iter().chain(&out.inner) {
+        text.push_str(&format!(" {}", sentence(more)));
+    }
+    if let Some(ending) = &out.epilogue {
+        text.push_str(&format!(" Epilogue, {}:", ending.title));
+        ending.lines.iter().for_each(|line| text.push_str(&format!(" {}", sentence(line))));
+    }
+    text
 }
 
 fn hot_pack(boot: &Boot, state: &State, world: &Cartridge, around: &PackContext) -> Value {
@@ -223,71 +267,8 @@ fn hot_pack(boot: &Boot, state: &State, world: &Cartridge, around: &PackContext)
     pack
 }
 
-/// The panels beside the state: what is active, and where the main line stands.
-fn panels(
-    context: ActContext<'_>,
-    before: &State,
-    after: &State,
-    patch: &mut impl FnMut(&str, &Value, &Value),
-) -> Result<()> {
-    let world = context.world;
-    if let Some(old) = context.files.read("OBJECT_INDEX.json")? {
-        let old = json::read("OBJECT_INDEX.json", &old)?;
-        let mut new = old.clone();
-        let active: Vec<&crate::world::Object> =
-            world.objects.iter().filter(|object| is_active(after, world, object)).collect();
-        for (key, kind) in [
-            ("npcs", ObjectKind::Npc),
-            ("locations", ObjectKind::Loc),
-            ("quests", ObjectKind::Quest),
-            ("items", ObjectKind::Item),
-        ] {
-            let rows = active.iter().filter(|object| object.kind == kind);
-            let row = |object: &&crate::world::Object| {
-                json!({"id": object.id(), "handle": object.handle, "name": object.name, "type": object.kind, "status": status(after, world, object),
-                       "summary": md::clip(&object.summary, 80), "path": object.path})
-            };
-            new[key] = rows.map(row).collect();
-        }
-        patch("OBJECT_INDEX.json", &old, &new);
-    }
-    if let Some(old) = context.files.read("MAINLINE_PANEL.json")? {
-        let old = json::read("MAINLINE_PANEL.json", &old)?;
-        let mut new = old.clone();
-        new["next_beat"] = json!(menu::hooks(after, world));
-        patch("MAINLINE_PANEL.json", &old, &new);
-    }
-    if before.clues != after.clues
-        && let Some(old) = context.files.read("clues/CLUE_LOG.json")?
-    {
-        let old = json::read("clues/CLUE_LOG.json", &old)?;
-        let mut new = old.clone();
-        let row = |(clue, n): (&String, usize)| json!({"id": format!("c{n:03}"), "handle": clue, "source": "session", "summary": clue.trim_start_matches('@').replace('_', " "), "status": "active"});
-        new["clues"] = after.clues.iter().zip(1..).map(row).collect();
-        patch("clues/CLUE_LOG.json", &old, &new);
-    }
-    Ok(())
-}
-
-fn is_active(state: &State, world: &Cartridge, object: &crate::world::Object) -> bool {
-    match object.kind {
-        ObjectKind::Loc => object.handle == state.location,
-        ObjectKind::Npc => hud::people(state, world).any(|npc| npc.handle == object.handle),
-        ObjectKind::Quest => state.quests.contains_key(&object.handle),
-        ObjectKind::Item => state.inventory.contains(&object.handle),
-        ObjectKind::Faction => false,
-    }
-}
-
-fn status(state: &State, world: &Cartridge, object: &crate::world::Object) -> String {
-    match state.quests.get(&object.handle) {
-        Some(quest) if quest.status == "active" => "active".into(),
-        Some(_) => "resolved".into(),
-        None => state.status(world, &object.handle).to_owned(),
-    }
-}
-
-/// The Markdown pages that a turn keeps up: the quest log when quests moved, the world every fifth turn, governance when settled.
+/// The Markdown pages that a turn keeps up: the quest log when quests moved, the world every fifth turn, index, roster and
+/// companion when they changed, governance when settled.
 fn pages(
     context: ActContext<'_>,
     boot: &Boot,
@@ -315,6 +296,18 @@ fn pages(
     if state.turn.is_multiple_of(5) || boot.state.fired != state.fired {
         let levels: String = state.indicators.iter().map(|(name, value)| format!("- {name}: {value}\n")).collect();
         section("WORLD_STATE.md", format!("## Indicators\n\n- turn: {}\n{levels}", state.turn))?;
+    }
+    let roster = campaign_pages::roster(state, world, context.files)?;
+    let index = campaign_pages::index(state, world, &boot.session);
+    for (path, sections) in [
+        (campaign_pages::INDEX, index.to_vec()),
+        (campaign_pages::ROSTER, roster),
+        (campaign_pages::COMPANION, vec![campaign_pages::companion(state, world)]),
+    ] {
+        let page = context.files.read(path)?.unwrap_or_default();
+        for text in sections.into_iter().filter(|text| !campaign_pages::stands(&page, text)) {
+            section(path, text)?;
+        }
     }
     if let Some(panel) = settled {
         for chapter in crate::mechanics::governance::CHAPTERS {

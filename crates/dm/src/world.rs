@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ending::Ending;
+use crate::engine::SharedEngine;
 use crate::files::Files;
 use crate::input::{Extra, Header};
 use crate::mechanics::maps::Map;
@@ -32,6 +34,17 @@ impl ObjectKind {
             ObjectKind::Item => 'I',
             ObjectKind::Quest => 'Q',
             ObjectKind::Faction => 'F',
+        }
+    }
+
+    /// A word for one of them, with its article.
+    pub fn article(self) -> &'static str {
+        match self {
+            ObjectKind::Loc => "a place",
+            ObjectKind::Npc => "a person",
+            ObjectKind::Item => "an item",
+            ObjectKind::Quest => "a quest",
+            ObjectKind::Faction => "a faction",
         }
     }
 
@@ -66,6 +79,25 @@ pub struct Object {
     pub fields: BTreeMap<String, String>,
     pub easy_secrets: Vec<String>,
     pub hard_secrets: Vec<String>,
+    /// The sentences of its page: what is seen there, or of it.
+    pub facts: Vec<Fact>,
+    /// What a person says for the asking.
+    pub topics: Vec<Topic>,
+}
+
+/// A sentence about a place, a person or a thing, that may hold only at times.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fact {
+    pub line: usize,
+    pub when: Condition,
+    pub text: String,
+}
+
+/// Something that a person talks about freely: the words that ask for it, and the answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Topic {
+    pub words: Vec<String>,
+    pub answer: Fact,
 }
 
 impl Object {
@@ -95,6 +127,16 @@ pub struct Stage {
     pub gives: Vec<Effect>,
     pub cost: Vec<Effect>,
     pub text: String,
+    /// Words that mean this step: one word is a verb for the target, several words stand for themselves.
+    pub says: Vec<String>,
+}
+
+/// Something that can be done in a place without a quest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Deed {
+    pub step: Stage,
+    /// Whether it can be done only once.
+    pub once: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -130,6 +172,8 @@ pub struct Gate {
     pub name: String,
     pub open_when: Condition,
     pub shown: String,
+    /// What the player is told at the shut gate; where it is empty, what the condition lacks.
+    pub reason: String,
     /// The places that cannot be entered while it is shut.
     pub places: Vec<String>,
 }
@@ -143,6 +187,16 @@ pub struct ClockSpec {
     pub every: Option<u64>,
     pub event: String,
     pub effects: Vec<Effect>,
+    /// Whether it begins anew once it is full.
+    pub again: bool,
+}
+
+/// A sentence that always holds in a world, and phrases of what therefore never happens.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Invariant {
+    pub text: String,
+    /// A text in which all words of such a phrase stand in one sentence breaks it.
+    pub never: Vec<String>,
 }
 
 /// A fault in a file, with its line.
@@ -173,17 +227,45 @@ pub struct Cartridge {
     pub triggers: Vec<Trigger>,
     pub gates: Vec<Gate>,
     pub clocks: Vec<ClockSpec>,
+    pub deeds: Vec<Deed>,
+    pub endings: Vec<Ending>,
+    /// What happens when the character falls, and where they wake; the start if it is nowhere.
+    pub falls: Vec<Effect>,
+    pub wakes_at: String,
     pub routes: Vec<(Header, Vec<String>)>,
     pub tables: Vec<RandomTable>,
     pub map: Map,
     pub extra: Vec<Extra>,
     pub hooks: Vec<String>,
     pub spine: Vec<String>,
+    pub invariants: Vec<Invariant>,
+    /// The feature flags that the cartridge sets.
+    pub flags: BTreeMap<String, bool>,
+    /// The clues that the cartridge can give, each with the sentence that it is given with.
+    pub clues: BTreeMap<String, String>,
     pub faults: Vec<Fault>,
     pub files: Files,
+    /// The pages and tables of the rules that it is played by.
+    pub engine: SharedEngine,
 }
 
 impl Cartridge {
+    /// The sentence of a clue; the words of its handle if it has none.
+    pub fn clue(&self, handle: &str) -> String {
+        let own = self.clues.get(handle).filter(|sentence| !sentence.is_empty());
+        own.cloned().unwrap_or_else(|| handle.trim_start_matches('@').replace('_', " "))
+    }
+
+    /// Whether a feature is on; one that the cartridge does not speak of is, apart from the sync of fiction.
+    pub fn is_on(&self, flag: &str) -> bool {
+        self.flags.get(flag).copied().unwrap_or(flag != "fiction_sync")
+    }
+
+    /// Why a feature that is off is refused.
+    pub fn off(&self, flag: &str) -> Option<String> {
+        (!self.is_on(flag)).then(|| format!("{flag} is off in this cartridge"))
+    }
+
     pub fn object(&self, handle: &str) -> Option<&Object> {
         self.objects.iter().find(|object| object.handle == handle)
     }
@@ -198,6 +280,19 @@ impl Cartridge {
 
     pub fn indicator(&self, name: &str) -> Option<&Indicator> {
         self.indicators.iter().find(|indicator| indicator.name == name)
+    }
+
+    /// Every effect that an author has written, wherever it stands.
+    pub fn effects(&self) -> Vec<Effect> {
+        let steps = self.quests.iter().flat_map(|quest| &quest.stages).chain(self.deeds.iter().map(|deed| &deed.step));
+        let mut all: Vec<Effect> = steps.flat_map(|step| step.gives.iter().chain(&step.cost)).cloned().collect();
+        all.extend(self.triggers.iter().flat_map(|trigger| trigger.effects.clone()));
+        all.extend(self.clocks.iter().flat_map(|clock| clock.effects.clone()));
+        all.extend(self.falls.clone());
+        let written = ["use", "price", "thanks", "acts"];
+        let fields = self.objects.iter().flat_map(|object| written.iter().map(|field| object.field(field)));
+        all.extend(fields.filter_map(|text| crate::rule::effects(text).ok()).flatten());
+        all
     }
 
     /// The name of an object; its handle if the cartridge does not have it.

@@ -20,6 +20,12 @@ pub trait MessageSink: Send + Sync + 'static {
     /// loses an error at `close(2)`.
     fn may(&self, caller: &Caller) -> Result<()>;
 
+    /// Looks at the first bytes of a message, as they are written: refuses one that cannot be taken, because a shell hears of
+    /// an error at `write(2)` but not at `close(2)`. `false` while they do not show it: it is asked again with more.
+    fn begins(&self, _caller: &Caller, _text: &str) -> Answer<bool> {
+        Answer::ok(true)
+    }
+
     /// Takes one message.
     fn receive(&self, caller: &Caller, message: String) -> Answer<Arc<dyn Reply>>;
 
@@ -72,6 +78,8 @@ struct MessageHandle {
 struct MessageBuffer {
     pending: Vec<u8>,
     wrote: bool,
+    /// The sink has seen the beginning of this message and takes it.
+    begun: bool,
     /// The error for a part of this message. What follows is the rest of it and not a message of its own.
     refused: Option<Error>,
 }
@@ -99,8 +107,15 @@ impl MessageBuffer {
         Err(fault)
     }
 
+    /// The text so far, while the sink has not taken its beginning.
+    fn beginning(&self) -> Option<String> {
+        let whole = std::str::from_utf8(&self.pending).ok().filter(|_| !self.begun);
+        whole.map(str::to_owned)
+    }
+
     /// Ends the message, and its refusal with it.
     fn end(&mut self) -> Result<String> {
+        self.begun = false;
         let pending = std::mem::take(&mut self.pending);
         match self.refused.take() {
             Some(error) => Err(error),
@@ -225,8 +240,25 @@ impl Handle for MessageHandle {
     }
 
     fn write(&self, _offset: u64, data: &[u8]) -> Answer<()> {
-        let taken = self.input.lock().take(data, self.sink.limit());
-        Answer::Now(taken.inspect_err(|error| self.sink.refused(&self.caller, error)))
+        let (taken, beginning) = {
+            let mut input = self.input.lock();
+            (input.take(data, self.sink.limit()), input.beginning())
+        };
+        let (sink, caller, input) = (self.sink.clone(), self.caller.clone(), self.input.clone());
+        let taken = match (taken, beginning) {
+            (Ok(()), Some(text)) => self.sink.begins(&self.caller, &text),
+            (Ok(()), None) => Answer::ok(false),
+            (Err(error), _) => Answer::refuse(error),
+        };
+        taken.then(move |taken| {
+            let mut input = input.lock();
+            match taken {
+                Ok(begun) => input.begun |= begun,
+                Err(ref error) => input.refuse(error),
+            }
+            drop(input);
+            taken.map(drop).inspect_err(|error| sink.refused(&caller, error))
+        })
     }
 
     fn flush(&self, by_opener: bool) -> Answer<()> {

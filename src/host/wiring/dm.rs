@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::AgentEnv;
 use crate::services::dm::service::DmParts;
+use crate::services::dm::store::GameLibrary;
 use acheron_base::{ConfinedDir, Result};
 
 pub fn parts(env: &AgentEnv) -> Result<DmParts> {
@@ -17,6 +18,7 @@ pub fn parts(env: &AgentEnv) -> Result<DmParts> {
         model: host.models().other(&env.agent, spec.narrator.clone().unwrap_or_default()),
         named: spec.narrator.is_some(),
         prompts: host.shared.prompts.clone(),
+        library: GameLibrary::new(host.paths.library.folder().map(Path::to_path_buf)),
         clock: host.context.clock.clone(),
     })
 }

@@ -30,11 +30,13 @@ pub struct SharedServices {
 }
 
 impl SharedServices {
-    /// `beside` are the prompts that lie beside the host, for a mountspec that names none.
+    /// `beside` are the prompts that lie beside the host, for a mountspec that names none; `library` is the folder of the library,
+    /// if it is one.
     pub fn open(
         spec: &Spec,
         here: &Path,
         beside: Option<PathBuf>,
+        library: Option<&Path>,
         store: &Store,
         clock: &Clock,
     ) -> Result<SharedServices> {
@@ -47,7 +49,7 @@ impl SharedServices {
         });
         let runtimes = Arc::new(AgentRuntimes::new(here, Box::new(|name| std::env::var(name).ok()), clock.clone()));
         runtimes.trust(spec);
-        let symbols = symbols::open::open(&spec.symbols, store)?;
+        let symbols = symbols::open::open(&spec.symbols, store, symbols::catalogue::of_library(library)?)?;
         let (bindings, shells, wikis) = (Arc::default(), Arc::default(), Arc::default());
         Ok(SharedServices { runtimes, prompts, symbols, _watch: watch, bindings, shells, wikis })
     }

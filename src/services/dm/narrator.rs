@@ -9,6 +9,7 @@ use crate::model::{Message, Model, ModelRequest, OpenModel};
 use crate::services::prompts::Library;
 use acheron_base::{Error, Result};
 use acheron_dm::brief::Brief;
+use acheron_dm::input::Intent;
 use acheron_prompts::manifest::{Container, Shape};
 use acheron_prompts::output::Output;
 
@@ -45,11 +46,21 @@ impl ModelNarrator {
         ModelNarrator { open: Box::new(open), prompts }
     }
 
+    /// A question about the rules, with the page that answers it.
+    async fn explain(&self, model: &dyn Model, brief: &Brief) -> Result<Option<Value>> {
+        let params = json!({"page": brief.page, "question": brief.input});
+        let system = self.prompts.render("dm", "rules", &params)?.text;
+        let asked = ModelRequest { system, messages: vec![Message::user(brief.input.clone())], max_tokens: 600 };
+        let said = model.answer(&asked, &mut |_| ()).await?;
+        Ok(Some(json!({"answer": said.text})))
+    }
+
     fn ask(&self, brief: &Brief) -> Result<ModelRequest> {
         let list = |lines: Vec<String>| if lines.is_empty() { "-".to_owned() } else { lines.join("\n") };
         let snippets = brief.snippets.iter().map(|own| format!("{} {}", own.from, own.text)).collect();
         let params = json!({
-            "boot": brief.boot, "snippets": list(snippets), "input": brief.input, "indicators": brief.indicators.join(", "),
+            "lines_veils": brief.lines_veils, "preferences": brief.preferences.join(" · "),
+            "invariants": list(brief.invariants.clone()), "boot": brief.boot, "snippets": list(snippets), "input": brief.input, "indicators": brief.indicators.join(", "),
         });
         let text = self.prompts.render("dm", "narrator", &params)?.text;
         Ok(ModelRequest { system: text, messages: vec![Message::user(brief.input.clone())], max_tokens: 2000 })
@@ -60,6 +71,9 @@ impl ModelNarrator {
 impl Narrator for ModelNarrator {
     async fn propose(&self, brief: &Brief) -> Result<Option<Value>> {
         let Some(model) = (self.open)()? else { return Ok(None) };
+        if brief.intent == Intent::Ooc {
+            return self.explain(model.as_ref(), brief).await;
+        }
         let said = model.answer(&self.ask(brief)?, &mut |_| ()).await?;
         let any = Shape {
             name: "Proposal".into(),

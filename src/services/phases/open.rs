@@ -68,7 +68,8 @@ pub fn open(home: &Path, agent: &str, parts: PhasesParts) -> Result<Phases> {
     let random = Arc::new(move |bytes: &mut [u8]| random.fill(bytes));
     let dir = home.join("phases");
     let histories = Histories::open(&dir, agent, parts.store, given.as_deref(), random)?;
-    let defaults = catalogue::shipped().defaults.as_deref().map(catalogue::defaults).transpose()?.unwrap_or_default();
+    let defaults =
+        parts.symbol_store.catalogue().defaults.as_deref().map(catalogue::defaults).transpose()?.unwrap_or_default();
     Phases::new(Engine {
         library: parts.library,
         symbol_store: parts.symbol_store,

@@ -42,6 +42,21 @@ pub fn shipped() -> CatalogueTexts {
     }
 }
 
+/// The catalogue of a library folder (`catalogue/`); a file that it lacks is the program's.
+pub fn of_library(folder: Option<&std::path::Path>) -> Result<CatalogueTexts> {
+    let own = |name: &str, shipped: Option<String>| match folder.map(|folder| folder.join("catalogue").join(name)) {
+        Some(path) if path.is_file() => Ok(Some(std::fs::read_to_string(path)?)),
+        _ => Ok::<_, Error>(shipped),
+    };
+    let shipped = shipped();
+    Ok(CatalogueTexts {
+        symbols: own("symbol_catalog.json", shipped.symbols)?,
+        kits: own("kits.json", shipped.kits)?,
+        agents: own("agents.json", shipped.agents)?,
+        defaults: own("default_context_config.json", shipped.defaults)?,
+    })
+}
+
 /// Reads symbols, kits and agents, in that order.
 pub fn documents(texts: &CatalogueTexts) -> Result<Vec<(DocumentKind, Value)>> {
     let mut all = Vec::new();

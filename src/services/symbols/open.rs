@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::backend::Backend;
+use super::catalogue::CatalogueTexts;
 use super::service::ready;
 use super::sqlite::Sqlite;
 use super::store::SymbolStore;
@@ -12,14 +13,14 @@ use acheron_store::Store;
 
 /// Opens the backend of the spec. Our own database has its catalogue when this returns; a Redis that does not answer
 /// now gets it when it does.
-pub fn open(spec: &spec::SymbolsSpec, store: &Store) -> Result<Arc<SymbolStore>> {
+pub fn open(spec: &spec::SymbolsSpec, store: &Store, catalogue: CatalogueTexts) -> Result<Arc<SymbolStore>> {
     let ours = spec.backend == SymbolsBackend::Sqlite;
     let backend: Arc<dyn Backend> = match (spec.backend, &spec.url) {
         (SymbolsBackend::Sqlite, _) => Arc::new(Sqlite::new(store.clone())),
         (SymbolsBackend::Redis, Some(url)) => redis(url)?,
         (SymbolsBackend::Redis, None) => return Err(Error::invalid("symbols.url: redis needs one")),
     };
-    let symbol_store = Arc::new(SymbolStore::new(backend));
+    let symbol_store = Arc::new(SymbolStore::new(backend).with_catalogue(catalogue));
     let first = symbol_store.clone();
     if ours {
         // On a thread of its own, since a host is built inside a runtime, where nothing may block on another.

@@ -342,7 +342,7 @@ fn author(caller: &Caller, job: &Job, clock: &Clock, reason: String) -> Author {
 
 /// Stores the shipped catalogue if it is missing.
 pub async fn ready(symbol_store: &SymbolStore) -> Result<()> {
-    let documents = catalogue::documents(&catalogue::shipped())?;
+    let documents = catalogue::documents(symbol_store.catalogue())?;
     symbol_store.ready(&documents, &Author::new(By::who("catalogue"), 0).because("shipped")).await
 }
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, OnceCell};
 
 use super::backend::{Backend, Filter};
+use super::catalogue::{self, CatalogueTexts};
 use super::change::{By, DocumentKind, DocumentRecord, Edit, LedgerAction, LedgerEntry};
 use super::index::{Index, SymbolHit, Within};
 use super::kit::{Agent, Kit, means};
@@ -58,6 +59,8 @@ pub struct SymbolStore {
     /// The names of all documents, for listings, which must not wait.
     names: RwLock<BTreeSet<(DocumentKind, String)>>,
     pub(super) seeded: OnceCell<()>,
+    /// What an empty store is filled with.
+    catalogue: CatalogueTexts,
 }
 
 /// The index, and how much of the backend's history it contains; none before the first read.
@@ -69,7 +72,17 @@ struct FollowedIndex {
 
 impl SymbolStore {
     pub fn new(backend: Arc<dyn Backend>) -> SymbolStore {
-        SymbolStore { backend, index: Mutex::default(), names: RwLock::default(), seeded: OnceCell::new() }
+        let (index, names, seeded) = (Mutex::default(), RwLock::default(), OnceCell::new());
+        SymbolStore { backend, index, names, seeded, catalogue: catalogue::shipped() }
+    }
+
+    /// The same store, to be filled with another catalogue than the program's.
+    pub fn with_catalogue(self, catalogue: CatalogueTexts) -> SymbolStore {
+        SymbolStore { catalogue, ..self }
+    }
+
+    pub fn catalogue(&self) -> &CatalogueTexts {
+        &self.catalogue
     }
 
     pub fn backend(&self) -> &dyn Backend {

@@ -49,6 +49,31 @@ pub enum Author {
     Narrator,
 }
 
+/// The most bytes of a page that a narrator or a tool writes.
+pub const PAGE: usize = 8 << 10;
+/// The most pages in one folder of a narrator.
+const PAGES: usize = 64;
+/// The folders in which a narrator keeps pages.
+const NARRATORS: [&str; 2] = ["characters/NPCs_active/", "notes/"];
+
+/// The folder of a page that is a narrator's to write: the people whom it files, and its notes.
+fn narrators(path: &str) -> Option<&'static str> {
+    let folder = NARRATORS.into_iter().find(|folder| path.starts_with(folder))?;
+    let name = &path[folder.len()..];
+    let page = name.ends_with(".md") && !name.contains('/') && !name.starts_with('.');
+    (page && name != "npc_roster.md").then_some(folder)
+}
+
+/// Checks that a page is not too long.
+pub fn fits_page(path: &str, text: &str) -> Result<()> {
+    match text.len() {
+        ..=PAGE => Ok(()),
+        size => {
+            Err(Error::too_large(format!("{path} would have {size} bytes; a page has at most {PAGE}: say it shorter")))
+        }
+    }
+}
+
 /// The first 16 digits of a text's SHA-256.
 pub fn sum(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
@@ -79,10 +104,10 @@ fn open_to(author: Author, item: &DeltaItem, path: &str, session: &str) -> Resul
     if path.split('/').any(|part| part.starts_with('.')) || path.starts_with("Writing/") || path == "CAMPAIGN.md" {
         return closed("is not written in a turn");
     }
-    let kernels =
-        is_session || path.ends_with(".json") || path.starts_with("sessions/") || path.starts_with("characters/PCs/");
-    if author == Author::Narrator && kernels {
-        return closed("is written by the kernel, not by a narrator");
+    if author == Author::Narrator && narrators(path).is_none() {
+        return closed(
+            "is written by the kernel, not by a narrator: that writes characters/NPCs_active/<name>.md and notes/<name>.md",
+        );
     }
     Ok(())
 }
@@ -113,24 +138,44 @@ pub fn changes(
                 if path.ends_with(".json") {
                     return Err(Error::invalid(format!("{path} is JSON: it is patched, not appended to")));
                 }
-                if before.is_none() && !path.starts_with("characters/NPCs_active/") {
-                    return Err(Error::not_found(format!("there is no {path} to append to")));
+                if before.is_none() {
+                    room(&path, files, &work)?;
                 }
                 let before = before.unwrap_or_default();
                 let start = md::ended(&before);
                 let gap = if start.is_empty() || start.ends_with("\n\n") { "" } else { "\n" };
                 let after = format!("{start}{gap}{}", md::ended(text));
+                if author == Author::Narrator {
+                    fits_page(&path, &after)?;
+                }
                 out.push(Change::Append { path: path.clone(), text: after[before.len()..].to_owned() });
                 work.insert(path, after);
                 continue;
             }
             What::Patch { text, create } => patched(&path, before, text, *create)?,
         };
+        if author == Author::Narrator {
+            fits_page(&path, &after)?;
+        }
         work.insert(path.clone(), after.clone());
         out.retain(|change| change.path() != path);
         out.push(Change::Write { path, text: after });
     }
     Ok(out)
+}
+
+/// Whether a page may be begun by appending to it: only a narrator's, and not more than its folder holds.
+fn room(path: &str, files: &dyn ReadFiles, work: &Files) -> Result<()> {
+    let folder = narrators(path).ok_or_else(|| Error::not_found(format!("there is no {path} to append to")))?;
+    let mut pages = files.paths()?;
+    pages.extend(work.keys().cloned());
+    pages.retain(|own| own.starts_with(folder));
+    pages.sort();
+    pages.dedup();
+    match pages.len() {
+        ..PAGES => Ok(()),
+        _ => Err(Error::too_large(format!("{folder} holds {PAGES} pages already: append to one of them"))),
+    }
 }
 
 fn patched(path: &str, before: Option<String>, text: &str, create: bool) -> Result<String> {

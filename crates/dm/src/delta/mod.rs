@@ -28,6 +28,12 @@ impl DeltaItem {
         DeltaItem { path: path.into(), what: What::Patch { text: text.into(), create: false }, base: None }
     }
 
+    pub fn text(&self) -> &str {
+        match &self.what {
+            What::Append(text) | What::Patch { text, .. } => text,
+        }
+    }
+
     /// A patch that may add its section.
     pub fn section(path: impl Into<String>, text: impl Into<String>) -> Self {
         DeltaItem { path: path.into(), what: What::Patch { text: text.into(), create: true }, base: None }

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::engine;
+use crate::engine::{PANELS, SharedEngine};
 use acheron_base::{Error, Result};
 
 /// The schema of a panel, by its file's name.
 fn schema(path: &str) -> Option<Value> {
     let name = path.rsplit('/').next()?.strip_suffix(".json")?;
-    let all: Value = serde_json::from_str(engine::page("panels.json")?).ok()?;
+    let all: Value = serde_json::from_str(SharedEngine::default().page(PANELS)?).ok()?;
     all["panels"].get(name).cloned()
 }
 

@@ -140,19 +140,27 @@ pub fn first(one: &Fighter, other: &Fighter, dice: &mut Dice) -> bool {
     true
 }
 
+/// The circumstances of a blow: the ground, and what was judged of the situation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BlowContext<'a> {
+    pub ground: &'a str,
+    pub situation: i32,
+    /// Settled together with what the ground gives.
+    pub advantage: Advantage,
+}
+
 /// One blow: the attack, and the hit points that it takes.
 pub fn strike(
     by: &Fighter,
     at: &mut Fighter,
     rules: &CombatRules,
-    ground: &str,
-    situation: i32,
+    context: BlowContext<'_>,
     dice: &mut Dice,
 ) -> (Check, i64) {
     let weapon = rules.weapon(&by.weapon);
     let ranged = weapon.adds.as_deref() == Some("dex");
     let skill = if ranged { by.dex } else { by.str };
-    let ground = rules.ground(ground);
+    let ground = rules.ground(context.ground);
     let here = ground.map_or(0, |ground| if ranged { ground.ranged } else { ground.melee });
     let dodge = ground.map_or(0, |ground| ground.dodge);
     let blind = usize::from(ranged && ground.is_some_and(|ground| ground.ranged_disadvantage));
@@ -163,9 +171,9 @@ pub fn strike(
             ("skill".into(), skill as i32),
             ("wounds".into(), by.penalty() as i32),
             ("ground".into(), here as i32),
-            ("situation".into(), situation),
+            ("situation".into(), context.situation),
         ],
-        advantage: Advantage::settle(0, blind),
+        advantage: context.advantage.against(blind),
     };
     let check = throw(&ask, dice);
     let mut damage = 0;

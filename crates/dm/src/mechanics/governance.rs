@@ -1,4 +1,4 @@
-//! Governance: tiers of a holding, its consumption, its buildings, the loyalty of its people.
+//! Governance: tiers of a holding, its consumption, its harvest, its soldiers, the loyalty of its people.
 
 use super::{number, table};
 use crate::world::Fault;
@@ -22,17 +22,9 @@ pub struct HoldingTier {
     pub soldiers: i64,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct Building {
-    pub name: String,
-    pub days: i64,
-    pub cost: String,
-}
-
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GovernanceRules {
     pub tiers: Vec<HoldingTier>,
-    pub buildings: Vec<Building>,
 }
 
 impl GovernanceRules {
@@ -43,11 +35,6 @@ impl GovernanceRules {
             let cell = |column| number(PAGE, &tiers, row, column);
             let (tier, lands) = (cell("tier")?, cell("lands")?);
             rules.tiers.push(HoldingTier { tier, lands, followers: cell("followers")?, soldiers: cell("soldiers")? });
-        }
-        let buildings = table(PAGE, text, "GOVERNANCE::buildings", &["building", "days", "cost"])?;
-        for row in &buildings.rows {
-            let (name, cost) = (buildings.get(row, "building").to_owned(), buildings.get(row, "cost").to_owned());
-            rules.buildings.push(Building { name, days: number(PAGE, &buildings, row, "days")?, cost });
         }
         Ok(rules)
     }
@@ -145,24 +132,23 @@ pub fn holding(panel: &str) -> Holding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine;
+    use crate::engine::SharedEngine;
 
     const SMALL: Holding = Holding { lands: 3, followers: 100, soldiers: 30, loyalty: 5, food: 150 };
 
     #[test]
     fn a_holding_has_the_tier_that_it_fulfils_wholly() {
-        let rules = &engine::rules().unwrap().governance;
+        let rules = &SharedEngine::default().rules.governance;
         assert_eq!(rules.tier(&SMALL), 3);
         assert_eq!(rules.tier(&Holding { soldiers: 29, ..SMALL }), 2);
         assert_eq!(rules.tier(&Holding { lands: 20, followers: 2000, soldiers: 1000, ..SMALL }), 7);
-        assert_eq!(rules.buildings.iter().find(|own| own.name == "mill").map(|own| own.days), Some(20));
     }
 
     #[test]
     fn hunger_costs_loyalty_and_the_panel_says_so() {
         let (after, told) = settle(&SMALL);
         assert_eq!((after.food, after.loyalty, told[1].as_str()), (0, 4, "shortage: loyalty 5 -> 4 (grumbling)"));
-        let page = panel(&after, &engine::rules().unwrap().governance, &told);
+        let page = panel(&after, &SharedEngine::default().rules.governance, &told);
         assert_eq!(page.matches("\n## ").count(), 10);
         assert_eq!(holding(&page), after);
         assert_eq!(

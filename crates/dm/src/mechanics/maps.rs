@@ -43,6 +43,21 @@ pub struct Edge {
     pub to: String,
     pub kind: String,
     pub minutes: u64,
+    /// The length of a long way. It takes as long as the pace and the weather let it, beside its minutes.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub km: u64,
+}
+
+fn is_zero(km: &u64) -> bool {
+    *km == 0
+}
+
+/// A way from place to place: the places, minutes, kilometres.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    pub steps: Vec<String>,
+    pub minutes: u64,
+    pub km: u64,
 }
 
 /// A change of a map, as `map reveal|add-poi|link|annotate|update-risk` make it.
@@ -64,7 +79,7 @@ pub fn read(path: &str, text: &str) -> Result<Map, Fault> {
     serde_json::from_str(text).map_err(|fault| Fault {
         path: path.to_owned(),
         line: fault.line(),
-        message: fault.to_string(),
+        message: format!("the data of a map is JSON, in maps/<name>.data.json: {fault}"),
     })
 }
 
@@ -106,6 +121,17 @@ impl Map {
             }
         }
         None
+    }
+
+    /// The same way with its kilometres.
+    pub fn route(&self, from: &str, to: &str, pass: impl Fn(&str) -> bool) -> Option<Route> {
+        let (steps, minutes) = self.path(from, to, pass)?;
+        let joins = |edge: &&Edge, one: &str, other: &str| {
+            edge.from == one && edge.to == other || edge.from == other && edge.to == one
+        };
+        let km = steps.windows(2).filter_map(|pair| self.edges.iter().find(|edge| joins(edge, &pair[0], &pair[1])));
+        let km = km.map(|edge| edge.km).sum();
+        Some(Route { steps, minutes, km })
     }
 
     /// The five checks: topology, scale, risk and importance, fog, names that the world knows.
@@ -165,7 +191,7 @@ impl Map {
             }
             MapChange::Link { from, to, kind, minutes } => {
                 let (from, to, kind) = (from.clone(), to.clone(), kind.clone());
-                map.edges.push(Edge { from, to, kind, minutes: *minutes });
+                map.edges.push(Edge { from, to, kind, minutes: *minutes, km: 0 });
             }
         }
         map.version += 1;

@@ -47,6 +47,12 @@ impl SocialRules {
         Ok(rules)
     }
 
+    /// The kind of search that the words name, the most particular one first; none where they only look.
+    pub fn search(&self, words: &str) -> Option<&Search> {
+        let named = self.searches.iter().rev().filter(|search| !matches!(search.name.as_str(), "look" | "search"));
+        named.into_iter().find(|search| crate::verbs::says(words, &search.name))
+    }
+
     /// The approach that the words of a sentence name; persuasion where they name none.
     pub fn approach(&self, words: &str) -> Option<&Approach> {
         let lower = words.to_lowercase();
@@ -96,7 +102,7 @@ pub fn interrogation(will: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine;
+    use crate::engine::SharedEngine;
 
     #[test]
     fn row_72_the_gap_tells_what_is_seen() {
@@ -108,7 +114,7 @@ mod tests {
 
     #[test]
     fn the_words_choose_the_approach() {
-        let rules = &engine::rules().unwrap().social;
+        let rules = &SharedEngine::default().rules.social;
         let found = ["lie to her", "threaten him", "ask about the bell"].map(|words| rules.approach(words).unwrap());
         let shown: Vec<_> = found.iter().map(|own| (own.name.as_str(), own.low, own.high)).collect();
         assert_eq!(shown, [("deception", 12, 18), ("intimidation", 12, 20), ("persuasion", 10, 20)]);

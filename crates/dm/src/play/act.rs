@@ -1,9 +1,10 @@
-//! Acting: going, taking, using, daring.
+//! Acting: what the first verb plainly means; without a known verb, what is named; else a risk that is declared.
 
-use super::{Outcome, Play};
+use super::{Outcome, Play, fight, look, manage, pass, talk, things, travel};
 use crate::check::Tier;
-use crate::hud::things;
-use crate::rule::{Effect, effects};
+use crate::play::unclear::{cannot, not_understood};
+use crate::rule::Effect;
+use crate::verbs::Verb;
 use crate::world::{Object, ObjectKind};
 use acheron_base::Result;
 
@@ -11,102 +12,69 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     let world = play.world;
     let spoken =
         |kind: ObjectKind| play.refs.iter().filter_map(|own| world.object(own)).find(|object| object.kind == kind);
-    let (place, item) = (spoken(ObjectKind::Loc), spoken(ObjectKind::Item));
-    match (place, item) {
-        (Some(place), None) if place.handle != play.state.location => travel(play, place),
-        (_, Some(item)) => handle(play, item),
-        _ => dare(play),
-    }
-}
-
-fn travel(play: &mut Play<'_>, place: &Object) -> Result<()> {
-    let world = play.world;
-    let pass =
-        |state: &super::State, at: &str| state.seen.iter().any(|own| own == at) && state.shut(at, world).is_none();
-    if let Some(gate) = play.state.shut(&place.handle, world) {
-        let why = format!("{} is locked until {}", gate.name, gate.shown);
-        play.effect(&Effect::Minutes(10))?;
-        play.impossible(why, "meet the condition, or find another way round");
-        return Ok(());
-    }
-    let hidden = play.state.status(world, &place.handle) == "hidden";
-    let way = world.map.path(&play.state.location, &place.handle, |at| pass(&play.state, at));
-    let Some((steps, minutes)) = way.filter(|_| !hidden) else {
-        let why = format!("no known way leads from here to {}", if hidden { "that place" } else { &place.name });
-        play.impossible(why, "explore what lies next to here; a way may be found, at the price of time");
-        return Ok(());
-    };
-    let through: Vec<&str> = steps[1..steps.len().saturating_sub(1)].iter().map(|step| world.name(step)).collect();
-    let by = if through.is_empty() { String::new() } else { format!(" by way of {}", through.join(" and ")) };
-    play.out.action = format!("The way{by} takes {minutes} minutes and ends at {}.", place.name);
-    let fresh = !play.state.seen.contains(&place.handle);
-    play.effect(&Effect::Move(place.handle.clone()))?;
-    play.effect(&Effect::Minutes(minutes))?;
-    play.row(format!("go to {}", place.name), "arrived");
-    if fresh {
-        play.out.found.push(format!("{}: {}", place.name, place.summary));
-        meet(play);
+    let (place, item, npc) = (spoken(ObjectKind::Loc), spoken(ObjectKind::Item), spoken(ObjectKind::Npc));
+    let rest = play.rest();
+    match play.verb() {
+        Some(Verb::Inventory) => manage::inventory(play),
+        Some(Verb::Status) => manage::status(play),
+        Some(Verb::Map) => manage::map(play),
+        Some(Verb::Wait) => pass::wait(play, &rest)?,
+        Some(Verb::Rest) => pass::rest(play, &play.found.body.clone())?,
+        Some(Verb::Look | Verb::Search | Verb::Read) => look::run(play)?,
+        Some(Verb::Talk | Verb::Interrogate | Verb::Apologise) => talk::run(play)?,
+        Some(Verb::Fight) => fight::run(play)?,
+        Some(Verb::Cast) => look::cast(play)?,
+        Some(Verb::Impossible(why)) => cannot(play, why),
+        Some(Verb::Go) => go(play, place, npc)?,
+        Some(Verb::Use) if item.is_none() => free(play)?,
+        Some(verb) => things::run(play, verb, item)?,
+        None => match (place, item) {
+            (Some(place), None) => travel::travel(play, place)?,
+            (_, Some(item)) => things::handle(play, item)?,
+            (None, None) => free(play)?,
+        },
     }
     Ok(())
 }
 
-/// A new place has something to meet, where the cartridge has a table for it.
-fn meet(play: &mut Play<'_>) {
-    let name = if play.state.time.night() { "Night" } else { "Travel" };
-    if let Some(table) = play.world.tables.iter().find(|table| table.name == name) {
-        let row = table.throw(&mut play.dice).1;
-        if let Some(event) = row.first() {
-            play.out.consequences.push(event.clone());
+/// Goes to the place that is named, or to the person.
+fn go(play: &mut Play<'_>, place: Option<&Object>, npc: Option<&Object>) -> Result<()> {
+    let at = npc
+        .and_then(|npc| play.world.object(play.state.place_of(npc)))
+        .filter(|at| play.state.seen.contains(&at.handle));
+    match place.or(at).cloned() {
+        Some(place) => travel::travel(play, &place),
+        None if play.found.risk.is_some() => free(play),
+        None => {
+            cannot(play, "no place of that name is known");
+            Ok(())
         }
     }
 }
 
-fn handle(play: &mut Play<'_>, item: &Object) -> Result<()> {
-    if play.state.inventory.contains(&item.handle) {
-        return wield(play, item);
-    }
-    if things(&play.state, play.world).any(|own| own.handle == item.handle) {
-        play.out.action = format!("{} changes hands.", item.name);
-        play.effect(&Effect::Take(item.handle.clone()))?;
-        play.effect(&Effect::Minutes(5))?;
-        play.row(format!("take {}", item.name), "taken");
-        return Ok(());
-    }
-    play.impossible(format!("{} is not at hand here", item.name), "look for it where it was last heard of");
-    Ok(())
-}
-
-/// Uses what is carried: what its `use` column says, once.
-fn wield(play: &mut Play<'_>, item: &Object) -> Result<()> {
-    let uses = effects(item.field("use")).unwrap_or_default();
-    if uses.is_empty() {
-        play.effect(&Effect::Minutes(5))?;
-        play.row(format!("use {}", item.name), "nothing");
-        play.out.no_progress = Some(format!("{} finds no purchase here", item.name));
-        return Ok(());
-    }
-    play.out.action = format!("{} is put to use.", item.name);
-    play.row(format!("use {}", item.name), "used");
-    play.effects(&uses)?;
-    play.effect(&Effect::Minutes(5))
-}
-
-/// A free action: without a declared risk it simply takes time; with one the dice are asked.
-fn dare(play: &mut Play<'_>) -> Result<()> {
+/// A free action: with a declared risk, or where a narrator asks for one, the dice decide; a narrator may also tell of one that
+/// needs none. Otherwise nobody understands it.
+fn free(play: &mut Play<'_>) -> Result<()> {
     let asked = play.judged.roll.unwrap_or(play.found.risk.is_some());
+    if !asked && !play.judged.narrated {
+        let what = play.what();
+        not_understood(play, format!("nothing here answers to \"{what}\""));
+        return Ok(());
+    }
     if !asked {
         play.effect(&Effect::Minutes(10))?;
-        play.row(play.found.action_summary.clone(), "done");
-        play.out.no_progress = Some("it takes its time, and nothing in the place answers to it".into());
+        play.row(play.what(), "told");
         return Ok(());
     }
-    let what = play.found.action_summary.clone();
+    let what = play.what();
     let tier = play.check(&what, "dex");
     if tier == Tier::Failure {
+        play.out.action = format!("{} dares it, and it goes wrong.", play.pc_name());
         play.pay(&[])?;
         play.out.no_progress = Some("the risk does not pay".into());
         return Ok(());
     }
+    play.out.action = format!("{} dares it, and it comes off.", play.pc_name());
     play.effect(&Effect::Minutes(10))?;
     gain(play, tier)
 }
@@ -115,17 +83,17 @@ fn dare(play: &mut Play<'_>) -> Result<()> {
 fn gain(play: &mut Play<'_>, tier: Tier) -> Result<()> {
     let Outcome { found, .. } = &play.out;
     let before = found.len();
-    super::look::uncover(play, usize::from(tier > Tier::Partial) + 1)?;
+    look::uncover(play, usize::from(tier > Tier::Partial) + 1)?;
     let clock = play
         .state
         .clocks
         .iter()
-        .find(|clock| clock.filled > 0 && clock.filled < clock.segments)
+        .find(|clock| clock.visible && clock.filled > 0 && clock.filled < clock.segments)
         .map(|clock| clock.id.clone());
     match clock.filter(|_| tier == Tier::Great) {
         Some(clock) => play.effect(&Effect::Tick { clock, by: -1, reason: "a risk that paid".into() })?,
         None if play.out.found.len() == before => {
-            play.out.no_progress = Some("it works, and there was no key clue in it".into());
+            play.out.no_progress = Some("there was nothing more in it".into());
         }
         None => (),
     }

@@ -1,63 +1,85 @@
-//! Fighting: one exchange of blows per turn. A character who falls is unconscious, not dead; the story goes on at a price.
+//! Fighting: one exchange of blows per turn. Violence is remembered; somebody who falls is unconscious for a while, not dead.
 
 use super::Play;
+use super::unclear::cannot;
 use crate::hud::people;
-use crate::mechanics::combat::{Fighter, first, strike};
+use crate::mechanics::combat::{BlowContext, Fighter, first, strike};
 use crate::rule::Effect;
 use crate::state::FULL_HP;
 use crate::world::{Object, ObjectKind};
 use acheron_base::Result;
+
+/// How long somebody stays unconscious, in minutes.
+const DOWN: u64 = 8 * 60;
 
 pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     let world = play.world;
     let spoken = play.refs.iter().filter_map(|own| world.object(own)).find(|object| object.kind == ObjectKind::Npc);
     let here: Vec<String> = people(&play.state, world).map(|npc| npc.handle.clone()).collect();
     let Some(npc) = spoken.filter(|npc| here.contains(&npc.handle)) else {
-        let why = spoken.map_or("no foe was named".to_owned(), |npc| format!("{} is not here", npc.name));
-        play.impossible(why, "name somebody who is here by handle or code");
+        let why = spoken.map_or("no foe was named".to_owned(), |npc| format!("{} is not here to be fought", npc.name));
+        cannot(play, why);
         return Ok(());
     };
-    let mut foe = foe(play, npc);
-    let mut own = Fighter {
-        name: if play.pc.name.is_empty() { "the stranger".into() } else { play.pc.name.clone() },
+    let peaceful = play.state.mood(npc) != "hostile";
+    let (mut foe, mut own) = (foe(play, npc), own(play));
+    let ground = ground(play);
+    play.out.action = format!("{} and {} close with each other.", own.name, foe.name);
+    let mine = first(&own, &foe, &mut play.dice);
+    for turn in [mine, !mine] {
+        if own.hp == 0 || foe.hp == 0 {
+            break;
+        }
+        // The narrator judges the player's own blow; the ground is the same for both.
+        let judged =
+            BlowContext { ground: &ground, situation: play.judged.situational, advantage: play.judged.advantage };
+        let plain = BlowContext { ground: &ground, ..BlowContext::default() };
+        let (by, at, context) = if turn { (&own, &mut foe, judged) } else { (&foe, &mut own, plain) };
+        let (check, damage) = strike(by, at, &play.rules.combat, context, &mut play.dice);
+        tell(play, check, damage);
+    }
+    play.state.foes.insert(npc.handle.clone(), foe.hp);
+    play.effect(&Effect::Hp(own.hp - play.state.hp))?;
+    play.effect(&Effect::Minutes(5))?;
+    if here.len() > 1 {
+        play.witnessed("a fight before witnesses")?;
+    }
+    if peaceful {
+        play.effect(&Effect::Mood(npc.handle.clone(), "hostile".into()))?;
+        play.remember(&npc.handle, -3);
+        for other in here.iter().filter(|other| **other != npc.handle) {
+            play.remember(other, -1);
+        }
+    }
+    if foe.hp == 0 {
+        play.effect(&Effect::Status(npc.handle.clone(), "inactive".into()))?;
+        play.state.memory.down.insert(npc.handle.clone(), play.state.time.minutes() + DOWN);
+        play.out.consequences.push(format!("{} is out of the fight", npc.name));
+    }
+    Ok(())
+}
+
+fn tell(play: &mut Play<'_>, check: crate::check::Check, damage: i64) {
+    let result = if damage > 0 { format!("hit for {damage}") } else { "missed".into() };
+    play.row(check.what.clone(), format!("{result} ({})", check.formula));
+    play.out.checks.push(check);
+}
+
+fn ground(play: &Play<'_>) -> String {
+    play.world.object(&play.state.location).map_or("", |place| place.field("ground")).to_owned()
+}
+
+/// The player's character as a fighter.
+fn own(play: &Play<'_>) -> Fighter {
+    Fighter {
+        name: play.pc_name(),
         hp: play.state.hp,
         full: FULL_HP,
         str: play.pc.modifier("str"),
         dex: play.pc.modifier("dex"),
         weapon: play.pc.weapon.clone(),
         armour: play.pc.armour.clone(),
-    };
-    let ground = world.object(&play.state.location).map_or("", |place| place.field("ground")).to_owned();
-    play.out.action = format!("Steel, fists and breath: {} and {} close with each other.", own.name, foe.name);
-    let mine = first(&own, &foe, &mut play.dice);
-    for turn in [mine, !mine] {
-        if own.hp == 0 || foe.hp == 0 {
-            break;
-        }
-        let (by, at, luck) = if turn { (&own, &mut foe, play.judged.situational) } else { (&foe, &mut own, 0) };
-        let (check, damage) = strike(by, at, &play.rules.combat, &ground, luck, &mut play.dice);
-        let result = if damage > 0 {
-            format!("hit for {damage} ({})", check.formula)
-        } else {
-            format!("missed ({})", check.formula)
-        };
-        play.row(check.what.clone(), result);
-        play.out.checks.push(check);
     }
-    play.state.foes.insert(npc.handle.clone(), foe.hp);
-    play.effect(&Effect::Hp(own.hp - play.state.hp))?;
-    play.effect(&Effect::Minutes(5))?;
-    if world.indicator("Heat").is_some() && here.len() > 1 {
-        play.effect(&Effect::Level { name: "Heat".into(), by: 1, reason: "a fight before witnesses".into() })?;
-    }
-    if foe.hp == 0 {
-        play.effect(&Effect::Status(npc.handle.clone(), "inactive".into()))?;
-        play.out.consequences.push(format!("{} is out of the fight", npc.name));
-    }
-    if own.hp == 0 {
-        fall(play)?;
-    }
-    Ok(())
 }
 
 fn foe(play: &Play<'_>, npc: &Object) -> Fighter {
@@ -73,14 +95,30 @@ fn foe(play: &Play<'_>, npc: &Object) -> Fighter {
     }
 }
 
-/// Falling is a cost and a new situation: hours lost, and one wakes where the story began.
-fn fall(play: &mut Play<'_>) -> Result<()> {
-    let start = play.world.start.clone();
-    play.out.consequences.push("darkness; hours later, a cot and the smell of broth".into());
-    play.out.cost = vec!["time 480".into()];
-    if play.world.object(&start).is_some() {
-        play.effect(&Effect::Move(start))?;
+/// One blow of somebody hostile, out of turn.
+pub(super) fn blow(play: &mut Play<'_>, npc: &Object) -> Result<()> {
+    let (by, mut at, ground) = (foe(play, npc), own(play), ground(play));
+    let (check, damage) = strike(
+        &by,
+        &mut at,
+        &play.rules.combat,
+        BlowContext { ground: &ground, ..BlowContext::default() },
+        &mut play.dice,
+    );
+    tell(play, check, damage);
+    play.effect(&Effect::Hp(-damage))
+}
+
+/// Somebody unconscious whose time has come wakes with half of their strength.
+pub(super) fn wake(play: &mut Play<'_>) {
+    let now = play.state.time.minutes();
+    let due = play.state.memory.down.iter().filter(|(_, at)| **at <= now).map(|(who, _)| who.clone());
+    for who in due.collect::<Vec<_>>() {
+        play.state.memory.down.remove(&who);
+        if play.state.statuses.get(&who).is_some_and(|status| status == "inactive") {
+            play.state.statuses.remove(&who);
+        }
+        let full = play.world.object(&who).and_then(|npc| npc.number("hp")).unwrap_or(6);
+        play.state.foes.insert(who, (full / 2).max(1));
     }
-    play.effect(&Effect::Minutes(480))?;
-    play.effect(&Effect::Hp(FULL_HP / 2))
 }

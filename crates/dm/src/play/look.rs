@@ -1,23 +1,98 @@
-//! Looking: open things are described, hidden things need a check.
+//! Looking: open things are described, hidden things need a check, and what was seen once is nothing new.
 
 use super::Play;
+use super::people::insight;
+use super::unclear::not_understood;
 use crate::check::Tier;
+use crate::grammar::{capital, sentence, the, the_first};
 use crate::hud::{exits, people, things};
 use crate::rule::Effect;
+use crate::verbs::{Verb, alike, meaning};
 use crate::world::{Object, ObjectKind};
 use acheron_base::Result;
 
 pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     let world = play.world;
-    let spoken = play
-        .refs
-        .iter()
-        .filter_map(|own| world.object(own))
-        .find(|object| object.kind != ObjectKind::Loc || object.handle != play.state.location);
+    let spoken = play.refs.iter().filter_map(|own| world.object(own));
+    let spoken =
+        spoken.into_iter().find(|object| object.kind != ObjectKind::Loc || object.handle != play.state.location);
     match spoken {
+        Some(object) if play.verb() == Some(Verb::Read) => insight(play, object),
         Some(object) => one(play, object),
-        None => around(play),
+        None => {
+            let words = play.other_words();
+            let facts = speaking(play, &words);
+            match () {
+                () if is_around(play) => around(play),
+                () if !facts.is_empty() => detail(play, &facts, &words),
+                () => {
+                    not_understood(play, format!("there is no {} to be seen here", words.join(" ")));
+                    Ok(())
+                }
+            }
+        }
     }
+}
+
+/// Whether the words look at nothing in particular.
+fn is_around(play: &Play<'_>) -> bool {
+    const AROUND: [&str; 23] = [
+        "around",
+        "everything",
+        "anything",
+        "something",
+        "place",
+        "room",
+        "surroundings",
+        "search",
+        "corner",
+        "hidden",
+        "clue",
+        "clues",
+        "look",
+        "area",
+        "see",
+        "scene",
+        "secret",
+        "secrets",
+        "haste",
+        "heedless",
+        "noise",
+        "find",
+        "scour",
+    ];
+    let risky = play.found.risk.is_some();
+    let verb = matches!(play.verb(), Some(Verb::Search)) || play.rules.social.search(&play.found.body).is_some();
+    risky || verb || play.other_words().iter().all(|word| AROUND.contains(&word.as_str()))
+}
+
+/// The facts of this place that speak most of these words: what is seen when one looks there. Empty where none does.
+fn speaking(play: &Play<'_>, words: &[String]) -> Vec<String> {
+    let Some(place) = play.world.object(&play.state.location) else { return Vec::new() };
+    let held = place.facts.iter().filter(|fact| play.state.holds(&fact.when)).map(|fact| &fact.text);
+    let hits = |text: &String| {
+        let own = meaning(text);
+        words.iter().filter(|word| word.len() > 2 && own.iter().any(|other| alike(word, other))).count()
+    };
+    let scored: Vec<(usize, String)> = held.chain([&place.summary]).map(|text| (hits(text), text.clone())).collect();
+    let most = scored.iter().map(|(points, _)| *points).max().unwrap_or(0);
+    scored.into_iter().filter(|(points, _)| *points == most && most > 0).map(|(_, text)| text).take(3).collect()
+}
+
+/// Looks at something that facts of the place speak of.
+fn detail(play: &mut Play<'_>, facts: &[String], words: &[String]) -> Result<()> {
+    play.out.action = facts.iter().map(|fact| sentence(fact)).collect::<Vec<_>>().join(" ");
+    let mut fresh = false;
+    for fact in facts {
+        fresh |= play.state.memory.note(&format!("{} {}", play.state.location, meaning(fact).join("_")));
+    }
+    play.row(format!("look at the {}", words.join(" ")), if fresh { "seen" } else { "seen before" });
+    if fresh {
+        play.effect(&Effect::Minutes(5))?;
+    } else {
+        play.out.no_progress = Some("it is as it was".into());
+    }
+    Ok(())
 }
 
 fn one(play: &mut Play<'_>, object: &Object) -> Result<()> {
@@ -29,55 +104,79 @@ fn one(play: &mut Play<'_>, object: &Object) -> Result<()> {
                 || things(&play.state, world).any(|own| own.handle == object.handle)
         }
         ObjectKind::Loc => exits(&play.state, world).any(|own| own.handle == object.handle),
-        ObjectKind::Quest | ObjectKind::Faction => true,
+        ObjectKind::Quest => play.state.quests.contains_key(&object.handle),
+        ObjectKind::Faction => true,
     };
     if !here {
-        play.impossible(
-            format!("{} cannot be seen from here", object.name),
-            "go nearer, or ask somebody who has been there",
-        );
+        // A word for something that is elsewhere may also stand in a fact of this place.
+        let words = meaning(&play.rest());
+        let facts = speaking(play, &words);
+        if !facts.is_empty() {
+            return detail(play, &facts, &words);
+        }
+        not_understood(play, format!("{} cannot be seen from here", the(&object.name)));
         return Ok(());
     }
-    play.out.action = format!("{} is looked at closely.", object.name);
-    play.effect(&Effect::Minutes(5))?;
-    play.row(format!("look at {}", object.name), "seen");
-    play.out.found.push(format!("{}: {}", object.name, object.summary));
+    play.out.action = format!("{}: {}", the_first(&object.name), sentence(&object.summary));
+    let held = object.facts.iter().filter(|fact| object.kind != ObjectKind::Loc && play.state.holds(&fact.when));
+    for fact in held.collect::<Vec<_>>() {
+        play.out.action.push_str(&format!(" {}", sentence(&fact.text)));
+    }
+    let key =
+        if object.kind == ObjectKind::Loc { format!("{} from afar", object.handle) } else { object.handle.clone() };
+    // Looking again tells the same, and takes no time.
+    let looked = play.state.memory.note(&format!("{key} looked at"));
+    play.state.memory.note(&key);
+    play.row(format!("look at {}", the(&object.name)), if looked { "seen" } else { "seen before" });
     // Key text is told in a sentence; the whole of it stays on its page.
-    play.out.text = Some(object.field("text").to_owned()).filter(|text| !text.is_empty());
+    play.out.text = Some(sentence(object.field("text"))).filter(|text| !text.is_empty());
+    if looked {
+        play.effect(&Effect::Minutes(5))?;
+    } else {
+        play.out.no_progress = Some("it is as it was".into());
+    }
     Ok(())
 }
 
-fn around(play: &mut Play<'_>) -> Result<()> {
+pub(super) fn around(play: &mut Play<'_>) -> Result<()> {
     let world = play.world;
-    let name = world.name(&play.state.location).to_owned();
-    play.out.action = format!("{name} is searched with the eyes, corner by corner.");
+    let name = the(world.name(&play.state.location));
+    play.out.action = format!("{} looks over {name}, corner by corner.", play.pc_name());
     let hidden = concealed(play).next().is_some();
+    // A search that is named has a time and a difficulty of its own: a glance, footprints, documents.
+    let (minutes, own_dc) = match play.rules.social.search(&play.found.body) {
+        Some(search) => (search.minutes.clamp(1, 600) as u64, Some(search.dc)),
+        None => (10, None),
+    };
+    let mut failed = false;
     if play.judged.roll.unwrap_or(hidden || play.found.risk.is_some()) {
-        let dc = concealed(play).next().and_then(|item| item.number("dc"));
+        let dc = concealed(play).next().and_then(|item| item.number("dc")).or(own_dc);
         let tier = match dc {
             Some(dc) if play.found.risk.is_none() => play.check_at(&format!("search {name}"), "int", dc as i32),
             _ => play.check(&format!("search {name}"), "int"),
         };
-        if tier == Tier::Failure {
+        failed = tier == Tier::Failure;
+        if failed {
             play.pay(&[])?;
         } else {
             uncover(play, if tier == Tier::Great { 2 } else { 1 })?;
-            play.effect(&Effect::Minutes(10))?;
+            play.effect(&Effect::Minutes(minutes))?;
         }
     } else {
-        play.effect(&Effect::Minutes(10))?;
+        play.effect(&Effect::Minutes(minutes))?;
         play.row(format!("look around {name}"), "seen");
     }
-    let seen: Vec<String> = things(&play.state, world).map(|item| format!("{}: {}", item.name, item.summary)).collect();
-    for line in seen {
-        if !play.out.found.contains(&line) {
-            play.out.found.push(line);
-        }
+    let seen: Vec<Object> = things(&play.state, world).cloned().collect();
+    for item in seen {
+        play.discover(&item.handle, &item);
     }
     if play.out.found.is_empty() {
-        let reason =
-            if play.state.time.night() { "it is too dark to see more" } else { "what there was to see has been seen" };
-        play.out.no_progress = Some(format!("no key clue: {reason}"));
+        let reason = match (failed, play.state.time.night()) {
+            (true, _) => "the search turns up nothing this time",
+            (false, true) => "it is too dark to see more",
+            (false, false) => "what there was to see has been seen",
+        };
+        play.out.no_progress = Some(reason.into());
     }
     Ok(())
 }
@@ -87,26 +186,32 @@ fn concealed<'a>(play: &'a Play<'_>) -> impl Iterator<Item = &'a Object> {
     let (state, world) = (&play.state, play.world);
     world
         .of(ObjectKind::Item)
-        .filter(move |item| item.field("at") == state.location && state.status(world, &item.handle) == "hidden")
+        .filter(move |item| state.place_of(item) == state.location && state.status(world, &item.handle) == "hidden")
 }
 
 /// Brings up to `count` hidden things to light.
 pub(super) fn uncover(play: &mut Play<'_>, count: usize) -> Result<()> {
-    let found: Vec<(String, String)> = concealed(play)
-        .take(count)
-        .map(|item| (item.handle.clone(), format!("{}: {}", item.name, item.summary)))
-        .collect();
-    for (handle, line) in found {
-        play.effect(&Effect::Status(handle, "active".into()))?;
-        play.out.found.push(line);
+    let found: Vec<Object> = concealed(play).take(count).cloned().collect();
+    for item in found {
+        play.effect(&Effect::Status(item.handle.clone(), "active".into()))?;
+        play.discover(&item.handle, &item);
     }
     Ok(())
+}
+
+impl Play<'_> {
+    /// Tells of something for the first time; a second time there is nothing to tell.
+    pub(super) fn discover(&mut self, key: &str, object: &Object) {
+        if self.state.memory.note(key) {
+            self.out.found.push(format!("{}: {}", capital(&object.name), object.summary));
+        }
+    }
 }
 
 /// A spell or a rite: it always needs a check, and people who are present notice it.
 pub(super) fn cast(play: &mut Play<'_>) -> Result<()> {
     play.out.action = "The words are spoken and the air takes note of them.".into();
-    let what = play.found.action_summary.clone();
+    let what = play.what();
     let tier = play.check(&what, "will");
     if play.world.indicator("Rumor").is_some() && people(&play.state, play.world).next().is_some() {
         play.effect(&Effect::Level { name: "Rumor".into(), by: 1, reason: "a rite before witnesses".into() })?;
@@ -119,7 +224,7 @@ pub(super) fn cast(play: &mut Play<'_>) -> Result<()> {
     play.effect(&Effect::Minutes(10))?;
     uncover(play, 2)?;
     if play.out.found.is_empty() {
-        play.out.no_progress = Some("no key clue: the light falls on nothing that was hidden".into());
+        play.out.no_progress = Some("the light falls on nothing that was hidden".into());
     }
     Ok(())
 }

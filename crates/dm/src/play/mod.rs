@@ -4,20 +4,30 @@
 //! the player declares a risk. `turn` uses it.
 
 mod act;
+mod after;
 mod fight;
 mod look;
 mod manage;
+mod pass;
+mod people;
 mod quest;
+mod step;
 mod talk;
+mod things;
+mod travel;
+mod unclear;
 
 use crate::check::{Advantage, Ask, Check, Difficulty, Tier, throw};
 use crate::dice::Dice;
+use crate::ending::Epilogue;
 use crate::engine::Rules;
 use crate::input::{Header, Intent, Move};
 use crate::mechanics::survival;
 use crate::pc::Pc;
+use crate::refs;
 use crate::rule::Effect;
 use crate::state::{State, Told};
+use crate::verbs::{self, Verb};
 use crate::world::Cartridge;
 use acheron_base::Result;
 
@@ -30,6 +40,8 @@ pub struct Judgement {
     pub advantage: Advantage,
     pub impossible: Option<String>,
     pub consequences: Vec<Effect>,
+    /// Whether the narrator tells of the action, so that it needs no word that the kernel knows.
+    pub narrated: bool,
 }
 
 /// The result of a move.
@@ -51,6 +63,11 @@ pub struct Outcome {
     pub no_progress: Option<String>,
     pub alternative: Option<String>,
     pub cost: Vec<String>,
+    /// What would be understood or could be asked, where the move was not.
+    pub hints: Vec<String>,
+    pub epilogue: Option<Epilogue>,
+    /// The move asked for something that is told, and changes nothing by that.
+    pub said: bool,
 }
 
 impl Outcome {
@@ -80,8 +97,8 @@ pub fn run(play: &mut Play<'_>) -> Result<()> {
     let moved = play.state.clone();
     if play.found.intent == Intent::Mind {
         inner_voice(play)?;
-    } else if quest::advance(play)? {
-        // A step that a quest waits for is possible, whatever the narrator says.
+    } else if quest::advance(play)? || quest::deed(play)? {
+        // A step that the cartridge waits for is possible, whatever the narrator says.
     } else if let Some(why) = &play.judged.impossible {
         play.impossible(why.clone(), "prepare for it first, or pay for it: declare `--risk high` on a smaller step");
     } else {
@@ -98,12 +115,10 @@ pub fn run(play: &mut Play<'_>) -> Result<()> {
     for effect in play.judged.consequences.clone() {
         play.effect(&effect)?;
     }
-    let told = play.state.fire(play.world)?;
-    play.tell(told);
-    quest::open(play)?;
-    let nothing =
-        play.state == moved && play.out.found.is_empty() && play.out.text.is_none() && play.out.inner.is_none();
-    if nothing && play.out.no_progress.is_none() && play.found.intent != Intent::Mgmt {
+    after::run(play, moved.time.minutes())?;
+    let out = &play.out;
+    let nothing = play.state == moved && out.found.is_empty() && out.text.is_none() && out.inner.is_none() && !out.said;
+    if nothing && out.no_progress.is_none() {
         play.out.no_progress = Some("nothing here answers to it".into());
     }
     Ok(())
@@ -135,25 +150,101 @@ impl Play<'_> {
         self.out.rows.push((action.into(), result.into()));
     }
 
+    /// The verb of the move, where it has one that is known.
+    pub(super) fn verb(&self) -> Option<Verb> {
+        verbs::verb(&self.found.body).map(|(verb, _)| verb)
+    }
+
+    /// What stands after the verb; the whole body where there is none.
+    pub(super) fn rest(&self) -> String {
+        verbs::verb(&self.found.body).map_or_else(|| self.found.body.clone(), |(_, rest)| rest)
+    }
+
+    /// Whether the move is one of this header, by its own or by its verb.
+    pub(super) fn means_header(&self, header: Header) -> bool {
+        let by_verb = match self.verb() {
+            Some(Verb::Talk) => Some(Header::Ask),
+            Some(Verb::Look | Verb::Search) => Some(Header::Look),
+            Some(Verb::Fight) => Some(Header::Fight),
+            _ => None,
+        };
+        self.found.header == header || self.found.header == Header::Act && by_verb == Some(header)
+    }
+
+    /// The words that name what the move is about: names, aliases, handles, codes.
+    pub(super) fn name_words(&self) -> Vec<String> {
+        let mut words: Vec<String> = self.state.hud.keys().map(|code| code.to_lowercase()).collect();
+        for object in self.refs.iter().filter_map(|own| self.world.object(own)) {
+            words.push(object.handle.trim_start_matches('@').to_owned());
+            let names = std::iter::once(&object.name).chain(&object.aliases);
+            words.extend(names.flat_map(|name| refs::normal(name).split(' ').map(str::to_owned).collect::<Vec<_>>()));
+        }
+        words
+    }
+
+    /// The words of the body that carry meaning and name nothing.
+    pub(super) fn unnamed_words(&self) -> Vec<String> {
+        let names = self.name_words();
+        verbs::meaning(&self.found.body).into_iter().filter(|word| !names.contains(word)).collect()
+    }
+
+    /// The same, of what stands after the verb.
+    pub(super) fn other_words(&self) -> Vec<String> {
+        let names = self.name_words();
+        verbs::meaning(&self.rest()).into_iter().filter(|word| !names.contains(word)).collect()
+    }
+
+    /// The move in a few words, for the table of results.
+    pub(super) fn what(&self) -> String {
+        crate::md::clip(&self.found.body.split_whitespace().collect::<Vec<_>>().join(" "), 60)
+    }
+
+    /// The character's name at the beginning of a sentence.
+    pub(super) fn pc_name(&self) -> String {
+        if self.pc.name.is_empty() { "The stranger".into() } else { self.pc.name.clone() }
+    }
+
+    /// The pounds that are carried (`weight` column).
+    pub(super) fn pounds(&self) -> u64 {
+        let items = self.state.inventory.iter().filter_map(|item| self.world.object(item));
+        items.map(|item| item.number("weight").unwrap_or(0).clamp(0, 10_000) as u64).sum()
+    }
+
+    /// The penalty of the load, and whether one can run with it.
+    pub(super) fn load(&self) -> (i64, bool) {
+        survival::load(self.pounds())
+    }
+
+    /// What weighs on every check: hunger, thirst, load, fatigue. Thirst counts in a world that has water to drink.
+    pub(super) fn burdens(&self) -> Vec<(String, i32)> {
+        let days = |since: u64| self.state.time.minutes().saturating_sub(since) / (24 * 60);
+        let dry = self.world.objects.iter().any(|own| own.field("water") == "yes" || own.field("drink") == "yes");
+        let thirst = if dry { survival::thirst(days(self.state.memory.drank)) } else { 0 };
+        let all = [
+            ("hunger", survival::hunger(days(self.state.ate))),
+            ("thirst", thirst),
+            ("load", self.load().0),
+            ("fatigue", -self.state.fatigue.clamp(0, 5)),
+        ];
+        all.into_iter().filter(|(_, by)| *by != 0).map(|(name, by)| (name.to_owned(), by as i32)).collect()
+    }
+
     /// Refuses the action without a roll and suggests another.
     pub(super) fn impossible(&mut self, why: String, instead: &str) {
-        self.row(self.found.action_summary.clone(), "impossible");
+        self.row(self.what(), "impossible");
+        if self.out.action.is_empty() {
+            self.out.action = "It cannot be done.".into();
+        }
         self.out.no_progress = Some(why);
         self.out.alternative = Some(instead.to_owned());
     }
 
-    /// The modifiers of every check: ability, hunger, fatigue, the situation.
+    /// The modifiers of every check: ability, what weighs on it, the situation.
     fn weights(&self, stat: &str) -> Vec<(String, i32)> {
-        let days = self.state.time.minutes().saturating_sub(self.state.ate) / (24 * 60);
         let mut weights = vec![(stat.to_owned(), self.pc.modifier(stat) as i32)];
-        for (name, by) in [
-            ("hunger", survival::hunger(days) as i32),
-            ("fatigue", -(self.state.fatigue.clamp(0, 5) as i32)),
-            ("situation", self.judged.situational),
-        ] {
-            if by != 0 {
-                weights.push((name.to_owned(), by));
-            }
+        weights.extend(self.burdens());
+        if self.judged.situational != 0 {
+            weights.push(("situation".to_owned(), self.judged.situational));
         }
         weights
     }

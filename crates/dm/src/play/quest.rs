@@ -1,83 +1,61 @@
-//! Quests: a move that fits the current stage advances the quest.
+//! Quests: a move that means the current stage advances the quest.
 
 use super::Play;
-use crate::check::Tier;
-use crate::rule::{Condition, Effect, Term};
+use super::step::{Step, means, play_step};
+use crate::grammar::the;
+use crate::rule::Effect;
 use crate::state::Progress;
-use crate::world::Stage;
 use acheron_base::Result;
 
-/// Plays the first stage that this move answers to. False where none does.
+/// Plays the first stage that this move means. False where none is meant.
 pub(super) fn advance(play: &mut Play<'_>) -> Result<bool> {
     let world = play.world;
     let waiting = world.quests.iter().find_map(|quest| {
         let progress = play.state.quests.get(&quest.handle).filter(|own| own.status == "active")?;
         let stage = quest.stages.get(progress.stage)?;
-        answers(play, stage).then_some((quest, progress.stage, stage))
+        means(play, stage).then_some((quest, progress.stage, stage))
     });
     let Some((quest, at, stage)) = waiting else { return Ok(false) };
     let name = world.name(&quest.handle).to_owned();
-    play.out.action = format!("{} turns to {}.", pc(play), world.name(&stage.target));
-    if !play.state.holds(&stage.needs) {
-        let why = format!("it needs {}", lacking(play, &stage.needs));
-        play.effect(&Effect::Minutes(10))?;
-        play.impossible(why, "find what is missing first, or try another way in");
+    if let Step::Failed = play_step(play, &name, stage)? {
         return Ok(true);
     }
-    let tier = match stage.dc {
-        Some(dc) => play.check_at(&format!("{name}: {}", play.found.action_summary), &stage.stat, dc),
-        None => Tier::Success,
-    };
-    if tier == Tier::Failure {
-        play.pay(&stage.cost)?;
-        play.out.no_progress = Some("the attempt fails at a price".into());
-        play.out.alternative = Some("another try is open, and so is another way".into());
-        return Ok(true);
-    }
-    play.effects(&stage.gives)?;
-    play.effect(&Effect::Minutes(if tier == Tier::Partial { 20 } else { 10 }))?;
-    if tier == Tier::Partial {
-        play.out.cost = vec!["time 20".into()];
-    }
-    if tier == Tier::Great && play.state.hp < crate::state::FULL_HP {
-        play.effect(&Effect::Hp(1))?;
-    }
-    play.out.text = Some(stage.text.clone()).filter(|text| !text.is_empty());
     let done = at + 1 == quest.stages.len();
     let status = if done { "done" } else { "active" };
     play.state.quests.insert(quest.handle.clone(), Progress { stage: at + 1, status: status.into() });
     play.row(name.clone(), if done { "done".into() } else { format!("stage {} of {}", at + 2, quest.stages.len()) });
     if done {
-        let back = world.name(&quest.return_to).to_owned();
-        play.out.consequences.push(format!("quest {name}: done; the way back leads to {back}"));
+        let back = match world.object(&quest.return_to) {
+            Some(place) => format!("; the way back leads to {}", the(&place.name)),
+            None => String::new(),
+        };
+        play.out.consequences.push(format!("quest {name}: done{back}"));
     }
     Ok(true)
 }
 
-fn pc(play: &Play<'_>) -> String {
-    if play.pc.name.is_empty() { "The stranger".into() } else { play.pc.name.clone() }
-}
-
-fn answers(play: &Play<'_>, stage: &Stage) -> bool {
-    let here = stage.at.as_ref().is_none_or(|at| *at == play.state.location);
-    let spoken = stage.target.is_empty() || play.refs.contains(&stage.target);
-    here && spoken && stage.headers.contains(&play.found.header)
-}
-
-/// The terms of a condition that do not hold, in words.
-fn lacking(play: &Play<'_>, needs: &Condition) -> String {
+/// Plays the first deed of the cartridge that this move means. False where none is meant.
+pub(super) fn deed(play: &mut Play<'_>) -> Result<bool> {
     let world = play.world;
-    let missing = needs.0.iter().filter(|term| !play.state.holds(&Condition(vec![(*term).clone()])));
-    let words = missing.map(|term| match term {
-        Term::Has(item) => format!("{} ({item})", world.name(item)),
-        Term::Quest(quest, status) => format!("{} to be {status}", world.name(quest)),
-        Term::Clue(clue) => format!("the clue {clue}"),
-        Term::At(place) => format!("to be at {}", world.name(place)),
-        Term::ClockFull(clock) => format!("the {clock} to be full"),
-        Term::Level(name, _, _) => format!("another {name}"),
-        Term::Not(_) => "something to be otherwise".to_owned(),
-    });
-    words.collect::<Vec<_>>().join(" and ")
+    let key = |deed: &crate::world::Deed| {
+        let step = &deed.step;
+        format!("deed {} {} {}", step.at.as_deref().unwrap_or("-"), step.target, step.says.join("/"))
+    };
+    let found = world.deeds.iter().map(|deed| (deed, key(deed)));
+    let found = found.into_iter().find(|(deed, _)| means(play, &deed.step));
+    let Some((deed, key)) = found else { return Ok(false) };
+    let name = play.what();
+    if deed.once && play.state.memory.noted.contains(&key) {
+        play.out.action = "It was done once, and once was all of it.".into();
+        play.row(name, "done before");
+        play.out.no_progress = Some("it cannot be done twice".into());
+        return Ok(true);
+    }
+    if let Step::Done = play_step(play, &name, &deed.step)? {
+        play.row(name, "done");
+        play.state.memory.note(&key);
+    }
+    Ok(true)
 }
 
 /// Opens the quests whose time has come.

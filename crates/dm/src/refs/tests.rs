@@ -13,6 +13,8 @@ fn world() -> Cartridge {
         fields: BTreeMap::new(),
         easy_secrets: vec![],
         hard_secrets: vec![],
+        facts: Vec::new(),
+        topics: Vec::new(),
     };
     let mut objects = vec![
         object(ObjectKind::Loc, "@gate", "the Gate", &[]),

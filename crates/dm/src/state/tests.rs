@@ -15,6 +15,8 @@ fn world() -> Cartridge {
         fields: BTreeMap::new(),
         easy_secrets: vec![],
         hard_secrets: vec![],
+        facts: Vec::new(),
+        topics: Vec::new(),
     };
     Cartridge {
         indicators: vec![level("Rumor", 3), level("RouteClear", 99)],
@@ -29,6 +31,7 @@ fn world() -> Cartridge {
             name: "LeavePonyvilleGate".into(),
             open_when: Condition::parse("RouteClear>=1").unwrap(),
             shown: "RouteClear>=1".into(),
+            reason: String::new(),
             places: vec!["@road".into()],
         }],
         clocks: vec![ClockSpec {
@@ -38,6 +41,7 @@ fn world() -> Cartridge {
             every: Some(60),
             event: "the flood".into(),
             effects: vec![],
+            again: false,
         }],
         objects: vec![place],
         ..Cartridge::default()
@@ -78,7 +82,7 @@ fn rows_77_to_85_indicators_and_clocks() {
 
     let mut late = state(json!(0), 5);
     let filled = told(&mut late, "clock tide+2 (dawdling)");
-    assert_eq!(filled, r#"Clock("tide 5/6 -> 6/6 (dawdling)") | Event("clock tide is full: the flood")"#, "row 82");
+    assert_eq!(filled, r#"Clock("tide 5/6 -> 6/6 (dawdling)") | Event("the flood")"#, "row 82");
     assert_eq!(told(&mut late, "clock tide+1"), "", "row 82: once");
 
     let mut gate = state(json!(0), 0);

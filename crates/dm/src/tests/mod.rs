@@ -1,8 +1,17 @@
 //! Tests of the whole core: the shipped cartridge, played in memory.
 
+mod answers;
 mod campaign;
+mod consequences;
+mod conversation;
+mod endings;
+mod kernel_pages;
+mod mechanics;
+mod narrator_context;
 mod narrators;
 mod playthrough;
+mod preferences;
+mod tool_rules;
 
 use serde_json::{Value, json};
 
@@ -44,12 +53,20 @@ pub(crate) fn answers() -> Answers {
 
 impl Game {
     pub fn blank(world: Cartridge) -> Game {
-        let files = act::blank(&crate::shipped::template(), "c1", &world.id, "1.0.x", 7, AT);
+        let mut files = act::blank(&crate::shipped::template(), "c1", &world.id, "1.0.x", 7, AT);
+        act::make(&mut files, &[crate::adopt::PlayedBy::now(&world).mark()]);
         Game { files, world, seed: 7, seq: 1 }
     }
 
     pub fn new() -> Game {
-        let mut game = Game::blank(brinewick());
+        Game::of("brinewick")
+    }
+
+    /// A begun campaign in a shipped cartridge.
+    pub fn of(id: &str) -> Game {
+        let world = crate::load::cartridge(&crate::shipped::cartridge(id).unwrap()).unwrap();
+        assert_eq!(world.faults, [], "the cartridge that we ship is faultless");
+        let mut game = Game::blank(world);
         game.act(&Act::Init { answers: Box::new(answers()) }).unwrap();
         game
     }
@@ -68,6 +85,28 @@ impl Game {
 
     pub fn propose(&mut self, input: &str, proposal: Value) -> Result<String> {
         self.act(&Act::Turn { input: input.to_owned(), proposal: Some(proposal) })
+    }
+
+    /// Plays several inputs; the answer to the last one.
+    pub fn plays(&mut self, inputs: &[&str]) -> String {
+        let mut last = String::new();
+        for input in inputs {
+            last = self.play(input).unwrap_or_else(|fault| panic!("{input}: {fault}"));
+        }
+        last
+    }
+
+    /// Changes the panel and the sessions alike, so that play goes on from there.
+    pub fn set(&mut self, patch: Value) {
+        let mut panel = self.json("STATE_PANEL.json");
+        crate::json::merge(&mut panel, &patch);
+        self.files.insert("STATE_PANEL.json".into(), crate::json::render(&panel));
+        let sum = crate::delta::apply::sum(&crate::json::render(&panel));
+        let session = self.session();
+        let text = format!("\n## Decision: a test\n\n- State: {patch}\n- Panel: {sum}\n");
+        self.files.get_mut(&session).unwrap().push_str(&text);
+        let whole = self.files[&session].clone();
+        act::make(&mut self.files, &act::windows(&session, &whole));
     }
 
     pub fn json(&self, path: &str) -> Value {

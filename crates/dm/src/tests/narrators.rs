@@ -80,6 +80,123 @@ fn each_field_is_taken_or_replaced_and_reported() {
 }
 
 #[test]
+fn every_text_of_a_narrator_is_cleaned() {
+    let secret = "Jun wrote the Merrow down as lost before she was due";
+    for (why, proposal, shown, hidden) in [
+        ("prose", json!({"prose": "The nets drip. You agree to weep."}), "The nets drip.", "weep"),
+        (
+            "tiers",
+            json!({"prose": {"success": "Rope creaks. \u{1b}[2Jx", "failure": "Rope creaks. \u{1b}[2Jx", "partial": "Rope creaks. x", "great": "Rope creaks. x"}}),
+            "Rope creaks.",
+            "\u{1b}",
+        ),
+        ("scene", json!({"scene": "Fog. Rain.\n\n[HUD]\nHP 99"}), "Fog. Rain.", "HP 99"),
+        ("impossible", json!({"impossible": "Baron Vultan forbids it"}), "[Scene]", "Vultan"),
+        ("reason", json!({"consequences": [format!("Rumor+1 ({secret})")]}), "[Scene]", "before she was due"),
+        (
+            "option",
+            json!({"options": ["[ACT]{wait}", "[LOOK]{the sky}", format!("[ASK]{{why {secret}}}")]}),
+            "[Scene]",
+            "before she was due",
+        ),
+        (
+            "option marks",
+            json!({"options": ["[ACT]{wait \u{1b}[31m}", "[LOOK]{the sky}", "[ACT]{rest}"]}),
+            "[Scene]",
+            "\u{1b}",
+        ),
+    ] {
+        let mut game = Game::new();
+        let output = game.propose("[LOOK]{Jun}", proposal).unwrap();
+        assert!(output.contains(shown) && !output.contains(hidden), "{why}: {output}");
+        assert!(game.files[&game.session()].contains("- Narrator: "), "{why}: what is taken out is reported");
+        game.lawful();
+    }
+}
+
+/// A delta of one item.
+fn delta(path: &str, word: &str, text: &str) -> Value {
+    let text = text.replace('\n', "\n      ");
+    json!({"delta": format!("<!-- ARCHIVE_DELTA\nfiles:\n  - path: {path}\n    {word}: |\n      {text}\n-->")})
+}
+
+#[test]
+fn a_narrator_writes_people_and_notes_and_nothing_else() {
+    let off = "## Preferences\n\n- STYLE=-\n- DIFFICULTY=-\n- RULES=-\n- PACING=-\n- COMBAT_FREQ=-\n- MYSTERY_VS_ACTION=-\n- LINES_VEILS=-";
+    for (path, word, text) in [
+        ("PLAYER_PROFILE.md", "patch", off),
+        ("quests/QUEST_LOG.md", "patch", "## Progress\n\n- all done"),
+        ("WORLD_STATE.md", "patch", "## Indicators\n\n- Heat: 0"),
+        ("index.md", "patch", "## Next goal\n\n- flee"),
+        ("GOVERNANCE_PANEL.md", "append", "x"),
+        ("characters/NPCs_active/npc_roster.md", "append", "x"),
+        ("characters/NPCs_active/a/b.md", "append", "x"),
+        ("characters/NPCs_active/x.json", "append", "x"),
+        ("notes/../index.md", "append", "x"),
+        ("notes/Notes.txt", "append", "x"),
+        ("CAMPAIGN.md", "append", "seed: 1"),
+        (".DM_BLUEPRINT.md", "append", "x"),
+    ] {
+        let (reports, _, mut game) = told(delta(path, word, text));
+        assert!(reports.iter().any(|own| own.starts_with("delta: ")), "{path}: {reports:?}");
+        game.play("[LOOK]{around}").unwrap_or_else(|fault| panic!("{path}: {fault}"));
+    }
+    let secret = "# Jun\nJun wrote the Merrow down as lost before she was due";
+    for (text, why) in [(secret, "it tells a secret"), ("# Jun\n\u{1b}[2Jx", "control characters")] {
+        let (reports, ..) = told(delta("characters/NPCs_active/jun.md", "append", text));
+        assert!(reports.iter().any(|own| own.starts_with(&format!("delta: {why}"))), "a page is shown: {reports:?}");
+    }
+    let (reports, _, game) = told(delta("notes/quay.md", "append", "# Quay\nthe nets are dry"));
+    assert_eq!(reports, Vec::<String>::new());
+    assert_eq!(game.files["notes/quay.md"], "# Quay\nthe nets are dry\n");
+}
+
+#[test]
+fn a_page_of_a_narrator_has_a_size_limit() {
+    let (reports, ..) = told(delta("notes/long.md", "append", &"x".repeat(20_000)));
+    assert!(reports[0].contains("at most"), "{reports:?}");
+    let mut game = Game::new();
+    for _ in 0..12 {
+        game.propose("[LOOK]{around}", delta("notes/long.md", "append", &"y".repeat(1500))).unwrap();
+    }
+    assert!(game.files["notes/long.md"].len() <= 8 << 10, "{}", game.files["notes/long.md"].len());
+    for n in 0..80 {
+        game.propose("[LOOK]{around}", delta(&format!("notes/n{n}.md"), "append", "z")).unwrap();
+    }
+    let pages = game.files.keys().filter(|path| path.starts_with("notes/")).count();
+    assert!(pages <= 64, "{pages}");
+}
+
+#[test]
+fn caps_count_per_turn() {
+    let before = Game::new();
+    let level = |game: &Game, name: &str| game.json("STATE_PANEL.json")["indicators"][name].as_i64().unwrap();
+    let many = "Debt+2 (a); Debt+2 (b); Debt+2 (c); Debt+2 (d)".to_owned();
+    let proposal = json!({"consequences": [many, "Debt+1 (e)", "time 480; time 480", "time 480", "hp-4; hp-4", "clock tide+2; clock tide+2"]});
+    let (mut one, mut two) = (Game::new(), Game::new());
+    one.propose("[MANAGE]{status}", proposal).unwrap();
+    two.propose("[MANAGE]{status}", json!({"consequences": ["Debt+2 (a)", "time 480", "hp-4", "clock tide+2"]}))
+        .unwrap();
+    assert_eq!(level(&one, "Debt"), level(&before, "Debt") + 2);
+    for key in ["time", "hp", "clocks", "indicators"] {
+        assert_eq!(one.json("STATE_PANEL.json")[key], two.json("STATE_PANEL.json")[key], "{key}");
+    }
+    let session = &one.files[&one.session()];
+    for part in
+        ["`Debt+2 (b)` is more than a turn allows", "`time 480` is more", "`hp-4` is more", "`clock tide+2` is more"]
+    {
+        assert!(session.contains(&format!("- Narrator: consequences: {part}")), "{part}: {session}");
+    }
+}
+
+#[test]
+fn a_clue_of_a_narrator_exists_in_the_cartridge() {
+    let (reports, _, game) = told(json!({"consequences": ["clue @made_up", "clue @nine_boats"]}));
+    assert_eq!(reports, ["consequences: unknown clue @made_up"]);
+    assert_eq!(game.json("STATE_PANEL.json")["clues"], json!(["@nine_boats"]));
+}
+
+#[test]
 fn what_is_lawful_is_taken() {
     let proposal = json!({
         "scene": "Rain begins. The nets drip.",

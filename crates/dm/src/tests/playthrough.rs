@@ -4,7 +4,8 @@ use serde_json::json;
 
 use super::Game;
 
-const SCRIPT: &str = include_str!("../../../../tests/corpus/dm_input/brinewick.play");
+const BRINEWICK: &str = include_str!("../../../../tests/corpus/dm_input/brinewick.play");
+const LONGDRY: &str = include_str!("../../../../tests/corpus/dm_input/longdry.play");
 
 /// The inputs of a script: lines that are neither empty nor a comment.
 fn inputs(script: &str) -> impl Iterator<Item = &str> {
@@ -12,21 +13,26 @@ fn inputs(script: &str) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn the_script_resolves_every_quest_and_leaves_lawful_files() {
-    let mut game = Game::new();
-    for input in inputs(SCRIPT) {
-        let output = game.play(input).unwrap_or_else(|fault| panic!("{input}: {fault}"));
-        for slot in ["[Scene]", "[Adjudication]", "[Result]", "[Next Suggestions]", "[HUD]"] {
-            assert!(output.contains(slot), "{input}: {output}");
+fn the_script_of_each_cartridge_resolves_every_quest_and_ends_its_story() {
+    for (id, script, ending) in [("brinewick", BRINEWICK, "Ten Names"), ("longdry", LONGDRY, "The House by the Stream")]
+    {
+        let mut game = Game::of(id);
+        let mut last = String::new();
+        for input in inputs(script) {
+            last = game.play(input).unwrap_or_else(|fault| panic!("{id}: {input}: {fault}"));
+            for slot in ["[Scene]", "[Adjudication]", "[Result]", "[Next Suggestions]", "[HUD]"] {
+                assert!(last.contains(slot), "{input}: {last}");
+            }
+            if std::env::var_os("DM_SHOW").is_some() {
+                println!("> {input}\n{last}");
+            }
+            game.lawful();
         }
-        if std::env::var_os("DM_SHOW").is_some() {
-            println!("> {input}\n{output}");
-        }
-        game.lawful();
+        let left: Vec<_> = game.quests().into_iter().filter(|(_, status)| status != "done").collect();
+        assert_eq!(left, [], "{id}: quests that are not done");
+        assert_eq!(game.quests().len(), game.world.quests.len());
+        assert!(last.contains(&format!("Epilogue: {ending}")), "{id}: {last}");
     }
-    let left: Vec<_> = game.quests().into_iter().filter(|(_, status)| status != "done").collect();
-    assert_eq!(left, [], "quests that are not done");
-    assert_eq!(game.quests().len(), 5);
 }
 
 #[test]
@@ -42,4 +48,24 @@ fn row_120_the_menu_has_five_that_can_be_played_and_one_is_risky() {
         game.propose(&input, few).unwrap_or_else(|fault| panic!("{input}: {fault}"));
         game.lawful();
     }
+}
+
+#[test]
+fn the_template_plays_from_its_hook_to_its_ending() {
+    let mut game = Game::of("_template");
+    game.plays(&["[LOOK]{the hinges}", "[ASK]{Hobb about the gate}"]);
+    for _ in 0..20 {
+        if game.play("[LOOK]{around}").unwrap().contains("Gate key") {
+            break;
+        }
+    }
+    let mut last = game.play("[ACT]{take the key}").unwrap();
+    for _ in 0..20 {
+        last = game.play("[ACT]{open the gate}").unwrap();
+        if last.contains("Epilogue") {
+            break;
+        }
+    }
+    assert!(last.contains("Epilogue: The Other Side") && last.contains("Hobb goes first"), "{last}");
+    game.lawful();
 }

@@ -301,7 +301,30 @@ pub fn document() -> Value {
 pub fn changes_campaign(role: Role, call: &Call) -> bool {
     let own = call.name.as_str();
     let patch = own == "write_patch" && matches!(role, Role::Builder | Role::SaveRead);
-    patch || own.starts_with("update_") || matches!(own, "append_session" | "snapshot_update" | "compress_history")
+    patch
+        || own.starts_with("update_")
+        || matches!(own, "append_session" | "roll_check" | "snapshot_update" | "compress_history")
+}
+
+/// The campaign that a call names, in `campaign_path` or in the path of a file.
+pub fn campaign_named(call: &Call) -> Option<&str> {
+    let text = |key: &str| call.arguments[key].as_str().filter(|text| !text.is_empty());
+    let of_path = |key: &str| text(key)?.strip_prefix("campaigns/")?.split('/').next();
+    let own = text("campaign_path").map(|path| path.trim_start_matches("campaigns/"));
+    own.or_else(|| ["path", "session_path", "snapshot_path", "hot_pack_path", "pc_path"].into_iter().find_map(of_path))
+}
+
+/// The one campaign that these calls and the operation name; `None` where they name none.
+pub fn one_campaign(calls: &[Call], named: Option<String>) -> Result<Option<String>> {
+    let named = named.filter(|id| !id.is_empty()).map(|id| id.trim_start_matches("campaigns/").to_owned());
+    let mut all: Vec<String> = named.into_iter().collect();
+    all.extend(calls.iter().filter_map(campaign_named).map(str::to_owned));
+    all.dedup();
+    match all.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some(one.clone())),
+        [one, other, ..] => Err(Error::invalid(format!("one batch is about one campaign, not {one} and {other}"))),
+    }
 }
 
 /// The calls that a control instruction stands for.
@@ -325,6 +348,8 @@ pub fn calls(control: &crate::input::Control, cartridge: &str, version_lock: &st
         }
         Control::SwitchCampaign(id) => vec![call("set_active", json!({"campaign_path": format!("campaigns/{id}")}))],
         Control::Continue => vec![call("load_snapshot", json!({"campaign_path": "campaigns/<active>"}))],
+        // No tool reopens a campaign: it is the player's to do.
+        Control::PlayOn => Vec::new(),
     }
 }
 

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use super::{Call, Role, admit};
 use crate::act::{self, ActResult, windows};
 use crate::check::{Advantage, Ask, throw};
-use crate::delta::apply::{Author, Change, changes as applied, sum};
-use crate::delta::{Delta, DeltaItem};
-use crate::dice::Dice;
+use crate::delta::apply::{Author, Change, changes as applied, fits_page, sum};
+use crate::delta::{Delta, DeltaItem, panels};
+use crate::dice::{DICE, Dice};
 use crate::files::{Files, ReadFiles, hidden, need};
 use crate::json::render as print;
 use crate::pc::Pc;
 use crate::turn::ActContext;
-use crate::{boot, hotstart, index, json, load, md, session};
+use crate::{boot, hotstart, index, json, load, md, pack, panel_rules, session};
 use acheron_base::{Error, Result};
 
 fn text<'a>(arguments: &'a Value, key: &str) -> &'a str {
@@ -56,37 +56,65 @@ pub fn changes(context: ActContext<'_>, role: &str, calls: &[Call]) -> Result<Ac
     let (mut all, mut said) = (Vec::new(), Vec::new());
     for call in calls {
         admit(role, call)?;
-        let made = one(ActContext { files: &work, ..context }, call)?;
+        let (made, result) = one(ActContext { files: &work, ..context }, call)?;
         for change in &made {
             work.take(change)?;
         }
-        said.push(json!({"name": call.name, "result": {"status": "ok"}}));
+        said.push(json!({"name": call.name, "result": result}));
         all.extend(made);
     }
     Ok(ActResult { changes: all, output: print(&json!({"tool_results": said})), ..ActResult::default() })
 }
 
-fn one(context: ActContext<'_>, call: &Call) -> Result<Vec<Change>> {
+/// What one call changes, and what it answers.
+fn one(context: ActContext<'_>, call: &Call) -> Result<(Vec<Change>, Value)> {
+    match call.name.as_str() {
+        "roll_check" => roll(context, &call.arguments),
+        _ => Ok((changed(context, call)?, json!({"status": "ok"}))),
+    }
+}
+
+fn changed(context: ActContext<'_>, call: &Call) -> Result<Vec<Change>> {
     let arguments = &call.arguments;
     let session = boot::current(context.files)?;
     let panel = |path: &str| -> Result<Vec<Change>> {
+        if path == "HOT_PACK.json" && text(arguments, "content").trim_start().starts_with(pack::OPENER) {
+            return whole_pack(context, text(arguments, "content"));
+        }
         if text(arguments, "mode") != "patch" {
             return Err(Error::invalid(format!("{path} is JSON: mode must be patch, and content a merge patch")));
         }
         let delta = Delta { items: vec![DeltaItem::patch(path, text(arguments, "content"))], ..Delta::default() };
-        applied(&delta, context.files, context.campaign, &session, Author::Kernel)
+        let made = applied(&delta, context.files, context.campaign, &session, Author::Kernel)?;
+        for change in &made {
+            if let Change::Write { path, text } = change {
+                panel_rules::fits(path, text)?;
+            }
+        }
+        Ok(made)
     };
     match call.name.as_str() {
         "append_session" => {
             let path = inside(text(arguments, "session_path"), context.campaign)?;
+            note(text(arguments, "content"))?;
             let delta = Delta { items: vec![DeltaItem::append(path, text(arguments, "content"))], ..Delta::default() };
             with_windows(context, &session, applied(&delta, context.files, context.campaign, &session, Author::Kernel)?)
         }
         "update_hot_pack" => panel("HOT_PACK.json"),
         "update_mainline_panel" => panel("MAINLINE_PANEL.json"),
-        "update_object_index" => panel("OBJECT_INDEX.json"),
+        "update_object_index" => {
+            let made = panel("OBJECT_INDEX.json")?;
+            if let Some(Change::Write { text, .. }) = made.first() {
+                panel_rules::objects(&json::read("OBJECT_INDEX.json", text)?, context.world)?;
+            }
+            Ok(made)
+        }
         "update_state_panel" => {
             let mut made = panel("STATE_PANEL.json")?;
+            if let Some(Change::Write { text, .. }) = made.first() {
+                let before = json::read("STATE_PANEL.json", &need(context.files, "STATE_PANEL.json")?)?;
+                panel_rules::lawful(&before, &json::read("STATE_PANEL.json", text)?, context.world)?;
+            }
             let after = match made.first() {
                 Some(Change::Write { text, .. }) => text.clone(),
                 _ => return Ok(made),
@@ -103,15 +131,58 @@ fn one(context: ActContext<'_>, call: &Call) -> Result<Vec<Change>> {
         }
         "write_patch" => {
             let path = inside(text(arguments, "path"), context.campaign)?;
-            if path.starts_with(".kernel") || path.starts_with("sessions/session_") || path.ends_with(".json") {
+            if path == "CAMPAIGN.md" {
+                return Err(Error::forbidden(
+                    "CAMPAIGN.md is written once: bind_campaign binds a campaign before it begins",
+                ));
+            }
+            if path.starts_with(".kernel") || path.starts_with("sessions/") || path.ends_with(".json") {
                 return Err(Error::forbidden(format!("{path} is changed by turns and by its own tool")));
             }
             let text = patched(&need(context.files, &path)?, arguments)?;
-            Ok(vec![Change::Write { path, text }])
+            fits_page(&path, &text)?;
+            let made = Change::Write { path, text };
+            playable(context.files, &made)?;
+            Ok(vec![made])
         }
         "snapshot_update" => Ok(vec![windows(&session, &need(context.files, &session)?)[0].clone()]),
         "compress_history" => Ok(vec![windows(&session, &need(context.files, &session)?)[1].clone()]),
         other => Err(Error::invalid(format!("{other} changes no campaign"))),
+    }
+}
+
+/// The hot pack of a comment view, which holds all of it.
+fn whole_pack(context: ActContext<'_>, view: &str) -> Result<Vec<Change>> {
+    let pack = pack::parse(view)?;
+    panels::check("HOT_PACK.json", &pack)?;
+    let text = print(&pack);
+    fits_page("HOT_PACK.json", &text)?;
+    need(context.files, "HOT_PACK.json")?;
+    Ok(vec![Change::Write { path: "HOT_PACK.json".into(), text }])
+}
+
+/// Checks a note of a tool: a Decision is written by turns, because the state follows from it.
+fn note(content: &str) -> Result<()> {
+    let forged =
+        |line: &str| ["## Decision:", "## Turn ", "- State:", "- Panel:"].iter().any(|start| line.starts_with(start));
+    if content.lines().any(forged) {
+        return Err(Error::forbidden("a Decision, its State and its Panel are written by turns; append a note"));
+    }
+    fits_page("a note", content)
+}
+
+/// Refuses a page that would leave a campaign that can be played unplayable, or a profile that is not read whole.
+fn playable(files: &dyn ReadFiles, change: &Change) -> Result<()> {
+    let Change::Write { path, text } = change else { return Ok(()) };
+    if path == "PLAYER_PROFILE.md" && boot::preferences(text).count() > boot::MOST_PREFERENCES {
+        let most = boot::MOST_PREFERENCES;
+        return Err(Error::invalid(format!("PLAYER_PROFILE.md has at most {most} preferences")));
+    }
+    let mut work = Overlay { base: files, own: Files::new() };
+    work.take(change)?;
+    match (boot::uninitialised(files)?, boot::uninitialised(&work)?) {
+        (None, Some(why)) => Err(Error::invalid(format!("{path} would leave the campaign unplayable: {why}"))),
+        _ => Ok(()),
     }
 }
 
@@ -156,7 +227,6 @@ pub fn look(context: ActContext<'_>, call: &Call) -> Result<Value> {
             json!({"routes": routes, "note": note})
         }
         "fetch_facts" => facts(context, arguments),
-        "roll_check" => roll(context, arguments)?,
         other => return Err(Error::invalid(format!("{other} needs another place than a campaign"))),
     })
 }
@@ -181,8 +251,9 @@ fn facts(context: ActContext<'_>, arguments: &Value) -> Value {
     json!({"facts": facts, "missing": missing})
 }
 
-/// A check outside a turn: its dice are a stream of their own, so that no turn's can be foreseen by it.
-fn roll(context: ActContext<'_>, arguments: &Value) -> Result<Value> {
+/// A check outside a turn: its dice are a stream of their own, so that no turn's can be foreseen by it, and each check is
+/// another place in that stream, so that none can be thrown again. Logged like every throw.
+fn roll(context: ActContext<'_>, arguments: &Value) -> Result<(Vec<Change>, Value)> {
     let boot = boot::read(context.files, context.world)?;
     let given = arguments["modifier"].as_i64().unwrap_or(0);
     let stat = text(arguments, "stat");
@@ -191,14 +262,17 @@ fn roll(context: ActContext<'_>, arguments: &Value) -> Result<Value> {
         path => Pc::read(&need(context.files, &inside(path, context.campaign)?)?).modifier(stat),
     };
     let modifier = if given == 0 && !stat.is_empty() { own } else { given };
-    let mut dice = Dice::new(context.seed, &format!("{}#check", context.campaign), boot.state.turn);
+    let log = context.files.read(DICE)?.unwrap_or_default();
+    let mut dice =
+        Dice::new(context.seed, &format!("{}#check {}", context.campaign, log.lines().count()), boot.state.turn);
     let ask = Ask {
-        what: if stat.is_empty() { "check".into() } else { stat.to_owned() },
+        what: if stat.is_empty() { "check".into() } else { format!("check of {stat}") },
         dc: arguments["dc"].as_i64().unwrap_or(12) as i32,
         modifiers: vec![(stat.to_owned(), modifier as i32)],
         advantage: Advantage::named(text(arguments, "advantage"))?,
     };
-    Ok(json!(throw(&ask, &mut dice)))
+    let check = throw(&ask, &mut dice);
+    Ok((vec![Change::Append { path: DICE.into(), text: dice.log() }], json!(check)))
 }
 
 /// The tools of the author of a cartridge: what they answer, and the file that they would leave.
@@ -243,8 +317,15 @@ pub fn author(cartridge: &dyn ReadFiles, call: &Call, own: &str) -> Result<(Valu
                 .collect();
             let world = load::cartridge(cartridge)?;
             let handle = text(arguments, "handle");
-            if world.object(handle).is_some_and(|object| object.path.is_some()) {
-                return Err(Error::already_exists(format!("{handle} is taken")));
+            let Some(kind) = load::kind_of_index(&path) else {
+                return Err(Error::invalid(format!("{path} is no index of handles")));
+            };
+            // A row of the same index that has no alias yet may get them; nothing else may be named twice.
+            if let Some(taken) = world.object(handle).filter(|own| own.kind != kind || own.path.is_some()) {
+                return Err(Error::already_exists(format!(
+                    "{handle} is {}: a handle belongs to one object",
+                    taken.kind.article()
+                )));
             }
             (json!({"status": "ok"}), Some((path, index::register(&page, handle, &aliases)?)))
         }

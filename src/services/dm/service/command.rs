@@ -15,7 +15,7 @@ use acheron_dm::act::{Act, ActResult};
 use acheron_dm::init::{self, Answers};
 use acheron_dm::mechanics::maps::MapChange;
 use acheron_dm::tools::Call;
-use acheron_dm::{continuity, world};
+use acheron_dm::{continuity, inspect, load, world};
 use acheron_vfs::Node;
 
 /// The game master.
@@ -75,8 +75,16 @@ pub enum Command {
         #[serde(default)]
         campaign: Option<String>,
     },
-    /// Checks that the files of the campaign agree with each other.
+    /// Opens a campaign again whose story has ended.
+    PlayOn {
+        #[serde(default)]
+        campaign: Option<String>,
+    },
+    /// Checks that the files of the campaign agree with each other; with `cartridge`, lists every fault of that cartridge with
+    /// its file and line.
     Check {
+        #[serde(default)]
+        cartridge: Option<String>,
         #[serde(default)]
         campaign: Option<String>,
     },
@@ -140,7 +148,8 @@ impl Service for Dm {
     const ABOUT: &'static str = "A game master whose rules are code.\n\n\
         Write a move to a campaign's input, read its output; dice, indicators, clocks, quests and files \
         belong to the rules engine, and a model may only propose. Begin with new_campaign and init, then: \
-        echo '[LOOK]{around}' > campaigns/<id>/input; cat campaigns/<id>/output.";
+        echo '[LOOK]{around}' > campaigns/<id>/input; cat campaigns/<id>/output. \
+        A refused input is in campaigns/<id>/status.json; campaigns/<id>/files has what players may read.";
     type Command = Command;
     type Output = Output;
 
@@ -155,6 +164,7 @@ impl Service for Dm {
             Operation::execute("load").example(json!({})).gives::<TextOutput>(),
             Operation::execute("undo").example(json!({})).gives::<TextOutput>(),
             Operation::execute("rebuild").example(json!({})).gives::<TextOutput>(),
+            Operation::execute("play_on").example(json!({})).gives::<TextOutput>(),
             Operation::read("check").example(json!({})),
             Operation::read("replay").example(json!({})).gives::<ReplayReport>(),
             Operation::read("map").example(json!({})).gives::<TextOutput>(),
@@ -196,7 +206,13 @@ impl Service for Dm {
             Command::Load { campaign } => self.act(campaign, Act::Load).await,
             Command::Undo { campaign } => self.act(campaign, Act::Undo).await,
             Command::Rebuild { campaign } => self.act(campaign, Act::Rebuild).await,
-            Command::Check { campaign } => {
+            Command::PlayOn { campaign } => self.act(campaign, Act::PlayOn).await,
+            Command::Check { cartridge: Some(id), .. } => {
+                let session = session.clone();
+                let report = blocking(move || Ok(inspect::inspect(&session.campaigns().cartridge_files(&id)?))).await?;
+                Ok(Output::Plain(json!(report)))
+            }
+            Command::Check { campaign, cartridge: None } => {
                 let (save, world) = session.open(&session.meant(campaign).await?).await?;
                 let report = blocking(move || continuity::check(&save, &world)).await?;
                 Ok(Output::Plain(json!(report)))
@@ -238,7 +254,7 @@ impl Dm {
             let world = session.campaigns().cartridge(&cartridge)?;
             let known = |at: &str| world.object(at).is_some_and(|object| object.kind == world::ObjectKind::Loc);
             let map = world.map.change(&change, &reason, known)?;
-            let path = world.files.keys().find(|path| path.starts_with("maps/") && path.ends_with(".data.yaml"));
+            let path = load::map_path(&world.files);
             let path = path.ok_or_else(|| Error::not_found(format!("cartridge {cartridge} has no map")))?;
             let text = serde_json::to_string_pretty(&map).map_err(|fault| Error::internal(fault.to_string()))?;
             session.campaigns().write_cartridge(&cartridge, path, &format!("{text}\n"))?;

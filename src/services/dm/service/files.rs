@@ -11,10 +11,12 @@ use super::super::store::Save;
 use super::GameSession;
 use acheron_base::{Error, Result, blocking};
 use acheron_dm::act::JOURNAL;
-use acheron_dm::files::{Files, ReadFiles, need};
+use acheron_dm::answer::{self, LastAnswer};
+use acheron_dm::files::{ReadFiles, need};
+use acheron_dm::input::begins;
 use acheron_dm::state::State;
 use acheron_dm::world::Cartridge;
-use acheron_dm::{boot, continuity, engine, json as panels, pack, session as sessions, tools};
+use acheron_dm::{boot, continuity, json as panels, pack, session as sessions, story, tools};
 use acheron_vfs::{
     Answer, Caller, ComputedFile, Listing, MessageFile, MessageSink, Node, Reply, ReplyFn, text, waiting,
 };
@@ -37,7 +39,7 @@ pub(super) fn files(session: &Arc<GameSession>) -> Vec<(String, Node)> {
         ("active.json".into(), Node::file(active)),
         ("campaigns".into(), Node::Dir(session.campaign_dirs.clone())),
         ("cartridges".into(), Node::Dir(session.cartridge_dirs.clone())),
-        ("engine".into(), documents()),
+        ("engine".into(), documents(session)),
     ]
 }
 
@@ -47,10 +49,25 @@ fn of(session: &Weak<GameSession>) -> Result<Arc<GameSession>> {
 }
 
 /// The pages of the engine and the generated `tools.json`.
-fn documents() -> Node {
-    let mut pages: Files = engine::pages().into_iter().map(|(path, text)| (path, text.to_owned())).collect();
-    pages.insert("tools.json".into(), panels::render(&tools::document()));
-    tree(pages.into_iter().map(|(path, page)| (path, Node::file(text(page)))).collect())
+///
+/// The names are those of the mount; the bytes are read when they are opened, so that an edit of the library is seen.
+fn documents(session: &Arc<GameSession>) -> Node {
+    let engine = session.campaigns().library().engine().unwrap_or_default();
+    let page = |path: &String| {
+        let (session, own) = (Arc::downgrade(session), path.clone());
+        let shown = ComputedFile::fetched(move |_| {
+            let (session, own) = (session.clone(), own.clone());
+            Answer::soon(blocking(move || {
+                let engine = of(&session)?.campaigns().library().engine()?;
+                let page = engine.page(&own).map(str::to_owned);
+                page.map(Bytes::from).ok_or_else(|| Error::not_found(format!("the engine has no {own} any more")))
+            }))
+        });
+        (path.clone(), Node::file(shown))
+    };
+    let mut pages: BTreeMap<String, Node> = engine.pages().keys().map(page).collect();
+    pages.insert("tools.json".into(), Node::file(text(panels::render(&tools::document()))));
+    tree(pages)
 }
 
 /// The files of a cartridge, read when they are opened.
@@ -72,6 +89,12 @@ pub(super) fn cartridge(session: &Arc<GameSession>, id: &str, paths: &[String]) 
 /// Nodes by path as directories.
 fn tree(nodes: BTreeMap<String, Node>) -> Node {
     let here = Listing::default();
+    spread(nodes, &here);
+    Node::dir(here)
+}
+
+/// Puts nodes by path into a directory, with the directories below it.
+fn spread(nodes: BTreeMap<String, Node>, here: &Listing) {
     let mut below: BTreeMap<String, BTreeMap<String, Node>> = BTreeMap::new();
     for (path, node) in nodes {
         match path.split_once('/') {
@@ -84,14 +107,19 @@ fn tree(nodes: BTreeMap<String, Node>) -> Node {
     for (folder, inner) in below {
         here.put(&folder, tree(inner));
     }
-    Node::dir(here)
+}
+
+/// Shows files of a campaign under `files/`, as they are on disk when they are read.
+pub(super) fn show_pages(session: &Arc<GameSession>, id: &str, paths: &[String], here: &Listing) {
+    let page = |path: &String| (path.clone(), page(session, id, path.clone()));
+    spread(paths.iter().map(page).collect(), here);
 }
 
 /// Renders a file of a campaign from the files on disk.
 type RenderFile = fn(&Save, &Cartridge) -> Result<String>;
 
 /// The files of a campaign's directory that are rendered when they are read.
-const MADE: [(&str, RenderFile); 14] = [
+const MADE: [(&str, RenderFile); 15] = [
     ("hud.json", |save, _| or(save, ".kernel/hud.json", "[]\n")),
     ("menu.json", |save, _| or(save, ".kernel/menu.json", "[]\n")),
     ("delta", |save, _| or(save, ".kernel/delta.md", "")),
@@ -99,13 +127,14 @@ const MADE: [(&str, RenderFile); 14] = [
     ("hot_pack.json", |save, _| need(save, "HOT_PACK.json")),
     ("hot_pack.md", |save, _| Ok(pack::comment(&panels::read("HOT_PACK.json", &need(save, "HOT_PACK.json")?)?))),
     ("boot", |save, world| Ok(boot::read(save, world)?.summary(world))),
-    ("clocks.json", |save, _| part(save, "clocks")),
+    ("clocks.json", clocks),
     ("indicators.json", |save, _| part(save, "indicators")),
     ("dice.ndjson", |save, _| or(save, ".kernel/dice.ndjson", "")),
     ("journal.ndjson", |save, _| or(save, JOURNAL, "")),
     ("snapshot.md", |save, _| or(save, &sessions::snapshot_path(&boot::current(save)?), "")),
     ("check.json", |save, world| Ok(panels::render(&json!(continuity::check(save, world)?)))),
     ("map.txt", map),
+    ("story.md", |save, world| story::render(save, world)),
 ];
 
 fn or(save: &Save, path: &str, absent: &str) -> Result<String> {
@@ -117,8 +146,18 @@ fn part(save: &Save, key: &str) -> Result<String> {
     Ok(panels::render(&panel[key]))
 }
 
+/// The clocks that the player may see.
+fn clocks(save: &Save, _: &Cartridge) -> Result<String> {
+    let panel: Value = panels::read("STATE_PANEL.json", &need(save, "STATE_PANEL.json")?)?;
+    let seen = panel["clocks"].as_array().into_iter().flatten().filter(|clock| clock["visible"] != false);
+    Ok(panels::render(&seen.cloned().collect()))
+}
+
 /// The map in its fog.
 pub(super) fn map(save: &Save, world: &Cartridge) -> Result<String> {
+    if let Some(off) = world.off("map_system") {
+        return Err(Error::unavailable(off));
+    }
     let state = State::read(&panels::read("STATE_PANEL.json", &need(save, "STATE_PANEL.json")?)?, world);
     Ok(world.map.render(&state.seen, &state.location, |at| world.name(at).to_owned()))
 }
@@ -126,7 +165,8 @@ pub(super) fn map(save: &Save, world: &Cartridge) -> Result<String> {
 pub(super) fn campaign(session: &Arc<GameSession>, id: &str) -> Node {
     let mut here = Listing::default()
         .file("input", MessageFile::new(Arc::new(MoveFile { session: Arc::downgrade(session), id: id.to_owned() })))
-        .file("output", output(session, id));
+        .file("output", output(session, id))
+        .file("status.json", status(session, id));
     for (name, make) in MADE {
         let (session, id) = (Arc::downgrade(session), id.to_owned());
         let file = ComputedFile::fetched(move |_| {
@@ -138,7 +178,8 @@ pub(super) fn campaign(session: &Arc<GameSession>, id: &str) -> Node {
         });
         here = here.file(name, file);
     }
-    Node::dir(here.with("sessions", Node::Dir(session.turn_of(id).sessions.clone())))
+    let turn = session.turn_of(id);
+    Node::dir(here.with("sessions", Node::Dir(turn.sessions.clone())).with("files", Node::Dir(turn.files.clone())))
 }
 
 /// The result of the last input. A read waits while a turn is under way; a refusal is shown, and nothing else has changed.
@@ -150,24 +191,55 @@ fn output(session: &Arc<GameSession>, id: &str) -> ComputedFile {
             let session = of(&session)?;
             let turn = session.turn_of(&id);
             turn.quiet().await;
-            if let Some(refusal) = turn.refusal() {
-                return Ok(Bytes::from(refusal));
-            }
             blocking(move || {
-                Ok(Bytes::from(or(
-                    &session.campaigns().campaign(&id)?,
-                    ".kernel/output.md",
-                    "nothing has been played yet\n",
-                )?))
+                let shown = match unkept(&session, &id)? {
+                    Some(refusal) => session.refusal_shown(&id, &refusal),
+                    None => answer::shown(&session.campaigns().campaign(&id)?)?,
+                };
+                Ok(Bytes::from(shown))
             })
             .await
         })
     })
 }
 
+/// The refusal of the last input, if it stands only in memory: bytes that are not text never became an input.
+fn unkept(session: &Arc<GameSession>, id: &str) -> Result<Option<Error>> {
+    let Some(refusal) = session.turn_of(id).refusal() else { return Ok(None) };
+    let kept = LastAnswer::read(&session.campaigns().campaign(id)?)?;
+    let same = kept.is_some_and(|kept| kept.error == json!(refusal));
+    Ok((!same).then_some(refusal))
+}
+
+/// The state of a campaign: whether a turn is under way, and the refusal of the last input. It does not wait.
+fn status(session: &Arc<GameSession>, id: &str) -> ComputedFile {
+    let (session, id) = (Arc::downgrade(session), id.to_owned());
+    ComputedFile::fetched(move |_| {
+        let (session, id) = (session.clone(), id.clone());
+        Answer::soon(blocking(move || {
+            let session = of(&session)?;
+            let save = session.campaigns().campaign(&id)?;
+            let kept = LastAnswer::read(&save)?.map_or(Value::Null, |kept| kept.error);
+            let error = unkept(&session, &id)?.map_or(kept, |refusal| json!(refusal));
+            let state = match (session.turn_of(&id).is_busy(), error.is_null()) {
+                (true, _) => "playing",
+                (false, true) => "idle",
+                (false, false) => "refused",
+            };
+            let status = json!({"state": state, "initialised": save.initialised(), "error": error});
+            Ok(Bytes::from(panels::render(&status)))
+        }))
+    })
+}
+
 /// One session file, by the name that it has on disk.
 pub(super) fn session_page(session: &Arc<GameSession>, id: &str, name: &str) -> Node {
-    let (session, id, path) = (Arc::downgrade(session), id.to_owned(), format!("sessions/{name}"));
+    page(session, id, format!("sessions/{name}"))
+}
+
+/// One file of a campaign, read-only.
+fn page(session: &Arc<GameSession>, id: &str, path: String) -> Node {
+    let (session, id) = (Arc::downgrade(session), id.to_owned());
     Node::file(ComputedFile::fetched(move |_| {
         let (session, id, path) = (session.clone(), id.clone(), path.clone());
         Answer::soon(blocking(move || need(&of(&session)?.campaigns().campaign(&id)?, &path).map(Bytes::from)))
@@ -187,6 +259,21 @@ impl MessageSink for MoveFile {
 
     fn may(&self, _caller: &Caller) -> Result<()> {
         Ok(())
+    }
+
+    /// Headers that every game has are known at once; only for another word is the cartridge asked.
+    fn begins(&self, _caller: &Caller, text: &str) -> Answer<bool> {
+        if let Ok(begun) = begins(text, &[]) {
+            return Answer::ok(begun);
+        }
+        let (session, id, text) = (self.session.clone(), self.id.clone(), text.to_owned());
+        Answer::soon(async move { of(&session)?.begins(&id, text).await })
+    }
+
+    fn refused(&self, _caller: &Caller, error: &Error) {
+        if let Ok(session) = of(&self.session) {
+            session.turn_of(&self.id).refused(error);
+        }
     }
 
     fn receive(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {

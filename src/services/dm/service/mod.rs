@@ -4,6 +4,7 @@
 mod command;
 mod files;
 mod session;
+mod tool_calls;
 
 pub use command::{Command, Dm, Output};
 pub use session::GameSession;
@@ -11,7 +12,7 @@ pub use session::GameSession;
 use std::sync::Arc;
 
 use super::narrator::{ModelNarrator, Narrator};
-use super::store::Campaigns;
+use super::store::{Campaigns, GameLibrary};
 use crate::agent::own_model::OwnModel;
 use crate::service::{Serve, typed};
 use crate::services::prompts::Library;
@@ -27,13 +28,15 @@ pub struct DmParts {
     /// Whether the mountspec names a narrator.
     pub named: bool,
     pub prompts: Arc<Library>,
+    /// Cartridges, template and pages of the engine.
+    pub library: GameLibrary,
     pub clock: Clock,
 }
 
 /// The game master of one agent, ready to be served.
 pub fn served(parts: DmParts) -> Result<Arc<dyn Serve>> {
-    let DmParts { root, model, named, prompts, clock } = parts;
-    typed(Dm::new(GameSession::new(Campaigns::open(root), narrator(model, named, prompts), clock)))
+    let DmParts { root, model, named, prompts, library, clock } = parts;
+    typed(Dm::new(GameSession::new(Campaigns::open(root, library), narrator(model, named, prompts), clock)))
 }
 
 /// The narrator that the mountspec names. Without one, the agent's own model if it can tell a story: a script or a

@@ -5,20 +5,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::watch;
 
 use super::super::narrator::Narrator;
 use super::super::store::{Campaigns, Save};
 use acheron_base::{Clock, Error, Result, blocking};
 use acheron_dm::act::{Act, ActResult};
+use acheron_dm::answer;
 use acheron_dm::brief::Brief;
-use acheron_dm::files::ReadFiles as _;
+use acheron_dm::files::{self, ReadFiles as _};
 use acheron_dm::init;
-use acheron_dm::input::{Control, Input, parse};
+use acheron_dm::input::{Control, Input, begins, parse};
 use acheron_dm::proposal::FAILED;
-use acheron_dm::tools::control::{self, Plan, is_control};
-use acheron_dm::tools::{self, Call, Role, run};
 use acheron_dm::turn::ready;
 use acheron_dm::world::Cartridge;
 use acheron_vfs::Listing;
@@ -42,17 +41,24 @@ pub struct GameSession {
 pub(super) struct CampaignTurn {
     lock: tokio::sync::Mutex<()>,
     busy: watch::Sender<bool>,
-    refusal: Mutex<Option<String>>,
+    refusal: Mutex<Option<Error>>,
     /// The directory of its session files; names are in memory, only their bytes are on disk.
     pub sessions: Arc<Listing>,
+    /// The directory of the campaign's files that its players may read, and their paths.
+    pub files: Arc<Listing>,
+    listed: Mutex<Vec<String>>,
 }
 
 impl CampaignTurn {
-    pub fn refusal(&self) -> Option<String> {
+    pub fn refusal(&self) -> Option<Error> {
         self.refusal.lock().clone()
     }
 
-    #[cfg(test)]
+    /// Records that the last input was refused.
+    pub fn refused(&self, error: &Error) {
+        *self.refusal.lock() = Some(error.clone());
+    }
+
     pub fn is_busy(&self) -> bool {
         *self.busy.borrow()
     }
@@ -100,7 +106,11 @@ impl GameSession {
     }
 
     pub fn now(&self) -> String {
-        stamp(self.clock.now_ms())
+        stamp(self.now_ms())
+    }
+
+    pub(super) fn now_ms(&self) -> u64 {
+        self.clock.now_ms()
     }
 
     pub(super) fn turn_of(&self, id: &str) -> Arc<CampaignTurn> {
@@ -112,6 +122,8 @@ impl GameSession {
                 busy,
                 refusal: Mutex::default(),
                 sessions: Arc::new(Listing::timed(&self.clock)),
+                files: Arc::new(Listing::timed(&self.clock)),
+                listed: Mutex::default(),
             })
         };
         turns.entry(id.to_owned()).or_insert_with(fresh).clone()
@@ -134,10 +146,53 @@ impl GameSession {
         let _lock = turn.lock.try_lock().map_err(|_| busy())?;
         turn.busy.send_replace(true);
         let _over = BusyGuard(&turn.busy);
-        let answer = self.answer(id, input).await;
-        let said = answer.as_ref().err().map(|fault| format!("{}\n", fault.message.trim_end()));
-        *turn.refusal.lock() = said;
+        let mut answer = self.answer(id, input).await;
+        *turn.refusal.lock() = answer.as_ref().err().cloned();
+        let kept = match &answer {
+            Ok(done) => self.keep(id, Ok(done.output.clone())).await,
+            Err(fault) => self.keep(id, Err(fault.clone())).await,
+        };
+        if let (Ok(done), Err(fault)) = (&mut answer, kept) {
+            done.reports.push(format!("output does not show this answer: {}", fault.message));
+        }
         answer
+    }
+
+    /// Keeps the answer to an input on disk, for `output`.
+    async fn keep(self: &Arc<Self>, id: &str, answer: Result<String>) -> Result<()> {
+        let (session, id) = (self.clone(), id.to_owned());
+        blocking(move || {
+            let save = session.campaigns.campaign(&id)?;
+            match answer {
+                Ok(output) => save.answered(&output, None),
+                Err(fault) => save.answered(&session.refusal_shown(&id, &fault), Some(&fault)),
+            }
+        })
+        .await
+    }
+
+    /// A refusal as `output` shows it, with the HUD if the campaign can be played.
+    pub(super) fn refusal_shown(&self, id: &str, fault: &Error) -> String {
+        let at = self.now();
+        match self.campaigns.play(id) {
+            Ok((save, world)) => answer::refused(Some(save.context(&world, &at)), fault),
+            Err(_) => answer::refused(None, fault),
+        }
+    }
+
+    /// Refuses an input by its first bytes. `false` while they do not show it.
+    pub(super) async fn begins(self: &Arc<Self>, id: &str, text: String) -> Result<bool> {
+        let (session, own) = (self.clone(), id.to_owned());
+        let begun = blocking(move || {
+            // A campaign that cannot be opened has no headers of its own; the move itself is refused with the reason.
+            let extra = session.campaigns.play(&own).map(|(_, world)| world.extra.clone()).unwrap_or_default();
+            begins(&text, &extra).map_err(|refusal| Error::invalid(refusal.render().trim_end()))
+        })
+        .await;
+        if let Err(fault) = &begun {
+            self.keep(id, Err(fault.clone())).await?;
+        }
+        begun
     }
 
     async fn answer(self: &Arc<Self>, id: &str, input: &str) -> Result<ActResult> {
@@ -168,6 +223,8 @@ impl GameSession {
             let done = save.act(&world, &act, &session.now())?;
             session.list(&save)?;
             session.show_cartridge(&world.id);
+            // The campaign has moved on: the refusal of an earlier input is no longer the last answer.
+            *session.turn_of(&id).refusal.lock() = None;
             Ok(done)
         })
         .await
@@ -177,9 +234,10 @@ impl GameSession {
         let said = |output: String| ActResult { output, ..ActResult::default() };
         match control {
             Control::Continue => self.act(id, Act::Load).await,
+            Control::PlayOn => self.act(id, Act::PlayOn).await,
             Control::Initialize => {
-                let (_, world) = self.open(id).await?;
-                Ok(said(init::questionnaire(&world)))
+                let (save, world) = self.open(id).await?;
+                blocking(move || init::asked(&save, &world)).await.map(said)
             }
             Control::SwitchCampaign(to) => self.switch(&to).await.map(said),
             Control::NewCampaign(new) => {
@@ -213,15 +271,22 @@ impl GameSession {
         Ok(format!("campaign {id} is active\n"))
     }
 
-    /// Adds the session files that are new to their directory.
+    /// Adds the session files that are new to their directory, and shows the files of the campaign if their names changed.
     fn list(self: &Arc<Self>, save: &Save) -> Result<()> {
-        let sessions = &self.turn_of(&save.id).sessions;
+        let turn = self.turn_of(&save.id);
+        let sessions = &turn.sessions;
         let known = sessions.names();
         let paths = save.paths()?;
         for name in paths.iter().filter_map(|path| path.strip_prefix("sessions/")) {
             if !known.iter().any(|own| own == name) {
                 sessions.put(name, super::files::session_page(self, &save.id, name));
             }
+        }
+        let shown: Vec<String> = paths.iter().filter(|path| files::shown(path)).cloned().collect();
+        let mut listed = turn.listed.lock();
+        if *listed != shown {
+            super::files::show_pages(self, &save.id, &shown, &turn.files);
+            *listed = shown;
         }
         Ok(())
     }
@@ -243,105 +308,6 @@ impl GameSession {
             // A campaign that cannot be listed can still be opened; opening it reports the reason.
             let _ = self.list(&save);
         }
-    }
-
-    /// Runs tool calls of a role. Calls that only read run first. The changes of a campaign are one transaction, and so are
-    /// the control tools of a batch: if one call fails, nothing has been changed. An author's writes are made one by one.
-    pub async fn tools(
-        self: &Arc<Self>,
-        role: &str,
-        id: Option<String>,
-        calls: Vec<Call>,
-        scope_confirmed: bool,
-    ) -> Result<Value> {
-        let named = Role::named(role)?;
-        for call in &calls {
-            tools::admit(named, call)?;
-        }
-        let writes = |call: &Call| {
-            matches!(
-                call.name.as_str(),
-                "write_patch" | "register_handle" | "copy_template" | "bind_campaign" | "init_campaign" | "set_active"
-            )
-        };
-        if matches!(named, Role::Author | Role::Builder) && !scope_confirmed && calls.iter().any(writes) {
-            let asked = run::questionnaire(&json!({"role": role, "scope": "pending", "count": 10}));
-            return Err(Error::forbidden(format!(
-                "pending scope: {role} writes after these are settled (scope_confirmed): {}",
-                asked["questions"]
-            )));
-        }
-        let changes = |call: &Call| tools::changes_campaign(named, call);
-        if calls.iter().any(is_control) && calls.iter().any(changes) {
-            return Err(Error::invalid("control tools and changes of a campaign do not go into one batch"));
-        }
-        let mut results = vec![json!({"status": "ok"}); calls.len()];
-        for (at, call) in calls.iter().enumerate().filter(|(_, call)| !is_control(call) && !changes(call)) {
-            results[at] = self.look(named, id.clone(), call).await?;
-        }
-        let own: Vec<usize> = (0..calls.len()).filter(|at| changes(&calls[*at])).collect();
-        if !own.is_empty() {
-            let (id, batch) = (self.meant(id).await?, own.iter().map(|at| calls[*at].clone()).collect());
-            let done = self.act(&id, Act::Tools { role: role.to_owned(), calls: batch }).await?;
-            let done: Value = serde_json::from_str(&done.output).map_err(|fault| Error::internal(fault.to_string()))?;
-            for (n, at) in own.into_iter().enumerate() {
-                results[at] = done["tool_results"][n]["result"].clone();
-            }
-        }
-        let control: Vec<&Call> = calls.iter().filter(|call| is_control(call)).collect();
-        if !control.is_empty() {
-            self.carry_out(control::plan(&control)?).await?;
-        }
-        let named = calls.iter().zip(results).map(|(call, result)| json!({"name": call.name, "result": result}));
-        Ok(json!({ "tool_results": named.collect::<Vec<_>>() }))
-    }
-
-    async fn carry_out(self: &Arc<Self>, plan: Plan) -> Result<()> {
-        let (session, seed) = (self.clone(), self.clock.now_ms());
-        blocking(move || {
-            session.campaigns.carry_out(&plan, seed, &session.now())?;
-            if plan.made {
-                session.show(&plan.id);
-            }
-            Ok(())
-        })
-        .await
-    }
-
-    /// Runs a call that changes no campaign.
-    async fn look(self: &Arc<Self>, role: Role, id: Option<String>, call: &Call) -> Result<Value> {
-        if role == Role::Author || call.name == "generate_questionnaire" {
-            return self.author(call).await;
-        }
-        let named = call.arguments["campaign_path"].as_str().unwrap_or_default().trim_start_matches("campaigns/");
-        let named = Some(named.to_owned()).filter(|own| !own.is_empty()).or(id);
-        let (session, id, call) = (self.clone(), self.meant(named).await?, call.clone());
-        blocking(move || {
-            let (save, world) = session.campaigns.play(&id)?;
-            run::look(save.context(&world, &session.now()), &call)
-        })
-        .await
-    }
-
-    async fn author(self: &Arc<Self>, call: &Call) -> Result<Value> {
-        let (session, call) = (self.clone(), call.clone());
-        blocking(move || {
-            if call.name == "generate_questionnaire" {
-                return Ok(run::questionnaire(&call.arguments));
-            }
-            let named = ["cartridge_path", "path", "index_path"].iter().find_map(|key| call.arguments[*key].as_str());
-            let own = named.and_then(|path| path.strip_prefix("cartridges/")).and_then(|path| path.split('/').next());
-            let own =
-                own.ok_or_else(|| Error::invalid(format!("{}: the path must begin with cartridges/<id>/", call.name)))?;
-            let files = session.campaigns.cartridge_files(own)?;
-            let (answer, write) = run::author(&files, &call, own)?;
-            if let Some((path, text)) = write {
-                session.campaigns.write_cartridge(own, &path, &text)?;
-                session.show_cartridge(own);
-            }
-            Ok(answer)
-        })
-        .await
     }
 }
 

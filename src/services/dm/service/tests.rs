@@ -16,7 +16,7 @@ use acheron_vfs::{Caller, Node, Open};
 
 fn session(narrator: Arc<dyn Narrator>) -> (tempfile::TempDir, Arc<GameSession>) {
     let root = tempfile::tempdir().unwrap();
-    let campaigns = Campaigns::open(ConfinedDir::open(root.path()).unwrap());
+    let campaigns = Campaigns::open(ConfinedDir::open(root.path()).unwrap(), Default::default());
     (root, GameSession::new(campaigns, narrator, Clock::at(1_794_823_200_000)))
 }
 
@@ -88,13 +88,98 @@ async fn a_refusal_is_heard_and_shown_and_changes_nothing_else() {
     assert!(read(&files, "campaigns/c1/output").await.starts_with("[Error] the input must begin with a header"));
     assert_eq!(read(&files, "campaigns/c1/state.json").await, before);
     say(&files, "c1", "<continue>").await.unwrap();
-    assert!(read(&files, "campaigns/c1/output").await.contains("[Scene]"));
+    assert!(read(&files, "campaigns/c1/output").await.contains("Load Summary"));
     say(&files, "c1", "<new campaign c2>").await.unwrap();
     assert!(read(&files, "active.json").await.contains("c2"));
     assert_eq!(say(&files, "c2", "[LOOK]{x}").await.unwrap_err().code, Code::InvalidPayload);
     say(&files, "c2", "<initialize>").await.unwrap();
     say(&files, "c2", "<switch campaign c1>").await.unwrap();
     assert!(read(&files, "active.json").await.contains("c1"));
+}
+
+#[tokio::test]
+async fn the_output_answers_the_last_input_whatever_it_was() {
+    let (root, _table, files) = begun(Arc::new(NoNarrator)).await;
+    say(&files, "c1", "<continue>").await.unwrap();
+    let shown = read(&files, "campaigns/c1/output").await;
+    assert!(shown.starts_with("[Guide]") && shown.contains("Load Summary"), "the guide is seen: {shown}");
+    say(&files, "c1", "[LOOK]{around}").await.unwrap();
+    let shown = read(&files, "campaigns/c1/output").await;
+    assert!(shown.starts_with("[Scene]"), "the guide is shown once: {shown}");
+    say(&files, "c1", "[OOC] how do checks work?").await.unwrap();
+    let shown = read(&files, "campaigns/c1/output").await;
+    assert!(shown.starts_with("[OOC]") && shown.contains("[HUD]\nday 1"), "{shown}");
+    let refused = say(&files, "c1", "<initialize>").await.unwrap_err();
+    assert_eq!((refused.code, refused.message.contains("initialised already")), (Code::AlreadyExists, true));
+    let shown = read(&files, "campaigns/c1/output").await;
+    assert!(shown.contains("initialised already") && shown.contains("Example: ") && shown.contains("[HUD]"), "{shown}");
+    say(&files, "c1", "<new campaign c2>").await.unwrap();
+    assert!(read(&files, "campaigns/c1/output").await.starts_with("campaign c2 is made"));
+    say(&files, "c2", "<initialize>").await.unwrap();
+    assert!(read(&files, "campaigns/c2/output").await.contains("pc_name"));
+    say(&files, "c2", "[LOOK]{x}").await.unwrap_err();
+    let shown = read(&files, "campaigns/c2/output").await;
+    assert!(shown.contains("Example: <initialize>"), "{shown}");
+    say(&files, "c2", "<switch campaign c1>").await.unwrap();
+    assert_eq!(read(&files, "campaigns/c2/output").await, "campaign c1 is active\n");
+    // Who starts anew on the same disk reads the same.
+    let campaigns = Campaigns::open(ConfinedDir::open(root.path()).unwrap(), Default::default());
+    let again = GameSession::new(campaigns, Arc::new(NoNarrator), Clock::at(1_794_823_200_000));
+    let files = super::files::files(&again);
+    assert_eq!(read(&files, "campaigns/c2/output").await, "campaign c1 is active\n");
+    assert_eq!(again.campaigns().replay("c1").unwrap().1, None, "an answer is no part of the journal");
+}
+
+#[tokio::test]
+async fn a_refusal_has_its_example_the_hud_and_the_status() {
+    let (_root, session, files) = begun(Arc::new(NoNarrator)).await;
+    let status = async || -> Value { serde_json::from_str(&read(&files, "campaigns/c1/status.json").await).unwrap() };
+    assert_eq!((&status().await["state"], &status().await["error"]), (&json!("idle"), &Value::Null));
+    for input in ["[ASK]{@nobody}", "[ACT]{}", "[ACT]{x} --risk huge", "[ASK]{N9}", "<continue> now"] {
+        say(&files, "c1", input).await.unwrap_err();
+        let shown = read(&files, "campaigns/c1/output").await;
+        assert!(
+            shown.starts_with("[Error] ") && shown.contains("\nExample: ") && shown.contains("\n[HUD]\nday 1"),
+            "{shown}"
+        );
+        let status = status().await;
+        assert_eq!(
+            (&status["state"], &status["error"]["code"]),
+            (&json!("refused"), &json!("invalid_payload")),
+            "{input}"
+        );
+        assert!(shown.contains(status["error"]["message"].as_str().unwrap()), "{status}");
+    }
+    say(&files, "c1", "[LOOK]{around}").await.unwrap();
+    assert_eq!((&status().await["state"], &status().await["error"]), (&json!("idle"), &Value::Null));
+    session.act("c1", Act::Undo).await.unwrap();
+    assert!(read(&files, "campaigns/c1/output").await.starts_with("[Initialize]"), "what is undone is not shown");
+}
+
+#[tokio::test]
+async fn the_first_bytes_of_a_move_can_fail_the_write() {
+    let (_root, _table, files) = begun(Arc::new(NoNarrator)).await;
+    let Node::File(file) = find(&files, "campaigns/c1/input") else { panic!("input") };
+    for (bytes, refused) in [
+        ("open the gate", true),
+        ("  open", true),
+        ("[DANCE]{x}", true),
+        ("<fly>", true),
+        ("@nowhere [ACT]", true),
+        ("[SAY]{to Jun}", false),
+        ("[ACT]{", false),
+        ("[AC", false),
+        ("<conti", false),
+        ("@cb [FIG", false),
+        ("", false),
+    ] {
+        let handle = file.open(&Caller::operator(), Open::BOTH).unwrap();
+        assert_eq!(handle.write(0, bytes.as_bytes()).wait().await.is_err(), refused, "{bytes}");
+        if refused {
+            handle.flush(true).wait().await.unwrap_err();
+            assert!(read(&files, "campaigns/c1/output").await.contains("Example: "), "{bytes}");
+        }
+    }
 }
 
 /// Proposes only once it is let go.
@@ -142,7 +227,7 @@ async fn tools_run_under_their_role() {
     let bind = || {
         vec![call(
             "bind_campaign",
-            json!({"campaign_path": "campaigns/c9", "cartridge_id": "brinewick", "version_lock": "1.0.0"}),
+            json!({"campaign_path": "campaigns/c9", "cartridge_id": "brinewick", "version_lock": "1.0.x"}),
         )]
     };
     let pending = session.tools("BUILDER", None, bind(), false).await.unwrap_err();
@@ -183,6 +268,32 @@ async fn tools_run_under_their_role() {
         Code::Forbidden,
         "row 49"
     );
+}
+
+#[tokio::test]
+async fn a_tool_changes_the_campaign_that_it_names() {
+    let (root, session, _files) = begun(Arc::new(NoNarrator)).await;
+    session.new_campaign("c2", "brinewick", Some(8)).await.unwrap();
+    let answers = serde_json::from_value(json!({"preset": "Mystery Investigation", "pc_name": "Bo"})).unwrap();
+    session.act("c2", Act::Init { answers: Box::new(answers) }).await.unwrap();
+    let heat = |at: &str| {
+        let content = json!({"indicators": {"Heat": 2}}).to_string();
+        let arguments = json!({"campaign_path": at, "mode": "patch", "content": content});
+        Call { name: "update_state_panel".into(), arguments }
+    };
+    let read =
+        |id: &str| std::fs::read_to_string(root.path().join(format!("campaigns/{id}/STATE_PANEL.json"))).unwrap();
+    let active = read("c2");
+    session.tools("DM", None, vec![heat("campaigns/c1")], false).await.unwrap();
+    assert!(read("c1").contains("\"Heat\": 2"), "the named campaign is changed");
+    assert_eq!(read("c2"), active, "the active one is not");
+    let both = vec![heat("campaigns/c1"), heat("campaigns/c2")];
+    assert!(
+        session.tools("DM", None, both, false).await.unwrap_err().message.contains("one batch is about one campaign")
+    );
+    let other = session.tools("DM", Some("c2".into()), vec![heat("campaigns/c1")], false).await.unwrap_err();
+    assert!(other.message.contains("not c2 and c1"), "{other}");
+    assert_eq!(read("c2"), active);
 }
 
 /// The bytes of every file under the root, by path.
@@ -254,7 +365,7 @@ async fn an_edited_cartridge_is_there_in_the_next_turn() {
     let Node::Dir(cartridge) = find(&files, "cartridges/brinewick") else { panic!() };
     assert!(cartridge.lookup(".DM_SECRETS.md").is_none());
     // Another version than the campaign is locked to is not played.
-    std::fs::write(folder.join("CARTRIDGE.md"), page.replace("1.0.0", "2.0.0")).unwrap();
+    std::fs::write(folder.join("CARTRIDGE.md"), page.replace("version: 1.0", "version: 2.0")).unwrap();
     let refused = say(&files, "c1", "[LOOK]{around}").await.unwrap_err();
     assert!(refused.message.contains("version_lock mismatch"), "{refused}");
 }
@@ -314,4 +425,65 @@ async fn a_model_proposes_and_each_field_is_taken_or_replaced_and_reported() {
     let asked = model.asked.lock();
     assert!(asked.iter().all(|ask| ask.system.contains("Lantern Quay") && !ask.system.contains("butler")));
     assert!(asked.iter().all(|ask| ask.last() == "[LOOK]{around}"));
+}
+
+#[tokio::test]
+async fn a_question_is_answered_by_the_model_from_the_page() {
+    let lines = vec![Ok("Throw a d20 and beat the DC."), Err(Error::provider("out of tokens"))];
+    let model = Arc::new(Telling { lines: parking_lot::Mutex::new(lines.into()), asked: Default::default() });
+    let own: Arc<dyn Model> = model.clone();
+    let library = Arc::new(crate::services::prompts::Library::open(None));
+    let (_root, _session, files) = begun(Arc::new(ModelNarrator::new(move || Ok(Some(own.clone())), library))).await;
+    for answer in ["Throw a d20 and beat the DC.", "a check is d20 plus modifiers against a DC"] {
+        say(&files, "c1", "[OOC] how do checks work?").await.unwrap();
+        let shown = read(&files, "campaigns/c1/output").await;
+        assert!(shown.starts_with(&format!("[OOC]\n{answer}")), "{shown}");
+        assert!(shown.contains("(see engine/mechanics/HOUSE_RULES.md)"), "{shown}");
+    }
+    let asked = model.asked.lock();
+    assert!(asked[0].system.contains("Advantage takes the higher of two dice"), "the page is its context");
+}
+
+#[tokio::test]
+async fn the_files_that_one_is_told_to_read_are_in_the_tree() {
+    let (root, session, files) = begun(Arc::new(NoNarrator)).await;
+    say(&files, "c1", "[LOOK]{around}").await.unwrap();
+    for path in [
+        "HOT_PACK.json",
+        "PLAYER_PROFILE.md",
+        "OBJECT_INDEX.json",
+        "STATE_PANEL.json",
+        "WORLD_STATE.md",
+        "GOVERNANCE_PANEL.md",
+        "index.md",
+        "sessions/CURRENT_SESSION.md",
+        "sessions/SESSION_INDEX.md",
+        "sessions/session_2026-11-16_ann.md",
+        "characters/PCs/pc_current.md",
+        "characters/PCs/pet_current.md",
+        "characters/NPCs_active/npc_roster.md",
+        "quests/QUEST_LOG.md",
+        "clues/CLUE_LOG.json",
+    ] {
+        let disk = std::fs::read_to_string(root.path().join("campaigns/c1").join(path)).unwrap();
+        assert_eq!(read(&files, &format!("campaigns/c1/files/{path}")).await, disk, "{path}");
+    }
+    let Node::Dir(dir) = find(&files, "campaigns/c1/files") else { panic!() };
+    for secret in [".DM_BLUEPRINT.md", ".DM_PLANNER.md", ".kernel", "CAMPAIGN.md", "Writing", "notes"] {
+        assert!(dir.lookup(secret).is_none(), "{secret}");
+    }
+    let Node::File(page) = find(&files, "campaigns/c1/files/index.md") else { panic!() };
+    let written = match page.open(&Caller::operator(), Open::BOTH) {
+        Ok(handle) => handle.write(0, b"x").wait().await,
+        Err(fault) => Err(fault),
+    };
+    assert!(written.is_err(), "it is read-only");
+    // Who is filed later is shown later.
+    let delta =
+        "<!-- ARCHIVE_DELTA\nfiles:\n  - path: characters/NPCs_active/mira.md\n    append: |\n      # Mira\n-->";
+    let act = Act::Turn { input: "[LOOK]{around}".into(), proposal: Some(json!({"delta": delta})) };
+    session.act("c1", act).await.unwrap();
+    assert_eq!(read(&files, "campaigns/c1/files/characters/NPCs_active/mira.md").await, "# Mira\n");
+    let Node::Dir(people) = find(&files, "campaigns/c1/files/characters/NPCs_active") else { panic!() };
+    assert!(people.lookup("npc_roster.md").is_some());
 }

@@ -5,20 +5,23 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::Save;
+use super::{GameLibrary, Save};
 use acheron_base::confined_dir::{ConfinedDir, Kind};
 use acheron_base::{Error, Result, if_exists};
 use acheron_dm::act::{self, Act, JournalEntry};
+use acheron_dm::adopt::PlayedBy;
+use acheron_dm::answer::ANSWER;
 use acheron_dm::campaign::{begun, fits, layout, lock_for, name, replay};
 use acheron_dm::files::{Files, ReadFiles};
 use acheron_dm::tools::control::Plan;
 use acheron_dm::turn::ActContext;
 use acheron_dm::world::Cartridge;
-use acheron_dm::{load, md, shipped};
+use acheron_dm::{load, md};
 
 /// The campaigns and cartridges under one root directory. Holds nothing between calls: every answer is read from the disk.
 pub struct Campaigns {
     place: ConfinedDir,
+    library: GameLibrary,
 }
 
 /// The campaign that is active, as `ACTIVE.md` names it.
@@ -31,8 +34,12 @@ pub struct ActiveCampaign {
 }
 
 impl Campaigns {
-    pub fn open(place: ConfinedDir) -> Campaigns {
-        Campaigns { place }
+    pub fn open(place: ConfinedDir, library: GameLibrary) -> Campaigns {
+        Campaigns { place, library }
+    }
+
+    pub fn library(&self) -> &GameLibrary {
+        &self.library
     }
 
     fn folders(&self, under: &str) -> Result<Vec<String>> {
@@ -51,30 +58,23 @@ impl Campaigns {
         self.folders("campaigns")
     }
 
-    /// The cartridges of the root and the embedded ones.
+    /// The cartridges of the root and of the library.
     pub fn cartridges(&self) -> Result<Vec<String>> {
         let mut all = self.folders("cartridges")?;
-        all.extend(shipped::cartridges());
+        all.extend(self.library.cartridges()?);
         all.sort();
         all.dedup();
         Ok(all)
     }
 
-    /// The files of a cartridge: the root's, else the embedded ones.
+    /// The files of a cartridge: the root's, else the library's.
     pub fn cartridge_files(&self, id: &str) -> Result<Files> {
         let id = name(id)?;
         let path = format!("cartridges/{id}");
         if self.place.exists(&path)? {
-            let place = self.place.within(&path)?;
-            let mut files = Files::new();
-            for entry in place.walk("")?.into_iter().filter(|entry| entry.kind == Kind::File) {
-                if let Ok(text) = place.read_text(&entry.name) {
-                    files.insert(entry.name, text);
-                }
-            }
-            return Ok(files);
+            return folder_files(&self.place.within(&path)?);
         }
-        shipped::cartridge(id).ok_or_else(|| Error::not_found(format!("there is no cartridge {id}")))
+        self.library.cartridge(id)
     }
 
     /// The paths of a cartridge's files without the hidden ones, which are the game master's secrets.
@@ -85,10 +85,12 @@ impl Campaigns {
 
     /// The cartridge as it is now. It is not cached, so that the next turn sees an edit.
     pub fn cartridge(&self, id: &str) -> Result<Arc<Cartridge>> {
-        Ok(Arc::new(load::cartridge(&self.cartridge_files(id)?)?))
+        let mut world = load::cartridge(&self.cartridge_files(id)?)?;
+        world.engine = self.library.engine()?;
+        Ok(Arc::new(world))
     }
 
-    /// Writes a file of a cartridge under the root; an embedded cartridge is copied there first.
+    /// Writes a file of a cartridge under the root; a cartridge of the library is copied there first.
     pub fn write_cartridge(&self, id: &str, path: &str, text: &str) -> Result<()> {
         let id = name(id)?;
         if !self.place.exists(&format!("cartridges/{id}"))? {
@@ -181,7 +183,12 @@ impl Campaigns {
             let said = format!("version_lock mismatch: {cartridge} is at {}, not {lock}", world.version);
             return Err(Error::conflict(said));
         }
-        let mut files = begun(id, &Act::New { cartridge: world.id.clone(), version_lock: lock, seed }, at);
+        let mut files = begun(
+            id,
+            &Act::New { cartridge: world.id.clone(), version_lock: lock, seed, played_by: PlayedBy::now(&world) },
+            at,
+            &self.library.template()?,
+        );
         if let Some(answers) = &plan.answers {
             let context = ActContext { world: &world, files: &files, campaign: id, seed, at };
             let (_, changes) = act::whole(context, &Act::Init { answers: answers.clone() }, 1)?;
@@ -232,7 +239,7 @@ impl Campaigns {
         let (save, world) = self.play(id)?;
         let journal = save.journal()?;
         let files = replay(id, &world, &journal)?;
-        let kept = |path: &str| !matches!(path, ".kernel/lock" | ".kernel/pending.json");
+        let kept = |path: &str| !matches!(path, ".kernel/lock" | ".kernel/pending.json" | ANSWER);
         let mut paths: Vec<String> =
             save.paths()?.into_iter().chain(files.keys().cloned()).filter(|path| kept(path)).collect();
         paths.sort();
@@ -246,10 +253,22 @@ impl Campaigns {
     }
 }
 
+/// The text files of the folder of a cartridge.
+pub fn folder_files(place: &ConfinedDir) -> Result<Files> {
+    let mut files = Files::new();
+    for entry in place.walk("")?.into_iter().filter(|entry| entry.kind == Kind::File) {
+        if let Ok(text) = place.read_text(&entry.name) {
+            files.insert(entry.name, text);
+        }
+    }
+    Ok(files)
+}
+
 /// The seed of a campaign that has not begun; only such a campaign can be bound to another cartridge.
 fn unbegun(save: &Save) -> Result<u64> {
     match save.journal()?.as_slice() {
-        [JournalEntry { act: Act::New { seed, .. }, .. }] => Ok(*seed),
+        [JournalEntry { act: Act::New { seed, .. }, .. }]
+        | [JournalEntry { act: Act::New { seed, .. }, .. }, JournalEntry { act: Act::Adopt { .. }, .. }] => Ok(*seed),
         _ => Err(Error::conflict(format!("campaign {} has begun; it stays with its cartridge", save.id))),
     }
 }

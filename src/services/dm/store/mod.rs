@@ -1,7 +1,9 @@
 //! Campaigns on disk. The only part of the game master that touches files; it knows no rule of the game.
 
 mod campaigns;
+mod library;
 mod save;
 
-pub use campaigns::{ActiveCampaign, Campaigns};
+pub use campaigns::{ActiveCampaign, Campaigns, folder_files};
+pub use library::GameLibrary;
 pub use save::Save;

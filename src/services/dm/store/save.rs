@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use acheron_base::confined_dir::{ConfinedDir, Kind, Lock};
 use acheron_base::{Code, Error, Result};
 use acheron_dm::act::{self, Act, ActResult, JOURNAL, JournalEntry};
+use acheron_dm::answer::{ANSWER, LastAnswer};
 use acheron_dm::delta::apply::Change;
 use acheron_dm::files::{Files, ReadFiles};
 use acheron_dm::turn::ActContext;
@@ -157,6 +158,14 @@ impl Save {
     pub fn replace(&self, files: Files) -> Result<()> {
         let _lock = self.lock()?;
         self.make(files.into_iter().map(|(path, text)| Change::Write { path, text }).collect())
+    }
+
+    /// Keeps the answer to an input that left no act behind, or to one that did: `output` shows the last of all.
+    pub fn answered(&self, output: &str, error: Option<&Error>) -> Result<()> {
+        let error = error.map_or(serde_json::Value::Null, |error| serde_json::json!(error));
+        let answer = LastAnswer::new(self, output.to_owned(), error)?;
+        let text = serde_json::to_vec(&answer).map_err(|fault| Error::internal(fault.to_string()))?;
+        self.place.write(ANSWER, &text)
     }
 
     pub fn journal(&self) -> Result<Vec<JournalEntry>> {

@@ -88,7 +88,7 @@ fn the_rows_of_the_delta() {
     }
     assert_eq!(
         shown(vec![pack()], Author::Narrator),
-        "forbidden: HOT_PACK.json is written by the kernel, not by a narrator"
+        "forbidden: HOT_PACK.json is written by the kernel, not by a narrator: that writes characters/NPCs_active/<name>.md and notes/<name>.md"
     );
     assert_eq!(
         shown(vec![DeltaItem::append("characters/NPCs_active/mira.md", "# Mira")], Author::Narrator),

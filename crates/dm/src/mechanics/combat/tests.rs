@@ -1,5 +1,5 @@
 use super::*;
-use crate::engine;
+use crate::engine::SharedEngine;
 
 fn fighter(name: &str, weapon: &str) -> Fighter {
     let (name, weapon) = (name.to_owned(), weapon.to_owned());
@@ -8,7 +8,7 @@ fn fighter(name: &str, weapon: &str) -> Fighter {
 
 #[test]
 fn the_tables_have_the_numbers_of_the_page() {
-    let rules = &engine::rules().unwrap().combat;
+    let rules = &SharedEngine::default().rules.combat;
     for (weapon, die) in [("fist", 3), ("dagger", 4), ("handaxe", 6), ("longsword", 8), ("rock", 2), ("crossbow", 8)] {
         assert_eq!(rules.weapon(weapon).die, die, "{weapon}");
     }
@@ -18,20 +18,21 @@ fn the_tables_have_the_numbers_of_the_page() {
 
 #[test]
 fn a_blow_that_meets_the_armour_hurts_and_a_tie_is_thrown_again() {
-    let rules = &engine::rules().unwrap().combat;
+    let rules = &SharedEngine::default().rules.combat;
     let (by, mut at) = (fighter("a", "dagger"), fighter("b", "club"));
-    let (check, damage) = strike(&by, &mut at, rules, "", 0, &mut Dice::loaded(&[12, 4]));
+    let (check, damage) = strike(&by, &mut at, rules, BlowContext::default(), &mut Dice::loaded(&[12, 4]));
     assert_eq!((check.formula.as_str(), damage, at.hp), ("d20(12)+1=13 vs DC 13", 5, 7));
     assert!(!first(&by, &at, &mut Dice::loaded(&[5, 5, 3, 9])));
 }
 
 #[test]
 fn wounds_weigh_and_darkness_blinds_the_archer() {
-    let rules = &engine::rules().unwrap().combat;
+    let rules = &SharedEngine::default().rules.combat;
     let mut weak = fighter("a", "shortbow");
     weak.hp = 3;
     assert_eq!(weak.wound(), Wound::Severe);
-    let (check, _) = strike(&weak, &mut fighter("b", "club"), rules, "dark", 0, &mut Dice::loaded(&[4, 19]));
+    let dark = BlowContext { ground: "dark", ..BlowContext::default() };
+    let (check, _) = strike(&weak, &mut fighter("b", "club"), rules, dark, &mut Dice::loaded(&[4, 19]));
     assert_eq!(check.formula, "d20(4,19)+0=4 vs DC 13 (disadvantage)");
 }
 

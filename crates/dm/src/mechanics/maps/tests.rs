@@ -10,7 +10,8 @@ fn map() -> Map {
         rp: 1,
         pi: 2,
     };
-    let edge = |from: &str, to: &str| Edge { from: from.into(), to: to.into(), kind: "road".into(), minutes: 10 };
+    let edge =
+        |from: &str, to: &str| Edge { from: from.into(), to: to.into(), kind: "road".into(), minutes: 10, km: 0 };
     Map {
         version: 1,
         reason: "survey".into(),

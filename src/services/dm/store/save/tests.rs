@@ -6,7 +6,7 @@ use super::*;
 const AT: &str = "2026-11-16T10:00:00Z";
 
 fn campaigns(root: &Path) -> Campaigns {
-    Campaigns::open(ConfinedDir::open(root).unwrap())
+    Campaigns::open(ConfinedDir::open(root).unwrap(), Default::default())
 }
 
 /// A root with one campaign, begun and one turn old.

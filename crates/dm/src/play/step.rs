@@ -1,0 +1,129 @@
+//! A step that an author wrote, of a quest or on its own: whether a move means it, and how it goes.
+
+use super::Play;
+use crate::check::Tier;
+use crate::grammar::{joined, sentence, the};
+use crate::hud::people;
+use crate::input::Header;
+use crate::rule::{Condition, Effect, Term};
+use crate::verbs::{Verb, says, small_talk};
+use crate::world::{ObjectKind, Stage};
+use acheron_base::Result;
+
+/// How a step went.
+pub(super) enum Step {
+    Done,
+    /// It did not come off; the reason and the price are told.
+    Failed,
+}
+
+/// Whether the move means this step: its place, its header, its words; a person who is absent, unconscious or hostile takes
+/// part in none.
+pub(super) fn means(play: &Play<'_>, step: &Stage) -> bool {
+    let here = step.at.as_ref().is_none_or(|at| *at == play.state.location);
+    let header = step.headers.iter().any(|own| play.means_header(*own));
+    if !here || !header || !present(play, step) || !spoken(play, step) {
+        return false;
+    }
+    // Talking and looking go on as usual where the step cannot be done yet; an act is told what it lacks.
+    let acting = matches!(play.found.header, Header::Act | Header::Cast | Header::Manage);
+    play.state.holds(&step.needs) || acting && !play.means_header(Header::Ask)
+}
+
+fn present(play: &Play<'_>, step: &Stage) -> bool {
+    let Some(npc) = play.world.object(&step.target).filter(|own| own.kind == ObjectKind::Npc) else { return true };
+    let here = people(&play.state, play.world).any(|own| own.handle == npc.handle);
+    // Somebody hostile takes part only in what changes their mood.
+    let mends = step.gives.iter().any(|effect| matches!(effect, Effect::Mood(who, _) if *who == npc.handle));
+    here && (mends || play.state.mood(npc) != "hostile")
+}
+
+/// Whether the words of the move name this step.
+fn spoken(play: &Play<'_>, step: &Stage) -> bool {
+    let body = &play.found.body;
+    let named = step.target.is_empty() || play.refs.contains(&step.target);
+    let person = play.world.object(&step.target).is_some_and(|own| own.kind == ObjectKind::Npc);
+    if person && small_talk(body, &play.name_words()) {
+        return false;
+    }
+    if step.says.is_empty() {
+        // Without words of its own, a step is meant by any act on its target that does not plainly mean something else.
+        let other = matches!(
+            play.verb(),
+            Some(
+                Verb::Drop
+                    | Verb::Eat
+                    | Verb::Inventory
+                    | Verb::Status
+                    | Verb::Map
+                    | Verb::Wait
+                    | Verb::Rest
+                    | Verb::Impossible(_)
+            )
+        );
+        return named && !(other && step.headers.contains(&Header::Act));
+    }
+    // Of several people, the first that is named is spoken to.
+    let first = play.refs.iter().find(|own| play.world.object(own).is_some_and(|own| own.kind == ObjectKind::Npc));
+    if person && named && first != Some(&step.target) {
+        return false;
+    }
+    let bare = matches!(play.refs, [only] if *only == step.target) && play.unnamed_words().is_empty();
+    let said = |own: &String| says(body, own) && (named || own.trim().contains(' '));
+    bare || step.says.iter().any(said)
+}
+
+/// Plays a step: what it needs, its check, its effects. `name` stands before the check.
+pub(super) fn play_step(play: &mut Play<'_>, name: &str, step: &Stage) -> Result<Step> {
+    play.out.action = format!("{} turns to it.", play.pc_name());
+    if !step.target.is_empty() {
+        play.out.action = format!("{} turns to {}.", play.pc_name(), the(play.world.name(&step.target)));
+    }
+    if !play.state.holds(&step.needs) {
+        let why = format!("it needs {}", lacking(play, &step.needs));
+        play.effect(&Effect::Minutes(5))?;
+        play.impossible(why, "find what is missing first, or try another way in");
+        return Ok(Step::Failed);
+    }
+    let tier = match step.dc {
+        Some(dc) => play.check_at(name, &step.stat, dc),
+        None => Tier::Success,
+    };
+    if tier == Tier::Failure {
+        play.pay(&step.cost)?;
+        play.out.action = format!("{} tries, and it goes wrong.", play.pc_name());
+        play.out.no_progress = Some("the attempt fails at a price".into());
+        play.out.alternative = Some("another try is open, and so is another way".into());
+        return Ok(Step::Failed);
+    }
+    if !step.text.is_empty() {
+        play.out.action = sentence(&step.text);
+    }
+    play.effects(&step.gives)?;
+    play.effect(&Effect::Minutes(if tier == Tier::Partial { 20 } else { 10 }))?;
+    if tier == Tier::Partial {
+        play.out.cost = vec!["time 20".into()];
+    }
+    if tier == Tier::Great && play.state.hp < crate::state::FULL_HP {
+        play.effect(&Effect::Hp(1))?;
+    }
+    Ok(Step::Done)
+}
+
+/// The terms of a condition that do not hold, in words.
+pub(super) fn lacking(play: &Play<'_>, needs: &Condition) -> String {
+    let world = play.world;
+    let missing = needs.0.iter().filter(|term| !play.state.holds(&Condition(vec![(*term).clone()])));
+    let words = missing.map(|term| match term {
+        Term::Has(item) => the(world.name(item)),
+        Term::Quest(quest, status) => format!("{} to be {status}", the(world.name(quest))),
+        Term::Clue(clue) => format!("to know more of {}", clue.trim_start_matches('@').replace('_', " ")),
+        Term::At(place) => format!("to be at {}", the(world.name(place))),
+        Term::Seen(place) => format!("to have been at {}", the(world.name(place))),
+        Term::Night => "the night".to_owned(),
+        Term::ClockFull(clock) => format!("the {clock} to be full"),
+        Term::Level(name, _, _) => format!("another {name}"),
+        Term::Not(_) => "something to be otherwise".to_owned(),
+    });
+    joined(&words.collect::<Vec<_>>())
+}

@@ -1,0 +1,126 @@
+//! Going: by the map, through places that may be passed, at a pace where the way is long.
+
+use super::Play;
+use super::unclear::cannot;
+use crate::grammar::{joined, the};
+use crate::mechanics::survival::{self, Pace};
+use crate::rule::Effect;
+use crate::world::Object;
+use acheron_base::Result;
+
+pub(super) fn travel(play: &mut Play<'_>, place: &Object) -> Result<()> {
+    let world = play.world;
+    if place.handle == play.state.location {
+        play.row(format!("go to {}", the(&place.name)), "already here");
+        play.out.action = format!("{} is already at {}.", play.pc_name(), the(&place.name));
+        play.out.no_progress = Some("this is the place".into());
+        return Ok(());
+    }
+    let pass =
+        |state: &super::State, at: &str| state.seen.iter().any(|own| own == at) && state.shut(at, world).is_none();
+    let hidden = play.state.status(world, &place.handle) == "hidden";
+    let way = world.map.route(&play.state.location, &place.handle, |at| pass(&play.state, at)).filter(|_| !hidden);
+    let Some(way) = way else {
+        let to = if hidden { "that place".to_owned() } else { the(&place.name) };
+        cannot(play, format!("no known way leads from here to {to}: explore what lies next to here first"));
+        return Ok(());
+    };
+    if let Some(gate) = play.state.shut(&place.handle, world) {
+        let why = match gate.reason.as_str() {
+            "" => format!("{} is shut: {}", the(&place.name), crate::play::step::lacking(play, &gate.open_when)),
+            reason => reason.to_owned(),
+        };
+        play.effect(&Effect::Minutes(5))?;
+        play.out.action = format!("{} goes as far as the way is open, and comes back.", play.pc_name());
+        play.impossible(why, "meet the condition, or find another way round");
+        return Ok(());
+    }
+    let (minutes, told) = pace(play, way.minutes, way.km)?;
+    let through: Vec<String> =
+        way.steps[1..way.steps.len().saturating_sub(1)].iter().map(|at| the(world.name(at))).collect();
+    let by = if through.is_empty() { String::new() } else { format!(" leads by {},", joined(&through)) };
+    play.out.action = format!("The way{by} takes {} and ends at {}.", spoken(minutes), the(&place.name));
+    let fresh = !play.state.seen.contains(&place.handle);
+    play.effect(&Effect::Move(place.handle.clone()))?;
+    play.effect(&Effect::Minutes(minutes))?;
+    play.row(
+        format!("go to {}", the(&place.name)),
+        if told.is_empty() { "arrived".into() } else { format!("arrived ({told})") },
+    );
+    if fresh {
+        play.discover(&place.handle, place);
+        // A secret way has no passers-by.
+        let last = way.steps.iter().rev().nth(1).map(String::as_str).unwrap_or_default();
+        if world.map.ways(last).iter().any(|(to, _, kind)| *to == place.handle && *kind != "secret") {
+            meet(play);
+        }
+    }
+    Ok(())
+}
+
+/// Minutes in words: `25 minutes`, `3 hours`.
+pub(super) fn spoken(minutes: u64) -> String {
+    let hours = match minutes / 60 {
+        1 => "an hour".to_owned(),
+        hours => format!("{hours} hours"),
+    };
+    let left = match minutes % 60 {
+        1 => "a minute".to_owned(),
+        left => format!("{left} minutes"),
+    };
+    match (minutes / 60, minutes % 60) {
+        (0, _) => left,
+        (_, 0) => hours,
+        _ => format!("{hours} and {left}"),
+    }
+}
+
+/// The minutes of a way. A way with kilometres takes as long as the pace, the load and the weather let it.
+fn pace(play: &mut Play<'_>, minutes: u64, km: u64) -> Result<(u64, String)> {
+    if km == 0 {
+        return Ok((minutes, String::new()));
+    }
+    let body = play.found.body.to_lowercase();
+    let has = |word: &str| body.contains(word);
+    let pace = match () {
+        () if has("slow") || has("careful") => Pace::Slow,
+        () if has("forced") || has("hurry") || has("run") || has("fast") => Pace::Forced,
+        () => Pace::March,
+    };
+    let pace = if play.load().1 { pace } else { Pace::Slow };
+    let ((least, most), hours, fatigue) = survival::march(pace);
+    let rain = weather(play);
+    let per_day = (least + most) / 2 * survival::rain(&rain) / 100;
+    let took = minutes + km * hours * 60 / per_day.max(1);
+    play.state.fatigue = (play.state.fatigue + fatigue).clamp(0, 5);
+    let pace = match pace {
+        Pace::Slow => "slowly",
+        Pace::March => "at a march",
+        Pace::Forced => "at a forced march, fatigue +1",
+    };
+    let rain = if rain.is_empty() { String::new() } else { format!(", {rain}") };
+    Ok((took, format!("{km} km {pace}{rain}")))
+}
+
+/// The weather of a long way: a throw on the cartridge's table `Weather`. Empty where it has none.
+fn weather(play: &mut Play<'_>) -> String {
+    let Some(table) = play.world.tables.iter().find(|table| table.name == "Weather") else { return String::new() };
+    let row = table.throw(&mut play.dice).1;
+    let (event, kind) = (row.first().cloned().unwrap_or_default(), row.get(1).cloned().unwrap_or_default());
+    if !event.is_empty() {
+        play.out.consequences.push(event);
+    }
+    // Any other kind of weather is for the eye.
+    if survival::rain(&kind) < 100 { kind } else { String::new() }
+}
+
+/// A new place has something to meet, where the cartridge has a table for it.
+fn meet(play: &mut Play<'_>) {
+    let name = if play.state.time.night() { "Night" } else { "Travel" };
+    if let Some(table) = play.world.tables.iter().find(|table| table.name == name) {
+        let row = table.throw(&mut play.dice).1;
+        if let Some(event) = row.first() {
+            play.out.consequences.push(event.clone());
+        }
+    }
+}

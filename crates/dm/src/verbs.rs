@@ -1,0 +1,315 @@
+//! What a sentence plainly means, without a model: the first verb that is known, and the words that are left of it.
+//!
+//! The list is closed on purpose: what it does not know is told to the player together with what it would know. A cartridge adds
+//! its own words where they belong, in the `says` column of a stage or a deed.
+
+use crate::refs::normal;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Go,
+    Take,
+    Drop,
+    Give,
+    Buy,
+    Steal,
+    Eat,
+    Drink,
+    Use,
+    Look,
+    Search,
+    Talk,
+    Interrogate,
+    Read,
+    Apologise,
+    Fight,
+    Cast,
+    Wait,
+    Rest,
+    Inventory,
+    Status,
+    Map,
+    /// What no rule of any world of ours allows, and why.
+    Impossible(&'static str),
+}
+
+const WINGS: &str = "nobody here can fly";
+const WALK: &str = "one place is reached from another on foot, and in no other way";
+const SHAPE: &str = "everything here stays what it is";
+const DEATH: &str = "nobody comes back by being wished back";
+
+/// Phrases and what they mean; the longer ones first where one begins with another.
+const PHRASES: &[(Verb, &[&str])] = &[
+    (Verb::Take, &["pick up", "take", "grab", "get", "collect", "pocket", "gather", "lift", "pick", "拿"]),
+    (Verb::Drop, &["put down", "set down", "throw away", "leave behind", "drop", "discard"]),
+    (Verb::Give, &["hand over", "give", "hand", "offer", "return", "show", "deliver", "给"]),
+    (Verb::Buy, &["buy", "purchase", "pay for", "pay", "order"]),
+    (Verb::Steal, &["steal", "pilfer", "snatch", "filch"]),
+    (Verb::Eat, &["eat", "dine", "taste", "have a meal", "meal", "吃"]),
+    (Verb::Drink, &["drink", "sip", "fill the bottle", "refill"]),
+    (Verb::Search, &["look around", "look for", "look about", "search", "rummage", "find", "scour"]),
+    (Verb::Look, &["look at", "look", "examine", "inspect", "observe", "watch", "study", "view", "read"]),
+    (
+        Verb::Go,
+        &[
+            "go",
+            "walk",
+            "head",
+            "travel",
+            "march",
+            "run",
+            "climb to",
+            "climb up to",
+            "climb down to",
+            "climb into",
+            "enter",
+            "visit",
+            "return to",
+            "move to",
+            "follow",
+            "leave for",
+            "ride",
+            "sail",
+            "cross",
+            "hike",
+            "hurry",
+            "approach",
+            "descend",
+            "ascend",
+            "去",
+        ],
+    ),
+    (Verb::Interrogate, &["interrogate", "question hard", "grill"]),
+    (
+        Verb::Talk,
+        &["talk", "ask", "speak", "say", "tell", "greet", "chat", "question", "persuade", "threaten", "call", "thank"],
+    ),
+    (Verb::Read, &["read the face", "size up", "sense motive", "gauge", "see through", "is lying", "insight"]),
+    (Verb::Apologise, &["apologise", "apologize", "make peace", "beg pardon", "say sorry", "sorry"]),
+    (Verb::Fight, &["attack", "fight", "hit", "strike", "punch", "kick", "stab", "kill", "shoot"]),
+    (Verb::Cast, &["pray", "cast", "chant", "perform a rite", "bless"]),
+    (Verb::Wait, &["wait", "linger", "stay", "pass the time", "sit", "等"]),
+    (Verb::Rest, &["rest", "sleep", "take a breath", "nap", "camp", "lie down", "休息"]),
+    (
+        Verb::Inventory,
+        &["inventory", "check my pack", "what am i carrying", "what do i carry", "what do i have", "check inventory"],
+    ),
+    (Verb::Status, &["status", "take stock", "check myself", "状态"]),
+    (Verb::Map, &["map", "地图"]),
+    (Verb::Use, &["use", "apply", "light", "open", "pour", "ring", "wear", "put on", "put", "pull", "turn on"]),
+    (Verb::Impossible(WINGS), &["fly", "levitate", "soar", "hover"]),
+    (Verb::Impossible(WALK), &["teleport", "vanish", "disappear", "blink", "time travel", "go back in time"]),
+    (Verb::Impossible(SHAPE), &["become", "turn into", "transform", "conjure", "summon", "create", "wish"]),
+    (Verb::Impossible(DEATH), &["resurrect", "revive", "raise the dead"]),
+];
+
+/// Words before the verb that change nothing about it.
+const LEAD: &[&str] = &[
+    "i",
+    "we",
+    "try",
+    "to",
+    "please",
+    "carefully",
+    "slowly",
+    "quickly",
+    "quietly",
+    "then",
+    "now",
+    "just",
+    "let",
+    "me",
+    "us",
+    "want",
+    "would",
+    "like",
+    "will",
+    "and",
+    "again",
+    "my",
+    "own",
+    "go and",
+    "attempt",
+];
+
+/// The verb that begins the sentence, and the words after it. Words that change nothing may stand before it.
+pub fn verb(body: &str) -> Option<(Verb, String)> {
+    let text = normal(body);
+    let mut words: Vec<&str> = text.split(' ').collect();
+    while words.len() > 1 && LEAD.contains(&words[0]) {
+        words.remove(0);
+    }
+    let rest = words.join(" ");
+    let begins = |phrase: &str| {
+        let after = rest.strip_prefix(phrase)?;
+        // Scripts without spaces have no word ends to look for.
+        (after.is_empty() || after.starts_with(' ') || !phrase.is_ascii()).then(|| after.trim().to_owned())
+    };
+    let mut best: Option<(usize, Verb, String)> = None;
+    for (verb, phrases) in PHRASES {
+        for phrase in *phrases {
+            if let Some(after) = begins(phrase)
+                && best.as_ref().is_none_or(|(length, ..)| phrase.len() > *length)
+            {
+                best = Some((phrase.len(), *verb, after));
+            }
+        }
+    }
+    // A judgement of somebody may stand anywhere: "whether Maud is lying".
+    let read = ["is lying", "reads the face", "true intentions", "what she hides", "what he hides", "what they hide"];
+    match best {
+        Some((_, Verb::Look | Verb::Talk, _)) | None if read.iter().any(|phrase| rest.contains(phrase)) => {
+            Some((Verb::Read, rest))
+        }
+        best => best.map(|(_, verb, after)| (verb, after)),
+    }
+}
+
+/// Words that carry no meaning of their own, in what is left of a sentence.
+const EMPTY: &[&str] = &[
+    "the", "a", "an", "at", "in", "on", "of", "to", "for", "into", "my", "me", "i", "some", "this", "that", "with",
+    "from", "and", "it", "its", "is", "are", "there", "here", "again", "very", "closely", "more", "about", "by", "up",
+    "down", "out", "over", "under", "what", "who", "where", "how", "why", "s",
+];
+
+/// The words of a text that carry meaning, in their order.
+pub fn meaning(text: &str) -> Vec<String> {
+    normal(text).split(' ').filter(|word| !word.is_empty() && !EMPTY.contains(word)).map(str::to_owned).collect()
+}
+
+/// Whether two words are the same word in another form: `boat` and `boats`, `hear` and `heard`.
+pub fn alike(one: &str, other: &str) -> bool {
+    let stem = |word: &str| {
+        let ends = ["ing", "ies", "es", "ed", "s", "y", "e"];
+        let cut = ends.iter().find_map(|end| word.strip_suffix(end)).filter(|stem| stem.chars().count() >= 3);
+        cut.unwrap_or(word).to_owned()
+    };
+    one == other || stem(one) == stem(other)
+}
+
+/// Whether a phrase of an author stands in the body: its words, in order, with nothing but empty words between them.
+pub fn says(body: &str, phrase: &str) -> bool {
+    let (body, phrase) = (meaning(body), meaning(phrase));
+    if phrase.is_empty() || phrase.len() > body.len() {
+        return false;
+    }
+    body.windows(phrase.len()).any(|part| part.iter().zip(&phrase).all(|(own, wanted)| alike(own, wanted)))
+}
+
+/// Greeting, thanks, weather, farewell: words that ask for nothing.
+pub fn small_talk(body: &str, name: &[String]) -> bool {
+    const SMALL: &[&str] = &[
+        "hello",
+        "hi",
+        "hey",
+        "greetings",
+        "greet",
+        "good",
+        "morning",
+        "evening",
+        "day",
+        "night",
+        "afternoon",
+        "you",
+        "do",
+        "doing",
+        "well",
+        "fine",
+        "thank",
+        "thanks",
+        "bye",
+        "goodbye",
+        "farewell",
+        "weather",
+        "nice",
+        "meet",
+        "talk",
+        "speak",
+        "chat",
+        "say",
+        "your",
+        "name",
+        "am",
+        "im",
+        "ask",
+        "tell",
+        "friend",
+        "sir",
+        "madam",
+        "today",
+        "feel",
+        "feeling",
+        "been",
+        "smile",
+        "nod",
+        "wave",
+        "small",
+        "pleased",
+        "pleasure",
+        "time",
+        "pass",
+    ];
+    let words = meaning(body);
+    let own: Vec<&String> = words.iter().filter(|word| !name.iter().any(|part| part == *word)).collect();
+    let asks =
+        ["hello", "hi", "hey", "greet", "greetings", "morning", "evening", "afternoon", "doing", "thank", "thanks"];
+    let asks =
+        asks.iter().chain(&["bye", "goodbye", "farewell", "weather", "chat", "meet", "smile", "nod", "wave", "feel"]);
+    let asks: Vec<&&str> = asks.chain(&["feeling", "day", "pleasure", "name", "you"]).collect();
+    !own.is_empty()
+        && own.iter().all(|word| SMALL.contains(&word.as_str()))
+        && own.iter().any(|word| asks.iter().any(|one| **one == word.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_words_have_a_plain_meaning() {
+        for (body, wanted) in [
+            ("inventory", Some(Verb::Inventory)),
+            ("I want to pick up the lantern", Some(Verb::Take)),
+            ("rest until morning", Some(Verb::Rest)),
+            ("wait two hours", Some(Verb::Wait)),
+            ("buy a loaf", Some(Verb::Buy)),
+            ("give the coat to Wren", Some(Verb::Give)),
+            ("drop the lantern", Some(Verb::Drop)),
+            ("eat the bread", Some(Verb::Eat)),
+            ("look around", Some(Verb::Search)),
+            ("look at the boat", Some(Verb::Look)),
+            ("watch whether Maud is lying", Some(Verb::Read)),
+            ("fly to the moon", Some(Verb::Impossible(WINGS))),
+            ("juggle", None),
+            ("goad the guard", None),
+        ] {
+            assert_eq!(verb(body).map(|(verb, _)| verb), wanted, "{body}");
+        }
+        assert_eq!(verb("please take the old lamp").map(|(_, rest)| rest).as_deref(), Some("the old lamp"));
+    }
+
+    #[test]
+    fn a_phrase_of_an_author_is_found_in_other_words_around_it() {
+        assert!(says("I carefully light the lamp with oil", "light lamp"));
+        assert!(says("pour the oil into the lamp", "pour oil"));
+        assert!(says("ask about the boats", "boat"));
+        assert!(!says("light the fire", "light lamp"));
+        assert!(!says("the lamp is light", "light lamp"));
+    }
+
+    #[test]
+    fn small_talk_asks_for_nothing() {
+        let jun = ["jun".to_owned(), "tallow".to_owned()];
+        for (body, small) in [
+            ("hello Jun", true),
+            ("Jun, how are you?", true),
+            ("good morning", true),
+            ("thank you, Jun", true),
+            ("Jun about the dark lamp", false),
+            ("Jun", false),
+            ("what do you know of the boats", false),
+        ] {
+            assert_eq!(small_talk(body, &jun), small, "{body}");
+        }
+    }
+}
