@@ -139,7 +139,10 @@ pub fn verb(body: &str) -> Option<(Verb, String)> {
     while words.len() > 1 && LEAD.contains(&words[0]) {
         words.remove(0);
     }
-    let rest = words.join(" ");
+    let mut rest = words.join(" ");
+    for lead in ["get up and ", "stand up and ", "turn and ", "go and ", "go over and "] {
+        rest = rest.strip_prefix(lead).map_or(rest.clone(), str::to_owned);
+    }
     let begins = |phrase: &str| {
         let after = rest.strip_prefix(phrase)?;
         // Scripts without spaces have no word ends to look for.
@@ -169,7 +172,8 @@ pub fn verb(body: &str) -> Option<(Verb, String)> {
 const EMPTY: &[&str] = &[
     "the", "a", "an", "at", "in", "on", "of", "to", "for", "into", "my", "me", "i", "some", "this", "that", "with",
     "from", "and", "it", "its", "is", "are", "there", "here", "again", "very", "closely", "more", "about", "by", "up",
-    "down", "out", "over", "under", "what", "who", "where", "how", "why", "s",
+    "down", "out", "over", "under", "what", "who", "where", "how", "why", "between", "beneath", "behind", "beside",
+    "near", "inside", "below", "above", "through", "s",
 ];
 
 /// The words of a text that carry meaning, in their order.

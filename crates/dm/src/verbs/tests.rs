@@ -16,6 +16,7 @@ fn plain_words_have_a_plain_meaning() {
         ("watch whether Maud is lying", Some(Verb::Read)),
         ("fly to the moon", Some(Verb::Impossible(WINGS))),
         ("juggle", None),
+        ("get up and look at the steps", Some(Verb::Look)),
         ("goad the guard", None),
     ] {
         assert_eq!(verb(body).map(|(verb, _)| verb), wanted, "{body}");
