@@ -140,7 +140,7 @@ fn cartridges_rules_template_and_catalogue_come_from_the_library_that_the_mounts
             Ok(entries) => open.extend(entries.map(|entry| entry.unwrap().path())),
             Err(_) => {
                 found |= path.ends_with("GOVERNANCE_PANEL.md")
-                    && std::fs::read_to_string(&path).unwrap().contains("of the gate")
+                    && std::fs::read_to_string(&path).unwrap().contains("of the gate");
             }
         }
     }
