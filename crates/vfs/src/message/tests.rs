@@ -173,3 +173,48 @@ async fn a_poll_whose_message_is_refused_at_once_is_ready_and_the_read_fails() {
     handle.poll_input().wait().await.unwrap();
     assert_eq!(handle.read(1, 99).wait().await.unwrap_err().errno(), libc::EINVAL);
 }
+
+/// Takes only what begins with `[`, and counts how often it was asked.
+#[derive(Default)]
+struct Choosy(Mutex<Vec<String>>);
+
+impl MessageSink for Choosy {
+    fn template(&self) -> Bytes {
+        Bytes::new()
+    }
+
+    fn may(&self, _caller: &Caller) -> Result<()> {
+        Ok(())
+    }
+
+    fn begins(&self, _caller: &Caller, text: &str) -> Answer<bool> {
+        self.0.lock().push(text.to_owned());
+        match text.trim_start().chars().next() {
+            None => Answer::ok(false),
+            Some('[') => Answer::ok(true),
+            // Some answers take their time.
+            Some(_) => Answer::soon(async { Err(Error::invalid("a message begins with [")) }),
+        }
+    }
+
+    fn receive(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
+        Answer::ok(Arc::new(FixedReply(message.into())))
+    }
+}
+
+#[tokio::test]
+async fn the_first_bytes_of_a_message_can_fail_the_write() {
+    let sink = Arc::new(Choosy::default());
+    let open = || MessageFile::new(sink.clone()).open(&Caller::named("ada"), Open::BOTH).unwrap();
+    let handle = open();
+    for part in [" ", "[a", "b", "c"] {
+        handle.write(0, part.as_bytes()).wait().await.unwrap();
+    }
+    assert_eq!(*sink.0.lock(), [" ", " [a"], "it is asked until it has seen enough");
+    handle.flush(true).wait().await.unwrap();
+    handle.write(0, b"x").wait().await.unwrap_err();
+    assert_eq!(handle.write(0, b"[y").wait().await.unwrap_err().message, "a message begins with [", "the rest of it");
+    handle.flush(true).wait().await.unwrap_err();
+    handle.write(0, b"[z").wait().await.unwrap();
+    handle.flush(true).wait().await.unwrap();
+}
