@@ -52,7 +52,7 @@ fn every_fault_is_told_at_once_with_its_file_and_line() {
         "items/ITEM_INDEX.md:7: @salt_loaf: weight `heavy` is not a number",
         "quests/QUEST_LOG.md:12: `bell` means @bell_rope and @sextons_bell: give one another name",
         "items/ITEM_INDEX.md:7: @salt_loaf: a thing with a price needs a seller",
-        "lore/MECHANICS/DEEDS.md:8: a step needs a target or words (`says`), else any move does it",
+        "lore/MECHANICS/DEEDS.md:9: a step needs a target or words (`says`), else any move does it",
     ] {
         assert!(found.iter().any(|line| line == wanted), "{wanted}\n\nfound:\n{}", found.join("\n"));
     }

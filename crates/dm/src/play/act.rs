@@ -74,7 +74,7 @@ fn free(play: &mut Play<'_>) -> Result<()> {
         play.out.no_progress = Some("the risk does not pay".into());
         return Ok(());
     }
-    play.out.action = format!("{} dares it, and it comes off.", play.pc_name());
+    play.out.action = format!("{} dares it, and takes no harm.", play.pc_name());
     play.effect(&Effect::Minutes(10))?;
     gain(play, tier)
 }
@@ -93,7 +93,7 @@ fn gain(play: &mut Play<'_>, tier: Tier) -> Result<()> {
     match clock.filter(|_| tier == Tier::Great) {
         Some(clock) => play.effect(&Effect::Tick { clock, by: -1, reason: "a risk that paid".into() })?,
         None if play.out.found.len() == before => {
-            play.out.no_progress = Some("there was nothing more in it".into());
+            play.out.no_progress = Some("nothing that the world keeps has come of it".into());
         }
         None => (),
     }

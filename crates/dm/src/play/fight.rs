@@ -17,7 +17,12 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     let spoken = play.refs.iter().filter_map(|own| world.object(own)).find(|object| object.kind == ObjectKind::Npc);
     let here: Vec<String> = people(&play.state, world).map(|npc| npc.handle.clone()).collect();
     let Some(npc) = spoken.filter(|npc| here.contains(&npc.handle)) else {
-        let why = spoken.map_or("no foe was named".to_owned(), |npc| format!("{} is not here to be fought", npc.name));
+        let down = |npc: &Object| play.state.memory.down.contains_key(&npc.handle);
+        let why = match spoken {
+            Some(npc) if down(npc) => format!("{} is unconscious", npc.name),
+            Some(npc) => format!("{} is not here to be fought", npc.name),
+            None => "no foe was named".to_owned(),
+        };
         cannot(play, why);
         return Ok(());
     };

@@ -41,7 +41,9 @@ fn present(play: &Play<'_>, step: &Stage) -> bool {
 /// Whether the words of the move name this step.
 fn spoken(play: &Play<'_>, step: &Stage) -> bool {
     let body = &play.found.body;
-    let named = step.target.is_empty() || play.refs.contains(&step.target);
+    // Whoever is in a place need not name it.
+    let here = step.target == play.state.location && !step.says.is_empty();
+    let named = step.target.is_empty() || here || play.refs.contains(&step.target);
     let person = play.world.object(&step.target).is_some_and(|own| own.kind == ObjectKind::Npc);
     if person && small_talk(body, &play.name_words()) {
         return false;

@@ -15,6 +15,13 @@ pub(super) fn run(play: &mut Play<'_>, verb: Verb, item: Option<&Object>) -> Res
     match (verb, item) {
         (Verb::Drink, item) => drink(play, item),
         (Verb::Eat, item) => eat(play, item),
+        (Verb::Buy, None) => match for_sale(play) {
+            Some(item) => buy(play, &item),
+            None => {
+                cannot(play, "nothing of that name can be had here");
+                Ok(())
+            }
+        },
         (_, None) => {
             let what = match verb {
                 Verb::Take | Verb::Buy | Verb::Steal => "nothing of that name can be had here",
@@ -26,6 +33,7 @@ pub(super) fn run(play: &mut Play<'_>, verb: Verb, item: Option<&Object>) -> Res
         (Verb::Take | Verb::Steal | Verb::Buy, Some(item)) if carried(play, item) => {
             play.row(format!("{} {}", spoken(verb), the(&item.name)), "carried already");
             play.out.action = format!("{} is in hand already.", the_first(&item.name));
+            play.out.no_progress = Some("what is carried is carried".into());
             Ok(())
         }
         (Verb::Take, Some(item)) => take(play, item),
@@ -61,6 +69,14 @@ fn lies_here(play: &Play<'_>, item: &Object) -> bool {
 fn seller<'a>(play: &'a Play<'_>, item: &Object) -> Option<&'a Object> {
     let handle = item.field("seller");
     people(&play.state, play.world).find(|npc| npc.handle == handle)
+}
+
+/// The one thing that is for sale here, for a buyer who names none: `order food`.
+fn for_sale(play: &Play<'_>) -> Option<Object> {
+    const ANY: [&str; 7] = ["food", "meal", "something", "eat", "drink", "water", "anything"];
+    let mut sold = things(&play.state, play.world).filter(|item| seller(play, item).is_some());
+    let only = sold.next().filter(|_| sold.next().is_none()).cloned();
+    only.filter(|_| play.other_words().iter().all(|word| ANY.contains(&word.as_str())))
 }
 
 /// Takes what is named, or uses it if it is carried.

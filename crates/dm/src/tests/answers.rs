@@ -14,14 +14,17 @@ fn scene(output: &str) -> String {
 fn each_scene_of_a_place_shows_another_of_its_facts() {
     let mut game = Game::new();
     let scenes: Vec<String> = (0..4).map(|_| scene(&game.play("[LOOK]{around}").unwrap())).collect();
-    for (scene, part) in
-        scenes.iter().zip(["The boat that brought you", "A notice is nailed", "Nets hang to dry", "The tower over"])
-    {
+    for (scene, part) in scenes.iter().zip([
+        "The boat that brought you",
+        "A notice is nailed",
+        "Beyond the steps the sea",
+        "Nets hang to dry",
+    ]) {
         assert!(scene.contains(part), "{scene}");
     }
     // A fact that holds no longer is not told: the lamp burns.
     game.set(serde_json::json!({"quests": {"@dark_lamp": {"stage": 4, "status": "done"}}}));
-    let later: String = (0..5).map(|_| scene(&game.play("[LOOK]{around}").unwrap())).collect();
+    let later: String = (0..6).map(|_| scene(&game.play("[LOOK]{around}").unwrap())).collect();
     assert!(later.contains("A slow light passes") && !later.contains("tower over the roofs is dark"), "{later}");
 }
 
@@ -155,4 +158,22 @@ fn a_deed_of_the_cartridge_is_done_once() {
     assert!(first.contains("makes room.") && first.contains("Grace 3 -> 4"), "{first}");
     let again = game.play("[ACT]{sweep the stairs}").unwrap();
     assert!(again.contains("| sweep the stairs | done before |") && !again.contains("Grace 4 ->"), "{again}");
+}
+
+#[test]
+fn what_reads_wrong_at_the_table_reads_right_now() {
+    let mut game = Game::new();
+    assert!(game.play("[ACT]{get up and look at the boat}").unwrap().contains("lies on its side"));
+    game.plays(&["[ACT]{go to the inn}"]);
+    assert!(game.play("[ACT]{order food}").unwrap().contains("| buy the loaf of salt bread |"));
+    game.set(serde_json::json!({"location": "@lighthouse", "inventory": []}));
+    assert!(game.play("[ACT]{break the lock} --risk high").unwrap().contains("it needs the keeper's key"));
+    game.set(serde_json::json!({"inventory": ["@keepers_key"]}));
+    assert!(game.play("[ACT]{open the door}").unwrap().contains("The key with the lily turns"));
+    assert_eq!(game.json("STATE_PANEL.json")["location"], "@lamp_room");
+    // In the crypt, its names mean the crypt.
+    game.set(
+        serde_json::json!({"location": "@drowned_crypt", "quests": {"@ninth_name": {"stage": 0, "status": "active"}}}),
+    );
+    assert!(game.play("[LOOK]{the names}").unwrap().contains("the Ninth Name: DC 10"));
 }

@@ -68,3 +68,14 @@ fn what_we_ship_is_whole() {
     assert!(defaults.default_symbol_ids.iter().all(|id| symbols.contains_key(id)));
     assert!(defaults.default_agent_ids.iter().all(|id| agent_ids.contains(id.as_str())));
 }
+
+#[test]
+fn a_library_replaces_the_files_that_it_has() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("catalogue")).unwrap();
+    std::fs::write(folder.path().join("catalogue/kits.json"), "[]").unwrap();
+    let (own, shipped) = (of_library(Some(folder.path())).unwrap(), shipped());
+    assert_eq!(own.kits.as_deref(), Some("[]"));
+    assert_eq!((own.symbols, own.agents, own.defaults), (shipped.symbols, shipped.agents, shipped.defaults));
+    assert_eq!(of_library(None).unwrap().kits, shipped.kits);
+}
