@@ -264,7 +264,7 @@ fn a_program_in_a_sandbox_ends_with_its_host() {
     Desk::new().check(
         r#"
         for end in 'kill -9 PID' 'acheron unmount ns'; do
-            rm -f ready
+            : > ready
             acheron mount ns --daemon > /dev/null
             acheron exec --root ns --agent charon sh -c 'echo ready; while :; do sleep 600; done' > ready & pid=$!
             until grep -q ready ready; do sleep 0.02; done

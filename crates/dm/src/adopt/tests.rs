@@ -4,7 +4,7 @@ use crate::campaign::replay;
 use crate::tests::{AT, brinewick};
 
 /// A campaign of 31 acts, recorded by the first rules.
-const RECORDED: &str = include_str!("../../../../tests/corpus/dm_campaign/rules_1.json");
+const RECORDED: &str = include_str!("rules_1.json");
 
 fn journal(files: &Files) -> Vec<JournalEntry> {
     files[JOURNAL].lines().map(|line| serde_json::from_str(line).unwrap()).collect()
