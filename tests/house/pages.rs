@@ -132,8 +132,20 @@ fn there(at: &Path, rest: &[&str]) -> bool {
     names.filter(|name| pattern.is_match(name)).any(|name| there(&at.join(name), rest))
 }
 
-/// Names of the machine, of a sandbox and of sections of a prompt, which are no names of the tree.
-const ELSEWHERE: [&str; 7] = ["/", "/dev/fuse", "/tmp", "/home", "/service", "./ns", "a/b"];
+/// Names of the machine, of a sandbox, of a project, of sections of a prompt and of moves, which are no names of the tree.
+const ELSEWHERE: &[&str] = &[
+    "/",
+    "/dev/fuse",
+    "/tmp",
+    "/home",
+    "/service",
+    "./ns",
+    "a/b",
+    ".git/hooks",
+    ".mcp.json",
+    ".github/workflows",
+    "LOOK/ACT",
+];
 
 #[test]
 fn every_path_that_a_page_names_is_there() {
@@ -146,6 +158,8 @@ fn every_path_that_a_page_names_is_there() {
     places.extend(["jobs/last", "prompts/open/r1", "dm/campaigns/c1", "memory/items/river"].map(|it| me.join(it)));
     places.extend(["phases/runs", "recall/conversations", "terminal/sessions", "prompts/templates/review"].map(within));
     places.push(me.join("events/sources"));
+    let cartridge = top().join("global-library/cartridges/brinewick");
+    places.extend([cartridge.join("locations"), cartridge]);
     // The control files, the names of prompts, and the wiki as it lies on the disk.
     places.extend(["symbols/control", "events/control", "prompts/templates"].map(|it| me.join(it)));
     let store = house.state().join("agents/charon/recall/store");
