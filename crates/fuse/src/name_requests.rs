@@ -185,7 +185,7 @@ impl Server {
                 return Err(Error::internal("the directory made something that is not a file"));
             };
             let (flags, kind) = (attributes::file_flags(&**file, how, false), file.kind());
-            let handle = self.tree.buffers().counted(&caller, kind, handle);
+            let handle = self.tree.opened(&caller, kind, &child.path, how, handle);
             Ok((child, node, self.opened(handle, kind, how, caller.pid), flags))
         });
         match made {
