@@ -363,3 +363,21 @@ fn events_do_not_name_what_is_hidden() {
         .collect();
     assert_eq!(named, [""; 0]);
 }
+
+/// Names of the tree itself, not of a directory of the machine.
+#[test]
+fn a_program_is_not_shown_names_of_the_tree_that_are_denied() {
+    let deny = |path: &str| json!({"deny": ["read", "write", "invoke"], "path": path});
+    let rules =
+        [deny("/agents/self/web_search/**"), deny("/agents/self/memory/README.md"), deny("/global/library/topics/**")];
+    let spec = json!({"layout": "acheron-1", "agents": {"charon": {"permissions": rules}}});
+    let house = TestHost::of(&spec.to_string());
+    let script = "ls /agents/self /global/library | grep -E '^(web_search|topics|jobs|services)$'; ls /agents/self/memory | grep README";
+    let by_agent = format!("{} exec --root . --agent charon -- sh -c \"{script}\"", env!("CARGO_BIN_EXE_acheron"));
+    let all = "ls agents/charon global/library | grep -E '^(web_search|topics)$'";
+    // Whoever looks first, the kernel shows nobody what it keeps of another.
+    for _ in 0..2 {
+        assert_eq!(house.says(all), "web_search\ntopics\n");
+        assert_eq!(house.says(&by_agent), "jobs\nservices\nservices\n");
+    }
+}

@@ -96,8 +96,7 @@ fn asked() -> Vec<Value> {
     }
     assert_eq!(house.says("echo go > agents/self/chat/control/input; cat agents/self/chat/latest.txt"), "done\n");
     until("the last question", || asked.lock().len() == count);
-    let asked = asked.lock().clone();
-    asked
+    std::mem::take(&mut *asked.lock())
 }
 
 fn text(message: &Value) -> &str {

@@ -183,7 +183,7 @@ impl Filesystem for FuseAdapter {
     fn opendir(&self, req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
         self.0.request(Operation::Opendir, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.opendir(req.into(), ino.0, reply),
-            None => self.0.opendir(ino.0, reply),
+            None => self.0.opendir(req, ino.0, reply),
         });
     }
 

@@ -207,7 +207,8 @@ impl Tree {
         self.access.sees_all(caller)
     }
 
-    fn shows(&self, caller: &Caller, path: &str, node: &Node) -> bool {
+    /// Whether `node` at `path` exists for `caller`.
+    pub fn shows(&self, caller: &Caller, path: &str, node: &Node) -> bool {
         match node {
             Node::Dir(_) => self.access.sees(caller, path),
             _ => self.access.sees_file(caller, path),
