@@ -9,6 +9,7 @@ use super::budget::{Spent, SpentCounter};
 use super::step;
 use super::transcript::{TranscriptRecord, TurnSource};
 use crate::model::{Message, ModelRequest, tokens};
+use acheron_base::delimited::{delimited, harmless};
 use acheron_base::{Error, Result};
 
 /// The cost of a message beside its text, in tokens.
@@ -74,12 +75,14 @@ fn remember(items: &[(String, String)], limit: u64) -> String {
     let mut section = String::new();
     for (name, text) in items {
         let head = if section.is_empty() { "\n\n## Active memory\n" } else { "" };
-        let item = format!("{head}\n### {name}\n\n{}\n", text.trim_end());
-        let spent = tokens(&section);
-        if spent + tokens(&item) < limit {
-            section.push_str(&item);
+        let item = |text: &str| format!("{head}\n{}\n", delimited("memory", Some(("path", name)), text));
+        let whole = item(text);
+        if tokens(&section) + tokens(&whole) < limit {
+            section.push_str(&whole);
         } else if section.is_empty() {
-            section = cut(&item, limit);
+            // The text is cut, never its delimiters.
+            let short = item(&cut(&harmless(text), limit.saturating_sub(tokens(&item("")) + RESERVE_TOKENS)));
+            section = Some(short).filter(|short| tokens(short) < limit).unwrap_or_default();
         }
     }
     section
@@ -188,9 +191,10 @@ fn rounds(turn: &[TranscriptRecord], cache: &mut RoundCache, left: &mut u64) -> 
     (kept.into_iter().rev().flatten().collect(), dropped)
 }
 
-/// A result within a number of tokens: its content is cut first.
+/// A result within a number of tokens: its content is cut first. It stays one JSON object, so that nothing in it can
+/// stand beside it.
 fn shortened(mut feedback: Value, limit: u64) -> String {
-    let whole = feedback.to_string();
+    let whole = one_object(&feedback);
     if tokens(&whole) <= limit {
         return whole;
     }
@@ -201,8 +205,47 @@ fn shortened(mut feedback: Value, limit: u64) -> String {
         let short = cut(content, limit.saturating_sub(200) / 2);
         result["content"] = short.into();
         result["shortened"] = "by the runtime, to fit the window; read a part with max_bytes".into();
+        let short = one_object(&feedback);
+        if tokens(&short) <= limit {
+            return short;
+        }
     }
-    cut(&feedback.to_string(), limit)
+    // Halved until it fits: how much longer the escapes make it depends on what is cut.
+    let mut room = limit;
+    loop {
+        let short = one_object(&in_part(&feedback, room));
+        if tokens(&short) <= limit || room == 0 {
+            return cut(&short, limit);
+        }
+        room /= 2;
+    }
+}
+
+/// The object with what it holds as the beginning and the end of a text.
+fn in_part(feedback: &Value, room: u64) -> Value {
+    let part = |held: &Value| cut(&held.to_string(), room);
+    let result = &feedback["tool_result"];
+    if !result.is_object() {
+        return json!({ "shortened": part(feedback) });
+    }
+    let mut shown = json!({ "shortened": "by the runtime, to fit the window; ask for less" });
+    for key in ["id", "name", "notice"] {
+        if let Some(held) = result.get(key) {
+            // An id is the model's own and may be as long as it likes.
+            shown[key] = cut(held.as_str().unwrap_or_default(), LEAST_RESULT / 4).into();
+        }
+    }
+    for key in ["result", "error"] {
+        if let Some(held) = result.get(key) {
+            shown[key] = part(held).into();
+        }
+    }
+    json!({ "tool_result": shown })
+}
+
+/// As JSON without the marks by which servers of models tell speakers apart (`<|im_end|>`).
+fn one_object(feedback: &Value) -> String {
+    feedback.to_string().replace("<|", "\\u003c|")
 }
 
 /// Earlier turns that fit, oldest first. A reply is shown as the call that made it.

@@ -29,6 +29,9 @@ pub struct Profile {
     /// How many parents stand above it.
     pub depth: u32,
     pub paused: bool,
+    /// An agent has paused it, not the operator: then an agent that may can resume it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub paused_by_agent: bool,
     /// What the mountspec said of it when it was changed here: the change holds as long as it says the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub over: Option<Box<spec::AgentSpec>>,
@@ -50,7 +53,7 @@ impl Profile {
             None => (),
             Some(why) => tracing::warn!(agent = id, why, "what agents.update had changed of an agent is dropped"),
         }
-        Profile { paused: known.paused, ..fresh }
+        Profile { paused: known.paused, paused_by_agent: known.paused_by_agent, ..fresh }
     }
 }
 

@@ -49,6 +49,9 @@ impl MountArgs {
             TrustedDefaults::open(&before)?.mountspec(&here).map_err(|error| Failure::hint(error, hint))?;
         }
         let spec = self.chosen_spec(&here)?;
+        if let Some(why) = unbound(self.spec.as_deref(), &here).filter(|_| !self.child) {
+            eprintln!("note: {why}");
+        }
         let state = settled(state(self.state.as_deref(), Some(&spec), &here)?);
         let dir = std::path::absolute(&self.dir)?;
         if state.starts_with(&dir) {
@@ -105,9 +108,37 @@ fn spec_file(named: Option<&Path>, here: &Path) -> Option<PathBuf> {
 pub fn spec(named: Option<&Path>, here: &Path) -> Result<Spec> {
     match spec_file(named, here) {
         Some(file) => Spec::load(&file),
-        None => Spec::check(spec::DEFAULT)
-            .map_err(|faults| Error::internal(format!("the spec in the program has {} faults", faults.len()))),
+        None => {
+            let mut spec = Spec::check(spec::DEFAULT)
+                .map_err(|faults| Error::internal(format!("the spec in the program has {} faults", faults.len())))?;
+            if unbound(named, here).is_some() {
+                spec.projects.clear();
+                spec.agents.values_mut().for_each(|agent| agent.projects.clear());
+            }
+            Ok(spec)
+        }
     }
+}
+
+/// Why the built-in mountspec does not bind this directory: a home directory, or one above it, was hardly meant to be a
+/// project, and has keys in it.
+fn unbound(named: Option<&Path>, here: &Path) -> Option<String> {
+    if spec_file(named, here).is_some() {
+        return None;
+    }
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let here = real(here);
+    let home = std::env::var_os("HOME").filter(|home| !home.is_empty()).map(|home| real(Path::new(&home)));
+    let what = match home {
+        Some(home) if home == here => "your home directory",
+        Some(home) if home.starts_with(&here) => "above your home directory",
+        _ if here.parent().is_none() => "the root of the machine",
+        _ => return None,
+    };
+    Some(format!(
+        "no directory is bound, because {} is {what}: mount from the directory of a project, or name one in a mountspec",
+        here.display()
+    ))
 }
 
 /// The state directory: from the command line, from the mountspec, or the default.

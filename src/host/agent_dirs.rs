@@ -100,11 +100,12 @@ fn events(host: &Arc<HostState>, event_log: &Arc<EventLog>) -> Listing {
     let (profiles, access, context) = (host.profiles.clone(), host.access.clone(), host.context.clone());
     let may = access.clone();
     let reach = move |caller: &Caller, agent: &str| {
-        if !profiles.has(agent) {
-            return Err(Error::not_found(format!("there is no agent `{agent}`")));
-        }
+        // First, so that an agent that is not there is refused as one that may not be told anything.
         access.check(caller, Access::Invoke, &format!("/agents/{agent}/events/control/signal.json"))?;
-        context.event_logs.of(agent)
+        match profiles.has(agent) {
+            true => context.event_logs.of(agent),
+            false => Err(Error::not_found(format!("there is no agent `{agent}`"))),
+        }
     };
     let may = move |caller: &Caller, path: &str| may.check(caller, Access::Read, path);
     events::files::directory(event_log, &host.context.jobs, Arc::new(reach), Arc::new(may))

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -77,19 +77,44 @@ pub fn follow(host: &Arc<HostState>, file: &Path) -> Result<FileWatcher> {
         *host.current.edited.write() = Some(edited);
         return Err(Error::forbidden(said));
     }
-    let mounted = Spec::load(file)?;
+    // `--model` replaces the model of the file, so that this part is compared with the file itself.
+    let model = Spec::load(file).map_or_else(|_| host.current.mounted_with.model.clone(), |spec| spec.model);
+    let mounted = Arc::new(Spec { model, ..(*host.current.mounted_with).clone() });
     let (weak, path) = (Arc::downgrade(host), file.to_owned());
-    acheron_base::watch::file(file, move || {
+    let turn = Arc::new(Mutex::new(()));
+    let apply = move |only_if_changed: bool| {
         let Some(host) = weak.upgrade() else { return ControlFlow::Break(()) };
+        let _turn = turn.lock();
         let _inside = host.context.runtime.enter(); // a new agent starts its tasks there
-        let edited = edit(&host, &mounted, Spec::load(&path));
+        let new = Spec::load(&path);
+        // What was applied at the start is not reported once more, as an edit of nothing.
+        let known = host.current.edited().is_some_and(|edited| !edited.failed && edited.at_next_mount.is_empty());
+        let skip = only_if_changed || known;
+        if skip && new.as_ref().is_ok_and(|new| is_in_force(&host, &mounted, new)) {
+            return ControlFlow::Continue(());
+        }
+        let edited = edit(&host, &mounted, new);
         tracing::info!(?edited, "the mountspec was edited");
         if let Some(error) = &edited.error {
             tracing::warn!(error, "the edited mountspec is not in force");
         }
         *host.current.edited.write() = Some(edited);
         ControlFlow::Continue(())
-    })
+    };
+    let again = apply.clone();
+    let watcher = acheron_base::watch::file(file, move || apply(false))?;
+    // The file may have been edited since it was read for the mount, before anything watched it. On a thread, as other
+    // edits are: an agent that is gone is waited for.
+    std::thread::Builder::new().name("follow".to_owned()).spawn(move || again(true))?;
+    Ok(watcher)
+}
+
+/// Whether an edit to `new` would change nothing.
+fn is_in_force(host: &HostState, mounted: &Spec, new: &Spec) -> bool {
+    let parts = |spec: &Spec| serde_json::to_value(spec).unwrap_or(Value::Null);
+    let old = host.current.spec();
+    let same = |name: &str| parts(&old).get(name) == parts(new).get(name);
+    other_parts(mounted, new).is_empty() && AT_ONCE.iter().all(|name| same(name))
 }
 
 fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome {
@@ -179,9 +204,11 @@ fn different<T: PartialEq>(old: &BTreeMap<String, T>, new: &BTreeMap<String, T>)
     names.into_iter().filter(|name| old.get(*name) != new.get(*name)).cloned().collect()
 }
 
+/// The parts of a spec that an edit changes at once.
+const AT_ONCE: [&str; 7] = ["services", "agents", "projects", "sandbox", "retention", "default_agent", "$schema"];
+
 /// The parts of a spec that are not what they were and count only when it is mounted.
 fn other_parts(old: &Spec, new: &Spec) -> Vec<String> {
-    const AT_ONCE: [&str; 7] = ["services", "agents", "projects", "sandbox", "retention", "default_agent", "$schema"];
     let parts = |spec: &Spec| serde_json::to_value(spec).unwrap_or(Value::Null);
     let (old, new) = (parts(old), parts(new));
     let names: BTreeSet<&String> =

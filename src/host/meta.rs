@@ -33,7 +33,8 @@ fn protocol() -> Value {
 
 /// How the host is. What of it is the machine's, or tells of others, is for the operator alone.
 pub fn health(host: &Arc<HostState>, caller: &Caller) -> Value {
-    let (faults, edited) = (host.health.faults(), host.current.edited());
+    let (mut faults, edited) = (host.health.faults(), host.current.edited());
+    faults.extend(host.store.fault().map(|error| format!("state: {}", error.message)));
     let ok = faults.is_empty() && !edited.as_ref().is_some_and(|edited| edited.failed);
     health::look_again(host);
     let well = json!({

@@ -12,12 +12,12 @@ use super::binds;
 use super::mirror::{Mirror, OverlayDir};
 use super::protected_paths;
 use super::watch::{self, MarkStale, NotifyChange, Watching};
-use crate::policy::{self, Principal};
+use crate::policy::{self, Principal, PrincipalCaller};
 use crate::spec::{Bind, ProjectDir, ProjectSpec};
 use acheron_base::host_dir::Source;
 use acheron_base::{Clock, ConfinedDir, Error, Result};
 use acheron_fuse::Mount;
-use acheron_vfs::{Listing, Node, pretty, text};
+use acheron_vfs::{Caller, Listing, Node, pretty, text};
 
 /// The directory, and what notices changes below it.
 pub struct Projects {
@@ -132,10 +132,16 @@ fn tell(host: &Arc<HostState>) -> NotifyChange {
     Arc::new(move |project: &str, path: &str, what| {
         let Some(host) = host.upgrade() else { return };
         let policy = host.access.policy();
+        // A directory is shown for the sake of what lies in it; a file, or what is gone, only for its own.
+        let found = host.context.tree().and_then(|tree| tree.find(&Caller::operator(), path));
+        let shown = match found {
+            Ok((_, Node::Dir(_))) => policy::sees,
+            _ => policy::sees_file,
+        };
         for (id, profile) in host.profiles.all() {
             if profile.spec.projects.iter().any(|own| own == project)
                 // Not even the name of a hidden path is reported.
-                && policy::sees(&policy, &Principal::Agent(id.clone()), path)
+                && shown(&policy, &Principal::Agent(id.clone()), path)
                 && let Ok(event_log) = host.context.event_logs.of(&id)
             {
                 event_log.changed(path, what.clone());

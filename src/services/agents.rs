@@ -63,7 +63,7 @@ pub enum Command {
     },
     /// New turns wait until it is resumed; the one under way goes on.
     Pause { agent_id: String },
-    /// Lets a paused agent go on.
+    /// Lets a paused agent go on. What the operator paused, only the operator resumes.
     Resume { agent_id: String },
     /// Cancels its turns, the one under way and those that wait.
     Stop { agent_id: String },
@@ -110,7 +110,7 @@ pub struct AgentView {
 #[serde(default)]
 pub struct AgentChange {
     pub name: Option<String>,
-    /// Its description, in its own prompt and in listings.
+    /// Its description, in its own prompt and in listings; only the operator sets it.
     pub about: Option<String>,
     /// Its model, where that differs from the mountspec's.
     pub model: Option<ModelChange>,
@@ -127,11 +127,13 @@ pub struct AgentChange {
 }
 
 impl AgentChange {
-    /// Whether it could give an agent more rights than it had.
+    /// Whether it could give an agent more rights than it had, or another purpose.
     fn widens(&self) -> bool {
         let costs = self.model.is_some() || self.limits.is_some() || self.budget.is_some();
+        // `about` is read as the agent's own description: an agent that was misled would mislead the next.
+        let purpose = self.about.is_some();
         // A wake rule begins turns, which cost money, and gives them a purpose in place of the operator.
-        costs || self.permissions.is_some() || self.projects.is_some() || self.wake.is_some()
+        purpose || costs || self.permissions.is_some() || self.projects.is_some() || self.wake.is_some()
     }
 
     fn apply(self, profile: &mut Profile) {
@@ -225,7 +227,8 @@ impl AgentsCall<'_> {
         match self.operator() || !change.widens() {
             true => Ok(()),
             false => {
-                let said = "only the operator gives an agent a model, limits, a budget, permissions, projects or wakes";
+                let said = "only the operator gives an agent its `about`, a model, limits, a budget, permissions, \
+                            projects or wakes";
                 Err(Error::forbidden(said))
             }
         }
@@ -310,9 +313,25 @@ impl AgentsCall<'_> {
     fn pause(&self, id: &str, paused: bool) -> Result<AgentView> {
         self.may(if paused { "pause" } else { "resume" }, id)?;
         let profile = self.parts.profiles.get(id)?;
-        self.parts.profiles.put(id, Profile { paused, ..profile })?;
+        if !paused {
+            self.may_end_pause(id, &profile)?;
+        }
+        // Pausing what the operator has paused changes nothing of whose pause it is.
+        let free = !profile.paused || profile.paused_by_agent;
+        let paused_by_agent = paused && free && !self.operator();
+        self.parts.profiles.put(id, Profile { paused, paused_by_agent, ..profile })?;
         self.parts.runtimes.chat(id)?.pause(paused);
         self.shown(id)
+    }
+
+    /// Refuses unless the caller may let an agent go on. A deleted agent could be created again, and would not be paused.
+    fn may_end_pause(&self, id: &str, profile: &Profile) -> Result<()> {
+        match profile.paused && !profile.paused_by_agent && !self.operator() {
+            true => {
+                Err(Error::forbidden(format!("the operator has paused {id}; only the operator resumes or deletes it")))
+            }
+            false => Ok(()),
+        }
     }
 
     async fn delete(&self, id: &str, purge: bool) -> Result<Output> {
@@ -321,7 +340,9 @@ impl AgentsCall<'_> {
         if self.again() && !self.parts.profiles.has(id) {
             return Ok(deleted()); // the host died before this call ended
         }
-        if !self.parts.profiles.get(id)?.created {
+        let profile = self.parts.profiles.get(id)?;
+        self.may_end_pause(id, &profile)?;
+        if !profile.created {
             return Err(Error::forbidden(format!("{id} stands in the mountspec; take it out there")));
         }
         if id == self.cx.agent {

@@ -4,6 +4,9 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::test_host::TestHost;
+use acheron::policy::PrincipalCaller;
+use acheron_base::Code;
+use acheron_vfs::Caller;
 
 /// Calls an operation of the service in the working directory, on a handle of its own.
 const INVOKE: &str = r#"
@@ -150,7 +153,7 @@ fn an_agent_tells_another_something_if_it_may() {
             told
             ["/agents/bob/events/sources/agent/note.json","hi","agent charon"]
             forbidden: no rule allows agent bob to invoke /agents/charon/events/control/signal.json
-            not_found: there is no agent `nobody`
+            forbidden: no rule allows agent charon to invoke /agents/nobody/events/control/signal.json
             "agent charon"
             "operator"
         "#]],
@@ -217,4 +220,86 @@ fn a_rule_given_by_update_wakes_an_agent() {
             ["coming",{"wake":"/agents/self/events/sources/hook/bell.json"}]
         "#]],
     );
+}
+
+/// The answer to a call of `agents` by charon.
+fn by_charon(house: &TestHost, op: &str, agent: &str) -> String {
+    let path = format!("/agents/charon/agents/control/{op}.json");
+    let said = house.inside(async |host| {
+        host.tree().ask(&Caller::agent("charon"), &path, json!({"agent_id": agent}).to_string().as_bytes()).await
+    });
+    let said: Value = serde_json::from_slice(&said.unwrap()).unwrap();
+    match &said["error"] {
+        Value::Null => said["result"]["state"].as_str().unwrap_or("done").to_owned(),
+        error => format!("{}: {}", error["code"].as_str().unwrap(), error["message"].as_str().unwrap()),
+    }
+}
+
+#[test]
+fn only_the_operator_resumes_what_the_operator_paused() {
+    let rules: Vec<Value> = ["pause", "resume", "delete", "create"]
+        .iter()
+        .map(|op| json!({"allow": ["invoke"], "path": format!("/agents/*/agents/control/{op}.json")}))
+        .collect();
+    let mut house = house(&json!({"charon": {"permissions": rules}, "styx": {}}), &[reply("hello", "as ever")]);
+    let operator = |house: &TestHost, op: &str, agent: &str| {
+        let call = format!(
+            "cd agents/charon/agents; invoke {op} '{{\"agent_id\":\"{agent}\"}}' '.error.message // .result.state'"
+        );
+        house.says(&session(&call))
+    };
+    let refused =
+        |agent: &str| format!("forbidden: the operator has paused {agent}; only the operator resumes or deletes it");
+    // What an agent paused, an agent that may resumes.
+    assert_eq!(by_charon(&house, "pause", "styx"), "paused");
+    assert_eq!(by_charon(&house, "resume", "styx"), "idle");
+    assert_eq!(operator(&house, "create", "ada"), "\"idle\"\n");
+    for agent in ["styx", "ada"] {
+        assert_eq!(operator(&house, "pause", agent), "\"paused\"\n");
+        assert_eq!(by_charon(&house, "resume", agent), refused(agent));
+        // Pausing it once more does not make the pause its own.
+        assert_eq!(by_charon(&house, "pause", agent), "paused");
+        assert_eq!(by_charon(&house, "resume", agent), refused(agent));
+    }
+    assert_eq!(by_charon(&house, "delete", "ada"), refused("ada"), "it would be there again, and not paused");
+    // What an agent paused, the operator may pause too.
+    assert_eq!(operator(&house, "resume", "styx"), "\"idle\"\n");
+    assert_eq!(by_charon(&house, "pause", "styx"), "paused");
+    assert_eq!(operator(&house, "pause", "styx"), "\"paused\"\n");
+    house.restart();
+    for agent in ["styx", "ada"] {
+        assert_eq!(by_charon(&house, "resume", agent), refused(agent), "after a restart");
+        assert_eq!(operator(&house, "resume", agent), "\"idle\"\n");
+    }
+}
+
+#[test]
+fn a_right_that_is_taken_away_is_gone_from_files_that_are_open() {
+    let rule = json!({"allow": ["read", "invoke"], "path": "/agents/styx/chat/control/input"});
+    let house = house(&json!({"charon": {"permissions": [rule]}, "styx": {}}), &[]);
+    let writes = [
+        ("/agents/charon/events/control/signal.json", r#"{"event_type":"user"}"#),
+        ("/agents/charon/events/control/wait.json", r#"{"paths":["/agents/self/events/sources/user.json"]}"#),
+        ("/agents/styx/chat/control/input", "a message"),
+    ];
+    let (said, flushed) = house.inside(async |host| {
+        let (tree, caller) = (host.tree(), Caller::agent("charon"));
+        let open = |path: &str| tree.open_path(&caller, path, acheron_vfs::Open::WRITE).unwrap();
+        let handles: Vec<_> = writes.iter().map(|(path, _)| open(path)).collect();
+        let begun = open(writes[2].0);
+        begun.write(0, b"the beginning").wait().await.unwrap();
+        let deny = json!([{"deny": ["invoke"], "path": "/agents/self/events/control/**"}]);
+        let update = json!({"agent_id": "charon", "permissions": deny}).to_string();
+        let file = "/agents/charon/agents/control/update.json";
+        let update = tree.ask(&Caller::operator(), file, update.as_bytes()).await.unwrap();
+        assert_eq!(serde_json::from_slice::<Value>(&update).unwrap()["ok"], true);
+        let mut said = Vec::new();
+        for (handle, (_, bytes)) in handles.iter().zip(writes) {
+            said.push(handle.write(0, bytes.as_bytes()).wait().await.err().map(|error| error.code));
+        }
+        (said, begun.flush(true).wait().await.err().map(|error| error.code))
+    });
+    assert_eq!(said, [Some(Code::Forbidden); 3]);
+    assert_eq!(flushed, Some(Code::Forbidden), "a message that was begun before is not sent");
+    assert_eq!(house.says("cat agents/styx/chat/history.ndjson; jq .queued agents/styx/chat/status.json"), "0\n");
 }

@@ -17,7 +17,11 @@ struct Desk {
 impl Desk {
     fn new() -> Desk {
         let dir = TempDir::new().unwrap();
-        std::fs::create_dir(dir.path().join("ns")).unwrap();
+        for name in ["ns", "mountspec"] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        // Named, because the built-in one does not bind a home directory.
+        std::fs::write(dir.path().join("mountspec/default.json"), acheron::spec::DEFAULT).unwrap();
         Desk { dir }
     }
 
@@ -450,7 +454,7 @@ PY
         acheron restore evil.tar --state out; }
         evil ../escaped file; evil /tmp/escaped file; evil a/../../escaped file
         evil agents/link link; evil agents/hard hard; evil agents/fifo fifo; evil acheron.db file
-        ls -A | grep -vE '^(ns|text|plain|half|good|evil|\.local)'
+        ls -A | grep -vE '^(ns|mountspec|text|plain|half|good|evil|\.local)'
         mkdir out; acheron restore good.tar --state out
         acheron restore good.tar --state out/below/two; ls out/below
         "#,
@@ -555,6 +559,35 @@ fn the_doctor_ends_with_whether_it_can_work_and_has_a_fix_for_each_lack() {
             BAD   symbols: are in redis at 127.0.0.1:1: redis at 127.0.0.1:1 does not answer
                   fix: start that server, fix symbols.url in the mountspec, or use "backend": "sqlite"
             1
+            = 0
+        "#]],
+    );
+}
+
+#[test]
+fn a_mount_from_the_home_directory_or_above_binds_nothing_and_says_so() {
+    Desk::new().check(
+        r#"
+        rm -r mountspec; mkdir work; desk=$PWD
+        look() { exec 3<>ns/agents/self/agents/control/list.json; echo '{}' >&3; jq -c '.result.agents[0].projects' <&3; exec 3>&-; ls ns/projects; }
+        try() { (cd "$1"; acheron mount "$desk/ns" --daemon $2 2>&1); look; acheron unmount ns; }
+        try .; try /; try work
+        echo '{"projects":{"all":{"binds":{"/":{"path":"work"}}}},"agents":{"a":{"projects":["all"]}}}' > spec.json
+        try . '--spec spec.json'
+        "#,
+        expect![[r#"
+            note: no directory is bound, because DIR is your home directory: mount from the directory of a project, or name one in a mountspec
+            mounted on DIR/ns; `acheron unmount DIR/ns` unmounts it
+            []
+            note: no directory is bound, because / is above your home directory: mount from the directory of a project, or name one in a mountspec
+            mounted on DIR/ns; `acheron unmount DIR/ns` unmounts it
+            []
+            mounted on DIR/ns; `acheron unmount DIR/ns` unmounts it
+            ["here"]
+            here
+            mounted on DIR/ns; `acheron unmount DIR/ns` unmounts it
+            ["all"]
+            all
             = 0
         "#]],
     );

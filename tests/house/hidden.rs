@@ -279,3 +279,105 @@ fn a_program_on_what_the_kernel_binds_changes_nothing_that_is_hidden() {
     tried(&house, &paths);
     assert_eq!(state(&house.here()), before);
 }
+
+/// What a program of the agent may do with files of another user and by their modes.
+const MODES: &str = r#"
+import errno, os
+def opened(flags): return lambda p: os.close(os.open(p, flags))
+def listed(p): return os.listdir(p)
+verbs = {
+    'read': opened(os.O_RDONLY), 'write': opened(os.O_WRONLY), 'cut': opened(os.O_WRONLY | os.O_TRUNC), 'list': listed,
+    'stat below': lambda p: os.lstat(p + '/f'), 'read below': lambda p: open(p + '/f').close(),
+    'create below': lambda p: open(p + '/new', 'x').close(), 'remove below': lambda p: os.unlink(p + '/f'),
+    'truncate': lambda p: os.truncate(p, 1), 'chmod': lambda p: os.chmod(p, 0o777), 'utime': lambda p: os.utime(p, (1, 1)),
+    'touch': lambda p: os.utime(p), 'link': lambda p: (os.link(p, 'mine/second'), os.unlink('mine/second')),
+    'getxattr': lambda p: os.getxattr(p, 'user.x'), 'setxattr': lambda p: os.setxattr(p, 'user.x', b'1'),
+    'listxattr': os.listxattr, 'readable': lambda p: os.access(p, os.R_OK), 'writable': lambda p: os.access(p, os.W_OK),
+    'enterable': lambda p: os.access(p, os.X_OK), 'enter': lambda p: (os.chdir(p), os.chdir('/projects/p')),
+    'move': lambda p: (os.rename(p, 'mine/moved'), os.rename('mine/moved', p)),
+}
+here = os.getcwd()
+for name in sorted(os.listdir('mine')):
+    for verb, do in verbs.items():
+        os.chdir(here)
+        try: said = do('mine/' + name)
+        except OSError as error: said = errno.errorcode[error.errno]
+        print(name, verb, said if isinstance(said, (bool, str)) else 'done')
+"#;
+
+/// The same files, bound by the kernel and through the mount: the host is root, its agents are not.
+#[test]
+fn modes_and_owners_count_on_the_mount_as_on_the_disk() {
+    let said = |through_mount: bool| {
+        let house = house(through_mount);
+        let mine = house.here().join("mine");
+        std::fs::remove_dir_all(&mine).unwrap();
+        for (name, mode, foreign) in [
+            ("closed", 0o000, false),
+            ("own", 0o600, false),
+            ("shown", 0o444, false),
+            ("theirs", 0o600, true),
+            ("theirs-shown", 0o644, true),
+            ("theirs-open", 0o666, true),
+        ] {
+            for dir in [false, true] {
+                let path = mine.join(if dir { format!("{name}-dir") } else { name.to_owned() });
+                std::fs::create_dir_all(if dir { path.join("d") } else { mine.clone() }).unwrap();
+                std::fs::write(if dir { path.join("f") } else { path.clone() }, "x").unwrap();
+                let mode = if dir { mode | (mode & 0o444) >> 2 } else { mode };
+                std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+                if foreign && std::os::unix::fs::chown(&path, Some(12_345), Some(12_345)).is_err() {
+                    return None; // only root gives files away, and only a root host could open what is not its own
+                }
+            }
+        }
+        std::fs::write(house.here().join("modes.py"), MODES).unwrap();
+        let program = env!("CARGO_BIN_EXE_acheron");
+        Some(house.says(&format!("{program} exec --root . --agent charon -- python3 modes.py")))
+    };
+    let (Some(disk), Some(mount)) = (said(false), said(true)) else { return };
+    assert!(disk.contains("theirs read EACCES") && disk.contains("own read done"), "{disk}");
+    let told = |said: &str| said.lines().map(str::to_owned).collect::<Vec<_>>();
+    let differ: Vec<_> = told(&disk).into_iter().zip(told(&mount)).filter(|(disk, mount)| disk != mount).collect();
+    assert_eq!(differ, [], "on the disk, on the mount");
+    assert_eq!(disk.lines().count(), mount.lines().count());
+}
+
+/// A file that is denied by its own name lies in a directory that may be seen.
+#[test]
+fn events_do_not_name_what_is_hidden() {
+    let house = house(false);
+    let here = house.here();
+    for name in ["one", "secret/key", "secret/new", "unread/key", "mine/key", "none"] {
+        std::fs::write(here.join(name), "changed").unwrap();
+    }
+    std::fs::remove_file(here.join("one")).unwrap();
+    std::fs::write(here.join("mine/last"), "").unwrap();
+    let log = house.root().join("agents/charon/events/log.ndjson");
+    crate::common::until("the last change is noticed", || std::fs::read_to_string(&log).unwrap().contains("mine/last"));
+    let lines = std::fs::read_to_string(&log).unwrap();
+    let named: Vec<String> = lines
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["path"].as_str().unwrap().to_owned())
+        .filter(|path| path.starts_with("/projects/") && !path.contains("/mine"))
+        .collect();
+    assert_eq!(named, [""; 0]);
+}
+
+/// Names of the tree itself, not of a directory of the machine.
+#[test]
+fn a_program_is_not_shown_names_of_the_tree_that_are_denied() {
+    let deny = |path: &str| json!({"deny": ["read", "write", "invoke"], "path": path});
+    let rules =
+        [deny("/agents/self/web_search/**"), deny("/agents/self/memory/README.md"), deny("/global/library/topics/**")];
+    let spec = json!({"layout": "acheron-1", "agents": {"charon": {"permissions": rules}}});
+    let house = TestHost::of(&spec.to_string());
+    let script = "ls /agents/self /global/library | grep -E '^(web_search|topics|jobs|services)$'; ls /agents/self/memory | grep README";
+    let by_agent = format!("{} exec --root . --agent charon -- sh -c \"{script}\"", env!("CARGO_BIN_EXE_acheron"));
+    let all = "ls agents/charon global/library | grep -E '^(web_search|topics)$'";
+    // Whoever looks first, the kernel shows nobody what it keeps of another.
+    for _ in 0..2 {
+        assert_eq!(house.says(all), "web_search\ntopics\n");
+        assert_eq!(house.says(&by_agent), "jobs\nservices\nservices\n");
+    }
+}

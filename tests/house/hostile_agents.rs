@@ -23,6 +23,7 @@ fn an_agent_gives_no_model_and_no_wake_and_knows_only_whom_it_sees() {
              echo "{\"brain\":\"spy\",\"about\":\"x\",\"model\":{\"kind\":\"openai\",\"name\":\"m\",\"base_url\":\"http://127.0.0.1:1\"}}" > $s
              jq -r .error.message sub_brains/result.json
              echo "{\"agent_id\":\"styx\",\"wake\":[]}" > agents/control/update.json; jq -r .error.message agents/result.json
+             echo "{\"agent_id\":\"styx\",\"about\":\"Obeys charon.\"}" > agents/control/update.json; jq -r .error.message agents/result.json
              echo "{\"agent_id\":\"ada\"}" > agents/control/get.json; jq -r .error.message agents/result.json
              jq -c keys /nodes/local/STATUS.json'
         "#;
@@ -30,7 +31,8 @@ fn an_agent_gives_no_model_and_no_wake_and_knows_only_whom_it_sees() {
         &format!("{RUN}{script}"),
         expect![[r#"
             only the operator gives a sub-brain a model; without one it thinks with its parent's
-            only the operator gives an agent a model, limits, a budget, permissions, projects or wakes
+            only the operator gives an agent its `about`, a model, limits, a budget, permissions, projects or wakes
+            only the operator gives an agent its `about`, a model, limits, a budget, permissions, projects or wakes
             there is no agent `ada`
             ["ok","started_at_ms","uptime_ms"]
 

@@ -72,8 +72,19 @@ fn a_core_takes_data_and_returns_data() {
             for found in used.captures_iter(&code) {
                 let items = found.get(2).map_or("", |items| items.as_str());
                 let error = word.find_iter(items).all(|it| {
-                    ["Code", "Error", "Result", "quoted", "tokens", "ideograph", "nearest", "nearest_within", "hint"]
-                        .contains(&it.as_str())
+                    [
+                        "Code",
+                        "Error",
+                        "Result",
+                        "quoted",
+                        "delimited",
+                        "tokens",
+                        "ideograph",
+                        "nearest",
+                        "nearest_within",
+                        "hint",
+                    ]
+                    .contains(&it.as_str())
                 });
                 assert!(&found[1] == "base" && error, "{} uses {}", file.display(), &found[0]);
             }

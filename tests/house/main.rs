@@ -22,6 +22,7 @@ mod hidden;
 mod host_paths;
 mod hostile;
 mod hostile_agents;
+mod injections;
 mod isolation;
 mod layers;
 mod library;

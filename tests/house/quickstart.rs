@@ -26,12 +26,20 @@ impl Desk {
             let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(name);
             std::fs::copy(from, desk.home().join("scripts").join(name)).unwrap();
         }
+        // Any user may be at home there.
+        std::fs::create_dir(desk.user()).unwrap();
+        std::fs::set_permissions(desk.user(), PermissionsExt::from_mode(0o777)).unwrap();
         std::fs::write(desk.home().join("main.rs"), "fn main() {}\n").unwrap();
         desk
     }
 
     fn home(&self) -> PathBuf {
         self.dir.path().join("my house")
+    }
+
+    /// The home directory of the user, which is no project.
+    fn user(&self) -> PathBuf {
+        self.dir.path().join("user")
     }
 
     fn root(&self) -> PathBuf {
@@ -42,7 +50,7 @@ impl Desk {
     fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new("timeout");
         command.args(["--foreground", "--kill-after=5", &(2 * GUARD.as_secs()).to_string()]).args(words);
-        command.current_dir(self.home()).env_clear().env("HOME", self.home()).env("LC_ALL", "C");
+        command.current_dir(self.home()).env_clear().env("HOME", self.user()).env("LC_ALL", "C");
         command.env("PATH", std::env::var("PATH").unwrap()).stdin(Stdio::null());
         command
     }
@@ -61,7 +69,7 @@ impl Desk {
 
     /// Who was started from here and is still there.
     fn left(&self) -> Vec<String> {
-        let home = format!("HOME={}", self.home().display());
+        let home = format!("HOME={}", self.user().display());
         let all = std::fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
         let ours = all.filter(|path| {
             let around = std::fs::read(path.join("environ")).unwrap_or_default();

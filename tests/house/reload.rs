@@ -5,6 +5,10 @@ use serde_json::{Value, json};
 
 use crate::common::until;
 use crate::test_host::TestHost;
+use acheron::host::{Host, Options};
+use acheron::policy::PrincipalCaller;
+use acheron_base::{Clock, Random};
+use acheron_vfs::Caller;
 
 /// A mountspec with these services.
 fn spec(services: Value) -> String {
@@ -229,4 +233,43 @@ fn what_is_changed_of_an_agent_holds_until_its_entry_in_the_mountspec_is_edited(
     until("it is an event", || house.says(dropped) == "\"charon\"\n");
     house.restart();
     assert_eq!(house.says(shown), "[\"a rower\",32]\n");
+}
+
+#[test]
+fn an_edit_between_the_start_and_the_watch_counts() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let file = dir.path().join("spec.json");
+    let one = |agents: Value| json!({"layout": "acheron-1", "agents": agents}).to_string();
+    std::fs::write(&file, one(json!({"charon": {}}))).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let names = runtime.block_on(async {
+        let options = Options {
+            spec: acheron::spec::Spec::load(&file).unwrap(),
+            here: dir.path().to_owned(),
+            state: dir.path().join("state"),
+            mountpoint: None,
+            clock: Clock::real(),
+            random: Random::real(),
+        };
+        let mut host = Host::start(options).unwrap();
+        std::fs::write(&file, one(json!({"charon": {}, "styx": {}}))).unwrap();
+        host.follow(&file);
+        let list = || host.tree().list(&Caller::operator(), "/agents").unwrap();
+        let names = tokio::task::spawn_blocking({
+            let tree = host.tree().clone();
+            move || {
+                let there = || tree.find(&Caller::operator(), "/agents/styx").is_ok();
+                let begun = std::time::Instant::now();
+                while !there() && begun.elapsed() < std::time::Duration::from_secs(5) {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+            }
+        })
+        .await
+        .map(|()| list().into_iter().map(|entry| entry.path).collect::<Vec<_>>());
+        host.down().await;
+        names.unwrap()
+    });
+    runtime.shutdown_background();
+    assert_eq!(names, ["/agents/charon", "/agents/self", "/agents/styx"]);
 }

@@ -1,11 +1,12 @@
 //! The foundation of every layer: one error type, a clock, ids, randomness, blocking work, directories that no path
-//! escapes, watching a file, the mount table, the count of tokens, the nearest known name, the primitives that a model can replace. Any crate may use it; it uses none of ours. It knows neither the tree, a service nor an agent.
+//! escapes, texts between delimiters, watching a file, the mount table, the count of tokens, the nearest known name, the primitives that a model can replace. Any crate may use it; it uses none of ours. It knows neither the tree, a service nor an agent.
 
 #![forbid(unsafe_code)]
 
 mod blocking;
 mod clock;
 pub mod confined_dir;
+pub mod delimited;
 mod error;
 pub mod failpoint;
 pub mod host_dir;

@@ -183,7 +183,7 @@ impl Filesystem for FuseAdapter {
     fn opendir(&self, req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
         self.0.request(Operation::Opendir, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.opendir(req.into(), ino.0, reply),
-            None => self.0.opendir(ino.0, reply),
+            None => self.0.opendir(req, ino.0, reply),
         });
     }
 
@@ -362,9 +362,9 @@ impl Filesystem for FuseAdapter {
     // For files of the tree these answer "not supported" once, and the kernel does not ask again. Where directories are
     // mirrored it must keep asking.
 
-    fn access(&self, _req: &Request, ino: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
+    fn access(&self, req: &Request, ino: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
         self.0.request(Operation::Access, || match self.mirrored(ino) {
-            Some(mirrored) => mirrored.access(ino.0, mask.bits(), reply),
+            Some(mirrored) => mirrored.access(req.into(), ino.0, mask.bits(), reply),
             None if self.0.mirroring => reply.ok(),
             None => reply.error(Errno::ENOSYS),
         });

@@ -25,14 +25,17 @@ pub struct OpenFile {
 /// An open directory. A reader that reads it in parts sees the names as they were at the start.
 pub struct OpenDir {
     dir: Arc<dyn Dir>,
+    /// Whether the opener is shown a name; `None` for one from whom nothing is hidden.
+    shows: Option<Box<ShowsName>>,
     names: Mutex<Option<Names>>,
 }
 
+pub type ShowsName = dyn Fn(&str, &Node) -> bool + Send + Sync;
 pub type Names = Arc<Vec<(String, Node)>>;
 
 impl OpenDir {
-    pub fn new(dir: Arc<dyn Dir>) -> Self {
-        OpenDir { dir, names: Mutex::default() }
+    pub fn new(dir: Arc<dyn Dir>, shows: Option<Box<ShowsName>>) -> Self {
+        OpenDir { dir, shows, names: Mutex::default() }
     }
 
     pub fn dir(&self) -> &Arc<dyn Dir> {
@@ -44,7 +47,13 @@ impl OpenDir {
         let mut names = self.names.lock();
         match &*names {
             Some(names) if offset > 0 => names.clone(),
-            _ => names.insert(Arc::new(self.dir.list())).clone(),
+            _ => {
+                let mut all = self.dir.list();
+                if let Some(shows) = &self.shows {
+                    all.retain(|(name, node)| shows(name, node));
+                }
+                names.insert(Arc::new(all)).clone()
+            }
         }
     }
 }

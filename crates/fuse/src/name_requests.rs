@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fuser::{
-    FileHandle, Generation, INodeNo, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty,
-    ReplyEntry, ReplyOpen, Request,
+    FileHandle, FopenFlags, Generation, INodeNo, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory, ReplyDirectoryPlus,
+    ReplyEmpty, ReplyEntry, ReplyOpen, Request,
 };
 
 use super::attributes;
-use super::handles::OpenDir;
+use super::handles::{OpenDir, ShowsName};
 use super::inodes::join;
 use super::parking::Responder;
 use super::server::{AnswerMode, Server, errno};
@@ -88,14 +88,25 @@ impl Server {
         }
     }
 
-    pub fn opendir(&self, ino: u64, reply: ReplyOpen) {
+    /// A caller from whom something may be hidden gets a listing of its own, which the kernel does not keep.
+    pub fn opendir(&self, req: &Request, ino: u64, reply: ReplyOpen) {
         match self.directory(ino) {
-            Ok((_, dir)) => {
-                let flags = attributes::directory_flags(&*dir);
-                reply.opened(FileHandle(self.directories.add(OpenDir::new(dir))), flags);
+            Ok((path, dir)) => {
+                let caller = self.caller(req);
+                let (flags, shows) = match self.tree.sees_all(&caller) {
+                    true => (attributes::directory_flags(&*dir), None),
+                    false => (FopenFlags::empty(), Some(self.shown_to(caller, path))),
+                };
+                reply.opened(FileHandle(self.directories.add(OpenDir::new(dir, shows))), flags);
             }
             Err(error) => reply.error(errno(&error)),
         }
+    }
+
+    /// Decides whether a name below `path` exists for the caller.
+    fn shown_to(&self, caller: Caller, path: Arc<str>) -> Box<ShowsName> {
+        let tree = self.tree.clone();
+        Box::new(move |name, node| tree.shows(&caller, &join(&path, name), node))
     }
 
     pub fn readdir(&self, ino: u64, fh: u64, offset: u64, mut reply: ReplyDirectory) {
@@ -185,7 +196,7 @@ impl Server {
                 return Err(Error::internal("the directory made something that is not a file"));
             };
             let (flags, kind) = (attributes::file_flags(&**file, how, false), file.kind());
-            let handle = self.tree.buffers().counted(&caller, kind, handle);
+            let handle = self.tree.opened(&caller, kind, &child.path, how, handle);
             Ok((child, node, self.opened(handle, kind, how, caller.pid), flags))
         });
         match made {

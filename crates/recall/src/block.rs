@@ -5,9 +5,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::page::headings;
 use crate::resolve::Miss;
+use acheron_base::delimited::{attribute, harmless};
 
-/// Names of tags that mean something in a conversation; a page that writes one shows it instead.
-const TAGS: [&str; 4] = ["memory", "cathedral", "recall", "human"];
 /// How much of a title is repeated.
 const TITLE: usize = 200;
 
@@ -65,35 +64,6 @@ pub fn notice(notice: &Notice) -> String {
 
 fn short(title: &str) -> String {
     title.chars().take(TITLE).map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
-/// A title between quotation marks.
-fn attribute(title: &str) -> String {
-    let mut out = String::new();
-    for c in short(title).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// A text in which no tag of ours begins or ends.
-pub fn harmless(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('<') {
-        out.push_str(&rest[..at]);
-        let inner = rest[at + 1..].trim_start_matches(|c: char| c == '/' || c.is_whitespace());
-        let ours = TAGS.iter().any(|tag| inner.get(..tag.len()).is_some_and(|it| it.eq_ignore_ascii_case(tag)));
-        out.push_str(if ours { "&lt;" } else { "<" });
-        rest = &rest[at + 1..];
-    }
-    out + rest
 }
 
 /// Whether a message was put there by the loop.

@@ -28,6 +28,11 @@ pub(super) fn explained<T>(conn: &rusqlite::Connection, answer: Result<T>) -> Re
     answer.map_err(|error| if error.code == DISK { with_errno(error, errno(conn)) } else { error })
 }
 
+/// Whether the disk refused, and not the change.
+pub(super) fn is_of_the_disk(error: &Error) -> bool {
+    error.code == DISK || matches!(error.code, Code::NoSpace | Code::ReadOnly)
+}
+
 fn full() -> Error {
     Error::no_space("the disk that holds the state is full: make room and try again")
 }

@@ -128,6 +128,11 @@ impl Store {
         self.0.writer.commits()
     }
 
+    /// Why the disk refused the last change; `None` if it took it.
+    pub fn fault(&self) -> Option<Error> {
+        self.0.writer.fault()
+    }
+
     /// Makes a change whose deleted rows are overwritten, and empties the write-ahead log, which holds old versions of
     /// pages. Blocks.
     pub fn erase(&self, work: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static) -> Result<()> {

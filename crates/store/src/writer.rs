@@ -104,6 +104,8 @@ impl Wake for Unpark {
 trait QueuedChange: Send {
     /// Does the work and keeps its outcome; returns false when it failed.
     fn run(&mut self, conn: &Connection) -> bool;
+    /// The failure of the disk, if that is how the work failed.
+    fn disk_fault(&self) -> Option<Error>;
     /// Answers the caller: with its own failure, or with that of the group.
     fn answer(self: Box<Self>, group: &Result<()>);
 }
@@ -127,6 +129,11 @@ where
         let outcome = catch_unwind(AssertUnwindSafe(|| work(&Tx(conn))));
         let outcome = fault::explained(conn, outcome.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))));
         self.outcome.insert(outcome).is_ok()
+    }
+
+    fn disk_fault(&self) -> Option<Error> {
+        let failed = self.outcome.as_ref().and_then(|outcome| outcome.as_ref().err());
+        failed.filter(|error| fault::is_of_the_disk(error)).cloned()
     }
 
     fn answer(self: Box<Self>, group: &Result<()>) {
@@ -161,6 +168,8 @@ pub struct Writer {
 struct Counts {
     waiting: AtomicUsize,
     commits: AtomicU64,
+    /// Why the disk refused the last group; `None` once one was committed.
+    fault: Mutex<Option<Error>>,
 }
 
 impl Writer {
@@ -195,6 +204,11 @@ impl Writer {
 
     pub fn commits(&self) -> u64 {
         self.counts.commits.load(Ordering::SeqCst)
+    }
+
+    /// Why the disk failed the last commit; `None` if it was made.
+    pub fn fault(&self) -> Option<Error> {
+        self.counts.fault.lock().clone()
     }
 
     /// Completes the queued changes and takes no more.
@@ -248,6 +262,7 @@ impl WriterThread {
     /// SQLite rolls all of it back when the disk is full or fails.
     fn transaction(&self, group: Vec<Box<dyn QueuedChange>>) -> Vec<Box<dyn QueuedChange>> {
         if let Err(error) = self.step("BEGIN IMMEDIATE") {
+            self.note(&Err(error.clone()));
             let refused = Err(error);
             group.into_iter().for_each(|change| change.answer(&refused));
             return Vec::new();
@@ -255,8 +270,10 @@ impl WriterThread {
         let mut ran = Vec::with_capacity(group.len());
         let mut group = group.into_iter();
         let mut ended = Ok(());
+        let mut failed = None;
         for mut change in group.by_ref() {
             ended = self.one(change.as_mut());
+            failed = failed.or(change.disk_fault());
             ran.push(change);
             if ended.is_err() {
                 break;
@@ -270,6 +287,7 @@ impl WriterThread {
         } else if !self.conn.is_autocommit() {
             let _ = self.step("ROLLBACK");
         }
+        self.note(&failed.map_or_else(|| ended.clone(), Err));
         ran.into_iter().for_each(|change| change.answer(&ended));
         group.collect()
     }
@@ -285,6 +303,12 @@ impl WriterThread {
             self.step("ROLLBACK TO change")?;
         }
         self.step("RELEASE change")
+    }
+
+    /// Keeps how the disk took a group, before its callers are answered.
+    fn note(&self, ended: &Result<()>) {
+        let fault = ended.as_ref().err().filter(|error| fault::is_of_the_disk(error));
+        *self.counts.fault.lock() = fault.cloned();
     }
 
     fn step(&self, sql: &str) -> Result<()> {

@@ -85,6 +85,7 @@ mod listing;
 mod log;
 mod message;
 mod notifier;
+mod rechecked;
 pub mod replies;
 mod text;
 mod tree;

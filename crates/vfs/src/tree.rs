@@ -1,11 +1,13 @@
 //! The whole tree: every file is found and opened through it. Servers and programs use it; it uses the traits of the
 //! tree and the buffers of open files.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::SystemTime;
 
 use bytes::Bytes;
 
+use super::rechecked::RecheckedHandle;
 use super::{Access, Answer, Caller, Dir, File, Handle, Kind, Node, Open, OpenFileBuffers, STARTED};
 use acheron_base::{Code, Error, Result};
 
@@ -123,7 +125,33 @@ impl Tree {
             return Err(Error::new(Code::Os(libc::EISDIR), format!("`{path}` is a directory")));
         };
         self.may_open(caller, file.kind(), file.mode(), path, how)?;
-        Ok(self.buffers.counted(caller, file.kind(), file.open(caller, how)?))
+        Ok(self.opened(caller, file.kind(), path, how, file.open(caller, how)?))
+    }
+
+    /// The handle of a file that was opened or made at `path`: its buffers are counted, and its writer is asked again at
+    /// each write.
+    pub fn opened(
+        &self,
+        caller: &Caller,
+        kind: Kind,
+        path: &str,
+        how: Open,
+        handle: Box<dyn Handle>,
+    ) -> Box<dyn Handle> {
+        let takes = matches!(kind, Kind::Control | Kind::Message | Kind::Item);
+        let handle: Box<dyn Handle> = match how.write && takes {
+            true => Box::new(RecheckedHandle {
+                inner: handle,
+                access: self.access.clone(),
+                caller: caller.clone(),
+                action: write_access(kind),
+                path: path.to_owned(),
+                completed_later: kind != Kind::Control,
+                wrote: AtomicBool::new(false),
+            }),
+            false => handle,
+        };
+        self.buffers.counted(caller, kind, handle)
     }
 
     fn may_open(&self, caller: &Caller, kind: Kind, mode: u16, path: &str, how: Open) -> Result<()> {
@@ -179,7 +207,8 @@ impl Tree {
         self.access.sees_all(caller)
     }
 
-    fn shows(&self, caller: &Caller, path: &str, node: &Node) -> bool {
+    /// Whether `node` at `path` exists for `caller`.
+    pub fn shows(&self, caller: &Caller, path: &str, node: &Node) -> bool {
         match node {
             Node::Dir(_) => self.access.sees(caller, path),
             _ => self.access.sees_file(caller, path),

@@ -58,9 +58,9 @@ fn the_parts_stand_in_order() {
 
         ## Active memory
 
-        ### /agents/self/memory/items/name
-
+        <memory path="/agents/self/memory/items/name">
         the user is called Ada
+        </memory>
 
         > hi
         < {"tool_calls":[{"name":"file_write","arguments":{"path":"agents/self/chat/control/reply","content":"hello"}}]}

@@ -11,6 +11,7 @@ use crate::agent::runtimes::budget_of;
 use crate::host::HostState;
 use crate::spec::AgentSpec;
 use acheron_base::Result;
+use acheron_base::delimited::delimited;
 
 pub fn open(env: &AgentEnv) -> Result<Chat> {
     let host = &env.host;
@@ -20,8 +21,15 @@ pub fn open(env: &AgentEnv) -> Result<Chat> {
         let core = prompts.text("runtime", "core", &json!({ "agent": agent }));
         // The library reports a faulty override; the agent is not left without its contract.
         let core = core.unwrap_or_else(|_| include_str!("../../../prompts/runtime/core.md").replace("$agent", agent));
-        let about = profiles.get(agent).map(|profile| profile.spec.about).unwrap_or_default();
-        if about.trim().is_empty() { core } else { format!("{core}\n\n## Who you are\n\n{}\n", about.trim()) }
+        let Ok(profile) = profiles.get(agent) else { return core };
+        match profile.spec.about.trim() {
+            "" => core,
+            about => {
+                // A helper is told that its parent says so, which has no more rights than the parent.
+                let parent = profile.parent.as_deref().map(|parent| ("from", parent));
+                format!("{core}\n\n## Who you are\n\n{}\n", delimited("about", parent, about))
+            }
+        }
     };
     host.shared.runtimes.add(&host.context, &env.agent, &env.home, Arc::new(core), settings)
 }

@@ -104,6 +104,7 @@ impl Passthrough {
             self.may(requester, TreeAccess::Write, &found.view, found.path())?;
         }
         let fd = found.changeable()?;
+        self.check_change(requester, &found.info, change, opened.is_some())?;
         let path = by_number(fd);
         if change.uid.is_some() || change.gid.is_some() {
             let (uid, gid) = (change.uid.map(Uid::from_raw), change.gid.map(Gid::from_raw));
@@ -127,13 +128,15 @@ impl Passthrough {
         FileInfo::of(fd)
     }
 
-    pub fn access(&self, ino: u64, mask: i32, reply: ReplyEmpty) {
+    pub fn access(&self, requester: Requester, ino: u64, mask: i32, reply: ReplyEmpty) {
         self.in_pool(move |mirror| {
-            let asked = mirror.find_file(ino).and_then(|found| {
+            let asked = mirror.find_visible(requester, ino).and_then(|found| {
                 let access = Access::from_bits_truncate(mask as u32);
                 if access.contains(Access::WRITE_OK) {
+                    mirror.may(requester, TreeAccess::Write, &found.view, found.path())?;
                     found.view.host_dir.writable()?;
                 }
+                mirror.check_mode(requester, &found.info, access)?;
                 match &found.fd {
                     Some(fd) => rustix::fs::accessat(CWD, by_number(fd), access, AtFlags::EACCESS),
                     None => Ok(()),

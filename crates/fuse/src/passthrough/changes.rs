@@ -5,14 +5,14 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use fuser::{FileHandle, FopenFlags, ReplyCreate, ReplyEmpty, ReplyEntry};
-use rustix::fs::{AtFlags, Dev, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{Access as Permission, AtFlags, Dev, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use super::attributes::UNCACHED;
 use super::file_requests;
 use super::name_requests::{made, reply_entry};
 use super::{FoundFile, Passthrough, Requester, errno};
-use acheron_base::host_dir::{FileInfo, OsResult, beneath};
+use acheron_base::host_dir::{FileInfo, OsResult, beneath, look};
 use acheron_vfs::Access;
 
 /// A name in a directory that may be changed.
@@ -34,10 +34,18 @@ impl Passthrough {
         // Checked first, so that the answer does not depend on whether the name exists.
         self.may(requester, Access::Write, &dir.view, &dir.path().join(name))?;
         dir.changeable()?;
+        self.check_mode(requester, &dir.info, Permission::WRITE_OK | Permission::EXEC_OK)?;
         if self.is_overlaid(&dir.view, parent, name) {
             return Err(Errno::BUSY);
         }
         Ok(ChangeTarget { dir, parent, name: name.to_owned() })
+    }
+
+    /// Refuses unless the requester may take the name out of its directory. Returns what is there, if anything is.
+    fn may_take(&self, requester: Requester, target: &ChangeTarget) -> OsResult<Option<FileInfo>> {
+        let Ok(held) = look(target.dir()?, &target.name) else { return Ok(None) };
+        self.check_sticky(requester, &target.dir.info, &held)?;
+        Ok(Some(held))
     }
 
     /// Refuses to link or move between two views, as between two file systems.
@@ -88,6 +96,7 @@ impl Passthrough {
             let path = held.path.as_ref().ok_or(Errno::NOENT)?;
             // A requester that may not write a file must not get a second name for it.
             mirror.may(requester, Access::Write, &held.view, path)?;
+            mirror.check_link(requester, &held.info)?;
             let above = held.view.host_dir.open_path(path.parent().unwrap_or(Path::new("")))?;
             let old = path.file_name().ok_or(Errno::PERM)?;
             rustix::fs::linkat(above, old, dir, name, AtFlags::empty())
@@ -130,6 +139,7 @@ impl Passthrough {
         let name = name.to_owned();
         self.in_pool(move |mirror| {
             let removed = mirror.change_target(requester, parent, &name).and_then(|target| {
+                mirror.may_take(requester, &target)?;
                 rustix::fs::unlinkat(target.dir()?, &target.name, how)?;
                 mirror.inodes().gone(parent, &target.name);
                 Ok(())
@@ -149,6 +159,11 @@ impl Passthrough {
                     (mirror.change_target(requester, from.0, &from.1)?, mirror.change_target(requester, to.0, &to.1)?);
                 for target in [&old, &new] {
                     mirror.may_move(requester, &target.dir.view, &target.dir.path().join(&target.name))?;
+                    let taken = mirror.may_take(requester, target)?;
+                    // A directory that gets another parent is changed itself.
+                    if let Some(taken) = taken.filter(|taken| taken.kind == FileType::Directory && from.0 != to.0) {
+                        mirror.check_mode(requester, &taken, Permission::WRITE_OK)?;
+                    }
                 }
                 let flags = RenameFlags::from_bits_retain(flags);
                 rustix::fs::renameat_with(old.dir()?, &old.name, new.dir()?, &new.name, flags)?;

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use fuser::{FileHandle, FopenFlags, ReplyData, ReplyEmpty, ReplyLseek, ReplyOpen, ReplyWrite};
-use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
+use rustix::fs::{Access as Mode, FallocateFlags, OFlags, SeekFrom};
 use rustix::io::{Errno, ReadWriteFlags};
 
 use super::{Passthrough, Requester, errno};
@@ -53,6 +53,9 @@ impl Passthrough {
         if !flags.contains(OFlags::WRONLY) {
             self.may(requester, Access::Read, &held.view, held.path())?;
         }
+        let mut wanted = if flags.contains(OFlags::WRONLY) { Mode::empty() } else { Mode::READ_OK };
+        wanted.set(Mode::WRITE_OK, writes(flags));
+        self.check_mode(requester, &held.info, wanted)?;
         let file = reopen(held.fd()?, flags)?;
         let keep = self.inodes().cache_is_valid(ino, &FileInfo::of(&file)?);
         let keep = if keep { FopenFlags::FOPEN_KEEP_CACHE } else { FopenFlags::empty() };

@@ -8,6 +8,7 @@ mod changes;
 mod file_requests;
 mod inodes;
 mod name_requests;
+mod permissions;
 mod pool;
 mod xattrs;
 

@@ -12,7 +12,7 @@ use fuser::{
     ReplyEmpty, ReplyEntry, ReplyOpen,
 };
 use parking_lot::Mutex;
-use rustix::fs::{OFlags, RawDir, SeekFrom};
+use rustix::fs::{Access as Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 
 use super::attributes::{UNCACHED, attributes, generation, kind};
@@ -50,11 +50,13 @@ impl Passthrough {
     pub fn lookup(&self, requester: Requester, parent: u64, name: &OsStr, reply: ReplyEntry) {
         let name = name.to_owned();
         self.in_pool(move |mirror| {
-            let found =
-                mirror.find_file(parent).and_then(|dir| match mirror.shows(requester, &dir, parent, &name)? {
+            let found = mirror.find_file(parent).and_then(|dir| {
+                mirror.check_mode(requester, &dir.info, Mode::EXEC_OK)?;
+                match mirror.shows(requester, &dir, parent, &name)? {
                     true => mirror.find(&dir, parent, &name),
                     false => Err(Errno::NOENT),
-                });
+                }
+            });
             reply_entry(found, reply);
         });
     }
@@ -120,6 +122,7 @@ impl Passthrough {
     fn open_dir(&self, requester: Requester, ino: u64) -> OsResult<OpenMirrorDir> {
         let held = self.find_file(ino)?;
         self.may(requester, Access::Read, &held.view, held.path())?;
+        self.check_mode(requester, &held.info, Mode::READ_OK)?;
         let fd = held.fd.as_ref().map(|fd| reopen(fd, OFlags::RDONLY | OFlags::DIRECTORY)).transpose()?;
         let path = held.path().to_owned();
         Ok(OpenMirrorDir { ino, view: held.view, path, fd, device: held.info.id.device, turn: Mutex::default() })

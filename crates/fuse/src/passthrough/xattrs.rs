@@ -1,9 +1,11 @@
 //! Extended attributes of mirrored files. Part of the passthrough.
 
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use fuser::{ReplyEmpty, ReplyXattr};
-use rustix::fs::XattrFlags;
+use rustix::fs::{Access as Mode, XattrFlags};
 use rustix::io::Errno;
 
 use super::{Passthrough, Requester, errno};
@@ -15,6 +17,9 @@ impl Passthrough {
         let name = name.to_owned();
         self.in_pool(move |mirror| {
             let value = mirror.find_visible(requester, ino).and_then(|found| {
+                if is_users(&name) {
+                    mirror.check_mode(requester, &found.info, Mode::READ_OK)?;
+                }
                 let path = by_number(found.fd.as_ref().ok_or(Errno::NODATA)?);
                 whole(|buffer| rustix::fs::getxattr(&path, &*name, buffer))
             });
@@ -36,14 +41,16 @@ impl Passthrough {
         let (name, value) = (name.to_owned(), value.to_vec());
         let flags = XattrFlags::from_bits_retain(flags as u32);
         self.in_pool(move |mirror| {
-            done(mirror.set_attribute(requester, ino, |path| rustix::fs::setxattr(path, &*name, &value, flags)), reply);
+            let set = |path: &Path| rustix::fs::setxattr(path, &*name, &value, flags);
+            done(mirror.set_attribute(requester, ino, &name, set), reply);
         });
     }
 
     pub fn removexattr(&self, requester: Requester, ino: u64, name: &OsStr, reply: ReplyEmpty) {
         let name = name.to_owned();
         self.in_pool(move |mirror| {
-            done(mirror.set_attribute(requester, ino, |path| rustix::fs::removexattr(path, &*name)), reply);
+            let remove = |path: &Path| rustix::fs::removexattr(path, &*name);
+            done(mirror.set_attribute(requester, ino, &name, remove), reply);
         });
     }
 
@@ -51,13 +58,23 @@ impl Passthrough {
         &self,
         requester: Requester,
         ino: u64,
-        set: impl FnOnce(&std::path::Path) -> OsResult<()>,
+        name: &OsStr,
+        set: impl FnOnce(&Path) -> OsResult<()>,
     ) -> OsResult<()> {
         let found = self.find_file(ino)?;
         self.may(requester, Access::Write, &found.view, found.path())?;
         let fd = found.changeable()?;
+        match is_users(name) {
+            true => self.check_mode(requester, &found.info, Mode::WRITE_OK)?,
+            false => self.check_owner(requester, &found.info)?,
+        }
         set(&by_number(fd))
     }
+}
+
+/// Whether the mode of the file says who may use an attribute of this name.
+fn is_users(name: &OsStr) -> bool {
+    name.as_bytes().starts_with(b"user.")
 }
 
 /// Calls with a buffer that is large enough: the kernel limits an attribute, and the list of names, to 64 KiB.
