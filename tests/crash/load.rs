@@ -15,6 +15,9 @@ use serde_json::{Value, json};
 
 use super::life::Life;
 
+/// What the reader of `next.json` waits for.
+const WAIT: &str = r#"{"paths":["/agents/self/events/sources/user.json"],"timeout_ms":1000}"#;
+
 /// Writers of memories, each with its own.
 const WRITERS: u64 = 2;
 
@@ -128,6 +131,10 @@ pub fn until_killed(life: Life, mut known: Acknowledged, seed: u32) -> Acknowled
     let mut random = StdRng::seed_from_u64(seed.into());
     let agent = life.agent();
     let first = known.next;
+    if first == 0 {
+        // Before the first signal: what is sent before a wait is armed is not waited for.
+        put(&agent.join("events/control/wait.json"), WAIT).unwrap();
+    }
     let writers: Vec<_> = (0..WRITERS)
         .map(|n| {
             let (agent, name) = (agent.clone(), format!("w{n}"));
@@ -204,8 +211,7 @@ fn hear_signals(agent: &Path) -> Vec<u64> {
         match event["signal"]["payload"]["n"].as_u64() {
             Some(n) => heard.push(n),
             None if event["configured"] == false => {
-                let wait = r#"{"paths":["/agents/self/events/sources/user.json"],"timeout_ms":1000}"#;
-                if put(&agent.join("events/control/wait.json"), wait).is_err() {
+                if put(&agent.join("events/control/wait.json"), WAIT).is_err() {
                     break;
                 }
             }
