@@ -76,7 +76,8 @@ pub(super) fn apply(limits: &Limits, memory: bool) -> Result<()> {
     let mut wanted = vec![
         (Resource::Core, 0),
         (Resource::Cpu, limits.cpu_seconds),
-        (Resource::Fsize, limits.file_bytes),
+        // One file at least never passes the limit of all bytes, however fast it is written.
+        (Resource::Fsize, limits.file_bytes.min(limits.disk_bytes)),
         (Resource::Nofile, limits.open_files),
     ];
     if memory {
