@@ -14,4 +14,4 @@ mod store;
 pub use archive::status_json;
 pub use job::{Call, Job, JobOutcome, JobSnapshot, JobState, JobStatus, TURN_SERVICE, final_state};
 pub use list::{AgentJobs, JobEntry, Jobs, accepted_row};
-pub use store::{JobRow, JobStore, kept, row};
+pub use store::{JobRow, JobStore, row, stored_result};

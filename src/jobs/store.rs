@@ -24,7 +24,7 @@ pub fn row(job: &Job, now: &JobSnapshot) -> JobRow {
         correlation_id: job.call.correlation_id.clone(),
         principal: job.call.principal.to_string(),
         request: if job.call.private { withheld() } else { job.call.arguments.clone() },
-        result: outcome.and_then(|outcome| outcome.as_ref().ok()).map(|result| kept(job, result.clone())),
+        result: outcome.and_then(|outcome| outcome.as_ref().ok()).map(|result| stored_result(job, result.clone())),
         error: outcome.and_then(|outcome| outcome.as_ref().err().cloned()),
         created_at_ms: job.created_at_ms,
         started_at_ms: now.started_at_ms,
@@ -34,7 +34,7 @@ pub fn row(job: &Job, now: &JobSnapshot) -> JobRow {
 }
 
 /// What is stored of a result.
-pub fn kept(job: &Job, result: Value) -> Value {
+pub fn stored_result(job: &Job, result: Value) -> Value {
     if job.call.private { withheld() } else { result }
 }
 

@@ -37,7 +37,7 @@ impl JobRunner {
         }
         let plan = serde_json::to_string(plan).map_err(|error| Error::internal(error.to_string()))?;
         let id = job.id.clone();
-        let result = crate::jobs::kept(job, result);
+        let result = crate::jobs::stored_result(job, result);
         match self.store.write_blocking(move |tx| file_plans::insert(tx, &id, &plan, &result))? {
             true => Ok(()),
             false => Err(Error::internal(format!("the journal has no running job {}", job.id))),

@@ -25,7 +25,7 @@ use acheron_base::{Clock, ConfinedDir, Error, Result};
 use acheron_vfs::{Caller, Listing, Node, Tree};
 
 /// A service that writes into the project and then does as it is told.
-struct Pen(std::path::PathBuf);
+struct FileWriter(std::path::PathBuf);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "op", content = "arguments", rename_all = "snake_case")]
@@ -40,7 +40,7 @@ enum Command {
 }
 
 #[async_trait]
-impl Service for Pen {
+impl Service for FileWriter {
     const NAME: &'static str = "pen";
     const ABOUT: &'static str = "For tests.";
     type Command = Command;
@@ -121,7 +121,7 @@ impl TestHost {
         })
         .unwrap();
         let mut home = Listing::default();
-        for serve in [typed(prompts).unwrap(), typed(Pen(here)).unwrap()] {
+        for serve in [typed(prompts).unwrap(), typed(FileWriter(here)).unwrap()] {
             let instance = ServiceInstance::of(&context, "ada", serve);
             context.register("ada", &instance);
             home = home.with(instance.name(), Node::dir(directory(&instance)));
