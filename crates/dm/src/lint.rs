@@ -91,6 +91,32 @@ pub fn agency(text: &str, input: &str, pc: &str) -> Vec<ProseHit> {
     hits
 }
 
+/// What only the kernel tells, in its own form: changes of levels, hit points, throws, what becomes of a quest. A narrator's figure
+/// beside the kernel's would be a second truth. Each has a name for its tests.
+const CLAIMS: [(&str, &str); 4] = [
+    ("change", r"[\p{L}_]+\s+[+-]?\d+(?:/\d+)?\s*(?:->|→|⇒|=>)\s*[+-]?\d+(?:/\d+)?"),
+    ("hit points", r"(?i)\b(?:HP|hit\s+points)\s*(?:[:=]\s*|is\s+(?:now\s+)?|are\s+(?:now\s+)?)?[+-]?\d+"),
+    ("throw", r"(?i)\b\d*d20\s*\([^)]*\)[^\s]*(?:\s+vs\s+DC\s+\d+)?|\bDC\s+\d+"),
+    ("quest", r"(?i)\bquest\b[^.!?\n]{0,60}?:\s*(?:done|failed|active|hidden|complete)\b"),
+];
+
+static CLAIMED: LazyLock<Vec<Regex>> =
+    LazyLock::new(|| CLAIMS.iter().filter_map(|(_, pattern)| Regex::new(pattern).ok()).collect());
+
+/// Where a text claims what only the kernel tells; a level of this world with a figure is such a claim too.
+pub fn claims(text: &str, world: &Cartridge) -> Vec<ProseHit> {
+    if !text.contains(|c: char| c.is_ascii_digit() || c == ':') {
+        return Vec::new();
+    }
+    let names = world.indicators.iter().map(|own| &own.name).chain(world.clocks.iter().map(|own| &own.id));
+    let names: Vec<String> = names.map(|name| regex::escape(name)).collect();
+    let levels = format!(r"\b(?:{})\s*(?:[:=]\s*|is\s+(?:now\s+)?|stands\s+at\s+)?[+-]?\d+", names.join("|"));
+    let levels = Some(levels).filter(|_| !names.is_empty()).and_then(|pattern| Regex::new(&pattern).ok());
+    let found = CLAIMED.iter().chain(&levels).flat_map(|regex| regex.find_iter(text));
+    let report = |claim: &str| format!("\"{}\" is the kernel's to tell", crate::md::clip(claim, 40));
+    found.map(|own| ProseHit { range: own.range(), report: report(own.as_str()) }).collect()
+}
+
 /// The words that nobody need have a page for: those of the cartridge's objects, and the given ones.
 fn familiar(world: &Cartridge, known: &[&str]) -> Vec<String> {
     let mut familiar: Vec<String> = known.iter().map(|text| normal(text)).collect();
