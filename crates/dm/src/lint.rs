@@ -103,16 +103,21 @@ const CLAIMS: [(&str, &str); 4] = [
 static CLAIMED: LazyLock<Vec<Regex>> =
     LazyLock::new(|| CLAIMS.iter().filter_map(|(_, pattern)| Regex::new(pattern).ok()).collect());
 
+/// A word with a figure after it.
+static LEVEL: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\b([\p{L}_]+)\s*(?:[:=]\s*|is\s+(?:now\s+)?|stands\s+at\s+)?[+-]?\d+").ok());
+
 /// Where a text claims what only the kernel tells; a level of this world with a figure is such a claim too.
 pub fn claims(text: &str, world: &Cartridge) -> Vec<ProseHit> {
     if !text.contains(|c: char| c.is_ascii_digit() || c == ':') {
         return Vec::new();
     }
-    let names = world.indicators.iter().map(|own| &own.name).chain(world.clocks.iter().map(|own| &own.id));
-    let names: Vec<String> = names.map(|name| regex::escape(name)).collect();
-    let levels = format!(r"\b(?:{})\s*(?:[:=]\s*|is\s+(?:now\s+)?|stands\s+at\s+)?[+-]?\d+", names.join("|"));
-    let levels = Some(levels).filter(|_| !names.is_empty()).and_then(|pattern| Regex::new(&pattern).ok());
-    let found = CLAIMED.iter().chain(&levels).flat_map(|regex| regex.find_iter(text));
+    let level = |name: &str| {
+        world.indicators.iter().any(|own| own.name == name) || world.clocks.iter().any(|own| own.id == name)
+    };
+    let levels = LEVEL.as_ref().into_iter().flat_map(|regex| regex.captures_iter(text));
+    let levels = levels.filter(|found| level(&found[1])).filter_map(|found| found.get(0));
+    let found = CLAIMED.iter().flat_map(|regex| regex.find_iter(text)).chain(levels);
     let report = |claim: &str| format!("\"{}\" is the kernel's to tell", crate::md::clip(claim, 40));
     found.map(|own| ProseHit { range: own.range(), report: report(own.as_str()) }).collect()
 }

@@ -12,9 +12,10 @@ mod narrator_context;
 mod narrators;
 mod playthrough;
 mod preferences;
+mod score;
 mod tool_rules;
 mod transcripts;
-
+mod walks;
 
 use serde_json::{Value, json};
 
