@@ -17,6 +17,9 @@ use judge::{Round, Verdict};
 /// Rounds that follow suggestions, after those of the script.
 const ROUNDS: usize = 30;
 
+/// What a narrator proposes in this world, one after the other.
+type Narrator = fn(&Cartridge) -> Vec<Value>;
+
 #[derive(Default)]
 struct Score {
     rounds: usize,
@@ -82,7 +85,7 @@ fn hostile(world: &Cartridge) -> Vec<Value> {
 }
 
 /// The committed script first, then suggestions as chance has them; every round has a proposal.
-fn score(id: &str, script: &str, proposals: fn(&Cartridge) -> Vec<Value>) -> Score {
+fn score(id: &str, script: &str, proposals: Narrator) -> Score {
     let (mut game, mut score) = (Game::of(id), Score::default());
     let proposals = proposals(&game.world);
     let mut next = proposals.iter().cycle().cloned();
@@ -99,8 +102,7 @@ fn score(id: &str, script: &str, proposals: fn(&Cartridge) -> Vec<Value>) -> Sco
 
 #[test]
 fn every_round_is_clean_whoever_narrates() {
-    let narrators: [(&str, fn(&Cartridge) -> Vec<Value>); 3] =
-        [("honest", honest), ("careless", careless), ("hostile", hostile)];
+    let narrators: [(&str, Narrator); 3] = [("honest", honest), ("careless", careless), ("hostile", hostile)];
     let mut text = "# The score of the game master\n\nThree rates after RPGBench: the rounds without an error, the errors of events (told and not \
                     happened, happened before their\ntime, due and not told) and the errors of variables (a figure that is not that of the state, a \
                     change that is not told).\nThe engine is the judge (`crates/dm/src/tests/score/judge.rs`): it compares what the player is shown \
