@@ -217,12 +217,14 @@ fn walks(id: &str) -> Reached {
 
 /// One row per cartridge: how much of it the walks came to.
 fn coverage(walked: &[(&str, Reached)]) -> String {
-    let mut text = "# How far chance comes in a game\n\nBoth cartridges were walked 200 times with 200 random inputs each: suggestions of the menu, words of \
-                    the world\nput together by chance, nonsense, undoing and loading, and in every third turn a hostile narrator. None of it led to \
-                    an\ninternal error; every campaign was equal to a replay of its journal; some move always changed the state. This is what\nthe \
-                    walks reached, of what there is (`DM_WALKS_ALL=1`, see `crates/dm/src/tests/walks.rs`):\n\n\
-                    | cartridge | places | clues | stages of quests | endings |\n|---|---|---|---|---|\n"
-        .to_owned();
+    let (walks, inputs) = measure();
+    let mut text = format!(
+        "# How far chance comes in a game\n\nBoth cartridges were walked {walks} times with {inputs} random inputs each: suggestions of the menu, words of \
+         the world\nput together by chance, nonsense, undoing and loading, and in every third turn a hostile narrator. None of it led to \
+         an\ninternal error; every campaign was equal to a replay of its journal; some move always changed the state. This is what\nthe \
+         walks reached, of what there is (see `crates/dm/src/tests/walks.rs`; `DM_WALKS_ALL=1` walks 200 times 200 inputs):\n\n\
+         | cartridge | places | clues | stages of quests | endings |\n|---|---|---|---|---|\n"
+    );
     for (id, reached) in walked {
         let cells = all_of(&Game::of(id).world).map(|(kind, of)| format!("{} of {of}", reached.count(kind)));
         text.push_str(&format!("| {id} | {} |\n", cells.join(" | ")));
@@ -235,7 +237,9 @@ fn random_walks_break_nothing_and_are_never_stuck() {
     let other = std::thread::spawn(|| walks("longdry"));
     let walked = [("brinewick", walks("brinewick")), ("longdry", other.join().unwrap())];
     let text = coverage(&walked);
-    if all() {
+    // The page of a full run is not that of a plain one.
+    let page = include_str!("../../../../docs/tour/game-coverage.md");
+    if all() || !page.contains("walked 200 times") {
         expect_file!["../../../../docs/tour/game-coverage.md"].assert_eq(&text);
     }
     for (id, reached) in walked {
