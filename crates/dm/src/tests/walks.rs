@@ -221,7 +221,7 @@ fn coverage(walked: &[(&str, Reached)]) -> String {
     let mut text = format!(
         "# How far chance comes in a game\n\nBoth cartridges were walked {walks} times with {inputs} random inputs each: suggestions of the menu, words of \
          the world\nput together by chance, nonsense, undoing and loading, and in every third turn a hostile narrator. None of it led to \
-         an\ninternal error; every campaign was equal to a replay of its journal; some move always changed the state. This is what\nthe \
+         an\ninternal error; every campaign was equal to a replay of its journal; after each twentieth input some\nsuggestion changed the state. This is what the \
          walks reached, of what there is (see `crates/dm/src/tests/walks.rs`; `DM_WALKS_ALL=1` walks 200 times 200 inputs):\n\n\
          | cartridge | places | clues | stages of quests | endings |\n|---|---|---|---|---|\n"
     );
