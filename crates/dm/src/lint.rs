@@ -91,6 +91,37 @@ pub fn agency(text: &str, input: &str, pc: &str) -> Vec<ProseHit> {
     hits
 }
 
+/// What only the kernel tells, in its own form: changes of levels, hit points, throws, what becomes of a quest. A narrator's figure
+/// beside the kernel's would be a second truth. Each has a name for its tests.
+const CLAIMS: [(&str, &str); 4] = [
+    ("change", r"[\p{L}_]+\s+[+-]?\d+(?:/\d+)?\s*(?:->|→|⇒|=>)\s*[+-]?\d+(?:/\d+)?"),
+    ("hit points", r"(?i)\b(?:HP|hit\s+points)\s*(?:[:=]\s*|is\s+(?:now\s+)?|are\s+(?:now\s+)?)?[+-]?\d+"),
+    ("throw", r"(?i)\b\d*d20\s*\([^)]*\)[^\s]*(?:\s+vs\s+DC\s+\d+)?|\bDC\s+\d+"),
+    ("quest", r"(?i)\bquest\b[^.!?\n]{0,60}?:\s*(?:done|failed|active|hidden|complete)\b"),
+];
+
+static CLAIMED: LazyLock<Vec<Regex>> =
+    LazyLock::new(|| CLAIMS.iter().filter_map(|(_, pattern)| Regex::new(pattern).ok()).collect());
+
+/// A word with a figure after it.
+static LEVEL: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r"\b([\p{L}_]+)\s*(?:[:=]\s*|is\s+(?:now\s+)?|stands\s+at\s+)?[+-]?\d+").ok());
+
+/// Where a text claims what only the kernel tells; a level of this world with a figure is such a claim too.
+pub fn claims(text: &str, world: &Cartridge) -> Vec<ProseHit> {
+    if !text.contains(|c: char| c.is_ascii_digit() || c == ':') {
+        return Vec::new();
+    }
+    let level = |name: &str| {
+        world.indicators.iter().any(|own| own.name == name) || world.clocks.iter().any(|own| own.id == name)
+    };
+    let levels = LEVEL.as_ref().into_iter().flat_map(|regex| regex.captures_iter(text));
+    let levels = levels.filter(|found| level(&found[1])).filter_map(|found| found.get(0));
+    let found = CLAIMED.iter().flat_map(|regex| regex.find_iter(text)).chain(levels);
+    let report = |claim: &str| format!("\"{}\" is the kernel's to tell", crate::md::clip(claim, 40));
+    found.map(|own| ProseHit { range: own.range(), report: report(own.as_str()) }).collect()
+}
+
 /// The words that nobody need have a page for: those of the cartridge's objects, and the given ones.
 fn familiar(world: &Cartridge, known: &[&str]) -> Vec<String> {
     let mut familiar: Vec<String> = known.iter().map(|text| normal(text)).collect();

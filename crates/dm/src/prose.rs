@@ -35,8 +35,7 @@ static ESCAPES: LazyLock<Option<Regex>> =
 /// The labels of the output, of a delta, of tables and headings: a block that begins with one is the kernel's to write.
 static LABELS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let words = "scene|adjudication|result|next suggestions|hud|archive_delta|guide|error|initialize|ooc|act|look|ask|fight|cast|manage";
-    let heads =
-        "discoveries|nothing gained|consequences|a costly alternative|correction|summary|inner voice|load summary";
+    let heads = "discoveries|nothing gained|consequences|a costly alternative|correction|summary|inner voice|load summary|epilogue|clue|cost";
     let bracket = format!(r"[\[【]\s*(?:{words})\s*[\]】]");
     Regex::new(&format!(r"(?i){bracket}|<!--|-->|(?m:^\s*(?:{heads})\s*:)|(?m:^\s*[|#])|(?m:^\s*- \w+( \w+)?:)")).ok()
 });
@@ -103,6 +102,7 @@ impl ProseFilter<'_> {
         hits.extend(self.names(&out.text));
         hits.extend(self.secrets(&out.text));
         hits.extend(self.impossible(&out.text));
+        hits.extend(lint::claims(&out.text, self.world));
         out.cut(&hits);
         out
     }
@@ -145,6 +145,7 @@ impl ProseFilter<'_> {
         let mut reports = Vec::new();
         let bare = self.marks(text, &mut reports);
         let hits = self.names(&bare).into_iter().chain(self.secrets(&bare)).chain(self.impossible(&bare));
+        let hits = hits.chain(lint::claims(&bare, self.world));
         reports.extend(hits.map(|hit| hit.report));
         reports
     }

@@ -1,6 +1,7 @@
 //! Tests of the whole core: the shipped cartridge, played in memory.
 
 mod answers;
+mod attacks;
 mod campaign;
 mod consequences;
 mod conversation;
@@ -11,7 +12,10 @@ mod narrator_context;
 mod narrators;
 mod playthrough;
 mod preferences;
+mod score;
 mod tool_rules;
+mod transcripts;
+mod walks;
 
 use serde_json::{Value, json};
 
@@ -53,9 +57,15 @@ pub(crate) fn answers() -> Answers {
 
 impl Game {
     pub fn blank(world: Cartridge) -> Game {
-        let mut files = act::blank(&crate::shipped::template(), "c1", &world.id, "1.0.x", 7, AT);
-        act::make(&mut files, &[crate::adopt::PlayedBy::now(&world).mark()]);
-        Game { files, world, seed: 7, seq: 1 }
+        Game::seeded(world, 7)
+    }
+
+    /// A campaign as it is made, with the first line of its journal.
+    fn seeded(world: Cartridge, seed: u64) -> Game {
+        let played_by = crate::adopt::PlayedBy::now(&world);
+        let new = Act::New { cartridge: world.id.clone(), version_lock: "1.0.x".into(), seed, played_by };
+        let files = crate::campaign::begun("c1", &new, AT, &crate::shipped::template());
+        Game { files, world, seed, seq: 1 }
     }
 
     pub fn new() -> Game {
@@ -64,9 +74,13 @@ impl Game {
 
     /// A begun campaign in a shipped cartridge.
     pub fn of(id: &str) -> Game {
+        Game::with_seed(id, 7)
+    }
+
+    pub fn with_seed(id: &str, seed: u64) -> Game {
         let world = crate::load::cartridge(&crate::shipped::cartridge(id).unwrap()).unwrap();
         assert_eq!(world.faults, [], "the cartridge that we ship is faultless");
-        let mut game = Game::blank(world);
+        let mut game = Game::seeded(world, seed);
         game.act(&Act::Init { answers: Box::new(answers()) }).unwrap();
         game
     }
@@ -125,6 +139,16 @@ impl Game {
         let panel = self.json("STATE_PANEL.json");
         let quests = panel["quests"].as_object().cloned().unwrap_or_default();
         quests.into_iter().map(|(handle, quest)| (handle, quest["status"].as_str().unwrap_or("?").to_owned())).collect()
+    }
+
+    /// The journal, played from its first line, leads to these files and to no others.
+    pub fn replayed(&self) {
+        let lines = self.files[act::JOURNAL].lines();
+        let journal: Vec<act::JournalEntry> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+        let again = crate::campaign::replay("c1", &self.world, &journal).unwrap();
+        let differs = |path: &&String| again.get(*path) != self.files.get(*path);
+        let paths: Vec<&String> = self.files.keys().chain(again.keys()).filter(differs).collect();
+        assert!(paths.is_empty(), "a replay gives other files: {paths:?}");
     }
 
     /// What the laws of files ask for, whatever was played.

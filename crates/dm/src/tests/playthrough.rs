@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::Game;
 
-const BRINEWICK: &str = include_str!("../../../../tests/corpus/dm_input/brinewick.play");
-const LONGDRY: &str = include_str!("../../../../tests/corpus/dm_input/longdry.play");
+pub(super) const BRINEWICK: &str = include_str!("../../../../tests/corpus/dm_input/brinewick.play");
+pub(super) const LONGDRY: &str = include_str!("../../../../tests/corpus/dm_input/longdry.play");
 
 /// The inputs of a script: lines that are neither empty nor a comment.
-fn inputs(script: &str) -> impl Iterator<Item = &str> {
+pub(super) fn inputs(script: &str) -> impl Iterator<Item = &str> {
     script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
