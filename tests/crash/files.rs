@@ -59,6 +59,41 @@ const CALLS: &[FileCall] = &[
             times == 1
         },
     },
+    FileCall {
+        control: "dm/control/new_campaign.json",
+        payload: |n| json!({ "id": format!("new{n}") }),
+        happened: |agent, n| {
+            let made = agent.join(format!("dm/campaigns/new{n}")).is_dir();
+            let active = fs::read_to_string(agent.join("dm/active.json")).unwrap();
+            assert_eq!(
+                made,
+                active.contains(&format!("\"new{n}\"")),
+                "new{n} is made and active, or neither: {active}"
+            );
+            made
+        },
+    },
+    FileCall {
+        control: "dm/control/play.json",
+        payload: |n| json!({ "campaign": "seed", "input": format!("[LOOK]{{around the number {n}}}") }),
+        happened: |agent, n| {
+            let journal = fs::read_to_string(agent.join("dm/campaigns/seed/journal.ndjson")).unwrap();
+            let times = journal.matches(&format!("around the number {n}}}")).count();
+            assert!(times < 2, "turn {n} was played twice");
+            times == 1
+        },
+    },
+    FileCall {
+        control: "dm/control/tools.json",
+        payload: |n| {
+            let at = format!("campaigns/tool{n}");
+            json!({ "role": "BUILDER", "scope_confirmed": true, "tool_calls": [
+                { "name": "copy_template", "arguments": { "src": "campaigns/_template", "dst": at } },
+                { "name": "bind_campaign", "arguments": { "campaign_path": at, "cartridge_id": "longdry", "version_lock": "1.x.x" } },
+            ]})
+        },
+        happened: |agent, n| agent.join(format!("dm/campaigns/tool{n}")).is_dir(),
+    },
 ];
 
 /// The steps of such a call, in their order, and whether it has happened if the host dies there.
@@ -119,6 +154,17 @@ fn a_call_that_changes_plain_files_killed_at_any_step_has_happened_if_its_job_sa
     let life = begin(place.path());
     put(&life.agent().join("recall/control/new.json"), r#"{"conversation":"seed"}"#).unwrap();
     fs::read(life.agent().join("recall/result.json")).unwrap();
+    for (operation, arguments) in [
+        ("new_campaign", json!({ "id": "seed", "seed": 7 })),
+        (
+            "init",
+            json!({ "campaign": "seed", "confirm": true, "answers": { "preset": "Standard Adventure", "pc_name": "Ann" } }),
+        ),
+    ] {
+        put(&life.agent().join(format!("dm/control/{operation}.json")), &arguments.to_string()).unwrap();
+        let told = fs::read_to_string(life.agent().join("dm/result.json")).unwrap();
+        assert!(told.contains("\"campaign\""), "{told}");
+    }
     Life::leave(life);
     let mut n = 0;
     for call in CALLS {

@@ -22,6 +22,11 @@ pub enum FileChange {
     MakeDir {
         path: String,
     },
+    /// A file or a directory that stands ready takes another name.
+    Rename {
+        from: String,
+        to: String,
+    },
 }
 
 impl FileChange {
@@ -35,6 +40,10 @@ impl FileChange {
 
     pub fn make_dir(path: impl Into<String>) -> FileChange {
         FileChange::MakeDir { path: path.into() }
+    }
+
+    pub fn rename(from: impl Into<String>, to: impl Into<String>) -> FileChange {
+        FileChange::Rename { from: from.into(), to: to.into() }
     }
 }
 
@@ -67,6 +76,7 @@ impl ConfinedDir {
                 }
                 FileChange::Remove { path } => Ok(PlannedStep::Remove { path }),
                 FileChange::MakeDir { path } => Ok(PlannedStep::MakeDir { path }),
+                FileChange::Rename { from, to } => Ok(PlannedStep::Rename { from, to }),
             };
             match step {
                 Ok(step) => plan.steps.push(step),

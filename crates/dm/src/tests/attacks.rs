@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Game;
 
-const SCRIPT: &str = include_str!("../../../../tests/corpus/dm_narrator/hostile.ndjson");
+const SCRIPT: &str = include_str!("texts/hostile.ndjson");
 
 /// One line of the script.
 #[derive(Deserialize)]

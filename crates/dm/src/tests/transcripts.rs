@@ -19,8 +19,8 @@ fn transcript(id: &str, script: &str, seed: u64) -> (String, Game) {
 #[test]
 fn a_whole_game_of_each_cartridge_reads_the_same_to_the_byte() {
     let committed = [
-        ("brinewick", BRINEWICK, expect_file!["../../../../tests/corpus/dm_transcript/brinewick.txt"]),
-        ("longdry", LONGDRY, expect_file!["../../../../tests/corpus/dm_transcript/longdry.txt"]),
+        ("brinewick", BRINEWICK, expect_file!["texts/brinewick.txt"]),
+        ("longdry", LONGDRY, expect_file!["texts/longdry.txt"]),
     ];
     for (id, script, expected) in committed {
         let (text, game) = transcript(id, script, 7);

@@ -1,5 +1,6 @@
 //! The operations of the service and their answers. Only `service` uses it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -7,11 +8,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::super::store::ChangedBy;
 use super::GameSession;
+use super::session::said;
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
 use acheron_base::{Error, Result, blocking};
 use acheron_dm::act::{Act, ActResult};
+use acheron_dm::files::Files;
 use acheron_dm::init::{self, Answers};
 use acheron_dm::mechanics::maps::MapChange;
 use acheron_dm::tools::Call;
@@ -179,34 +183,35 @@ impl Service for Dm {
         super::files::files(&self.session)
     }
 
-    async fn invoke(&self, _cx: &Cx, command: Command) -> Result<Output> {
+    async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
         let session = &self.session;
         match command {
             Command::Play { input, campaign } => {
                 let campaign = session.meant(campaign).await?;
-                let done = session.play(&campaign, &input).await?;
+                let done = session.play(&tells(cx, &campaign), &campaign, &input).await?;
                 Ok(told(campaign, done))
             }
             Command::NewCampaign { id, cartridge, seed } => {
-                let output = session.new_campaign(&id, cartridge.as_deref().unwrap_or("brinewick"), seed).await?;
-                Ok(told(id, ActResult { output, ..ActResult::default() }))
+                let cartridge = cartridge.as_deref().unwrap_or("brinewick");
+                let done = session.new_campaign(&tells(cx, &id), &id, cartridge, seed).await?;
+                Ok(told(id, done))
             }
             Command::SwitchCampaign { id } => {
-                let output = session.switch(id.trim_start_matches("campaigns/")).await?;
-                Ok(told(id, ActResult { output, ..ActResult::default() }))
+                let done = session.switch(&tells(cx, &id), id.trim_start_matches("campaigns/")).await?;
+                Ok(told(id, done))
             }
-            Command::Init { answers, confirm: true, campaign } => self.act(campaign, Act::Init { answers }).await,
+            Command::Init { answers, confirm: true, campaign } => self.act(cx, campaign, Act::Init { answers }).await,
             Command::Init { answers, confirm: false, campaign } => {
                 let campaign = session.meant(campaign).await?;
                 let (save, world) = session.open(&campaign).await?;
                 let at = session.now();
                 let output = blocking(move || init::summary(&answers, &save, &world, &at)).await?;
-                Ok(told(campaign, ActResult { output, ..ActResult::default() }))
+                Ok(told(campaign, said(output)))
             }
-            Command::Load { campaign } => self.act(campaign, Act::Load).await,
-            Command::Undo { campaign } => self.act(campaign, Act::Undo).await,
-            Command::Rebuild { campaign } => self.act(campaign, Act::Rebuild).await,
-            Command::PlayOn { campaign } => self.act(campaign, Act::PlayOn).await,
+            Command::Load { campaign } => self.act(cx, campaign, Act::Load).await,
+            Command::Undo { campaign } => self.act(cx, campaign, Act::Undo).await,
+            Command::Rebuild { campaign } => self.act(cx, campaign, Act::Rebuild).await,
+            Command::PlayOn { campaign } => self.act(cx, campaign, Act::PlayOn).await,
             Command::Check { cartridge: Some(id), .. } => {
                 let session = session.clone();
                 let report = blocking(move || Ok(inspect::inspect(&session.campaigns().cartridge_files(&id)?))).await?;
@@ -227,11 +232,11 @@ impl Service for Dm {
                 let campaign = session.meant(campaign).await?;
                 let (save, world) = session.open(&campaign).await?;
                 let output = blocking(move || super::files::map(&save, &world)).await?;
-                Ok(told(campaign, ActResult { output, ..ActResult::default() }))
+                Ok(told(campaign, said(output)))
             }
-            Command::ChangeMap { cartridge, change, reason } => self.change_map(cartridge, change, reason).await,
+            Command::ChangeMap { cartridge, change, reason } => self.change_map(cx, cartridge, change, reason).await,
             Command::Tools { role, tool_calls, scope_confirmed, campaign } => {
-                session.tools(&role, campaign, tool_calls, scope_confirmed).await.map(Output::Plain)
+                session.tools(Some(cx), &role, campaign, tool_calls, scope_confirmed).await.map(Output::Plain)
             }
         }
     }
@@ -241,15 +246,23 @@ fn told(campaign: String, done: ActResult) -> Output {
     Output::Told(TextOutput { campaign, output: done.output, reports: done.reports })
 }
 
+/// A call that ends with the text of its act.
+fn tells(cx: &Cx, campaign: &str) -> ChangedBy {
+    let campaign = campaign.to_owned();
+    ChangedBy::call(cx, move |done| {
+        json!(TextOutput { campaign: campaign.clone(), output: done.output.clone(), reports: done.reports.clone() })
+    })
+}
+
 impl Dm {
-    async fn act(&self, campaign: Option<String>, act: Act) -> Result<Output> {
+    async fn act(&self, cx: &Cx, campaign: Option<String>, act: Act) -> Result<Output> {
         let campaign = self.session.meant(campaign).await?;
-        let done = self.session.act(&campaign, act).await?;
+        let done = self.session.act(&tells(cx, &campaign), &campaign, act).await?;
         Ok(told(campaign, done))
     }
 
-    async fn change_map(&self, cartridge: String, change: MapChange, reason: String) -> Result<Output> {
-        let session = self.session.clone();
+    async fn change_map(&self, cx: &Cx, cartridge: String, change: MapChange, reason: String) -> Result<Output> {
+        let (session, cx) = (self.session.clone(), cx.clone());
         blocking(move || {
             let world = session.campaigns().cartridge(&cartridge)?;
             let known = |at: &str| world.object(at).is_some_and(|object| object.kind == world::ObjectKind::Loc);
@@ -257,8 +270,14 @@ impl Dm {
             let path = load::map_path(&world.files);
             let path = path.ok_or_else(|| Error::not_found(format!("cartridge {cartridge} has no map")))?;
             let text = serde_json::to_string_pretty(&map).map_err(|fault| Error::internal(fault.to_string()))?;
-            session.campaigns().write_cartridge(&cartridge, path, &format!("{text}\n"))?;
-            Ok(Output::Plain(json!({"version": map.version, "reason": map.reason})))
+            let changed = json!({"version": map.version, "reason": map.reason});
+            let by = {
+                let changed = changed.clone();
+                ChangedBy::call(&cx, move |_| changed.clone())
+            };
+            let written = Files::from([(path.to_owned(), format!("{text}\n"))]);
+            session.campaigns().write_cartridges(&by, BTreeMap::from([(cartridge, written)]), &ActResult::default())?;
+            Ok(Output::Plain(changed))
         })
         .await
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::super::store::Save;
+use super::super::store::{ChangedBy, Save};
 use super::GameSession;
 use acheron_base::{Error, Result, blocking};
 use acheron_dm::act::JOURNAL;
@@ -281,7 +281,7 @@ impl MessageSink for MoveFile {
         Answer::soon(async move {
             // A task of its own: a turn runs to its end even if the player closes the file.
             let session = of(&session)?;
-            let played = tokio::spawn(async move { session.play(&id, &message).await }).await;
+            let played = tokio::spawn(async move { session.play(&ChangedBy::no_call(), &id, &message).await }).await;
             let done = played.map_err(|fault| Error::internal(format!("the turn stopped: {fault}")))??;
             let said = Bytes::from(done.output);
             Ok(Arc::new(ReplyFn(move || Answer::ok(said.clone()))) as Arc<dyn Reply>)

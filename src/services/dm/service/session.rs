@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::super::narrator::Narrator;
-use super::super::store::{Campaigns, Save};
+use super::super::store::{Campaigns, ChangedBy, Save};
 use acheron_base::{Clock, Error, Result, blocking};
 use acheron_dm::act::{Act, ActResult};
 use acheron_dm::answer;
@@ -94,6 +94,11 @@ pub fn stamp(ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
 }
 
+/// A result that is only text.
+pub(super) fn said(output: String) -> ActResult {
+    ActResult { output, ..ActResult::default() }
+}
+
 impl GameSession {
     pub fn new(campaigns: Campaigns, narrator: Arc<dyn Narrator>, clock: Clock) -> Arc<GameSession> {
         let (campaign_dirs, cartridge_dirs) = (Arc::new(Listing::timed(&clock)), Arc::new(Listing::timed(&clock)));
@@ -140,13 +145,13 @@ impl GameSession {
     }
 
     /// Plays one input: a move, or a control instruction.
-    pub async fn play(self: &Arc<Self>, id: &str, input: &str) -> Result<ActResult> {
+    pub async fn play(self: &Arc<Self>, by: &ChangedBy, id: &str, input: &str) -> Result<ActResult> {
         let turn = self.turn_of(id);
         let busy = || Error::busy(format!("campaign {id} is in the middle of a turn"));
         let _lock = turn.lock.try_lock().map_err(|_| busy())?;
         turn.busy.send_replace(true);
         let _over = BusyGuard(&turn.busy);
-        let mut answer = self.answer(id, input).await;
+        let mut answer = self.answer(by, id, input).await;
         *turn.refusal.lock() = answer.as_ref().err().cloned();
         let kept = match &answer {
             Ok(done) => self.keep(id, Ok(done.output.clone())).await,
@@ -195,14 +200,14 @@ impl GameSession {
         begun
     }
 
-    async fn answer(self: &Arc<Self>, id: &str, input: &str) -> Result<ActResult> {
+    async fn answer(self: &Arc<Self>, by: &ChangedBy, id: &str, input: &str) -> Result<ActResult> {
         match parse(input, &[]) {
-            Ok(Input::Control(control)) => self.control(id, control).await,
-            _ => self.turn(id, input).await,
+            Ok(Input::Control(control)) => self.control(by, id, control).await,
+            _ => self.turn(by, id, input).await,
         }
     }
 
-    async fn turn(self: &Arc<Self>, id: &str, input: &str) -> Result<ActResult> {
+    async fn turn(self: &Arc<Self>, by: &ChangedBy, id: &str, input: &str) -> Result<ActResult> {
         let (session, own, text) = (self.clone(), id.to_owned(), input.to_owned());
         let brief = blocking(move || {
             let (save, world) = session.campaigns.play(&own)?;
@@ -212,15 +217,15 @@ impl GameSession {
         .await?;
         // A narrator that fails counts as silent.
         let proposal = self.narrator.propose(&brief).await.unwrap_or_else(|fault| Some(json!({FAILED: fault.message})));
-        self.act(id, Act::Turn { input: input.trim_end_matches('\n').to_owned(), proposal }).await
+        self.act(by, id, Act::Turn { input: input.trim_end_matches('\n').to_owned(), proposal }).await
     }
 
     /// Plays one act on one campaign.
-    pub async fn act(self: &Arc<Self>, id: &str, act: Act) -> Result<ActResult> {
-        let (session, id) = (self.clone(), id.to_owned());
+    pub async fn act(self: &Arc<Self>, by: &ChangedBy, id: &str, act: Act) -> Result<ActResult> {
+        let (session, by, id) = (self.clone(), by.clone(), id.to_owned());
         blocking(move || {
             let (save, world) = session.campaigns.play(&id)?;
-            let done = save.act(&world, &act, &session.now())?;
+            let done = save.act(&by, &world, &act, &session.now())?;
             session.list(&save)?;
             session.show_cartridge(&world.id);
             // The campaign has moved on: the refusal of an earlier input is no longer the last answer.
@@ -230,19 +235,18 @@ impl GameSession {
         .await
     }
 
-    async fn control(self: &Arc<Self>, id: &str, control: Control) -> Result<ActResult> {
-        let said = |output: String| ActResult { output, ..ActResult::default() };
+    async fn control(self: &Arc<Self>, by: &ChangedBy, id: &str, control: Control) -> Result<ActResult> {
         match control {
-            Control::Continue => self.act(id, Act::Load).await,
-            Control::PlayOn => self.act(id, Act::PlayOn).await,
+            Control::Continue => self.act(by, id, Act::Load).await,
+            Control::PlayOn => self.act(by, id, Act::PlayOn).await,
             Control::Initialize => {
                 let (save, world) = self.open(id).await?;
                 blocking(move || init::asked(&save, &world)).await.map(said)
             }
-            Control::SwitchCampaign(to) => self.switch(&to).await.map(said),
+            Control::SwitchCampaign(to) => self.switch(by, &to).await,
             Control::NewCampaign(new) => {
                 let (_, world) = self.open(id).await?;
-                self.new_campaign(&new, &world.id, None).await.map(said)
+                self.new_campaign(by, &new, &world.id, None).await
             }
         }
     }
@@ -252,23 +256,32 @@ impl GameSession {
         blocking(move || session.campaigns.play(&id)).await
     }
 
-    pub async fn new_campaign(self: &Arc<Self>, id: &str, cartridge: &str, seed: Option<u64>) -> Result<String> {
-        let (session, own, cartridge) = (self.clone(), id.to_owned(), cartridge.to_owned());
+    pub async fn new_campaign(
+        self: &Arc<Self>,
+        by: &ChangedBy,
+        id: &str,
+        cartridge: &str,
+        seed: Option<u64>,
+    ) -> Result<ActResult> {
+        let (session, by, id, cartridge) = (self.clone(), by.clone(), id.to_owned(), cartridge.to_owned());
         let seed = seed.unwrap_or_else(|| self.clock.now_ms());
-        blocking(move || session.campaigns.new_campaign(&own, &cartridge, seed, &session.now())).await?;
-        let (session, own) = (self.clone(), id.to_owned());
         blocking(move || {
-            session.show(&own);
-            Ok(())
+            let done = said(format!("campaign {id} is made and active; send <initialize>\n"));
+            session.campaigns.new_campaign(&by, &id, &cartridge, seed, &session.now(), &done)?;
+            session.show(&id);
+            Ok(done)
         })
-        .await?;
-        Ok(format!("campaign {id} is made and active; send <initialize>\n"))
+        .await
     }
 
-    pub async fn switch(self: &Arc<Self>, id: &str) -> Result<String> {
-        let (session, own) = (self.clone(), id.to_owned());
-        blocking(move || session.campaigns.switch(&own)).await?;
-        Ok(format!("campaign {id} is active\n"))
+    pub async fn switch(self: &Arc<Self>, by: &ChangedBy, id: &str) -> Result<ActResult> {
+        let (session, by, id) = (self.clone(), by.clone(), id.to_owned());
+        blocking(move || {
+            let done = said(format!("campaign {id} is active\n"));
+            session.campaigns.switch(&by, &id, &done)?;
+            Ok(done)
+        })
+        .await
     }
 
     /// Adds the session files that are new to their directory, and shows the files of the campaign if their names changed.

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::{Value, json};
 
 use super::super::narrator::{ModelNarrator, Narrator, NoNarrator};
-use super::super::store::Campaigns;
+use super::super::store::{Campaigns, ChangedBy};
 use super::*;
 use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest};
 use crate::policy::PrincipalCaller;
@@ -22,9 +22,9 @@ fn session(narrator: Arc<dyn Narrator>) -> (tempfile::TempDir, Arc<GameSession>)
 
 async fn begun(narrator: Arc<dyn Narrator>) -> (tempfile::TempDir, Arc<GameSession>, Vec<(String, Node)>) {
     let (root, session) = session(narrator);
-    session.new_campaign("c1", "brinewick", Some(7)).await.unwrap();
+    session.new_campaign(&ChangedBy::no_call(), "c1", "brinewick", Some(7)).await.unwrap();
     let answers = serde_json::from_value(json!({"preset": "Mystery Investigation", "pc_name": "Ann"})).unwrap();
-    session.act("c1", Act::Init { answers: Box::new(answers) }).await.unwrap();
+    session.act(&ChangedBy::no_call(), "c1", Act::Init { answers: Box::new(answers) }).await.unwrap();
     let files = super::files::files(&session);
     (root, session, files)
 }
@@ -152,7 +152,7 @@ async fn a_refusal_has_its_example_the_hud_and_the_status() {
     }
     say(&files, "c1", "[LOOK]{around}").await.unwrap();
     assert_eq!((&status().await["state"], &status().await["error"]), (&json!("idle"), &Value::Null));
-    session.act("c1", Act::Undo).await.unwrap();
+    session.act(&ChangedBy::no_call(), "c1", Act::Undo).await.unwrap();
     assert!(read(&files, "campaigns/c1/output").await.starts_with("[Initialize]"), "what is undone is not shown");
 }
 
@@ -200,12 +200,12 @@ async fn while_one_turn_is_under_way_another_is_busy_and_the_output_waits() {
     let (_root, session, files) = begun(slow.clone()).await;
     let first = tokio::spawn({
         let session = session.clone();
-        async move { session.play("c1", "[LOOK]{around}").await }
+        async move { session.play(&ChangedBy::no_call(), "c1", "[LOOK]{around}").await }
     });
     while !session.turn_of("c1").is_busy() {
         tokio::task::yield_now().await;
     }
-    let second = session.play("c1", "[LOOK]{around}").await.unwrap_err();
+    let second = session.play(&ChangedBy::no_call(), "c1", "[LOOK]{around}").await.unwrap_err();
     assert_eq!(second.code, Code::Busy);
     let Node::File(output) = find(&files, "campaigns/c1/output") else { panic!() };
     let handle = output.open(&Caller::operator(), Open::READ).unwrap();
@@ -230,16 +230,20 @@ async fn tools_run_under_their_role() {
             json!({"campaign_path": "campaigns/c9", "cartridge_id": "brinewick", "version_lock": "1.0.x"}),
         )]
     };
-    let pending = session.tools("BUILDER", None, bind(), false).await.unwrap_err();
+    let pending = session.tools(None, "BUILDER", None, bind(), false).await.unwrap_err();
     assert!(pending.message.starts_with("pending scope: BUILDER"), "row 129: {pending}");
-    assert!(session.tools("", None, vec![], false).await.unwrap_err().message.starts_with("no role given"), "row 130");
+    assert!(
+        session.tools(None, "", None, vec![], false).await.unwrap_err().message.starts_with("no role given"),
+        "row 130"
+    );
     let made = vec![call("copy_template", json!({"src": "campaigns/_template", "dst": "campaigns/c9"}))];
     let made =
         made.into_iter().chain(bind()).chain([call("set_active", json!({"campaign_path": "campaigns/c9"}))]).collect();
-    let results = session.tools("BUILDER", None, made, true).await.unwrap();
+    let results = session.tools(None, "BUILDER", None, made, true).await.unwrap();
     assert_eq!(results["tool_results"].as_array().map(Vec::len), Some(3), "row 24");
     let rolled = session
         .tools(
+            None,
             "DM",
             Some("c1".into()),
             vec![call("roll_check", json!({"dc": 12, "advantage": "normal", "stat": "int"}))],
@@ -248,23 +252,23 @@ async fn tools_run_under_their_role() {
         .await;
     assert_eq!(rolled.unwrap()["tool_results"][0]["result"]["dc"], 12);
     let routes = vec![call("route_lookup", json!({"routes_path": "ROUTES.md", "command_head": "[LOOK]"}))];
-    let routes = session.tools("DM", Some("c1".into()), routes, false).await.unwrap();
+    let routes = session.tools(None, "DM", Some("c1".into()), routes, false).await.unwrap();
     assert_eq!(routes["tool_results"][0]["result"]["routes"][0], "locations/LOCATION_INDEX.md", "row 45");
     let index = "cartridges/brinewick/locations/LOCATION_INDEX.md";
     let add = vec![call(
         "register_handle",
         json!({"cartridge_path": "cartridges/brinewick", "index_path": index, "handle": "@old_mill", "aliases": ["mill"]}),
     )];
-    session.tools("AUTHOR", None, add, true).await.unwrap();
+    session.tools(None, "AUTHOR", None, add, true).await.unwrap();
     let look = vec![call("validate_index_spec", json!({"path": index}))];
     assert_eq!(
-        session.tools("AUTHOR", None, look, false).await.unwrap()["tool_results"][0]["result"]["status"],
+        session.tools(None, "AUTHOR", None, look, false).await.unwrap()["tool_results"][0]["result"]["status"],
         "ok",
         "row 54"
     );
     let secret = vec![call("read_file", json!({"path": ".DM_BLUEPRINT.md"}))];
     assert_eq!(
-        session.tools("SAVE_READ", Some("c1".into()), secret, false).await.unwrap_err().code,
+        session.tools(None, "SAVE_READ", Some("c1".into()), secret, false).await.unwrap_err().code,
         Code::Forbidden,
         "row 49"
     );
@@ -273,9 +277,9 @@ async fn tools_run_under_their_role() {
 #[tokio::test]
 async fn a_tool_changes_the_campaign_that_it_names() {
     let (root, session, _files) = begun(Arc::new(NoNarrator)).await;
-    session.new_campaign("c2", "brinewick", Some(8)).await.unwrap();
+    session.new_campaign(&ChangedBy::no_call(), "c2", "brinewick", Some(8)).await.unwrap();
     let answers = serde_json::from_value(json!({"preset": "Mystery Investigation", "pc_name": "Bo"})).unwrap();
-    session.act("c2", Act::Init { answers: Box::new(answers) }).await.unwrap();
+    session.act(&ChangedBy::no_call(), "c2", Act::Init { answers: Box::new(answers) }).await.unwrap();
     let heat = |at: &str| {
         let content = json!({"indicators": {"Heat": 2}}).to_string();
         let arguments = json!({"campaign_path": at, "mode": "patch", "content": content});
@@ -284,14 +288,19 @@ async fn a_tool_changes_the_campaign_that_it_names() {
     let read =
         |id: &str| std::fs::read_to_string(root.path().join(format!("campaigns/{id}/STATE_PANEL.json"))).unwrap();
     let active = read("c2");
-    session.tools("DM", None, vec![heat("campaigns/c1")], false).await.unwrap();
+    session.tools(None, "DM", None, vec![heat("campaigns/c1")], false).await.unwrap();
     assert!(read("c1").contains("\"Heat\": 2"), "the named campaign is changed");
     assert_eq!(read("c2"), active, "the active one is not");
     let both = vec![heat("campaigns/c1"), heat("campaigns/c2")];
     assert!(
-        session.tools("DM", None, both, false).await.unwrap_err().message.contains("one batch is about one campaign")
+        session
+            .tools(None, "DM", None, both, false)
+            .await
+            .unwrap_err()
+            .message
+            .contains("one batch is about one campaign")
     );
-    let other = session.tools("DM", Some("c2".into()), vec![heat("campaigns/c1")], false).await.unwrap_err();
+    let other = session.tools(None, "DM", Some("c2".into()), vec![heat("campaigns/c1")], false).await.unwrap_err();
     assert!(other.message.contains("not c2 and c1"), "{other}");
     assert_eq!(read("c2"), active);
 }
@@ -334,12 +343,12 @@ async fn a_batch_of_control_tools_is_one_transaction() {
         (vec![copy(), call("set_active", json!({"campaign_path": "campaigns/c1"}))], "one batch is about one campaign"),
         (vec![bind("1.x.x"), active()], "campaign not found"),
     ] {
-        let refused = session.tools("BUILDER", None, calls, true).await.unwrap_err();
+        let refused = session.tools(None, "BUILDER", None, calls, true).await.unwrap_err();
         assert!(refused.message.contains(why), "{why}: {refused}");
         assert_eq!(bytes(&root), before, "{why}: something was changed");
     }
     let whole = vec![copy(), bind("1.x.x"), init("Bo"), active()];
-    session.tools("BUILDER", None, whole, true).await.unwrap();
+    session.tools(None, "BUILDER", None, whole, true).await.unwrap();
     assert!(read(&files, "active.json").await.contains("\"campaign\": \"c9\""));
     say(&files, "c9", "[LOOK]{around}").await.unwrap();
     assert_eq!(session.campaigns().replay("c9").unwrap(), (3, None));
@@ -351,7 +360,7 @@ async fn an_edited_cartridge_is_there_in_the_next_turn() {
     let index = "cartridges/brinewick/locations/LOCATION_INDEX.md";
     let add = json!({"cartridge_path": "cartridges/brinewick", "index_path": index, "handle": "@old_mill", "aliases": ["mill"]});
     let add = vec![Call { name: "register_handle".into(), arguments: add }];
-    session.tools("AUTHOR", None, add, true).await.unwrap();
+    session.tools(None, "AUTHOR", None, add, true).await.unwrap();
     assert!(read(&files, index).await.contains("@old_mill"));
     // By an editor, past the service: the bytes are there at once, the name of a new file after the next turn.
     let folder = root.path().join("cartridges/brinewick");
@@ -409,7 +418,7 @@ async fn a_model_proposes_and_each_field_is_taken_or_replaced_and_reported() {
     std::fs::write(root.path().join("campaigns/c1/.DM_BLUEPRINT.md"), "the butler did it\n").unwrap();
     let mut told = Vec::new();
     for _ in 0..5 {
-        let done = session.play("c1", "[LOOK]{around}").await.unwrap();
+        let done = session.play(&ChangedBy::no_call(), "c1", "[LOOK]{around}").await.unwrap();
         assert!(done.output.contains("[Scene]") && !done.output.contains("weep"), "{}", done.output);
         told.push((done.output.contains("Rain begins. The nets drip."), done.reports.join("; ")));
     }
@@ -482,7 +491,7 @@ async fn the_files_that_one_is_told_to_read_are_in_the_tree() {
     let delta =
         "<!-- ARCHIVE_DELTA\nfiles:\n  - path: characters/NPCs_active/mira.md\n    append: |\n      # Mira\n-->";
     let act = Act::Turn { input: "[LOOK]{around}".into(), proposal: Some(json!({"delta": delta})) };
-    session.act("c1", act).await.unwrap();
+    session.act(&ChangedBy::no_call(), "c1", act).await.unwrap();
     assert_eq!(read(&files, "campaigns/c1/files/characters/NPCs_active/mira.md").await, "# Mira\n");
     let Node::Dir(people) = find(&files, "campaigns/c1/files/characters/NPCs_active") else { panic!() };
     assert!(people.lookup("npc_roster.md").is_some());

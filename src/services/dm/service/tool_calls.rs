@@ -1,20 +1,26 @@
 //! Tool calls of a role: reads, changes of one campaign, control tools, an author's writes. Only `service` uses it.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::super::store::ChangedBy;
 use super::GameSession;
+use crate::service::Cx;
 use acheron_base::{Error, Result, blocking};
-use acheron_dm::act::Act;
+use acheron_dm::act::{Act, ActResult};
+use acheron_dm::files::Files;
 use acheron_dm::tools::control::{self, Plan, is_control};
 use acheron_dm::tools::{self, Call, Role, run};
 
 impl GameSession {
-    /// Runs tool calls of a role. Calls that only read run first. The changes of a campaign are one transaction, and so are
-    /// the control tools of a batch: if one call fails, nothing has been changed. An author's writes are made one by one.
+    /// Runs tool calls of a role. Calls that only read run first. The changes of a batch are one transaction: if one call
+    /// fails, nothing has been changed.
     pub async fn tools(
         self: &Arc<Self>,
+        cx: Option<&Cx>,
         role: &str,
         id: Option<String>,
         calls: Vec<Call>,
@@ -24,12 +30,6 @@ impl GameSession {
         for call in &calls {
             tools::admit(named, call)?;
         }
-        let writes = |call: &Call| {
-            matches!(
-                call.name.as_str(),
-                "write_patch" | "register_handle" | "copy_template" | "bind_campaign" | "init_campaign" | "set_active"
-            )
-        };
         if matches!(named, Role::Author | Role::Builder) && !scope_confirmed && calls.iter().any(writes) {
             let asked = run::questionnaire(&json!({"role": role, "scope": "pending", "count": 10}));
             return Err(Error::forbidden(format!(
@@ -38,35 +38,40 @@ impl GameSession {
             )));
         }
         let changes = |call: &Call| tools::changes_campaign(named, call);
-        if calls.iter().any(is_control) && calls.iter().any(changes) {
+        let control: Vec<&Call> = calls.iter().filter(|call| is_control(call)).collect();
+        let own: Vec<usize> = (0..calls.len()).filter(|at| changes(&calls[*at])).collect();
+        if !control.is_empty() && !own.is_empty() {
             return Err(Error::invalid("control tools and changes of a campaign do not go into one batch"));
+        }
+        if named == Role::Author {
+            return self.author(cx, calls).await;
         }
         let mut results = vec![json!({"status": "ok"}); calls.len()];
         for (at, call) in calls.iter().enumerate().filter(|(_, call)| !is_control(call) && !changes(call)) {
-            results[at] = self.look(named, id.clone(), call).await?;
+            results[at] = self.look(id.clone(), call).await?;
         }
-        let own: Vec<usize> = (0..calls.len()).filter(|at| changes(&calls[*at])).collect();
         if !own.is_empty() {
             let batch: Vec<Call> = own.iter().map(|at| calls[*at].clone()).collect();
             let id = self.meant(tools::one_campaign(&batch, id)?).await?;
-            let done = self.act(&id, Act::Tools { role: role.to_owned(), calls: batch }).await?;
-            let done: Value = serde_json::from_str(&done.output).map_err(|fault| Error::internal(fault.to_string()))?;
-            for (n, at) in own.into_iter().enumerate() {
-                results[at] = done["tool_results"][n]["result"].clone();
-            }
+            let whole = {
+                let calls = calls.clone();
+                move |done: &ActResult| tool_results(&calls, with_changes(results.clone(), &own, &done.output))
+            };
+            let act = Act::Tools { role: role.to_owned(), calls: batch };
+            let done = self.act(&ends_with(cx, whole.clone()), &id, act).await?;
+            return Ok(whole(&done));
         }
-        let control: Vec<&Call> = calls.iter().filter(|call| is_control(call)).collect();
+        let told = tool_results(&calls, results);
         if !control.is_empty() {
-            self.carry_out(control::plan(&control)?).await?;
+            self.carry_out(&ends_with_value(cx, &told), control::plan(&control)?).await?;
         }
-        let named = calls.iter().zip(results).map(|(call, result)| json!({"name": call.name, "result": result}));
-        Ok(json!({ "tool_results": named.collect::<Vec<_>>() }))
+        Ok(told)
     }
 
-    async fn carry_out(self: &Arc<Self>, plan: Plan) -> Result<()> {
-        let (session, seed) = (self.clone(), self.now_ms());
+    async fn carry_out(self: &Arc<Self>, by: &ChangedBy, plan: Plan) -> Result<()> {
+        let (session, by, seed) = (self.clone(), by.clone(), self.now_ms());
         blocking(move || {
-            session.campaigns().carry_out(&plan, seed, &session.now())?;
+            session.campaigns().carry_out(&by, &plan, seed, &session.now(), &ActResult::default())?;
             if plan.made {
                 session.show(&plan.id);
             }
@@ -76,9 +81,9 @@ impl GameSession {
     }
 
     /// Runs a call that changes no campaign.
-    async fn look(self: &Arc<Self>, role: Role, id: Option<String>, call: &Call) -> Result<Value> {
-        if role == Role::Author || call.name == "generate_questionnaire" {
-            return self.author(call).await;
+    async fn look(self: &Arc<Self>, id: Option<String>, call: &Call) -> Result<Value> {
+        if call.name == "generate_questionnaire" {
+            return Ok(run::questionnaire(&call.arguments));
         }
         let named = tools::one_campaign(std::slice::from_ref(call), id)?;
         let (session, id, call) = (self.clone(), self.meant(named).await?, call.clone());
@@ -89,24 +94,79 @@ impl GameSession {
         .await
     }
 
-    async fn author(self: &Arc<Self>, call: &Call) -> Result<Value> {
-        let (session, call) = (self.clone(), call.clone());
+    /// Runs the calls of an author: each sees what those before it would write, and all is written at the end.
+    async fn author(self: &Arc<Self>, cx: Option<&Cx>, calls: Vec<Call>) -> Result<Value> {
+        let (session, cx) = (self.clone(), cx.cloned());
         blocking(move || {
-            if call.name == "generate_questionnaire" {
-                return Ok(run::questionnaire(&call.arguments));
+            let mut seen: BTreeMap<String, Files> = BTreeMap::new();
+            let mut written: BTreeMap<String, Files> = BTreeMap::new();
+            let mut results = Vec::new();
+            for call in &calls {
+                if call.name == "generate_questionnaire" {
+                    results.push(run::questionnaire(&call.arguments));
+                    continue;
+                }
+                let id = cartridge_of(call)?;
+                let files = match seen.entry(id.clone()) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(fresh) => fresh.insert(session.campaigns().cartridge_files(&id)?),
+                };
+                let (answer, write) = run::author(files, call, &id)?;
+                if let Some((path, text)) = write {
+                    files.insert(path.clone(), text.clone());
+                    written.entry(id).or_default().insert(path, text);
+                }
+                results.push(answer);
             }
-            let named = ["cartridge_path", "path", "index_path"].iter().find_map(|key| call.arguments[*key].as_str());
-            let own = named.and_then(|path| path.strip_prefix("cartridges/")).and_then(|path| path.split('/').next());
-            let own =
-                own.ok_or_else(|| Error::invalid(format!("{}: the path must begin with cartridges/<id>/", call.name)))?;
-            let files = session.campaigns().cartridge_files(own)?;
-            let (answer, write) = run::author(&files, &call, own)?;
-            if let Some((path, text)) = write {
-                session.campaigns().write_cartridge(own, &path, &text)?;
-                session.show_cartridge(own);
+            let told = tool_results(&calls, results);
+            if !written.is_empty() {
+                let changed: Vec<String> = written.keys().cloned().collect();
+                let by = ends_with_value(cx.as_ref(), &told);
+                session.campaigns().write_cartridges(&by, written, &ActResult::default())?;
+                changed.iter().for_each(|id| session.show_cartridge(id));
             }
-            Ok(answer)
+            Ok(told)
         })
         .await
     }
+}
+
+/// Whether an author or a builder must have settled the questions before this call.
+fn writes(call: &Call) -> bool {
+    matches!(
+        call.name.as_str(),
+        "write_patch" | "register_handle" | "copy_template" | "bind_campaign" | "init_campaign" | "set_active"
+    )
+}
+
+/// The cartridge that an author's call names.
+fn cartridge_of(call: &Call) -> Result<String> {
+    let named = ["cartridge_path", "path", "index_path"].iter().find_map(|key| call.arguments[*key].as_str());
+    let own = named.and_then(|path| path.strip_prefix("cartridges/")).and_then(|path| path.split('/').next());
+    own.map(str::to_owned)
+        .ok_or_else(|| Error::invalid(format!("{}: the path must begin with cartridges/<id>/", call.name)))
+}
+
+/// A change of the call that `cx` belongs to, which ends with `result`.
+fn ends_with(cx: Option<&Cx>, result: impl Fn(&ActResult) -> Value + Send + Sync + 'static) -> ChangedBy {
+    cx.map_or_else(ChangedBy::no_call, |cx| ChangedBy::call(cx, result))
+}
+
+fn ends_with_value(cx: Option<&Cx>, told: &Value) -> ChangedBy {
+    let told = told.clone();
+    ends_with(cx, move |_| told.clone())
+}
+
+/// The results with those of the calls that changed the campaign, which the act tells.
+fn with_changes(mut results: Vec<Value>, own: &[usize], told: &str) -> Vec<Value> {
+    let done: Value = serde_json::from_str(told).unwrap_or_default();
+    for (n, at) in own.iter().enumerate() {
+        results[*at] = done["tool_results"][n]["result"].clone();
+    }
+    results
+}
+
+fn tool_results(calls: &[Call], results: Vec<Value>) -> Value {
+    let named = calls.iter().zip(results).map(|(call, result)| json!({"name": call.name, "result": result}));
+    json!({ "tool_results": named.collect::<Vec<_>>() })
 }

@@ -1,14 +1,15 @@
-//! All campaigns and cartridges under one root directory: they are created, switched and replayed here. `ACTIVE.md` is
-//! written last, or not at all. The service uses it; it uses the rules of `acheron-dm` and a confined directory.
+//! All campaigns and cartridges under one root directory: they are created, switched and replayed here. `ACTIVE.md`
+//! changes together with the campaign that it names, or not at all. The service uses it; it uses the rules of `acheron-dm` and a confined directory.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::{GameLibrary, Save};
-use acheron_base::confined_dir::{ConfinedDir, Kind};
+use super::{ChangedBy, GameLibrary, Save};
+use acheron_base::confined_dir::{ConfinedDir, FileChange, Kind};
 use acheron_base::{Error, Result, if_exists};
-use acheron_dm::act::{self, Act, JournalEntry};
+use acheron_dm::act::{self, Act, ActResult, JournalEntry};
 use acheron_dm::adopt::PlayedBy;
 use acheron_dm::answer::ANSWER;
 use acheron_dm::campaign::{begun, fits, layout, lock_for, name, replay};
@@ -20,7 +21,7 @@ use acheron_dm::{load, md};
 
 /// The campaigns and cartridges under one root directory. Holds nothing between calls: every answer is read from the disk.
 pub struct Campaigns {
-    place: ConfinedDir,
+    place: Arc<ConfinedDir>,
     library: GameLibrary,
 }
 
@@ -35,7 +36,7 @@ pub struct ActiveCampaign {
 
 impl Campaigns {
     pub fn open(place: ConfinedDir, library: GameLibrary) -> Campaigns {
-        Campaigns { place, library }
+        Campaigns { place: Arc::new(place), library }
     }
 
     pub fn library(&self) -> &GameLibrary {
@@ -90,17 +91,22 @@ impl Campaigns {
         Ok(Arc::new(world))
     }
 
-    /// Writes a file of a cartridge under the root; a cartridge of the library is copied there first.
-    pub fn write_cartridge(&self, id: &str, path: &str, text: &str) -> Result<()> {
-        let id = name(id)?;
-        if !self.place.exists(&format!("cartridges/{id}"))? {
-            let staging = format!("cartridges/.{id}.new");
-            for (path, text) in self.cartridge_files(id)? {
-                self.place.write(&format!("{staging}/{path}"), text.as_bytes())?;
+    /// Writes files of cartridges under the root, all of them or none; a cartridge of the library is copied there with them.
+    pub fn write_cartridges(&self, by: &ChangedBy, written: BTreeMap<String, Files>, done: &ActResult) -> Result<()> {
+        let mut changes = Vec::new();
+        for (id, files) in written {
+            let folder = format!("cartridges/{}", name(&id)?);
+            match self.place.exists(&folder)? {
+                true => changes
+                    .extend(files.into_iter().map(|(path, text)| FileChange::write(format!("{folder}/{path}"), text))),
+                false => {
+                    let mut whole = self.cartridge_files(&id)?;
+                    whole.extend(files);
+                    changes.push(self.stage("cartridges", &id, &whole)?);
+                }
             }
-            self.place.rename(&staging, &format!("cartridges/{id}"))?;
         }
-        self.place.write(&format!("cartridges/{id}/{path}"), text.as_bytes())
+        by.change(&self.place, changes, done)
     }
 
     pub fn campaign(&self, id: &str) -> Result<Save> {
@@ -109,7 +115,7 @@ impl Campaigns {
         if !self.place.exists(&path)? {
             return Err(Error::not_found(format!("campaign not found: {path}")));
         }
-        Save::open(self.place.within(&path)?, id)
+        Save::open(&self.place, id)
     }
 
     /// The campaign with its cartridge, if the version of the cartridge fits the campaign's lock.
@@ -129,40 +135,48 @@ impl Campaigns {
         }
     }
 
-    /// Creates a campaign: first its folder, in one step, then the pointer to it.
-    pub fn new_campaign(&self, id: &str, cartridge: &str, seed: u64, at: &str) -> Result<()> {
+    /// Creates a campaign: its folder, and the pointer to it.
+    pub fn new_campaign(
+        &self,
+        by: &ChangedBy,
+        id: &str,
+        cartridge: &str,
+        seed: u64,
+        at: &str,
+        done: &ActResult,
+    ) -> Result<()> {
         let bound = Some((cartridge.to_owned(), None));
-        self.carry_out(&Plan { id: id.to_owned(), made: true, bound, answers: None, active: true }, seed, at)
+        let plan = Plan { id: id.to_owned(), made: true, bound, answers: None, active: true };
+        self.carry_out(by, &plan, seed, at, done)
     }
 
-    /// Carries out a batch of control tools: everything is prepared and checked in memory before the first byte is written,
-    /// and `ACTIVE.md` is written last.
-    pub fn carry_out(&self, plan: &Plan, seed: u64, at: &str) -> Result<()> {
+    /// Carries out a batch of control tools: everything is prepared and checked before the first file takes its name.
+    pub fn carry_out(&self, by: &ChangedBy, plan: &Plan, seed: u64, at: &str, done: &ActResult) -> Result<()> {
         let id = name(&plan.id)?;
         let path = format!("campaigns/{id}");
         if plan.made && self.place.exists(&path)? {
             return Err(Error::already_exists(format!("destination already exists: {path}")));
         }
-        if plan.made || plan.bound.is_some() {
-            let (save, seed) = match plan.made {
-                true => (None, seed),
-                false => {
-                    let save = self.campaign(id)?;
-                    let seed = unbegun(&save)?;
-                    (Some(save), seed)
-                }
-            };
+        let mut others: Vec<FileChange> = plan.active.then(|| pointer(id)).into_iter().collect();
+        if plan.made {
             let files = self.begin(id, plan, seed, at)?;
-            match save {
-                Some(save) => save.replace(files)?,
-                None => self.appear(id, &files)?,
-            }
+            layout(&files.keys().cloned().collect::<Vec<_>>())?;
+            others.insert(0, self.stage("campaigns", id, &files)?);
+            by.change(&self.place, others, done)
+        } else if plan.bound.is_some() {
+            let save = self.campaign(id)?;
+            let files = self.begin(id, plan, unbegun(&save)?, at)?;
+            layout(&save.paths()?.into_iter().chain(files.keys().cloned()).collect::<Vec<_>>())?;
+            save.replace(by, files, others, done)
         } else if let Some(answers) = &plan.answers {
             let (save, world) = self.play(id)?;
             layout(&save.paths()?)?;
-            save.act(&world, &Act::Init { answers: answers.clone() }, at)?;
+            save.act_and(by, &world, &Act::Init { answers: answers.clone() }, at, others).map(drop)
+        } else if plan.active {
+            self.switch(by, id, done)
+        } else {
+            Ok(())
         }
-        if plan.active { self.switch(id) } else { Ok(()) }
     }
 
     /// The files of a campaign that is created or bound again, initialised if the plan has answers.
@@ -197,27 +211,23 @@ impl Campaigns {
         Ok(files)
     }
 
-    /// Creates the folder of a new campaign in one step.
-    fn appear(&self, id: &str, files: &Files) -> Result<()> {
-        let staging = format!("campaigns/.{id}.new");
+    /// Prepares a new folder; the change lets it appear in one step.
+    fn stage(&self, under: &str, id: &str, files: &Files) -> Result<FileChange> {
+        let staging = format!("{under}/.{id}.new");
         if self.place.exists(&staging)? {
             self.place.remove_dir_all(&staging)?;
         }
         for (path, text) in files {
             self.place.write(&format!("{staging}/{path}"), text.as_bytes())?;
         }
-        self.place.rename(&staging, &format!("campaigns/{id}"))
-    }
-
-    fn point(&self, id: &str) -> Result<()> {
-        self.place.write("ACTIVE.md", format!("active_campaign: {id}\npath: campaigns/{id}\n").as_bytes())
+        Ok(FileChange::rename(staging, format!("{under}/{id}")))
     }
 
     /// Makes a campaign the active one, after the whole campaign has been checked.
-    pub fn switch(&self, id: &str) -> Result<()> {
+    pub fn switch(&self, by: &ChangedBy, id: &str, done: &ActResult) -> Result<()> {
         let (save, _) = self.play(id)?;
         layout(&save.paths()?)?;
-        self.point(&save.id)
+        by.change(&self.place, vec![pointer(&save.id)], done)
     }
 
     /// Reads `ACTIVE.md`, which has one line or two.
@@ -251,6 +261,11 @@ impl Campaigns {
         }
         Ok((journal.len(), None))
     }
+}
+
+/// `ACTIVE.md` names a campaign.
+fn pointer(id: &str) -> FileChange {
+    FileChange::write("ACTIVE.md", format!("active_campaign: {id}\npath: campaigns/{id}\n"))
 }
 
 /// The text files of the folder of a cartridge.

@@ -3,9 +3,12 @@
 //! The changes are first written to `.kernel/pending.json`; once that file exists, the act has happened. The next process that
 //! opens the campaign makes the changes that are left, however the last one ended. Only `store` and the service use it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use acheron_base::confined_dir::{ConfinedDir, Kind, Lock};
+use super::ChangedBy;
+use acheron_base::confined_dir::{ConfinedDir, FileChange, Kind, Lock};
 use acheron_base::{Code, Error, Result};
 use acheron_dm::act::{self, Act, ActResult, JOURNAL, JournalEntry};
 use acheron_dm::answer::{ANSWER, LastAnswer};
@@ -22,6 +25,8 @@ const LARGEST: u64 = 32 << 20;
 
 /// A campaign's folder.
 pub struct Save {
+    /// The folder of all campaigns, and the campaign's in it.
+    root: Arc<ConfinedDir>,
     place: ConfinedDir,
     pub id: String,
 }
@@ -36,8 +41,9 @@ struct PendingChange {
 
 impl Save {
     /// Opens the campaign and finishes an act that was interrupted.
-    pub fn open(place: ConfinedDir, id: &str) -> Result<Save> {
-        let save = Save { place, id: id.to_owned() };
+    pub fn open(root: &Arc<ConfinedDir>, id: &str) -> Result<Save> {
+        let place = root.within(&format!("campaigns/{id}"))?;
+        let save = Save { root: root.clone(), place, id: id.to_owned() };
         if save.place.exists(PENDING)? {
             let _lock = save.lock()?;
             save.recover()?;
@@ -73,21 +79,33 @@ impl Save {
     }
 
     /// Plays one act to its end. An act that is refused changes no byte.
-    pub fn act(&self, world: &Cartridge, act: &Act, at: &str) -> Result<ActResult> {
+    pub fn act(&self, by: &ChangedBy, world: &Cartridge, act: &Act, at: &str) -> Result<ActResult> {
+        self.act_and(by, world, act, at, Vec::new())
+    }
+
+    /// Plays one act, and changes other files of the root together with it.
+    pub fn act_and(
+        &self,
+        by: &ChangedBy,
+        world: &Cartridge,
+        act: &Act,
+        at: &str,
+        others: Vec<FileChange>,
+    ) -> Result<ActResult> {
         let _lock = self.lock()?;
         self.recover()?;
         let seq = self.read(JOURNAL)?.map_or(0, |text| text.lines().count()) as u64;
         let (done, changes) = act::whole(self.context(world, at), act, seq)?;
-        self.make(changes)?;
+        self.make(by, changes, others, &done)?;
         Ok(done)
     }
 
-    fn make(&self, changes: Vec<Change>) -> Result<()> {
-        if changes.is_empty() {
+    fn make(&self, by: &ChangedBy, changes: Vec<Change>, others: Vec<FileChange>, done: &ActResult) -> Result<()> {
+        if changes.is_empty() && others.is_empty() {
             return Ok(());
         }
         let pending = self.plan(changes)?;
-        self.write_plan(&pending)?;
+        self.write_plan(by, &pending, others, done)?;
         self.finish(&pending)
     }
 
@@ -105,10 +123,18 @@ impl Save {
         Ok(pending)
     }
 
-    /// Writes the plan to the disk. From then on the act has happened.
-    fn write_plan(&self, pending: &[PendingChange]) -> Result<()> {
+    /// Writes the plan to the disk. From then on the act has happened, and so has the call that it belongs to.
+    fn write_plan(
+        &self,
+        by: &ChangedBy,
+        pending: &[PendingChange],
+        others: Vec<FileChange>,
+        done: &ActResult,
+    ) -> Result<()> {
         let text = serde_json::to_vec(pending).map_err(|fault| Error::internal(fault.to_string()))?;
-        self.place.write(PENDING, &text)
+        let mut changes = vec![FileChange::write(format!("campaigns/{}/{PENDING}", self.id), text)];
+        changes.extend(others);
+        by.change(&self.root, changes, done)
     }
 
     fn size(&self, path: &str) -> Result<u64> {
@@ -154,10 +180,11 @@ impl Save {
         self.finish(&pending)
     }
 
-    /// Replaces files of a campaign that has not begun; all of them, or none.
-    pub fn replace(&self, files: Files) -> Result<()> {
+    /// Replaces files of a campaign that has not begun, and changes others of the root; all of them, or none.
+    pub fn replace(&self, by: &ChangedBy, files: Files, others: Vec<FileChange>, done: &ActResult) -> Result<()> {
         let _lock = self.lock()?;
-        self.make(files.into_iter().map(|(path, text)| Change::Write { path, text }).collect())
+        let changes = files.into_iter().map(|(path, text)| Change::Write { path, text });
+        self.make(by, changes.collect(), others, done)
     }
 
     /// Keeps the answer to an input that left no act behind, or to one that did: `output` shows the last of all.

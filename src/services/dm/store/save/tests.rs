@@ -13,11 +13,11 @@ fn campaigns(root: &Path) -> Campaigns {
 fn begun() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     let campaigns = campaigns(root.path());
-    campaigns.new_campaign("c1", "brinewick", 7, AT).unwrap();
+    campaigns.new_campaign(&ChangedBy::no_call(), "c1", "brinewick", 7, AT, &ActResult::default()).unwrap();
     let (save, world) = campaigns.play("c1").unwrap();
     let answers = serde_json::from_str(r#"{"preset": "Standard Adventure", "pc_name": "Ann"}"#).unwrap();
-    save.act(&world, &Act::Init { answers: Box::new(answers) }, AT).unwrap();
-    save.act(&world, &turn("[LOOK]{around}"), AT).unwrap();
+    save.act(&ChangedBy::no_call(), &world, &Act::Init { answers: Box::new(answers) }, AT).unwrap();
+    save.act(&ChangedBy::no_call(), &world, &turn("[LOOK]{around}"), AT).unwrap();
     root
 }
 
@@ -49,7 +49,7 @@ fn row_101_a_crash_at_any_instant_leaves_all_of_a_turn_or_none() {
         let before = files(&campaigns(base.path()).campaign("c1").unwrap());
         let played = copy(base.path());
         let (save, world) = campaigns(played.path()).play("c1").unwrap();
-        save.act(&world, &act, AT).unwrap();
+        save.act(&ChangedBy::no_call(), &world, &act, AT).unwrap();
         (before, files(&save))
     };
     assert_ne!(before, after);
@@ -64,7 +64,7 @@ fn row_101_a_crash_at_any_instant_leaves_all_of_a_turn_or_none() {
             let (save, world) = campaigns(root.path()).play("c1").unwrap();
             let (_, changes) = act::whole(save.context(&world, AT), &act, 3).unwrap();
             let pending = save.plan(changes).unwrap();
-            save.write_plan(&pending).unwrap();
+            save.write_plan(&ChangedBy::no_call(), &pending, Vec::new(), &ActResult::default()).unwrap();
             pending[..made].iter().for_each(|one| save.make_one(one).unwrap());
             if let (true, next) = (torn, pending.get(made)) {
                 let Some(PendingChange { change: Change::Append { path, text }, .. }) = next else { continue };
@@ -88,10 +88,10 @@ fn one_plays_and_the_other_is_told_busy() {
     let (save, world) = campaigns(root.path()).play("c1").unwrap();
     let held = save.lock().unwrap();
     let (other, _) = campaigns(root.path()).play("c1").unwrap();
-    let refused = other.act(&world, &turn("[LOOK]{around}"), AT).unwrap_err();
+    let refused = other.act(&ChangedBy::no_call(), &world, &turn("[LOOK]{around}"), AT).unwrap_err();
     assert_eq!((refused.code, refused.message.as_str()), (Code::Busy, "campaign c1 is being played by someone else"));
     drop(held);
-    other.act(&world, &turn("[LOOK]{around}"), AT).unwrap();
+    other.act(&ChangedBy::no_call(), &world, &turn("[LOOK]{around}"), AT).unwrap();
 }
 
 #[test]
@@ -99,10 +99,10 @@ fn a_replay_of_the_journal_gives_the_bytes_on_disk() {
     let root = begun();
     let (save, world) = campaigns(root.path()).play("c1").unwrap();
     for input in ["[ASK]{Jun}", "[ACT]{go to the inn}", "[MANAGE]{rest}", "[ACT]{steal a ham} --risk high"] {
-        save.act(&world, &turn(input), AT).unwrap();
+        save.act(&ChangedBy::no_call(), &world, &turn(input), AT).unwrap();
     }
-    save.act(&world, &Act::Undo, AT).unwrap();
-    save.act(&world, &Act::Load, AT).unwrap();
+    save.act(&ChangedBy::no_call(), &world, &Act::Undo, AT).unwrap();
+    save.act(&ChangedBy::no_call(), &world, &Act::Load, AT).unwrap();
     assert_eq!(campaigns(root.path()).replay("c1").unwrap(), (8, None));
     save.place.write("WORLD_STATE.md", b"# forged\n").unwrap();
     assert_eq!(campaigns(root.path()).replay("c1").unwrap().1.as_deref(), Some("WORLD_STATE.md"));
@@ -114,10 +114,10 @@ fn a_refused_act_leaves_every_byte() {
     let (save, world) = campaigns(root.path()).play("c1").unwrap();
     let before = files(&save);
     for input in ["look", "[ACT]{@nobody}", "[FLY]{x}", "[ACT]{}"] {
-        save.act(&world, &turn(input), AT).unwrap_err();
+        save.act(&ChangedBy::no_call(), &world, &turn(input), AT).unwrap_err();
         assert_eq!(files(&save), before, "{input}");
     }
-    save.act(&world, &turn("[OOC] what is a DC"), AT).unwrap();
+    save.act(&ChangedBy::no_call(), &world, &turn("[OOC] what is a DC"), AT).unwrap();
     assert_eq!(files(&save), before, "a question changes nothing");
 }
 
@@ -131,7 +131,7 @@ fn row_92_a_link_out_of_the_campaign_is_not_followed() {
     std::os::unix::fs::symlink(&outside, &page).unwrap();
     let (save, world) = campaigns(root.path()).play("c1").unwrap();
     for input in ["[LOOK]{around}", "[LOOK]{around}", "[LOOK]{around}", "[LOOK]{around}", "[LOOK]{around}"] {
-        let _ = save.act(&world, &turn(input), AT);
+        let _ = save.act(&ChangedBy::no_call(), &world, &turn(input), AT);
     }
     assert_eq!(std::fs::read_to_string(&outside).unwrap(), "mine");
 }
