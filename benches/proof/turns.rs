@@ -57,14 +57,14 @@ fn step(rounds: usize, turns: usize, steps: usize, what: &str, aim: Aim) -> Figu
 /// One turn of very many calls on a conversation of 200,000 tokens: the bytes of its last calls against those of its first.
 fn growth(calls: usize) -> Figure {
     let house = agents(1, calls, "first");
-    let turns = house.scratch().join("state/agents").join(name(0)).join("turns");
+    let state = house.scratch().join("state");
     let began = Instant::now();
     write_once(&house.path(&format!("agents/{}/chat/control/input", name(0))), "word ".repeat(160_000).as_bytes());
     let lines = || std::fs::read_to_string(house.scratch().join("lines")).expect("the file").lines().count();
     let mut seen = Vec::new();
     for wanted in [100, 200, calls - 100, calls] {
         until("the turn goes on", || lines() >= wanted);
-        seen.push((lines() as f64, bytes(&turns) as f64));
+        seen.push((lines() as f64, bytes(&state) as f64));
     }
     let reply = std::fs::read(house.path(&format!("agents/{}/chat/latest.txt", name(0)))).expect("a reply");
     assert!(reply.starts_with(b"done"));
@@ -79,9 +79,11 @@ fn growth(calls: usize) -> Figure {
     Figure::number(what, a_call(2) / a_call(0), "x", Aim::AtMost(1.1)).detail(detail)
 }
 
-fn bytes(dir: &Path) -> u64 {
-    let files = std::fs::read_dir(dir).expect("the turns");
-    files.map(|file| file.expect("a turn").metadata().expect("its size").len()).sum()
+/// The bytes of all records of turns.
+fn bytes(state: &Path) -> u64 {
+    let database = acheron_store::Connection::open(state.join(acheron_store::FILE)).expect("the database");
+    let sum = "SELECT sum(length(CAST(record AS BLOB))) FROM turn_records";
+    database.query_row(sum, [], |row| row.get(0)).expect("a sum")
 }
 
 fn name(number: usize) -> String {

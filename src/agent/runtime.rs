@@ -10,13 +10,12 @@ use serde_json::Value;
 use super::budget::BudgetLimits;
 use super::history::History;
 use super::thoughts::Thoughts;
-use super::transcript::{self, Transcript};
+use super::transcript::TurnStore;
 use crate::agent::tools::tree::{Parked, TreeTools};
 use crate::model::{Model, Prices};
 use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
-use acheron_base::confined_dir::{ConfinedDir, Entry};
-use acheron_base::{Result, if_exists};
+use acheron_base::{ConfinedDir, Result, if_exists};
 use acheron_vfs::Caller;
 
 /// The number of transcripts whose thoughts are restored at the start.
@@ -66,11 +65,18 @@ pub type Remember = dyn Fn() -> Remembering + Send + Sync;
 /// Renders the runtime contract for an agent.
 pub type Core = dyn Fn(&str) -> String + Send + Sync;
 
+/// Where the state of an agent is.
+pub struct AgentState {
+    pub dir: Arc<ConfinedDir>,
+    pub turns: TurnStore,
+}
+
 pub struct AgentRuntime {
     pub agent: String,
     pub context: Arc<ServiceContext>,
-    /// The directory of the agent's transcripts and history.
+    /// The directory of the agent's history.
     pub dir: Arc<ConfinedDir>,
+    pub turns: TurnStore,
     pub thoughts: Thoughts,
     pub history: History,
     pub core: Arc<Core>,
@@ -79,19 +85,21 @@ pub struct AgentRuntime {
 }
 
 impl AgentRuntime {
-    /// Opens the runtime of `agent` with the state found in `dir`.
+    /// Opens the runtime of `agent` with the state found.
     pub fn open(
         agent: &str,
         context: Arc<ServiceContext>,
-        dir: Arc<ConfinedDir>,
+        state: AgentState,
         core: Arc<Core>,
         remember: Arc<Remember>,
         settings: Settings,
     ) -> Result<AgentRuntime> {
+        let AgentState { dir, turns } = state;
+        turns.take_files(&dir)?;
         let history = History::open(dir.clone(), context.clock.clone())?;
         let (thoughts, settings) = (Thoughts::new(context.clock.clone()), RwLock::new(settings));
         let agent_runtime =
-            AgentRuntime { agent: agent.to_owned(), context, dir, thoughts, history, core, remember, settings };
+            AgentRuntime { agent: agent.to_owned(), context, dir, turns, thoughts, history, core, remember, settings };
         agent_runtime.restore_thoughts()?;
         Ok(agent_runtime)
     }
@@ -118,13 +126,6 @@ impl AgentRuntime {
         Ok(TreeTools { tree: self.context.tree()?, caller: Caller::agent_in_turn(&self.agent), id, parked })
     }
 
-    /// The transcript of a turn: the existing one, or a new one.
-    pub fn transcript(&self, job_id: &str) -> Result<Transcript> {
-        let name = format!("turns/{job_id}.ndjson");
-        let opened = if_exists(Transcript::open(self.dir.clone(), name.clone()))?;
-        Ok(opened.unwrap_or_else(|| Transcript::new(self.dir.clone(), name)))
-    }
-
     /// Stores a reply that was written from outside the turn, before the write is acknowledged. It is on disk on
     /// return.
     pub fn keep_reply(&self, job_id: &str, text: &str) -> Result<()> {
@@ -141,23 +142,12 @@ impl AgentRuntime {
         if_exists(self.dir.remove(&format!("{REPLIES}/{job_id}"))).map(drop)
     }
 
-    /// The transcripts, oldest first: they are named by job ids, which sort by time.
-    fn turns(&self) -> Result<Vec<Entry>> {
-        let mut turns = self.listed("turns")?;
-        turns.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(turns)
-    }
-
-    fn listed(&self, dir: &str) -> Result<Vec<Entry>> {
-        Ok(if_exists(self.dir.list(dir))?.unwrap_or_default())
-    }
-
     /// Restores the thoughts of the last transcripts.
     fn restore_thoughts(&self) -> Result<()> {
-        let turns = self.turns()?;
-        for turn in &turns[turns.len().saturating_sub(RESTORED_TRANSCRIPTS)..] {
-            if let Ok((records, _)) = transcript::read(&self.dir.read(&format!("turns/{}", turn.name))?) {
-                self.thoughts.restore(&records);
+        let turns = self.turns.jobs()?;
+        for job in &turns[turns.len().saturating_sub(RESTORED_TRANSCRIPTS)..] {
+            if let Ok(transcript) = self.turns.transcript(job) {
+                self.thoughts.restore(transcript.records());
             }
         }
         Ok(())
@@ -166,15 +156,15 @@ impl AgentRuntime {
     /// Deletes ended turns: transcripts beyond the limit, and all from before `before_ms`.
     pub fn tidy(&self, before_ms: u64) -> Result<()> {
         let alive = self.context.jobs.of(&self.agent).unfinished();
-        let turns = self.turns()?;
+        let turns = self.turns.jobs()?;
         let many = turns.len().saturating_sub(MAX_TRANSCRIPTS);
         for (number, turn) in turns.iter().enumerate() {
-            let lives = alive.iter().any(|job| turn.name.strip_suffix(".ndjson") == Some(&job.id));
-            if !lives && (number < many || turn.modified_ms < before_ms) {
-                self.dir.remove(&format!("turns/{}", turn.name))?;
+            let lives = alive.iter().any(|job| *turn == job.id);
+            if !lives && (number < many || self.turns.changed_ms(turn)? < before_ms) {
+                self.turns.delete(turn)?;
             }
         }
-        for reply in self.listed(REPLIES)? {
+        for reply in if_exists(self.dir.list(REPLIES))?.unwrap_or_default() {
             if !alive.iter().any(|job| job.id == reply.name) {
                 self.forget_reply(&reply.name)?; // it came when the turn was ending
             }

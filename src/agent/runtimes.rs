@@ -9,7 +9,8 @@ use parking_lot::RwLock;
 
 use super::budget::BudgetLimits;
 use super::chat::Chat;
-use super::runtime::{AgentRuntime, Core, Remember, Remembering, Settings};
+use super::runtime::{AgentRuntime, AgentState, Core, Remember, Remembering, Settings};
+use super::transcript::TurnStore;
 use super::wake::{self, WakeRules};
 use crate::jobs::Jobs;
 use crate::model::config::ModelConfig;
@@ -20,6 +21,7 @@ use crate::service::runner::CallQueue;
 use crate::spec;
 use acheron_base::{Clock, ConfinedDir, Error, Result};
 use acheron_http::{Http, RetryPolicy};
+use acheron_store::Store;
 use acheron_vfs::Caller;
 
 /// The number of running and of waiting turns of all agents; a turn that waits for an event costs no thread.
@@ -29,6 +31,7 @@ const WAITING: usize = 16_384;
 type Env = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 pub struct AgentRuntimes {
+    store: Store,
     /// The directory that scripts and recordings are relative to.
     here: PathBuf,
     env: Box<Env>,
@@ -48,11 +51,20 @@ struct RunningAgent {
 
 impl AgentRuntimes {
     /// `env` looks up a variable; keys come from nowhere else.
-    pub fn new(here: &Path, env: Box<Env>, clock: Clock) -> Self {
+    pub fn new(store: Store, here: &Path, env: Box<Env>, clock: Clock) -> Self {
         let http = Arc::new(Http::new(RetryPolicy::default(), clock));
         let call_queue = Arc::new(CallQueue::new(RUNNING, WAITING));
         let (servers, recording) = (RwLock::default(), Arc::default());
-        AgentRuntimes { here: here.to_owned(), env, servers, http, call_queue, recording, members: DashMap::new() }
+        AgentRuntimes {
+            store,
+            here: here.to_owned(),
+            env,
+            servers,
+            http,
+            call_queue,
+            recording,
+            members: DashMap::new(),
+        }
     }
 
     /// Allows the servers of a mountspec to get keys from the environment.
@@ -105,8 +117,9 @@ impl AgentRuntimes {
         settings: Settings,
     ) -> Result<Chat> {
         let dir = Arc::new(ConfinedDir::create(home)?);
+        let state = AgentState { dir, turns: TurnStore::new(self.store.clone(), agent) };
         let agent_runtime =
-            AgentRuntime::open(agent, context.clone(), dir, core, active_memory(context, agent), settings)?;
+            AgentRuntime::open(agent, context.clone(), state, core, active_memory(context, agent), settings)?;
         let chat = Chat::new(Arc::new(agent_runtime), self.call_queue.clone());
         self.members.insert(agent.to_owned(), RunningAgent { chat: chat.clone(), _wake_rules: None });
         Ok(chat)
@@ -182,7 +195,13 @@ mod tests {
 
     #[test]
     fn a_key_goes_to_no_server_but_those_of_the_mountspec() {
-        let runtimes = AgentRuntimes::new(Path::new("."), Box::new(|_| Some("sk-secret".to_owned())), Clock::real());
+        let store = crate::state::TestStore::new();
+        let runtimes = AgentRuntimes::new(
+            store.clone(),
+            Path::new("."),
+            Box::new(|_| Some("sk-secret".to_owned())),
+            Clock::real(),
+        );
         let given = |url: Option<&str>| runtimes.key("OPENAI_API_KEY", url).is_some();
         assert!(given(None), "the provider's own");
         assert!(!given(Some("https://proxy")));

@@ -1,9 +1,7 @@
-//! The transcript of a turn, one JSON record per line: the program counter of the agent loop.
+//! The transcript of a turn, a list of records: the program counter of the agent loop.
 //!
-//! A record is on disk before it is acted upon. A crash may leave an incomplete last line, which is dropped: it was
-//! never acted upon.
-
-use std::sync::Arc;
+//! A call is on disk before it is performed, and its outcome before the next call. The outcomes and calls of many turns share
+//! the commits of the store.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,9 +9,13 @@ use serde_json::Value;
 use super::budget::{BudgetLimits, Spent, SpentCounter};
 use super::protocol::ModelCall;
 use crate::model::{ModelAnswer, Prices};
-use acheron_base::{ConfinedDir, Error, Result};
+use crate::state::turns;
+use acheron_base::confined_dir::{ConfinedDir, Kind};
+use acheron_base::{Error, Result, if_exists};
+use acheron_store::{Store, Written};
 
-/// The largest transcript that is read; a turn of ten thousand calls has some megabytes.
+/// The directory of files in which earlier versions kept transcripts, and the largest that is read.
+const FILES: &str = "turns";
 const LARGEST: u64 = 1 << 30;
 
 /// The trigger of a turn.
@@ -64,6 +66,18 @@ pub enum TranscriptRecord {
     },
 }
 
+impl TranscriptRecord {
+    pub fn at_ms(&self) -> u64 {
+        match self {
+            TranscriptRecord::Began { at_ms, .. }
+            | TranscriptRecord::Said { at_ms, .. }
+            | TranscriptRecord::Intent { at_ms, .. }
+            | TranscriptRecord::Outcome { at_ms, .. }
+            | TranscriptRecord::Ended { at_ms, .. } => *at_ms,
+        }
+    }
+}
+
 /// The end of a turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -82,32 +96,74 @@ impl TurnEnd {
     }
 }
 
-/// A transcript and its file.
+/// The stored turns of one agent.
+#[derive(Clone)]
+pub struct TurnStore {
+    store: Store,
+    agent: String,
+}
+
+impl TurnStore {
+    pub fn new(store: Store, agent: &str) -> TurnStore {
+        TurnStore { store, agent: agent.to_owned() }
+    }
+
+    /// The transcript of a turn: what is stored of it, or a new one. Blocks.
+    pub fn transcript(&self, job: &str) -> Result<Transcript> {
+        let lines = self.store.look(|conn| turns::records(conn, &self.agent, job))?;
+        let parse = |line: &String| {
+            serde_json::from_str(line).map_err(|error| Error::internal(format!("the transcript of {job}: {error}")))
+        };
+        let records: Vec<TranscriptRecord> = lines.iter().map(parse).collect::<Result<_>>()?;
+        let mut counter = SpentCounter::default();
+        records.iter().for_each(|record| counter.add(record));
+        Ok(Transcript { turns: self.clone(), job: job.to_owned(), records, counter })
+    }
+
+    /// The jobs of the turns, oldest first. Blocks.
+    pub fn jobs(&self) -> Result<Vec<String>> {
+        self.store.look(|conn| turns::jobs(conn, &self.agent))
+    }
+
+    /// The time of the last record of a turn. Blocks.
+    pub fn changed_ms(&self, job: &str) -> Result<u64> {
+        let last = self.store.look(|conn| turns::last(conn, &self.agent, job))?;
+        let last = last.and_then(|line| serde_json::from_str::<TranscriptRecord>(&line).ok());
+        Ok(last.map_or(0, |record| record.at_ms()))
+    }
+
+    /// Blocks.
+    pub fn delete(&self, job: &str) -> Result<()> {
+        turns::delete(&self.store, &self.agent, job)
+    }
+
+    /// Takes over the transcripts that earlier versions kept as files. Blocks.
+    pub fn take_files(&self, dir: &ConfinedDir) -> Result<()> {
+        let files = if_exists(dir.list(FILES))?.unwrap_or_default();
+        for file in files.iter().filter(|file| file.kind == Kind::File) {
+            let path = format!("{FILES}/{}", file.name);
+            let Some(job) = file.name.strip_suffix(".ndjson") else { continue };
+            let (records, _) = read(&dir.read_up_to(&path, LARGEST)?)
+                .map_err(|why| Error::internal(format!("{path} of {}: {why}", self.agent)))?;
+            let mut transcript = self.transcript(job)?;
+            if transcript.records().is_empty() && !records.is_empty() {
+                transcript.append(records)?.wait()?;
+            }
+            dir.remove(&path)?;
+        }
+        Ok(())
+    }
+}
+
+/// The records of one turn.
 pub struct Transcript {
-    dir: Arc<ConfinedDir>,
-    name: String,
+    turns: TurnStore,
+    job: String,
     records: Vec<TranscriptRecord>,
     counter: SpentCounter,
 }
 
 impl Transcript {
-    /// A new, empty transcript without a file.
-    pub fn new(dir: Arc<ConfinedDir>, name: String) -> Self {
-        Transcript { dir, name, records: Vec::new(), counter: SpentCounter::default() }
-    }
-
-    /// Opens an existing transcript. An incomplete last line is removed from the file.
-    pub fn open(dir: Arc<ConfinedDir>, name: String) -> Result<Self> {
-        let bytes = dir.read_up_to(&name, LARGEST)?;
-        let (records, whole) = read(&bytes).map_err(|why| Error::internal(format!("{name}: {why}")))?;
-        if whole < bytes.len() {
-            dir.write(&name, &bytes[..whole])?;
-        }
-        let mut counter = SpentCounter::default();
-        records.iter().for_each(|record| counter.add(record));
-        Ok(Transcript { dir, name, records, counter })
-    }
-
     pub fn records(&self) -> &[TranscriptRecord] {
         &self.records
     }
@@ -117,18 +173,14 @@ impl Transcript {
         self.counter.spent
     }
 
-    /// Appends records; they are on disk on return. Blocks.
-    pub fn append(&mut self, records: impl IntoIterator<Item = TranscriptRecord>) -> Result<()> {
-        let records: Vec<_> = records.into_iter().collect();
-        let mut lines = Vec::new();
-        for record in &records {
-            serde_json::to_writer(&mut lines, record).map_err(|error| Error::internal(error.to_string()))?;
-            lines.push(b'\n');
-        }
-        self.dir.append(&self.name, &lines)?;
+    /// Appends records; they are on disk when the answer comes, after all that were appended before.
+    pub fn append(&mut self, records: Vec<TranscriptRecord>) -> Result<Written<()>> {
+        let lines = records.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
+        let lines = lines.map_err(|error| Error::internal(error.to_string()))?;
+        let (agent, job, before) = (self.turns.agent.clone(), self.job.clone(), self.records.len());
         records.iter().for_each(|record| self.counter.add(record));
         self.records.extend(records);
-        Ok(())
+        Ok(self.turns.store.write(move |tx| turns::append(tx, &agent, &job, before, &lines)))
     }
 }
 
@@ -151,42 +203,4 @@ pub fn read(bytes: &[u8]) -> Result<(Vec<TranscriptRecord>, usize), String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ended(at_ms: u64) -> TranscriptRecord {
-        TranscriptRecord::Ended { at_ms, end: TurnEnd::Replied("ok".into()) }
-    }
-
-    #[test]
-    fn a_torn_last_line_is_forgotten() {
-        let dir = tempfile::tempdir().unwrap();
-        let dir = Arc::new(ConfinedDir::open(dir.path()).unwrap());
-        let mut transcript = Transcript::new(dir.clone(), "turns/a.ndjson".into());
-        transcript.append([ended(1), ended(2)]).unwrap();
-        dir.append("turns/a.ndjson", b"{\"kind\":\"end").unwrap();
-        let mut again = Transcript::open(dir.clone(), "turns/a.ndjson".into()).unwrap();
-        assert_eq!(again.records(), [ended(1), ended(2)]);
-        again.append([ended(3)]).unwrap();
-        let last = Transcript::open(dir, "turns/a.ndjson".into()).unwrap();
-        assert_eq!(last.records(), [ended(1), ended(2), ended(3)]);
-    }
-
-    #[test]
-    fn every_cut_of_a_file_gives_its_whole_lines() {
-        let text: Vec<u8> =
-            (0..3).flat_map(|at| serde_json::to_vec(&ended(at)).unwrap().into_iter().chain([b'\n'])).collect();
-        for cut in 0..=text.len() {
-            let (records, whole) = read(&text[..cut]).unwrap();
-            assert_eq!(whole, text[..cut].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1));
-            assert_eq!(records.len(), text[..cut].iter().filter(|byte| **byte == b'\n').count());
-        }
-    }
-
-    #[test]
-    fn damage_in_the_middle_is_an_error() {
-        let line = serde_json::to_string(&ended(1)).unwrap();
-        assert!(read(format!("{line}\nrubbish\n{line}\n").as_bytes()).unwrap_err().starts_with("line 2"));
-        assert_eq!(read(format!("{line}\nrubbish\n").as_bytes()).unwrap().0.len(), 1);
-    }
-}
+mod tests;

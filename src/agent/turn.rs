@@ -23,8 +23,9 @@ use crate::agent::tools::{failure, perform};
 use crate::jobs::Job;
 use crate::model::{Model, ModelRequest};
 use acheron_base::{Clock, Code, Error, Result, blocking};
+use acheron_store::Written;
 
-/// The number of transcripts written to disk at the same time.
+/// The number of histories and replies written to disk at the same time.
 static DISK_WRITES: Semaphore = Semaphore::const_new(16);
 
 /// The running turn.
@@ -80,7 +81,7 @@ pub async fn run(agent_runtime: Arc<AgentRuntime>, current: Arc<CurrentTurn>) ->
 /// The usage of a turn according to its transcript; an interrupted turn has cost something too.
 pub async fn spent(agent_runtime: &Arc<AgentRuntime>, job_id: &str) -> Spent {
     let (owner, id) = (agent_runtime.clone(), job_id.to_owned());
-    let transcript = on_disk(move || owner.transcript(&id)).await;
+    let transcript = on_disk(move || owner.turns.transcript(&id)).await;
     transcript.map(|transcript| transcript.spent()).unwrap_or_default()
 }
 
@@ -110,8 +111,9 @@ pub async fn on_disk<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send 
 struct RunningTurn<'a> {
     agent_runtime: &'a Arc<AgentRuntime>,
     current: Arc<CurrentTurn>,
-    /// `None` while it is being written.
-    transcript: Option<Transcript>,
+    transcript: Transcript,
+    /// The last outcome, while nobody has waited for it.
+    unwritten: Option<Written<()>>,
     /// The runtime contract, the same in every round.
     core: String,
     rounds: RoundCache,
@@ -132,7 +134,7 @@ enum AskOutcome {
 impl<'a> RunningTurn<'a> {
     async fn open(agent_runtime: &'a Arc<AgentRuntime>, current: Arc<CurrentTurn>) -> Result<RunningTurn<'a>> {
         let (owner, id) = (agent_runtime.clone(), current.job.id.clone());
-        let (transcript, reply) = on_disk(move || Ok((owner.transcript(&id)?, owner.kept_reply(&id)?))).await?;
+        let (transcript, reply) = on_disk(move || Ok((owner.turns.transcript(&id)?, owner.kept_reply(&id)?))).await?;
         if reply.is_some() {
             current.kept.store(true, Ordering::SeqCst);
             current.reply.send_replace(reply);
@@ -141,7 +143,8 @@ impl<'a> RunningTurn<'a> {
         let mut turn = RunningTurn {
             agent_runtime,
             current,
-            transcript: Some(transcript),
+            transcript,
+            unwritten: None,
             core,
             rounds: RoundCache::default(),
             warned: BTreeSet::new(),
@@ -172,21 +175,23 @@ impl<'a> RunningTurn<'a> {
     }
 
     fn records(&self) -> &[TranscriptRecord] {
-        self.transcript.as_ref().map_or(&[], |transcript| transcript.records())
+        self.transcript.records()
     }
 
+    /// Records and waits for the disk.
     async fn write(&mut self, records: Vec<TranscriptRecord>) -> Result<()> {
-        let Some(mut transcript) = self.transcript.take() else {
-            return Err(Error::internal("the transcript is lost"));
-        };
-        let (transcript, written) = on_disk(move || {
-            let written = transcript.append(records);
-            Ok((transcript, written))
-        })
-        .await?;
-        self.transcript = Some(transcript);
+        let earlier = self.unwritten.take();
+        let written = self.record(records)?;
+        if let Some(earlier) = earlier {
+            earlier.await?;
+        }
+        written.await
+    }
+
+    fn record(&mut self, records: Vec<TranscriptRecord>) -> Result<Written<()>> {
+        let written = self.transcript.append(records)?;
         self.count();
-        written
+        Ok(written)
     }
 
     /// Publishes the usage of the turn so far.
@@ -208,7 +213,7 @@ impl<'a> RunningTurn<'a> {
                 NextStep::Interrupted(call) => {
                     let said = format!("the host stopped during this {}; its effect is unknown", call.tool.name());
                     let result = failure(&Error::interrupted(said));
-                    self.outcome(result, 0, 0).await?;
+                    self.outcome(result, 0, 0)?;
                 }
                 NextStep::Ask => match self.ask(&*model).await? {
                     AskOutcome::Call(call) => self.act(call).await?,
@@ -266,7 +271,7 @@ impl<'a> RunningTurn<'a> {
             core: &self.core,
             memory: &memory,
             history: &self.agent_runtime.history.exchanges(),
-            turn: self.transcript.as_ref().map_or(&[], |transcript| transcript.records()),
+            turn: self.transcript.records(),
             window: settings.window,
             answer: settings.answer,
         };
@@ -297,12 +302,15 @@ impl<'a> RunningTurn<'a> {
             None => format!("  done in {ms} ms"),
         };
         self.current.job.log.line(&shown);
-        self.outcome(result, ms, pause.total()).await
+        self.outcome(result, ms, pause.total())
     }
 
-    async fn outcome(&mut self, result: Value, ms: u64, parked_ms: u64) -> Result<()> {
+    /// Records the outcome of a call. The model may think about it while it is written; what it answers is recorded after it
+    /// or not at all.
+    fn outcome(&mut self, result: Value, ms: u64, parked_ms: u64) -> Result<()> {
         let at_ms = self.agent_runtime.context.clock.now_ms();
-        self.write(vec![TranscriptRecord::Outcome { at_ms, ms, parked_ms, result }]).await
+        self.unwritten = Some(self.record(vec![TranscriptRecord::Outcome { at_ms, ms, parked_ms, result }])?);
+        Ok(())
     }
 
     /// A turn of an agent without a model: an external process reads the input and writes the reply.
@@ -321,7 +329,7 @@ impl<'a> RunningTurn<'a> {
     }
 
     fn spent(&self) -> Spent {
-        self.transcript.as_ref().map(Transcript::spent).unwrap_or_default()
+        self.transcript.spent()
     }
 
     /// The limits and the usage of the agent over all its turns. A raised budget applies at once.

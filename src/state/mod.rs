@@ -1,7 +1,7 @@
-//! The tables of the host: its migrations, and the queries for jobs, events and the audit; and backups of the whole state
+//! The tables of the host: its migrations, and the queries for jobs, events, turns and the audit; and backups of the whole state
 //! directory.
 //!
-//! Used by `jobs`, `events`, `host` and `cli`; services with tables of their own append a migration here and keep their queries
+//! Used by `jobs`, `events`, `agent`, `host` and `cli`; services with tables of their own append a migration here and keep their queries
 //! to themselves. Uses `acheron-store`.
 
 pub mod audit;
@@ -14,6 +14,7 @@ pub mod restore;
 mod retention;
 #[cfg(test)]
 mod test_store;
+pub mod turns;
 
 use std::path::Path;
 
@@ -31,6 +32,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/2-memory.sql"),
     include_str!("steps/3-symbols.sql"),
     include_str!("steps/4-file-plans.sql"),
+    include_str!("steps/5-turns.sql"),
 ];
 
 /// Opens the database of a state directory and applies missing migrations.

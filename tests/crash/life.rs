@@ -6,12 +6,20 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use acheron::host::{Host, Options};
 use acheron::spec::Spec;
+use acheron::state::turns;
 use acheron_base::{Clock, Random};
 
 pub const AGENT: &str = "charon";
 const STATE: &str = "ACHERON_CRASH_STATE";
 
 /// The spec of the host on `place`, instead of the default one.
+/// The records of all turns of an agent, whether or not the host runs.
+pub fn turn_records(state: &Path, agent: &str) -> Vec<String> {
+    let database = acheron_store::Connection::open(state.join(acheron_store::FILE)).unwrap();
+    let jobs = turns::jobs(&database, agent).unwrap();
+    jobs.iter().flat_map(|job| turns::records(&database, agent, job).unwrap()).collect()
+}
+
 pub fn write_spec(place: &Path, spec: &serde_json::Value) {
     std::fs::write(place.join("spec.json"), spec.to_string()).unwrap();
 }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -46,14 +45,9 @@ fn lines(place: &Path) -> Vec<usize> {
     fs::read_to_string(place.join("here/lines")).unwrap().lines().map(|line| line.parse().unwrap()).collect()
 }
 
-/// The bytes on disk of the agent's turns and of the database, without the log of the latter, which has a fixed limit.
+/// The bytes of the agent's turns.
 fn bytes(place: &Path) -> u64 {
-    let state = place.join("state");
-    let turns = fs::read_dir(state.join("agents").join(life::AGENT).join("turns")).unwrap();
-    let turns: u64 = turns.map(|turn| turn.unwrap().metadata().unwrap().size()).sum();
-    let files = fs::read_dir(&state).unwrap().map(Result::unwrap);
-    let database = files.filter(|file| file.file_name().to_string_lossy().ends_with(".db"));
-    turns + database.map(|file| file.metadata().unwrap().size()).sum::<u64>()
+    life::turn_records(&place.join("state"), life::AGENT).iter().map(|record| record.len() as u64).sum()
 }
 
 #[test]

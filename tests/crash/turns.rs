@@ -73,9 +73,9 @@ fn lines(place: &Path, agent: &str) -> Vec<String> {
 
 /// How often an agent was told that it cannot be known whether a call was carried out.
 fn interruptions(place: &Path, agent: &str) -> usize {
-    let turns = fs::read_dir(place.join("state/agents").join(agent).join("turns")).unwrap();
-    let text: String = turns.map(|turn| fs::read_to_string(turn.unwrap().path()).unwrap()).collect();
-    text.lines().filter(|line| line.contains("\"kind\":\"outcome\"") && line.contains("interrupted")).count()
+    let records = life::turn_records(&place.join("state"), agent);
+    let told = |record: &String| record.contains("\"kind\":\"outcome\"") && record.contains("interrupted");
+    records.iter().filter(|record| told(record)).count()
 }
 
 #[test]

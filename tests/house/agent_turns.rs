@@ -9,11 +9,12 @@ use crate::common::GUARD;
 use crate::test_host::{TestHost, steady};
 use acheron::agent::protocol;
 use acheron::agent::tools::{MountTools, perform};
-use acheron::agent::transcript::{self, TranscriptRecord};
+use acheron::agent::transcript::TranscriptRecord;
 use acheron::host::{Host, Options};
 use acheron::model::script::Script;
 use acheron::model::{Message, Model, ModelRequest};
 use acheron::policy::PrincipalCaller;
+use acheron::state::turns;
 use acheron_base::{Clock, Ids, Random};
 use acheron_vfs::Caller;
 
@@ -97,9 +98,10 @@ fn same(results: &[Value], dir: &std::path::Path) -> Vec<String> {
 
 /// The transcript of the only turn of `charon`.
 fn turn(state: &std::path::Path) -> Vec<TranscriptRecord> {
-    let turns = std::fs::read_dir(state.join("agents/charon/turns")).unwrap();
-    let file = turns.map(|entry| entry.unwrap().path()).next().unwrap();
-    transcript::read(&std::fs::read(file).unwrap()).unwrap().0
+    let store = acheron_store::Connection::open(state.join(acheron_store::FILE)).unwrap();
+    let jobs = turns::jobs(&store, "charon").unwrap();
+    let records = turns::records(&store, "charon", &jobs[0]).unwrap();
+    records.iter().map(|record| serde_json::from_str(record).unwrap()).collect()
 }
 
 fn results(records: &[TranscriptRecord]) -> Vec<Value> {

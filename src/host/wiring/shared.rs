@@ -47,7 +47,8 @@ impl SharedServices {
             tracing::warn!(%error, "edits of prompts are not noticed");
             None
         });
-        let runtimes = Arc::new(AgentRuntimes::new(here, Box::new(|name| std::env::var(name).ok()), clock.clone()));
+        let runtimes =
+            Arc::new(AgentRuntimes::new(store.clone(), here, Box::new(|name| std::env::var(name).ok()), clock.clone()));
         runtimes.trust(spec);
         let symbols = symbols::open::open(&spec.symbols, store, symbols::catalogue::of_library(library)?)?;
         let (bindings, shells, wikis) = (Arc::default(), Arc::default(), Arc::default());

@@ -1,7 +1,5 @@
 //! Turns that a crash has cut off, and what a turn in its midst may not wait for.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use super::super::*;
@@ -18,11 +16,11 @@ use acheron_vfs::Open;
 /// The turn `job-1` as an earlier run of the host left it: with the intent of a call, and no outcome.
 fn intended(world: &World, line: &str) -> Arc<Job> {
     let answer = serde_json::from_str::<Value>(line).unwrap()["answer"].to_string();
-    let mut transcript = world.chat.agent_runtime().transcript("job-1").unwrap();
+    let mut transcript = world.chat.agent_runtime().turns.transcript("job-1").unwrap();
     let (limits, prices) = (BudgetLimits::default(), Prices::default());
     let (job_id, source, input) = ("job-1".to_owned(), TurnSource::Chat, "go".to_owned());
     transcript
-        .append([
+        .append(vec![
             TranscriptRecord::Began { at_ms: 1, job_id, source, input, limits, prices },
             TranscriptRecord::Said {
                 at_ms: 1,
@@ -32,6 +30,8 @@ fn intended(world: &World, line: &str) -> Arc<Job> {
             },
             TranscriptRecord::Intent { at_ms: 1, call: parse(&answer).unwrap() },
         ])
+        .unwrap()
+        .wait()
         .unwrap();
     left(world)
 }
@@ -52,13 +52,15 @@ fn left(world: &World) -> Arc<Job> {
     world.context.jobs.restore(Job::new("job-1".into(), call, 1, &acheron_base::Clock::at(1)))
 }
 
-/// The outcome of each call according to the transcripts, whose names sort by time.
-fn results(dir: &Path) -> Vec<Value> {
-    let mut turns: Vec<_> = std::fs::read_dir(dir.join("turns")).unwrap().map(|turn| turn.unwrap().path()).collect();
-    turns.sort();
-    let text: String = turns.iter().map(|turn| std::fs::read_to_string(turn).unwrap()).collect();
-    let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    records.filter(|record| record["kind"] == "outcome").map(|record| record["result"].clone()).collect()
+/// The outcome of each call according to the transcripts.
+fn results(world: &World) -> Vec<Value> {
+    let turns = &world.chat.agent_runtime().turns;
+    let transcripts = turns.jobs().unwrap().into_iter().map(|job| turns.transcript(&job).unwrap());
+    let outcome = |record: &TranscriptRecord| match record {
+        TranscriptRecord::Outcome { result, .. } => Some(result.clone()),
+        _ => None,
+    };
+    transcripts.flat_map(|transcript| transcript.records().iter().filter_map(outcome).collect::<Vec<_>>()).collect()
 }
 
 #[tokio::test]
@@ -79,7 +81,7 @@ async fn a_reply_that_was_cut_off_is_the_reply_once() {
     assert_eq!(world.read("chat/latest.txt").await, "as I was saying\n");
     assert_eq!(world.read("chat/history.ndjson").await.lines().count(), 1);
     assert_eq!(
-        results(dir.path()),
+        results(&world),
         [json!({"path": "agents/self/chat/control/reply", "bytes_written": 15, "ready": true})]
     );
 }
@@ -133,7 +135,7 @@ async fn a_turn_is_refused_at_once_what_only_its_own_end_could_tell() {
     world.write(&Caller::operator(), "events/control/signal.json", signal).await;
     let heard = tokio::time::timeout(Duration::from_secs(60), waits.wait()).await.expect("the turns end");
     assert_eq!(heard.unwrap(), "two\n");
-    let results = results(dir.path());
+    let results = results(&world);
     for (number, result) in results.iter().enumerate() {
         match number {
             1..=4 | 8 => {

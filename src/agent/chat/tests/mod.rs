@@ -14,7 +14,8 @@ use tokio::sync::Notify;
 
 use super::*;
 use crate::agent::budget::BudgetLimits;
-use crate::agent::runtime::Settings;
+use crate::agent::runtime::{AgentState, Settings};
+use crate::agent::transcript::TurnStore;
 use crate::agent::wake;
 use crate::contract::Operation;
 use crate::events;
@@ -77,7 +78,7 @@ pub(super) struct World {
     pub chat: Chat,
     pub context: Arc<ServiceContext>,
     counter: Counter,
-    _store: TestStore,
+    store: Arc<TestStore>,
 }
 
 impl World {
@@ -86,7 +87,11 @@ impl World {
     }
 
     pub fn at(dir: &std::path::Path, settings: Settings, clock: Clock) -> World {
-        let store = TestStore::new();
+        World::with(dir, settings, clock, Arc::new(TestStore::new()))
+    }
+
+    /// With the state that an earlier run of the host left.
+    fn with(dir: &std::path::Path, settings: Settings, clock: Clock, store: Arc<TestStore>) -> World {
         let context = test_context(&store, clock, Arc::new(AllowAll));
         let (jobs, event_logs) = (context.jobs.clone(), context.event_logs.clone());
         let place = Arc::new(ConfinedDir::open(dir).unwrap());
@@ -94,7 +99,8 @@ impl World {
             Arc::new(|id: &str| format!("You are {id}.")),
             Arc::new(|| -> super::super::runtime::Remembering { Box::pin(async { Vec::new() }) }),
         );
-        let agent_runtime = AgentRuntime::open("ada", context.clone(), place, core, remember, settings).unwrap();
+        let state = AgentState { dir: place, turns: TurnStore::new((**store).clone(), "ada") };
+        let agent_runtime = AgentRuntime::open("ada", context.clone(), state, core, remember, settings).unwrap();
         let chat = Chat::new(Arc::new(agent_runtime), Arc::new(CallQueue::new(64, 64)));
         let counter = Counter::default();
         let desk = ServiceInstance::of(&context, "ada", typed(counter.clone()).unwrap());
@@ -115,7 +121,7 @@ impl World {
         let agents = Listing::default().dir("ada", ada).link("self", This);
         let tree = Tree::new(Arc::new(Listing::default().dir("agents", agents)), Arc::new(AllowAll));
         context.set_tree(&tree);
-        World { tree, chat, context, counter, _store: store }
+        World { tree, chat, context, counter, store }
     }
 
     pub async fn read(&self, path: &str) -> String {
@@ -362,7 +368,7 @@ fn a_turn_goes_on_after_a_crash_and_nothing_is_done_twice() {
     ];
     let life = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let first = life();
-    let job = first.block_on(async {
+    let (job, store) = first.block_on(async {
         let world = World::new(dir.path(), thinking(&lines));
         let message = ChatMessage { source: TurnSource::Chat, text: "go".into(), from: Principal::Operator };
         let job = world.chat.say(message).wait().await.unwrap();
@@ -370,12 +376,12 @@ fn a_turn_goes_on_after_a_crash_and_nothing_is_done_twice() {
             tokio::task::yield_now().await;
         }
         assert_eq!(world.counter.count.load(Ordering::SeqCst), 1);
-        job
+        (job, world.store.clone())
     });
     first.shutdown_background();
     // The signal that was waited for never came; the model is asked nothing again, the read is made again.
     life().block_on(async {
-        let world = World::new(dir.path(), thinking(&lines));
+        let world = World::with(dir.path(), thinking(&lines), Clock::real(), store);
         let again = world.context.jobs.restore(Job::new(job.id.clone(), job.call.clone(), 1, &Clock::at(1)));
         world.chat.resume(again.clone());
         while again.now().progress.is_none_or(|progress| progress["waiting"] != true) {
