@@ -45,7 +45,7 @@ use acheron_store::Store;
 use acheron_vfs::{Listing, Node, Tree};
 use library::LibrarySource as Library;
 use state::{HostIdentity, HostPaths, upgrade};
-use wiring::SharedServices;
+use wiring::{Filling, SharedServices};
 
 pub use agent_dirs::AgentDirs;
 pub use caller_identity::CallerIdentity;
@@ -80,7 +80,8 @@ impl Host {
         programs::check(&options.spec, &options.here, more)?;
         let store = crate::state::open(&options.state)?;
         let decided = recover::make_files(&store)?;
-        let host = Arc::new(open(options, store)?);
+        let (host, filling) = open(options, store)?;
+        let host = Arc::new(host);
         acheron_sandbox::remove_stale_groups();
         let recovered = recover::jobs(&host, decided)?;
         system_paths::note(&host);
@@ -90,6 +91,7 @@ impl Host {
         host.context.set_tree(&tree);
         host.dirs.set_agents(agent_dirs.clone());
         agent_dirs.open(&host)?;
+        filling.wait()?;
         for job in recovered {
             recover::resume(&host, job);
         }
@@ -162,7 +164,7 @@ impl Drop for Host {
 }
 
 /// Opens the state of a host. There is no tree yet.
-fn open(options: Options, store: Store) -> Result<HostState> {
+fn open(options: Options, store: Store) -> Result<(HostState, Filling)> {
     let Options { spec, here, state, mountpoint, clock, random } = options;
     let profiles = Arc::new(AgentProfiles::open(&spec, &state)?);
     let access = Arc::new(PolicyAccess::new(profiles.policy()?, store.clone(), clock.clone()));
@@ -171,12 +173,12 @@ fn open(options: Options, store: Store) -> Result<HostState> {
     let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
     let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
     let identity = HostIdentity { name: acheron_sandbox::host_id(), started_at_ms: clock.now_ms() };
-    let shared =
+    let (shared, filling) =
         SharedServices::open(&spec, &here, unasked.beside(&here, "prompts"), library.folder(), &store, &clock)?;
     let projects = Arc::new(projects::Projects::new(&clock));
     let context =
         ServiceContext::new(all_jobs, event_logs, store.clone(), access.clone(), tokio::runtime::Handle::current());
-    Ok(HostState {
+    let state = HostState {
         current: Arc::new(edit::CurrentSpec::new(Arc::new(spec))),
         paths: HostPaths { here, state, mountpoint, mountspec: Default::default(), library },
         identity,
@@ -191,7 +193,8 @@ fn open(options: Options, store: Store) -> Result<HostState> {
         protected_names: Default::default(),
         mount: Default::default(),
         health: Default::default(),
-    })
+    };
+    Ok((state, filling))
 }
 
 /// The root of the tree.

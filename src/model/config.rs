@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::anthropic::{Anthropic, MessagesApi};
+use super::guide::Guide;
 use super::openai::{ChatCompletions, OpenAi};
 use super::remote::ModelServer;
 use super::replay::Replay;
@@ -13,9 +14,6 @@ use super::script::Script;
 use super::{Model, remote::ProviderProtocol};
 use acheron_base::{Error, Result, quoted};
 use acheron_http::Http;
-
-/// The script of the default model.
-pub const GUIDE: &str = include_str!("../../prompts/runtime/guide.ndjson");
 
 /// The size limit of a script or recording, in bytes.
 const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -69,7 +67,7 @@ impl ModelConfig {
     ) -> Result<Option<Arc<dyn Model>>> {
         let text = |file: &str| text(&base.join(file)).map_err(|error| Error::invalid(format!("{file}: {error}")));
         Ok(Some(match self {
-            ModelConfig::Script(None) => Arc::new(Script::read("guide", GUIDE)?),
+            ModelConfig::Script(None) => Arc::new(Guide::default()),
             ModelConfig::Script(Some(file)) => Arc::new(Script::read(file, &text(file)?)?),
             ModelConfig::Replay(file) => Arc::new(Replay::read(file, &text(file)?, Some(agent))?),
             ModelConfig::OpenAi { model, base_url } => {

@@ -5,6 +5,7 @@
 
 pub mod anthropic;
 pub mod config;
+mod guide;
 pub mod openai;
 pub mod remote;
 pub mod replay;

@@ -7,18 +7,19 @@ use serde_json::Value;
 
 use super::ServiceInstance;
 use super::instance::LastCall;
-use crate::contract::{Contract, Envelope};
+use crate::contract::{Contract, ContractPages, Envelope};
 use crate::jobs::Job;
 use crate::jobs::files::{self, ResultPage};
 use acheron_base::{Error, Result};
 use acheron_vfs::{
-    Answer, Caller, CommandContext, CommandSink, Control, Listing, Reply, ReplyFn, line, live, pretty, text, waiting,
+    Answer, Caller, CommandContext, CommandSink, Control, Listing, Reply, ReplyFn, lazy_text, line, live, pretty, text,
+    waiting,
 };
 
 /// Builds the directory of one service.
 pub fn directory(instance: &Arc<ServiceInstance>) -> Listing {
     let (status, permissions, result) = (instance.clone(), instance.clone(), instance.clone());
-    let mut listing = pages(instance.contract())
+    let mut listing = lazy_pages(instance)
         .file("PERMISSIONS.json", live(move |caller| Ok(pretty(&permissions.permissions(caller)))))
         .file("status.json", live(move |caller| Ok(line(&status.status(caller)))))
         .file("result.json", waiting(move |caller| last_result(&result, caller)))
@@ -37,6 +38,19 @@ pub fn static_directory(
     pages(contract).file("PERMISSIONS.json", live(move |caller| Ok(pretty(&permissions(caller)))))
 }
 
+/// The pages of a contract, rendered when they are asked for: few of them are ever read.
+fn lazy_pages(instance: &Arc<ServiceInstance>) -> Listing {
+    let page = |of: fn(&ContractPages) -> &Bytes| {
+        let instance = instance.clone();
+        lazy_text(move || of(instance.contract().pages()).clone())
+    };
+    Listing::default()
+        .file("README.md", page(|pages| &pages.readme))
+        .file("SCHEMA.json", page(|pages| &pages.schema))
+        .file("CAPS.json", page(|pages| &pages.caps))
+        .file("OPS.json", page(|pages| &pages.ops))
+}
+
 fn pages(contract: &Contract) -> Listing {
     let pages = contract.pages();
     Listing::default()
@@ -49,8 +63,9 @@ fn pages(contract: &Contract) -> Listing {
 fn control(instance: &Arc<ServiceInstance>) -> Listing {
     let contract = instance.contract();
     let invoke = Control::new(Arc::new(InvokeFile(instance.clone())));
-    let mut listing =
-        Listing::default().file("README.md", text(contract.pages().control.clone())).file("invoke.json", invoke);
+    let own = instance.clone();
+    let readme = lazy_text(move || own.contract().pages().control.clone());
+    let mut listing = Listing::default().file("README.md", readme).file("invoke.json", invoke);
     for operation in &contract.operations {
         let control = Control::new(Arc::new(OperationFile { instance: instance.clone(), op: operation.name.clone() }));
         listing = listing.file(&format!("{}.json", operation.name), control);

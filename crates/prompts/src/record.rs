@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::OnceLock;
 
 use jsonschema::Validator;
 use schemars::JsonSchema;
@@ -19,7 +20,8 @@ pub struct Record {
     pub name: String,
     pub schema: Value,
     fields: BTreeMap<String, FieldRule>,
-    validator: Validator,
+    /// Compiled when it is first needed, if it is so plain that this cannot fail.
+    validator: OnceLock<Result<Validator, String>>,
 }
 
 #[derive(Clone, Debug)]
@@ -48,7 +50,11 @@ impl Record {
             return Err(format!("params `{name}` must be a record: a JSON Schema of type object"));
         }
         let schema = schema::strict(given);
-        let validator = schema::compile(&schema).map_err(|why| format!("params `{name}`: {why}"))?;
+        let validator = OnceLock::new();
+        if !schema::is_plain(&schema) {
+            let compiled = schema::compile(&schema).map_err(|why| format!("params `{name}`: {why}"))?;
+            _ = validator.set(Ok(compiled)); // it is new
+        }
         let required: Vec<&str> =
             schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
         let mut fields = BTreeMap::new();
@@ -111,7 +117,10 @@ impl Record {
     }
 
     pub fn complaints(&self, value: &Value) -> Vec<Complaint> {
-        schema::complaints(&self.validator, value)
+        match self.validator.get_or_init(|| schema::compile(&self.schema)) {
+            Ok(validator) => schema::complaints(validator, value),
+            Err(why) => vec![Complaint::whole(why)],
+        }
     }
 
     /// The values of one instance, ready for a template.

@@ -23,6 +23,13 @@ pub struct Complaint {
     pub wanted: Vec<String>,
 }
 
+impl Complaint {
+    /// A complaint about the whole value.
+    pub fn whole(message: &str) -> Complaint {
+        Complaint { path: String::new(), pointer: String::new(), message: message.to_owned(), wanted: Vec::new() }
+    }
+}
+
 impl std::fmt::Display for Complaint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.path.as_str() {
@@ -70,6 +77,31 @@ fn close(schema: &mut Value, alone: bool) {
 }
 
 /// Makes a schema ready for use, or says why it is none.
+/// Whether a schema has only types and properties, each written as it must be: such a one can be compiled.
+pub fn is_plain(schema: &Value) -> bool {
+    const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
+    let known = |kind: &Value| kind.as_str().is_some_and(|kind| TYPES.contains(&kind));
+    let Value::Object(object) = schema else { return schema.is_boolean() };
+    object.iter().all(|(keyword, inner)| match keyword.as_str() {
+        "type" => {
+            known(inner)
+                || inner
+                    .as_array()
+                    .is_some_and(|kinds| !kinds.is_empty() && all_differ(kinds) && kinds.iter().all(known))
+        }
+        "properties" => inner.as_object().is_some_and(|properties| properties.values().all(is_plain)),
+        "required" => inner.as_array().is_some_and(|names| names.iter().all(Value::is_string) && all_differ(names)),
+        "items" | "additionalProperties" | "unevaluatedProperties" => is_plain(inner),
+        "description" | "title" => inner.is_string(),
+        "default" | "x-as" | "x-null" | "x-indent" => true,
+        _ => false,
+    })
+}
+
+fn all_differ(values: &[Value]) -> bool {
+    values.iter().enumerate().all(|(at, value)| !values[..at].contains(value))
+}
+
 pub fn compile(schema: &Value) -> Result<Validator, String> {
     if schema.to_string().len() > SCHEMA_BYTES {
         return Err(format!("the schema is longer than {SCHEMA_BYTES} bytes"));

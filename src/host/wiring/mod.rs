@@ -29,6 +29,7 @@ use acheron_base::{Code, Result};
 use acheron_store::Tx;
 use acheron_vfs::Node;
 
+pub use crate::services::symbols::open::Filling;
 pub use env::AgentEnv;
 pub use shared::SharedServices;
 pub use surroundings::end_outdated_sessions;

@@ -9,6 +9,7 @@ use crate::services::prompts::Library;
 use crate::services::prompts::watch::watch;
 use crate::services::recall::Wikis;
 use crate::services::symbols;
+use crate::services::symbols::open::Filling;
 use crate::services::symbols::store::SymbolStore;
 use crate::services::terminal::Shells;
 use crate::spec::Spec;
@@ -39,7 +40,8 @@ impl SharedServices {
         library: Option<&Path>,
         store: &Store,
         clock: &Clock,
-    ) -> Result<SharedServices> {
+    ) -> Result<(SharedServices, Filling)> {
+        let (symbols, filling) = symbols::open::open(&spec.symbols, store, symbols::catalogue::of_library(library)?)?;
         let folder = spec.prompts.as_deref().map(|folder| here.join(folder));
         let folder = folder.or_else(|| beside.filter(|folder| folder.is_dir()));
         let prompts = Arc::new(Library::open(folder.as_deref()));
@@ -50,8 +52,7 @@ impl SharedServices {
         let runtimes =
             Arc::new(AgentRuntimes::new(store.clone(), here, Box::new(|name| std::env::var(name).ok()), clock.clone()));
         runtimes.trust(spec);
-        let symbols = symbols::open::open(&spec.symbols, store, symbols::catalogue::of_library(library)?)?;
         let (bindings, shells, wikis) = (Arc::default(), Arc::default(), Arc::default());
-        Ok(SharedServices { runtimes, prompts, symbols, _watch: watch, bindings, shells, wikis })
+        Ok((SharedServices { runtimes, prompts, symbols, _watch: watch, bindings, shells, wikis }, filling))
     }
 }

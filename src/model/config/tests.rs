@@ -32,8 +32,3 @@ fn a_script_is_a_file_and_nothing_else() {
         assert_eq!(text(path).unwrap_err().to_string(), "it is not a file", "{}", path.display());
     }
 }
-
-#[test]
-fn the_guide_is_a_script() {
-    Script::read("guide", GUIDE).unwrap();
-}

@@ -1,6 +1,7 @@
 //! Opens the symbol store that a mountspec names.
 
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use super::backend::Backend;
 use super::catalogue::CatalogueTexts;
@@ -11,9 +12,21 @@ use crate::spec::{self, SymbolsBackend};
 use acheron_base::{Error, Result};
 use acheron_store::Store;
 
-/// Opens the backend of the spec. Our own database has its catalogue when this returns; a Redis that does not answer
-/// now gets it when it does.
-pub fn open(spec: &spec::SymbolsSpec, store: &Store, catalogue: CatalogueTexts) -> Result<Arc<SymbolStore>> {
+/// The catalogue while it is put into our own database, beside the rest of the start.
+#[must_use]
+pub struct Filling(Option<JoinHandle<Result<()>>>);
+
+impl Filling {
+    /// Waits until it is there.
+    pub fn wait(self) -> Result<()> {
+        let Some(thread) = self.0 else { return Ok(()) };
+        thread.join().unwrap_or_else(|_| Err(Error::internal("filling the symbols panicked")))
+    }
+}
+
+/// Opens the backend of the spec. Our own database has its catalogue when [`Filling::wait`] returns; a Redis that does not
+/// answer now gets it when it does.
+pub fn open(spec: &spec::SymbolsSpec, store: &Store, catalogue: CatalogueTexts) -> Result<(Arc<SymbolStore>, Filling)> {
     let ours = spec.backend == SymbolsBackend::Sqlite;
     let backend: Arc<dyn Backend> = match (spec.backend, &spec.url) {
         (SymbolsBackend::Sqlite, _) => Arc::new(Sqlite::new(store.clone())),
@@ -23,19 +36,16 @@ pub fn open(spec: &spec::SymbolsSpec, store: &Store, catalogue: CatalogueTexts) 
     let symbol_store = Arc::new(SymbolStore::new(backend).with_catalogue(catalogue));
     let first = symbol_store.clone();
     if ours {
-        // On a thread of its own, since a host is built inside a runtime, where nothing may block on another.
-        let filled = std::thread::spawn(move || {
-            tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(ready(&first))
-        });
-        filled.join().unwrap_or_else(|_| Err(Error::internal("filling the symbols panicked")))?;
-    } else {
-        tokio::spawn(async move {
-            if let Err(fault) = ready(&first).await {
-                tracing::warn!(event = "symbol_store.not_ready", %fault);
-            }
-        });
+        let fill = move || tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(ready(&first));
+        let thread = std::thread::Builder::new().name("symbols".into()).spawn(fill)?;
+        return Ok((symbol_store, Filling(Some(thread))));
     }
-    Ok(symbol_store)
+    tokio::spawn(async move {
+        if let Err(fault) = ready(&first).await {
+            tracing::warn!(event = "symbol_store.not_ready", %fault);
+        }
+    });
+    Ok((symbol_store, Filling(None)))
 }
 
 #[cfg(feature = "redis")]
