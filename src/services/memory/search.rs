@@ -5,10 +5,16 @@ use super::snippet::snippet;
 use super::tx::{MemoryReader, StoredMemory};
 use super::words::{self, WordQuery};
 use acheron_base::{Error, Result};
-use acheron_store::{OptionalExtension, params};
+use acheron_store::{OptionalExtension, Rows, params};
 
 /// The longest question, in characters.
 const LONGEST: usize = 4096;
+
+/// How much more a word in the name says than one in the text.
+const NAME_WEIGHT: &str = "4.0";
+
+/// Rows among which the best are chosen at a time.
+const MANY: usize = 512;
 
 /// When any word will do, a word counts if it is in at most so many memories, or in at most so many times more than the
 /// rarest.
@@ -148,24 +154,33 @@ impl MemoryReader<'_> {
         let latest = if search.history { "v.deleted = 0" } else { "v.version = m.version AND m.deleted = 0" };
         let filter = "(?5 IS NULL OR v.kind = ?5) AND (?6 IS NULL OR v.created_at_ms >= ?6) AND NOT EXISTS \
                       (SELECT 1 FROM json_each(?7) t WHERE t.value NOT IN (SELECT value FROM json_each(v.tags)))";
-        let sql = match (question, search.is_filtered()) {
-            (Some(_), false) => format!(
-                "SELECT rowid, rank FROM {table} WHERE {table} MATCH ?8 AND rowid BETWEEN ?1 AND ?2 \
-                 AND ?5 IS NULL AND ?6 IS NULL AND ?7 IS NOT NULL ORDER BY rank LIMIT ?3 OFFSET ?4"
-            ),
-            (Some(_), true) => format!(
-                "SELECT w.rowid, w.rank FROM {table} w CROSS JOIN {versions} WHERE {id} = w.rowid AND {latest} \
-                 AND w.{table} MATCH ?8 AND w.rowid BETWEEN ?1 AND ?2 AND {filter} ORDER BY w.rank LIMIT ?3 OFFSET ?4"
-            ),
-            (None, _) => format!(
-                "SELECT {id}, 0.0 FROM {versions} WHERE {id} BETWEEN ?1 AND ?2 AND {latest} AND {filter} AND ?8 IS NULL \
+        let Some(question) = question else {
+            let mut select = self.conn.prepare_cached(&format!(
+                "SELECT {id} FROM {versions} WHERE {id} BETWEEN ?1 AND ?2 AND {latest} AND {filter} \
                  ORDER BY v.created_at_ms DESC, v.id DESC LIMIT ?3 OFFSET ?4"
-            ),
+            ))?;
+            let tags = rows::list(&search.tags);
+            let asked = params![first, last, search.limit + 1, skip, search.kind, search.since_ms, tags];
+            return Ok(select.query_map(asked, |row| Ok((row.get(0)?, 0.0)))?.collect::<Result<_, _>>()?);
         };
-        let mut select = self.conn.prepare_cached(&sql)?;
-        let tags = rows::list(&search.tags);
-        let asked = params![first, last, search.limit + 1, skip, search.kind, search.since_ms, tags, question];
-        Ok(select.query_map(asked, |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?)
+        let wanted = skip + search.limit + 1;
+        let best = if search.is_filtered() {
+            let mut select = self.conn.prepare_cached(&format!(
+                "SELECT w.rowid, bm25({table}, {NAME_WEIGHT}, 1.0) FROM {table} w CROSS JOIN {versions} \
+                 WHERE {id} = w.rowid AND {latest} AND w.{table} MATCH ?3 AND w.rowid BETWEEN ?1 AND ?2 \
+                 AND ?4 IS NULL AND {filter}"
+            ))?;
+            let tags = rows::list(&search.tags);
+            let asked = params![first, last, question, None::<i64>, search.kind, search.since_ms, tags];
+            best(select.query(asked)?, wanted)?
+        } else {
+            let mut select = self.conn.prepare_cached(&format!(
+                "SELECT rowid, bm25({table}, {NAME_WEIGHT}, 1.0) FROM {table} \
+                 WHERE {table} MATCH ?3 AND rowid BETWEEN ?1 AND ?2"
+            ))?;
+            best(select.query(params![first, last, question])?, wanted)?
+        };
+        Ok(best.into_iter().skip(skip).collect())
     }
 
     fn by_memory(&self, id: i64) -> Result<StoredMemory> {
@@ -183,6 +198,27 @@ impl MemoryReader<'_> {
     }
 }
 
+/// The rows with the lowest ranks, the lowest first. `ORDER BY rank` does the same in a statement that is parsed anew for each
+/// search, and sorts all rows.
+fn best(mut rows: Rows<'_>, wanted: usize) -> Result<Vec<(i64, f64)>> {
+    let mut best: Vec<(i64, f64)> = Vec::new();
+    let better = |a: &(i64, f64), b: &(i64, f64)| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0));
+    while let Some(row) = rows.next()? {
+        best.push((row.get(0)?, row.get(1)?));
+        // Now and then only, so that each row costs little.
+        if best.len() >= 2 * wanted.max(MANY) {
+            best.select_nth_unstable_by(wanted - 1, better);
+            best.truncate(wanted);
+        }
+    }
+    best.sort_unstable_by(better);
+    best.truncate(wanted);
+    Ok(best)
+}
+
 fn lost(id: i64) -> Error {
     Error::internal(format!("the index of memory knows row {id}, which is not there"))
 }
+
+#[cfg(test)]
+mod tests;
