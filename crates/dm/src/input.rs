@@ -236,6 +236,9 @@ fn wrapped<'a>(text: &'a str, pairs: &[(char, char)]) -> Option<(&'a str, &'a st
     Some((&rest[..end], &rest[end + close.len_utf8()..]))
 }
 
+/// The instructions, as a refusal names them.
+const CONTROLS: &str = "<continue>, <initialize>, <play on>, <new campaign NAME> and <switch campaign NAME>";
+
 fn control(inner: &str, after: &str) -> Result<Input, Refusal> {
     let refuse = |sentence: String| Refusal { sentence, example: "<continue>".into() };
     if !after.trim().is_empty() {
@@ -261,7 +264,10 @@ fn control(inner: &str, after: &str) -> Result<Input, Refusal> {
             });
             match named.filter(|name| !name.is_empty()) {
                 Some(name) => rest(name.strip_prefix("campaigns/").unwrap_or(&name).to_owned()),
-                None => return Err(refuse(format!("<{}> is not a control instruction", clip(&words, 40)))),
+                None => {
+                    let sentence = format!("<{}> is not a control instruction; there are {CONTROLS}", clip(&words, 40));
+                    return Err(refuse(sentence));
+                }
             }
         }
     };

@@ -36,6 +36,7 @@ pub mod init;
 pub mod input;
 pub mod inspect;
 pub mod json;
+pub mod known;
 pub mod lint;
 pub mod load;
 pub mod md;

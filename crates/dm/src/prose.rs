@@ -36,7 +36,8 @@ static ESCAPES: LazyLock<Option<Regex>> =
 static LABELS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let words = "scene|adjudication|result|next suggestions|hud|archive_delta|guide|error|initialize|ooc|act|look|ask|fight|cast|manage";
     let heads = "discoveries|nothing gained|consequences|a costly alternative|correction|summary|inner voice|load summary|epilogue|clue|cost";
-    let bracket = format!(r"[\[【]\s*(?:{words})\s*[\]】]");
+    let bracket =
+        format!(r"[\[【［〔]\s*(?:{words})\s*[\]】］〕]|(?m:^\s*[*_]{{1,3}}(?:{words}|{heads}):?[*_]{{1,3}}\s*$)");
     Regex::new(&format!(r"(?i){bracket}|<!--|-->|(?m:^\s*(?:{heads})\s*:)|(?m:^\s*[|#])|(?m:^\s*- \w+( \w+)?:)")).ok()
 });
 

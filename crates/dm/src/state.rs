@@ -376,9 +376,13 @@ impl State {
         let mut told = Vec::new();
         // The player learns of a hidden clock by what it does, and by nothing else.
         if clock.visible {
-            let shown = if rounds > 0 { clock.segments } else { clock.filled };
-            let segments = clock.segments;
-            told.push(Told::Clock(format!("{id} {before}/{segments} -> {shown}/{segments} ({reason})")));
+            let (filled, segments) = (clock.filled, clock.segments);
+            // What the HUD shows below is where the clock stands after it came round.
+            let shown = match rounds {
+                0 => format!("{filled}/{segments}"),
+                _ => format!("{segments}/{segments}, and from {filled}/{segments} again"),
+            };
+            told.push(Told::Clock(format!("{id} {before}/{segments} -> {shown} ({reason})")));
         }
         let mark = format!("clock {id}");
         let full = clock.filled == clock.segments && !self.fired.contains(&mark);
