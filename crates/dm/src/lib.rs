@@ -47,6 +47,7 @@ pub mod pack;
 pub mod panel_rules;
 pub mod pc;
 pub mod play;
+pub mod players;
 pub mod proposal;
 pub mod prose;
 pub mod questions;

@@ -108,6 +108,7 @@ impl ProposalFilter<'_> {
         self.judge(&raw, &prose, &mut filtered);
         words(raw, &prose, &mut filtered);
         filtered.judged.narrated = filtered.prose.is_some();
+        filtered.reports = filtered.reports.into_iter().map(|report| prose.discreet(report)).collect();
         filtered
     }
 

@@ -22,6 +22,33 @@ fn goals_name_only_what_the_player_knows() {
 }
 
 #[test]
+fn no_view_of_a_played_campaign_tells_a_secret() {
+    let mut game = Game::new();
+    let note =
+        "<!-- ARCHIVE_DELTA\nfiles:\n  - path: notes/plan.md\n    append: |\n      the plan of the narrator\n-->";
+    let secret = "Jun wrote the Merrow down as lost before she was due";
+    let lies = serde_json::json!({
+        "delta": note, "prose": format!("[HUD] {secret}"), "consequences": [secret],
+        "options": [format!("[ASK]{{{secret}}}"), "[ACT]{wait}", "[LOOK]{around}"],
+    });
+    game.propose("[LOOK]{around}", lies).unwrap();
+    assert!(game.files.contains_key("notes/plan.md"));
+    let shown = game.files.keys().filter(|path| crate::files::shown(path));
+    let mut views: Vec<String> = shown.map(|path| crate::players::view(path, &game.files[path]).unwrap()).collect();
+    views.push(crate::players::journal(&game.files[crate::act::JOURNAL]));
+    views.push(crate::players::delta(&game.files[".kernel/delta.md"]).unwrap());
+    let boot = crate::boot::read(game.files(), &game.world).unwrap();
+    views.push(crate::players::boot(&boot.summary(&game.world)));
+    for view in &views {
+        for hidden in
+            ["\"reeve\"", "\"seed\"", "the plan of the narrator", "Merrow down as lost", "Whoever lights the lamp"]
+        {
+            assert!(!view.contains(hidden), "{hidden}: {view}");
+        }
+    }
+}
+
+#[test]
 fn a_thing_that_was_never_seen_is_not_named() {
     let mut game = Game::new();
     for input in
