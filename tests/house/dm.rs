@@ -169,6 +169,53 @@ fn a_player_reads_the_files_of_the_campaign_and_writes_none() {
     );
 }
 
+#[test]
+fn an_agent_that_plays_reads_no_secret_and_has_no_tools_of_a_game_master() {
+    TestHost::new().check(
+        &session(
+            r#"
+            echo '[LOOK]{around}' > input
+            jq -c 'has("seed") or has("proposal")' journal.ndjson | sort -u
+            find . -type f ! -name input | xargs cat | grep -c -e '"reeve"' -e 'Whoever lights the lamp' 
+            cd ../../..
+            as() { exec 3<>terminal/control/exec.json; jq -nc --arg it "$1" '{argv: ["sh", "-c", $it]}' >&3; jq -r '.result.stdout + .result.stderr' <&3; exec 3>&-; }
+            as 'cd /agents/charon/dm; ls; ls cartridges; cat cartridges/brinewick/CARTRIDGE.md'
+            as 'ls /global/library/cartridges; head -n 1 /global/library/cartridges/_template/CARTRIDGE.md'
+            as 'cd /agents/charon/dm; head -n 1 campaigns/c1/map.txt; echo "[LOOK]{around}" > campaigns/c1/input && echo played'
+            as 'cd /agents/charon/dm/control; echo "{\"role\":\"AUTHOR\",\"tool_calls\":[]}" > tools.json'
+            as 'cd /agents/charon/dm/control; echo "{\"op\":\"tools\",\"arguments\":{\"role\":\"AUTHOR\",\"tool_calls\":[]}}" > invoke.json'
+            "#,
+        ),
+        expect![[r#"
+            false
+            0
+            CAPS.json
+            OPS.json
+            PERMISSIONS.json
+            README.md
+            SCHEMA.json
+            active.json
+            campaigns
+            control
+            engine
+            result.json
+            status.json
+            cat: cartridges/brinewick/CARTRIDGE.md: Permission denied
+
+            _template
+            # A world without a name
+
+              .   ?   .   ?   .   .
+            played
+
+            sh: 1: cannot create tools.json: Permission denied
+
+            sh: 1: echo: echo: I/O error
+
+        "#]],
+    );
+}
+
 /// The committed script as commands of a shell, and how it ended.
 fn whole_script() -> String {
     let script = include_str!("../corpus/dm_input/brinewick.play");
