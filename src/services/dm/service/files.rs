@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::store::{ChangedBy, Save};
 use super::GameSession;
+use super::session::in_a_turn;
 use acheron_base::{Error, Result, blocking};
 use acheron_dm::act::JOURNAL;
 use acheron_dm::answer::{self, LastAnswer};
@@ -268,8 +269,10 @@ impl MessageSink for MoveFile {
         Bytes::from_static(b"[LOOK]{around}\n")
     }
 
+    /// A shell loses the refusal of a whole input, and would take the answer to another player's for its own.
     fn may(&self, _caller: &Caller) -> Result<()> {
-        Ok(())
+        let turn = of(&self.session)?.turn_of(&self.id);
+        if turn.is_busy() { Err(in_a_turn(&self.id)) } else { Ok(()) }
     }
 
     /// Headers that every game has are known at once; only for another word is the cartridge asked.
