@@ -9,8 +9,8 @@ use crate::world::*;
 use crate::{authored, ending, index};
 use acheron_base::{Error, Result};
 
-const INDICATORS: &str = "lore/MECHANICS/INDICATORS.md";
-const CLOCKS: &str = "lore/MECHANICS/CLOCKS.md";
+pub(crate) const INDICATORS: &str = "lore/MECHANICS/INDICATORS.md";
+pub(crate) const CLOCKS: &str = "lore/MECHANICS/CLOCKS.md";
 const TABLES: &str = "lore/MECHANICS/RANDOM_TABLES.md";
 
 /// The indices, and what they list. A cartridge may lack any of them.
@@ -85,7 +85,14 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
         }
         let places = |at: &str| world.object(at).is_some_and(|object| object.kind == ObjectKind::Loc);
         let wrong = world.map.faults(places);
-        world.faults.extend(wrong.into_iter().map(|message| fault(path, 1, message)));
+        // The line with the handles that the message names: a node, or a way between two.
+        let line = |message: &str| {
+            let bare = |word: &str| format!("\"{}\"", word.trim_end_matches([',', ':', ';']));
+            let named: Vec<String> =
+                message.split_whitespace().filter(|word| word.starts_with('@')).map(bare).collect();
+            data.lines().position(|line| named.iter().all(|own| line.contains(own))).map_or(1, |at| at + 1)
+        };
+        world.faults.extend(wrong.into_iter().map(|message| fault(path, line(&message), message)));
     }
     quests(&files, &mut world);
     let (deeds, faults) = authored::deeds(&files);
