@@ -289,3 +289,16 @@ fn a_world_that_is_too_large_is_refused_and_not_searched_for_ever() {
     let found = lines(&files);
     assert!(found.iter().any(|line| line.contains("a world has at most 1000")), "{}", found.len());
 }
+
+#[test]
+fn a_clue_may_come_from_any_effect() {
+    let mut files = shipped::cartridge("_template").unwrap();
+    let deeds = files.get_mut("lore/MECHANICS/DEEDS.md").unwrap();
+    *deeds = deeds.replace("Rumor+1 (a knock at the gate)", "clue @hollow_sound");
+    let keeper = files.get_mut("characters/NPCs/gatekeeper.md").unwrap();
+    *keeper = keeper.replace("- trust: 1", "- trust: 1\n- wants: @gate_key\n- thanks: clue @grateful");
+    assert_eq!(lines(&files), Vec::<String>::new());
+    let world = crate::load::cartridge(&files).unwrap();
+    assert_eq!(world.clue("@hollow_sound"), "nobody answers, and somebody has heard it");
+    assert_eq!(world.clue("@grateful"), "grateful");
+}

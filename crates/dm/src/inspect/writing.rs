@@ -196,7 +196,7 @@ fn values(world: &Cartridge, faults: &mut Vec<Fault>) {
             }
             let every = table.get(row, "every");
             let minutes = every.strip_suffix(" min").and_then(|minutes| minutes.parse::<u64>().ok());
-            if !every.is_empty() && !minutes.is_some_and(|minutes| minutes > 0) {
+            if !every.is_empty() && minutes.is_none_or(|minutes| minutes == 0) {
                 faults.push(fault(CLOCKS, row.line, format!("every `{every}` must be like `240 min`")));
             }
         }
