@@ -6,7 +6,7 @@ mod parts;
 
 use serde::{Deserialize, Serialize};
 
-use crate::md::clip;
+use crate::md::{self, clip};
 use parts::{BRACKETS, body, control, domain, flags, header, voice, wrapped};
 
 /// The longest body that is read, in characters.
@@ -159,6 +159,7 @@ pub fn parse(text: &str, extra: &[Extra]) -> Result<Input, Refusal> {
     if text.len() > 8 * LONGEST {
         return Err(Refusal::new(format!("the input is longer than {} bytes", 8 * LONGEST)));
     }
+    md::plain("the input", text).map_err(|fault| Refusal::new(fault.message))?;
     if let Some(inner) = wrapped(text, &[('<', '>'), ('＜', '＞')])
         && !inner.0.trim().eq_ignore_ascii_case("ooc")
     {
