@@ -142,7 +142,10 @@ fn a_narrator_writes_people_and_notes_and_nothing_else() {
         game.play("[LOOK]{around}").unwrap_or_else(|fault| panic!("{path}: {fault}"));
     }
     let secret = "# Jun\nJun wrote the Merrow down as lost before she was due";
-    for (text, why) in [(secret, "it tells a secret"), ("# Jun\n\u{1b}[2Jx", "characters/NPCs_active/jun.md holds the control character U+001B")] {
+    for (text, why) in [
+        (secret, "it tells a secret"),
+        ("# Jun\n\u{1b}[2Jx", "characters/NPCs_active/jun.md holds the control character U+001B"),
+    ] {
         let (reports, ..) = told(delta("characters/NPCs_active/jun.md", "append", text));
         assert!(reports.iter().any(|own| own.starts_with(&format!("delta: {why}"))), "a page is shown: {reports:?}");
     }
