@@ -5,13 +5,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::CommandResult;
+use super::{CommandResult, say};
 use crate::contract::ValueFault;
 use crate::host::{presence, programs};
-use crate::services::dm::store::folder_files;
+use crate::services::dm::store::{folder_files, unreadable_pages};
 use crate::spec::{self, Spec};
 use acheron_base::{ConfinedDir, Error};
-use acheron_dm::inspect::inspect;
+use acheron_dm::inspect::inspect_folder;
 
 /// Check a mountspec, or a folder with a CARTRIDGE.md, and report every fault with its path.
 #[derive(Args)]
@@ -35,12 +35,12 @@ impl CheckArgs {
         };
         faults.extend(spec.iter().flat_map(|spec| on_this_machine(spec, &here)));
         let Some(spec) = spec.filter(|_| faults.is_empty()) else {
-            print!("{}", render(&name, &faults));
+            say(&render(&name, &faults));
             return Ok(ExitCode::FAILURE);
         };
-        println!("{name}: ok: {}", summary(&spec));
+        say(&format!("{name}: ok: {}\n", summary(&spec)));
         for note in spec::notes(&spec).into_iter().chain(programs::notes(&spec, &here)) {
-            println!("{name}: note: {note}");
+            say(&format!("{name}: note: {note}\n"));
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -55,12 +55,15 @@ fn cartridge(dir: &Path) -> CommandResult {
         ))
         .into());
     }
-    let report = inspect(&folder_files(&ConfinedDir::open(dir)?)?);
-    report.faults.iter().for_each(|fault| println!("{name}/{fault}"));
+    let place = ConfinedDir::open(dir)?;
+    let folder = dir.canonicalize()?.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut report = inspect_folder(&folder, &folder_files(&place)?);
+    report.add(unreadable_pages(&place)?);
+    report.faults.iter().for_each(|fault| say(&format!("{name}/{fault}\n")));
     if report.ok {
-        println!("{name}: ok: {}", report.summary);
+        say(&format!("{name}: ok: {}\n", report.summary));
     }
-    report.notes.iter().for_each(|note| println!("{name}: note: {note}"));
+    report.notes.iter().for_each(|note| say(&format!("{name}: note: {note}\n")));
     Ok(if report.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

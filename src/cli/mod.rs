@@ -45,6 +45,11 @@ const ENVIRONMENT: [(&str, &str); 5] = [
     ("ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL", "The same for models of the kind anthropic."),
 ];
 
+/// Prints a part of a list. A reader that has gone away, such as `head`, has seen enough.
+fn say(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
 fn after() -> String {
     let listed = ENVIRONMENT.iter().map(|(name, says)| format!("  {name}: {says}\n"));
     format!("To begin:\n{BEGIN}\n\nEnvironment:\n{}", listed.collect::<String>())

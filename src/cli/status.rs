@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{CommandResult, daemon, pasted, root};
+use super::{CommandResult, daemon, pasted, root, say};
 use acheron_fuse::mounts_of;
 
 /// List mounts: where, since when, by which process.
@@ -21,15 +21,16 @@ impl StatusArgs {
     pub fn run(self) -> CommandResult {
         let mounts = mounts_of("acheron")?;
         if mounts.is_empty() && !self.json {
-            println!("nothing is mounted");
+            say("nothing is mounted\n");
         }
         for mount in mounts {
             let health = root::health(&mount.path);
             match self.json {
                 true => {
-                    println!("{}", json!({ "mountpoint": mount.path, "answers": health.is_some(), "health": health }));
+                    let line = json!({ "mountpoint": mount.path, "answers": health.is_some(), "health": health });
+                    say(&format!("{line}\n"));
                 }
-                false => print!("{}", render(&mount.path, health.as_ref())),
+                false => say(&render(&mount.path, health.as_ref())),
             }
         }
         Ok(ExitCode::SUCCESS)

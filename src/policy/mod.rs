@@ -130,7 +130,7 @@ impl Policy {
     }
 }
 
-/// The default rules of every agent: its own subtree, the library, the pages of the root, its projects.
+/// The default rules of every agent: its own subtree, the library, the pages of the root, its projects; not the secrets of a game.
 pub fn default_rules(projects: &[String]) -> Vec<Rule> {
     use Action::{Invoke, Read, Write};
     let mut rules = vec![
@@ -140,6 +140,13 @@ pub fn default_rules(projects: &[String]) -> Vec<Rule> {
         Rule::allow(&[Read], "/meta/protocol.json"),
         Rule::allow(&[Read], "/global/**"),
         Rule::allow(&[Read, Write, Invoke], "/agents/self/**"),
+        // An agent is a player of the game. The worlds tell its secrets, and the tools of game masters and authors change it;
+        // an agent that writes worlds gets a rule of its own.
+        Rule::deny(&[Read], "/global/library/cartridges/**"),
+        Rule::allow(&[Read], "/global/library/cartridges/_template/**"),
+        Rule::deny(&[Read], "/agents/self/dm/cartridges/**"),
+        Rule::deny(&[Invoke], "/agents/self/dm/control/tools.json"),
+        Rule::deny(&[Invoke], "/agents/self/dm/control/change_map.json"),
     ];
     // Whether a project is writable at all depends on its binds.
     rules.extend(projects.iter().map(|project| Rule::allow(&[Read, Write], format!("/projects/{project}/**"))));

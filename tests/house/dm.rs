@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use expect_test::expect;
+use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use crate::test_host::TestHost;
@@ -20,11 +20,22 @@ fn session(rest: &str) -> String {
     format!("{BEGIN}{rest}")
 }
 
+/// Plays these commands in a fresh campaign; what they print is as expected.
+fn plays(commands: &str, expected: Expect) {
+    TestHost::new().check(&session(commands), expected);
+}
+
+/// The default mountspec with this for the game master.
+fn spec_with(dm: Value) -> String {
+    let mut spec: Value = serde_json::from_str(acheron::spec::DEFAULT).unwrap();
+    spec["dm"] = dm;
+    spec.to_string()
+}
+
 #[test]
 fn a_move_is_a_write_and_its_outcome_a_read() {
-    TestHost::new().check(
-        &session(
-            r#"
+    plays(
+        r#"
             ls
             echo '[LOOK]{around}' > input
             grep -A1 Scene output
@@ -35,7 +46,6 @@ fn a_move_is_a_write_and_its_outcome_a_read() {
             jq -c .ok check.json
             cat sessions/CURRENT_SESSION.md
             "#,
-        ),
         expect![[r#"
             boot
             check.json
@@ -82,9 +92,8 @@ fn a_move_is_a_write_and_its_outcome_a_read() {
 
 #[test]
 fn the_output_is_the_answer_to_the_last_input() {
-    TestHost::new().check(
-        &session(
-            r#"
+    plays(
+        r#"
             echo '<continue>' > input; head -1 output; grep -c Load output
             echo '[OOC] how do checks work?' > input; head -1 output; grep -A1 HUD output
             echo '<initialize>' > input; sed -n '1p;/Example/p' output
@@ -96,7 +105,6 @@ fn the_output_is_the_answer_to_the_last_input() {
             echo '<new campaign c2>' > input; cat output
             echo '<switch campaign c1>' > ../c2/input; cat ../c2/output
             "#,
-        ),
         expect![[r#"
             [Guide]
             1
@@ -125,16 +133,14 @@ fn the_output_is_the_answer_to_the_last_input() {
 
 #[test]
 fn a_player_reads_the_files_of_the_campaign_and_writes_none() {
-    TestHost::new().check(
-        &session(
-            r#"
+    plays(
+        r#"
             echo '[ASK]{Jun about the lamp}' > input
             cd files; find . -type f | sort
             ls -a | grep DM_; sed -n '/Pointers/,$p' index.md
             jq -r '.clues[].summary' clues/CLUE_LOG.json
             echo x > index.md; rm index.md; echo x > new.md
             "#,
-        ),
         expect![[r#"
             ./GOVERNANCE_PANEL.md
             ./HOT_PACK.json
@@ -169,6 +175,51 @@ fn a_player_reads_the_files_of_the_campaign_and_writes_none() {
     );
 }
 
+#[test]
+fn an_agent_that_plays_reads_no_secret_and_has_no_tools_of_a_game_master() {
+    plays(
+        r#"
+            echo '[LOOK]{around}' > input
+            jq -c 'has("seed") or has("proposal")' journal.ndjson | sort -u
+            find . -type f ! -name input | xargs cat | grep -c -e '"reeve"' -e 'Whoever lights the lamp' 
+            cd ../../..
+            as() { exec 3<>terminal/control/exec.json; jq -nc --arg it "$1" '{argv: ["sh", "-c", $it]}' >&3; jq -r '.result.stdout + .result.stderr' <&3; exec 3>&-; }
+            as 'cd /agents/charon/dm; ls; ls cartridges; cat cartridges/brinewick/CARTRIDGE.md'
+            as 'ls /global/library/cartridges; head -n 1 /global/library/cartridges/_template/CARTRIDGE.md'
+            as 'cd /agents/charon/dm; head -n 1 campaigns/c1/map.txt; echo "[LOOK]{around}" > campaigns/c1/input && echo played'
+            as 'cd /agents/charon/dm/control; echo "{\"role\":\"AUTHOR\",\"tool_calls\":[]}" > tools.json'
+            as 'cd /agents/charon/dm/control; echo "{\"op\":\"tools\",\"arguments\":{\"role\":\"AUTHOR\",\"tool_calls\":[]}}" > invoke.json'
+            "#,
+        expect![[r#"
+            false
+            0
+            CAPS.json
+            OPS.json
+            PERMISSIONS.json
+            README.md
+            SCHEMA.json
+            active.json
+            campaigns
+            control
+            engine
+            result.json
+            status.json
+            cat: cartridges/brinewick/CARTRIDGE.md: Permission denied
+
+            _template
+            # A world without a name
+
+              .   ?   .   ?   .   .
+            played
+
+            sh: 1: cannot create tools.json: Permission denied
+
+            sh: 1: echo: echo: I/O error
+
+        "#]],
+    );
+}
+
 /// The committed script as commands of a shell, and how it ended.
 fn whole_script() -> String {
     let script = include_str!("../corpus/dm_input/brinewick.play");
@@ -184,8 +235,8 @@ fn inputs(script: &str) -> impl Iterator<Item = &str> {
 
 #[test]
 fn the_committed_script_resolves_every_quest_through_the_mount() {
-    TestHost::new().check(
-        &session(&whole_script()),
+    plays(
+        &whole_script(),
         expect![[r#"
             @dark_lamp done
             @salt_and_ledger done
@@ -220,9 +271,8 @@ fn misbehaving() -> String {
 
 #[test]
 fn a_narrator_that_misbehaves_throughout_leaves_every_file_lawful() {
-    let mut spec: Value = serde_json::from_str(acheron::spec::DEFAULT).unwrap();
-    spec["dm"] = json!({"narrator": {"kind": "script", "name": "narrator.ndjson"}});
-    let house = TestHost::prepared(&spec.to_string(), |here| {
+    let spec = spec_with(json!({"narrator": {"kind": "script", "name": "narrator.ndjson"}}));
+    let house = TestHost::prepared(&spec, |here| {
         std::fs::write(here.join("narrator.ndjson"), misbehaving()).unwrap();
     });
     let rest = r#"
@@ -271,9 +321,7 @@ fn a_narrator_that_misbehaves_throughout_leaves_every_file_lawful() {
 
 #[test]
 fn a_game_is_played_in_a_folder_of_ones_own() {
-    let mut spec: Value = serde_json::from_str(acheron::spec::DEFAULT).unwrap();
-    spec["dm"] = json!({"root": "games"});
-    let house = TestHost::of(&spec.to_string());
+    let house = TestHost::of(&spec_with(json!({"root": "games"})));
     house.check(
         &session("echo '[LOOK]{around}' > input; jq -c .turn state.json"),
         expect![[r#"

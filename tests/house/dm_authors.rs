@@ -160,9 +160,12 @@ fn a_folder_with_a_cartridge_is_checked_whole() {
         lib/cartridges/gate: ok: gate 0.1.0: 1 places, 1 people, 1 things, 1 quests, 1 endings
         = 0
         ./characters/NPCs/gatekeeper.md:4: @gatekeeper: disposition `sunny` must be one of friendly, neutral, wary, hostile
+        ./maps/MAP_INDEX.md:1: there is no map: write maps/<name>.data.json
         ./quests/open_gate.md:11: `strength` is not an ability: str, dex, int, will, cha
         ./quests/open_gate.md:11: unknown handle @gate_keys; the nearest is @gate_key
+        ./lore/CANON/cafe.md:1: the page is not UTF-8 text
         = 1
+        ../other/CARTRIDGE.md:3: cartridge_id is `gate`, and the folder is `other`: they must be equal
         = 1
         ! error: maps is a folder without a CARTRIDGE.md: name a mountspec, or the folder of a cartridge
     "#]].assert_eq(&said(
@@ -173,7 +176,10 @@ fn a_folder_with_a_cartridge_is_checked_whole() {
         sed -i 's/@gate_key |/@gate_keys |/' quests/open_gate.md
         sed -i 's/: friendly/: sunny/' characters/NPCs/gatekeeper.md
         rm maps/gate.data.json
+        printf '# caf\351\n' > lore/CANON/cafe.md
+        cp -r . ../other
         acheron check .; echo = $?
+        acheron check ../other | head -n 1
         acheron check maps; echo = $?
         "#,
     ));

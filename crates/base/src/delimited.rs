@@ -2,7 +2,22 @@
 //! only its delimiters tell a model where it begins and ends. Any crate may use it.
 
 /// The names of the delimiters. A text that writes one of them shows it instead.
-const NAMES: [&str; 5] = ["about", "memory", "cathedral", "recall", "human"];
+const NAMES: [&str; 13] = [
+    "about",
+    "memory",
+    "cathedral",
+    "recall",
+    "human",
+    // Of the game master.
+    "wishes",
+    "laws",
+    "campaign",
+    "endings",
+    "passages",
+    "move",
+    "page",
+    "question",
+];
 /// How many signs may stand between `<` and a name, or within it: a model would still read a tag.
 const NOISE: usize = 64;
 /// How much of an attribute is shown.

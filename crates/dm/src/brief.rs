@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use crate::fetch::Snippet;
 use crate::input::Intent;
-use crate::questions;
 use crate::turn::PreparedTurn;
 use crate::world::Cartridge;
+use crate::{ending, questions};
 
 /// A turn as a narrator sees it.
 #[derive(Clone, Debug, Serialize)]
@@ -21,6 +21,8 @@ pub struct Brief {
     /// For a question about the rules: the page that answers it.
     pub page: String,
     pub boot: String,
+    /// The endings that the story has passed, by title.
+    pub endings: Vec<String>,
     pub input: String,
     pub intent: Intent,
     pub refs: Vec<String>,
@@ -40,6 +42,7 @@ impl Brief {
                 _ => String::new(),
             },
             boot: turn.boot.summary(world),
+            endings: ending::passed(&turn.boot.state, world),
             input: input.to_owned(),
             intent: turn.found.intent,
             refs: turn.refs.clone(),

@@ -8,7 +8,7 @@ use crate::files::ReadFiles;
 use crate::state::State;
 use crate::turn::ActContext;
 use crate::world::{Cartridge, Object, ObjectKind};
-use crate::{hud, json, md, menu};
+use crate::{hud, json, known, md, menu};
 use acheron_base::Result;
 
 pub const INDEX: &str = "index.md";
@@ -20,9 +20,7 @@ pub const CLUES: &str = "clues/CLUE_LOG.json";
 pub fn index(state: &State, world: &Cartridge, session: &str) -> [String; 2] {
     let goals: String = menu::waiting(state, world)
         .map(|(quest, stage)| {
-            let at = stage.at.as_deref().unwrap_or(state.location.as_str());
-            let target = if stage.target.is_empty() { "look" } else { &stage.target };
-            format!("- {} ({quest}): {target} at {at}\n", world.name(&quest))
+            format!("- {} ({quest}): {}\n", world.name(&quest), known::goal(state, world, &quest, stage))
         })
         .collect();
     let goals = if goals.is_empty() { "- nothing waits: look around\n".to_owned() } else { goals };

@@ -44,6 +44,12 @@ pub fn closed<'a>(state: &'a State, world: &'a Cartridge) -> Option<&'a str> {
     Some(world.endings.iter().find(|ending| ending.id == id).map_or(id, |ending| ending.title.as_str()))
 }
 
+/// The titles of the endings that were reached, in their order.
+pub fn passed(state: &State, world: &Cartridge) -> Vec<String> {
+    let title = |id: &String| world.endings.iter().find(|ending| ending.id == *id).map(|ending| ending.title.clone());
+    state.memory.endings.iter().filter_map(title).collect()
+}
+
 /// Reads the page: a table `ending | when | title`, and a chapter of sentences for each ending.
 pub fn read(text: &str) -> (Vec<Ending>, Vec<Fault>) {
     let (mut endings, mut faults) = (Vec::new(), Vec::new());

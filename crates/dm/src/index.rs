@@ -55,7 +55,10 @@ pub fn beside(index: &str, to: &str, files: &Files) -> String {
         return to.to_owned();
     }
     match index.rsplit_once('/') {
-        Some((folder, _)) if files.contains_key(&format!("{folder}/{to}")) => format!("{folder}/{to}"),
+        // A page that is missing is missed beside its index.
+        Some((folder, _)) if files.contains_key(&format!("{folder}/{to}")) || !to.contains('/') => {
+            format!("{folder}/{to}")
+        }
         _ => to.to_owned(),
     }
 }

@@ -132,6 +132,9 @@ fn dated(text: &str) -> Option<()> {
     (digits && (1..=last).contains(&day)).then_some(())
 }
 
+/// The longest name of a character.
+const LONGEST_NAME: usize = 60;
+
 /// A preference's line, on one line.
 fn line(text: &str) -> String {
     md::clip(&text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "/"), 200)
@@ -191,19 +194,27 @@ pub fn summary(answers: &Answers, files: &dyn ReadFiles, world: &Cartridge, at: 
     init(answers, files, world, at)?;
     let preferences: Vec<String> = answers.preferences()?.iter().map(|(key, value)| format!("{key}={value}")).collect();
     Ok(format!(
-        "[Initialize] to confirm\n{}\n{} · {}\n",
+        "[Initialize] to confirm\n{}\n{}\n",
         preferences.join("\n"),
-        line(&answers.pc_name),
-        line(&answers.pc_archetype)
+        [line(&answers.pc_name), line(&answers.pc_archetype)].join(" · ").trim_end_matches(" · ")
     ))
 }
 
 /// Every product of the initialisation, or the first thing that is wrong.
 pub fn init(answers: &Answers, files: &dyn ReadFiles, world: &Cartridge, at: &str) -> Result<Vec<Change>> {
     unbegun(files)?;
+    for (key, text) in serde_json::json!(answers).as_object().into_iter().flatten() {
+        md::plain(key, text.as_str().unwrap_or_default())?;
+    }
     let name = line(&answers.pc_name);
     if name.is_empty() {
         return Err(Error::invalid("missing PC fields; give pc_name"));
+    }
+    if name.chars().count() > LONGEST_NAME {
+        return Err(Error::invalid(format!("pc_name: a name has at most {LONGEST_NAME} characters")));
+    }
+    if answers.pc_name.contains(['[', ']', '{', '}', '<', '>', '|', '\n']) {
+        return Err(Error::invalid("pc_name: a name has no brackets, bars or line breaks"));
     }
     let date = if answers.date.is_empty() { at.get(..10).unwrap_or(at) } else { &answers.date };
     dated(date)

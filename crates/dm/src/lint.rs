@@ -93,10 +93,14 @@ pub fn agency(text: &str, input: &str, pc: &str) -> Vec<ProseHit> {
 
 /// What only the kernel tells, in its own form: changes of levels, hit points, throws, what becomes of a quest. A narrator's figure
 /// beside the kernel's would be a second truth. Each has a name for its tests.
-const CLAIMS: [(&str, &str); 4] = [
+const CLAIMS: [(&str, &str); 5] = [
     ("change", r"[\p{L}_]+\s+[+-]?\d+(?:/\d+)?\s*(?:->|→|⇒|=>)\s*[+-]?\d+(?:/\d+)?"),
     ("hit points", r"(?i)\b(?:HP|hit\s+points)\s*(?:[:=]\s*|is\s+(?:now\s+)?|are\s+(?:now\s+)?)?[+-]?\d+"),
     ("throw", r"(?i)\b\d*d20\s*\([^)]*\)[^\s]*(?:\s+vs\s+DC\s+\d+)?|\bDC\s+\d+"),
+    (
+        "end of a quest",
+        r"(?i)\bquest\s+(?:is|has been)\s+(?:now\s+)?(?:done|failed|complete|completed|over|finished)\b",
+    ),
     ("quest", r"(?i)\bquest\b[^.!?\n]{0,60}?:\s*(?:done|failed|active|hidden|complete)\b"),
 ];
 
@@ -104,14 +108,13 @@ static CLAIMED: LazyLock<Vec<Regex>> =
     LazyLock::new(|| CLAIMS.iter().filter_map(|(_, pattern)| Regex::new(pattern).ok()).collect());
 
 /// A word with a figure after it.
-static LEVEL: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r"\b([\p{L}_]+)\s*(?:[:=]\s*|is\s+(?:now\s+)?|stands\s+at\s+)?[+-]?\d+").ok());
+static LEVEL: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let moves = r"(?:rises|falls|climbs|drops|sinks|goes|jumps)\s+(?:up\s+|down\s+)?(?:to|by)\s+";
+    Regex::new(&format!(r"\b([\p{{L}}_]+)\s*(?:[:=]\s*|is\s+(?:now\s+)?|stands\s+at\s+|{moves})?[+-]?\d+")).ok()
+});
 
 /// Where a text claims what only the kernel tells; a level of this world with a figure is such a claim too.
 pub fn claims(text: &str, world: &Cartridge) -> Vec<ProseHit> {
-    if !text.contains(|c: char| c.is_ascii_digit() || c == ':') {
-        return Vec::new();
-    }
     let level = |name: &str| {
         world.indicators.iter().any(|own| own.name == name) || world.clocks.iter().any(|own| own.id == name)
     };

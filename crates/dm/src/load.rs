@@ -1,16 +1,21 @@
 //! Reads a cartridge from its files. Every fault is collected with path and line.
 
+mod mechanics;
+mod quests;
+
 use crate::files::{Files, ReadFiles, hidden};
 use crate::input::Header;
-use crate::md::{self, Table};
+use crate::md;
 use crate::mechanics::{maps, tables};
-use crate::rule::{Condition, Effect, effects, handle};
+use crate::rule::{effects, handle};
 use crate::world::*;
 use crate::{authored, ending, index};
 use acheron_base::{Error, Result};
 
-const INDICATORS: &str = "lore/MECHANICS/INDICATORS.md";
-const CLOCKS: &str = "lore/MECHANICS/CLOCKS.md";
+pub(crate) use quests::stage;
+
+pub(crate) const INDICATORS: &str = "lore/MECHANICS/INDICATORS.md";
+pub(crate) const CLOCKS: &str = "lore/MECHANICS/CLOCKS.md";
 const TABLES: &str = "lore/MECHANICS/RANDOM_TABLES.md";
 
 /// The indices, and what they list. A cartridge may lack any of them.
@@ -72,9 +77,9 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
     }
     world.routes = routes(text("ROUTES.md"), head);
     if world.is_on("indicators") {
-        indicators(text(INDICATORS), &mut world);
+        mechanics::indicators(text(INDICATORS), &mut world);
     }
-    clocks(text(CLOCKS), &mut world);
+    mechanics::clocks(text(CLOCKS), &mut world);
     let (found, faults) = tables::read(TABLES, text(TABLES));
     world.tables = found;
     world.faults.extend(faults);
@@ -85,17 +90,24 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
         }
         let places = |at: &str| world.object(at).is_some_and(|object| object.kind == ObjectKind::Loc);
         let wrong = world.map.faults(places);
-        world.faults.extend(wrong.into_iter().map(|message| fault(path, 1, message)));
+        // The line with the handles that the message names: a node, or a way between two.
+        let line = |message: &str| {
+            let bare = |word: &str| format!("\"{}\"", word.trim_end_matches([',', ':', ';']));
+            let named: Vec<String> =
+                message.split_whitespace().filter(|word| word.starts_with('@')).map(bare).collect();
+            data.lines().position(|line| named.iter().all(|own| line.contains(own))).map_or(1, |at| at + 1)
+        };
+        world.faults.extend(wrong.into_iter().map(|message| fault(path, line(&message), message)));
     }
-    quests(&files, &mut world);
+    quests::quests(&files, &mut world);
     let (deeds, faults) = authored::deeds(&files);
     world.deeds = deeds;
     world.faults.extend(faults);
     let (endings, faults) = ending::read(text(ending::PAGE));
     world.endings = endings;
     world.faults.extend(faults);
-    people(&mut world);
-    clues(&mut world);
+    quests::people(&mut world);
+    quests::clues(&mut world);
     world.files = files;
     Ok(world)
 }
@@ -219,197 +231,4 @@ pub fn routes(text: &str, head: &str) -> Vec<(Header, Vec<String>)> {
         Some((header, paths.collect()))
     })
     .collect()
-}
-
-fn indicators(text: &str, world: &mut Cartridge) {
-    for table in md::tables(text) {
-        for row in &table.rows {
-            let get = |column: &str| table.get(row, column);
-            if table.has("indicator") && table.has("min") {
-                let number = |column: &str| get(column).parse::<i64>();
-                match (number("min"), number("max")) {
-                    (Ok(min), Ok(max)) if min <= max => {
-                        let start = number("start").unwrap_or(min).clamp(min, max);
-                        world.indicators.push(Indicator { name: get("indicator").to_owned(), min, max, start });
-                    }
-                    _ => world.faults.push(fault(INDICATORS, row.line, "an indicator needs a min and a max")),
-                }
-            } else if table.has("when") && table.has("event") {
-                let read = Condition::parse(get("when")).and_then(|when| Ok((when, effects(get("effect"))?)));
-                match read {
-                    Ok((when, effects)) => world.triggers.push(Trigger {
-                        when,
-                        shown: get("when").to_owned(),
-                        once: get("once") != "no",
-                        event: get("event").to_owned(),
-                        effects,
-                    }),
-                    Err(wrong) => world.faults.push(fault(INDICATORS, row.line, wrong.message)),
-                }
-            } else if table.has("gate") {
-                let places =
-                    get("places").split([',', ' ']).filter(|own| own.starts_with('@')).map(str::to_owned).collect();
-                match Condition::parse(get("open when")) {
-                    Ok(open_when) => world.gates.push(Gate {
-                        name: get("gate").to_owned(),
-                        open_when,
-                        shown: get("open when").to_owned(),
-                        reason: get("reason").to_owned(),
-                        places,
-                    }),
-                    Err(wrong) => world.faults.push(fault(INDICATORS, row.line, wrong.message)),
-                }
-            }
-        }
-    }
-}
-
-fn clocks(text: &str, world: &mut Cartridge) {
-    for table in md::tables(text).into_iter().filter(|table| table.has("clock")) {
-        for row in &table.rows {
-            let get = |column| table.get(row, column);
-            let segments = get("segments").parse().ok().filter(|segments| (1..=24).contains(segments));
-            let Some(segments) = segments else {
-                world.faults.push(fault(CLOCKS, row.line, "a clock has 1 to 24 segments"));
-                continue;
-            };
-            match effects(get("effect")) {
-                Ok(effects) => world.clocks.push(ClockSpec {
-                    id: get("clock").to_owned(),
-                    segments,
-                    visible: get("visible") != "no",
-                    every: get("every").trim_end_matches(" min").parse().ok(),
-                    event: get("event").to_owned(),
-                    effects,
-                    again: get("again") == "yes",
-                }),
-                Err(wrong) => world.faults.push(fault(CLOCKS, row.line, wrong.message)),
-            }
-        }
-    }
-}
-
-fn quests(files: &Files, world: &mut Cartridge) {
-    let (mut quests, mut faults) = (Vec::new(), Vec::new());
-    for object in world.of(ObjectKind::Quest) {
-        let path = object.path.clone().unwrap_or_else(|| "quests/QUEST_LOG.md".into());
-        let mut wrong = |line: usize, message: String| faults.push(fault(&path, line, message));
-        let opens = Condition::parse(object.field("opens")).unwrap_or_else(|fault| {
-            wrong(1, fault.message);
-            Condition::default()
-        });
-        let page = object.path.as_ref().and_then(|path| files.get(path)).map(String::as_str).unwrap_or_default();
-        let mut stages = Vec::new();
-        for table in md::tables(page).into_iter().filter(|table| table.heading.eq_ignore_ascii_case("stages")) {
-            for row in &table.rows {
-                match stage(&table, row) {
-                    Ok(stage) => stages.push(stage),
-                    Err(fault) => wrong(row.line, fault.message),
-                }
-            }
-        }
-        for stage in &stages {
-            let named = stage.at.iter().chain([&stage.target]);
-            for unknown in named.filter(|own| own.starts_with('@') && world.object(own).is_none()) {
-                wrong(stage.line, format!("unknown handle {unknown}"));
-            }
-            for effect in stage.gives.iter().chain(&stage.cost) {
-                if let Some(message) = unlawful(effect, world) {
-                    wrong(stage.line, message);
-                }
-            }
-        }
-        quests.push(Quest {
-            handle: object.handle.clone(),
-            main: object.field("kind") == "main",
-            giver: object.field("giver").to_owned(),
-            return_to: object.field("return_to").to_owned(),
-            stakes: object.field("stakes").to_owned(),
-            opens,
-            stages,
-        });
-    }
-    world.quests = quests;
-    world.faults.extend(faults);
-}
-
-/// The fault of an effect that can be found without a state: a name that the cartridge does not have.
-fn unlawful(effect: &Effect, world: &Cartridge) -> Option<String> {
-    match effect {
-        Effect::Level { name, .. } if world.indicator(name).is_none() => Some(format!("unknown indicator {name}")),
-        Effect::Tick { clock, .. } if !world.clocks.iter().any(|face| face.id == *clock) => {
-            Some(format!("unknown clock {clock}"))
-        }
-        Effect::Take(own)
-        | Effect::Lose(own)
-        | Effect::Reveal(own)
-        | Effect::Move(own)
-        | Effect::Quest(own, _)
-        | Effect::Mood(own, _)
-        | Effect::Status(own, _) => world.object(own).is_none().then(|| format!("unknown handle {own}")),
-        Effect::Put(own, place) => {
-            let unknown = [own, place].into_iter().find(|own| world.object(own).is_none());
-            unknown.map(|own| format!("unknown handle {own}"))
-        }
-        _ => None,
-    }
-}
-
-/// One row of a table of stages or deeds.
-pub(crate) fn stage(table: &Table, row: &md::Row) -> Result<Stage> {
-    let get = |column| table.get(row, column);
-    let headers = get("do")
-        .split(['/', ' ', ','])
-        .filter(|word| !word.is_empty())
-        .map(|word| Header::named(word).ok_or_else(|| Error::invalid(format!("`{word}` is not a header"))));
-    let (stat, dc) = match get("check").split_once(' ') {
-        None if get("check").is_empty() => (String::new(), None),
-        Some((stat, dc)) if dc.trim().parse::<i32>().is_ok() => (stat.to_owned(), dc.trim().parse().ok()),
-        _ => return Err(Error::invalid(format!("`{}` is not a check like \"dex 12\"", get("check")))),
-    };
-    Ok(Stage {
-        line: row.line,
-        headers: headers.collect::<Result<_>>()?,
-        target: get("target").to_owned(),
-        at: Some(get("at")).filter(|at| !at.is_empty()).map(str::to_owned),
-        needs: Condition::parse(get("needs"))?,
-        stat,
-        dc,
-        gives: effects(get("gives"))?,
-        cost: effects(get("cost"))?,
-        text: get("text").to_owned(),
-        says: get("says").split(',').map(|own| own.trim().to_owned()).filter(|own| !own.is_empty()).collect(),
-    })
-}
-
-/// Someone important has two easy secrets and a hard one.
-fn people(world: &mut Cartridge) {
-    let lacking = world
-        .of(ObjectKind::Npc)
-        .filter(|npc| npc.field("important") == "yes")
-        .filter(|npc| npc.easy_secrets.len() < 2 || npc.hard_secrets.is_empty());
-    let found: Vec<Fault> = lacking
-        .map(|npc| {
-            let message = format!("{} is important and needs two easy secrets and a hard one", npc.handle);
-            fault(npc.path.as_deref().unwrap_or("characters/NPCs/npc_roster.md"), 1, message)
-        })
-        .collect();
-    world.faults.extend(found);
-}
-
-/// Every clue that an effect of the cartridge gives. The first that gives it has the sentence.
-fn clues(world: &mut Cartridge) {
-    let stages = world.quests.iter().flat_map(|quest| &quest.stages).map(|stage| (stage.gives.clone(), &stage.text));
-    let clocks = world.clocks.iter().map(|clock| (clock.effects.clone(), &clock.event));
-    let triggers = world.triggers.iter().map(|trigger| (trigger.effects.clone(), &trigger.event));
-    let used = world.of(ObjectKind::Item).map(|item| (effects(item.field("use")).unwrap_or_default(), &item.summary));
-    let mut found = std::collections::BTreeMap::new();
-    for (effects, sentence) in stages.chain(clocks).chain(triggers).chain(used) {
-        for effect in effects {
-            if let Effect::Clue(clue) = effect {
-                found.entry(clue).or_insert_with(|| sentence.clone());
-            }
-        }
-    }
-    world.clues = found;
 }

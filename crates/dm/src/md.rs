@@ -194,6 +194,16 @@ pub fn bullets(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| line.trim().strip_prefix("- ")).map(str::trim)
 }
 
+/// Refuses a text with a character that a terminal obeys. Whatever is written down is shown to somebody.
+pub fn plain(what: &str, text: &str) -> Result<()> {
+    match text.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
+        Some(c) => {
+            Err(Error::invalid(format!("{what} holds the control character U+{:04X}: leave it out", u32::from(c))))
+        }
+        None => Ok(()),
+    }
+}
+
 /// At most so many characters, never cut within one.
 pub fn clip(text: &str, limit: usize) -> String {
     if text.chars().count() <= limit {

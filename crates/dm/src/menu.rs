@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::grammar::the;
 use crate::hud::{exits, people, things};
 use crate::input::{Header, Input, Risk, parse};
+use crate::known::goal;
 use crate::state::State;
 use crate::world::{Cartridge, Object, ObjectKind, Stage};
 
@@ -144,9 +145,5 @@ fn toward(state: &State, world: &Cartridge, stage: &Stage, quest: &str) -> Optio
 
 /// The next choices of the player for the hot pack, one line each.
 pub fn hooks(state: &State, world: &Cartridge) -> Vec<String> {
-    let lines = waiting(state, world).map(|(quest, stage)| {
-        let at = stage.at.as_deref().unwrap_or(state.location.as_str());
-        format!("{quest}: {} at {at}", if stage.target.is_empty() { "look" } else { &stage.target })
-    });
-    lines.collect()
+    waiting(state, world).map(|(quest, stage)| format!("{quest}: {}", goal(state, world, &quest, stage))).collect()
 }

@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use serde_json::Value;
 
+use crate::rule::MOODS;
 use crate::state::FULL_HP;
 use crate::time::Time;
 use crate::world::{Cartridge, ObjectKind};
@@ -165,9 +166,17 @@ fn people(key: &str, new: &Value, world: &Cartridge) -> Result<()> {
     for (handle, value) in new.as_object().into_iter().flatten() {
         let object = world.object(handle);
         match (key, object) {
-            ("statuses" | "moods", Some(_)) if value.is_string() => (),
-            ("statuses" | "moods", Some(_)) => return refuse(format!("{key} of {handle} must be a word")),
-            ("statuses" | "moods", None) => return refuse(format!("unknown handle {handle}")),
+            ("statuses", Some(_)) if value.is_string() => (),
+            ("statuses", Some(_)) => return refuse(format!("{key} of {handle} must be a word")),
+            ("statuses", None) => return refuse(format!("unknown handle {handle}")),
+            ("moods", Some(own)) if own.kind == ObjectKind::Npc => match value.as_str() {
+                Some(mood) if MOODS.contains(&mood) => (),
+                _ => {
+                    let mood = value.as_str().unwrap_or("-");
+                    return refuse(format!("`{mood}` is not a mood: {}", MOODS.join(", ")));
+                }
+            },
+            ("moods", _) => return refuse(format!("unknown person {handle}")),
             (_, Some(own)) if own.kind == ObjectKind::Npc => {
                 let secrets = (own.easy_secrets.len() + own.hard_secrets.len()) as i64;
                 match (key, value.as_i64()) {
@@ -196,6 +205,9 @@ fn placed(new: &Value, world: &Cartridge) -> Result<()> {
     Ok(())
 }
 
+/// The most minutes that a patch lets pass.
+const LEAP: u64 = 30 * 24 * 60;
+
 fn time(old: &Value, new: &Value) -> Result<()> {
     let (Some(new), old) = (new.as_str(), old.as_str().unwrap_or("-")) else {
         return refuse("time is like `day 2, 08:40`");
@@ -204,6 +216,7 @@ fn time(old: &Value, new: &Value) -> Result<()> {
     match (then.is_dated(), now.is_dated()) {
         (true, false) => refuse("time is like `day 2, 08:40`"),
         (true, true) if now.minutes() < then.minutes() => refuse("time does not go back: undo takes back a turn"),
+        (true, true) if now.minutes() - then.minutes() > LEAP => refuse("time moves at most 30 days in one patch"),
         _ => Ok(()),
     }
 }

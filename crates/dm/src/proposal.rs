@@ -13,7 +13,7 @@ use crate::files::ReadFiles;
 use crate::hud::{exits, things};
 use crate::input::{self, Input};
 use crate::md::clip;
-use crate::play::Judgement;
+use crate::play::{Judgement, may_forbid};
 use crate::prose::ProseFilter;
 use crate::rule::{Effect, effects};
 use crate::state::State;
@@ -108,6 +108,7 @@ impl ProposalFilter<'_> {
         self.judge(&raw, &prose, &mut filtered);
         words(raw, &prose, &mut filtered);
         filtered.judged.narrated = filtered.prose.is_some();
+        filtered.reports = filtered.reports.into_iter().map(|report| prose.discreet(report)).collect();
         filtered
     }
 
@@ -123,7 +124,14 @@ impl ProposalFilter<'_> {
     fn judge(&self, raw: &Proposal, prose: &ProseFilter<'_>, out: &mut FilteredProposal) {
         out.judged.roll = raw.roll;
         let why = raw.impossible.as_ref().map(|why| clip(why, 160)).filter(|why| !why.trim().is_empty());
-        out.judged.impossible = why.map(|why| {
+        let forbids = match input::parse(self.input, &self.world.extra) {
+            Ok(Input::Move(found)) => may_forbid(&found),
+            _ => false,
+        };
+        if why.is_some() && !forbids {
+            out.reports.push("impossible: the kernel knows how this is done".into());
+        }
+        out.judged.impossible = why.filter(|_| forbids).map(|why| {
             let faults = prose.faults(&why);
             let lawful = faults.is_empty();
             out.reports.extend(faults.into_iter().map(|fault| format!("impossible: {fault}")));
@@ -167,6 +175,11 @@ impl ProposalFilter<'_> {
     /// nothing.
     fn allowed(&self, effect: &Effect) -> Result<(), String> {
         self.state.lawful(effect, self.world).map_err(|fault| fault.message)?;
+        if let Effect::Lose(item) = effect
+            && self.world.needs(item)
+        {
+            return Err(format!("`{effect}` would take away what the story needs"));
+        }
         let fine = match effect {
             Effect::Level { .. } | Effect::Tick { .. } | Effect::Minutes(_) | Effect::Hp(_) => true,
             Effect::Take(item) => things(self.state, self.world).any(|own| own.handle == *item),

@@ -36,7 +36,8 @@ static ESCAPES: LazyLock<Option<Regex>> =
 static LABELS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let words = "scene|adjudication|result|next suggestions|hud|archive_delta|guide|error|initialize|ooc|act|look|ask|fight|cast|manage";
     let heads = "discoveries|nothing gained|consequences|a costly alternative|correction|summary|inner voice|load summary|epilogue|clue|cost";
-    let bracket = format!(r"[\[【]\s*(?:{words})\s*[\]】]");
+    let bracket =
+        format!(r"[\[【［〔]\s*(?:{words})\s*[\]】］〕]|(?m:^\s*[*_]{{1,3}}(?:{words}|{heads}):?[*_]{{1,3}}\s*$)");
     Regex::new(&format!(r"(?i){bracket}|<!--|-->|(?m:^\s*(?:{heads})\s*:)|(?m:^\s*[|#])|(?m:^\s*- \w+( \w+)?:)")).ok()
 });
 
@@ -86,11 +87,14 @@ fn labelled(text: &str) -> Option<Range<usize>> {
     Some(found.start()..end.max(found.end()))
 }
 
-/// Whether `text` repeats `secret`: all of it, or six of its words in a row.
-fn repeats(text: &str, secret: &str) -> bool {
+/// The words of a secret in a row that tell it.
+const RUN: usize = 6;
+
+/// Whether `text` repeats `secret`: all of it, or so many of its words in a row.
+fn repeats(text: &str, secret: &str, run: usize) -> bool {
     let words: Vec<&str> = secret.split(' ').filter(|word| !word.is_empty()).collect();
     let text = format!(" {text} ");
-    !words.is_empty() && words.windows(words.len().min(6)).any(|run| text.contains(&format!(" {} ", run.join(" "))))
+    !words.is_empty() && words.windows(words.len().min(run)).any(|run| text.contains(&format!(" {} ", run.join(" "))))
 }
 
 impl ProseFilter<'_> {
@@ -179,6 +183,33 @@ impl ProseFilter<'_> {
 
     /// Sentences that repeat a line of the spine, or a hard secret that has not been told.
     fn secrets(&self, text: &str) -> Vec<ProseHit> {
+        let all = self.untold();
+        let parts = sentences(text);
+        let mut hits = Vec::new();
+        for (secret, report) in &all {
+            let own = parts.iter().filter(|range| repeats(&normal(&text[(*range).clone()]), secret, RUN));
+            let mut found: Vec<ProseHit> =
+                own.map(|range| ProseHit { range: range.clone(), report: report.clone() }).collect();
+            // A secret that is cut up into sentences is told by all of them.
+            if found.is_empty() && repeats(&normal(text), secret, RUN) {
+                found.push(ProseHit { range: 0..text.len(), report: report.clone() });
+            }
+            hits.extend(found);
+        }
+        hits
+    }
+
+    /// A report that repeats a part of a secret tells which one it is about instead: players read the session.
+    pub fn discreet(&self, report: String) -> String {
+        // A report quotes the beginning of a text, so a shorter run gives it away.
+        let said = normal(&report);
+        let told = self.untold().into_iter().find(|(secret, _)| repeats(&said, secret, RUN - 2));
+        let field = report.split(": ").next().unwrap_or_default();
+        told.map_or(report.clone(), |(_, why)| format!("{field}: {why}"))
+    }
+
+    /// The lines of the spine and the hard secrets that have not been told, each with the report about it.
+    fn untold(&self) -> Vec<(String, String)> {
         let told = |handle: &str| self.state.told.get(handle).copied().unwrap_or(0).max(0) as usize;
         let hard = self.world.objects.iter().flat_map(|own| {
             let open = told(&own.handle).saturating_sub(own.easy_secrets.len());
@@ -188,20 +219,7 @@ impl ProseFilter<'_> {
                 .map(move |secret| (normal(secret), format!("it tells a secret of {}", own.name)))
         });
         let spine = self.world.spine.iter().map(|line| (normal(line), "it tells a line of the spine".to_owned()));
-        let all: Vec<(String, String)> = hard.chain(spine).collect();
-        let parts = sentences(text);
-        let mut hits = Vec::new();
-        for (secret, report) in &all {
-            let own = parts.iter().filter(|range| repeats(&normal(&text[(*range).clone()]), secret));
-            let mut found: Vec<ProseHit> =
-                own.map(|range| ProseHit { range: range.clone(), report: report.clone() }).collect();
-            // A secret that is cut up into sentences is told by all of them.
-            if found.is_empty() && repeats(&normal(text), secret) {
-                found.push(ProseHit { range: 0..text.len(), report: report.clone() });
-            }
-            hits.extend(found);
-        }
-        hits
+        hard.chain(spine).collect()
     }
 }
 

@@ -41,6 +41,15 @@ impl Condition {
         let terms = text.split('&').map(str::trim).filter(|term| !matches!(*term, "" | "-"));
         Ok(Condition(terms.map(term).collect::<Result<_>>()?))
     }
+
+    /// Whether it asks for this thing, or for its absence.
+    pub fn speaks_of(&self, item: &str) -> bool {
+        self.0.iter().any(|term| match term {
+            Term::Has(own) => own == item,
+            Term::Not(inner) => matches!(inner.as_ref(), Term::Has(own) if own == item),
+            _ => false,
+        })
+    }
 }
 
 fn term(text: &str) -> Result<Term> {

@@ -295,6 +295,18 @@ impl Cartridge {
         all
     }
 
+    /// Whether a step, a gate, an ending or a person asks for this thing: without it the story could not go on.
+    pub fn needs(&self, item: &str) -> bool {
+        let steps = self.quests.iter().flat_map(|quest| &quest.stages).chain(self.deeds.iter().map(|deed| &deed.step));
+        let mut conditions: Vec<&Condition> = self.quests.iter().map(|quest| &quest.opens).collect();
+        conditions.extend(self.gates.iter().map(|gate| &gate.open_when));
+        conditions.extend(self.endings.iter().map(|ending| &ending.when));
+        let wanted = |own: &Object| own.field("wants").split([',', ' ']).any(|wanted| wanted == item);
+        steps.into_iter().any(|step| step.target == item || step.needs.speaks_of(item))
+            || conditions.into_iter().any(|condition| condition.speaks_of(item))
+            || self.objects.iter().any(wanted)
+    }
+
     /// The name of an object; its handle if the cartridge does not have it.
     pub fn name<'a>(&'a self, handle: &'a str) -> &'a str {
         self.object(handle).map_or(handle, |object| object.name.as_str())

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{CommandResult, check, mount};
+use super::{CommandResult, check, mount, say};
 use findings::{DoctorFinding, Health};
 
 /// Check this machine and suggest fixes.
@@ -35,8 +35,8 @@ impl DoctorArgs {
         let findings = findings::findings(&runtime.block_on(facts::look(&state, &spec, &faults)));
         for finding in &findings {
             match self.json {
-                true => println!("{}", serde_json::to_string(finding).unwrap_or_default()),
-                false => print!("{}", render(finding)),
+                true => say(&(serde_json::to_string(finding).unwrap_or_default() + "\n")),
+                false => say(&render(finding)),
             }
         }
         let bad = findings.iter().any(|finding| finding.health == Health::Bad);

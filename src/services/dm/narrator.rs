@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::model::{Message, Model, ModelRequest, OpenModel};
 use crate::services::prompts::Library;
+use acheron_base::delimited::delimited;
 use acheron_base::{Error, Result};
 use acheron_dm::brief::Brief;
 use acheron_dm::input::Intent;
@@ -48,7 +49,7 @@ impl ModelNarrator {
 
     /// A question about the rules, with the page that answers it.
     async fn explain(&self, model: &dyn Model, brief: &Brief) -> Result<Option<Value>> {
-        let params = json!({"page": brief.page, "question": brief.input});
+        let params = json!({"page": delimited("page", None, &brief.page), "question": delimited("question", None, &brief.input)});
         let system = self.prompts.render("dm", "rules", &params)?.text;
         let asked = ModelRequest { system, messages: vec![Message::user(brief.input.clone())], max_tokens: 600 };
         let said = model.answer(&asked, &mut |_| ()).await?;
@@ -56,11 +57,18 @@ impl ModelNarrator {
     }
 
     fn ask(&self, brief: &Brief) -> Result<ModelRequest> {
-        let list = |lines: Vec<String>| if lines.is_empty() { "-".to_owned() } else { lines.join("\n") };
-        let snippets = brief.snippets.iter().map(|own| format!("{} {}", own.from, own.text)).collect();
+        let list = |name: &str, lines: &[String]| {
+            delimited(name, None, &if lines.is_empty() { "-".to_owned() } else { lines.join("\n") })
+        };
+        let snippets: Vec<String> = brief.snippets.iter().map(|own| format!("{} {}", own.from, own.text)).collect();
+        let wishes = [format!("kept out of the story, or off stage: {}", brief.lines_veils)];
+        let wishes: Vec<String> = wishes.into_iter().chain(brief.preferences.iter().cloned()).collect();
+        // Texts of players, worlds and earlier turns are data: each stands between delimiters that it cannot end.
         let params = json!({
-            "lines_veils": brief.lines_veils, "preferences": brief.preferences.join(" · "),
-            "invariants": list(brief.invariants.clone()), "boot": brief.boot, "snippets": list(snippets), "input": brief.input, "indicators": brief.indicators.join(", "),
+            "wishes": list("wishes", &wishes), "invariants": list("laws", &brief.invariants),
+            "boot": delimited("campaign", None, &brief.boot), "endings": list("endings", &brief.endings),
+            "snippets": list("passages", &snippets), "input": delimited("move", None, &brief.input),
+            "indicators": brief.indicators.join(", "),
         });
         let text = self.prompts.render("dm", "narrator", &params)?.text;
         Ok(ModelRequest { system: text, messages: vec![Message::user(brief.input.clone())], max_tokens: 2000 })

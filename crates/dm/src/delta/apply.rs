@@ -66,6 +66,7 @@ fn narrators(path: &str) -> Option<&'static str> {
 
 /// Checks that a page is not too long.
 pub fn fits_page(path: &str, text: &str) -> Result<()> {
+    crate::md::plain(path, text)?;
     match text.len() {
         ..=PAGE => Ok(()),
         size => {

@@ -74,7 +74,11 @@ fn the_rows_of_input_and_control() {
         ("32", "<继续>", "Continue"),
         ("32a", "<热启动>", "Continue"),
         ("32b", "<Hot  Start>", "Continue"),
-        ("33", "<fly>", "refused: <fly> is not a control instruction"),
+        (
+            "33",
+            "<fly>",
+            "refused: <fly> is not a control instruction; there are <continue>, <initialize>, <play on>, <new campaign NAME> and <switch campaign NAME>",
+        ),
     ] {
         assert_eq!(shown(input), expected, "row {row}: {input}");
     }

@@ -4,12 +4,13 @@
 mod handles;
 mod objects;
 mod search;
+mod writing;
 
 use serde::Serialize;
 
 use crate::files::Files;
-use crate::load;
 use crate::world::{Cartridge, Fault, ObjectKind};
+use crate::{load, md};
 
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -22,6 +23,29 @@ pub struct Inspection {
     pub summary: String,
 }
 
+impl Inspection {
+    /// Adds faults that were found elsewhere.
+    pub fn add(&mut self, faults: Vec<Fault>) {
+        self.faults.extend(faults);
+        self.ok = self.faults.is_empty();
+    }
+}
+
+/// The most places, people, things, quests and factions of a world together.
+const MOST: usize = 1000;
+
+/// Checks a cartridge that lies in a folder of this name.
+pub fn inspect_folder(name: &str, files: &Files) -> Inspection {
+    let mut report = inspect(files);
+    let head = files.get("CARTRIDGE.md").map(String::as_str).unwrap_or_default();
+    if let Some(id) = md::field(head, "cartridge_id").filter(|id| *id != name) {
+        let message = format!("cartridge_id is `{id}`, and the folder is `{name}`: they must be equal");
+        report.faults.insert(0, fault("CARTRIDGE.md", load::line_of(head, "cartridge_id"), message));
+        report.ok = false;
+    }
+    report
+}
+
 pub fn inspect(files: &Files) -> Inspection {
     let world = match load::cartridge(files) {
         Ok(world) => world,
@@ -31,6 +55,13 @@ pub fn inspect(files: &Files) -> Inspection {
         }
     };
     let mut faults = world.faults.clone();
+    if world.objects.len() > MOST {
+        // The searches below would take hours over it.
+        let message = format!("a world has at most {MOST} places, people, things, quests and factions");
+        faults.push(fault("CARTRIDGE.md", 1, message));
+        return Inspection { ok: false, faults, notes: Vec::new(), summary: summary(&world) };
+    }
+    faults.extend(writing::faults(&world));
     faults.extend(handles::faults(&world));
     faults.extend(objects::faults(&world));
     faults.extend(map(&world));
@@ -67,7 +98,7 @@ fn map(world: &Cartridge) -> Vec<Fault> {
     let index = "locations/LOCATION_INDEX.md";
     let places: Vec<&str> = world.of(ObjectKind::Loc).map(|place| place.handle.as_str()).collect();
     let Some(path) = load::map_path(&world.files) else {
-        let none = places.len() > 1;
+        let none = world.is_on("map_system") && !places.is_empty();
         return none
             .then(|| fault("maps/MAP_INDEX.md", 1, "there is no map: write maps/<name>.data.json"))
             .into_iter()

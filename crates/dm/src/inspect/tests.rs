@@ -192,3 +192,113 @@ fn the_guide_names_every_word_that_an_author_can_write() {
     let missing: Vec<&str> = words.filter(|word| !guide.contains(word)).collect();
     assert_eq!(missing, Vec::<&str>::new());
 }
+
+#[test]
+fn a_slip_of_the_pen_is_told_with_its_file_and_line() {
+    let cases: [(&str, &str, &str, &str); 16] = [
+        ("quests/dark_lamp.md", "| do | says |", "| do | sayz |", "unknown column `sayz`; the nearest is `says`"),
+        ("quests/dark_lamp.md", "| cha 10 |", "| cha 99 |", "a check has a DC of 8 to 20, not 99"),
+        ("quests/dark_lamp.md", "| cha 10 |", "|", "the row has 8 cells, and the table 9 columns"),
+        (
+            "items/ITEM_INDEX.md",
+            "| active | @lantern_quay |",
+            "| aktiv | @lantern_quay |",
+            "@tide_notice: status `aktiv` must be",
+        ),
+        (
+            "characters/NPCs/keeper_osric.md",
+            "greeting:",
+            "greetings:",
+            "unknown field `greetings`; the nearest is `greeting`",
+        ),
+        (
+            "locations/lamp_room.md",
+            "- From here on",
+            "- Somebody wrote: From here on",
+            "unknown field `Somebody wrote`",
+        ),
+        ("ROUTES.md", "lore/CANON/lamp.md", "lore/CANON/lamb.md", "there is no lore/CANON/lamb.md"),
+        ("ROUTES.md", "[CAST]", "[CASTE]", "`[CASTE]` is not a header"),
+        ("CARTRIDGE.md", "version: 1.0.2", "version: one", "version `one` must be three numbers"),
+        ("lore/MECHANICS/CLOCKS.md", "| 240 min |", "| often |", "every `often` must be like `240 min`"),
+        ("lore/MECHANICS/CLOCKS.md", "| yes | 240 min |", "| maybe | 240 min |", "visible `maybe` must be yes or no"),
+        ("lore/CANON/lamp.md", "lamp", "la\u{1b}[31mmp", "the control character U+001B does not stand in a page"),
+        ("maps/brinewick.data.json", "\"x\": 2", "\"x\": 99999999", "x and y are 0 to 60"),
+        (
+            "maps/brinewick.data.json",
+            "\"minutes\": 25",
+            "\"minutes\": 18446744073709551615",
+            "a way takes at most 10000 minutes",
+        ),
+        (
+            "maps/brinewick.data.json",
+            "\"at\": \"@reed_path\"",
+            "\"at\": \"@reed_pat\"",
+            "cross-map: @reed_pat is no place",
+        ),
+        ("lore/MIST/tide.md", "tide", &"x".repeat(300 << 10), "the page is longer than 256 KiB"),
+    ];
+    let shipped = shipped::cartridge("brinewick").unwrap();
+    for (path, from, to, wanted) in cases {
+        let found = lines(&changed(&[(path, from, to)]));
+        let whole = wanted.starts_with("the page is");
+        let at = if whole { 1 } else { crate::load::line_of(&shipped[path], from) };
+        let told = |line: &String| line.starts_with(&format!("{path}:{at}: ")) && line.contains(wanted);
+        assert!(found.iter().any(told), "{path}:{at}: {wanted}\n\nfound:\n{}", found.join("\n"));
+    }
+    let files = changed(&[
+        ("CARTRIDGE.md", "- Under the chapel", "Under the chapel"),
+        ("CARTRIDGE.md", "- The reeve counts", "The"),
+    ]);
+    assert!(
+        lines(&files).iter().any(|line| line.ends_with("the spine has 4 to 6 lines, not 3")),
+        "{:?}",
+        lines(&files)
+    );
+}
+
+#[test]
+fn a_missing_page_a_missing_map_and_another_folder_are_named_as_they_are() {
+    let mut files = shipped::cartridge("_template").unwrap();
+    files.remove("quests/open_gate.md");
+    let found = lines(&files);
+    assert!(found.iter().all(|line| !line.starts_with("open_gate.md")), "{found:#?}");
+    assert!(
+        found.iter().any(|line| line.contains("@open_gate points to quests/open_gate.md, which is not there")),
+        "{found:#?}"
+    );
+    let mut files = shipped::cartridge("_template").unwrap();
+    files.remove("maps/gate.data.json");
+    assert!(lines(&files).contains(&"maps/MAP_INDEX.md:1: there is no map: write maps/<name>.data.json".to_owned()));
+    let files = shipped::cartridge("_template").unwrap();
+    let report = inspect_folder("mine", &files);
+    assert_eq!(
+        report.faults[0].to_string(),
+        "CARTRIDGE.md:3: cartridge_id is `_template`, and the folder is `mine`: they must be equal"
+    );
+    assert!(inspect_folder("_template", &files).ok);
+}
+
+#[test]
+fn a_world_that_is_too_large_is_refused_and_not_searched_for_ever() {
+    let rows: String = (0..20_000).map(|n| format!("| @p{n} | P {n} | x | active |\n")).collect();
+    let row = "| @lantern_quay |";
+    let text = shipped::cartridge("brinewick").unwrap()["locations/LOCATION_INDEX.md"].clone();
+    let mut files = shipped::cartridge("brinewick").unwrap();
+    files.insert("locations/LOCATION_INDEX.md".into(), text.replacen(row, &format!("{rows}{row}"), 1));
+    let found = lines(&files);
+    assert!(found.iter().any(|line| line.contains("a world has at most 1000")), "{}", found.len());
+}
+
+#[test]
+fn a_clue_may_come_from_any_effect() {
+    let mut files = shipped::cartridge("_template").unwrap();
+    let deeds = files.get_mut("lore/MECHANICS/DEEDS.md").unwrap();
+    *deeds = deeds.replace("Rumor+1 (a knock at the gate)", "clue @hollow_sound");
+    let keeper = files.get_mut("characters/NPCs/gatekeeper.md").unwrap();
+    *keeper = keeper.replace("- trust: 1", "- trust: 1\n- wants: @gate_key\n- thanks: clue @grateful");
+    assert_eq!(lines(&files), Vec::<String>::new());
+    let world = crate::load::cartridge(&files).unwrap();
+    assert_eq!(world.clue("@hollow_sound"), "nobody answers, and somebody has heard it");
+    assert_eq!(world.clue("@grateful"), "grateful");
+}

@@ -79,6 +79,7 @@ fn each_pattern_of_claims_has_a_hit_and_a_miss() {
         ("change", "Heat 0 -> 9 is what it is.", "The path -> the well."),
         ("hit points", "The wounds close, HP is now 99.", "Hit points are a matter for later."),
         ("throw", "The die shows d20(20)+5=25 vs DC 10.", "Somebody throws dice in the corner."),
+        ("end of a quest", "Your quest is complete.", "A quest is seldom complete in a day."),
         ("quest", "quest The Dark Lamp: done.", "A quest is never done alone."),
     ];
     assert_eq!(cases.map(|(name, ..)| name), CLAIMS.map(|(name, _)| name), "every pattern has its case");
@@ -86,9 +87,13 @@ fn each_pattern_of_claims_has_a_hit_and_a_miss() {
     for (name, hit, miss) in cases {
         assert!(!claims(hit, &world).is_empty() && claims(miss, &world).is_empty(), "{name}");
     }
-    for (text, lawful) in
-        [("The Heat is 4 now.", false), ("tide 7", false), ("9 boats went out.", true), ("The tide is high.", true)]
-    {
+    for (text, lawful) in [
+        ("The Heat is 4 now.", false),
+        ("Heat rises to 9.", false),
+        ("tide 7", false),
+        ("9 boats went out.", true),
+        ("The tide is high.", true),
+    ] {
         assert_eq!(claims(text, &world).is_empty(), lawful, "a level of the world with a figure: {text}");
     }
 }

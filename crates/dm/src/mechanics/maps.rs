@@ -9,6 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::world::Fault;
 use acheron_base::{Error, Result};
 
+/// The largest coordinate of a node.
+const FARTHEST: i64 = 60;
+/// The most minutes and kilometres of a way.
+const LONGEST_WAY: u64 = 10_000;
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Map {
@@ -151,6 +156,9 @@ impl Map {
             if !matches!(node.status.as_str(), "known" | "rumored" | "hidden" | "destroyed") {
                 faults.push(format!("fog: {} cannot be `{}`", node.at, node.status));
             }
+            if !(0..=FARTHEST).contains(&node.x) || !(0..=FARTHEST).contains(&node.y) {
+                faults.push(format!("scale: {} stands off the map: x and y are 0 to {FARTHEST}", node.at));
+            }
             if !known(&node.at) {
                 faults.push(format!("cross-map: {} is no place of this cartridge", node.at));
             }
@@ -160,6 +168,10 @@ impl Map {
                 if !places.contains(end.as_str()) {
                     faults.push(format!("topology: a way leads to {end}, which is not on the map"));
                 }
+            }
+            if edge.minutes > LONGEST_WAY || edge.km > LONGEST_WAY {
+                let way = format!("from {} to {}", edge.from, edge.to);
+                faults.push(format!("scale: {way} a way takes at most {LONGEST_WAY} minutes and as many kilometres"));
             }
             if !matches!(edge.kind.as_str(), "road" | "river" | "trail" | "secret") {
                 faults.push(format!("topology: a way cannot be a `{}`", edge.kind));
@@ -206,8 +218,8 @@ impl Map {
     pub fn render(&self, seen: &[String], here: &str, name: impl Fn(&str) -> String) -> String {
         let walked = |at: &str| at == here || seen.iter().any(|own| own == at);
         let beside = |at: &str| self.ways(at).iter().any(|(next, _, kind)| *kind != "secret" && walked(next));
-        let across = self.nodes.iter().map(|node| node.x.clamp(0, 60)).max().unwrap_or(0);
-        let down = self.nodes.iter().map(|node| node.y.clamp(0, 60)).max().unwrap_or(0);
+        let across = self.nodes.iter().map(|node| node.x.clamp(0, FARTHEST)).max().unwrap_or(0);
+        let down = self.nodes.iter().map(|node| node.y.clamp(0, FARTHEST)).max().unwrap_or(0);
         let (mut rows, mut legend) =
             (vec![vec!["  .".to_owned(); across as usize + 1]; down as usize + 1], String::new());
         for node in &self.nodes {
@@ -221,7 +233,7 @@ impl Map {
                 let line = format!("{} {} · risk {} · importance {}\n", node.id, name(&node.at), node.rp, node.pi);
                 legend.push_str(&line);
             }
-            rows[node.y.clamp(0, 60) as usize][node.x.clamp(0, 60) as usize] = mark;
+            rows[node.y.clamp(0, FARTHEST) as usize][node.x.clamp(0, FARTHEST) as usize] = mark;
         }
         let grid: String = rows.iter().map(|row| format!("{}\n", row.join(" ").trim_end())).collect();
         format!("{grid}\n{legend}\nversion {} ({})\n", self.version, self.reason)

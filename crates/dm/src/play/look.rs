@@ -6,6 +6,7 @@ use super::unclear::not_understood;
 use crate::check::Tier;
 use crate::grammar::{capital, sentence, the, the_first};
 use crate::hud::{exits, people, things};
+use crate::known::known;
 use crate::rule::Effect;
 use crate::verbs::{Verb, alike, meaning};
 use crate::world::{Object, ObjectKind};
@@ -18,7 +19,10 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
         spoken.into_iter().find(|object| object.kind != ObjectKind::Loc || object.handle != play.state.location);
     match spoken {
         Some(object) if play.verb() == Some(Verb::Read) => insight(play, object),
-        Some(object) => one(play, object),
+        Some(object) => match nearer(play, object) {
+            Some((facts, words)) => detail(play, &facts, &words),
+            None => one(play, object),
+        },
         None => {
             let words = play.other_words();
             let facts = speaking(play, &words);
@@ -32,6 +36,15 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
             }
         }
     }
+}
+
+/// The facts of this place that the words mean rather than a quest or a side which has them in its name.
+fn nearer(play: &Play<'_>, object: &Object) -> Option<(Vec<String>, Vec<String>)> {
+    let words = meaning(&play.rest());
+    let own = matches!(object.kind, ObjectKind::Quest | ObjectKind::Faction) && meaning(&object.name) != words;
+    let facts = speaking(play, &words);
+    let whole = |fact: &String| words.iter().all(|word| meaning(fact).iter().any(|other| alike(word, other)));
+    (own && facts.iter().any(whole)).then_some((facts, words))
 }
 
 /// Whether the words look at nothing in particular.
@@ -114,7 +127,11 @@ fn one(play: &mut Play<'_>, object: &Object) -> Result<()> {
         if !facts.is_empty() {
             return detail(play, &facts, &words);
         }
-        not_understood(play, format!("{} cannot be seen from here", the(&object.name)));
+        let why = match known(&play.state, world, object) {
+            true => format!("{} cannot be seen from here", the(&object.name)),
+            false => format!("there is no {} to be seen here", words.join(" ")),
+        };
+        not_understood(play, why);
         return Ok(());
     }
     play.out.action = format!("{}: {}", the_first(&object.name), sentence(&object.summary));

@@ -99,7 +99,7 @@ pub fn run(play: &mut Play<'_>) -> Result<()> {
         inner_voice(play)?;
     } else if quest::advance(play)? || quest::deed(play)? {
         // A step that the cartridge waits for is possible, whatever the narrator says.
-    } else if let Some(why) = &play.judged.impossible {
+    } else if let Some(why) = play.judged.impossible.as_ref().filter(|_| may_forbid(play.found)) {
         play.impossible(why.clone(), "prepare for it first, or pay for it: declare `--risk high` on a smaller step");
     } else {
         match play.found.header {
@@ -122,6 +122,17 @@ pub fn run(play: &mut Play<'_>) -> Result<()> {
         play.out.no_progress = Some("nothing here answers to it".into());
     }
     Ok(())
+}
+
+/// Whether a narrator may say that the move cannot succeed: only where the kernel has no answer of its own. A narrator that forbids
+/// looking, going and waiting would bring the game to a stand.
+pub fn may_forbid(found: &Move) -> bool {
+    let verb = verbs::verb(&found.body).map(|(verb, _)| verb);
+    match found.header {
+        Header::Fight | Header::Cast => true,
+        Header::Act => matches!(verb, None | Some(Verb::Use | Verb::Fight | Verb::Cast | Verb::Impossible(_))),
+        Header::Look | Header::Ask | Header::Manage | Header::Ooc => false,
+    }
 }
 
 impl Play<'_> {

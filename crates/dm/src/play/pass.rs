@@ -70,7 +70,7 @@ pub(super) fn rest(play: &mut Play<'_>, words: &str) -> Result<()> {
     play.out.action = if sheltered {
         "There is a roof, and a door that shuts.".into()
     } else {
-        "The ground is hard and the sky is close.".into()
+        "There is no bed here, and the rest is poor.".into()
     };
     let name = match kind {
         Rest::Short => "short rest",

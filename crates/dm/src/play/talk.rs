@@ -32,7 +32,12 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     if topic(play, &npc)? {
         return Ok(());
     }
-    if pressing(play, &npc) { press(play, &npc) } else { unknown(play, &npc) }
+    match pressing(play, &npc) {
+        true => press(play, &npc),
+        // Somebody who is spoken to about nothing is greeted.
+        false if play.other_words().is_empty() => greet(play, &npc),
+        false => unknown(play, &npc),
+    }
 }
 
 /// The person who is spoken to; where it is nobody, the reason is told.
@@ -147,9 +152,10 @@ fn pressing(play: &Play<'_>, npc: &Object) -> bool {
     let secrets = npc.easy_secrets.iter().chain(&npc.hard_secrets);
     let kept: Vec<String> = secrets.flat_map(|secret| meaning(secret)).filter(|word| word.len() > 3).collect();
     let bare = words.is_empty() && play.found.risk.is_some();
-    bare || words
-        .iter()
-        .any(|word| PRESS.contains(&word.as_str()) || word.len() > 3 && kept.iter().any(|other| alike(word, other)))
+    // The approach may be the verb itself: `threaten Jun`.
+    let approach = play.unnamed_words().iter().any(|word| PRESS.contains(&word.as_str()));
+    let asks = |word: &String| word.len() > 3 && kept.iter().any(|other| alike(word, other));
+    bare || approach || words.iter().any(asks)
 }
 
 /// The person knows nothing of it. It takes a moment, and no die is thrown.

@@ -5,6 +5,7 @@ use super::unclear::cannot;
 use crate::check::Tier;
 use crate::grammar::{sentence, the, the_first};
 use crate::hud::{people, things};
+use crate::known::known;
 use crate::rule::{Effect, effects};
 use crate::verbs::Verb;
 use crate::world::{Object, ObjectKind};
@@ -40,13 +41,22 @@ pub(super) fn run(play: &mut Play<'_>, verb: Verb, item: Option<&Object>) -> Res
         (Verb::Buy, Some(item)) => buy(play, item),
         (Verb::Steal, Some(item)) => steal(play, item),
         (_, Some(item)) if !carried(play, item) => {
-            cannot(play, format!("{} is not carried", the(&item.name)));
+            absent(play, item, "is not carried");
             Ok(())
         }
         (Verb::Drop, Some(item)) => drop_it(play, item),
         (Verb::Give, Some(item)) => give(play, item),
         (_, Some(item)) => wield(play, item),
     }
+}
+
+/// Answers that a thing cannot be had. One that the player has not seen is not named.
+fn absent(play: &mut Play<'_>, item: &Object, why: &str) {
+    let why = match known(&play.state, play.world, item) {
+        true => format!("{} {why}", the(&item.name)),
+        false => "nothing of that name is here or carried".to_owned(),
+    };
+    cannot(play, why);
 }
 
 fn spoken(verb: Verb) -> &'static str {
@@ -73,10 +83,17 @@ fn seller<'a>(play: &'a Play<'_>, item: &Object) -> Option<&'a Object> {
 
 /// The one thing that is for sale here, for a buyer who names none: `order food`.
 fn for_sale(play: &Play<'_>) -> Option<Object> {
-    const ANY: [&str; 7] = ["food", "meal", "something", "eat", "drink", "water", "anything"];
-    let mut sold = things(&play.state, play.world).filter(|item| seller(play, item).is_some());
-    let only = sold.next().filter(|_| sold.next().is_none()).cloned();
-    only.filter(|_| play.other_words().iter().all(|word| ANY.contains(&word.as_str())))
+    let words = play.other_words();
+    let meant = |item: &&Object| {
+        words.iter().all(|word| match word.as_str() {
+            "something" | "anything" => true,
+            "food" | "meal" | "eat" => item.field("food") == "yes",
+            "drink" | "water" => item.field("drink") == "yes",
+            _ => false,
+        })
+    };
+    let mut sold = things(&play.state, play.world).filter(|item| seller(play, item).is_some()).filter(meant);
+    sold.next().filter(|_| sold.next().is_none()).cloned()
 }
 
 /// Takes what is named, or uses it if it is carried.
@@ -86,7 +103,7 @@ pub(super) fn handle(play: &mut Play<'_>, item: &Object) -> Result<()> {
 
 fn take(play: &mut Play<'_>, item: &Object) -> Result<()> {
     if !lies_here(play, item) {
-        cannot(play, format!("{} is not at hand here", the(&item.name)));
+        absent(play, item, "is not at hand here");
         return Ok(());
     }
     // A price is only of use to somebody who is there to take it.
@@ -109,7 +126,7 @@ fn taken(play: &mut Play<'_>, item: &Object, verb: &str, result: &str) -> Result
 
 fn buy(play: &mut Play<'_>, item: &Object) -> Result<()> {
     if !lies_here(play, item) {
-        cannot(play, format!("{} is not for sale here", the(&item.name)));
+        absent(play, item, "is not for sale here");
         return Ok(());
     }
     let price = effects(item.field("price")).unwrap_or_default();
@@ -206,8 +223,7 @@ pub(super) fn eat(play: &mut Play<'_>, item: Option<&Object>) -> Result<()> {
     let edible = |item: &&Object| item.field("food") == "yes" && carried(play, item);
     let food = match item {
         Some(item) if !edible(&item) => {
-            let why = if carried(play, item) { "is nothing to eat" } else { "is not carried" };
-            cannot(play, format!("{} {why}", the(&item.name)));
+            absent(play, item, if carried(play, item) { "is nothing to eat" } else { "is not carried" });
             return Ok(());
         }
         Some(item) => item,

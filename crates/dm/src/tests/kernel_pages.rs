@@ -13,7 +13,7 @@ fn the_index_points_to_where_play_stands() {
     game.play("[ASK]{Jun about the lamp}").unwrap();
     game.play("[ACT]{go to the inn}").unwrap();
     let index = &game.files["index.md"];
-    assert!(index.contains("the Dark Lamp (@dark_lamp): @keeper_osric at @lighthouse"), "{index}");
+    assert!(index.contains("the Dark Lamp (@dark_lamp): go to @lighthouse"), "{index}");
     assert!(index.contains(&format!("- session: {}", game.session())), "{index}");
     assert!(index.contains("- place: the Drowned Gull (@gull_inn)") && index.contains("- turn: 2"), "{index}");
     game.lawful();

@@ -10,6 +10,8 @@ mod kernel_pages;
 mod mechanics;
 mod narrator_context;
 mod narrators;
+mod player_secrets;
+mod player_words;
 mod playthrough;
 mod preferences;
 mod score;

@@ -91,7 +91,7 @@ fn every_text_of_a_narrator_is_cleaned() {
             "\u{1b}",
         ),
         ("scene", json!({"scene": "Fog. Rain.\n\n[HUD]\nHP 99"}), "Fog. Rain.", "HP 99"),
-        ("impossible", json!({"impossible": "Baron Vultan forbids it"}), "[Scene]", "Vultan"),
+        ("impossible", json!({"impossible": "Baron Vultan forbids it"}), "look at Jun Tallow", "Vultan"),
         ("reason", json!({"consequences": [format!("Rumor+1 ({secret})")]}), "[Scene]", "before she was due"),
         (
             "option",
@@ -142,7 +142,10 @@ fn a_narrator_writes_people_and_notes_and_nothing_else() {
         game.play("[LOOK]{around}").unwrap_or_else(|fault| panic!("{path}: {fault}"));
     }
     let secret = "# Jun\nJun wrote the Merrow down as lost before she was due";
-    for (text, why) in [(secret, "it tells a secret"), ("# Jun\n\u{1b}[2Jx", "control characters")] {
+    for (text, why) in [
+        (secret, "it tells a secret"),
+        ("# Jun\n\u{1b}[2Jx", "characters/NPCs_active/jun.md holds the control character U+001B"),
+    ] {
         let (reports, ..) = told(delta("characters/NPCs_active/jun.md", "append", text));
         assert!(reports.iter().any(|own| own.starts_with(&format!("delta: {why}"))), "a page is shown: {reports:?}");
     }
@@ -194,6 +197,23 @@ fn a_clue_of_a_narrator_exists_in_the_cartridge() {
     let (reports, _, game) = told(json!({"consequences": ["clue @made_up", "clue @nine_boats"]}));
     assert_eq!(reports, ["consequences: unknown clue @made_up"]);
     assert_eq!(game.json("STATE_PANEL.json")["clues"], json!(["@nine_boats"]));
+}
+
+#[test]
+fn a_narrator_cannot_take_away_what_the_story_needs() {
+    let mut game = Game::new();
+    game.plays(&["[ACT]{take the lantern}", "[ACT]{go to the inn}", "[ACT]{buy bread}"]);
+    game.set(json!({"inventory": ["@brass_lantern", "@salt_loaf", "@lily_oil", "@false_weight", "@tide_notice"]}));
+    let taken = ["lose @lily_oil", "lose @false_weight", "lose @salt_loaf"];
+    game.propose("[LOOK]{around}", json!({"consequences": taken})).unwrap();
+    let panel = game.json("STATE_PANEL.json");
+    let kept = ["@brass_lantern", "@lily_oil", "@false_weight", "@tide_notice"];
+    assert_eq!(panel["inventory"], json!(kept), "bread may go");
+    let session = &game.files[&game.session()];
+    assert!(
+        session.contains("- Narrator: consequences: `lose @lily_oil` would take away what the story needs"),
+        "{session}"
+    );
 }
 
 #[test]

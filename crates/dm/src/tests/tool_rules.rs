@@ -184,3 +184,49 @@ fn a_handle_belongs_to_one_kind() {
     assert!(register("@new_one", "lore/INDEX.md").unwrap_err().message.contains("no index of handles"));
     register("@new_one", roster).unwrap();
 }
+
+#[test]
+fn a_mood_is_one_that_the_rules_know_and_time_moves_by_days_and_not_by_ages() {
+    let mut game = Game::new();
+    let before = game.files.clone();
+    for (content, why) in [
+        (json!({"moods": {"@harbourer_jun": "furious"}}), "`furious` is not a mood"),
+        (json!({"moods": {"@brass_lantern": "wary"}}), "unknown person @brass_lantern"),
+        (json!({"time": "day 999999, 23:59"}), "at most 30 days"),
+    ] {
+        let refused = run(&mut game, "DM", vec![patch(&content)]).expect_err(why).message;
+        assert!(refused.contains(why), "{content}: {refused}");
+        assert_eq!(game.files, before, "{content}");
+    }
+    run(&mut game, "DM", vec![patch(&json!({"moods": {"@harbourer_jun": "wary"}}))]).unwrap();
+}
+
+#[test]
+fn no_door_takes_what_a_terminal_would_obey() {
+    let mut game = Game::new();
+    let before = game.files.clone();
+    let refused = game.play("[LOOK]{around \u{1b}[2J}").unwrap_err();
+    assert!(refused.message.contains("control character U+001B"), "{refused}");
+    let page = json!({"path": "campaigns/c1/characters/PCs/pc_current.md", "mode": "append", "content": "| Name | \u{1b}[2J |"});
+    let refused = run(&mut game, "BUILDER", vec![call("write_patch", page)]).unwrap_err();
+    assert!(refused.message.contains("control character U+001B"), "{refused}");
+    let note = json!({"session_path": game.session(), "content": "a \u{7} bell"});
+    let refused = run(&mut game, "DM", vec![call("append_session", note)]).unwrap_err();
+    assert!(refused.message.contains("control character U+0007"), "{refused}");
+    assert_eq!(game.files, before);
+    let mut fresh = Game::blank(super::brinewick());
+    for (name, why) in [
+        ("A\u{1b}[2Jnn", "control character U+001B"),
+        ("[HUD]", "a name has no"),
+        ("Ann | x |", "a name has no"),
+        (&"x".repeat(61), "at most 60 characters"),
+    ] {
+        let answers = crate::init::Answers { pc_name: name.to_owned(), ..super::answers() };
+        let refused = fresh.act(&Act::Init { answers: Box::new(answers) }).unwrap_err();
+        assert!(refused.message.contains(why), "{name}: {refused}");
+    }
+    let answers = crate::init::Answers { lines_veils: "no \u{1b}c".into(), ..super::answers() };
+    assert!(fresh.act(&Act::Init { answers: Box::new(answers) }).is_err());
+    let answers = crate::init::Answers { pc_name: "Zoë O'Hara-Smith 7".into(), ..super::answers() };
+    fresh.act(&Act::Init { answers: Box::new(answers) }).unwrap();
+}

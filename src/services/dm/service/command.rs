@@ -19,7 +19,7 @@ use acheron_dm::files::Files;
 use acheron_dm::init::{self, Answers};
 use acheron_dm::mechanics::maps::MapChange;
 use acheron_dm::tools::Call;
-use acheron_dm::{continuity, inspect, load, world};
+use acheron_dm::{continuity, load, world};
 use acheron_vfs::Node;
 
 /// The game master.
@@ -214,7 +214,7 @@ impl Service for Dm {
             Command::PlayOn { campaign } => self.act(cx, campaign, Act::PlayOn).await,
             Command::Check { cartridge: Some(id), .. } => {
                 let session = session.clone();
-                let report = blocking(move || Ok(inspect::inspect(&session.campaigns().cartridge_files(&id)?))).await?;
+                let report = blocking(move || session.campaigns().inspect(&id)).await?;
                 Ok(Output::Plain(json!(report)))
             }
             Command::Check { campaign, cartridge: None } => {

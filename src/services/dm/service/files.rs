@@ -1,4 +1,5 @@
 //! The files of the service: the inputs and outputs of campaigns, their panels, the cartridges and the pages of the engine.
+//! The files of a campaign are shown as its players may read them (`acheron_dm::players`), whoever reads.
 //! Only `service` uses it.
 
 use std::collections::BTreeMap;
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::super::store::{ChangedBy, Save};
 use super::GameSession;
+use super::session::in_a_turn;
 use acheron_base::{Error, Result, blocking};
 use acheron_dm::act::JOURNAL;
 use acheron_dm::answer::{self, LastAnswer};
@@ -16,7 +18,7 @@ use acheron_dm::files::{ReadFiles, need};
 use acheron_dm::input::begins;
 use acheron_dm::state::State;
 use acheron_dm::world::Cartridge;
-use acheron_dm::{boot, continuity, json as panels, pack, session as sessions, story, tools};
+use acheron_dm::{boot, continuity, json as panels, pack, players, session as sessions, story, tools};
 use acheron_vfs::{
     Answer, Caller, ComputedFile, Listing, MessageFile, MessageSink, Node, Reply, ReplyFn, text, waiting,
 };
@@ -122,16 +124,16 @@ type RenderFile = fn(&Save, &Cartridge) -> Result<String>;
 const MADE: [(&str, RenderFile); 15] = [
     ("hud.json", |save, _| or(save, ".kernel/hud.json", "[]\n")),
     ("menu.json", |save, _| or(save, ".kernel/menu.json", "[]\n")),
-    ("delta", |save, _| or(save, ".kernel/delta.md", "")),
-    ("state.json", |save, _| need(save, "STATE_PANEL.json")),
-    ("hot_pack.json", |save, _| need(save, "HOT_PACK.json")),
-    ("hot_pack.md", |save, _| Ok(pack::comment(&panels::read("HOT_PACK.json", &need(save, "HOT_PACK.json")?)?))),
-    ("boot", |save, world| Ok(boot::read(save, world)?.summary(world))),
+    ("delta", |save, _| players::delta(&or(save, ".kernel/delta.md", "")?)),
+    ("state.json", |save, _| viewed(save, "STATE_PANEL.json")),
+    ("hot_pack.json", |save, _| viewed(save, "HOT_PACK.json")),
+    ("hot_pack.md", |save, _| Ok(pack::comment(&panels::read("HOT_PACK.json", &viewed(save, "HOT_PACK.json")?)?))),
+    ("boot", |save, world| Ok(players::boot(&boot::read(save, world)?.summary(world)))),
     ("clocks.json", clocks),
     ("indicators.json", |save, _| part(save, "indicators")),
     ("dice.ndjson", |save, _| or(save, ".kernel/dice.ndjson", "")),
-    ("journal.ndjson", |save, _| or(save, JOURNAL, "")),
-    ("snapshot.md", |save, _| or(save, &sessions::snapshot_path(&boot::current(save)?), "")),
+    ("journal.ndjson", |save, _| Ok(players::journal(&or(save, JOURNAL, "")?))),
+    ("snapshot.md", snapshot),
     ("check.json", |save, world| Ok(panels::render(&json!(continuity::check(save, world)?)))),
     ("map.txt", map),
     ("story.md", |save, world| story::render(save, world)),
@@ -139,6 +141,16 @@ const MADE: [(&str, RenderFile); 15] = [
 
 fn or(save: &Save, path: &str, absent: &str) -> Result<String> {
     Ok(save.read(path)?.unwrap_or_else(|| absent.to_owned()))
+}
+
+/// A file of the campaign as players read it.
+fn viewed(save: &Save, path: &str) -> Result<String> {
+    players::view(path, &need(save, path)?)
+}
+
+fn snapshot(save: &Save, _: &Cartridge) -> Result<String> {
+    let path = sessions::snapshot_path(&boot::current(save)?);
+    players::view(&path, &or(save, &path, "")?)
 }
 
 fn part(save: &Save, key: &str) -> Result<String> {
@@ -242,7 +254,7 @@ fn page(session: &Arc<GameSession>, id: &str, path: String) -> Node {
     let (session, id) = (Arc::downgrade(session), id.to_owned());
     Node::file(ComputedFile::fetched(move |_| {
         let (session, id, path) = (session.clone(), id.clone(), path.clone());
-        Answer::soon(blocking(move || need(&of(&session)?.campaigns().campaign(&id)?, &path).map(Bytes::from)))
+        Answer::soon(blocking(move || viewed(&of(&session)?.campaigns().campaign(&id)?, &path).map(Bytes::from)))
     }))
 }
 
@@ -257,8 +269,10 @@ impl MessageSink for MoveFile {
         Bytes::from_static(b"[LOOK]{around}\n")
     }
 
+    /// A shell loses the refusal of a whole input, and would take the answer to another player's for its own.
     fn may(&self, _caller: &Caller) -> Result<()> {
-        Ok(())
+        let turn = of(&self.session)?.turn_of(&self.id);
+        if turn.is_busy() { Err(in_a_turn(&self.id)) } else { Ok(()) }
     }
 
     /// Headers that every game has are known at once; only for another word is the cartridge asked.

@@ -94,6 +94,11 @@ pub fn stamp(ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60)
 }
 
+/// The refusal of an input while another one is played.
+pub(super) fn in_a_turn(id: &str) -> Error {
+    Error::busy(format!("campaign {id} is in the middle of a turn"))
+}
+
 /// A result that is only text.
 pub(super) fn said(output: String) -> ActResult {
     ActResult { output, ..ActResult::default() }
@@ -147,8 +152,7 @@ impl GameSession {
     /// Plays one input: a move, or a control instruction.
     pub async fn play(self: &Arc<Self>, by: &ChangedBy, id: &str, input: &str) -> Result<ActResult> {
         let turn = self.turn_of(id);
-        let busy = || Error::busy(format!("campaign {id} is in the middle of a turn"));
-        let _lock = turn.lock.try_lock().map_err(|_| busy())?;
+        let _lock = turn.lock.try_lock().map_err(|_| in_a_turn(id))?;
         turn.busy.send_replace(true);
         let _over = BusyGuard(&turn.busy);
         let mut answer = self.answer(by, id, input).await;

@@ -14,10 +14,14 @@ use acheron_dm::adopt::PlayedBy;
 use acheron_dm::answer::ANSWER;
 use acheron_dm::campaign::{begun, fits, layout, lock_for, name, replay};
 use acheron_dm::files::{Files, ReadFiles};
+use acheron_dm::inspect::{Inspection, inspect_folder};
 use acheron_dm::tools::control::Plan;
 use acheron_dm::turn::ActContext;
-use acheron_dm::world::Cartridge;
+use acheron_dm::world::{Cartridge, Fault};
 use acheron_dm::{load, md};
+
+/// A page larger than this is not looked into.
+const LARGEST_PAGE: u64 = 32 << 20;
 
 /// The campaigns and cartridges under one root directory. Holds nothing between calls: every answer is read from the disk.
 pub struct Campaigns {
@@ -82,6 +86,16 @@ impl Campaigns {
     pub fn cartridge_paths(&self, id: &str) -> Result<Vec<String>> {
         let seen = |path: &String| !path.split('/').any(|part| part.starts_with('.'));
         Ok(self.cartridge_files(id)?.into_keys().filter(seen).collect())
+    }
+
+    /// Checks a cartridge, with the pages of its folder that are no text.
+    pub fn inspect(&self, id: &str) -> Result<Inspection> {
+        let mut report = inspect_folder(id, &self.cartridge_files(id)?);
+        let path = format!("cartridges/{}", name(id)?);
+        if self.place.exists(&path)? {
+            report.add(unreadable_pages(&self.place.within(&path)?)?);
+        }
+        Ok(report)
     }
 
     /// The cartridge as it is now. It is not cached, so that the next turn sees an edit.
@@ -277,6 +291,29 @@ pub fn folder_files(place: &ConfinedDir) -> Result<Files> {
         }
     }
     Ok(files)
+}
+
+/// The pages of a folder that are no text, each with the line where it ends to be one. [`folder_files`] passes them over.
+pub fn unreadable_pages(place: &ConfinedDir) -> Result<Vec<Fault>> {
+    let mut faults = Vec::new();
+    for entry in place.walk("")?.into_iter().filter(|entry| entry.kind == Kind::File) {
+        let is_page = entry.name.ends_with(".md") || entry.name.ends_with(".json");
+        if !is_page || place.read_text(&entry.name).is_ok() {
+            continue;
+        }
+        let (line, message) = match place.read_up_to(&entry.name, LARGEST_PAGE) {
+            Ok(bytes) => match std::str::from_utf8(&bytes) {
+                Err(fault) => {
+                    let line = bytes[..fault.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
+                    (line, "the page is not UTF-8 text".to_owned())
+                }
+                Ok(_) => (1, "the page cannot be read as text".to_owned()),
+            },
+            Err(fault) => (1, format!("the page cannot be read: {}", fault.message)),
+        };
+        faults.push(Fault { path: entry.name, line, message });
+    }
+    Ok(faults)
 }
 
 /// The seed of a campaign that has not begun; only such a campaign can be bound to another cartridge.

@@ -5,7 +5,7 @@ mod changed_by;
 mod library;
 mod save;
 
-pub use campaigns::{ActiveCampaign, Campaigns, folder_files};
+pub use campaigns::{ActiveCampaign, Campaigns, folder_files, unreadable_pages};
 pub use changed_by::ChangedBy;
 pub use library::GameLibrary;
 pub use save::Save;

@@ -4,6 +4,7 @@
 //! opens the campaign makes the changes that are left, however the last one ended. Only `store` and the service use it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,8 @@ const PENDING: &str = ".kernel/pending.json";
 const LOCK: &str = ".kernel/lock";
 /// A file of a campaign larger than this is not read.
 const LARGEST: u64 = 32 << 20;
+/// How often a reader tries again while an act is being made, 5 ms apart.
+const RETRIES: usize = 400;
 
 /// A campaign's folder.
 pub struct Save {
@@ -45,10 +48,22 @@ impl Save {
         let place = root.within(&format!("campaigns/{id}"))?;
         let save = Save { root: root.clone(), place, id: id.to_owned() };
         if save.place.exists(PENDING)? {
-            let _lock = save.lock()?;
+            let _lock = save.lock_when_free()?;
             save.recover()?;
         }
         Ok(save)
+    }
+
+    /// The right to write, once the act that is being made is made. It is no question of a narrator, so it takes a moment; a
+    /// reader that came in that moment is no second player.
+    fn lock_when_free(&self) -> Result<Lock> {
+        for _ in 0..RETRIES {
+            match self.lock() {
+                Err(fault) if fault.code == Code::Busy => std::thread::sleep(Duration::from_millis(5)),
+                answer => return answer,
+            }
+        }
+        self.lock()
     }
 
     /// The right to write. While it is held, every other attempt fails with `busy`.

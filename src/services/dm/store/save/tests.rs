@@ -95,6 +95,22 @@ fn one_plays_and_the_other_is_told_busy() {
 }
 
 #[test]
+fn a_reader_that_comes_while_an_act_is_made_waits_for_it() {
+    let root = begun();
+    let (save, _) = campaigns(root.path()).play("c1").unwrap();
+    let held = save.lock().unwrap();
+    save.place.write(PENDING, b"[]").unwrap();
+    let reader = std::thread::spawn({
+        let root = root.path().to_owned();
+        move || campaigns(&root).campaign("c1").map(|save| save.id)
+    });
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    save.place.remove(PENDING).unwrap();
+    drop(held);
+    assert_eq!(reader.join().unwrap().unwrap(), "c1");
+}
+
+#[test]
 fn a_replay_of_the_journal_gives_the_bytes_on_disk() {
     let root = begun();
     let (save, world) = campaigns(root.path()).play("c1").unwrap();
