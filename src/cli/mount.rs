@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{CommandResult, Failure, daemon, log};
@@ -42,6 +43,7 @@ impl MountArgs {
         acheron_fuse::allocator::begin();
         // Only descriptors left by the starter are open yet; programs of this host would inherit them.
         acheron_sandbox::close_others(None);
+        allow_more_descriptors();
         let here = std::env::current_dir()?;
         if self.spec.is_none() {
             let hint = "acheron mount DIR --spec mountspec/default.json";
@@ -95,6 +97,18 @@ impl MountArgs {
             })?;
         }
         Ok(spec)
+    }
+}
+
+/// Raises the limit of descriptors as far as a user may: each waiting caller and each known thread costs one. Programs in
+/// sandboxes have a limit of their own.
+fn allow_more_descriptors() {
+    const WANTED: u64 = 65_536;
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(WANTED, |most| most.min(WANTED));
+    if limit.current.is_some_and(|current| current < wanted) {
+        // Without it, fewer callers are remembered; nothing else changes.
+        _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
     }
 }
 

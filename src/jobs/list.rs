@@ -228,6 +228,10 @@ impl AgentJobs {
         self.jobs().all.last_key_value().map(|(id, _)| id.clone())
     }
 
+    pub fn count(&self) -> usize {
+        self.jobs().all.len()
+    }
+
     pub fn ids(&self) -> Vec<String> {
         self.jobs().all.keys().cloned().collect()
     }

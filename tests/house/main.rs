@@ -30,6 +30,7 @@ mod links;
 mod manual;
 mod memory;
 mod missing_tools;
+mod names;
 mod newcomer;
 mod ownership;
 mod pages;

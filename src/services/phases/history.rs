@@ -103,6 +103,10 @@ impl Histories {
         self.names.lock().iter().cloned().collect()
     }
 
+    pub fn has_session(&self, id: &str) -> bool {
+        self.names.lock().contains(id)
+    }
+
     /// Seals the record of a run.
     pub fn keep_run(&self, id: &str, plain: &[u8]) -> Result<()> {
         check_session(id)?;
