@@ -6,25 +6,31 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
 /// Items of `T`, by their caller `K`.
+///
+/// A caller that comes after a pause is served before those that are always there, once: then it takes turns with them
+/// until its turn comes and it has nothing. So a caller with one request at a time waits for the one that is being served,
+/// and nobody can use pauses to keep others out.
 pub struct FairQueue<K, T> {
     queues: HashMap<K, VecDeque<T>>,
-    /// The callers with items, in the order in which their turns come.
+    /// Callers that have come after a pause.
+    fresh: VecDeque<K>,
+    /// The other callers, in the order in which their turns come; some may have nothing left.
     turns: VecDeque<K>,
     length: usize,
 }
 
 impl<K, T> Default for FairQueue<K, T> {
     fn default() -> Self {
-        FairQueue { queues: HashMap::new(), turns: VecDeque::new(), length: 0 }
+        FairQueue { queues: HashMap::new(), fresh: VecDeque::new(), turns: VecDeque::new(), length: 0 }
     }
 }
 
 impl<K: Clone + Eq + Hash, T> FairQueue<K, T> {
     pub fn push(&mut self, caller: K, item: T) {
-        let queue = self.queues.entry(caller.clone()).or_default();
-        if queue.is_empty() {
-            self.turns.push_back(caller);
-        }
+        let queue = self.queues.entry(caller).or_insert_with_key(|caller| {
+            self.fresh.push_back(caller.clone());
+            VecDeque::new()
+        });
         queue.push_back(item);
         self.length += 1;
     }
@@ -36,15 +42,29 @@ impl<K: Clone + Eq + Hash, T> FairQueue<K, T> {
 
     /// The item whose turn it is among the callers that `may` go on.
     pub fn pop_if(&mut self, may: impl Fn(&K) -> bool) -> Option<(K, T)> {
-        let at = self.turns.iter().position(may)?;
-        let caller = self.turns.remove(at)?;
-        let queue = self.queues.get_mut(&caller)?;
-        let item = queue.pop_front()?;
-        self.length -= 1;
-        match queue.is_empty() {
-            true => drop(self.queues.remove(&caller)),
-            false => self.turns.push_back(caller.clone()),
+        if self.length == 0 {
+            return None;
         }
+        if let Some(at) = self.fresh.iter().position(&may) {
+            return self.fresh.remove(at).and_then(|caller| self.serve(caller));
+        }
+        let mut at = 0;
+        while let Some(caller) = self.turns.get(at) {
+            match self.queues.get(caller).is_none_or(VecDeque::is_empty) {
+                // Its turn has come and it has nothing: what it brings later is fresh.
+                true => drop(self.turns.remove(at).and_then(|caller| self.queues.remove(&caller))),
+                false if may(caller) => return self.turns.remove(at).and_then(|caller| self.serve(caller)),
+                false => at += 1,
+            }
+        }
+        None
+    }
+
+    /// Takes an item of `caller`, whose next turn comes after those of all others.
+    fn serve(&mut self, caller: K) -> Option<(K, T)> {
+        let item = self.queues.get_mut(&caller)?.pop_front()?;
+        self.length -= 1;
+        self.turns.push_back(caller.clone());
         Some((caller, item))
     }
 
