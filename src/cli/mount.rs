@@ -7,7 +7,7 @@ use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{CommandResult, Failure, daemon, log};
+use super::{CommandResult, Failure, daemon, log, log_rotation};
 use crate::host::trusted_defaults::TrustedDefaults;
 use crate::host::{Host, Options};
 use crate::spec::{self, ModelKind, Spec};
@@ -64,6 +64,9 @@ impl MountArgs {
             // Checked here, because the log of a daemon that does not start has nothing to add.
             acheron_fuse::prepare_mountpoint(&dir, &acheron_fuse::Options::default())?;
             return daemon::start(&self, &state);
+        }
+        if self.child {
+            log_rotation::begin(daemon::log_file(&state));
         }
         log(if self.child { "info" } else { "warn" });
         let followed = spec_file(self.spec.as_deref(), &here).map(std::path::absolute).transpose()?;

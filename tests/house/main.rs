@@ -41,6 +41,7 @@ mod prompts;
 mod protected_paths;
 mod providers;
 mod quickstart;
+mod quotas;
 mod read_only;
 mod recall;
 mod refusals;

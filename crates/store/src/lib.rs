@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 /// The result of a function that reads a row.
 pub use rusqlite::Result as Sql;
-pub use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
+pub use rusqlite::{Connection, OptionalExtension, Row, Rows, named_params, params};
 
 pub use self::writer::{Tx, Written};
 use acheron_base::{Error, Result, blocking, sync};

@@ -276,7 +276,7 @@ impl VersionStore for PageFile {
 
     fn save(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         let (recall, path) = (self.recall.clone(), self.path.clone());
-        Answer::soon(blocking(move || recall.wiki()?.write(&path, &bytes)))
+        Answer::soon(blocking(move || recall.write_page(&path, &bytes)))
     }
 
     fn limit(&self) -> usize {
