@@ -106,15 +106,16 @@ impl Drop for Crowd {
 
 /// In a sandbox: many threads that ask without end.
 pub fn flood(how: &str) {
-    let ask: fn() = match how {
-        "list" => || drop(std::fs::read_dir("/agents/self/memory").map(Iterator::count)),
-        "read" => || drop(std::fs::read(Path::new("/agents/self/memory/status.json"))),
-        _ => || drop(std::fs::metadata("/agents/self/memory/not-there")),
+    let ask: fn(usize) = match how {
+        "list" => |_| drop(std::fs::read_dir("/agents/self/memory").map(Iterator::count)),
+        "read" => |_| drop(std::fs::read(Path::new("/agents/self/memory/status.json"))),
+        // One name each: the kernel asks only once for a name that many look up at the same time.
+        _ => |thread| drop(std::fs::metadata(format!("/agents/self/memory/not-there-{thread}"))),
     };
     let threads: Vec<_> = (0..THREADS)
-        .map(|_| {
+        .map(|thread| {
             let asking = move || loop {
-                ask();
+                ask(thread);
             };
             std::thread::Builder::new().stack_size(64 << 10).spawn(asking).expect("a thread")
         })
