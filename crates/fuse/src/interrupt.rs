@@ -10,7 +10,7 @@
 //! Request numbers repeat between mounts, so the server of a descriptor registers for that descriptor. The crate root
 //! uses this module; it knows nothing of the waiters.
 
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use libc::{c_int, c_void, size_t, ssize_t};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use parking_lot::{Mutex, RwLock};
+use rustix::fs::OFlags;
 
 use super::Identify;
 use super::arrivals::{Arrivals, Sender};
@@ -32,7 +33,7 @@ struct RegisteredSession {
     interrupts: Arc<dyn Interrupts>,
     /// Tells callers apart; `None` while they do not take turns.
     callers: RwLock<Option<Arc<dyn Identify>>>,
-    arrivals: Mutex<Arrivals>,
+    arrivals: Mutex<SessionQueue>,
     /// `FUSE_INIT` was read here, so the symbol is in effect.
     initialized: AtomicBool,
 }
@@ -61,18 +62,9 @@ impl Registered {
         self.0.initialized.load(Ordering::SeqCst)
     }
 
-    /// From now on, callers take turns. The descriptor no longer waits for requests; [`read`] does that.
-    pub fn take_turns(&self, callers: Arc<dyn Identify>) -> std::io::Result<()> {
-        // SAFETY: plain system calls on a descriptor that the caller keeps open.
-        let set = unsafe {
-            let flags = libc::fcntl(self.0.fd, libc::F_GETFL);
-            flags != -1 && libc::fcntl(self.0.fd, libc::F_SETFL, flags | libc::O_NONBLOCK) != -1
-        };
-        if !set {
-            return Err(std::io::Error::last_os_error());
-        }
+    /// From now on, callers take turns.
+    pub fn take_turns(&self, callers: Arc<dyn Identify>) {
         *self.0.callers.write() = Some(callers);
-        Ok(())
     }
 }
 
@@ -146,8 +138,11 @@ impl RegisteredSession {
         }
     }
 
-    /// Reads requests until there are no more, and puts the one whose turn it is into `buffer`; waits for one if there is
-    /// none. Returns its length, or -1 with `errno`.
+    /// Puts the request whose turn it is into `buffer`; waits for one if there is none. Returns its length, or -1 with
+    /// `errno`.
+    ///
+    /// While there is at most one request at a time, each is read and handed on as it comes. If another one waits behind it,
+    /// all are read until there are no more, which needs a descriptor that does not wait.
     fn next_request(&self, callers: &dyn Identify, buffer: &mut [u8]) -> ssize_t {
         let (mut arrivals, mut waited) = (self.arrivals.lock(), false);
         loop {
@@ -155,10 +150,11 @@ impl RegisteredSession {
             let Ok(length) = usize::try_from(got) else {
                 match std::io::Error::last_os_error().kind() {
                     // The error comes again when everything is served.
-                    _ if !arrivals.is_empty() => return hand_on(&mut arrivals, callers, buffer),
-                    std::io::ErrorKind::WouldBlock => waited = wait_for_input(self.fd),
+                    _ if !arrivals.queue.is_empty() => return hand_on(&mut arrivals.queue, callers, buffer),
+                    std::io::ErrorKind::WouldBlock => arrivals.wait(self.fd),
                     _ => return got,
                 }
+                waited = true;
                 continue;
             };
             let message = &mut buffer[..length];
@@ -169,14 +165,49 @@ impl RegisteredSession {
             if self.handle_message(message) {
                 continue;
             }
-            // It came when nothing else was there: nobody has to wait for it.
-            if waited && arrivals.is_empty() {
+            if arrivals.queue.is_empty() && !arrivals.more_behind(self.fd, waited) {
                 return got;
             }
-            arrivals.push(sender(callers, message), message);
-            if arrivals.is_full() {
-                return hand_on(&mut arrivals, callers, buffer);
+            arrivals.queue.push(sender(callers, message), message);
+            if arrivals.queue.is_full() {
+                return hand_on(&mut arrivals.queue, callers, buffer);
             }
+        }
+    }
+}
+
+/// What was read and is not served yet, and how the descriptor is read.
+#[derive(Default)]
+struct SessionQueue {
+    queue: Arrivals,
+    /// The descriptor does not wait.
+    drains: bool,
+    /// How often there was nothing to read since it drains.
+    idle: u32,
+}
+
+/// The descriptor waits again after there was so often nothing to read: changing it costs more than one request.
+const IDLE: u32 = 32;
+
+impl SessionQueue {
+    /// Whether another request may wait behind the one that was just read; then all are read. Not if it came after
+    /// nothing was there (`waited`).
+    fn more_behind(&mut self, fd: RawFd, waited: bool) -> bool {
+        if !self.drains && has_input(fd, PollTimeout::ZERO) {
+            self.drains = set_waiting(fd, false);
+        }
+        if !waited {
+            self.idle = 0;
+        }
+        self.drains && !waited
+    }
+
+    /// There is nothing to read: waits for something.
+    fn wait(&mut self, fd: RawFd) {
+        self.idle += 1;
+        match self.idle > IDLE {
+            true => self.drains = !set_waiting(fd, true),
+            false => _ = has_input(fd, PollTimeout::NONE),
         }
     }
 }
@@ -206,12 +237,21 @@ fn field(message: &[u8], at: usize) -> u32 {
     message.get(at..at + 4).and_then(|it| it.try_into().ok()).map_or(0, u32::from_ne_bytes)
 }
 
-fn wait_for_input(fd: RawFd) -> bool {
+/// Whether there is something to read, or becomes so in this time.
+fn has_input(fd: RawFd, time: PollTimeout) -> bool {
     // SAFETY: the descriptor of a session is open as long as its session is registered.
-    let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
     // An error shows at the next read.
-    _ = poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], PollTimeout::NONE);
-    true
+    poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], time).is_ok_and(|ready| ready > 0)
+}
+
+/// Makes reads of the descriptor wait, or not; returns whether it is so now.
+fn set_waiting(fd: RawFd, waits: bool) -> bool {
+    // SAFETY: as in `has_input`.
+    let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+    let Ok(flags) = rustix::fs::fcntl_getfl(fd) else { return false };
+    let flags = if waits { flags - OFlags::NONBLOCK } else { flags | OFlags::NONBLOCK };
+    rustix::fs::fcntl_setfl(fd, flags).is_ok()
 }
 
 fn read_once(fd: RawFd, buffer: &mut [u8]) -> ssize_t {

@@ -205,7 +205,7 @@ fn serve(server: Arc<Server>, device: std::os::fd::OwnedFd, report_end: channel:
              killed",
         ));
     }
-    registered.take_turns(server.identify.clone())?;
+    registered.take_turns(server.identify.clone());
     let keeps_open = session.notifier();
     notices::start(server.notices.clone(), session.notifier())?;
     let serve = move || {
