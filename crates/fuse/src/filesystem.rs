@@ -204,10 +204,7 @@ impl Filesystem for FuseAdapter {
     fn releasedir(&self, req: &Request, ino: INodeNo, fh: FileHandle, _flags: OpenFlags, reply: ReplyEmpty) {
         self.0.request(Operation::Releasedir, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.releasedir(fh.0, reply),
-            None => {
-                self.0.directories.remove(fh.0);
-                reply.ok();
-            }
+            None => self.0.releasedir(fh.0, reply),
         });
     }
 

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::poll_watch::PollWatch;
 use acheron_base::{Code, Error, Result};
-use acheron_vfs::{Dir, Handle, Kind, NameQuery, Node, Open};
+use acheron_vfs::{Dir, Handle, Kind, MANY_NAMES, NameQuery, Node, Open};
 
 /// An open file.
 pub struct OpenFile {
@@ -50,6 +50,11 @@ impl OpenDir {
             Some(_) => self.dir.is_quick(NameQuery::All),
             None => false,
         }
+    }
+
+    /// Whether it holds many names.
+    pub fn is_long(&self) -> bool {
+        self.names.lock().as_ref().is_some_and(|listed| listed.names.len() > MANY_NAMES)
     }
 
     /// The names; a read from the start lists them again.

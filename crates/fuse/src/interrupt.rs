@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use libc::{c_int, c_void, size_t, ssize_t};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use parking_lot::{Mutex, RwLock};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
 use super::Identify;
@@ -193,7 +193,7 @@ impl SessionQueue {
     /// Whether another request may wait behind the one that was just read; then all are read. Not if it came after
     /// nothing was there (`waited`).
     fn more_behind(&mut self, fd: RawFd, waited: bool) -> bool {
-        if !self.drains && has_input(fd, PollTimeout::ZERO) {
+        if !self.drains && has_input(fd, Some(&Timespec::default())) {
             self.drains = set_waiting(fd, false);
         }
         if !waited {
@@ -207,7 +207,7 @@ impl SessionQueue {
         self.idle += 1;
         match self.idle > IDLE {
             true => self.drains = !set_waiting(fd, true),
-            false => _ = has_input(fd, PollTimeout::NONE),
+            false => _ = has_input(fd, None),
         }
     }
 }
@@ -237,12 +237,12 @@ fn field(message: &[u8], at: usize) -> u32 {
     message.get(at..at + 4).and_then(|it| it.try_into().ok()).map_or(0, u32::from_ne_bytes)
 }
 
-/// Whether there is something to read, or becomes so in this time.
-fn has_input(fd: RawFd, time: PollTimeout) -> bool {
+/// Whether there is something to read, or comes in this time.
+fn has_input(fd: RawFd, time: Option<&Timespec>) -> bool {
     // SAFETY: the descriptor of a session is open as long as its session is registered.
     let fd = unsafe { BorrowedFd::borrow_raw(fd) };
     // An error shows at the next read.
-    poll(&mut [PollFd::new(fd, PollFlags::POLLIN)], time).is_ok_and(|ready| ready > 0)
+    poll(&mut [PollFd::new(&fd, PollFlags::IN)], time).is_ok_and(|ready| ready > 0)
 }
 
 /// Makes reads of the descriptor wait, or not; returns whether it is so now.

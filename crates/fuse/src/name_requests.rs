@@ -187,6 +187,15 @@ impl Server {
         reply.ok();
     }
 
+    pub fn releasedir(self: &Arc<Self>, fh: u64, reply: ReplyEmpty) {
+        let listed = self.directories.remove(fh);
+        reply.ok();
+        // Dropping a hundred thousand nodes takes time, too.
+        if let Some(listed) = listed.filter(|listed| listed.is_long()) {
+            self.in_pool(move |_| drop(listed));
+        }
+    }
+
     /// The name that a requester is going to change, if it may.
     fn child_to_change(&self, by: Requester, parent: u64, name: &OsStr) -> Result<(ChildName, Caller)> {
         let (child, caller) = (self.child(parent, name)?, self.caller(by));
