@@ -36,7 +36,7 @@ fn pair(much: usize, make: fn(&Path, usize)) -> [TestHost; 2] {
 }
 
 /// Ended jobs in the journal, as an earlier life left them.
-fn ended(state: &Path, count: usize) {
+pub fn ended(state: &Path, count: usize) {
     let store = acheron::state::open(state).expect("a store");
     let job = |number: usize| JobRow {
         id: format!("job-01900000-0000-7000-8000-{number:012x}"),

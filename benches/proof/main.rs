@@ -6,11 +6,13 @@ mod calls;
 mod confined;
 mod crowd;
 mod disk;
+mod fair;
 mod files;
 mod growth;
 mod house;
 mod idle;
 mod method;
+mod names;
 mod prompts;
 mod recall;
 mod stale;
@@ -46,6 +48,8 @@ const FAMILIES: &[(&str, Rows)] = &[
     ("calls", calls::rows),
     ("waits", waits::rows),
     ("crowd", crowd::rows),
+    ("names", names::rows),
+    ("fair", fair::rows),
     ("start", start::rows),
     ("confined", confined::rows),
     ("store", store::rows),
@@ -68,6 +72,8 @@ fn main() {
         }
         ["__workshop", dir, state] => workshop::serve(dir.as_ref(), state.as_ref()).expect("a workshop"),
         ["__tool_server", file] => calls::serve_http(file.as_ref()).expect("a server"),
+        ["__listed", times] => fair::measure(times.parse().expect("a number")),
+        ["__flood", how] => fair::flood(how),
         ["__reader", how] => waits::read(how, None),
         ["__reader", how, file] => waits::read(how, Some(file)),
         _ => measure(&words),

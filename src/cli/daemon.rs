@@ -6,13 +6,12 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use super::log_rotation::{LONGEST_LOG, rotate};
 use super::mount::MountArgs;
 use super::{CommandResult, Failure, called, pasted};
 use acheron_base::{Code, Error};
 
 const READY: &str = "ready";
-/// A log that exceeds this size at the start is rotated; the previous one is replaced.
-const LONGEST_LOG: u64 = 8 << 20;
 
 /// Starts the daemon and waits until its mount answers.
 pub fn start(mount: &MountArgs, state: &Path) -> CommandResult {
@@ -23,7 +22,7 @@ pub fn start(mount: &MountArgs, state: &Path) -> CommandResult {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(about(state))?;
     let log = log_file(state);
     if std::fs::metadata(&log).is_ok_and(|it| it.len() > LONGEST_LOG) {
-        std::fs::rename(&log, log.with_extension("log.1")).map_err(about(&log))?;
+        rotate(&log).map_err(about(&log))?;
     }
     let written = OpenOptions::new().create(true).append(true).mode(0o600).open(&log).map_err(about(&log))?;
     let mut command = Command::new(std::env::current_exe()?);

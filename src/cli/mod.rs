@@ -7,6 +7,7 @@ mod completions;
 mod daemon;
 mod doctor;
 mod exec;
+mod log_rotation;
 mod man;
 pub mod manual;
 mod mount;
@@ -156,6 +157,7 @@ struct LogWriter;
 impl std::io::Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         _ = std::io::stderr().write_all(bytes);
+        log_rotation::wrote(bytes.len());
         Ok(bytes.len())
     }
 

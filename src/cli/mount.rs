@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{CommandResult, Failure, daemon, log};
+use super::{CommandResult, Failure, daemon, log, log_rotation};
 use crate::host::trusted_defaults::TrustedDefaults;
 use crate::host::{Host, Options};
 use crate::spec::{self, ModelKind, Spec};
@@ -42,6 +43,7 @@ impl MountArgs {
         acheron_fuse::allocator::begin();
         // Only descriptors left by the starter are open yet; programs of this host would inherit them.
         acheron_sandbox::close_others(None);
+        allow_more_descriptors();
         let here = std::env::current_dir()?;
         if self.spec.is_none() {
             let hint = "acheron mount DIR --spec mountspec/default.json";
@@ -62,6 +64,9 @@ impl MountArgs {
             // Checked here, because the log of a daemon that does not start has nothing to add.
             acheron_fuse::prepare_mountpoint(&dir, &acheron_fuse::Options::default())?;
             return daemon::start(&self, &state);
+        }
+        if self.child {
+            log_rotation::begin(daemon::log_file(&state));
         }
         log(if self.child { "info" } else { "warn" });
         let followed = spec_file(self.spec.as_deref(), &here).map(std::path::absolute).transpose()?;
@@ -95,6 +100,18 @@ impl MountArgs {
             })?;
         }
         Ok(spec)
+    }
+}
+
+/// Raises the limit of descriptors as far as a user may: each waiting caller and each known thread costs one. Programs in
+/// sandboxes have a limit of their own.
+fn allow_more_descriptors() {
+    const WANTED: u64 = 65_536;
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(WANTED, |most| most.min(WANTED));
+    if limit.current.is_some_and(|current| current < wanted) {
+        // Without it, fewer callers are remembered; nothing else changes.
+        _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum });
     }
 }
 

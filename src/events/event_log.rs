@@ -13,13 +13,14 @@ use super::wait::Wait;
 use super::waiter::armed_selectors;
 use super::{Event, Selector};
 use crate::state::events as table;
-use crate::state::events::Cursor;
+use crate::state::events::{Cursor, PageLimits};
+use crate::state::quota::{Kept, Quotas};
 use acheron_base::{Clock, Result};
 use acheron_store::{Store, Written};
 use acheron_vfs::{Answer, Log, line};
 
-/// The number of events kept in memory.
-const MAX_RECENT: usize = 4096;
+/// The events kept in memory, and a page of older ones.
+const MAX_RECENT: PageLimits = PageLimits { events: 4096, bytes: 8 << 20 };
 /// The size of `log.ndjson` in bytes.
 const LOG_BYTES: usize = 4 << 20;
 
@@ -28,11 +29,13 @@ pub struct EventLogs {
     all: Mutex<HashMap<String, Arc<EventLog>>>,
     store: Store,
     clock: Clock,
+    /// The limits of what agents keep.
+    pub quotas: Arc<Quotas>,
 }
 
 impl EventLogs {
     pub fn new(store: Store, clock: Clock) -> Self {
-        EventLogs { all: Mutex::default(), store, clock }
+        EventLogs { all: Mutex::default(), store, clock, quotas: Arc::default() }
     }
 
     /// The log of `agent`, restored from the store at the first request.
@@ -41,13 +44,20 @@ impl EventLogs {
         if let Some(event_log) = all.get(agent) {
             return Ok(event_log.clone());
         }
-        let event_log = Arc::new(EventLog::open(agent, self.store.clone(), self.clock.clone())?);
+        let event_log = Arc::new(EventLog::open(agent, self.store.clone(), self.clock.clone(), self.quotas.clone())?);
         all.insert(agent.to_owned(), event_log.clone());
         Ok(event_log)
     }
 
     pub fn forget(&self, agent: &str) {
         self.all.lock().remove(agent);
+    }
+
+    /// Old events were deleted: what they took is free.
+    pub fn pruned(&self) {
+        for event_log in self.all.lock().values() {
+            *event_log.signal_bytes.lock() = None;
+        }
     }
 }
 
@@ -61,10 +71,16 @@ pub struct EventLog {
     changes: Arc<watch::Sender<u64>>,
     /// The event that started the current turn.
     turn: AtomicU64,
+    pub quotas: Arc<Quotas>,
+    /// The bytes of signals by their sender; counted when the first arrives.
+    signal_bytes: Mutex<Option<HashMap<String, u64>>>,
 }
 
 struct EventLogState {
     recent: VecDeque<Event>,
+    /// The length of each of them as it is shown, and of all.
+    lengths: VecDeque<usize>,
+    bytes: usize,
     /// The last event that readers may see: an event is visible only once it is durable.
     last: u64,
     /// The page read last from the store: a reader that does not wait finds it at the next attempt.
@@ -79,21 +95,19 @@ struct EventPage {
     /// The page has all events up to this one, unless it is full.
     until: u64,
     events: Vec<Event>,
+    /// A limit was reached: there may be more events after the last.
+    full: bool,
 }
 
 impl EventPage {
-    fn is_full(&self) -> bool {
-        self.events.len() >= MAX_RECENT
-    }
-
     /// Whether no event is missing between the page and `first`.
     fn leads_to(&self, first: u64) -> bool {
-        self.is_full() || self.until.saturating_add(1) >= first
+        self.full || self.until.saturating_add(1) >= first
     }
 
     /// The events of the page, followed by `recent` if the page is not full; `recent` starts at `first`.
     fn and(&self, first: u64, recent: Vec<Event>) -> Vec<Event> {
-        match self.is_full() {
+        match self.full {
             true => self.events.clone(),
             false => self.events.iter().filter(|event| event.seq < first).cloned().chain(recent).collect(),
         }
@@ -102,11 +116,20 @@ impl EventPage {
 
 impl EventLogState {
     fn show(&mut self, event: Event, shown: &Log) {
-        shown.append(&shown_line(&event));
+        let line = shown_line(&event);
+        shown.append(&line);
         self.last = event.seq;
+        self.keep(event, line.len());
+    }
+
+    /// Keeps an event in memory, and drops the oldest beyond the limits.
+    fn keep(&mut self, event: Event, length: usize) {
         self.recent.push_back(event);
-        if self.recent.len() > MAX_RECENT {
+        self.lengths.push_back(length);
+        self.bytes += length;
+        while self.recent.len() > MAX_RECENT.events || self.bytes > MAX_RECENT.bytes && self.recent.len() > 1 {
             self.recent.pop_front();
+            self.bytes -= self.lengths.pop_front().unwrap_or(0);
         }
     }
 }
@@ -127,17 +150,20 @@ pub struct SharedWait {
 }
 
 impl EventLog {
-    fn open(agent: &str, store: Store, clock: Clock) -> Result<EventLog> {
+    fn open(agent: &str, store: Store, clock: Clock, quotas: Arc<Quotas>) -> Result<EventLog> {
         let (recent, last, cursor) = store.look(|conn| {
             Ok((table::tail(conn, agent, MAX_RECENT)?, table::last(conn, agent)?, table::cursor(conn, agent)?))
         })?;
         let shared = restored(agent, cursor);
         let shown = Log::new(LOG_BYTES, clock.clone());
-        recent.iter().for_each(|event| shown.append(&shown_line(event)));
-        let state = EventLogState { recent: recent.into(), last, older: None, shared };
+        let (older, lengths, bytes) = (None, VecDeque::new(), 0);
+        let mut state = EventLogState { recent: VecDeque::new(), lengths, bytes, last, older, shared };
+        recent.into_iter().for_each(|event| state.show(event, &shown));
+        state.last = last;
         let (agent, state) = (agent.to_owned(), Arc::new(Mutex::new(state)));
         let changes = Arc::new(watch::Sender::new(0));
-        Ok(EventLog { agent, clock, shown, store, state, changes, turn: AtomicU64::new(0) })
+        let (turn, signal_bytes) = (AtomicU64::new(0), Mutex::default());
+        Ok(EventLog { agent, clock, shown, store, state, changes, turn, quotas, signal_bytes })
     }
 
     fn state(&self) -> MutexGuard<'_, EventLogState> {
@@ -148,6 +174,22 @@ impl EventLog {
     pub fn add(self: &Arc<Self>, kind: &str, path: &str, payload: Value) -> Answer<u64> {
         let (log, kind, path) = (self.clone(), kind.to_owned(), path.to_owned());
         Answer::soon(self.commit(move |commit| commit.emit(&log, &kind, &path, payload)))
+    }
+
+    /// Appends a signal of `from`, if there is room for it: what one sender fills, others are not refused for.
+    pub fn signal(self: &Arc<Self>, from: &str, path: &str, payload: Value) -> Answer<u64> {
+        let (log, from, path) = (self.clone(), from.to_owned(), path.to_owned());
+        Answer::soon(self.commit(move |commit| {
+            let mut senders = log.signal_bytes.lock();
+            let senders = match &mut *senders {
+                Some(senders) => senders,
+                none => none.insert(table::signal_bytes(commit.tx(), &log.agent)?),
+            };
+            let (used, more) = (senders.entry(from).or_default(), payload.to_string().len() as u64);
+            log.quotas.check(Kept::Signals, *used, more)?;
+            *used += more;
+            commit.emit(&log, "signal", &path, payload)
+        }))
     }
 
     /// Makes a change of the state together with the events about it.
@@ -203,8 +245,8 @@ impl EventLog {
         drop(state);
         let (agent, state, store) = (self.agent.clone(), self.state.clone(), self.store.clone());
         let fetch = move |conn: &acheron_store::Connection| {
-            let events = table::since(conn, &agent, cursor, MAX_RECENT)?;
-            let page = Arc::new(EventPage { after: cursor, until, events });
+            let (events, full) = table::since(conn, &agent, cursor, MAX_RECENT)?;
+            let page = Arc::new(EventPage { after: cursor, until, events, full });
             state.lock().older = Some(page.clone());
             Ok(page)
         };

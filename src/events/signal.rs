@@ -40,15 +40,16 @@ impl Signal {
     /// Appends the signal to the log; the answer is its number, once it is durable.
     pub fn send(self, event_log: &Arc<EventLog>, caller: &Caller) -> Answer<Bytes> {
         let path = Selector::Signal(self.event_type, self.parameter.clone()).path(&event_log.agent);
+        let from = caller.principal().to_string();
         let said = json!({
             "event_type": self.event_type,
             "parameter": self.parameter,
             "payload": self.payload,
-            "from": caller.principal().to_string(),
+            "from": from,
         });
         let agent = event_log.agent.clone();
         event_log
-            .add("signal", &path, said)
+            .signal(&from, &path, said)
             .map(move |seq| acheron_vfs::line(&json!({ "ok": true, "event_id": seq, "to": agent })))
     }
 }

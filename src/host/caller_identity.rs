@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 
 use parking_lot::{Mutex, MutexGuard};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Resource, getrlimit, pidfd_open};
 
 use crate::policy::{Principal, identity};
 use acheron_base::{Error, Result};
@@ -17,8 +17,11 @@ use acheron_fuse::Identify;
 use acheron_sandbox::{ProcessOwner, owner_of, read_process};
 use acheron_vfs::{Caller, Identity};
 
-/// As many are remembered; each costs a descriptor.
-const KNOWN: usize = 64;
+/// The most threads that are remembered; each costs a descriptor. A principal with more threads than this is slowed down
+/// alone: room is made at the expense of the one that has most.
+const KNOWN: usize = 1024;
+/// The part of the descriptors of this process that they may take.
+const SHARE: u64 = 8;
 
 /// `PIDFD_THREAD`, since Linux 6.9; before, only the first thread of a process is remembered.
 const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL.bits());
@@ -26,7 +29,7 @@ const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL
 /// Distinguishes agents from the operator by the sandbox from which a process descends.
 #[derive(Default)]
 pub struct CallerIdentity {
-    known: Mutex<HashMap<u32, KnownThread>>,
+    threads: Mutex<HashMap<u32, KnownThread>>,
 }
 
 /// A thread that was seen before.
@@ -62,6 +65,10 @@ impl Identify for CallerIdentity {
             None => Caller { uid, gid, pid: 0, identity: identity(Principal::Nobody) },
         }
     }
+
+    fn known(&self, tid: u32) -> Option<Identity> {
+        self.recognised(tid).map(|(_, identity)| identity)
+    }
 }
 
 /// Whether `/proc` tells of the same processes as the kernel does in its requests; of others, it would tell lies.
@@ -77,23 +84,46 @@ pub fn sees_clearly() -> Result<()> {
 }
 
 impl CallerIdentity {
-    fn known(&self) -> MutexGuard<'_, HashMap<u32, KnownThread>> {
-        self.known.lock()
+    fn threads(&self) -> MutexGuard<'_, HashMap<u32, KnownThread>> {
+        self.threads.lock()
     }
 
     fn recognised(&self, tid: u32) -> Option<(u32, Identity)> {
-        let known = self.known();
+        let known = self.threads();
         known.get(&tid).filter(|it| it.lives()).map(|it| (it.pid, it.identity.clone()))
     }
 
     fn remember(&self, tid: u32, new: KnownThread) {
-        let mut known = self.known();
-        known.retain(|_, it| it.lives());
-        if known.len() >= KNOWN {
-            known.clear();
+        let mut known = self.threads();
+        if known.len() >= most() {
+            make_room(&mut known);
         }
         known.insert(tid, new);
     }
+}
+
+/// The number of threads that may be remembered.
+fn most() -> usize {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(limit / SHARE).map_or(KNOWN, |share| share.min(KNOWN))
+}
+
+/// Forgets the threads that have ended; if that is not enough, half of those of the principal that has most.
+fn make_room(known: &mut HashMap<u32, KnownThread>) {
+    let before = known.len();
+    known.retain(|_, it| it.lives());
+    if known.len() <= before - before / 4 {
+        return;
+    }
+    let mut counts: HashMap<&Identity, usize> = HashMap::new();
+    known.values().for_each(|it| *counts.entry(&it.identity).or_default() += 1);
+    let Some((identity, count)) = counts.into_iter().max_by_key(|(_, count)| *count) else { return };
+    let (identity, mut kept) = (identity.clone(), count / 2);
+    known.retain(|_, it| {
+        let keep = it.identity != identity || kept > 0;
+        kept -= usize::from(it.identity == identity && kept > 0);
+        keep
+    });
 }
 
 fn descriptor(tid: u32) -> Option<OwnedFd> {

@@ -143,6 +143,7 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome
         projects: new.projects,
         sandbox: new.sandbox,
         retention: new.retention,
+        limits: new.limits,
         default_agent: new.default_agent,
         ..(*old).clone()
     };
@@ -172,6 +173,7 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome
     faults.extend(projects::show(host, &changed.projects));
     faults.extend(protected_paths::keep(host).err().map(|error| error.message));
     faults.extend(people(host, &changed.agents));
+    host.context.event_logs.quotas.set(host.current.spec().limits);
     wiring::end_outdated_sessions(host);
     health::look(host);
     let error = (!faults.is_empty()).then(|| faults.join("; "));
@@ -205,7 +207,8 @@ fn different<T: PartialEq>(old: &BTreeMap<String, T>, new: &BTreeMap<String, T>)
 }
 
 /// The parts of a spec that an edit changes at once.
-const AT_ONCE: [&str; 7] = ["services", "agents", "projects", "sandbox", "retention", "default_agent", "$schema"];
+const AT_ONCE: [&str; 8] =
+    ["services", "agents", "projects", "sandbox", "retention", "limits", "default_agent", "$schema"];
 
 /// The parts of a spec that are not what they were and count only when it is mounted.
 fn other_parts(old: &Spec, new: &Spec) -> Vec<String> {

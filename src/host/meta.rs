@@ -1,12 +1,15 @@
 //! `meta/`: what this host is, how it is, and what it has done.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{HostState, health, upgrade};
 use crate::policy::{Principal, PrincipalCaller};
 use acheron_base::Code;
+use acheron_fuse::{KindTimes, Mount};
 use acheron_vfs::{Caller, Listing, live, pretty, text};
 
 pub fn directory(host: &Arc<HostState>) -> Listing {
@@ -66,6 +69,7 @@ fn metrics(host: &HostState) -> Value {
         "jobs": host.context.jobs.counts(),
         "commits": host.store.commits(),
         "requests": mount.as_ref().map(|mount| mount.request_counts()),
+        "session": mount.as_ref().map(|mount| session_times(mount)),
         "parked": mount.as_ref().map(|mount| mount.parked()),
         "open_handles": mount.as_ref().map(|mount| mount.open_handles()),
         "inodes": mount.as_ref().map(|mount| mount.inodes()),
@@ -73,4 +77,23 @@ fn metrics(host: &HostState) -> Value {
         "over_budget": tree.as_ref().ok().map(|tree| tree.buffers().refused()),
         "result_bytes": host.context.jobs.result_bytes(),
     })
+}
+
+/// How long the thread that serves all callers was kept by one request: in microseconds, the counts by the limit below
+/// which they lie.
+fn session_times(mount: &Mount) -> Value {
+    let kind = |times: &KindTimes| {
+        let limit = |limit: Option<u64>| limit.map_or_else(|| "more".to_owned(), |limit| limit.to_string());
+        let below: BTreeMap<String, u64> = times.buckets.iter().map(|(at, count)| (limit(*at), *count)).collect();
+        json!({ "below_us": below, "longest_us": micros(times.longest) })
+    };
+    let kinds: BTreeMap<&str, Value> = mount.request_times().iter().map(|(word, times)| (*word, kind(times))).collect();
+    let worst = mount
+        .worst_request()
+        .map(|worst| json!({ "kind": worst.kind, "place": worst.place, "took_us": micros(worst.took) }));
+    json!({ "requests": kinds, "worst": worst })
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -14,7 +14,9 @@ use rustix::io::Errno;
 
 use acheron_base::host_dir::{FileInfo, HostDir, beneath, look, reopen};
 use acheron_base::{Code, Error, Result};
-use acheron_vfs::{Answer, Caller, Dir, File, Handle, Kind, Link, Listing, Mirrored, Node, Open, Smallest, Stat};
+use acheron_vfs::{
+    Answer, Caller, Dir, File, Handle, Kind, Link, Listing, Mirrored, NameQuery, Node, Open, Smallest, Stat,
+};
 
 /// A directory below an open root.
 #[derive(Clone)]
@@ -121,6 +123,10 @@ impl Dir for Mirror {
         names.sorted().into_iter().filter_map(|name| Some((name.clone(), self.lookup(&name)?))).collect()
     }
 
+    fn is_quick(&self, _query: NameQuery) -> bool {
+        false
+    }
+
     fn modified(&self) -> SystemTime {
         self.info().map_or(SystemTime::UNIX_EPOCH, |info| info.modified)
     }
@@ -181,6 +187,10 @@ impl File for MirrorFile {
             Ok(info) => Stat { size: info.size, modified: info.modified },
             Err(_) => Stat { size: 0, modified: SystemTime::UNIX_EPOCH },
         }
+    }
+
+    fn has_quick_stat(&self) -> bool {
+        false
     }
 
     fn mode(&self) -> u16 {
@@ -277,6 +287,10 @@ impl Dir for OverlayDir {
         all.extend(self.places.list());
         all.sort_by(|a, b| a.0.cmp(&b.0));
         all
+    }
+
+    fn is_quick(&self, _query: NameQuery) -> bool {
+        false
     }
 
     fn modified(&self) -> SystemTime {

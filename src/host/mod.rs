@@ -21,6 +21,7 @@ mod projects;
 mod protected_names;
 mod protected_paths;
 mod recover;
+mod refusal_rate;
 mod service_registry;
 mod state;
 pub mod system_paths;
@@ -170,6 +171,7 @@ fn open(options: Options, store: Store) -> Result<(HostState, Filling)> {
     let access = Arc::new(PolicyAccess::new(profiles.policy()?, store.clone(), clock.clone()));
     let all_jobs = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, Ids::new(clock.clone(), random)));
     let event_logs = Arc::new(EventLogs::new(store.clone(), clock.clone()));
+    event_logs.quotas.set(spec.limits);
     let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
     let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
     let identity = HostIdentity { name: acheron_sandbox::host_id(), started_at_ms: clock.now_ms() };

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::RwLock;
 use serde_json::Value;
 
+use super::refusal_rate::{Noted, RefusalRate};
 use crate::contract::Effect;
 use crate::policy::{self, Action, Policy, PrincipalCaller};
 use crate::service::ServiceAccess;
@@ -19,11 +20,18 @@ pub struct PolicyAccess {
     store: Store,
     clock: Clock,
     refused: AtomicU64,
+    rate: RefusalRate,
 }
 
 impl PolicyAccess {
     pub fn new(policy: Policy, store: Store, clock: Clock) -> Self {
-        PolicyAccess { policy: RwLock::new(Arc::new(policy)), store, clock, refused: AtomicU64::new(0) }
+        PolicyAccess {
+            policy: RwLock::new(Arc::new(policy)),
+            store,
+            clock,
+            refused: AtomicU64::new(0),
+            rate: RefusalRate::default(),
+        }
     }
 
     pub fn policy(&self) -> Arc<Policy> {
@@ -33,6 +41,29 @@ impl PolicyAccess {
     /// Decides by `policy` from now on.
     pub fn follow(&self, policy: Policy) {
         *self.policy.write() = Arc::new(policy);
+    }
+
+    /// Writes a refusal to the log and the audit, unless its principal has had so many that they are only counted.
+    fn write_down(&self, caller: &Caller, action: Action, path: &str, reason: &str) {
+        let (principal, at_ms) = (caller.principal().to_string(), self.clock.now_ms());
+        let Noted::Written { omitted } = self.rate.note(&principal, at_ms) else { return };
+        tracing::warn!(principal, pid = caller.pid, action = action.name(), path, omitted, "refused");
+        let entry = audit::AuditEntry {
+            at_ms,
+            principal,
+            pid: caller.pid,
+            action: action.name().to_owned(),
+            path: path.to_owned(),
+            allowed: false,
+            reason: reason.to_owned(),
+        };
+        drop(self.store.write(move |tx| {
+            if omitted > 0 {
+                let reason = format!("{omitted} more refusals shortly before are not listed one by one");
+                audit::insert(tx, &audit::AuditEntry { path: String::new(), reason, ..entry.clone() })?;
+            }
+            audit::insert(tx, &entry)
+        }));
     }
 
     /// How many were refused.
@@ -49,17 +80,7 @@ impl AccessControl for PolicyAccess {
             return Ok(());
         }
         self.refused.fetch_add(1, Ordering::Relaxed);
-        tracing::warn!(principal = %caller.principal(), pid = caller.pid, action = action.name(), path, "refused");
-        let entry = audit::AuditEntry {
-            at_ms: self.clock.now_ms(),
-            principal: caller.principal().to_string(),
-            pid: caller.pid,
-            action: action.name().to_owned(),
-            path: path.to_owned(),
-            allowed: false,
-            reason: decision.reason.clone(),
-        };
-        drop(self.store.write(move |tx| audit::insert(tx, &entry)));
+        self.write_down(caller, action, path, &decision.reason);
         Err(Error::forbidden(decision.reason))
     }
 

@@ -15,11 +15,15 @@ const EVENTS_PER_JOB: u64 = 10;
 
 /// Starts the task that prunes expired records; it ends with the host.
 pub fn now_and_then(host: &Arc<HostState>) {
+    let grown = host.context.jobs.grown.clone();
     let host: Weak<HostState> = Arc::downgrade(host);
     tokio::spawn(async move {
         let mut time = tokio::time::interval(NOW_AND_THEN);
         loop {
-            time.tick().await;
+            tokio::select! {
+                _ = time.tick() => {},
+                () = grown.notified() => {},
+            }
             let Some(host) = host.upgrade() else { return };
             match tidy(&host).await {
                 Ok(_) => (),
@@ -37,9 +41,11 @@ pub async fn tidy(host: &HostState) -> Result<Pruned> {
         jobs: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
         events: retention.jobs.saturating_mul(EVENTS_PER_JOB),
         audit: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
+        job_bytes: host.current.spec().limits.jobs_bytes,
         before_ms: host.context.clock.now_ms().saturating_sub(retention.days.saturating_mul(DAY_MS)),
     };
     let gone = state::prune(&host.store, keep).await?;
+    host.context.event_logs.pruned();
     for agent in host.context.jobs.agents() {
         host.context.jobs.of(&agent).forget(&gone.jobs);
     }

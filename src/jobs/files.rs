@@ -44,7 +44,7 @@ pub fn directory(jobs: &Arc<Jobs>, agent: &str) -> VirtualDir {
     let readme = Node::file(text(README));
     let by = Node::dir(by_correlation_id(agent_jobs.clone()));
     let last = Node::link(LastJobLink(agent_jobs.clone()));
-    let here = agent_jobs.clone();
+    let (here, counted) = (agent_jobs.clone(), agent_jobs.clone());
     let names = move || {
         let fixed = ["README.md", "by"].into_iter().chain(names.last().is_some().then_some("last"));
         fixed.map(str::to_owned).chain(names.ids()).collect()
@@ -58,6 +58,7 @@ pub fn directory(jobs: &Arc<Jobs>, agent: &str) -> VirtualDir {
             JobEntry::Archived => Some(Node::dir(archive::directory(&store, id))),
         },
     })
+    .counted(move || counted.count())
     .notifying(notifier)
     .modified_at(move || match here.last() {
         Some(id) => match here.get(&id) {
@@ -69,11 +70,12 @@ pub fn directory(jobs: &Arc<Jobs>, agent: &str) -> VirtualDir {
 }
 
 fn by_correlation_id(agent_jobs: Arc<AgentJobs>) -> VirtualDir {
-    let names = agent_jobs.clone();
+    let (names, counted) = (agent_jobs.clone(), agent_jobs.clone());
     VirtualDir::new(
         move || names.correlations().into_iter().filter(|name| is_name(name)).collect(),
         move |name| agent_jobs.by_correlation_id(name).map(|id| Node::link(JobLink(format!("../{id}")))),
     )
+    .counted(move || counted.count())
 }
 
 /// Whether the kernel can show a word as one file name.

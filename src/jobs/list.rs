@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
+use tokio::sync::Notify;
 
 use super::result_sizes::{self, ResultSizes};
 use super::{Call, Job, JobRow, JobState, JobStore, row};
@@ -14,11 +16,18 @@ use acheron_vfs::ChangeNotifier;
 /// Ended jobs per agent whose results stay in memory. Older results are fetched from the store.
 const MAX_LOADED: usize = 256;
 
+/// Jobs that have ended are pruned after so many bytes, and not only now and then.
+const MUCH: usize = 64 << 20;
+
 /// All jobs of the host.
 pub struct Jobs {
     by_agent: Mutex<HashMap<String, Arc<AgentJobs>>>,
     store: Arc<dyn JobStore>,
     ids: Ids,
+    /// The size of the jobs that ended since the last notification.
+    ended_bytes: AtomicUsize,
+    /// Notifies when jobs have ended whose arguments and results take much room in the store.
+    pub grown: Arc<Notify>,
 }
 
 /// The jobs of one agent.
@@ -50,7 +59,7 @@ pub enum JobEntry {
 
 impl Jobs {
     pub fn new(store: Arc<dyn JobStore>, ids: Ids) -> Self {
-        Jobs { by_agent: Mutex::default(), store, ids }
+        Jobs { by_agent: Mutex::default(), store, ids, ended_bytes: AtomicUsize::new(0), grown: Arc::default() }
     }
 
     pub fn store(&self) -> &Arc<dyn JobStore> {
@@ -111,6 +120,11 @@ impl Jobs {
 
     /// Counts the size of an ended job and unloads the oldest large ones.
     pub fn ended(&self, job: &Job) {
+        let bytes = result_sizes::of(job);
+        if self.ended_bytes.fetch_add(bytes, Ordering::SeqCst) + bytes > MUCH {
+            self.ended_bytes.store(0, Ordering::SeqCst);
+            self.grown.notify_one();
+        }
         self.of(&job.call.agent).count_size(job);
     }
 
@@ -226,6 +240,10 @@ impl AgentJobs {
 
     pub fn last(&self) -> Option<String> {
         self.jobs().all.last_key_value().map(|(id, _)| id.clone())
+    }
+
+    pub fn count(&self) -> usize {
+        self.jobs().all.len()
     }
 
     pub fn ids(&self) -> Vec<String> {

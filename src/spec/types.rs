@@ -10,6 +10,7 @@ use super::LAYOUT;
 use crate::contract::Effect;
 pub use crate::model::Prices;
 use crate::policy::Rule;
+pub use crate::state::quota::ByteLimits;
 
 /// A namespace: its agents, models, projects and services.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +41,7 @@ pub struct Spec {
     pub recall: RecallSpec,
     pub dm: DmSpec,
     pub retention: Retention,
+    pub limits: ByteLimits,
 }
 
 /// A language model.
@@ -406,6 +408,7 @@ impl Default for Spec {
             recall: RecallSpec::default(),
             dm: DmSpec::default(),
             retention: Retention::default(),
+            limits: ByteLimits::default(),
         }
     }
 }

@@ -34,15 +34,33 @@ pub fn newest(conn: &Connection, limit: usize) -> Result<Vec<AuditEntry>> {
     Ok(select.query_map([limit], read)?.collect::<Result<_, _>>()?)
 }
 
-/// Deletes at most `batch` entries: those older than `before_ms`, and those beyond the newest `keep`. Returns the
-/// number; call again until it is 0.
-pub fn prune(tx: &Tx<'_>, keep: usize, before_ms: u64, batch: usize) -> Result<usize> {
-    let mut delete = tx.prepare_cached(
-        "DELETE FROM audit WHERE id IN ( \
-             SELECT id FROM audit WHERE at_ms < ?2 OR id <= (SELECT id FROM audit ORDER BY id DESC LIMIT 1 OFFSET ?1) \
-             ORDER BY id LIMIT ?3)",
+/// A principal with more entries than are kept, and the newest of those beyond.
+pub type Surplus = (String, i64);
+
+/// The principals with more than `keep` entries: each has its own, so that none can push out those of another.
+pub fn surplus(conn: &Connection, keep: usize) -> Result<Vec<Surplus>> {
+    let mut many = conn.prepare_cached("SELECT principal FROM audit GROUP BY principal HAVING count(*) > ?1")?;
+    let many: Vec<String> = many.query_map([keep], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut last =
+        conn.prepare_cached("SELECT id FROM audit WHERE principal = ?1 ORDER BY id DESC LIMIT 1 OFFSET ?2")?;
+    let found =
+        many.into_iter().map(|principal| Ok((last.query_row(params![principal, keep], |row| row.get(0))?, principal)));
+    found.map(|found: Result<(i64, String)>| found.map(|(id, principal)| (principal, id))).collect()
+}
+
+/// Deletes at most `batch` entries of each kind: those older than `before_ms`, and the surplus of each principal. Returns
+/// the number; call again until it is 0.
+pub fn prune(tx: &Tx<'_>, surplus: &[Surplus], before_ms: u64, batch: usize) -> Result<usize> {
+    let mut old =
+        tx.prepare_cached("DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at_ms < ?1 LIMIT ?2)")?;
+    let mut gone = old.execute(params![before_ms, batch])?;
+    let mut many = tx.prepare_cached(
+        "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE principal = ?1 AND id <= ?2 ORDER BY id LIMIT ?3)",
     )?;
-    Ok(delete.execute(params![keep, before_ms, batch])?)
+    for (principal, last) in surplus {
+        gone += many.execute(params![principal, last, batch])?;
+    }
+    Ok(gone)
 }
 
 fn read(row: &Row<'_>) -> acheron_store::Sql<AuditEntry> {
@@ -58,26 +76,4 @@ fn read(row: &Row<'_>) -> acheron_store::Sql<AuditEntry> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::state::TestStore;
-
-    #[test]
-    fn entries_come_newest_first_and_go_by_age_and_count() {
-        let store = TestStore::new();
-        let entry = |at_ms| AuditEntry {
-            at_ms,
-            principal: "charon".into(),
-            pid: 7,
-            action: "write".into(),
-            path: "/agents/styx/chat".into(),
-            allowed: false,
-            reason: "no rule allows it".into(),
-        };
-        store.write_blocking(move |tx| (1..=6).try_for_each(|at| insert(tx, &entry(at)))).unwrap();
-        assert_eq!(store.look(|conn| newest(conn, 1)).unwrap(), [entry(6)]);
-        let gone = |keep, before, batch| store.write_blocking(move |tx| prune(tx, keep, before, batch)).unwrap();
-        assert_eq!((gone(100, 3, 10), gone(2, 0, 1), gone(2, 0, 10), gone(2, 0, 10)), (2, 1, 1, 0));
-        assert_eq!(store.look(|conn| newest(conn, 10)).unwrap(), [entry(6), entry(5)]);
-    }
-}
+mod tests;

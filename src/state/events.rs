@@ -1,9 +1,11 @@
 //! The event tables: one log per agent, with the cursor and the armed wait of its shared reader.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use acheron_base::Result;
-use acheron_store::{Connection, OptionalExtension, Row, Tx, json, params};
+use acheron_store::{Connection, OptionalExtension, Row, Rows, Tx, json, params};
 
 /// One event. Sequence numbers of an agent rise by one and are never reused.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,25 +47,54 @@ pub fn last(conn: &Connection, agent: &str) -> Result<u64> {
     Ok(select.query_row([agent], |row| row.get(0)).optional()?.unwrap_or(0))
 }
 
-/// The events after a number, oldest first, without those that retention has deleted.
-pub fn since(conn: &Connection, agent: &str, after: u64, limit: usize) -> Result<Vec<Event>> {
+/// The limits of a page of events, so that it fits into memory.
+#[derive(Clone, Copy)]
+pub struct PageLimits {
+    pub events: usize,
+    /// At least one event is read, however long it is.
+    pub bytes: usize,
+}
+
+/// Reads rows until a limit is reached; the second value says whether it was.
+fn page(mut rows: Rows<'_>, limits: PageLimits) -> Result<(Vec<Event>, bool)> {
+    let (mut events, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = rows.next()? {
+        events.push(read(row)?);
+        bytes += row.get_ref(4)?.as_str().map_or(0, str::len);
+        if events.len() >= limits.events || bytes >= limits.bytes {
+            return Ok((events, true));
+        }
+    }
+    Ok((events, false))
+}
+
+/// The events after a number, oldest first, without those that retention has deleted; and whether there may be more.
+pub fn since(conn: &Connection, agent: &str, after: u64, limits: PageLimits) -> Result<(Vec<Event>, bool)> {
     let mut select = conn.prepare_cached(
         "SELECT seq, kind, path, at_ms, payload FROM events WHERE agent = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3",
     )?;
     // SQLite integers end at i64::MAX; a larger number is past every event
     let after = after.min(i64::MAX as u64);
-    select.query_map(params![agent, after, limit], |row| Ok(read(row)))?.map(|row| row?).collect()
+    page(select.query(params![agent, after, limits.events])?, limits)
 }
 
 /// The newest events, oldest first.
-pub fn tail(conn: &Connection, agent: &str, limit: usize) -> Result<Vec<Event>> {
+pub fn tail(conn: &Connection, agent: &str, limits: PageLimits) -> Result<Vec<Event>> {
     let mut select = conn.prepare_cached(
         "SELECT seq, kind, path, at_ms, payload FROM events WHERE agent = ?1 ORDER BY seq DESC LIMIT ?2",
     )?;
-    let found = select.query_map(params![agent, limit], |row| Ok(read(row)))?.map(|row| row?);
-    let mut found = found.collect::<Result<Vec<_>>>()?;
+    let (mut found, _) = page(select.query(params![agent, limits.events])?, limits)?;
     found.reverse();
     Ok(found)
+}
+
+/// The bytes of the signals in the log of an agent, by their sender.
+pub fn signal_bytes(conn: &Connection, agent: &str) -> Result<HashMap<String, u64>> {
+    let mut select = conn.prepare_cached(
+        "SELECT coalesce(json_extract(payload, '$.from'), ''), sum(length(payload)) FROM events \
+         WHERE agent = ?1 AND kind = 'signal' GROUP BY 1",
+    )?;
+    Ok(select.query_map([agent], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?)
 }
 
 pub fn cursor(conn: &Connection, agent: &str) -> Result<Cursor> {

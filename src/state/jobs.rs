@@ -231,6 +231,36 @@ pub fn prune(tx: &Tx<'_>, keep: usize, before_ms: u64, batch: usize) -> Result<V
     Ok(gone)
 }
 
+/// The oldest ended jobs of each agent whose jobs have more than `bytes` in all, newest first: without them it has less.
+pub fn beyond_bytes(conn: &Connection, bytes: u64) -> Result<Vec<String>> {
+    // `octet_length` does not read the value.
+    const BYTES: &str = "octet_length(request) + coalesce(octet_length(result), 0)";
+    let many = format!("SELECT agent FROM jobs GROUP BY agent HAVING sum({BYTES}) > ?1");
+    let many: Vec<String> =
+        conn.prepare_cached(&many)?.query_map([bytes], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let jobs = format!("SELECT id, state, {BYTES} FROM jobs WHERE agent = ?1 ORDER BY id DESC");
+    let mut jobs = conn.prepare_cached(&jobs)?;
+    let mut beyond = Vec::new();
+    for agent in many {
+        let (mut total, mut rows) = (0_u64, jobs.query([agent])?);
+        while let Some(row) = rows.next()? {
+            total = total.saturating_add(row.get(2)?);
+            let state: String = row.get(1)?;
+            if total > bytes && !matches!(state.as_str(), "queued" | "running") {
+                beyond.push(row.get(0)?);
+            }
+        }
+    }
+    Ok(beyond)
+}
+
+/// Deletes these jobs; returns their ids.
+pub fn remove(tx: &Tx<'_>, ids: &[String]) -> Result<Vec<String>> {
+    let mut delete = tx.prepare_cached("DELETE FROM jobs WHERE id = ?1")?;
+    ids.iter().try_for_each(|id| delete.execute([id]).map(drop))?;
+    Ok(ids.to_vec())
+}
+
 fn read(row: &Row<'_>) -> Result<JobRow> {
     Ok(JobRow {
         id: row.get(0)?,

@@ -10,6 +10,7 @@ pub mod events;
 pub mod file_plans;
 pub mod jobs;
 mod purge;
+pub mod quota;
 pub mod restore;
 mod retention;
 #[cfg(test)]

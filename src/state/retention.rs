@@ -14,9 +14,11 @@ pub struct RetentionLimits {
     pub jobs: usize,
     /// Events of one agent.
     pub events: u64,
-    /// Audit entries.
+    /// Audit entries of one principal.
     pub audit: usize,
     pub before_ms: u64,
+    /// The bytes of the ended jobs of one agent.
+    pub job_bytes: u64,
 }
 
 /// The deleted records.
@@ -31,17 +33,24 @@ pub struct Pruned {
 /// Deletes all records beyond the limits. Other writes may run in between.
 pub async fn prune(store: &Store, keep: RetentionLimits) -> Result<Pruned> {
     let mut gone = Pruned::default();
+    // Found once and outside the transactions: these look at every entry.
+    let found =
+        store.read(move |conn| Ok((audit::surplus(conn, keep.audit)?, jobs::beyond_bytes(conn, keep.job_bytes)?)));
+    let (surplus, mut large) = found.await?;
     loop {
+        let (surplus, some) = (surplus.clone(), large.split_off(large.len().saturating_sub(BATCH)));
         let (jobs, events, audit) = store
             .write(move |tx| {
+                let mut jobs = jobs::prune(tx, keep.jobs, keep.before_ms, BATCH)?;
+                jobs.extend(jobs::remove(tx, &some)?);
                 Ok((
-                    jobs::prune(tx, keep.jobs, keep.before_ms, BATCH)?,
+                    jobs,
                     events::prune(tx, keep.events, keep.before_ms, BATCH)?,
-                    audit::prune(tx, keep.audit, keep.before_ms, BATCH)?,
+                    audit::prune(tx, &surplus, keep.before_ms, BATCH)?,
                 ))
             })
             .await?;
-        if jobs.is_empty() && events == 0 && audit == 0 {
+        if jobs.is_empty() && events == 0 && audit == 0 && large.is_empty() {
             return Ok(gone);
         }
         gone.jobs.extend(jobs);
@@ -69,7 +78,7 @@ mod tests {
         });
         fill.await.unwrap();
         let before = store.commits();
-        let keep = RetentionLimits { jobs: 10, events: 50, audit: 10, before_ms: 0 };
+        let keep = RetentionLimits { jobs: 10, events: 50, audit: 10, before_ms: 0, job_bytes: u64::MAX >> 1 };
         let gone = prune(&store, keep).await.unwrap();
         assert_eq!(gone, Pruned { events: 550, ..Pruned::default() });
         assert_eq!(store.commits() - before, 4, "in batches");

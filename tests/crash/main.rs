@@ -60,8 +60,9 @@ fn check_database(state: &Path, known: &Acknowledged) {
     assert_eq!(state::faults(state).unwrap(), Some(vec![]));
     let store = acheron::state::open(state).unwrap();
     let signals: Vec<u64> = store
-        .look(|conn| events::since(conn, life::AGENT, 0, usize::MAX >> 1))
+        .look(|conn| events::since(conn, life::AGENT, 0, steps::ALL))
         .unwrap()
+        .0
         .into_iter()
         .filter(|event| event.kind == "signal")
         .map(|event| event.payload["payload"]["n"].as_u64().unwrap())

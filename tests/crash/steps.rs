@@ -12,6 +12,8 @@ use super::life::{AGENT, Life};
 use super::load::put;
 use acheron::state::{events, jobs};
 
+pub const ALL: events::PageLimits = events::PageLimits { events: usize::MAX >> 1, bytes: usize::MAX };
+
 /// One operation, as its service describes it.
 #[derive(Clone, Debug)]
 struct Operation {
@@ -65,7 +67,7 @@ pub fn left(state: &Path, name: &str) -> Option<(String, usize)> {
     let store = acheron::state::open(state).unwrap();
     let row = store.look(|conn| jobs::correlated(conn, AGENT, name)).unwrap();
     let told = |id: &str| {
-        let all = store.look(|conn| events::since(conn, AGENT, 0, usize::MAX >> 1)).unwrap();
+        let all = store.look(|conn| events::since(conn, AGENT, 0, ALL)).unwrap().0;
         all.iter().filter(|event| event.kind == "job" && event.path.contains(id)).count()
     };
     let found = row.map(|row| (row.state.name().to_owned(), told(&row.id)));
@@ -82,7 +84,7 @@ fn check_memory(state: &Path) {
         let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<Result<Vec<(String, u64)>, _>>()?)
     });
-    let all = store.look(|conn| events::since(conn, AGENT, 0, usize::MAX >> 1)).unwrap();
+    let all = store.look(|conn| events::since(conn, AGENT, 0, ALL)).unwrap().0;
     store.close();
     let told = all.iter().filter(|event| event.payload["memory"].as_str().is_some_and(|what| what != "evicted"));
     let name = |path: &str| path.rsplit('/').next().unwrap().to_owned();

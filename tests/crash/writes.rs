@@ -14,7 +14,7 @@ const KILLS: u32 = 12;
 fn left(state: &Path, name: &str) -> (String, Vec<String>) {
     let store = acheron::state::open(state).unwrap();
     let row = store.look(|conn| jobs::correlated(conn, AGENT, name)).unwrap().expect("the job is in the journal");
-    let all = store.look(|conn| events::since(conn, AGENT, 0, usize::MAX >> 1)).unwrap();
+    let all = store.look(|conn| events::since(conn, AGENT, 0, crate::steps::ALL)).unwrap().0;
     let about = all.into_iter().filter(|event| event.path.contains(&row.id));
     let kinds = about.map(|event| format!("{} {}", event.kind, event.payload["state"])).collect();
     store.close();
@@ -24,7 +24,7 @@ fn left(state: &Path, name: &str) -> (String, Vec<String>) {
 /// The events about changes at a path.
 fn changes(state: &Path, path: &str) -> Vec<String> {
     let store = acheron::state::open(state).unwrap();
-    let all = store.look(|conn| events::since(conn, AGENT, 0, usize::MAX >> 1)).unwrap();
+    let all = store.look(|conn| events::since(conn, AGENT, 0, crate::steps::ALL)).unwrap().0;
     store.close();
     let here = all.into_iter().filter(|event| event.kind == "change" && event.path.contains(path));
     here.map(|event| event.payload["memory"].as_str().unwrap_or_default().to_owned()).collect()

@@ -24,6 +24,7 @@ const SPEC: &str = r#"{
     },
     "projects": { "here": { "binds": { "/": { "path": ".", "read_only": true } } } },
     "recall": { "store": "tiny" },
+    "limits": { "signals_bytes": 1000 },
     "services": {
         "slow": { "command": ["/bin/sleep", "600"], "about": "Sleeps.", "operations": {
             "nap": { "effect": "read", "timeout_ms": 100 }, "night": { "effect": "read", "timeout_ms": 60000 } } },
@@ -32,7 +33,7 @@ const SPEC: &str = r#"{
 }"#;
 
 /// A code, and what provokes it. `told FILE` shows the error that stands in a file.
-const PROVOKED: [(Code, &str); 18] = [
+const PROVOKED: [(Code, &str); 19] = [
     (Code::InvalidPayload, r#"echo '{"qury":"x"}' > search_code/control/search.json; told search_code/status.json"#),
     (Code::UnknownOperation, r#"echo '{"op":"fly"}' > search_code/control/invoke.json; told search_code/status.json"#),
     (
@@ -105,6 +106,11 @@ if got < 0: print("read:", os.strerror(ctypes.get_errno()))'"#,
     (
         Code::BudgetExceeded,
         r#"echo 'what services are there?' > ../poor/chat/control/input; told ../poor/jobs/last/result.json"#,
+    ),
+    (
+        Code::QuotaExceeded,
+        r#"{ printf '{"event_type":"user","payload":"'; head -c 2000 /dev/zero | tr '\0' x; echo '"}'; } > events/control/signal.json
+        told events/status.json"#,
     ),
     (Code::ProviderError, r#"echo hi > ../mute/chat/control/input; told ../mute/jobs/last/result.json"#),
     (Code::ExecutionFailed, r#"echo '{}' > broken/control/try.json; told broken/result.json"#),
@@ -231,6 +237,9 @@ fn every_refusal_says_what_and_why() {
           ! closing output file 'recall/nodes/semantic/Big.md': No space left on device
         # budget_exceeded
         budget_exceeded: the turn has used up its rounds
+        # quota_exceeded
+        quota_exceeded: the signals from this sender would have 2069 bytes, and at most 1000 are allowed: send less, or have the operator raise `limits.signals_bytes` in the mountspec
+          ! echo: write error: Disk quota exceeded
         # provider_error
         provider_error: the script mute.ndjson has no answer left for this message
         # execution_failed

@@ -12,12 +12,14 @@ mod write;
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result, quoted};
 use crate::host_dir::{Source, reopen};
+use crate::room::Room;
 
 pub use plan::{FileChange, FilePlan};
 pub use resolve::ResolvedPath;
@@ -38,6 +40,8 @@ pub struct ConfinedDir {
     path: PathBuf,
     /// Whether links that lead to something inside are followed.
     follow: bool,
+    /// Limits what is written.
+    room: Option<Arc<Room>>,
 }
 
 /// One name of a directory, links not followed.
@@ -72,14 +76,14 @@ impl ConfinedDir {
         let path = path.as_ref();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| said(&path.display(), errno))?;
-        Ok(ConfinedDir { root, path: path.to_owned(), follow: true })
+        Ok(ConfinedDir { root, path: path.to_owned(), follow: true, room: None })
     }
 
     /// Opens a directory that was resolved before, if it is still the same.
     pub fn found(source: &Source) -> Result<ConfinedDir> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let root = reopen(&source.open()?, flags).map_err(|errno| said(&source.path.display(), errno))?;
-        Ok(ConfinedDir { root, path: source.path.clone(), follow: true })
+        Ok(ConfinedDir { root, path: source.path.clone(), follow: true, room: None })
     }
 
     /// Opens a directory; makes it first, for its owner alone, if it is missing.
@@ -97,10 +101,15 @@ impl ConfinedDir {
         ConfinedDir { follow: false, ..self }
     }
 
+    /// The same directory, in which no more is written than there is room for.
+    pub fn with_room(self, room: Arc<Room>) -> ConfinedDir {
+        ConfinedDir { room: Some(room), ..self }
+    }
+
     /// A subdirectory as a confined directory of its own.
     pub fn within(&self, rel: &str) -> Result<ConfinedDir> {
         let root = self.open_dir(rel)?;
-        Ok(ConfinedDir { root, path: self.path.join(rel), follow: self.follow })
+        Ok(ConfinedDir { root, path: self.path.join(rel), follow: self.follow, room: self.room.clone() })
     }
 
     /// Its path when it was opened; for messages, not for opening it again.

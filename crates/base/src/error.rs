@@ -36,7 +36,10 @@ pub enum Code {
     Unavailable,
     ReadOnly,
     NoSpace,
+    /// A limit of tokens, money or time.
     BudgetExceeded,
+    /// A limit of bytes (`limits` in the mountspec).
+    QuotaExceeded,
     ProviderError,
     ExecutionFailed,
     Internal,
@@ -46,7 +49,7 @@ pub enum Code {
 
 impl Code {
     /// Every code with a name of its own, for tests and generated pages.
-    pub const ALL: [Code; 18] = [
+    pub const ALL: [Code; 19] = [
         Code::InvalidPayload,
         Code::UnknownOperation,
         Code::Forbidden,
@@ -62,6 +65,7 @@ impl Code {
         Code::ReadOnly,
         Code::NoSpace,
         Code::BudgetExceeded,
+        Code::QuotaExceeded,
         Code::ProviderError,
         Code::ExecutionFailed,
         Code::Internal,
@@ -97,6 +101,7 @@ impl Code {
             Code::ReadOnly => "read_only",
             Code::NoSpace => "no_space",
             Code::BudgetExceeded => "budget_exceeded",
+            Code::QuotaExceeded => "quota_exceeded",
             Code::ProviderError => "provider_error",
             Code::ExecutionFailed => "execution_failed",
             Code::Internal => "internal",
@@ -129,7 +134,7 @@ impl Code {
             Code::Unavailable => libc::ENXIO,
             Code::ReadOnly => libc::EROFS,
             Code::NoSpace => libc::ENOSPC,
-            Code::BudgetExceeded => libc::EDQUOT,
+            Code::BudgetExceeded | Code::QuotaExceeded => libc::EDQUOT,
             Code::ProviderError | Code::ExecutionFailed | Code::Internal => libc::EIO,
             Code::Os(errno) => errno,
         }
@@ -200,6 +205,7 @@ constructors! {
     read_only => ReadOnly,
     no_space => NoSpace,
     budget_exceeded => BudgetExceeded,
+    quota_exceeded => QuotaExceeded,
     provider => ProviderError,
     failed => ExecutionFailed,
     internal => Internal,

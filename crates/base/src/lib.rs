@@ -14,6 +14,7 @@ mod ids;
 pub mod mountinfo;
 pub mod nearest;
 mod random;
+mod room;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 pub mod sync;
@@ -26,3 +27,4 @@ pub use confined_dir::ConfinedDir;
 pub use error::{Code, Error, Result, if_exists, quoted};
 pub use ids::Ids;
 pub use random::Random;
+pub use room::Room;

@@ -165,7 +165,7 @@ impl Server {
     }
 
     /// Accepts, without effect, new times of a file that may be written, because `touch` and `cp -p` set them.
-    pub fn set_times(&self, req: &Request, ino: u64, reply: ReplyAttr) {
+    pub fn set_times(self: &Arc<Self>, req: &Request, ino: u64, reply: ReplyAttr) {
         let allowed = self.inodes.get(ino).and_then(|known| match &known.node {
             Node::File(file) if file.mode() & 0o200 != 0 => {
                 self.tree.may_write(&self.caller(req), &**file, &known.path)

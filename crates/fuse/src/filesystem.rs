@@ -49,18 +49,18 @@ impl Filesystem for FuseAdapter {
     }
 
     fn lookup(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        self.0.request(Operation::Lookup, || match self.mirrored(parent) {
+        self.0.request(Operation::Lookup, req, parent.0, || match self.mirrored(parent) {
             Some(mirrored) => mirrored.lookup(req.into(), parent.0, name, reply),
             None => self.0.lookup(parent.0, name, reply),
         });
     }
 
-    fn forget(&self, _req: &Request, ino: INodeNo, nlookup: u64) {
-        self.0.request(Operation::Forget, || self.0.forget(ino.0, nlookup));
+    fn forget(&self, req: &Request, ino: INodeNo, nlookup: u64) {
+        self.0.request(Operation::Forget, req, ino.0, || self.0.forget(ino.0, nlookup));
     }
 
-    fn getattr(&self, _req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
-        self.0.request(Operation::Getattr, || match self.mirrored(ino) {
+    fn getattr(&self, req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
+        self.0.request(Operation::Getattr, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.getattr(ino.0, reply),
             None => self.0.getattr(ino.0, reply),
         });
@@ -84,7 +84,7 @@ impl Filesystem for FuseAdapter {
         _flags: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        self.0.request(Operation::Setattr, || match size {
+        self.0.request(Operation::Setattr, req, ino.0, || match size {
             _ if is_mirrored(ino.0) => {
                 let by = fh.map(|fh| fh.0);
                 let change = AttributeChange { mode, uid, gid, size, accessed: atime, modified: mtime, by };
@@ -97,14 +97,14 @@ impl Filesystem for FuseAdapter {
     }
 
     fn readlink(&self, req: &Request, ino: INodeNo, reply: ReplyData) {
-        self.0.request(Operation::Readlink, || match self.mirrored(ino) {
+        self.0.request(Operation::Readlink, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.readlink(req.into(), ino.0, reply),
             None => self.0.readlink(req, ino.0, reply),
         });
     }
 
     fn open(&self, req: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
-        self.0.request(Operation::Open, || match self.mirrored(ino) {
+        self.0.request(Operation::Open, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.open(req.into(), ino.0, flags.0, reply),
             None => self.0.open(req, ino.0, flags.0, reply),
         });
@@ -121,7 +121,7 @@ impl Filesystem for FuseAdapter {
         _lock_owner: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        self.0.request(Operation::Read, || match self.mirrored(ino) {
+        self.0.request(Operation::Read, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.read(fh.0, offset, size, reply),
             None => self.0.read(req, fh.0, offset, size, flags.0, reply),
         });
@@ -139,7 +139,7 @@ impl Filesystem for FuseAdapter {
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        self.0.request(Operation::Write, || match self.mirrored(ino) {
+        self.0.request(Operation::Write, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => {
                 // A mapped page is written back to its own offset.
                 let delayed = write_flags.contains(WriteFlags::FUSE_WRITE_CACHE);
@@ -151,14 +151,14 @@ impl Filesystem for FuseAdapter {
     }
 
     fn flush(&self, req: &Request, ino: INodeNo, fh: FileHandle, _lock_owner: LockOwner, reply: ReplyEmpty) {
-        self.0.request(Operation::Flush, || match is_mirrored(ino.0) {
+        self.0.request(Operation::Flush, req, ino.0, || match is_mirrored(ino.0) {
             true => reply.ok(), // what was written is in the file
             false => self.0.flush(req, fh.0, reply),
         });
     }
 
     fn fsync(&self, req: &Request, ino: INodeNo, fh: FileHandle, datasync: bool, reply: ReplyEmpty) {
-        self.0.request(Operation::Fsync, || match self.mirrored(ino) {
+        self.0.request(Operation::Fsync, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.fsync(fh.0, datasync, reply),
             None => self.0.fsync(req, fh.0, reply),
         });
@@ -166,7 +166,7 @@ impl Filesystem for FuseAdapter {
 
     fn release(
         &self,
-        _req: &Request,
+        req: &Request,
         ino: INodeNo,
         fh: FileHandle,
         _flags: OpenFlags,
@@ -174,40 +174,37 @@ impl Filesystem for FuseAdapter {
         _flush: bool,
         reply: ReplyEmpty,
     ) {
-        self.0.request(Operation::Release, || match self.mirrored(ino) {
+        self.0.request(Operation::Release, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.release(fh.0, reply),
             None => self.0.release(fh.0, reply),
         });
     }
 
     fn opendir(&self, req: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
-        self.0.request(Operation::Opendir, || match self.mirrored(ino) {
+        self.0.request(Operation::Opendir, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.opendir(req.into(), ino.0, reply),
             None => self.0.opendir(req, ino.0, reply),
         });
     }
 
     fn readdir(&self, req: &Request, ino: INodeNo, fh: FileHandle, offset: u64, reply: ReplyDirectory) {
-        self.0.request(Operation::Readdir, || match self.mirrored(ino) {
+        self.0.request(Operation::Readdir, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.readdir(req.into(), fh.0, offset, reply),
             None => self.0.readdir(ino.0, fh.0, offset, reply),
         });
     }
 
     fn readdirplus(&self, req: &Request, ino: INodeNo, fh: FileHandle, offset: u64, reply: ReplyDirectoryPlus) {
-        self.0.request(Operation::Readdirplus, || match self.mirrored(ino) {
+        self.0.request(Operation::Readdirplus, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.readdirplus(req.into(), fh.0, offset, reply),
             None => self.0.readdirplus(ino.0, fh.0, offset, reply),
         });
     }
 
-    fn releasedir(&self, _req: &Request, ino: INodeNo, fh: FileHandle, _flags: OpenFlags, reply: ReplyEmpty) {
-        self.0.request(Operation::Releasedir, || match self.mirrored(ino) {
+    fn releasedir(&self, req: &Request, ino: INodeNo, fh: FileHandle, _flags: OpenFlags, reply: ReplyEmpty) {
+        self.0.request(Operation::Releasedir, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.releasedir(fh.0, reply),
-            None => {
-                self.0.directories.remove(fh.0);
-                reply.ok();
-            }
+            None => self.0.releasedir(fh.0, reply),
         });
     }
 
@@ -215,8 +212,8 @@ impl Filesystem for FuseAdapter {
         reply.ok();
     }
 
-    fn statfs(&self, _req: &Request, ino: INodeNo, reply: ReplyStatfs) {
-        self.0.request(Operation::Statfs, || match self.mirrored(ino) {
+    fn statfs(&self, req: &Request, ino: INodeNo, reply: ReplyStatfs) {
+        self.0.request(Operation::Statfs, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.statfs(ino.0, reply),
             None => reply.statfs(0, 0, 0, self.0.inodes.len() as u64, 0, 4096, 255, 4096),
         });
@@ -224,7 +221,7 @@ impl Filesystem for FuseAdapter {
 
     fn poll(
         &self,
-        _req: &Request,
+        req: &Request,
         ino: INodeNo,
         fh: FileHandle,
         ph: PollNotifier,
@@ -232,7 +229,7 @@ impl Filesystem for FuseAdapter {
         flags: PollFlags,
         reply: ReplyPoll,
     ) {
-        self.0.request(Operation::Poll, || match is_mirrored(ino.0) {
+        self.0.request(Operation::Poll, req, ino.0, || match is_mirrored(ino.0) {
             // A file on a disk can always be read and written.
             true => {
                 reply.poll(PollEvents::POLLIN | PollEvents::POLLRDNORM | PollEvents::POLLOUT | PollEvents::POLLWRNORM);
@@ -251,28 +248,28 @@ impl Filesystem for FuseAdapter {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        self.0.request(Operation::Create, || match self.mirrored(parent) {
+        self.0.request(Operation::Create, req, parent.0, || match self.mirrored(parent) {
             Some(mirrored) => mirrored.create(req.into(), parent.0, name, mode, flags, reply),
             None => self.0.create(req, parent.0, name, flags, reply),
         });
     }
 
     fn mkdir(&self, req: &Request, parent: INodeNo, name: &OsStr, mode: u32, _umask: u32, reply: ReplyEntry) {
-        self.0.request(Operation::Mkdir, || match self.mirrored(parent) {
+        self.0.request(Operation::Mkdir, req, parent.0, || match self.mirrored(parent) {
             Some(mirrored) => mirrored.mkdir(req.into(), parent.0, name, mode, reply),
             None => self.0.mkdir(req, parent.0, name, reply),
         });
     }
 
     fn unlink(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.0.request(Operation::Remove, || match self.mirrored(parent) {
+        self.0.request(Operation::Remove, req, parent.0, || match self.mirrored(parent) {
             Some(mirrored) => mirrored.unlink(req.into(), parent.0, name, reply),
             None => self.0.unlink(req, parent.0, name, reply),
         });
     }
 
     fn rmdir(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.0.request(Operation::Remove, || match self.mirrored(parent) {
+        self.0.request(Operation::Remove, req, parent.0, || match self.mirrored(parent) {
             Some(mirrored) => mirrored.rmdir(req.into(), parent.0, name, reply),
             None => self.0.rmdir(req, parent.0, name, reply),
         });
@@ -288,21 +285,21 @@ impl Filesystem for FuseAdapter {
         rdev: u32,
         reply: ReplyEntry,
     ) {
-        self.0.request(Operation::Create, || match self.mirrored(parent) {
+        self.0.request(Operation::Create, req, parent.0, || match self.mirrored(parent) {
             Some(mirrored) => mirrored.mknod(req.into(), parent.0, name, mode, rdev, reply),
             None => reply.error(Errno::EPERM),
         });
     }
 
     fn symlink(&self, req: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
-        self.0.request(Operation::Link, || match self.mirrored(parent) {
+        self.0.request(Operation::Link, req, parent.0, || match self.mirrored(parent) {
             Some(mirrored) => mirrored.symlink(req.into(), parent.0, name, target, reply),
             None => reply.error(Errno::EPERM),
         });
     }
 
     fn link(&self, req: &Request, ino: INodeNo, newparent: INodeNo, newname: &OsStr, reply: ReplyEntry) {
-        self.0.request(Operation::Link, || match (self.mirrored(ino), self.mirrored(newparent)) {
+        self.0.request(Operation::Link, req, ino.0, || match (self.mirrored(ino), self.mirrored(newparent)) {
             (Some(mirrored), Some(_)) => mirrored.link(req.into(), ino.0, newparent.0, newname, reply),
             (None, None) => reply.error(Errno::EPERM),
             _ => reply.error(Errno::EXDEV),
@@ -319,7 +316,7 @@ impl Filesystem for FuseAdapter {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        self.0.request(Operation::Rename, || match (self.mirrored(parent), self.mirrored(newparent)) {
+        self.0.request(Operation::Rename, req, parent.0, || match (self.mirrored(parent), self.mirrored(newparent)) {
             (Some(mirrored), Some(_)) => {
                 mirrored.rename(req.into(), (parent.0, name), (newparent.0, newname), flags.bits(), reply);
             }
@@ -331,8 +328,8 @@ impl Filesystem for FuseAdapter {
     /// `isatty` sends this for every file; success would make it a terminal.
     fn ioctl(
         &self,
-        _: &Request,
-        _: INodeNo,
+        req: &Request,
+        ino: INodeNo,
         _: FileHandle,
         _: IoctlFlags,
         _: u32,
@@ -340,12 +337,12 @@ impl Filesystem for FuseAdapter {
         _: u32,
         reply: ReplyIoctl,
     ) {
-        self.0.request(Operation::Ioctl, || reply.error(Errno::ENOTTY));
+        self.0.request(Operation::Ioctl, req, ino.0, || reply.error(Errno::ENOTTY));
     }
 
     fn fallocate(
         &self,
-        _req: &Request,
+        req: &Request,
         ino: INodeNo,
         fh: FileHandle,
         offset: u64,
@@ -353,7 +350,7 @@ impl Filesystem for FuseAdapter {
         mode: i32,
         reply: ReplyEmpty,
     ) {
-        self.0.request(Operation::Allocate, || match self.mirrored(ino) {
+        self.0.request(Operation::Allocate, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.fallocate(fh.0, offset, length, mode, reply),
             None => reply.error(Errno::EOPNOTSUPP),
         });
@@ -363,7 +360,7 @@ impl Filesystem for FuseAdapter {
     // mirrored it must keep asking.
 
     fn access(&self, req: &Request, ino: INodeNo, mask: AccessFlags, reply: ReplyEmpty) {
-        self.0.request(Operation::Access, || match self.mirrored(ino) {
+        self.0.request(Operation::Access, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.access(req.into(), ino.0, mask.bits(), reply),
             None if self.0.mirroring => reply.ok(),
             None => reply.error(Errno::ENOSYS),
@@ -371,14 +368,14 @@ impl Filesystem for FuseAdapter {
     }
 
     fn getxattr(&self, req: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
-        self.0.request(Operation::Attribute, || match self.mirrored(ino) {
+        self.0.request(Operation::Attribute, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.getxattr(req.into(), ino.0, name, size, reply),
             None => reply.error(self.0.no_attributes()),
         });
     }
 
     fn listxattr(&self, req: &Request, ino: INodeNo, size: u32, reply: ReplyXattr) {
-        self.0.request(Operation::Attribute, || match self.mirrored(ino) {
+        self.0.request(Operation::Attribute, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.listxattr(req.into(), ino.0, size, reply),
             None => reply.error(self.0.no_attributes()),
         });
@@ -394,21 +391,21 @@ impl Filesystem for FuseAdapter {
         _position: u32,
         reply: ReplyEmpty,
     ) {
-        self.0.request(Operation::Attribute, || match self.mirrored(ino) {
+        self.0.request(Operation::Attribute, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.setxattr(req.into(), ino.0, name, value, flags, reply),
             None => reply.error(self.0.no_attributes()),
         });
     }
 
     fn removexattr(&self, req: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        self.0.request(Operation::Attribute, || match self.mirrored(ino) {
+        self.0.request(Operation::Attribute, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.removexattr(req.into(), ino.0, name, reply),
             None => reply.error(self.0.no_attributes()),
         });
     }
 
-    fn lseek(&self, _req: &Request, ino: INodeNo, fh: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
-        self.0.request(Operation::Seek, || match self.mirrored(ino) {
+    fn lseek(&self, req: &Request, ino: INodeNo, fh: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
+        self.0.request(Operation::Seek, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.lseek(fh.0, offset, whence, reply),
             None if self.0.mirroring => reply.error(Errno::EINVAL),
             None => reply.error(Errno::ENOSYS),

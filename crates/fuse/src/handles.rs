@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::poll_watch::PollWatch;
 use acheron_base::{Code, Error, Result};
-use acheron_vfs::{Dir, Handle, Kind, Node, Open};
+use acheron_vfs::{Dir, Handle, Kind, MANY_NAMES, NameQuery, Node, Open};
 
 /// An open file.
 pub struct OpenFile {
@@ -27,7 +27,7 @@ pub struct OpenDir {
     dir: Arc<dyn Dir>,
     /// Whether the opener is shown a name; `None` for one from whom nothing is hidden.
     shows: Option<Box<ShowsName>>,
-    names: Mutex<Option<Names>>,
+    names: Mutex<Option<ListedNames>>,
 }
 
 pub type ShowsName = dyn Fn(&str, &Node) -> bool + Send + Sync;
@@ -42,20 +42,43 @@ impl OpenDir {
         &self.dir
     }
 
+    /// Whether [`names`](Self::names) and their attributes are at hand. Another request may be listing them right now;
+    /// that one is not waited for here.
+    pub fn is_quick(&self, offset: u64) -> bool {
+        match self.names.try_lock().as_deref() {
+            Some(Some(listed)) if offset > 0 => listed.quick,
+            Some(_) => self.dir.is_quick(NameQuery::All),
+            None => false,
+        }
+    }
+
+    /// Whether it holds many names.
+    pub fn is_long(&self) -> bool {
+        self.names.lock().as_ref().is_some_and(|listed| listed.names.len() > MANY_NAMES)
+    }
+
     /// The names; a read from the start lists them again.
     pub fn names(&self, offset: u64) -> Names {
         let mut names = self.names.lock();
         match &*names {
-            Some(names) if offset > 0 => names.clone(),
+            Some(listed) if offset > 0 => listed.names.clone(),
             _ => {
                 let mut all = self.dir.list();
                 if let Some(shows) = &self.shows {
                     all.retain(|(name, node)| shows(name, node));
                 }
-                names.insert(Arc::new(all)).clone()
+                let quick = all.iter().all(|(_, node)| node.has_quick_stat());
+                names.insert(ListedNames { names: Arc::new(all), quick }).names.clone()
             }
         }
     }
+}
+
+/// The names of an open directory.
+struct ListedNames {
+    names: Names,
+    /// The attributes of all of them are at hand.
+    quick: bool,
 }
 
 /// A table of open files or directories by number.

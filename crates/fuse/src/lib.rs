@@ -1,6 +1,7 @@
 //! Serves an [`acheron_vfs`] tree as a FUSE mount on Linux.
 //!
-//! [`mount`] puts a [`Tree`] at a directory. Directories and files are answered on the thread of the session, from memory.
+//! [`mount`] puts a [`Tree`] at a directory. Directories and files are answered on the thread of the session, from memory;
+//! a directory that is not quick ([`acheron_vfs::Dir::is_quick`]) is asked on another thread.
 //! A read that cannot be answered yet is parked under the number of its request: it costs no thread, and it ends when its
 //! answer is there or when the reader receives a signal. `O_NONBLOCK`, `poll(2)` and `epoll(7)` work as for a pipe.
 //!
@@ -67,8 +68,10 @@
 #![deny(missing_docs)]
 
 pub mod allocator;
+mod arrivals;
 mod attach;
 mod attributes;
+mod fair_queue;
 mod file_requests;
 mod filesystem;
 mod handles;
@@ -80,7 +83,9 @@ mod notices;
 mod parking;
 mod passthrough;
 mod poll_watch;
+mod pool;
 mod request_counts;
+mod request_times;
 mod server;
 mod turns;
 
@@ -96,11 +101,13 @@ use tokio::runtime::Handle as Runtime;
 use tokio::sync::watch as channel;
 
 use acheron_base::{Error, Result, sync};
-use acheron_vfs::{Caller, Tree};
+use acheron_vfs::{Caller, Identity, Tree};
 use attributes::Owner;
 use filesystem::FuseAdapter;
 use passthrough::Passthrough;
 use server::Server;
+
+pub use request_times::{KindTimes, WorstRequest};
 
 pub use mountpoint::{MountEntry, mounts_of, prepare_mountpoint};
 
@@ -109,6 +116,12 @@ pub trait Identify: Send + Sync {
     /// The caller with this user and group. `tid` is the number of its thread; 0 if the thread is in a pid namespace that
     /// this process cannot see.
     fn caller(&self, uid: u32, gid: u32, tid: u32) -> Caller;
+
+    /// The identity of a thread, if it is at hand without asking the system. Callers share the threads of a mount by it;
+    /// all that are not known count as one.
+    fn known(&self, _tid: u32) -> Option<Identity> {
+        None
+    }
 }
 
 /// Settings of a mount. The default is that of the Acheron host; another program sets names of its own.
@@ -192,6 +205,7 @@ fn serve(server: Arc<Server>, device: std::os::fd::OwnedFd, report_end: channel:
              killed",
         ));
     }
+    registered.take_turns(server.identify.clone());
     let keeps_open = session.notifier();
     notices::start(server.notices.clone(), session.notifier())?;
     let serve = move || {
@@ -222,6 +236,16 @@ impl Mount {
     /// The number of requests of each kind so far.
     pub fn request_counts(&self) -> BTreeMap<&'static str, u64> {
         self.server.request_counts.counts()
+    }
+
+    /// How long the thread that serves all callers was kept by one request, for each kind of request.
+    pub fn request_times(&self) -> BTreeMap<&'static str, KindTimes> {
+        self.server.request_times.kinds()
+    }
+
+    /// The request that kept that thread for the longest time.
+    pub fn worst_request(&self) -> Option<WorstRequest> {
+        self.server.request_times.worst()
     }
 
     /// The number of requests that wait for their answer.

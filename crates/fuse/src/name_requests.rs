@@ -1,5 +1,5 @@
-//! Requests about names: lookups and listings are answered from memory; changes are answered when they are done. Part
-//! of the server; uses the tree.
+//! Requests about names: lookups and listings are answered from memory, or on the pool if the directory is not quick;
+//! changes are answered when they are done. Part of the server; uses the tree.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use fuser::{
 
 use super::attributes;
 use super::handles::{OpenDir, ShowsName};
-use super::inodes::join;
+use super::inodes::{KnownNode, join};
 use super::parking::Responder;
-use super::server::{AnswerMode, Server, errno};
+use super::server::{AnswerMode, Requester, Server, errno};
 use acheron_base::{Code, Error, Result};
-use acheron_vfs::{Answer, Caller, Dir, Node};
+use acheron_vfs::{Answer, Caller, Dir, NameQuery, Node, Open};
 
 /// The length limit of a name, as the kernel has it.
 const LONGEST: usize = 255;
@@ -29,10 +29,19 @@ const GENERATION: Generation = Generation(0);
 const CHANGE: AnswerMode = AnswerMode { patient: true, begun: true };
 
 /// A name in a directory, existing or not.
-struct ChildName<'a> {
+struct ChildName {
     dir: Arc<dyn Dir>,
-    name: &'a str,
     path: String,
+}
+
+impl ChildName {
+    fn name(&self) -> &str {
+        self.path.rsplit_once('/').map_or(&self.path, |(_, name)| name)
+    }
+
+    fn is_quick(&self) -> bool {
+        self.dir.is_quick(NameQuery::One)
+    }
 }
 
 impl Server {
@@ -44,24 +53,29 @@ impl Server {
         }
     }
 
-    fn child<'a>(&self, parent: u64, name: &'a OsStr) -> Result<ChildName<'a>> {
+    fn child(&self, parent: u64, name: &OsStr) -> Result<ChildName> {
         if name.len() > LONGEST {
             return Err(Error::new(Code::Os(libc::ENAMETOOLONG), format!("a name has at most {LONGEST} bytes")));
         }
         let (path, dir) = self.directory(parent)?;
         let name = name.to_str().ok_or_else(|| Error::not_found("names must be UTF-8"))?;
-        Ok(ChildName { dir, name, path: join(&path, name) })
+        Ok(ChildName { dir, path: join(&path, name) })
     }
 
-    pub fn lookup(&self, parent: u64, name: &OsStr, reply: ReplyEntry) {
-        let found = self.child(parent, name).and_then(|child| match child.dir.lookup(child.name) {
-            Some(node) => Ok((child, node)),
-            None => Err(Error::not_found(format!("there is no `{}`", child.path))),
-        });
-        match found {
-            Ok((child, node)) => self.reply_entry(&*child.dir, &child.path, &node, reply),
-            // Without a cache time: a name that is added is found immediately.
+    pub fn lookup(self: &Arc<Self>, parent: u64, name: &OsStr, reply: ReplyEntry) {
+        match self.child(parent, name) {
+            Ok(child) => self.now_or_in_pool(child.is_quick(), move |server| server.lookup_child(child, reply)),
             Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    fn lookup_child(self: &Arc<Self>, child: ChildName, reply: ReplyEntry) {
+        match child.dir.lookup(child.name()) {
+            Some(node) => self.now_or_in_pool(node.has_quick_stat(), move |server| {
+                server.reply_entry(&*child.dir, &child.path, &node, reply);
+            }),
+            // Without a cache time: a name that is added is found immediately.
+            None => reply.error(errno(&Error::not_found(format!("there is no `{}`", child.path)))),
         }
     }
 
@@ -70,9 +84,11 @@ impl Server {
         reply.entry_with_ttls(&last, &attributes::name_ttl(dir), &attributes, GENERATION);
     }
 
-    pub fn getattr(&self, ino: u64, reply: ReplyAttr) {
+    pub fn getattr(self: &Arc<Self>, ino: u64, reply: ReplyAttr) {
         match self.inodes.get(ino) {
-            Ok(known) => reply.attr(&attributes::attribute_ttl(&known.node), &self.attributes(ino, &known.node)),
+            Ok(known) => self.now_or_in_pool(known.node.has_quick_stat(), move |server| {
+                reply.attr(&attributes::attribute_ttl(&known.node), &server.attributes(ino, &known.node));
+            }),
             Err(error) => reply.error(errno(&error)),
         }
     }
@@ -109,12 +125,20 @@ impl Server {
         Box::new(move |name, node| tree.shows(&caller, &join(&path, name), node))
     }
 
-    pub fn readdir(&self, ino: u64, fh: u64, offset: u64, mut reply: ReplyDirectory) {
-        let listed = self.directories.get(fh).and_then(|listed| Ok((listed, self.inodes.get(ino)?)));
-        let (listed, known) = match listed {
-            Ok(found) => found,
-            Err(error) => return reply.error(errno(&error)),
-        };
+    pub fn readdir(self: &Arc<Self>, ino: u64, fh: u64, offset: u64, reply: ReplyDirectory) {
+        match self.opened_dir(ino, fh) {
+            Ok((listed, known)) => self.now_or_in_pool(listed.is_quick(offset), move |server| {
+                server.fill((ino, &known), &listed, offset, reply);
+            }),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    fn opened_dir(&self, ino: u64, fh: u64) -> Result<(Arc<OpenDir>, KnownNode)> {
+        Ok((self.directories.get(fh)?, self.inodes.get(ino)?))
+    }
+
+    fn fill(&self, (ino, known): (u64, &KnownNode), listed: &OpenDir, offset: u64, mut reply: ReplyDirectory) {
         for (at, entry) in from(&listed.names(offset), offset) {
             let full = match entry {
                 DirEntry::Dot(name) => reply.add(INodeNo(ino), at, fuser::FileType::Directory, name),
@@ -130,12 +154,16 @@ impl Server {
         reply.ok();
     }
 
-    pub fn readdirplus(&self, ino: u64, fh: u64, offset: u64, mut reply: ReplyDirectoryPlus) {
-        let listed = self.directories.get(fh).and_then(|listed| Ok((listed, self.inodes.get(ino)?)));
-        let (listed, known) = match listed {
-            Ok(found) => found,
-            Err(error) => return reply.error(errno(&error)),
-        };
+    pub fn readdirplus(self: &Arc<Self>, ino: u64, fh: u64, offset: u64, reply: ReplyDirectoryPlus) {
+        match self.opened_dir(ino, fh) {
+            Ok((listed, known)) => self.now_or_in_pool(listed.is_quick(offset), move |server| {
+                server.fill_plus((ino, &known), &listed, offset, reply);
+            }),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    fn fill_plus(&self, (ino, known): (u64, &KnownNode), listed: &OpenDir, offset: u64, mut reply: ReplyDirectoryPlus) {
         let names_last = attributes::name_ttl(&**listed.dir());
         for (at, entry) in from(&listed.names(offset), offset) {
             match entry {
@@ -159,48 +187,79 @@ impl Server {
         reply.ok();
     }
 
-    /// The name that `req` is going to change, if its caller may.
-    fn child_to_change<'a>(&self, req: &Request, parent: u64, name: &'a OsStr) -> Result<(ChildName<'a>, Caller)> {
-        let (child, caller) = (self.child(parent, name)?, self.caller(req));
+    pub fn releasedir(self: &Arc<Self>, fh: u64, reply: ReplyEmpty) {
+        let listed = self.directories.remove(fh);
+        reply.ok();
+        // Dropping a hundred thousand nodes takes time, too.
+        if let Some(listed) = listed.filter(|listed| listed.is_long()) {
+            self.in_pool(move |_| drop(listed));
+        }
+    }
+
+    /// The name that a requester is going to change, if it may.
+    fn child_to_change(&self, by: Requester, parent: u64, name: &OsStr) -> Result<(ChildName, Caller)> {
+        let (child, caller) = (self.child(parent, name)?, self.caller(by));
         self.tree.may_change(&caller, &child.path)?;
         Ok((child, caller))
     }
 
     pub fn mkdir(self: &Arc<Self>, req: &Request, parent: u64, name: &OsStr, reply: ReplyEntry) {
-        match self.child_to_change(req, parent, name) {
-            Ok((ChildName { dir, name, path }, caller)) => {
-                let answer = dir.make_dir(&caller, name);
-                self.answer(req, CHANGE, answer, MadeDir { reply, server: self.clone(), dir, path });
-            }
+        let by = Requester::from(req);
+        match self.child_to_change(by, parent, name) {
+            Ok((child, caller)) => self.now_or_in_pool(child.is_quick(), move |server| {
+                let answer = child.dir.make_dir(&caller, child.name());
+                let ChildName { dir, path } = child;
+                server.answer(by, CHANGE, answer, MadeDir { reply, server: server.clone(), dir, path });
+            }),
             Err(error) => reply.error(errno(&error)),
         }
     }
 
-    pub fn unlink(&self, req: &Request, parent: u64, name: &OsStr, reply: ReplyEmpty) {
-        let removed =
-            self.child_to_change(req, parent, name).map(|(child, caller)| child.dir.remove(&caller, child.name));
-        self.answer(req, CHANGE, removed.unwrap_or_else(Answer::refuse), reply);
+    pub fn unlink(self: &Arc<Self>, req: &Request, parent: u64, name: &OsStr, reply: ReplyEmpty) {
+        self.remove_name(req.into(), parent, name, |child, caller| child.dir.remove(caller, child.name()), reply);
     }
 
-    pub fn rmdir(&self, req: &Request, parent: u64, name: &OsStr, reply: ReplyEmpty) {
-        let removed =
-            self.child_to_change(req, parent, name).map(|(child, caller)| child.dir.remove_dir(&caller, child.name));
-        self.answer(req, CHANGE, removed.unwrap_or_else(Answer::refuse), reply);
+    pub fn rmdir(self: &Arc<Self>, req: &Request, parent: u64, name: &OsStr, reply: ReplyEmpty) {
+        self.remove_name(req.into(), parent, name, |child, caller| child.dir.remove_dir(caller, child.name()), reply);
     }
 
-    pub fn create(&self, req: &Request, parent: u64, name: &OsStr, flags: i32, reply: ReplyCreate) {
-        let how = attributes::open_mode(flags);
-        let made = self.child_to_change(req, parent, name).and_then(|(child, caller)| {
-            let (node, handle) = child.dir.create(&caller, child.name, how)?;
+    fn remove_name(
+        self: &Arc<Self>,
+        by: Requester,
+        parent: u64,
+        name: &OsStr,
+        remove: fn(&ChildName, &Caller) -> Answer<()>,
+        reply: ReplyEmpty,
+    ) {
+        match self.child_to_change(by, parent, name) {
+            Ok((child, caller)) => self.now_or_in_pool(child.is_quick(), move |server| {
+                server.answer(by, CHANGE, remove(&child, &caller), reply);
+            }),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    pub fn create(self: &Arc<Self>, req: &Request, parent: u64, name: &OsStr, flags: i32, reply: ReplyCreate) {
+        match self.child_to_change(req.into(), parent, name) {
+            Ok((child, caller)) => self.now_or_in_pool(child.is_quick(), move |server| {
+                server.create_child(child, &caller, attributes::open_mode(flags), reply);
+            }),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
+    fn create_child(&self, child: ChildName, caller: &Caller, how: Open, reply: ReplyCreate) {
+        let made = child.dir.create(caller, child.name(), how).and_then(|(node, handle)| {
             let Node::File(file) = &node else {
                 return Err(Error::internal("the directory made something that is not a file"));
             };
             let (flags, kind) = (attributes::file_flags(&**file, how, false), file.kind());
-            let handle = self.tree.opened(&caller, kind, &child.path, how, handle);
-            Ok((child, node, self.opened(handle, kind, how, caller.pid), flags))
+            let handle = self.tree.opened(caller, kind, &child.path, how, handle);
+            let fh = self.opened(handle, kind, how, caller.pid);
+            Ok((node, fh, flags))
         });
         match made {
-            Ok((child, node, fh, flags)) => {
+            Ok((node, fh, flags)) => {
                 let attributes = self.remember(&child.path, &node);
                 let last = attributes::name_ttl(&*child.dir).min(attributes::attribute_ttl(&node));
                 reply.created(&last, &attributes, GENERATION, FileHandle(fh), flags);

@@ -43,8 +43,8 @@ struct ParkingState {
     stopped: bool,
 }
 
-/// Far more than the requests that can be between their arrival and their parking.
-const EARLY: usize = 1024;
+/// More than the requests that can be between their arrival and their parking (`arrivals`).
+const EARLY: usize = 8192;
 
 trait Parked: Send + Sync {
     fn wait(&self) -> Wait;

@@ -9,7 +9,14 @@ macro_rules! requests {
         #[derive(Clone, Copy, Debug)]
         pub enum Operation { $($name),* }
 
-        const WORDS: &[&str] = &[$($word),*];
+        impl Operation {
+            pub const WORDS: &[&str] = &[$($word),*];
+            pub const COUNT: usize = Operation::WORDS.len();
+
+            pub fn word(self) -> &'static str {
+                Operation::WORDS[self as usize]
+            }
+        }
     };
 }
 
@@ -44,7 +51,7 @@ requests! {
 }
 
 #[derive(Default)]
-pub struct RequestCounts([AtomicU64; WORDS.len()]);
+pub struct RequestCounts([AtomicU64; Operation::COUNT]);
 
 impl RequestCounts {
     pub fn count(&self, operation: Operation) {
@@ -53,7 +60,7 @@ impl RequestCounts {
 
     /// Every kind with at least one request.
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
-        let counts = WORDS.iter().zip(&self.0).map(|(word, count)| (*word, count.load(Ordering::Relaxed)));
+        let counts = Operation::WORDS.iter().zip(&self.0).map(|(word, count)| (*word, count.load(Ordering::Relaxed)));
         counts.filter(|(_, count)| *count > 0).collect()
     }
 }

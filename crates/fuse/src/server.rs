@@ -1,8 +1,10 @@
 //! The state that a session and its mount share, and the frame around every request. All request modules use it; it
 //! uses the tree, the inodes, the handles, parking and the notices.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytes::Bytes;
 use fuser::{Errno, FileAttr, ReplyAttr, ReplyData, ReplyEmpty, ReplyWrite, Request};
@@ -15,10 +17,17 @@ use super::inodes::Inodes;
 use super::notices::Notices;
 use super::parking::{Parking, Responder, Wait};
 use super::passthrough::{self, Mirrors};
+use super::pool::Pool;
 use super::request_counts::{Operation, RequestCounts};
+use super::request_times::{RequestTimes, place_of};
 use super::turns::{self, Turns};
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Caller, Mirrored, Node, Tree};
+use acheron_vfs::{Answer, Caller, Identity, Mirrored, Node, Tree};
+
+thread_local! {
+    /// The thread whose request this thread serves; 0 for none.
+    static SERVED: Cell<u32> = const { Cell::new(0) };
+}
 
 pub struct Server {
     pub tree: Tree,
@@ -31,6 +40,9 @@ pub struct Server {
     pub turns: Arc<Turns>,
     pub notices: Arc<Notices>,
     pub request_counts: RequestCounts,
+    pub request_times: RequestTimes,
+    /// For requests that wait for a disk or take long.
+    pub pool: Arc<Pool<Option<Identity>>>,
     pub runtime: Runtime,
     pub mirrors: Mirrors,
     /// Whether directories of the machine are mirrored, so that the kernel must keep asking for attributes that files
@@ -53,23 +65,55 @@ impl Server {
             turns,
             notices,
             request_counts: RequestCounts::default(),
+            request_times: RequestTimes::default(),
+            pool: Arc::default(),
             runtime,
             mirrors: Mirrors::default(),
             mirroring,
         }
     }
 
-    /// Serves one request. If that panics, its reply is dropped, which answers `EIO`, and the mount stays up.
-    pub fn request(&self, operation: Operation, serve: impl FnOnce()) {
+    /// Serves one request about `ino`. If that panics, its reply is dropped, which answers `EIO`, and the mount stays up.
+    pub fn request(&self, operation: Operation, req: &Request, ino: u64, serve: impl FnOnce()) {
         self.request_counts.count(operation);
-        let _runtime = self.runtime.enter();
+        SERVED.set(req.pid());
+        let (begun, _runtime) = (Instant::now(), self.runtime.enter());
         if catch_unwind(AssertUnwindSafe(|| self.turns.serve_request(serve))).is_err() {
-            tracing::error!(?operation, "a request could not be server");
+            tracing::error!(?operation, "a request could not be served");
+        }
+        self.request_times.count(operation, begun.elapsed(), || self.place(ino));
+    }
+
+    /// The part of the tree that `ino` belongs to.
+    fn place(&self, ino: u64) -> String {
+        match passthrough::is_mirrored(ino) {
+            true => "a mirrored directory".to_owned(),
+            false => self.inodes.get(ino).map_or_else(|_| String::new(), |known| place_of(&known.path)),
         }
     }
 
-    pub fn caller(&self, req: &Request) -> Caller {
-        self.identify.caller(req.uid(), req.gid(), req.pid())
+    /// Runs `work` on the pool, where waiting for a disk delays no other request. Called by the thread that serves the
+    /// request.
+    pub fn in_pool(self: &Arc<Self>, work: impl FnOnce(Arc<Server>) + Send + 'static) {
+        let (server, caller) = (self.clone(), self.identify.known(SERVED.get()));
+        self.pool.run(caller, move || {
+            let runtime = server.runtime.clone();
+            let _runtime = runtime.enter();
+            work(server);
+        });
+    }
+
+    /// Runs `work` now if it is quick, else on the pool.
+    pub fn now_or_in_pool(self: &Arc<Self>, quick: bool, work: impl FnOnce(Arc<Server>) + Send + 'static) {
+        match quick {
+            true => work(self.clone()),
+            false => self.in_pool(work),
+        }
+    }
+
+    pub fn caller(&self, req: impl Into<Requester>) -> Caller {
+        let Requester { uid, gid, tid, .. } = req.into();
+        self.identify.caller(uid, gid, tid)
     }
 
     pub fn attributes(&self, ino: u64, node: &Node) -> FileAttr {
@@ -109,25 +153,41 @@ impl Server {
     /// Answers a request now, or parks it until its answer is there.
     pub fn answer<T: Send + 'static>(
         &self,
-        req: &Request,
+        req: impl Into<Requester>,
         how: AnswerMode,
         answer: Answer<T>,
         reply: impl Responder<T>,
     ) {
+        let Requester { unique, tid, .. } = req.into();
         let outcome = match answer.poll_once() {
             Answer::Now(outcome) => outcome,
             Answer::Soon(future) => {
                 let wait = if how.begun { Wait::Change } else { Wait::Fetch };
-                return self.parking.park(req.unique().0, wait, future, reply);
+                return self.parking.park(unique, wait, future, reply);
             }
             // A caller in another pid namespace (pid 0) could not be interrupted.
-            Answer::Later(future) if how.patient && req.pid() != 0 => {
-                return self.parking.park(req.unique().0, Wait::Event, future, reply);
+            Answer::Later(future) if how.patient && tid != 0 => {
+                return self.parking.park(unique, Wait::Event, future, reply);
             }
             Answer::Later(_) => Err(Error::busy("not ready yet")),
         };
         turns::run_local();
         reply.respond(outcome);
+    }
+}
+
+/// The caller of a request, as the kernel reports it, and the number of the request.
+#[derive(Clone, Copy)]
+pub struct Requester {
+    pub uid: u32,
+    pub gid: u32,
+    pub tid: u32,
+    unique: u64,
+}
+
+impl From<&Request> for Requester {
+    fn from(req: &Request) -> Requester {
+        Requester { uid: req.uid(), gid: req.gid(), tid: req.pid(), unique: req.unique().0 }
     }
 }
 

@@ -13,6 +13,11 @@ pub trait VersionStore: Send + Sync + 'static {
     /// The size and time of the latest version.
     fn stat(&self) -> Stat;
 
+    /// Whether [`stat`](VersionStore::stat) answers from memory.
+    fn has_quick_stat(&self) -> bool {
+        true
+    }
+
     /// Announces new versions.
     fn notifier(&self) -> Option<&ChangeNotifier> {
         None
@@ -53,6 +58,10 @@ impl File for Item {
 
     fn stat(&self) -> Stat {
         self.0.stat()
+    }
+
+    fn has_quick_stat(&self) -> bool {
+        self.0.has_quick_stat()
     }
 
     fn notifier(&self) -> Option<&ChangeNotifier> {

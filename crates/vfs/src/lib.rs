@@ -144,6 +144,15 @@ impl Node {
         Node::Link(Arc::new(link))
     }
 
+    /// Whether its size and time are at hand ([`File::has_quick_stat`]).
+    #[inline]
+    pub fn has_quick_stat(&self) -> bool {
+        match self {
+            Node::File(file) => file.has_quick_stat(),
+            Node::Dir(_) | Node::Link(_) => true,
+        }
+    }
+
     /// The notifier of the directory or file, if it announces its changes.
     #[inline]
     pub fn notifier(&self) -> Option<&ChangeNotifier> {
@@ -171,6 +180,12 @@ pub trait Dir: Send + Sync {
         let mut all = self.list();
         all.truncate(most);
         all
+    }
+
+    /// Whether the answer to `query` is at hand: in memory, and computed in far less than a millisecond. A server asks a
+    /// directory that says no on another thread than the one that all callers share.
+    fn is_quick(&self, _query: NameQuery) -> bool {
+        true
     }
 
     /// When a name was last added or removed.
@@ -209,6 +224,18 @@ pub trait Dir: Send + Sync {
         Answer::refuse(not_permitted(format!("`{name}` cannot be removed")))
     }
 }
+
+/// What a server is going to ask a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameQuery {
+    /// One name, to look it up or to change it.
+    One,
+    /// All names.
+    All,
+}
+
+/// A directory with more names than this is not listed on the thread that all callers share.
+pub const MANY_NAMES: usize = 1000;
 
 /// A directory of the machine that is shown as a directory of the tree.
 pub struct Mirrored {
@@ -260,6 +287,11 @@ pub trait File: Send + Sync {
     /// Its size and time.
     fn stat(&self) -> Stat {
         Stat { size: 0, modified: STARTED }
+    }
+
+    /// Whether [`stat`](File::stat) answers from memory, as for [`Dir::is_quick`].
+    fn has_quick_stat(&self) -> bool {
+        true
     }
 
     /// The permission bits. They say which direction makes sense; the [`AccessControl`] decides whether a caller may.

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use parking_lot::RwLock;
 
-use super::{ChangeNotifier, Dir, File, Link, Node, STARTED};
+use super::{ChangeNotifier, Dir, File, Link, MANY_NAMES, NameQuery, Node, STARTED};
 use acheron_base::Clock;
 
 /// An ordered map from names to nodes. Names may be added and removed while the tree is served.
@@ -98,6 +98,11 @@ impl Dir for Listing {
     fn list(&self) -> Vec<(String, Node)> {
         let entries = self.entries.read();
         entries.nodes.iter().map(|(name, node)| (name.clone(), node.clone())).collect()
+    }
+
+    fn is_quick(&self, query: NameQuery) -> bool {
+        let nodes = &self.entries.read().nodes;
+        query == NameQuery::One || nodes.len() <= MANY_NAMES && nodes.values().all(Node::has_quick_stat)
     }
 
     fn modified(&self) -> SystemTime {

@@ -38,7 +38,9 @@ impl TreeTools {
     /// Opens the file for writing; creates it and its directories if requested and allowed.
     async fn open(&self, call: &FileWrite) -> Result<Box<dyn Handle>> {
         let how = if call.append { Open::APPEND } else { Open::WRITE };
-        let Resolved { path, node, lacking } = self.tree.resolve(&self.caller, &call.path)?;
+        // On the way there may be a directory that must be read first.
+        let (tree, caller, wanted) = (self.tree.clone(), self.caller.clone(), call.path.clone());
+        let Resolved { path, node, lacking } = blocking(move || tree.resolve(&caller, &wanted)).await?;
         let missing = match node {
             Ok(node) => return self.tree.open(&self.caller, &node, &path, how),
             Err(missing) => missing,
@@ -120,7 +122,8 @@ impl ToolBackend for TreeTools {
     async fn read(&self, path: &str, max: usize, wait: bool) -> Result<ReadBytes> {
         const CHUNK: usize = 128 * 1024;
 
-        let handle = self.tree.open_path(&self.caller, path, Open::READ)?;
+        let (tree, caller, path) = (self.tree.clone(), self.caller.clone(), path.to_owned());
+        let handle = blocking(move || tree.open_path(&caller, &path, Open::READ)).await?;
         let mut bytes = Vec::new();
         let read = async {
             // One byte more than requested shows whether there are more.

@@ -23,7 +23,7 @@ fn a_process_that_is_gone_is_nobody_even_if_it_was_known() {
     let child = sleeper();
     let pid = child.id();
     assert_eq!(census.caller(0, 0, pid).principal(), &Principal::Operator);
-    assert_eq!(census.known().len(), 1);
+    assert_eq!(census.threads().len(), 1);
     end(child);
     assert_eq!(census.caller(0, 0, pid).principal(), &Principal::Nobody);
 }
@@ -56,5 +56,20 @@ fn not_everybody_is_remembered() {
         let ended = descriptor(me()).unwrap();
         census.remember(1_000_000 + number, KnownThread { ended, pid: 1, identity: identity(Principal::Operator) });
     }
-    assert!(census.known().len() <= KNOWN);
+    assert!(census.threads().len() <= KNOWN);
+}
+
+#[test]
+fn a_principal_with_many_threads_makes_no_other_forgotten() {
+    let census = CallerIdentity::default();
+    let remember = |tid: u32, principal: Principal| {
+        let ended = descriptor(me()).unwrap();
+        census.remember(tid, KnownThread { ended, pid: 1, identity: identity(principal) });
+    };
+    remember(1, Principal::Agent("styx".into()));
+    for number in 0..3 * KNOWN as u32 {
+        remember(1_000_000 + number, Principal::Agent("lethe".into()));
+    }
+    assert_eq!(census.known(1), Some(identity(Principal::Agent("styx".into()))));
+    assert!(census.threads().len() > most() / 4);
 }

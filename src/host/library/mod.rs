@@ -13,7 +13,7 @@ use crate::contract::Contract;
 use crate::service::{ServiceAccess, static_directory};
 use acheron_base::watch::FileWatcher;
 use acheron_base::{Clock, Result};
-use acheron_vfs::{Dir, Listing, Node, TextFile};
+use acheron_vfs::{Dir, Listing, NameQuery, Node, TextFile};
 
 pub use source::{LibraryPage, LibrarySource, embedded};
 
@@ -60,6 +60,10 @@ impl Dir for LibraryRoot {
 
     fn list(&self) -> Vec<(String, Node)> {
         self.root.list()
+    }
+
+    fn is_quick(&self, query: NameQuery) -> bool {
+        self.root.is_quick(query)
     }
 
     fn notifier(&self) -> Option<&acheron_vfs::ChangeNotifier> {

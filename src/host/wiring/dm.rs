@@ -11,7 +11,7 @@ pub fn parts(env: &AgentEnv) -> Result<DmParts> {
     let (host, spec) = (&env.host, &env.host.current.mounted_with.dm);
     let root = match &spec.root {
         Some(root) => host.folder(Path::new(root))?,
-        None => ConfinedDir::create(env.home.join("dm"))?,
+        None => ConfinedDir::create(env.home.join("dm"))?.with_room(env.room()),
     };
     Ok(DmParts {
         root,

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::agent::own_model::OwnModel;
 use crate::events::EventLog;
 use crate::host::HostState;
-use acheron_base::Result;
+use crate::state::quota::Kept;
+use acheron_base::{Result, Room};
 
 /// One agent of the host.
 pub struct AgentEnv {
@@ -16,13 +17,21 @@ pub struct AgentEnv {
     pub home: PathBuf,
     pub event_log: Arc<EventLog>,
     pub host: Arc<HostState>,
+    room: Arc<Room>,
 }
 
 impl AgentEnv {
     pub fn new(host: &Arc<HostState>, agent: &str) -> Result<AgentEnv> {
         let event_log = host.context.event_logs.of(agent)?;
         let home = host.paths.state.join("agents").join(agent);
-        Ok(AgentEnv { agent: agent.to_owned(), home, event_log, host: host.clone() })
+        let quotas = host.context.event_logs.quotas.clone();
+        let room = Arc::new(Room::new(&home, move |used, more| quotas.check(Kept::Files, used, more)));
+        Ok(AgentEnv { agent: agent.to_owned(), home, event_log, host: host.clone(), room })
+    }
+
+    /// The room for the agent's own files, which all services share.
+    pub fn room(&self) -> Arc<Room> {
+        self.room.clone()
     }
 
     /// The agent's model, paid for by its budget.

@@ -12,6 +12,7 @@ pub fn parts(env: &AgentEnv) -> PhasesParts {
         symbol_store: env.host.shared.symbols.clone(),
         speaker: speaker_of(own.clone()),
         store: env.host.store.clone(),
+        room: env.room(),
         clock: env.host.context.clock.clone(),
         random: env.host.context.ids.random().clone(),
         token_budget: token_budget_of(own),

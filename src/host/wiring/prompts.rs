@@ -18,6 +18,7 @@ pub fn parts(env: &AgentEnv) -> Result<PromptsParts> {
         library: host.shared.prompts.clone(),
         overrides: Arc::new(OverrideStore::new(ConfinedDir::create(host.paths.state.join("prompts/overrides"))?)),
         home: env.home.join("prompts"),
+        room: env.room(),
         agent: env.agent.clone(),
         context: host.context.clone(),
         projects: projects(env),

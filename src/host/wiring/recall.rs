@@ -11,13 +11,19 @@ pub fn parts(env: &AgentEnv) -> RecallParts {
     let host = &env.host;
     let home = env.home.join("recall");
     let (speak, window) = by_model(Arc::new(env.model()));
+    let room = env.room();
     let mut parts = RecallParts {
         agent: env.agent.clone(),
         context: Arc::downgrade(&host.context),
         clock: host.context.clock.clone(),
         wikis: host.shared.wikis.clone(),
         folder: home.join("store"),
-        open: Box::new(|folder| ConfinedDir::create(folder)),
+        open: Box::new({
+            let room = room.clone();
+            move |folder| Ok(ConfinedDir::create(folder)?.with_room(room.clone()))
+        }),
+        room,
+        quotas: host.context.event_logs.quotas.clone(),
         home,
         prompts: host.shared.prompts.clone(),
         speak,

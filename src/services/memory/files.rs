@@ -12,7 +12,8 @@ use super::store::MemoryStore;
 use super::tx::NewMemory;
 use acheron_base::{Error, Result};
 use acheron_vfs::{
-    Answer, Caller, ChangeNotifier, ComputedFile, Dir, Item, Listing, Node, Stat, VersionStore, VirtualDir, pretty,
+    Answer, Caller, ChangeNotifier, ComputedFile, Dir, Item, Listing, MANY_NAMES, NameQuery, Node, Stat, VersionStore,
+    VirtualDir, pretty,
 };
 
 /// The names that memory has beside those of every service.
@@ -38,6 +39,10 @@ impl Dir for Items {
     fn list(&self) -> Vec<(String, Node)> {
         let found = |name: String| Some((name.clone(), self.lookup(&name)?));
         self.0.live.names().into_iter().filter_map(found).collect()
+    }
+
+    fn is_quick(&self, query: NameQuery) -> bool {
+        query == NameQuery::One || self.0.live.count() <= MANY_NAMES
     }
 
     fn modified(&self) -> SystemTime {
@@ -89,6 +94,10 @@ fn versions(memory: &Arc<MemoryStore>, slot: Arc<Slot>) -> VirtualDir {
         let slot = slot.clone();
         move || slot.now().version
     };
+    let count = {
+        let latest = latest.clone();
+        move || usize::try_from(latest()).unwrap_or(usize::MAX)
+    };
     let names = {
         let latest = latest.clone();
         move || (1..=latest()).map(|version| version.to_string()).collect()
@@ -104,7 +113,7 @@ fn versions(memory: &Arc<MemoryStore>, slot: Arc<Slot>) -> VirtualDir {
             }))
         })
     };
-    VirtualDir::new(names, find).notifying(notifier).modified_at(move || modified.modified())
+    VirtualDir::new(names, find).counted(count).notifying(notifier).modified_at(move || modified.modified())
 }
 
 /// `content`: the latest version, and the place where the next one is written.

@@ -59,6 +59,10 @@ impl LiveMemories {
         self.slots.read().keys().cloned().collect()
     }
 
+    pub fn count(&self) -> usize {
+        self.slots.read().len()
+    }
+
     /// When a memory last came or went.
     pub fn changed(&self) -> SystemTime {
         *self.changed.read()

@@ -52,6 +52,16 @@ pub fn agent(conn: &Connection, agent: &str) -> Result<i64> {
     Ok(select.query_row([agent], |row| row.get(0)).optional()?.unwrap_or(0))
 }
 
+/// The bytes of all versions of all memories of an agent.
+pub fn bytes(conn: &Connection, agent: i64) -> Result<u64> {
+    // `octet_length` does not read the content.
+    let mut select = conn.prepare_cached(
+        "SELECT coalesce(sum(octet_length(content)), 0) FROM memory_versions \
+         WHERE memory IN (SELECT id FROM memories WHERE agent = ?1)",
+    )?;
+    Ok(select.query_row([agent], |row| row.get(0))?)
+}
+
 /// The number of an agent, given now if it has none.
 pub fn agent_or_new(tx: &Tx<'_>, name: &str) -> Result<i64> {
     tx.prepare_cached("INSERT OR IGNORE INTO memory_agents (agent) VALUES (?1)")?.execute([name])?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::active::EvictedMemory;
@@ -18,6 +19,7 @@ use super::rows::{self, MemoryEntry};
 use super::search::MemorySearch;
 use super::tx::{MemoryReader, MemoryTx, NewMemory, StoredMemory};
 use crate::events::{Commit, EventLog};
+use crate::state::quota::Kept;
 use acheron_base::{Clock, Error, Result};
 use acheron_store::Store;
 
@@ -41,6 +43,8 @@ pub struct MemoryStore {
     budget: u64,
     event_log: Arc<EventLog>,
     pub live: LiveMemories,
+    /// The bytes of all versions; counted before the first change.
+    bytes: Mutex<Option<u64>>,
 }
 
 /// The result of a change: the memory that changed, and those evicted because of it.
@@ -57,7 +61,7 @@ impl MemoryStore {
         let agent = event_log.agent.clone();
         let entries = store.look(|conn| rows::entries(conn, rows::agent(conn, &agent)?))?;
         let live = LiveMemories::new(entries, clock.clone());
-        Ok(Arc::new(MemoryStore { store, agent, clock, budget, event_log, live }))
+        Ok(Arc::new(MemoryStore { store, agent, clock, budget, event_log, live, bytes: Mutex::default() }))
     }
 
     /// Reads a `memory_path` as this agent means it.
@@ -274,6 +278,7 @@ impl MemoryStore {
         if let Some(entry) = entry {
             let (memory, payload) = (self.clone(), json!({ "memory": what, "version": entry.version }));
             let name = path(&entry.name);
+            self.take_room(commit, entry.bytes)?;
             commit.after(move || memory.live.note(entry));
             commit.emit(&self.event_log, "change", &name, payload)?;
         }
@@ -282,6 +287,19 @@ impl MemoryStore {
             commit.emit(&self.event_log, "change", &path(&left.name), what)?;
         }
         Ok(value)
+    }
+
+    /// Counts `more` bytes, or refuses them. The new version itself is in the table already.
+    fn take_room(&self, commit: &Commit<'_>, more: u64) -> Result<()> {
+        let mut used = self.bytes.lock();
+        let before = match *used {
+            Some(bytes) => bytes,
+            None => rows::bytes(commit.tx(), rows::agent(commit.tx(), &self.agent)?)?.saturating_sub(more),
+        };
+        *used = Some(before);
+        self.event_log.quotas.check(Kept::Memories, before, more)?;
+        *used = Some(before.saturating_add(more));
+        Ok(())
     }
 
     /// Makes a change in a commit of its own, as writes of files do.

@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::seal::{FIRST, LinePosition, SealKeys, Tag};
-use acheron_base::{Code, Error, Result, confined_dir, if_exists};
+use acheron_base::{Code, Error, Result, Room, confined_dir, if_exists};
 use acheron_store::{OptionalExtension, Store, Tx, params};
 
 /// The largest history file that is read.
@@ -58,8 +58,13 @@ impl Histories {
         store: Store,
         given: Option<&str>,
         random: Arc<FillRandom>,
+        room: Option<Arc<Room>>,
     ) -> Result<Histories> {
         let place = confined_dir::ConfinedDir::create(dir)?;
+        let place = match room {
+            Some(room) => place.with_room(room),
+            None => place,
+        };
         let keys = match given {
             Some(given) => SealKeys::read(given)?,
             None => from_file(dir, &place, &store, owner, &*random)?,
@@ -101,6 +106,10 @@ impl Histories {
     /// The sessions that there are, sorted. From memory: a listing must not wait.
     pub fn sessions(&self) -> Vec<String> {
         self.names.lock().iter().cloned().collect()
+    }
+
+    pub fn has_session(&self, id: &str) -> bool {
+        self.names.lock().contains(id)
     }
 
     /// Seals the record of a run.

@@ -15,7 +15,7 @@ use crate::services::prompts::Library;
 use crate::services::symbols::catalogue;
 use crate::services::symbols::store::SymbolStore;
 use crate::spec::ModelKind;
-use acheron_base::{Clock, Random, Result};
+use acheron_base::{Clock, Random, Result, Room};
 use acheron_store::Store;
 
 /// Where a key for histories may be given instead of a file.
@@ -29,6 +29,7 @@ pub struct PhasesParts {
     pub symbol_store: Arc<SymbolStore>,
     pub speaker: Arc<dyn Speaker>,
     pub store: Store,
+    pub room: Arc<Room>,
     pub clock: Clock,
     /// For keys.
     pub random: Random,
@@ -67,7 +68,7 @@ pub fn open(home: &Path, agent: &str, parts: PhasesParts) -> Result<Phases> {
     let random = parts.random;
     let random = Arc::new(move |bytes: &mut [u8]| random.fill(bytes));
     let dir = home.join("phases");
-    let histories = Histories::open(&dir, agent, parts.store, given.as_deref(), random)?;
+    let histories = Histories::open(&dir, agent, parts.store, given.as_deref(), random, Some(parts.room))?;
     let defaults =
         parts.symbol_store.catalogue().defaults.as_deref().map(catalogue::defaults).transpose()?.unwrap_or_default();
     Phases::new(Engine {

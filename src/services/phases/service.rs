@@ -259,8 +259,10 @@ fn sessions(engine: &Arc<Engine>) -> VirtualDir {
     VirtualDir::new(
         move || names.histories.sessions(),
         move |id| {
-            let known = found.histories.sessions().iter().any(|known| known == id);
-            known.then(|| Node::dir(Listing::default().file("history.ndjson", history(&found, id))))
+            found
+                .histories
+                .has_session(id)
+                .then(|| Node::dir(Listing::default().file("history.ndjson", history(&found, id))))
         },
     )
 }

@@ -22,7 +22,7 @@ use crate::model::Model;
 use crate::policy::{Principal, PrincipalCaller};
 use crate::service::WithoutCall;
 use crate::service::{Cx, Service, ServiceContext};
-use acheron_base::{ConfinedDir, Error, Result, blocking};
+use acheron_base::{ConfinedDir, Error, Result, Room, blocking};
 use acheron_prompts::manifest::Need;
 use acheron_vfs::Node;
 
@@ -39,6 +39,7 @@ pub struct PromptsParts {
     pub overrides: Arc<OverrideStore>,
     /// The agent's own: what is open, and copies for rollback.
     pub home: std::path::PathBuf,
+    pub room: Arc<Room>,
     pub agent: String,
     pub context: Arc<ServiceContext>,
     pub projects: OpenProject,
@@ -52,7 +53,7 @@ pub struct Prompts {
 
 impl Prompts {
     pub fn new(parts: PromptsParts) -> Result<Prompts> {
-        let open = ConfinedDir::create(parts.home.join("open"))?;
+        let open = ConfinedDir::create(parts.home.join("open"))?.with_room(parts.room.clone());
         let copies = parts.home.join("copies");
         ConfinedDir::create(&copies)?;
         let mut kinds = ResourceKinds::new();
@@ -61,7 +62,7 @@ impl Prompts {
             MEMORY.to_owned(),
             Arc::new(move |_: &Need| Ok(Arc::new(MemoryState::new(context.clone(), &agent)) as _)),
         );
-        let (projects, ids) = (parts.projects.clone(), parts.context.ids.clone());
+        let (projects, ids, room) = (parts.projects.clone(), parts.context.ids.clone(), parts.room);
         kinds.insert(
             FILESYSTEM.to_owned(),
             Arc::new(move |need: &Need| {
@@ -69,7 +70,8 @@ impl Prompts {
                 projects(&project)?;
                 let ids = ids.clone();
                 let fresh = move || ids.id("copy");
-                Ok(Arc::new(ProjectFiles::new(move || projects(&project), ConfinedDir::open(&copies)?, fresh)) as _)
+                let copies = ConfinedDir::open(&copies)?.with_room(room.clone());
+                Ok(Arc::new(ProjectFiles::new(move || projects(&project), copies, fresh)) as _)
             }),
         );
         let openings = Openings::new(parts.library, parts.overrides, open, kinds)?;

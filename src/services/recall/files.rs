@@ -11,8 +11,8 @@ use super::wiki::PAGE;
 use acheron_base::{Error, Result, blocking};
 use acheron_recall::page::{Class, ROOT};
 use acheron_vfs::{
-    Answer, Caller, ComputedFile, Dir, File as _, Handle, Item, Link, Listing, Node, Open, STARTED, Stat, VersionStore,
-    VirtualDir,
+    Answer, Caller, ComputedFile, Dir, File as _, Handle, Item, Link, Listing, NameQuery, Node, Open, STARTED, Stat,
+    VersionStore, VirtualDir,
 };
 
 /// How many pages `by/recent` has.
@@ -133,7 +133,12 @@ fn lines(lines: impl IntoIterator<Item = String>) -> Bytes {
     lines.into_iter().map(|line| line + "\n").collect::<String>().into()
 }
 
+/// Never quick: the wiki may have to be opened, which reads all of it, and the index may be locked for a change.
 impl Dir for WikiDir {
+    fn is_quick(&self, _query: NameQuery) -> bool {
+        false
+    }
+
     fn lookup(&self, name: &str) -> Option<Node> {
         let path = self.path(name);
         if matches!(self.view, View::Nodes | View::Backlinks) {
@@ -237,6 +242,7 @@ fn recent(recall: &Arc<RecallState>) -> VirtualDir {
             Some(Node::link(LinkTarget(format!("../../nodes/{path}"))))
         },
     )
+    .slow()
 }
 
 fn page(recall: &Arc<RecallState>, path: &str) -> Node {
@@ -250,6 +256,10 @@ struct PageFile {
 }
 
 impl VersionStore for PageFile {
+    fn has_quick_stat(&self) -> bool {
+        false
+    }
+
     fn stat(&self) -> Stat {
         let known = self.recall.wiki().and_then(|wiki| wiki.stat(&self.path));
         known.map_or(Stat { size: 0, modified: STARTED }, |(size, ms)| Stat { size, modified: time(ms) })
@@ -266,7 +276,7 @@ impl VersionStore for PageFile {
 
     fn save(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {
         let (recall, path) = (self.recall.clone(), self.path.clone());
-        Answer::soon(blocking(move || recall.wiki()?.write(&path, &bytes)))
+        Answer::soon(blocking(move || recall.write_page(&path, &bytes)))
     }
 
     fn limit(&self) -> usize {

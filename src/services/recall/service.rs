@@ -302,7 +302,7 @@ fn answer_without_model(recall: &RecallState, cx: &Cx, command: Command) -> Resu
             Looked::Missed(miss) => return found(&name, Err(miss)),
         },
         Command::Write { path, text } => {
-            recall.wiki()?.write(&path, text.as_bytes())?;
+            recall.write_page(&path, text.as_bytes())?;
             Output::Written(WrittenPage { path })
         }
         Command::Search { query, limit, raw } => {

@@ -18,7 +18,8 @@ use crate::agent::own_model::OwnModel;
 use crate::jobs::Job;
 use crate::service::ServiceContext;
 use crate::services::prompts::Library;
-use acheron_base::{Clock, ConfinedDir, Error, Result, blocking};
+use crate::state::quota::{Kept, Quotas};
+use acheron_base::{Clock, ConfinedDir, Error, Result, Room, blocking};
 use acheron_recall::message::Role;
 use acheron_recall::resolve::Access;
 use acheron_recall::turn::{Action, Limits, Outcome, Turn};
@@ -46,6 +47,10 @@ pub struct RecallParts {
     pub open: OpenFolder,
     /// The conversations.
     pub home: PathBuf,
+    /// For the conversations.
+    pub room: Arc<Room>,
+    /// For the links of a page.
+    pub quotas: Arc<Quotas>,
     pub prompts: Arc<Library>,
     pub speak: Arc<dyn Speak>,
     /// How many tokens the model takes, its answer among them: as it is now.
@@ -114,11 +119,19 @@ impl RecallState {
         }
     }
 
+    /// Makes a page, or its next version, by whatever door it comes.
+    pub fn write_page(&self, path: &str, bytes: &[u8]) -> Result<()> {
+        let links = std::str::from_utf8(bytes).map_or(0, |text| acheron_recall::links::links(path, text).len());
+        self.parts.quotas.check(Kept::LinksPerPage, 0, links as u64)?;
+        self.wiki()?.write(path, bytes)
+    }
+
     pub fn talks(&self) -> Result<&Arc<Talks>> {
         match self.talks.get() {
             Some(talks) => Ok(talks),
             None => {
-                let place = ConfinedDir::create(self.parts.home.join("conversations"))?;
+                let place =
+                    ConfinedDir::create(self.parts.home.join("conversations"))?.with_room(self.parts.room.clone());
                 Ok(self.talks.get_or_init(|| Arc::new(Talks::new(place, self.parts.clock.clone()))))
             }
         }

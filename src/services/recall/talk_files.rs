@@ -15,8 +15,8 @@ use acheron_recall::message::{Name, Role};
 use acheron_recall::tag::shown;
 use acheron_recall::window::fitted;
 use acheron_vfs::{
-    Answer, Caller, Dir, File as _, Handle, Item, Listing, MessageFile, MessageSink, Node, Open, Reply, ReplyFn,
-    STARTED, Stat, VersionStore, pretty, waiting,
+    Answer, Caller, Dir, File as _, Handle, Item, Listing, MessageFile, MessageSink, NameQuery, Node, Open, Reply,
+    ReplyFn, STARTED, Stat, VersionStore, pretty, waiting,
 };
 
 /// The directory of conversations. Making one there begins it.
@@ -27,6 +27,10 @@ pub(super) fn conversations(recall: &Arc<RecallState>) -> Node {
 struct TalksDir(Arc<RecallState>);
 
 impl Dir for TalksDir {
+    fn is_quick(&self, _query: NameQuery) -> bool {
+        false
+    }
+
     fn lookup(&self, name: &str) -> Option<Node> {
         self.0.talks().ok()?.has(name).then(|| one(&self.0, name))
     }
@@ -150,6 +154,10 @@ impl MessagesDir {
 }
 
 impl Dir for MessagesDir {
+    fn is_quick(&self, _query: NameQuery) -> bool {
+        false
+    }
+
     fn lookup(&self, name: &str) -> Option<Node> {
         Name::parse(name)?;
         self.recall.talks().ok()?.stat(&self.id, name).ok()?;
@@ -188,6 +196,10 @@ struct TalkFile {
 }
 
 impl VersionStore for TalkFile {
+    fn has_quick_stat(&self) -> bool {
+        false
+    }
+
     fn stat(&self) -> Stat {
         let known = self.recall.talks().and_then(|talks| talks.stat(&self.id, &self.file));
         known.map_or(Stat { size: 0, modified: STARTED }, |(size, ms)| Stat { size, modified: time(ms) })

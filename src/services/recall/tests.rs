@@ -12,7 +12,7 @@ use super::state::{RecallParts, RecallState, TurnReport};
 use super::watch::Wikis;
 use super::wiki::Wiki;
 use crate::services::prompts::Library;
-use acheron_base::{Clock, Code, ConfinedDir, Error, Result};
+use acheron_base::{Clock, Code, ConfinedDir, Error, Result, Room};
 use acheron_recall::message::Role;
 use acheron_recall::resolve::{Access, Miss};
 use acheron_recall::turn::Looked;
@@ -62,6 +62,8 @@ impl Fixture {
             folder: store,
             open: Box::new(|folder| ConfinedDir::create(folder)),
             home,
+            room: Arc::new(Room::new(dir.path(), |_, _| Ok(()))),
+            quotas: Arc::default(),
             prompts: Arc::new(Library::built_in()),
             speak: model.clone(),
             window: Box::new(|| 32_768),

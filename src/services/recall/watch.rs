@@ -20,9 +20,12 @@ const SETTLING: Duration = Duration::from_millis(100);
 #[derive(Default)]
 pub struct Wikis(Arc<Mutex<OpenWikis>>);
 
+/// A wiki that is open or is being opened; opening it, which reads all of it, keeps no other wiki.
+type WikiSlot = Arc<Mutex<Weak<Wiki>>>;
+
 #[derive(Default)]
 struct OpenWikis {
-    wikis: HashMap<PathBuf, Weak<Wiki>>,
+    wikis: HashMap<PathBuf, WikiSlot>,
     watcher: Option<RecommendedWatcher>,
 }
 
@@ -31,12 +34,26 @@ impl Wikis {
     pub fn open(&self, place: ConfinedDir) -> Result<Arc<Wiki>> {
         // For knowing it again and for hearing of changes; what is read is read by what was opened.
         let folder = place.path().canonicalize()?;
-        let mut open = self.0.lock();
-        if let Some(wiki) = open.wikis.get(&folder).and_then(Weak::upgrade) {
+        let slot = self.slot(&folder);
+        let mut held = slot.lock();
+        if let Some(wiki) = held.upgrade() {
             return Ok(wiki);
         }
+        let wiki = Arc::new(Wiki::open(place)?);
+        *held = Arc::downgrade(&wiki);
+        Ok(wiki)
+    }
+
+    /// The slot of a folder, which is watched from now on.
+    fn slot(&self, folder: &Path) -> WikiSlot {
+        let mut open = self.0.lock();
+        if let Some(slot) = open.wikis.get(folder) {
+            return slot.clone();
+        }
+        // One that is being opened is locked or has another owner.
+        let unused = |slot: &WikiSlot| Arc::strong_count(slot) == 1 && slot.lock().strong_count() == 0;
         let gone: Vec<PathBuf> =
-            open.wikis.iter().filter(|(_, wiki)| wiki.strong_count() == 0).map(|(path, _)| path.clone()).collect();
+            open.wikis.iter().filter(|(_, slot)| unused(slot)).map(|(path, _)| path.clone()).collect();
         for path in gone {
             open.wikis.remove(&path);
             if let Some(watcher) = &mut open.watcher {
@@ -44,12 +61,10 @@ impl Wikis {
             }
         }
         // Watched before it is read, so that nothing falls between.
-        if let Err(error) = self.watch(&mut open, &folder) {
+        if let Err(error) = self.watch(&mut open, folder) {
             tracing::warn!(%error, "edits of {} by others are not noticed", folder.display());
         }
-        let wiki = Arc::new(Wiki::open(place)?);
-        open.wikis.insert(folder, Arc::downgrade(&wiki));
-        Ok(wiki)
+        open.wikis.entry(folder.to_owned()).or_default().clone()
     }
 
     fn watch(&self, open: &mut OpenWikis, folder: &Path) -> notify::Result<()> {
@@ -116,12 +131,14 @@ fn follow(heard: &Receiver<PathChange>, wikis: &Weak<Mutex<OpenWikis>>) {
 
 fn refresh(wikis: &Weak<Mutex<OpenWikis>>, changed: &BTreeSet<Option<PathBuf>>) {
     let Some(open) = wikis.upgrade() else { return };
-    let open: Vec<(PathBuf, Weak<Wiki>)> = {
+    let open: Vec<(PathBuf, WikiSlot)> = {
         let open = open.lock();
-        open.wikis.iter().map(|(path, wiki)| (path.clone(), wiki.clone())).collect()
+        open.wikis.iter().map(|(path, slot)| (path.clone(), slot.clone())).collect()
     };
-    for (folder, wiki) in open {
-        let Some(wiki) = wiki.upgrade() else { continue };
+    for (folder, slot) in open {
+        // A wiki that is being opened is waited for: what changed since may have been read already.
+        let wiki = slot.lock().upgrade();
+        let Some(wiki) = wiki else { continue };
         for path in changed {
             match path.as_ref().map(|path| path.strip_prefix(&folder)) {
                 None => wiki.rescan(""),

@@ -130,3 +130,22 @@ fn a_state_has_the_same_name_in_json_and_in_the_journal() {
         assert_eq!(JobState::named(state.name()).unwrap(), state);
     }
 }
+
+#[test]
+fn the_oldest_jobs_of_an_agent_with_too_many_bytes_are_found_and_no_others() {
+    let store = TestStore::new();
+    let fill = |tx: &Tx<'_>| {
+        let result = Some(json!("x".repeat(1000)));
+        for n in 0..10u64 {
+            let state = if n == 3 { JobState::Running } else { JobState::Done };
+            insert(tx, &JobRow { state, result: result.clone(), ..job(&format!("j{n}")) })?;
+        }
+        insert(tx, &JobRow { agent: "styx".into(), state: JobState::Done, result, ..job("a0") })
+    };
+    store.write_blocking(fill).unwrap();
+    let beyond = |bytes| store.look(|conn| beyond_bytes(conn, bytes)).unwrap();
+    assert_eq!(beyond(20_000), [""; 0]);
+    assert_eq!(beyond(6_500), ["j2", "j1", "j0"]);
+    store.write_blocking(move |tx| remove(tx, &["j2".into(), "j1".into()])).unwrap();
+    assert!(store.look(|conn| get(conn, "j1")).unwrap().is_none());
+}

@@ -65,6 +65,7 @@ impl ConfinedDir {
 
     /// Puts `bytes` into an unfinished file in `dir`, for `rel`; gives its name.
     fn put(&self, dir: &OwnedFd, mode: Option<Mode>, rel: &str, bytes: &[u8]) -> Result<String> {
+        self.take_room(bytes)?;
         let (fd, unfinished) = unfinished(dir).map_err(|errno| self.refused(rel, errno))?;
         let mut file = File::from(fd);
         let put = file.write_all(bytes).and_then(|()| {
@@ -85,6 +86,7 @@ impl ConfinedDir {
     /// Appends `bytes` to a file, which is made if necessary; all of them or none.
     pub fn append(&self, rel: &str, bytes: &[u8]) -> Result<()> {
         let (parent, _) = split(rel)?;
+        self.take_room(bytes)?;
         let dir = self.make_dirs(parent)?;
         let mut file = File::from(self.open_file(rel, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)?);
         locked(&file).map_err(|error| error.about(rel))?;
@@ -103,6 +105,10 @@ impl ConfinedDir {
         };
         let added: std::io::Result<()> = add();
         added.map_err(|err| Error::from(err).about(rel))
+    }
+
+    fn take_room(&self, bytes: &[u8]) -> Result<()> {
+        self.room.as_ref().map_or(Ok(()), |room| room.take(bytes.len() as u64))
     }
 
     /// Makes a directory and those above it; one that is there is fine.

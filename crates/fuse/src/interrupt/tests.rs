@@ -98,3 +98,50 @@ fn small_reads_are_ordinary_reads() {
     file.read_to_end(&mut bytes).unwrap();
     assert_eq!(bytes, message(INTERRUPT, 1));
 }
+
+/// Knows the threads below 100 as one principal, and those above as another.
+struct TwoCallers;
+
+impl Identify for TwoCallers {
+    fn caller(&self, uid: u32, gid: u32, tid: u32) -> acheron_vfs::Caller {
+        acheron_vfs::Caller { uid, gid, pid: tid, identity: acheron_vfs::Identity::named("anyone") }
+    }
+
+    fn known(&self, tid: u32) -> Option<acheron_vfs::Identity> {
+        Some(acheron_vfs::Identity::named(if tid < 100 { "many" } else { "one" }))
+    }
+}
+
+#[test]
+fn requests_that_wait_together_are_handed_on_in_turns_and_later_ones_as_they_come() {
+    let (ours, theirs) = UnixDatagram::pair().unwrap();
+    let mut file = std::fs::File::from(std::os::fd::OwnedFd::from(ours));
+    let recorded = Arc::new(Recorder::default());
+    let registered = register(file.as_raw_fd(), recorded.clone());
+    registered.take_turns(Arc::new(TwoCallers));
+    let from = |tid: u32, number: u64| {
+        let mut bytes = message(15, number);
+        bytes[32..36].copy_from_slice(&tid.to_ne_bytes());
+        bytes
+    };
+    let mut buffer = vec![0; SESSION_BUFFER + 4096];
+    let mut next = || {
+        let got = file.read(&mut buffer).unwrap();
+        u64::from_ne_bytes(buffer[HEADER..got].try_into().unwrap())
+    };
+    for _ in 0..2 * IDLE {
+        // One at a time, with pauses: the descriptor waits again.
+        theirs.send(&from(1, 7)).unwrap();
+        assert_eq!(next(), 7);
+    }
+    (0..4).for_each(|number| drop(theirs.send(&from(number + 1, number.into()))));
+    theirs.send(&message(INTERRUPT, 9)).unwrap();
+    theirs.send(&from(100, 100)).unwrap();
+    theirs.send(&from(101, 101)).unwrap();
+    assert_eq!([(); 6].map(|()| next()), [0, 100, 1, 101, 2, 3]);
+    assert_eq!(*recorded.0.lock(), [9]);
+    // Nothing is left, and the next one is waited for.
+    let later = std::thread::spawn(move || theirs.send(&from(1, 8)).map(|_| theirs));
+    assert_eq!(next(), 8);
+    later.join().unwrap().unwrap();
+}

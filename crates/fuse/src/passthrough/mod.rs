@@ -1,5 +1,5 @@
 //! Requests about directories of the machine that are mirrored and not bind-mounted. Every request may wait for a disk,
-//! so a [`Pool`] runs it and answers it. The kernel caches no names and no attributes, and it uses cached bytes only
+//! so the pool runs it and answers it. The kernel caches no names and no attributes, and it uses cached bytes only
 //! while the file has not changed. So the next request sees a change made from outside; the notices that follow are for
 //! processes that have the file mapped. The server uses this module; it uses `acheron_base::host_dir`.
 
@@ -9,20 +9,18 @@ mod file_requests;
 mod inodes;
 mod name_requests;
 mod permissions;
-mod pool;
 mod xattrs;
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use fuser::Request;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::handles;
 use super::notices::Notice;
-use super::server::Server;
+use super::server::{Requester, Server};
 use acheron_base::Error;
 use acheron_base::host_dir::{FileInfo, OsResult};
 use acheron_vfs::{Access, Caller, Mirrored};
@@ -32,7 +30,6 @@ use file_requests::OpenMirrorFile;
 pub use inodes::MIRRORED;
 use inodes::{MirrorInodes, View};
 use name_requests::OpenMirrorDir;
-use pool::Pool;
 
 /// The state of all mirrored files.
 #[derive(Default)]
@@ -40,7 +37,6 @@ pub struct Mirrors {
     inodes: MirrorInodes,
     files: handles::HandleTable<OpenMirrorFile>,
     directories: handles::HandleTable<OpenMirrorDir>,
-    pool: Arc<Pool>,
 }
 
 impl Mirrors {
@@ -72,20 +68,6 @@ pub fn root_number(path: &str, mirrored: &Mirrored) -> u64 {
     inodes::number(path, mirrored.host_dir.info().id)
 }
 
-/// The caller of a request, as the kernel reports it.
-#[derive(Clone, Copy)]
-pub struct Requester {
-    uid: u32,
-    gid: u32,
-    tid: u32,
-}
-
-impl From<&Request> for Requester {
-    fn from(req: &Request) -> Requester {
-        Requester { uid: req.uid(), gid: req.gid(), tid: req.pid() }
-    }
-}
-
 /// Answers requests about mirrored files.
 #[derive(Clone)]
 pub struct Passthrough(pub Arc<Server>);
@@ -103,12 +85,7 @@ struct FoundFile {
 impl Passthrough {
     /// Runs `work` on the pool, where waiting for a disk blocks no other request.
     fn in_pool(&self, work: impl FnOnce(Passthrough) + Send + 'static) {
-        let mirror = self.clone();
-        self.0.mirrors.pool.run(move || {
-            let runtime = mirror.0.runtime.clone();
-            let _runtime = runtime.enter();
-            work(mirror);
-        });
+        self.0.in_pool(|server| work(Passthrough(server)));
     }
 
     fn inodes(&self) -> &MirrorInodes {
@@ -146,7 +123,7 @@ impl Passthrough {
     }
 
     fn caller(&self, requester: Requester) -> Caller {
-        self.0.identify.caller(requester.uid, requester.gid, requester.tid)
+        self.0.caller(requester)
     }
 
     /// Whether `path` below the view exists for the requester. The kernel asks for every name each time, so a hidden

@@ -31,7 +31,7 @@ impl Fixture {
     fn open(&self, given: Option<&str>) -> Result<Histories> {
         let count = AtomicU8::new(1);
         let random = move |bytes: &mut [u8]| bytes.fill(count.fetch_add(1, Ordering::SeqCst));
-        Histories::open(&self.path(), "charon", self.store.clone(), given, Arc::new(random))
+        Histories::open(&self.path(), "charon", self.store.clone(), given, Arc::new(random), None)
     }
 
     fn file(&self, session: &str) -> PathBuf {

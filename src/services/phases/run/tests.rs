@@ -58,7 +58,7 @@ impl Stage {
         ready(&symbol_store).await.unwrap();
         let count = std::sync::atomic::AtomicU8::new(1);
         let random = move |bytes: &mut [u8]| bytes.fill(count.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
-        let histories = Histories::open(&dir.path().join("h"), "charon", store, None, Arc::new(random)).unwrap();
+        let histories = Histories::open(&dir.path().join("h"), "charon", store, None, Arc::new(random), None).unwrap();
         let script = Arc::new(Script {
             answers: Mutex::new(answers.iter().map(|answer| (*answer).to_owned()).collect()),
             asked: Mutex::default(),

@@ -91,6 +91,7 @@ impl TestHost {
         let library = Arc::new(Library::built_in());
         let token_budget = Box::new(|| Ok(TokenBudget { prompt: 8192, run: 100_000 }));
         let parts = PhasesParts {
+            room: Arc::new(acheron_base::Room::new(dir.path(), |_, _| Ok(()))),
             library,
             symbol_store: symbol_store.clone(),
             speaker,

@@ -108,6 +108,7 @@ impl TestHost {
         let here = folder.path().join("here");
         let project = here.clone();
         let prompts = Prompts::new(PromptsParts {
+            room: Arc::new(acheron_base::Room::new(folder.path(), |_, _| Ok(()))),
             library: Arc::new(Library::open(Some(&folder.path().join("prompts")))),
             overrides: Arc::new(OverrideStore::new(ConfinedDir::create(folder.path().join("overrides")).unwrap())),
             home: folder.path().join("home"),

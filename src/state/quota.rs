@@ -1,0 +1,101 @@
+//! How many bytes one agent may keep. Every door by which an agent fills the memory or the disk of the host asks
+//! [`Quotas::check`], the one function that decides. Used by `events`, `services` and `host`; `spec` reads the limits.
+
+use parking_lot::RwLock;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use acheron_base::{Error, Result};
+
+/// The bytes that one agent may keep on this host. What would go beyond a limit is refused (`EDQUOT`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ByteLimits {
+    /// The signals from one sender in the event log of one agent. Old ones go by `retention`.
+    #[schemars(range(min = 1))]
+    pub signals_bytes: u64,
+    /// All versions of all memories.
+    #[schemars(range(min = 1))]
+    pub memory_bytes: u64,
+    /// Pages and conversations of recall, open prompts, campaigns of dm, runs of phases.
+    #[schemars(range(min = 1))]
+    pub files_bytes: u64,
+    /// Arguments and results of ended jobs. If there are more, the oldest jobs go.
+    #[schemars(range(min = 1))]
+    pub jobs_bytes: u64,
+    /// The links in one page of recall.
+    #[schemars(range(min = 1))]
+    pub links_per_page: u64,
+}
+
+impl Default for ByteLimits {
+    fn default() -> Self {
+        ByteLimits {
+            signals_bytes: 64 << 20,
+            memory_bytes: 512 << 20,
+            files_bytes: 2 << 30,
+            jobs_bytes: 512 << 20,
+            links_per_page: 2_000,
+        }
+    }
+}
+
+/// What an agent keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    Signals,
+    Memories,
+    Files,
+    LinksPerPage,
+}
+
+/// The limits as the mountspec has them now.
+#[derive(Default)]
+pub struct Quotas(RwLock<ByteLimits>);
+
+impl Quotas {
+    pub fn set(&self, limits: ByteLimits) {
+        *self.0.write() = limits;
+    }
+
+    pub fn limits(&self) -> ByteLimits {
+        *self.0.read()
+    }
+
+    /// Refuses `more` of something of which an agent keeps `used`, if that is beyond its limit.
+    pub fn check(&self, what: Kept, used: u64, more: u64) -> Result<()> {
+        let limits = self.limits();
+        let (name, limit, unit, kept, remedy) = match what {
+            Kept::Signals => {
+                ("signals_bytes", limits.signals_bytes, "bytes", "the signals from this sender", "send less")
+            }
+            Kept::Memories => ("memory_bytes", limits.memory_bytes, "bytes", "the memories", "write less"),
+            Kept::Files => ("files_bytes", limits.files_bytes, "bytes", "the files of the agent", "remove some"),
+            Kept::LinksPerPage => ("links_per_page", limits.links_per_page, "links", "the page", "divide it"),
+        };
+        let total = used.saturating_add(more);
+        if total <= limit {
+            return Ok(());
+        }
+        Err(Error::quota_exceeded(format!(
+            "{kept} would have {total} {unit}, and at most {limit} are allowed: {remedy}, or have the operator raise \
+             `limits.{name}` in the mountspec"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_reached_and_not_passed_and_the_refusal_names_it() {
+        let quotas = Quotas::default();
+        quotas.set(ByteLimits { memory_bytes: 100, ..ByteLimits::default() });
+        assert!(quotas.check(Kept::Memories, 40, 60).is_ok());
+        let error = quotas.check(Kept::Memories, 41, 60).unwrap_err();
+        assert_eq!((error.code.name(), error.errno()), ("quota_exceeded", libc::EDQUOT));
+        assert!(error.message.contains("`limits.memory_bytes` in the mountspec"), "{error}");
+        assert!(quotas.check(Kept::Files, 1 << 20, u64::MAX).is_err());
+    }
+}
