@@ -17,7 +17,7 @@ use nix::unistd::{ForkResult, Pid, fork};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::confinement::ConfinementBuilder;
-use super::groups::{Controller, Groups};
+use super::groups::{Controller, Groups, Hierarchies};
 use super::owner_map::{self, MappedMounts};
 use super::plan::{Plan, Terminal};
 use super::protocol::Message;
@@ -34,10 +34,15 @@ pub fn init_main(args: impl IntoIterator<Item = OsString>) -> ! {
         eprintln!("acheron: {} is an internal command", super::INIT_ARG);
         std::process::exit(2);
     };
-    // First of all: descriptors that the host inherited from its own parent end here.
-    descriptors::close_others(Some(number));
     // SAFETY: the descriptor is open (checked above), was handed to this process alone, and is taken here once.
-    let host = UnixStream::from(unsafe { OwnedFd::from_raw_fd(number) });
+    supervisor_main(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Becomes the supervisor of a sandbox, with a connection to the host.
+pub(super) fn supervisor_main(host: OwnedFd) -> ! {
+    // First of all: descriptors that the host inherited from its own parent end here.
+    descriptors::close_others(Some(host.as_raw_fd()));
+    let host = UnixStream::from(host);
     let code = supervise(&host).unwrap_or_else(|error| {
         send(&host, &Message::Failed { error });
         1
@@ -83,28 +88,22 @@ fn supervise_confined(
     layers.add("pids", namespaces::pid())?;
     // Only now: without it the maps could not be written. From here on no process inside may trace this one.
     nix::sys::prctl::set_dumpable(false).map_err(errno)?;
-    let (waiting, go) = nix::unistd::pipe().map_err(errno)?;
+    let supervisor = rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty());
+    let supervisor = supervisor.map_err(io)?;
     // SAFETY: this process has one thread, so the child may do whatever it likes.
     let init = match unsafe { fork() }.map_err(errno)? {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
-            drop(go);
-            if let Err(error) = init(host, plan, layers, bounds, (waiting, mapped)) {
+            let begun = end_with(supervisor).and_then(|()| groups.enter());
+            if let Err(error) = begun.and_then(|()| init(host, plan, layers, bounds, mapped)) {
                 send(host, &Message::Failed { error });
             }
             std::process::exit(1);
         }
     };
-    drop(waiting);
     close_streams()?;
-    let admitted = groups.admit(init.as_raw());
     send(host, &Message::Init { pid: init.as_raw() });
-    if admitted.is_ok() {
-        _ = nix::unistd::write(&go, b"g");
-    }
-    drop(go);
-    watch(host, init)?;
-    admitted.map(|()| 0)
+    watch(host, init).map(|()| 0)
 }
 
 /// The control groups of the sandbox, by the version of their interface.
@@ -116,7 +115,8 @@ struct GroupVersions {
 
 impl GroupVersions {
     fn set(groups: &mut Groups, plan: &Plan) -> GroupVersions {
-        let mut make = |controller| groups.make(controller, plan).ok();
+        let hierarchies = Hierarchies::read().ok();
+        let mut make = |controller| groups.make(hierarchies.as_ref()?, controller, plan).ok();
         let (memory, processes) = (make(Controller::Memory), make(Controller::Processes));
         GroupVersions { memory, processes, cpu: plan.together.as_ref().and_then(|_| make(Controller::Cpu)) }
     }
@@ -160,21 +160,25 @@ fn watch(host: &UnixStream, init: Pid) -> Result<()> {
     }
 }
 
+/// Has the kernel end this process when its parent ends. In a process of one thread this is safe; in a worker of the host it
+/// would fire when the worker ends.
+fn end_with(parent: OwnedFd) -> Result<()> {
+    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(errno)?;
+    // It may have ended just before.
+    match poll(&mut [PollFd::new(&parent, PollFlags::IN)], Some(&rustix::time::Timespec::default())) {
+        Ok(0) => Ok(()),
+        _ => Err(Error::unavailable("the supervisor of the sandbox has ended")),
+    }
+}
+
 /// Runs init. Returns only after a failure.
 fn init(
     host: &UnixStream,
     plan: &Plan,
     layers: &mut ConfinementBuilder,
     bounds: &GroupVersions,
-    (waiting, mapped): (OwnedFd, MappedMounts),
+    mapped: MappedMounts,
 ) -> Result<()> {
-    // In a process of one thread this is safe; in a worker of the host it would fire when the worker ends.
-    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(errno)?;
-    // An end of file means that the supervisor ended before it could give the signal.
-    if nix::unistd::read(&waiting, &mut [0]).map_err(errno)? == 0 {
-        return Err(Error::unavailable("the sandbox could not be put into its control groups"));
-    }
-    drop(waiting);
     let built = if plan.bare { None } else { build(plan, layers, bounds, mapped)? };
     let (grants, trees) =
         if built.is_some() { write_grants::find(plan) } else { <(Vec<Grant>, Vec<WritableTree>)>::default() };

@@ -11,10 +11,12 @@
 mod attend;
 mod broker;
 mod cgroup;
+mod command_line;
 mod confinement;
 mod descriptors;
 mod disk_use;
 mod filter;
+mod foreground;
 mod groups;
 mod init;
 mod landlock_rules;
@@ -38,6 +40,7 @@ mod write_grants;
 
 pub use confinement::{Confinement, Layer};
 pub use descriptors::close_others;
+pub use foreground::run_in_foreground;
 pub use groups::{host_id, remove_stale_groups};
 pub use init::init_main;
 pub use limits::{AgentLimits, Limits};

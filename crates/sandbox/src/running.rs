@@ -146,12 +146,13 @@ fn stdio(streams: Streams) -> Result<[Stdio; 3]> {
 impl Running {
     /// Waits until the program is being executed.
     async fn ready(&mut self) -> Result<()> {
-        loop {
+        let mut ready = false;
+        // Two processes send them, so either may be the first.
+        while !ready || self.init == 0 {
             match self.next_message().await? {
                 Some(Message::Init { pid }) => self.init = pid,
                 Some(Message::Ready { confinement, grouped }) => {
-                    (self.confinement, self.grouped) = (confinement, grouped);
-                    return Ok(());
+                    (self.confinement, self.grouped, ready) = (confinement, grouped, true);
                 }
                 Some(Message::Failed { error }) => return Err(error),
                 Some(Message::Ended { status, written }) => self.ended(status, written),
@@ -161,6 +162,7 @@ impl Running {
                 }
             }
         }
+        Ok(())
     }
 
     async fn next_message(&mut self) -> Result<Option<Message>> {
