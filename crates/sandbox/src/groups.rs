@@ -74,7 +74,10 @@ impl Groups {
     fn make_at(&mut self, place: &GroupParent, controller: Controller, plan: &Plan) -> Result<()> {
         if place.version == 2 && !handed_down(&place.parent, controller)? {
             let name = controller.name();
-            return Err(Error::unavailable(format!("`{}` does not have the {name} controller", place.parent.display())));
+            return Err(Error::unavailable(format!(
+                "`{}` does not have the {name} controller",
+                place.parent.display()
+            )));
         }
         remove_stale(&place.parent);
         let own = format!("{PREFIX}{}", std::process::id());
@@ -120,7 +123,8 @@ impl Groups {
     /// Moves this process, which has one thread, into every group made.
     pub fn enter(&mut self) -> Result<()> {
         for mut door in self.doors.drain(..) {
-            door.write_all(b"0").map_err(|err| Error::unavailable(format!("a control group cannot be entered: {err}")))?;
+            door.write_all(b"0")
+                .map_err(|err| Error::unavailable(format!("a control group cannot be entered: {err}")))?;
         }
         Ok(())
     }

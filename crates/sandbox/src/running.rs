@@ -14,6 +14,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::confinement::Confinement;
+use super::level::Level;
 use super::limits::AgentLimits;
 use super::plan::{Plan, SharedLimits, Terminal};
 use super::protocol::{ExitStatus, Message};
@@ -217,6 +218,15 @@ impl Running {
 /// The layers that this machine can provide, found by trying them.
 pub async fn probe(program: &Path) -> Result<Confinement> {
     Ok(probe_running(program).await?.confinement)
+}
+
+/// The layers of the second level, if this machine has them all.
+pub(super) async fn probe_landlock(program: &Path) -> Result<Confinement> {
+    let mut plan = Plan::new("doctor", ["true"]);
+    plan.level = Level::Landlock;
+    let mut running = launch(program, &plan, Streams::Piped).await?;
+    running.wait().await?;
+    Ok(running.confinement.clone())
 }
 
 async fn probe_running(program: &Path) -> Result<Running> {
