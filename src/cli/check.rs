@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::CommandResult;
 use crate::contract::ValueFault;
-use crate::host::{presence, programs};
+use crate::host::{presence, programs, sandbox_level};
 use crate::services::dm::store::folder_files;
 use crate::spec::{self, Spec};
 use acheron_base::{ConfinedDir, Error};
@@ -71,6 +71,7 @@ pub fn on_this_machine(spec: &Spec, here: &Path) -> Vec<ValueFault> {
     // A program that is missing where agents may write has the graver reason.
     faults.retain(|fault| !replaced.iter().any(|other| other.path == fault.path));
     faults.extend(replaced);
+    faults.extend(sandbox_level::faults(spec));
     faults
 }
 

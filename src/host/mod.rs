@@ -21,6 +21,7 @@ mod projects;
 mod protected_names;
 mod protected_paths;
 mod recover;
+pub mod sandbox_level;
 mod service_registry;
 mod state;
 pub mod system_paths;
@@ -78,6 +79,7 @@ impl Host {
     pub fn start(options: Options) -> Result<Host> {
         let more = [Some(options.state.as_path()), options.mountpoint.as_deref()];
         programs::check(&options.spec, &options.here, more)?;
+        sandbox_level::check(&options.spec)?;
         let store = crate::state::open(&options.state)?;
         let decided = recover::make_files(&store)?;
         let host = Arc::new(open(options, store)?);

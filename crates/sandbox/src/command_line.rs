@@ -2,9 +2,10 @@
 //! executed has it; one that was forked gives it to itself, and forgets the environment of the program that it was.
 //! [`foreground`](super::foreground) uses it.
 
-use std::ffi::CString;
 use std::fs;
 use std::os::fd::RawFd;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use rustix::io::Errno;
 
@@ -92,9 +93,9 @@ pub(super) fn execute_again(connection: RawFd, agent: &str) {
     // SAFETY: the descriptor is open, and one fcntl is made on it.
     let held = unsafe { std::os::fd::BorrowedFd::borrow_raw(connection) };
     let kept = rustix::io::fcntl_setfd(held, rustix::io::FdFlags::empty());
-    let argv: Result<Vec<CString>, _> = words(connection, agent).into_iter().map(CString::new).collect();
-    if let (Ok(()), Ok(argv)) = (kept, argv) {
-        _ = nix::unistd::execve(&argv[0], &argv, &[] as &[CString]);
+    if kept.is_ok() {
+        let [program, arguments @ ..] = words(connection, agent);
+        _ = Command::new(program).args(arguments).env_clear().exec();
     }
 }
 

@@ -2,22 +2,21 @@
 //! as long as half of what a sandbox needs. `acheron exec` uses it; it uses the init.
 
 use std::io::Read;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigHandler, Signal, kill, signal};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::plan::Plan;
 use super::protocol::{ExitStatus, Message};
 use super::{command_line, init};
 use acheron_base::{Error, Result};
 
-/// The time that a sandbox has to end when it must.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The time that a sandbox has to end when it must, in milliseconds.
+const PATIENCE: u16 = 10_000;
 
 /// Runs the program of the plan on the streams of this process, which must have one thread, and returns when every process
 /// inside has ended. `until` is a process; when that ends, so does the sandbox, and there is no status.
@@ -70,17 +69,17 @@ impl Foreground {
     fn until_the_end(&mut self, supervisor: Pid, mut until: Option<OwnedFd>) -> Result<bool> {
         let mut natural = true;
         loop {
-            let limit = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
-            let mut waiting = vec![PollFd::new(&self.connection, PollFlags::IN)];
-            waiting.extend(until.as_ref().map(|process| PollFd::new(process, PollFlags::IN)));
-            match poll(&mut waiting, (!natural).then_some(&limit)) {
+            let limit = if natural { PollTimeout::NONE } else { PollTimeout::from(PATIENCE) };
+            let mut waiting = vec![PollFd::new(self.connection.as_fd(), PollFlags::POLLIN)];
+            waiting.extend(until.as_ref().map(|process| PollFd::new(process.as_fd(), PollFlags::POLLIN)));
+            match poll(&mut waiting, limit) {
                 // It had its time.
                 Ok(0) => kill(supervisor, Signal::SIGKILL).map_err(errno)?,
                 Ok(_) => (),
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(err) => return Err(Error::from(std::io::Error::from(err))),
+                Err(nix::Error::EINTR) => continue,
+                Err(err) => return Err(errno(err)),
             }
-            let ready: Vec<bool> = waiting.iter().map(|fd| !fd.revents().is_empty()).collect();
+            let ready: Vec<bool> = waiting.iter().map(|fd| fd.any().unwrap_or(true)).collect();
             drop(waiting);
             if ready.get(1) == Some(&true) {
                 (until, natural) = (None, false);

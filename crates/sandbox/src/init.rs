@@ -93,8 +93,7 @@ fn supervise_confined(
     layers.add("pids", namespaces::pid())?;
     // Only now: without it the maps could not be written. From here on no process inside may trace this one.
     nix::sys::prctl::set_dumpable(false).map_err(errno)?;
-    let supervisor = rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty());
-    let supervisor = supervisor.map_err(io)?;
+    let supervisor = own_descriptor()?;
     // SAFETY: this process has one thread, so the child may do whatever it likes.
     let init = match unsafe { fork() }.map_err(errno)? {
         ForkResult::Parent { child } => child,
@@ -163,6 +162,11 @@ pub(super) fn watch(host: &UnixStream, init: Pid) -> Result<()> {
             return Ok(());
         }
     }
+}
+
+/// A descriptor of this process, for its children.
+pub(super) fn own_descriptor() -> Result<OwnedFd> {
+    rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty()).map_err(io)
 }
 
 /// Has the kernel end this process when its parent ends. In a process of one thread this is safe; in a worker of the host it
@@ -246,7 +250,7 @@ fn build(
     };
     let (root, covers) = built.map_or_else(|error| (Err(error), None), |(root, covers)| (Ok(root), Some(covers)));
     let own_pid_max = root.as_ref().is_ok_and(|root| root.own_pid_max);
-    if layers.add("root", root.map(|root| root.describe().to_owned()))? {
+    if layers.add("root", root.map(root::Root::describe))? {
         descriptors::devices_from_inside();
     }
     layers.add(

@@ -11,7 +11,9 @@ use super::attend::{self, Attendant};
 use super::confinement::ConfinementBuilder;
 use super::groups::{Controller, Groups};
 use super::host_plan::{self, HostPlan};
-use super::init::{GroupVersions, Reports, Walls, become_program, bounded, close_streams, end_with, send, watch};
+use super::init::{
+    GroupVersions, Reports, Walls, become_program, bounded, close_streams, end_with, own_descriptor, send, watch,
+};
 use super::plan::Plan;
 use super::processes::{descendants, kill_process};
 use super::protocol::Message;
@@ -35,8 +37,7 @@ pub(super) fn supervise(
     let shown = host_plan::on_host(plan)?;
     take_in_orphans()?;
     nix::sys::prctl::set_dumpable(false).map_err(errno)?;
-    let supervisor = rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty());
-    let supervisor = supervisor.map_err(|err| Error::from(std::io::Error::from(err)))?;
+    let supervisor = own_descriptor()?;
     // SAFETY: this process has one thread, so the child may do whatever it likes.
     let init = match unsafe { fork() }.map_err(errno)? {
         ForkResult::Parent { child } => child,
@@ -91,8 +92,7 @@ fn init(host: &UnixStream, shown: &HostPlan, layers: &mut ConfinementBuilder, bo
 
 /// Lets orphans of what this process starts become its own children.
 fn take_in_orphans() -> Result<()> {
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
-        .map_err(|err| Error::from(std::io::Error::from(err)))
+    nix::sys::prctl::set_child_subreaper(true).map_err(errno)
 }
 
 /// Kills everything below this process, and returns when nothing is left.

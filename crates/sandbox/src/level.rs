@@ -41,6 +41,7 @@ impl Level {
                 "paths are those of the host",
                 "modes, owners, times and attributes of files cannot be changed at all",
                 "there is no /proc",
+                "watches of files (inotify) are counted with those of the host's user alone",
                 "a process whose supervisor was killed from outside goes on, and counts as nobody's",
             ],
         }
