@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::{CommandResult, say};
 use crate::contract::ValueFault;
-use crate::host::{presence, programs};
+use crate::host::{presence, programs, sandbox_level};
 use crate::services::dm::store::{folder_files, unreadable_pages};
 use crate::spec::{self, Spec};
 use acheron_base::{ConfinedDir, Error};
@@ -74,6 +74,7 @@ pub fn on_this_machine(spec: &Spec, here: &Path) -> Vec<ValueFault> {
     // A program that is missing where agents may write has the graver reason.
     faults.retain(|fault| !replaced.iter().any(|other| other.path == fault.path));
     faults.extend(replaced);
+    faults.extend(sandbox_level::faults(spec));
     faults
 }
 

@@ -1,15 +1,16 @@
 //! `acheron exec`.
 
+use std::fs::File;
+use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use rustix::event::{PollFd, PollFlags, poll};
 
 use super::{CommandResult, Failure, root};
 use acheron_base::{Code, Error};
-use acheron_sandbox::{Plan, Streams, Terminal};
+use acheron_sandbox::{Plan, Terminal};
 
 /// Run a program in an agent's sandbox, as that agent.
 ///
@@ -42,28 +43,10 @@ impl ExecArgs {
                 plan.env.insert(name.to_owned(), value);
             }
         }
-        let host = host_process(&root);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let ended = runtime.block_on(async {
-            let mut running = acheron_sandbox::start(&acheron_sandbox::program(), &plan, Streams::Inherited)
-                .await
-                .map_err(not_started)?;
-            // Ctrl-C at the terminal belongs to the program; this process ends when the program does.
-            let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
-            let gone = host_end(host);
-            tokio::pin!(gone);
-            loop {
-                tokio::select! {
-                    ended = running.wait() => return ended.map_err(not_started),
-                    _ = interrupts.recv() => (),
-                    () = &mut gone => {
-                        running.kill().await?;
-                        return Err(Error::unavailable("the host has ended, and the program with it").into());
-                    }
-                }
-            }
-        })?;
-        Ok(ExitCode::from(u8::try_from(ended.status()).unwrap_or(1)))
+        match acheron_sandbox::run_in_foreground(&plan, host_process(&root)).map_err(not_started)? {
+            Some(ended) => Ok(ExitCode::from(u8::try_from(ended.status()).unwrap_or(1))),
+            None => Err(Error::unavailable("the host has ended, and the program with it").into()),
+        }
     }
 }
 
@@ -79,7 +62,11 @@ fn not_started(error: Error) -> Failure {
 
 /// The process of the host; `None` if it cannot be seen from here, as from another pid namespace.
 fn host_process(root: &Path) -> Option<OwnedFd> {
-    let pid = || root::health(root).and_then(|health| i32::try_from(health["pid"].as_i64()?).ok());
+    // The mount has just answered, so no thread is needed against one that hangs.
+    let pid = || {
+        let health: serde_json::Value = serde_json::from_slice(&whole(&root.join("meta/health.json")).ok()?).ok()?;
+        i32::try_from(health["pid"].as_i64()?).ok()
+    };
     let said = pid()?;
     let process = rustix::process::Pid::from_raw(said)?;
     let process = rustix::process::pidfd_open(process, rustix::process::PidfdFlags::empty()).ok()?;
@@ -87,29 +74,17 @@ fn host_process(root: &Path) -> Option<OwnedFd> {
     (pid() == Some(said)).then_some(process)
 }
 
-/// Waits for the end of the host.
-async fn host_end(host: Option<OwnedFd>) {
-    let Some(host) = host else { return std::future::pending().await };
-    let (tell, told) = tokio::sync::oneshot::channel();
-    // A thread, which ends with this program.
-    std::thread::spawn(move || {
-        loop {
-            match poll(&mut [PollFd::new(&host, PollFlags::IN)], None) {
-                Ok(1..) => return tell.send(()),
-                Ok(0) | Err(rustix::io::Errno::INTR) => (),
-                Err(_) => return Err(()),
-            }
-        }
-    });
-    if told.await.is_err() {
-        std::future::pending::<()>().await;
-    }
+/// The content of a file of the tree, in as few requests as possible: it does not say its size.
+fn whole(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut text = Vec::with_capacity(1 << 16);
+    File::open(path)?.read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// The sandbox plan that the host would use for a program of this agent.
 fn plan(root: &Path, agent: &str) -> Result<Plan, Failure> {
     let agents = root.join("agents");
-    let text = std::fs::read(agents.join(agent).join("terminal/sandbox.json")).map_err(|err| {
+    let text = whole(&agents.join(agent).join("terminal/sandbox.json")).map_err(|err| {
         let known = std::fs::read_dir(&agents).into_iter().flatten().flatten().map(|entry| entry.file_name());
         let known: Vec<String> =
             known.map(|name| name.to_string_lossy().into_owned()).filter(|name| name != "self").collect();

@@ -14,7 +14,7 @@ use rustix::process::{Pid, PidfdFlags, Resource, getrlimit, pidfd_open};
 use crate::policy::{Principal, identity};
 use acheron_base::{Error, Result};
 use acheron_fuse::Identify;
-use acheron_sandbox::{ProcessOwner, owner_of, read_process};
+use acheron_sandbox::{Level, ProcessOwner, known_level, owner_of, read_process};
 use acheron_vfs::{Caller, Identity};
 
 /// The most threads that are remembered; each costs a descriptor. A principal with more threads than this is slowed down
@@ -134,11 +134,24 @@ fn descriptor(tid: u32) -> Option<OwnedFd> {
 /// The process of a thread, and whose it is; nothing for one that is gone or hides.
 fn identify(tid: u32) -> Option<(u32, Principal)> {
     let principal = match owner_of(i32::try_from(tid).ok()?, read_process) {
+        // At the second level no namespace tells an orphan of a sandbox from a process of the operator; its filters do.
+        ProcessOwner::Host if known_level() == Some(Level::Landlock) && is_filtered(tid) => return None,
         ProcessOwner::Host => Principal::Operator,
         ProcessOwner::Agent(id) => Principal::Agent(id),
         ProcessOwner::Unknown => return None,
     };
     Some((process_of(tid)?, principal))
+}
+
+/// Whether a process has more filters of system calls than this one: then it has them of a sandbox, or made them itself. A
+/// process cannot lose one.
+fn is_filtered(tid: u32) -> bool {
+    let filters = |process: &str| -> Option<u32> {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("Seccomp_filters:")?.trim().parse().ok())
+    };
+    // One that cannot be asked is not trusted.
+    filters(&tid.to_string()).zip(filters("self")).is_none_or(|(its, own)| its > own)
 }
 
 /// The process that the thread `tid` belongs to, while it is there.

@@ -12,7 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{HostState, health, lifecycle, programs, projects, protected_paths, wiring};
+use super::{HostState, health, lifecycle, programs, projects, protected_paths, sandbox_level, wiring};
 use crate::agent::profiles::Profile;
 use crate::spec::Spec;
 use acheron_base::watch::FileWatcher;
@@ -129,6 +129,9 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome
     if let Err(error) =
         programs::check(&new, &host.paths.here, [Some(host.paths.state.as_path()), host.paths.mountpoint.as_deref()])
     {
+        return failed(error);
+    }
+    if let Err(error) = sandbox_level::check(&new) {
         return failed(error);
     }
     let changed = ChangedParts {

@@ -22,6 +22,7 @@ mod protected_names;
 mod protected_paths;
 mod recover;
 mod refusal_rate;
+pub mod sandbox_level;
 mod service_registry;
 mod state;
 pub mod system_paths;
@@ -79,6 +80,7 @@ impl Host {
     pub fn start(options: Options) -> Result<Host> {
         let more = [Some(options.state.as_path()), options.mountpoint.as_deref()];
         programs::check(&options.spec, &options.here, more)?;
+        sandbox_level::check(&options.spec)?;
         let store = crate::state::open(&options.state)?;
         let decided = recover::make_files(&store)?;
         let (host, filling) = open(options, store)?;

@@ -8,6 +8,7 @@ use super::service_registry::ServiceRegistry;
 use super::{HostState, upgrade};
 use crate::service::ServiceContext;
 use acheron_base::{Error, Result};
+use acheron_sandbox::{Confinement, Level};
 use acheron_vfs::{Answer, ComputedFile, Listing, Node, live, pretty, rows, text};
 
 /// Under whose name the shared services have their instances; no agent can be called so.
@@ -37,21 +38,34 @@ pub fn directory(host: &Arc<HostState>) -> Result<Listing> {
 
 /// The capabilities of this machine. Its sandbox is probed at the first read.
 fn capable(host: &Arc<HostState>) -> ComputedFile {
-    let (runtime, tried) = (host.context.runtime.clone(), Arc::new(tokio::sync::OnceCell::new()));
+    let (runtime, host) = (host.context.runtime.clone(), Arc::downgrade(host));
+    let tried: [Arc<tokio::sync::OnceCell<_>>; 2] = Default::default();
     ComputedFile::fetched(move |_| {
-        let tried = tried.clone();
+        let accepted = upgrade(&host).is_ok_and(|host| host.current.spec().sandbox.require == Some(Level::Landlock));
+        let tried = tried[usize::from(accepted)].clone();
         // Processes are started by the runtime, not by the reader's thread.
-        let trying = runtime.spawn(async move {
-            let confinement = async { acheron_sandbox::probe(&acheron_sandbox::program()).await };
-            pretty(&caps(tried.get_or_init(|| confinement).await))
-        });
+        let trying = runtime.spawn(async move { pretty(&caps(tried.get_or_init(|| walls(accepted)).await)) });
         Answer::soon(async move { trying.await.map_err(|err| Error::internal(err.to_string())) })
     })
 }
 
-fn caps(confinement: &Result<acheron_sandbox::Confinement>) -> Value {
-    let sandbox = match confinement {
-        Ok(confinement) => json!({ "complete": confinement.missing().next().is_none(), "mechanisms": confinement }),
+/// The walls around programs; those of the second level only where the mountspec accepts it.
+async fn walls(accepted: bool) -> Result<(Level, Confinement)> {
+    let program = acheron_sandbox::program();
+    match accepted {
+        true => acheron_sandbox::tried(&program).await,
+        false => acheron_sandbox::probe(&program).await.map(|confinement| (Level::Namespaces, confinement)),
+    }
+}
+
+fn caps(walls: &Result<(Level, Confinement)>) -> Value {
+    let sandbox = match walls {
+        Ok((level, confinement)) => json!({
+            "complete": confinement.missing().next().is_none(),
+            "level": level,
+            "mechanisms": confinement,
+            "not_held": level.not_held(),
+        }),
         Err(error) => json!({ "complete": false, "mechanisms": [], "error": error }),
     };
     json!({

@@ -3,7 +3,7 @@
 //! One watch a directory, never across devices: a project that contains the mountpoint must not make the host read its own
 //! mount. Nor of the state: every event is written there, so that each would be the next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
@@ -18,7 +18,8 @@ use crate::spec::ProjectDir;
 use acheron_base::host_dir::HostDir;
 use acheron_base::{Error, Result};
 
-/// How many directories of a project are watched.
+/// How many directories of a project are watched, also of those that are made later: agents make directories, and all
+/// watches of a user are counted together.
 const MOST: usize = 8192;
 /// Changes within this time are reported together, once per file.
 const TOGETHER: Duration = Duration::from_millis(50);
@@ -85,9 +86,10 @@ fn one(
     let (weak, bound) = (Arc::downgrade(&watcher), bound.clone());
     let (walked, all_walked) = mpsc::channel();
     let listen = move || {
+        let mut followed = FollowedDirs { most: MOST, paths: BTreeSet::new() };
         let late = {
             let Some(watcher) = weak.upgrade() else { return };
-            bounds.follow_all(&root, &watcher);
+            followed.all(&bounds, &root, &watcher);
             walked.send(()).is_err()
         };
         if late {
@@ -105,11 +107,12 @@ fn one(
                 }
             }
             let Some(watcher) = weak.upgrade() else { return };
-            for path in changes.iter().filter(|(_, kind)| **kind != "removed").map(|(path, _)| root.join(path)) {
-                if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) && bounds.hold(&path) {
-                    bounds.directories(&path).iter().for_each(|directory| _ = follow(&watcher, directory));
-                }
-            }
+            let is_directory = |path: &PathBuf| path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+            let (there, gone): (Vec<PathBuf>, Vec<PathBuf>) =
+                changes.keys().map(|path| root.join(path)).partition(is_directory);
+            // First those that are gone: one that was moved is the same watch under a new name.
+            gone.iter().for_each(|path| followed.forget(path, &watcher));
+            there.iter().for_each(|path| _ = followed.add(&bounds, path, &watcher));
             drop(watcher);
             changes.retain(|path, _| stands(&ground, path));
             spoiled(&root, &changes, &stale);
@@ -140,12 +143,39 @@ impl WatchBounds {
         !path.starts_with(&self.state) && device_of(path) == Some(self.device)
     }
 
-    fn follow_all(&self, root: &Path, watcher: &parking_lot::Mutex<RecommendedWatcher>) {
-        let found = self.directories(root);
-        if found.len() >= MOST {
-            tracing::warn!(source = %root.display(), "only changes in the first {MOST} directories are noticed");
+    /// The directory and those below it within the bounds, `most` at most. `.git` is left out: it changes with every
+    /// command.
+    fn directories(&self, root: &Path, most: usize) -> Vec<PathBuf> {
+        let mut found: Vec<PathBuf> = Some(root.to_owned()).filter(|root| self.hold(root)).into_iter().collect();
+        let mut next = 0;
+        while next < found.len() && found.len() < most {
+            let entries = std::fs::read_dir(&found[next]).into_iter().flatten().flatten();
+            next += 1;
+            for entry in
+                entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != ".git")
+            {
+                if found.len() < most && self.hold(&entry.path()) {
+                    found.push(entry.path());
+                }
+            }
         }
-        let missed = found.iter().filter(|directory| !follow(watcher, directory)).count();
+        found
+    }
+}
+
+/// The directories that are watched, each once.
+struct FollowedDirs {
+    most: usize,
+    paths: BTreeSet<PathBuf>,
+}
+
+impl FollowedDirs {
+    /// Watches a project from its top.
+    fn all(&mut self, bounds: &WatchBounds, root: &Path, watcher: &parking_lot::Mutex<RecommendedWatcher>) {
+        let missed = self.add(bounds, root, watcher);
+        if self.paths.len() >= self.most {
+            tracing::warn!(source = %root.display(), "only changes in the first {} directories are noticed", self.most);
+        }
         if missed > 0 {
             tracing::warn!(
                 source = %root.display(),
@@ -155,22 +185,32 @@ impl WatchBounds {
         }
     }
 
-    /// The directory and those below it within the bounds, `.git` left out: it changes with every command.
-    fn directories(&self, root: &Path) -> Vec<PathBuf> {
-        let mut found: Vec<PathBuf> = Some(root.to_owned()).filter(|root| self.hold(root)).into_iter().collect();
-        let mut next = 0;
-        while next < found.len() && found.len() < MOST {
-            let entries = std::fs::read_dir(&found[next]).into_iter().flatten().flatten();
-            next += 1;
-            for entry in
-                entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && entry.file_name() != ".git")
-            {
-                if found.len() < MOST && self.hold(&entry.path()) {
-                    found.push(entry.path());
-                }
+    /// Watches a directory and those below it, as long as there is room; returns how many the kernel refused.
+    fn add(&mut self, bounds: &WatchBounds, path: &Path, watcher: &parking_lot::Mutex<RecommendedWatcher>) -> usize {
+        let mut missed = 0;
+        for directory in bounds.directories(path, self.most) {
+            if self.paths.len() >= self.most && !self.paths.contains(&directory) {
+                break;
+            }
+            match follow(watcher, &directory) {
+                true => _ = self.paths.insert(directory),
+                false => missed += 1,
             }
         }
-        found
+        missed
+    }
+
+    /// Ends the watches of a directory that is gone, and of those below it: one that was moved away would keep its own.
+    fn forget(&mut self, path: &Path, watcher: &parking_lot::Mutex<RecommendedWatcher>) {
+        let mut watcher = watcher.lock();
+        self.paths.retain(|known| {
+            let gone = known.starts_with(path);
+            if gone {
+                // One that was removed has no watch any more.
+                _ = watcher.unwatch(known);
+            }
+            !gone
+        });
     }
 }
 

@@ -75,6 +75,10 @@ pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
             }
         }
     }
+    if let Some(level) = spec.sandbox.require.filter(|_| spec.sandbox.allow_unconfined) {
+        let said = format!("`{}` contradicts allow_unconfined: leave one of them out", level.name());
+        faults.add("sandbox.require", said);
+    }
     for (at, named) in spec.sandbox.system.iter().enumerate() {
         if let Err(error) = acheron_sandbox::check_system(std::path::Path::new(named)) {
             faults.add(&format!("sandbox.system[{at}]"), error.message);

@@ -289,6 +289,11 @@ pub struct OperationSpec {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Sandbox {
+    /// The walls that must stand around programs. With `namespaces` a machine that refuses them is refused at mount. With
+    /// `landlock` programs are confined by Landlock and a filter of system calls alone where namespaces are refused, which
+    /// holds less: see `acheron doctor` and docs/security.md. Absent: namespaces, and a machine without them refuses each
+    /// program.
+    pub require: Option<acheron_sandbox::Level>,
     /// Run processes even on a machine that cannot confine them; otherwise they are refused.
     pub allow_unconfined: bool,
     /// Agents whose programs may use the network.

@@ -592,3 +592,41 @@ fn a_mount_from_the_home_directory_or_above_binds_nothing_and_says_so() {
         "#]],
     );
 }
+
+/// Names that somebody who works in a project leaves for the operator's tools.
+#[test]
+fn no_name_in_a_project_makes_the_tools_wait_for_ever() {
+    let desk = Desk::new();
+    desk.check(
+        r#"
+        sed -i 's/"read_only": true/"read_only": false/' mountspec/default.json
+        acheron mount ns --daemon > /dev/null
+        go=agents/charon/events/sources/user/go.json
+        ln -s "$PWD/ns/$go" absolute; ln -s ../../../$go upward; ln -s ns/$go below; ln -s ns around; mkfifo pipe
+        for name in absolute upward below around/$go pipe; do
+            for call in file_read file_write file_list; do
+                jq -nc --arg path "/projects/here/fs/$name" --arg name $call \
+                    '{name: $name, arguments: ({path: $path} + if $name == "file_write" then {content: "x"} else {} end)}'
+            done
+        done | timeout 30 acheron tool --root ns | jq -c '.error.code // .'
+        "#,
+        expect![[r#"
+            "forbidden"
+            "forbidden"
+            "forbidden"
+            "forbidden"
+            "forbidden"
+            "forbidden"
+            "not_found"
+            "already_exists"
+            "not_found"
+            "not_found"
+            "not_found"
+            "not_found"
+            "invalid_payload"
+            "invalid_payload"
+            "not_a_directory"
+            = 0
+        "#]],
+    );
+}

@@ -163,3 +163,17 @@ fn the_state_does_not_show_in_a_project_that_is_another_name_for_its_directory()
     "#]];
     check(|| tempfile::tempdir_in("/var/tmp").unwrap(), spec, script, &expected);
 }
+
+#[test]
+fn an_agent_reads_no_path_of_the_host_in_the_plan_of_its_sandbox() {
+    let house = crate::test_host::TestHost::new();
+    let said = house.says(
+        r#"
+        echo '{"command":"cat /agents/self/terminal/sandbox.json"}' > agents/self/terminal/control/exec.json
+        jq -r .result.stdout agents/self/terminal/result.json
+        "#,
+    );
+    assert!(said.contains(r#""level": "namespaces""#) && said.contains(r#""target": "/agents/charon""#), "{said}");
+    assert!(!said.contains("source") && !said.contains("DIR") && !said.contains("/tmp"), "{said}");
+    assert!(house.says("cat agents/self/terminal/sandbox.json").contains("\"source\""), "the operator reads all");
+}

@@ -13,12 +13,16 @@ fn without_namespaces(spec: &str, script: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("spec.json"), spec).unwrap();
     std::fs::write(dir.path().join("script"), script).unwrap();
+    std::fs::write(dir.path().join("first.json"), FIRST).unwrap();
+    std::fs::create_dir(dir.path().join("work")).unwrap();
+    std::fs::write(dir.path().join("work/note"), "noted\n").unwrap();
     let inner = format!(
         r#"
         unshare -U -r -m bash -c '
             echo 0 > /proc/sys/user/max_user_namespaces
             trap "{ACHERON} unmount ns > /dev/null 2>&1" EXIT
             mkdir ns
+            export HERE=$PWD
             {ACHERON} mount ns --spec spec.json --state state --daemon > /dev/null || exit
             . ./script
         '
@@ -58,9 +62,74 @@ fn doctor_says_which_part_of_the_kernel_is_missing_and_what_to_do() {
         BAD   user namespaces: are switched off: no sandbox can be built
               fix: as root: sysctl -w user.max_user_namespaces=15000
         BAD   sandbox: cannot be built here: user (the kernel refuses a namespace (CloneFlags(CLONE_NEWUSER)): No space left on device; try `sysctl user.max_user_namespaces=10000`)
-              fix: programs of agents are refused; "sandbox": {"allow_unconfined": true} in the mountspec runs them without
+              fix: programs of agents are refused; "sandbox": {"require": "landlock"} in the mountspec confines them by processes, memory, cpu, privileges, landlock, system_calls alone, which does not hold that names, sizes, owners and times of files anywhere can be asked for (stat) and watched (inotify); paths are those of the host; modes, owners, times and attributes of files cannot be changed at all; there is no /proc; watches of files (inotify) are counted with those of the host's user alone; a process whose supervisor was killed from outside goes on, and counts as nobody's; {"allow_unconfined": true} runs them without
     "#]]
     .assert_eq(&said);
+}
+
+const SECOND: &str = r#"{ "layout": "acheron-1", "agents": { "a": { "projects": ["p"] } }, "sandbox": { "require": "landlock" },
+    "projects": { "p": { "binds": { "/": { "path": "work", "read_only": false } } } } }"#;
+const FIRST: &str = r#"{ "layout": "acheron-1", "agents": { "a": {} }, "sandbox": { "require": "namespaces" } }"#;
+
+/// Where only the second level can be held: it is used if the mountspec accepts it, and said by everything that tells of walls.
+#[test]
+fn a_mountspec_may_accept_the_second_level_and_all_say_which_walls_stand() {
+    let script = r#"
+        cd $HERE
+        jq -c ".sandbox | [.level, .complete, (.not_held | length > 0), [.mechanisms[] | select(.active) | .name]]" ns/nodes/local/CAPS.json
+        run() { jq -nc --arg c "$1" "{command: \$c}" > ns/agents/a/terminal/control/exec.json
+            jq -r ".result.stdout // .error.message" ns/agents/a/terminal/result.json; }
+        run "pwd; cat note; echo new > made; cat made; cat $HERE/spec.json 2>/dev/null || echo unreadable"
+        run "jq -c \"[.level, (.not_held | length > 0)]\" \$ACHERON_TREE/agents/a/terminal/sandbox.json"
+        run "echo x > .mcp.json || echo reserved"
+        jq -c "[.level, .binds[0].target]" ns/agents/a/terminal/sandbox.json
+        ACHERON exec --root ns --agent a -- sh -c "cat made; cat /etc/shadow 2>/dev/null || echo unreadable"
+        ACHERON doctor --state state --spec spec.json | grep -o "only the level .landlock. stands: [a-z]*"
+    "#
+    .replace("ACHERON ", &format!("{ACHERON} "));
+    expect![[r#"
+        ["landlock",false,true,["processes","memory","cpu","privileges","landlock","system_calls"]]
+        DIR/work
+        noted
+        new
+        unreadable
+
+        ["landlock",true]
+
+        reserved
+
+        ["landlock","/agents/a"]
+        new
+        unreadable
+        only the level `landlock` stands: processes
+    "#]]
+    .assert_eq(&without_namespaces(SECOND, &script));
+}
+
+/// A level that is demanded and cannot be held is refused by check, at mount and at reload, and nothing starts unconfined.
+#[test]
+fn a_level_that_is_demanded_and_cannot_be_held_is_refused_at_every_door() {
+    expect![[r#"
+        ! error: the mountspec cannot be mounted:
+        !   sandbox.require: this machine refuses namespaces (see `acheron doctor`); `landlock` would confine programs by Landlock alone, which holds less
+        ! hint: its log is DIR/state/acheron.log
+    "#]].assert_eq(&without_namespaces(FIRST, "echo mounted"));
+    let script = format!(
+        r#"
+        {ACHERON} check first.json
+        cp first.json spec.json
+        until jq -e .mountspec.error ns/meta/health.json > /dev/null; do sleep 0.05; done
+        jq -r .mountspec.error ns/meta/health.json
+        echo "{{\"command\":\"echo ran\"}}" > ns/agents/a/terminal/control/exec.json
+        jq -c ".result.stdout // .error.code" ns/agents/a/terminal/result.json
+        "#
+    );
+    expect![[r#"
+        first.json: sandbox.require: this machine refuses namespaces (see `acheron doctor`); `landlock` would confine programs by Landlock alone, which holds less
+        the mountspec cannot be mounted:
+          sandbox.require: this machine refuses namespaces (see `acheron doctor`); `landlock` would confine programs by Landlock alone, which holds less
+        "unavailable"
+    "#]].assert_eq(&without_namespaces(PLAIN, &script));
 }
 
 /// Everything as a user without any right: the helper mounts, the projects are mirrored, the sandbox has its own namespaces.

@@ -253,3 +253,21 @@ fn a_link_that_cannot_be_made_keeps_no_program_from_starting() {
     check(&plan, "/tmp\nstarted");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 4, "nothing is made in the project");
 }
+
+#[test]
+fn watches_of_files_are_bounded_per_sandbox() {
+    let script = "import ctypes, os
+libc = ctypes.CDLL(None)
+instances = []
+while len(instances) < 1000:
+    fd = libc.inotify_init()
+    if fd < 0: break
+    instances.append(fd)
+watches = 0
+for number in range(20000):
+    os.mkdir(f'/tmp/{number}')
+    if libc.inotify_add_watch(instances[0], f'/tmp/{number}'.encode(), 0x100) < 0: break
+    watches += 1
+print(len(instances), watches)";
+    check(&python(script), "32 16384");
+}

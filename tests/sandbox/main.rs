@@ -4,6 +4,7 @@ mod descriptors;
 mod escapes;
 mod foreign_owner;
 mod guards;
+mod landlock_only;
 mod lives;
 mod reserved_names;
 mod runs;

@@ -9,8 +9,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
 
-use crate::{block, python, run};
-use acheron_sandbox::{PathRule, Visibility};
+use crate::landlock_only::Refusing;
+use crate::{block, finish, program, python};
+use acheron_sandbox::{Level, PathRule, Streams, Visibility, start};
 
 const INSIDE: &str = "/projects/p/fs";
 const PLAIN_USER: u32 = 61_234;
@@ -41,7 +42,7 @@ def datagram_pair():
 attempt('read a key in home', lambda: open(home + '/.ssh/id_ed25519').read())
 attempt('read another secret in home', lambda: open(home + '/.netrc').read())
 attempt('write in home', lambda: write(home + '/planted') or False)  # seen outside
-write('/tmp/acheron-yardstick'); made += 1  # seen outside
+attempt('write in /tmp', lambda: write('/tmp/acheron-yardstick') or False)  # seen outside
 attempt('plant a hook', lambda: write(project + '/.git/hooks/pre-commit'))
 attempt('change settings of an agent', lambda: write(project + '/.claude/settings.json'))
 attempt('plant .mcp.json', lambda: write(project + '/.mcp.json'))
@@ -92,7 +93,7 @@ impl Drop for Sibling {
 }
 
 /// Everything that an attempt could reach, and what got through.
-fn attempts() -> String {
+fn attempts(level: Level, program: &Path) -> String {
     let outside = tempfile::tempdir().unwrap();
     let (home, project) = (outside.path().join("home"), outside.path().join("project"));
     for name in ["home/.ssh", "project/.git/hooks", "project/.claude"] {
@@ -112,7 +113,9 @@ fn attempts() -> String {
     let sibling = Sibling(Command::new("sleep").arg("600").env("KEY", SIBLING_SECRET).spawn().unwrap());
 
     let mut plan = python(ATTEMPTS).bind(&project, INSIDE, false);
-    let words = [home.display().to_string(), INSIDE.to_owned(), tcp.local_addr().unwrap().port().to_string()];
+    plan.level = level;
+    let shown = if level == Level::Landlock { project.display().to_string() } else { INSIDE.to_owned() };
+    let words = [home.display().to_string(), shown, tcp.local_addr().unwrap().port().to_string()];
     let more = [udp.local_addr().unwrap().port().to_string(), name, sibling.0.id().to_string()];
     plan.argv.extend(words.into_iter().chain(more));
     let names = [".git/hooks", ".git/config", ".claude", ".mcp.json"];
@@ -121,7 +124,10 @@ fn attempts() -> String {
         .to_vec();
     // All others are the defaults; the limits of memory and processes are too.
     plan.limits.disk_bytes = 100 << 20;
-    let seen = block(run(&plan)).unwrap();
+    let seen = block(async {
+        let mut running = start(program, &plan, Streams::Piped).await.unwrap();
+        finish(&mut running).await.unwrap()
+    });
     let mut said = format!("{}{}", seen.out, seen.err);
     let arrived = |what: &str, so: bool| if so { format!("open {what}\n") } else { String::new() };
     said += &arrived("UDP", udp.recv(&mut [0; 8]).is_ok());
@@ -135,7 +141,16 @@ fn attempts() -> String {
 
 #[test]
 fn every_attempt_is_stopped() {
-    assert_eq!(attempts(), "23 made\n");
+    assert_eq!(attempts(Level::Namespaces, program()), "23 made\n");
+}
+
+/// The column beside it: where namespaces are refused. What is open there is told.
+#[test]
+fn landlock_alone_stops_as_many_as_it_says() {
+    let said = attempts(Level::Landlock, Refusing::new().program());
+    let open: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("open ")).collect();
+    println!("attempts stopped: 23 of 23 with namespaces, {} of 23 with Landlock alone {open:?}", 23 - open.len());
+    assert_eq!(said, "23 made\n");
 }
 
 /// The same as a user without rights: this program again.
@@ -147,10 +162,11 @@ fn every_attempt_is_stopped_for_a_plain_user_too() {
     let place = tempfile::tempdir().unwrap();
     std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
     let mut again = Command::new(std::env::current_exe().unwrap());
-    again.args(["--exact", "yardstick::every_attempt_is_stopped", "--nocapture"]);
+    let both = ["yardstick::every_attempt_is_stopped", "yardstick::landlock_alone_stops_as_many_as_it_says"];
+    again.args(["--exact", both[0], both[1], "--nocapture", "--test-threads=1"]);
     again.env_clear().env("TMPDIR", place.path()).env("PATH", "/usr/bin:/bin").current_dir("/");
     again.uid(PLAIN_USER).gid(PLAIN_USER);
     let output = again.output().unwrap();
     let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    assert!(output.status.success() && said.contains("2 passed"), "{said}");
 }

@@ -13,7 +13,8 @@ use nix::unistd::Pid;
 
 use super::broker::Broker;
 use super::disk_use::{DiskUse, OFTEN};
-use super::plan::Plan;
+use super::level::Level;
+use super::plan::{Bind, Plan};
 use super::protocol::ExitStatus;
 use super::root::Covers;
 use super::watched_paths::WatchedPaths;
@@ -35,8 +36,10 @@ pub(super) struct Attendant<'a> {
 
 impl Attendant<'_> {
     pub fn new(program: Pid, plan: &Plan, broker: Option<Broker>, covers: Option<Covers>) -> Attendant<'_> {
-        let writes = plan.binds.iter().any(|bind| !bind.read_only && bind.target.starts_with("/projects"));
-        let disk = (writes && covers.is_some()).then(|| DiskUse::new(plan.limits.disk_bytes));
+        let alone = plan.level == Level::Landlock;
+        let project = |bind: &Bind| bind.target.starts_with("/projects") || alone;
+        let writes = plan.binds.iter().any(|bind| !bind.read_only && project(bind));
+        let disk = (writes && (covers.is_some() || alone)).then(|| DiskUse::new(plan.limits.disk_bytes, alone));
         Attendant { program, plan, broker, covers, disk }
     }
 
@@ -186,7 +189,10 @@ pub(super) fn block_child_signal() -> Result<()> {
 /// mount, for covers, and to read the words of a call.
 fn few_capabilities() -> Result<()> {
     use caps::{CapSet, Capability};
-    let kept = [Capability::CAP_SYS_ADMIN, Capability::CAP_SYS_PTRACE].into();
+    let permitted = caps::read(None, CapSet::Permitted).unwrap_or_default();
+    // A plain user without a namespace has none.
+    let kept = [Capability::CAP_SYS_ADMIN, Capability::CAP_SYS_PTRACE].into_iter().filter(|it| permitted.contains(it));
+    let kept = kept.collect();
     let set = |which| caps::set(None, which, &kept).map_err(|err| Error::unavailable(format!("capabilities: {err}")));
     set(CapSet::Effective)?;
     set(CapSet::Permitted)

@@ -23,11 +23,13 @@ use perform::{Caller, Outcome};
 pub(super) struct Broker {
     listener: Listener,
     trees: Vec<WritableTree>,
+    /// Whether the programs have a root of their own.
+    inside: bool,
 }
 
 impl Broker {
-    pub fn new(listener: Listener, trees: Vec<WritableTree>) -> Broker {
-        Broker { listener, trees }
+    pub fn new(listener: Listener, trees: Vec<WritableTree>, inside: bool) -> Broker {
+        Broker { listener, trees, inside }
     }
 
     /// Ready when a program waits.
@@ -39,7 +41,7 @@ impl Broker {
     /// be written.
     pub fn answer(&self, full: bool) {
         let Some(stopped) = self.listener.next() else { return };
-        let caller = Caller { thread: stopped.thread };
+        let caller = Caller { thread: stopped.thread, inside: self.inside };
         let outcome = match Call::read(stopped.number, &stopped.arguments) {
             Some(call) => perform::decide(&self.trees, &caller, &call, full, || self.listener.valid(&stopped)),
             None => Outcome::Native,

@@ -68,8 +68,8 @@ impl ConfinementBuilder {
 
 fn refusal(name: &str, why: &str) -> Error {
     Error::unavailable(format!(
-        "the sandbox cannot be built on this machine: {name}: {why} (see 'acheron doctor'; the mountspec can allow \
-         programs to run unconfined)"
+        "the sandbox cannot be built on this machine: {name}: {why} (see 'acheron doctor'; the mountspec can accept a \
+         weaker level)"
     ))
 }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
+use super::processes::descendants;
+
 /// The times between two looks: while bytes are written, and otherwise.
 pub(super) const OFTEN: Duration = Duration::from_millis(50);
 const SELDOM: Duration = Duration::from_secs(1);
@@ -16,11 +18,13 @@ pub(super) struct DiskUse {
     limit: u64,
     pub written: u64,
     pub pause: Duration,
+    /// Whether only what descends from this process counts; otherwise all that it sees is the sandbox.
+    below: bool,
 }
 
 impl DiskUse {
-    pub fn new(limit: u64) -> DiskUse {
-        DiskUse { limit, written: 0, pause: OFTEN }
+    pub fn new(limit: u64, below: bool) -> DiskUse {
+        DiskUse { limit, written: 0, pause: OFTEN, below }
     }
 
     /// Whether more was written than may be.
@@ -30,16 +34,23 @@ impl DiskUse {
 
     /// Counts again, and stops all processes from writing more if they must not.
     pub fn look(&mut self) {
-        let processes: Vec<i32> = processes();
+        let processes = if self.below { below() } else { processes() };
         let now: u64 = processes.iter().map(|pid| written_by(*pid)).sum();
         self.pause = if now > self.written { OFTEN } else { (self.pause * 2).min(SELDOM) };
         // A process that nobody waited for takes its count with it.
         self.written = self.written.max(now);
         if self.full() {
-            processes.iter().filter(|pid| **pid != 1).for_each(|pid| stop_growth(*pid));
+            let own = std::process::id() as i32;
+            processes.iter().filter(|pid| **pid != own).for_each(|pid| stop_growth(*pid));
             self.pause = OFTEN;
         }
     }
+}
+
+/// This process, which knows what was written by those that it has waited for, and all that descend from it.
+fn below() -> Vec<i32> {
+    let own = std::process::id() as i32;
+    descendants(own).iter().map(|process| process.pid).chain([own]).collect()
 }
 
 fn processes() -> Vec<i32> {
@@ -72,7 +83,7 @@ mod tests {
     fn bytes_that_never_reached_a_disk_do_not_count() {
         assert_eq!(read("rchar: 9\nwchar: 99\nread_bytes: 1\nwrite_bytes: 8192\ncancelled_write_bytes: 4096\n"), 4096);
         assert_eq!(read(""), 0);
-        let mut disk = DiskUse { limit: 10, written: 0, pause: OFTEN };
+        let mut disk = DiskUse::new(10, false);
         assert!(!disk.full());
         disk.written = 11;
         assert!(disk.full());

@@ -9,6 +9,7 @@ use seccompiler::{
 };
 
 use super::broker::{self, OPEN_FLAGS, WATCHED};
+use super::level::Level;
 use acheron_base::{Error, Result};
 
 /// As `open_tree`, with attributes: since Linux 6.15, and not yet in libc. The number is the same on all architectures.
@@ -120,22 +121,92 @@ const PAIRS: [libc::c_int; 2] = [libc::SOCK_STREAM, libc::SOCK_SEQPACKET];
 /// The kinds of sockets, without their flags.
 const KINDS: libc::c_int = 0xf;
 
+/// Refused too where no namespace stands around a program: what changes files that it may only read, or that it may not
+/// even read, and memory that processes outside share.
+const OUTSIDE: &[libc::c_long] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_fchmodat2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    SETXATTRAT,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_semget,
+    libc::SYS_msgget,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_lchown,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+];
+/// Since Linux 6.13 and 6.17, and not yet in libc. The numbers are the same on all architectures.
+const SETXATTRAT: libc::c_long = 463;
+const REMOVEXATTRAT: libc::c_long = 466;
+const FILE_SETATTR: libc::c_long = 469;
+
+/// Calls that change another process if this argument is not 0, which means the caller.
+const OTHERS: &[(libc::c_long, u8)] = &[
+    (libc::SYS_prlimit64, 0),
+    (libc::SYS_sched_setaffinity, 0),
+    (libc::SYS_sched_setattr, 0),
+    (libc::SYS_sched_setparam, 0),
+    (libc::SYS_sched_setscheduler, 0),
+    (libc::SYS_setpriority, 1),
+    (libc::SYS_ioprio_set, 1),
+];
+
 /// Filters to apply, in this order. `network` says whether the host's is shared.
-pub(super) fn programs(network: bool) -> Result<Vec<BpfProgram>> {
+pub(super) fn programs(network: bool, level: Level) -> Result<Vec<BpfProgram>> {
     let mut programs = vec![
-        compiled(refused(network)?, libc::EPERM)?,
+        compiled(refused(network && level == Level::Namespaces)?, libc::EPERM)?,
         compiled(numbers(UNREADABLE), libc::ENOSYS)?,
         compiled(numbers(UNCOUNTED), libc::EOPNOTSUPP)?,
     ];
+    if level == Level::Landlock {
+        programs.push(compiled(outside(network)?, libc::EPERM)?);
+    }
     if cfg!(target_arch = "x86_64") {
         programs.push(second_numbers());
     }
     Ok(programs)
 }
 
+/// The calls that are refused only at the second level.
+fn outside(network: bool) -> Result<Rules> {
+    use SeccompCmpOp::Ne;
+    let mut rules = numbers(OUTSIDE);
+    for (call, argument) in OTHERS {
+        rules.insert(*call, vec![rule(&[(*argument, Ne, 0)])?]);
+    }
+    // Times of a file that is open may be set, which is what `touch` does, but not of one that is only named.
+    rules.insert(libc::SYS_utimensat, vec![rule(&[(1, Ne, 0)])?]);
+    if !network {
+        rules.insert(libc::SYS_socket, Vec::new());
+    }
+    Ok(rules)
+}
+
 /// Applies the filters to the calling thread. They are permanent and survive `execve`.
-pub(super) fn apply(network: bool) -> Result<String> {
-    for program in programs(network)? {
+pub(super) fn apply(network: bool, level: Level) -> Result<String> {
+    for program in programs(network, level)? {
         seccompiler::apply_filter(&program).map_err(|err| Error::unavailable(format!("seccomp: {err}")))?;
     }
     Ok(format!("seccomp, {} calls refused", REFUSED.len()))
@@ -172,14 +243,15 @@ fn second_numbers() -> BpfProgram {
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-fn refused(network: bool) -> Result<Rules> {
+/// `sockets` says whether sockets of the file system may be opened, at the first level those in projects.
+fn refused(sockets: bool) -> Result<Rules> {
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
     let all_bits = |argument: u8, bits: libc::c_int| (argument, MaskedEq(bits as u64), bits as u64);
     let mut rules = numbers(REFUSED);
     let namespaces = NAMESPACES.iter().map(|flag| rule(&[all_bits(0, *flag)]));
     rules.insert(libc::SYS_clone, namespaces.collect::<Result<_>>()?);
     // A socket file in a project leads to a program of the host. Socket pairs, which lead nowhere else, stay allowed.
-    let local = network.then_some(libc::AF_UNIX);
+    let local = sockets.then_some(libc::AF_UNIX);
     let families: Vec<_> = FAMILIES.iter().copied().chain(local).map(|family| (0, Ne, family as u64)).collect();
     let mut sockets = vec![rule(&families)?];
     // Resolving names and listing addresses need this one; the others reach further into the kernel.
@@ -237,8 +309,8 @@ mod tests {
 
     #[test]
     fn the_filters_compile_on_this_machine() {
-        for network in [false, true] {
-            let programs = programs(network).unwrap();
+        for (network, level) in [(false, Level::Namespaces), (true, Level::Namespaces), (true, Level::Landlock)] {
+            let programs = programs(network, level).unwrap();
             assert!(programs[0].len() > REFUSED.len());
             assert!(programs.iter().all(|program| !program.is_empty()));
         }

@@ -54,15 +54,15 @@ struct Setting(&'static str, String, bool);
 pub(super) struct Groups {
     /// The deeper ones later.
     made: Vec<PathBuf>,
-    /// `cgroup.procs` of each group, opened while this process may.
-    procs_files: Vec<fs::File>,
+    /// The files by which a process enters the groups, opened while this process may.
+    doors: Vec<fs::File>,
 }
 
 impl Groups {
     /// Makes the groups for a controller; returns the version of the interface.
-    pub fn make(&mut self, controller: Controller, plan: &Plan) -> Result<u8> {
+    pub fn make(&mut self, hierarchies: &Hierarchies, controller: Controller, plan: &Plan) -> Result<u8> {
         let mut why = Error::unavailable(format!("no {} control group is mounted", controller.name()));
-        for place in here(controller)? {
+        for place in hierarchies.places(controller) {
             match self.make_at(&place, controller, plan) {
                 Ok(()) => return Ok(place.version),
                 Err(err) => why = err,
@@ -72,6 +72,13 @@ impl Groups {
     }
 
     fn make_at(&mut self, place: &GroupParent, controller: Controller, plan: &Plan) -> Result<()> {
+        if place.version == 2 && !handed_down(&place.parent, controller)? {
+            let name = controller.name();
+            return Err(Error::unavailable(format!(
+                "`{}` does not have the {name} controller",
+                place.parent.display()
+            )));
+        }
         remove_stale(&place.parent);
         let own = format!("{PREFIX}{}", std::process::id());
         for _ in 0..TRIES {
@@ -85,7 +92,7 @@ impl Groups {
             let group = above.join(&own);
             match self.one(&group, controller, place.version, &single(controller, place.version, &plan.limits)) {
                 Ok(()) => {
-                    self.procs_files.push(fs::OpenOptions::new().write(true).open(group.join("cgroup.procs"))?);
+                    self.doors.push(fs::OpenOptions::new().write(true).open(group.join(door(place.version)))?);
                     return Ok(());
                 }
                 // The last other sandbox of the agent has just ended and removed the group of the agent.
@@ -113,27 +120,47 @@ impl Groups {
         })
     }
 
-    /// Moves a process into every group made.
-    pub fn admit(&mut self, pid: i32) -> Result<()> {
-        for procs_file in &mut self.procs_files {
-            procs_file.write_all(pid.to_string().as_bytes())?;
+    /// Moves this process, which has one thread, into every group made.
+    pub fn enter(&mut self) -> Result<()> {
+        for mut door in self.doors.drain(..) {
+            door.write_all(b"0")
+                .map_err(|err| Error::unavailable(format!("a control group cannot be entered: {err}")))?;
         }
         Ok(())
     }
 
     /// Removes the groups that are no longer in use.
     pub fn remove(&mut self) {
-        self.procs_files.clear();
+        self.doors.clear();
         for group in self.made.drain(..).rev() {
             _ = fs::remove_dir(group);
         }
     }
 }
 
-/// Where groups for a controller can be made on this machine.
-fn here(controller: Controller) -> Result<Vec<GroupParent>> {
-    let (mounts, own) = (fs::read_to_string("/proc/self/mountinfo")?, fs::read_to_string("/proc/self/cgroup")?);
-    Ok(parents(&mounts, &own, controller.name()))
+/// The file by which a process enters a group. In the first version a thread that moves itself is moved at once; to move a
+/// process, or another thread, the kernel waits for all processors first, for five milliseconds and more.
+fn door(version: u8) -> &'static str {
+    if version == 1 { "tasks" } else { "cgroup.procs" }
+}
+
+/// Where groups can be made on this machine.
+pub(super) struct Hierarchies {
+    /// `/proc/self/mountinfo`
+    mounts: String,
+    /// `/proc/self/cgroup`
+    own: String,
+}
+
+impl Hierarchies {
+    pub fn read() -> Result<Hierarchies> {
+        let read = |name: &str| fs::read_to_string(Path::new("/proc/self").join(name));
+        Ok(Hierarchies { mounts: read("mountinfo")?, own: read("cgroup")? })
+    }
+
+    fn places(&self, controller: Controller) -> Vec<GroupParent> {
+        parents(&self.mounts, &self.own, controller.name())
+    }
 }
 
 fn set(group: &Path, controller: Controller, version: u8, settings: &[Setting]) -> std::io::Result<()> {
@@ -202,7 +229,8 @@ fn memory(version: u8, bytes: u64) -> Vec<Setting> {
 
 /// Removes the groups left behind by processes that were killed.
 pub fn remove_stale_groups() {
-    for place in Controller::ALL.into_iter().flat_map(|controller| here(controller).unwrap_or_default()) {
+    let Ok(hierarchies) = Hierarchies::read() else { return };
+    for place in Controller::ALL.into_iter().flat_map(|controller| hierarchies.places(controller)) {
         remove_stale(&place.parent);
     }
 }

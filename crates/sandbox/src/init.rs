@@ -17,12 +17,14 @@ use nix::unistd::{ForkResult, Pid, fork};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::confinement::ConfinementBuilder;
-use super::groups::{Controller, Groups};
+use super::groups::{Controller, Groups, Hierarchies};
+use super::host_plan::HostPlan;
+use super::level::Level;
 use super::owner_map::{self, MappedMounts};
 use super::plan::{Plan, Terminal};
 use super::protocol::Message;
 use super::write_grants::{self, Grant, WritableTree};
-use super::{attend, broker, descriptors, filter, landlock_rules, limits, namespaces, root};
+use super::{attend, broker, descriptors, filter, landlock_only, landlock_rules, limits, namespaces, root};
 use acheron_base::{Error, Result};
 
 /// Becomes a sandbox. `args` are the arguments after [`super::INIT_ARG`]: the descriptor of the connection to the host,
@@ -34,10 +36,15 @@ pub fn init_main(args: impl IntoIterator<Item = OsString>) -> ! {
         eprintln!("acheron: {} is an internal command", super::INIT_ARG);
         std::process::exit(2);
     };
-    // First of all: descriptors that the host inherited from its own parent end here.
-    descriptors::close_others(Some(number));
     // SAFETY: the descriptor is open (checked above), was handed to this process alone, and is taken here once.
-    let host = UnixStream::from(unsafe { OwnedFd::from_raw_fd(number) });
+    supervisor_main(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Becomes the supervisor of a sandbox, with a connection to the host.
+pub(super) fn supervisor_main(host: OwnedFd) -> ! {
+    // First of all: descriptors that the host inherited from its own parent end here.
+    descriptors::close_others(Some(host.as_raw_fd()));
+    let host = UnixStream::from(host);
     let code = supervise(&host).unwrap_or_else(|error| {
         send(&host, &Message::Failed { error });
         1
@@ -78,45 +85,42 @@ fn supervise_confined(
     groups: &mut Groups,
     bounds: &GroupVersions,
 ) -> Result<i32> {
+    if plan.level == Level::Landlock && !plan.bare {
+        return landlock_only::supervise(host, plan, layers, groups, bounds);
+    }
     let mapped = if plan.bare { MappedMounts::new() } else { owner_map::mounts(plan)? };
     layers.add("user", namespaces::user())?;
     layers.add("pids", namespaces::pid())?;
     // Only now: without it the maps could not be written. From here on no process inside may trace this one.
     nix::sys::prctl::set_dumpable(false).map_err(errno)?;
-    let (waiting, go) = nix::unistd::pipe().map_err(errno)?;
+    let supervisor = own_descriptor()?;
     // SAFETY: this process has one thread, so the child may do whatever it likes.
     let init = match unsafe { fork() }.map_err(errno)? {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
-            drop(go);
-            if let Err(error) = init(host, plan, layers, bounds, (waiting, mapped)) {
+            let begun = end_with(supervisor).and_then(|()| groups.enter());
+            if let Err(error) = begun.and_then(|()| init(host, plan, layers, bounds, mapped)) {
                 send(host, &Message::Failed { error });
             }
             std::process::exit(1);
         }
     };
-    drop(waiting);
     close_streams()?;
-    let admitted = groups.admit(init.as_raw());
     send(host, &Message::Init { pid: init.as_raw() });
-    if admitted.is_ok() {
-        _ = nix::unistd::write(&go, b"g");
-    }
-    drop(go);
-    watch(host, init)?;
-    admitted.map(|()| 0)
+    watch(host, init).map(|()| 0)
 }
 
 /// The control groups of the sandbox, by the version of their interface.
-struct GroupVersions {
+pub(super) struct GroupVersions {
     memory: Option<u8>,
-    processes: Option<u8>,
+    pub processes: Option<u8>,
     cpu: Option<u8>,
 }
 
 impl GroupVersions {
     fn set(groups: &mut Groups, plan: &Plan) -> GroupVersions {
-        let mut make = |controller| groups.make(controller, plan).ok();
+        let hierarchies = Hierarchies::read().ok();
+        let mut make = |controller| groups.make(hierarchies.as_ref()?, controller, plan).ok();
         let (memory, processes) = (make(Controller::Memory), make(Controller::Processes));
         GroupVersions { memory, processes, cpu: plan.together.as_ref().and_then(|_| make(Controller::Cpu)) }
     }
@@ -138,7 +142,7 @@ impl GroupVersions {
 }
 
 /// Waits until init ends, and ends it when the host closes the connection.
-fn watch(host: &UnixStream, init: Pid) -> Result<()> {
+pub(super) fn watch(host: &UnixStream, init: Pid) -> Result<()> {
     let raw = rustix::process::Pid::from_raw(init.as_raw()).ok_or_else(|| Error::internal("init has no pid"))?;
     let pidfd = rustix::process::pidfd_open(raw, rustix::process::PidfdFlags::empty()).map_err(io)?;
     loop {
@@ -160,21 +164,30 @@ fn watch(host: &UnixStream, init: Pid) -> Result<()> {
     }
 }
 
+/// A descriptor of this process, for its children.
+pub(super) fn own_descriptor() -> Result<OwnedFd> {
+    rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty()).map_err(io)
+}
+
+/// Has the kernel end this process when its parent ends. In a process of one thread this is safe; in a worker of the host it
+/// would fire when the worker ends.
+pub(super) fn end_with(parent: OwnedFd) -> Result<()> {
+    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(errno)?;
+    // It may have ended just before.
+    match poll(&mut [PollFd::new(&parent, PollFlags::IN)], Some(&rustix::time::Timespec::default())) {
+        Ok(0) => Ok(()),
+        _ => Err(Error::unavailable("the supervisor of the sandbox has ended")),
+    }
+}
+
 /// Runs init. Returns only after a failure.
 fn init(
     host: &UnixStream,
     plan: &Plan,
     layers: &mut ConfinementBuilder,
     bounds: &GroupVersions,
-    (waiting, mapped): (OwnedFd, MappedMounts),
+    mapped: MappedMounts,
 ) -> Result<()> {
-    // In a process of one thread this is safe; in a worker of the host it would fire when the worker ends.
-    nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(errno)?;
-    // An end of file means that the supervisor ended before it could give the signal.
-    if nix::unistd::read(&waiting, &mut [0]).map_err(errno)? == 0 {
-        return Err(Error::unavailable("the sandbox could not be put into its control groups"));
-    }
-    drop(waiting);
     let built = if plan.bare { None } else { build(plan, layers, bounds, mapped)? };
     let (grants, trees) =
         if built.is_some() { write_grants::find(plan) } else { <(Vec<Grant>, Vec<WritableTree>)>::default() };
@@ -184,24 +197,25 @@ fn init(
     let program = match unsafe { fork() }.map_err(crowded)? {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
-            let Err(error) = become_program(host, plan, layers, bounds, &grants, &reports);
+            let walls = Walls { grants: &grants, reports: &reports, alone: None };
+            let Err(error) = become_program(host, plan, layers, bounds, &walls);
             send(host, &Message::Failed { error });
             std::process::exit(127);
         }
     };
     drop(grants);
     close_streams()?;
-    let mut attendant = attend::Attendant::new(program, plan, reports.taken(trees)?, built);
+    let mut attendant = attend::Attendant::new(program, plan, reports.taken(trees, plan.level)?, built);
     let status = attendant.until_the_end()?;
     send(host, &Message::Ended { status, written: attendant.written() });
     std::process::exit(0);
 }
 
 /// The way by which the program hands its listener to the init, if there is something to listen to.
-struct Reports(Option<(UnixStream, UnixStream)>);
+pub(super) struct Reports(Option<(UnixStream, UnixStream)>);
 
 impl Reports {
-    fn new(trees: &[WritableTree]) -> Result<Reports> {
+    pub fn new(trees: &[WritableTree]) -> Result<Reports> {
         Ok(Reports(if trees.is_empty() { None } else { Some(UnixStream::pair()?) }))
     }
 
@@ -213,11 +227,11 @@ impl Reports {
     }
 
     /// In the init: what the program has handed over. A program that failed before hands over nothing.
-    fn taken(self, trees: Vec<WritableTree>) -> Result<Option<broker::Broker>> {
+    pub fn taken(self, trees: Vec<WritableTree>, level: Level) -> Result<Option<broker::Broker>> {
         let Some((ours, theirs)) = self.0 else { return Ok(None) };
         drop(theirs);
         let listener = descriptors::receive(&ours)?;
-        Ok(listener.map(|fd| broker::Broker::new(broker::Listener::new(fd), trees)))
+        Ok(listener.map(|fd| broker::Broker::new(broker::Listener::new(fd), trees, level == Level::Namespaces)))
     }
 }
 
@@ -236,7 +250,7 @@ fn build(
     };
     let (root, covers) = built.map_or_else(|error| (Err(error), None), |(root, covers)| (Ok(root), Some(covers)));
     let own_pid_max = root.as_ref().is_ok_and(|root| root.own_pid_max);
-    if layers.add("root", root.map(|root| root.describe().to_owned()))? {
+    if layers.add("root", root.map(root::Root::describe))? {
         descriptors::devices_from_inside();
     }
     layers.add(
@@ -255,21 +269,28 @@ fn build(
     Ok(covers)
 }
 
-fn bounded(version: Option<u8>, controller: Controller) -> Result<String> {
+pub(super) fn bounded(version: Option<u8>, controller: Controller) -> Result<String> {
     version.map(|version| format!("control group, version {version}")).ok_or_else(|| {
         let name = controller.name();
         Error::unavailable(format!("no {name} control group may be made, and nothing else binds root"))
     })
 }
 
+/// What the last layers are made of.
+pub(super) struct Walls<'a> {
+    pub grants: &'a [Grant],
+    pub reports: &'a Reports,
+    /// At the second level: what may be read.
+    pub alone: Option<&'a HostPlan>,
+}
+
 /// The last layers, then the program.
-fn become_program(
+pub(super) fn become_program(
     host: &UnixStream,
     plan: &Plan,
     layers: &mut ConfinementBuilder,
     bounds: &GroupVersions,
-    grants: &[Grant],
-    reports: &Reports,
+    walls: &Walls<'_>,
 ) -> Result<std::convert::Infallible> {
     for signal in Signal::iterator().filter(|signal| !matches!(signal, Signal::SIGKILL | Signal::SIGSTOP)) {
         handle(signal, SigHandler::SigDfl)?;
@@ -294,8 +315,12 @@ fn become_program(
     nix::sys::prctl::set_no_new_privs().map_err(errno)?;
     layers.add("privileges", drop_capabilities().map(|()| "no new ones, no capabilities".to_owned()))?;
     let open_network = !plan.network && !layers.confinement.has("network");
-    layers.add("landlock", landlock_rules::apply(grants, open_network))?;
-    reports.begin()?;
+    let landlock = match walls.alone {
+        None => landlock_rules::apply(walls.grants, open_network),
+        Some(shown) => landlock_rules::apply_alone(shown, walls.grants),
+    };
+    layers.add("landlock", landlock)?;
+    walls.reports.begin()?;
     execute_plan(host, plan, layers, bounds)
 }
 
@@ -316,7 +341,7 @@ fn execute_plan(
     let path = plan.environment().remove("PATH").unwrap_or_default();
     if !plan.bare {
         // The last layer: it would forbid to set up the others.
-        layers.add("system_calls", filter::apply(plan.network))?;
+        layers.add("system_calls", filter::apply(plan.network, plan.level))?;
     }
     let grouped = plan.together.is_some() && bounds.grouped();
     send(host, &Message::Ready { confinement: layers.confinement.clone(), grouped });
@@ -383,7 +408,7 @@ fn drop_capabilities() -> Result<()> {
 }
 
 /// Closes the program's streams here, so that their readers see the end when the program closes them.
-fn close_streams() -> Result<()> {
+pub(super) fn close_streams() -> Result<()> {
     let nothing = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(nothing.as_fd()).map_err(io)?;
     rustix::stdio::dup2_stdout(nothing.as_fd()).map_err(io)?;
@@ -395,7 +420,7 @@ fn handle(signal: Signal, how: SigHandler) -> Result<()> {
     unsafe { nix::sys::signal::signal(signal, how) }.map(|_| ()).map_err(errno)
 }
 
-fn send(mut host: &UnixStream, word: &Message) {
+pub(super) fn send(mut host: &UnixStream, word: &Message) {
     // A host that has ended cannot be told; the supervisor notices that itself.
     _ = host.write_all(word.line().as_bytes());
 }

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::level::Level;
 use super::limits::{AgentLimits, Limits};
 use super::path_rules::PathRule;
 use super::system::check_system;
@@ -39,6 +40,9 @@ pub struct Plan {
     pub limits: Limits,
     /// The limits that it shares with the agent's other sandboxes, if any.
     pub together: Option<SharedLimits>,
+    /// The walls around the program, all of which must stand.
+    #[serde(default)]
+    pub level: Level,
     /// Runs even without a layer that this machine cannot provide. The mountspec must allow it.
     pub unconfined: bool,
     /// No confinement: only ends the program with all that it started. For programs of the operator.
@@ -108,6 +112,7 @@ impl Plan {
             terminal: Terminal::None,
             limits: Limits::default(),
             together: None,
+            level: Level::Namespaces,
             unconfined: false,
             bare: false,
         }

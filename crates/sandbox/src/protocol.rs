@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::confinement::Confinement;
 use acheron_base::Error;
 
-/// Sent in this order: `Init`, then `Ready` or `Failed`, then `Ended`. The end of the stream before `Ended` means that the
+/// `Ready` or `Failed`, then `Ended`; `Init` comes from another process, at any time before the end. The end of the stream before `Ended` means that the
 /// program was killed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "message", rename_all = "snake_case")]

@@ -202,25 +202,34 @@ pub(super) struct Root {
     /// Whether `pid_max` belongs to the pid namespace (since Linux 6.14). Before, writing it would change that of the
     /// host.
     pub own_pid_max: bool,
+    /// Whether the watches of its programs are bounded apart from those of the host's user.
+    own_watches: bool,
 }
 
 impl Root {
-    pub fn describe(self) -> &'static str {
-        match (self.proc, self.own_pid_max) {
-            (false, _) => "private root without /proc: this host hides a part of its own",
-            (true, true) => "private root, pid_max",
-            (true, false) => "private root",
+    pub fn describe(self) -> String {
+        if !self.proc {
+            return "private root without /proc: this host hides a part of its own".to_owned();
         }
+        let more = [(self.own_pid_max, ", pid_max"), (self.own_watches, ", inotify")];
+        let more = more.iter().filter(|(there, _)| *there).map(|(_, name)| *name);
+        format!("private root{}", more.collect::<String>())
     }
 }
+
+/// What programs of one sandbox may use of inotify. They count with the user of the host too, who could watch nothing more.
+const WATCHES: [(&str, u32); 2] = [("max_inotify_instances", 32), ("max_inotify_watches", 16_384)];
 
 /// Mounts a `/proc` for the processes of the sandbox, read-only: some of its settings obey root of the host in any
 /// namespace. Where the `/proc` of the host is partly covered the kernel refuses a new one, and there is none.
 fn proc(plan: &Plan) -> Result<Root> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     if rustix::mount::mount("proc", "proc", "proc", flags, None).is_err() {
-        return Ok(Root { proc: false, own_pid_max: false });
+        return Ok(Root { proc: false, own_pid_max: false, own_watches: false });
     }
+    // These belong to the user namespace.
+    let bounded = |(name, most): (&str, u32)| fs::write(format!("proc/sys/user/{name}"), most.to_string()).is_ok();
+    let own_watches = WATCHES.into_iter().all(bounded);
     let limited = if own_pid_max(&rustix::system::uname().release().to_string_lossy()) {
         // The kernel accepts nothing below 301.
         fs::write("proc/sys/kernel/pid_max", plan.limits.processes.max(301).to_string()).is_ok()
@@ -230,7 +239,7 @@ fn proc(plan: &Plan) -> Result<Root> {
     let proc = rustix::fs::open("proc", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|err| said("opening /proc", err))?;
     attributes(proc.as_fd(), libc::MOUNT_ATTR_RDONLY, true).map_err(|err| said("closing /proc", err))?;
-    Ok(Root { proc: true, own_pid_max: limited })
+    Ok(Root { proc: true, own_pid_max: limited, own_watches })
 }
 
 /// Whether `pid_max` belongs to the pid namespace (since Linux 6.14). Before, writing it would change the host's.

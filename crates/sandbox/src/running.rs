@@ -14,6 +14,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::confinement::Confinement;
+use super::level::Level;
 use super::limits::AgentLimits;
 use super::plan::{Plan, SharedLimits, Terminal};
 use super::protocol::{ExitStatus, Message};
@@ -146,12 +147,13 @@ fn stdio(streams: Streams) -> Result<[Stdio; 3]> {
 impl Running {
     /// Waits until the program is being executed.
     async fn ready(&mut self) -> Result<()> {
-        loop {
+        let mut ready = false;
+        // Two processes send them, so either may be the first.
+        while !ready || self.init == 0 {
             match self.next_message().await? {
                 Some(Message::Init { pid }) => self.init = pid,
                 Some(Message::Ready { confinement, grouped }) => {
-                    (self.confinement, self.grouped) = (confinement, grouped);
-                    return Ok(());
+                    (self.confinement, self.grouped, ready) = (confinement, grouped, true);
                 }
                 Some(Message::Failed { error }) => return Err(error),
                 Some(Message::Ended { status, written }) => self.ended(status, written),
@@ -161,6 +163,7 @@ impl Running {
                 }
             }
         }
+        Ok(())
     }
 
     async fn next_message(&mut self) -> Result<Option<Message>> {
@@ -215,6 +218,15 @@ impl Running {
 /// The layers that this machine can provide, found by trying them.
 pub async fn probe(program: &Path) -> Result<Confinement> {
     Ok(probe_running(program).await?.confinement)
+}
+
+/// The layers of the second level, if this machine has them all.
+pub(super) async fn probe_landlock(program: &Path) -> Result<Confinement> {
+    let mut plan = Plan::new("doctor", ["true"]);
+    plan.level = Level::Landlock;
+    let mut running = launch(program, &plan, Streams::Piped).await?;
+    running.wait().await?;
+    Ok(running.confinement.clone())
 }
 
 async fn probe_running(program: &Path) -> Result<Running> {

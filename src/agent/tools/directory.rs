@@ -60,6 +60,21 @@ impl MountPath {
         }
     }
 
+    /// Opens a file to read or write it. A pipe is refused where opening it would wait for the other end, perhaps for ever:
+    /// anybody who works in a project can put one there. What is opened is what was looked at.
+    fn open_file(&self, flags: OFlags) -> std::io::Result<File> {
+        if flags.contains(OFlags::NONBLOCK) {
+            return Ok(File::from(self.open(flags)?));
+        }
+        let found = self.open(OFlags::PATH)?;
+        let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode);
+        if kind == rustix::fs::FileType::Fifo {
+            return Err(std::io::Error::new(ErrorKind::InvalidInput, PIPE));
+        }
+        let again = format!("/proc/self/fd/{}", found.as_raw_fd());
+        Ok(File::from(rustix::fs::open(again, flags | OFlags::CLOEXEC, Mode::empty())?))
+    }
+
     /// The root of the project's files and the path below it, also for names of the tree that lead there.
     fn in_project(&self, root: &OwnedFd) -> Option<(PathBuf, PathBuf)> {
         // `projects/<project>/fs`, or `agents/<agent>/<name>`: this many names belong to the tree.
@@ -105,6 +120,8 @@ fn beneath(dir: &OwnedFd, inner: &Path, flags: OFlags) -> std::io::Result<OwnedF
     }
 }
 
+const PIPE: &str = "it is a pipe, which may wait for ever; set wait_until_ready to false";
+
 fn wait_flags(wait: bool) -> OFlags {
     if wait { OFlags::empty() } else { OFlags::NONBLOCK }
 }
@@ -113,6 +130,7 @@ fn explained(path: &str) -> impl Fn(std::io::Error) -> Error {
     let path = path.to_owned();
     move |error| {
         let code = match error.raw_os_error() {
+            None if error.kind() == ErrorKind::InvalidInput => Code::InvalidPayload,
             Some(libc::EINVAL) => Code::InvalidPayload,
             Some(libc::EOPNOTSUPP) => Code::UnknownOperation,
             Some(libc::ECANCELED) => Code::Cancelled,
@@ -133,7 +151,7 @@ impl ToolBackend for MountTools {
     async fn read(&self, path: &str, max: usize, wait: bool) -> Result<ReadBytes> {
         let (place, path) = (self.place(path), path.to_owned());
         blocking(move || {
-            let file = File::from(place.open(wait_flags(wait)).map_err(explained(&path))?);
+            let file = place.open_file(wait_flags(wait)).map_err(explained(&path))?;
             let mut bytes = Vec::new();
             file.take(max as u64 + 1).read_to_end(&mut bytes).map_err(explained(&path))?;
             let more = bytes.len() > max;
@@ -154,17 +172,22 @@ impl ToolBackend for MountTools {
             }
             let how = if call.append { OFlags::APPEND } else { OFlags::TRUNC };
             let how = how | OFlags::WRONLY | wait_flags(call.wait_until_ready);
-            let file = match place.open(how) {
+            let mut file = match place.open_file(how) {
                 // If nothing can be created there, report that the file is missing.
                 Err(missing) if missing.kind() == ErrorKind::NotFound => {
-                    place.open(how | OFlags::CREATE).map_err(|error| match error.raw_os_error() {
+                    // A pipe that was put there meanwhile is not waited for.
+                    let made = place.open(how | OFlags::CREATE | OFlags::NONBLOCK);
+                    let made = made.map_err(|error| match error.raw_os_error() {
                         Some(libc::EPERM) => explain(missing),
                         _ => explain(error),
-                    })?
+                    })?;
+                    if call.wait_until_ready {
+                        rustix::fs::fcntl_setfl(&made, how).map_err(|errno| explain(errno.into()))?;
+                    }
+                    File::from(made)
                 }
                 opened => opened.map_err(&explain)?,
             };
-            let mut file = File::from(file);
             let content = tagged.as_ref().map_or(&call.content, |(content, _)| content);
             file.write_all(content.as_bytes()).map_err(&explain)?;
             // Regular files are acknowledged by fsync; control files and the like do not support it.

@@ -9,6 +9,7 @@ use crate::contract::ValueFault;
 use crate::services::symbols::durability::{self, RedisDurability};
 use crate::spec::{Spec, SymbolsBackend, SymbolsSpec};
 use acheron_base::{Code, ConfinedDir, Result};
+use acheron_sandbox::Level;
 
 /// The time limit of the sandbox test.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -16,6 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Facts about this machine, the state directory and the services of the mountspec; `faults` are those of the mountspec
 /// that depend on the machine.
 pub async fn look(state: &Path, spec: &Result<Spec>, faults: &[ValueFault]) -> MachineFacts {
+    let walls = walls().await;
+    let complete = walls.as_ref().is_ok_and(|walls| walls.iter().all(|(_, stands, _)| *stands));
     MachineFacts {
         device: device(Path::new("/dev/fuse")),
         fusermount: fusermount(),
@@ -29,7 +32,9 @@ pub async fn look(state: &Path, spec: &Result<Spec>, faults: &[ValueFault]) -> M
             clone: number("/proc/sys/kernel/unprivileged_userns_clone"),
             apparmor: number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns"),
         },
-        walls: walls().await,
+        walls,
+        second: if complete { None } else { second().await },
+        accepts_second: spec.as_ref().is_ok_and(|spec| spec.sandbox.require == Some(Level::Landlock)),
         cgroups: cgroups(Path::new("/sys/fs/cgroup")),
         state: state.display().to_string(),
         database: match crate::state::faults(state) {
@@ -97,6 +102,14 @@ async fn walls() -> Result<Vec<(String, bool, String)>, String> {
         Ok(Err(err)) => Err(err.message),
         Err(_) => Err(format!("it was not built within {} s", PATIENCE.as_secs())),
     }
+}
+
+/// The walls of the second level, if the first cannot be held and the second can.
+async fn second() -> Option<Vec<String>> {
+    let program = acheron_sandbox::program();
+    let tried = tokio::time::timeout(PATIENCE, acheron_sandbox::tried(&program)).await.ok()?.ok()?;
+    let (Level::Landlock, walls) = tried else { return None };
+    Some(walls.0.into_iter().filter(|wall| wall.active).map(|wall| wall.name).collect())
 }
 
 fn cgroups(root: &Path) -> Cgroups {

@@ -8,6 +8,7 @@ mod tests;
 use serde::Serialize;
 
 use crate::services::symbols::durability::RedisDurability;
+use acheron_sandbox::Level;
 
 /// Facts about the machine.
 #[derive(Clone, Debug)]
@@ -26,6 +27,10 @@ pub struct MachineFacts {
     pub user_namespaces: Namespaces,
     /// For each wall its name, whether it works, and how or why not; or why none could be tested.
     pub walls: Result<Vec<(String, bool, String)>, String>,
+    /// The walls of the second level, where the first cannot be held and the second can.
+    pub second: Option<Vec<String>>,
+    /// Whether the mountspec accepts the second level.
+    pub accepts_second: bool,
     pub cgroups: Cgroups,
     pub state: String,
     pub database: Database,
@@ -240,11 +245,29 @@ fn sandbox(facts: &MachineFacts) -> DoctorFinding {
                     false => DoctorFinding::weak(what, said, "see cgroups"),
                 };
             }
+            if let Some(second) = &facts.second {
+                return second_level(facts.accepts_second, &missing, second);
+            }
             let landlock = missing.iter().any(|wall| wall.starts_with("landlock"));
             let boot = if landlock { "boot with lsm=landlock,… on Linux 5.13 or newer; until then " } else { "" };
             DoctorFinding::bad(what, format!("cannot be built here: {}", missing.join("; ")), format!("{boot}{refuse}"))
         }
     }
+}
+
+/// What is said where only the second level can be held: `missing` of the first, `walls` of the second.
+fn second_level(accepted: bool, missing: &[String], walls: &[String]) -> DoctorFinding {
+    let (what, missing, walls) = ("sandbox", missing.join("; "), walls.join(", "));
+    let not_held = Level::Landlock.not_held().join("; ");
+    if accepted {
+        let said = format!("only the level `landlock` stands: {walls}; without {missing}; not held: {not_held}");
+        return DoctorFinding::weak(what, said, "allow namespaces on this machine");
+    }
+    let fix = format!(
+        "programs of agents are refused; \"sandbox\": {{\"require\": \"landlock\"}} in the mountspec confines them by {walls} \
+         alone, and then {not_held}; {{\"allow_unconfined\": true}} runs them without"
+    );
+    DoctorFinding::bad(what, format!("cannot be built here: {missing}"), fix)
 }
 
 /// Whether a limit that control groups are for is kept by something weaker.

@@ -70,3 +70,25 @@ fn many_changes_at_once_are_one() {
     told(&bound, &changes, &tell);
     assert_eq!(*lines.lock(), ["/projects/p/fs {\"what\":\"changed\",\"files\":201}"]);
 }
+
+#[test]
+fn as_many_directories_are_watched_as_may_be_however_many_are_made() {
+    let source = tempfile::tempdir().unwrap();
+    let root = source.path().canonicalize().unwrap();
+    let bounds = WatchBounds { device: root.metadata().unwrap().dev(), state: root.join("state") };
+    let watcher = parking_lot::Mutex::new(notify::recommended_watcher(|_| ()).unwrap());
+    let mut followed = FollowedDirs { most: 4, paths: BTreeSet::new() };
+    followed.all(&bounds, &root, &watcher);
+    assert_eq!(followed.paths.len(), 1);
+    for number in 0..20 {
+        let made = root.join(format!("d{number}/deep"));
+        std::fs::create_dir_all(&made).unwrap();
+        followed.add(&bounds, made.parent().unwrap(), &watcher);
+        assert!(followed.paths.len() <= 4, "{:?}", followed.paths);
+    }
+    std::fs::remove_dir_all(root.join("d0")).unwrap();
+    followed.forget(&root.join("d0"), &watcher);
+    assert_eq!(followed.paths.len(), 2);
+    followed.add(&bounds, &root.join("d7"), &watcher);
+    assert!(followed.paths.contains(&root.join("d7/deep")));
+}

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{AgentEnv, sandbox_rules};
-use crate::host::{HostState, binds, protected_paths, system_paths, upgrade};
+use crate::host::{HostState, binds, protected_paths, sandbox_level, system_paths, upgrade};
 use crate::policy::{self, Principal};
 use crate::services::terminal::{self, FindSurroundings, Look, Surroundings};
 use crate::spec::{ProjectDir, ServedBy};
@@ -92,6 +92,7 @@ pub fn surroundings(host: &HostState, agent: &str, look: Look) -> Result<Surroun
         system: system_paths::shown(host)?,
         own: system_paths::own(host),
         network: current.sandbox.network.iter().any(|name| name == agent),
+        level: sandbox_level::chosen(&current)?,
         unconfined: current.sandbox.allow_unconfined,
         limits: current.sandbox.limits.clone(),
         together: Some(SharedLimits {

@@ -14,6 +14,7 @@ pub mod sentinel;
 mod service;
 mod session;
 mod shells;
+mod shown_plan;
 mod silence_watch;
 mod surroundings;
 mod text;

@@ -11,7 +11,7 @@ use super::run::{ProgramRun, StreamListener};
 use super::session::Session;
 use super::shells::Shells;
 use super::surroundings::Surroundings;
-use super::{files, text};
+use super::{files, shown_plan, text};
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
 use acheron_base::{Clock, Error, Result, blocking};
@@ -160,7 +160,9 @@ impl Service for Terminal {
 
     fn files(&self) -> Vec<(String, Node)> {
         let around = self.around.clone();
-        let sandbox = live(move |_| Ok(pretty(&around(Look::Known)?.plan(vec!["sh".to_owned()]))));
+        let sandbox = live(move |caller| {
+            Ok(pretty(&shown_plan::shown(&around(Look::Known)?.plan(vec!["sh".to_owned()]), caller)))
+        });
         vec![
             ("sandbox.json".to_owned(), Node::file(sandbox)),
             ("sessions".to_owned(), Node::Dir(self.sessions.clone())),

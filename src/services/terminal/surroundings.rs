@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::spec::{ProjectDir, ServedBy};
-use acheron_sandbox::{Bind, Limits, Link, PathRule, Plan, SharedLimits, SystemView};
+use acheron_sandbox::{Bind, Level, Limits, Link, PathRule, Plan, SharedLimits, SystemView};
 
 /// An agent's share of the host, from which every plan is made.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +24,8 @@ pub struct Surroundings {
     /// The host's own paths, which no directory shows that is bound for another reason.
     pub own: Vec<PathBuf>,
     pub network: bool,
+    /// The walls around its programs.
+    pub level: Level,
     /// The mountspec allows programs to run where isolation mechanisms are missing.
     pub unconfined: bool,
     pub limits: Limits,
@@ -35,7 +37,7 @@ impl Surroundings {
     /// A plan for a program of this agent, without its command.
     pub fn plan(&self, argv: Vec<String>) -> Plan {
         let mut plan = Plan::new(self.agent.clone(), argv);
-        (plan.network, plan.unconfined) = (self.network, self.unconfined);
+        (plan.network, plan.unconfined, plan.level) = (self.network, self.unconfined, self.level);
         (plan.limits, plan.together) = (self.limits.clone(), self.together.clone());
         if let Some(mount) = &self.mount {
             plan.binds.push(tree(mount, &Path::new("agents").join(&self.agent), false));

@@ -27,6 +27,8 @@ pub(super) enum Outcome {
 /// The thread that made a call.
 pub(super) struct Caller {
     pub thread: i32,
+    /// Whether it has a root of its own.
+    pub inside: bool,
 }
 
 /// A name in a directory that is held open.
@@ -163,7 +165,7 @@ impl Caller {
         let text = self.text(path.address)?;
         let bytes = text.as_bytes();
         let whole = Path::new(OsStr::from_bytes(bytes));
-        if ELSEWHERE.iter().any(|elsewhere| whole.starts_with(elsewhere)) {
+        if self.inside && ELSEWHERE.iter().any(|elsewhere| whole.starts_with(elsewhere)) {
             return None;
         }
         let trimmed = &bytes[..bytes.iter().rposition(|byte| *byte != b'/')? + 1];

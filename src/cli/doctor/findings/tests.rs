@@ -12,6 +12,8 @@ fn sound() -> MachineFacts {
         openat2: Ok(()),
         user_namespaces: Namespaces { max: Some(100), ..Namespaces::default() },
         walls: Ok(vec![("pids".to_owned(), true, "pid namespace".to_owned())]),
+        second: None,
+        accepts_second: false,
         cgroups: Cgroups::Found {
             version: 2,
             controllers: vec!["memory".to_owned(), "pids".to_owned()],
@@ -53,6 +55,8 @@ fn a_user_on_a_bare_machine_is_told_how_to_mend_each_thing() {
             ("pids".to_owned(), true, "pid namespace".to_owned()),
             ("landlock".to_owned(), false, "this kernel has no Landlock".to_owned()),
         ]),
+        second: None,
+        accepts_second: false,
         cgroups: Cgroups::Found { version: 2, controllers: vec!["pids".to_owned()], writable: false },
         state: "/s".to_owned(),
         database: Database::Looked(vec!["row 1 missing".to_owned()]),
