@@ -3,6 +3,7 @@
 use super::Play;
 use super::unclear::cannot;
 use crate::grammar::{joined, the};
+use crate::known::known;
 use crate::mechanics::survival::{self, Pace};
 use crate::rule::Effect;
 use crate::world::Object;
@@ -21,7 +22,7 @@ pub(super) fn travel(play: &mut Play<'_>, place: &Object) -> Result<()> {
     let hidden = play.state.status(world, &place.handle) == "hidden";
     let way = world.map.route(&play.state.location, &place.handle, |at| pass(&play.state, at)).filter(|_| !hidden);
     let Some(way) = way else {
-        let to = if hidden { "that place".to_owned() } else { the(&place.name) };
+        let to = if known(&play.state, world, place) { the(&place.name) } else { "that place".to_owned() };
         cannot(play, format!("no known way leads from here to {to}: explore what lies next to here first"));
         return Ok(());
     };
