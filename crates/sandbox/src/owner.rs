@@ -6,15 +6,11 @@
 
 use std::fs;
 
-use super::processes::start_time;
-
 /// The facts that determine the owner of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     /// Its parent.
     pub parent: i32,
-    /// Its start time, in clock ticks. A parent is never younger than its child.
-    pub started: u64,
     /// The depth of its pid namespace, seen from this one.
     pub depth: usize,
     /// The agent in the command line of a sandbox.
@@ -35,46 +31,54 @@ pub enum ProcessOwner {
 /// The limit of ancestors; a longer chain is no accident.
 const MOST_ANCESTORS: usize = 4096;
 
+/// How often the ancestors are read again because one of them has ended meanwhile.
+const ATTEMPTS: usize = 3;
+
 /// The owner of `pid` (a thread id works too); `look` is asked for each ancestor.
-pub fn owner_of(pid: i32, look: impl Fn(i32) -> Option<Process>) -> ProcessOwner {
-    let Some(mut at) = look(pid) else { return ProcessOwner::Unknown };
-    let deep = at.depth > 1;
-    let mut outermost = None;
+pub fn owner_of(pid: i32, mut look: impl FnMut(i32) -> Option<Process>) -> ProcessOwner {
+    (0..ATTEMPTS).find_map(|_| walk(pid, &mut look)).unwrap_or(ProcessOwner::Unknown)
+}
+
+/// The owner, or nothing if an ancestor has ended during the walk.
+fn walk(pid: i32, look: &mut impl FnMut(i32) -> Option<Process>) -> Option<ProcessOwner> {
+    let Some(first) = look(pid) else { return Some(ProcessOwner::Unknown) };
+    let deep = first.depth > 1;
+    let (mut pid, mut at, mut outermost) = (pid, first, None);
     for _ in 0..MOST_ANCESTORS {
         outermost = at.sandbox.take().or(outermost);
         if at.parent <= 0 {
-            return match outermost {
+            return Some(match outermost {
                 Some(agent) => ProcessOwner::Agent(agent),
                 None if deep => ProcessOwner::Unknown,
                 None => ProcessOwner::Host,
-            };
+            });
         }
-        match look(at.parent) {
-            // A younger one has the number of a parent that ended meanwhile.
-            Some(parent) if parent.started <= at.started => at = parent,
-            _ => return ProcessOwner::Unknown,
+        let parent = look(at.parent);
+        // The number of a parent that ends goes to another process only after its children have another parent.
+        if look(pid)?.parent != at.parent {
+            return None;
         }
+        (pid, at) = (at.parent, parent?);
     }
-    ProcessOwner::Unknown
+    Some(ProcessOwner::Unknown)
 }
 
-/// Reads a process of this machine.
+/// Reads a process of this machine. Not its `stat`: that waits for the end of an `execve`, which may wait for the answer of a
+/// file system that asks who is calling.
 pub fn read_process(pid: i32) -> Option<Process> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let cmdline = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    read(&status, &stat, &cmdline)
+    read(&status, &cmdline)
 }
 
-/// A process from its `status`, `stat` and `cmdline`.
-fn read(status: &str, stat: &str, cmdline: &[u8]) -> Option<Process> {
+/// A process from its `status` and `cmdline`.
+fn read(status: &str, cmdline: &[u8]) -> Option<Process> {
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim));
     let parent = field("PPid")?.parse().ok()?;
-    let started = start_time(stat)?;
     let depth = field("NSpid").map_or(1, |numbers| numbers.split_whitespace().count());
     let mut words = cmdline.split(|byte| *byte == 0);
     let sandbox = (words.nth(1) == Some(super::INIT_ARG.as_bytes())).then(|| words.nth(1).unwrap_or_default().to_vec());
-    Some(Process { parent, started, depth, sandbox: sandbox.and_then(|name| String::from_utf8(name).ok()) })
+    Some(Process { parent, depth, sandbox: sandbox.and_then(|name| String::from_utf8(name).ok()) })
 }
 
 #[cfg(test)]
