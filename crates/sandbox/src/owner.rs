@@ -6,15 +6,11 @@
 
 use std::fs;
 
-use super::processes::start_time;
-
 /// The facts that determine the owner of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     /// Its parent.
     pub parent: i32,
-    /// Its start time, in clock ticks. A parent is never younger than its child.
-    pub started: u64,
     /// The depth of its pid namespace, seen from this one.
     pub depth: usize,
     /// The agent in the command line of a sandbox.
@@ -50,9 +46,8 @@ pub fn owner_of(pid: i32, look: impl Fn(i32) -> Option<Process>) -> ProcessOwner
             };
         }
         match look(at.parent) {
-            // A younger one has the number of a parent that ended meanwhile.
-            Some(parent) if parent.started <= at.started => at = parent,
-            _ => return ProcessOwner::Unknown,
+            Some(parent) => at = parent,
+            None => return ProcessOwner::Unknown,
         }
     }
     ProcessOwner::Unknown
@@ -62,19 +57,17 @@ pub fn owner_of(pid: i32, look: impl Fn(i32) -> Option<Process>) -> ProcessOwner
 pub fn read_process(pid: i32) -> Option<Process> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let cmdline = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    read(&status, &stat, &cmdline)
+    read(&status, &cmdline)
 }
 
-/// A process from its `status`, `stat` and `cmdline`.
-fn read(status: &str, stat: &str, cmdline: &[u8]) -> Option<Process> {
+/// A process from its `status` and `cmdline`.
+fn read(status: &str, cmdline: &[u8]) -> Option<Process> {
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':').map(str::trim));
     let parent = field("PPid")?.parse().ok()?;
-    let started = start_time(stat)?;
     let depth = field("NSpid").map_or(1, |numbers| numbers.split_whitespace().count());
     let mut words = cmdline.split(|byte| *byte == 0);
     let sandbox = (words.nth(1) == Some(super::INIT_ARG.as_bytes())).then(|| words.nth(1).unwrap_or_default().to_vec());
-    Some(Process { parent, started, depth, sandbox: sandbox.and_then(|name| String::from_utf8(name).ok()) })
+    Some(Process { parent, depth, sandbox: sandbox.and_then(|name| String::from_utf8(name).ok()) })
 }
 
 #[cfg(test)]
