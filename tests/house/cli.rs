@@ -618,7 +618,7 @@ fn no_name_in_a_project_makes_the_tools_wait_for_ever() {
             "forbidden"
             "forbidden"
             "not_found"
-            "already_exists"
+            "not_found"
             "not_found"
             "not_found"
             "not_found"

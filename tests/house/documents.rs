@@ -137,6 +137,25 @@ fn every_invariant_and_every_promise_names_a_test_that_exists() {
     let (map, promises) = (document("docs/architecture.md"), document("docs/stability.md"));
     let all = [rows(section(&map, "## Invariants")), rows(section(&promises, "## What it survives"))].concat();
     assert!(all.len() > 25, "only {} were found", all.len());
+    each_names_a_test(all);
+}
+
+/// Each attack of the table names a test that tries it again, and each file with attacks is in the table.
+#[test]
+fn every_attack_names_a_test_that_exists() {
+    let walls = document("docs/security.md");
+    let attacks = rows(section(&walls, "## Attacks"));
+    assert!(attacks.len() > 45, "only {} were found", attacks.len());
+    for file in std::fs::read_dir(top().join("tests/sandbox")).unwrap() {
+        let name = format!("tests/sandbox/{}", file.unwrap().file_name().to_string_lossy());
+        let about_use = ["main", "runs", "sessions"].iter().any(|it| name.ends_with(&format!("/{it}.rs")));
+        assert!(about_use || walls.contains(&name), "no attack of {name} is in the table");
+    }
+    each_names_a_test(attacks);
+}
+
+/// The last cell of a row names files, each followed by its tests.
+fn each_names_a_test(all: Vec<Vec<String>>) {
     for row in all {
         let mut file = None;
         let mut tests = 0;

@@ -62,7 +62,7 @@ fn doctor_says_which_part_of_the_kernel_is_missing_and_what_to_do() {
         BAD   user namespaces: are switched off: no sandbox can be built
               fix: as root: sysctl -w user.max_user_namespaces=15000
         BAD   sandbox: cannot be built here: user (the kernel refuses a namespace (CloneFlags(CLONE_NEWUSER)): No space left on device; try `sysctl user.max_user_namespaces=10000`)
-              fix: programs of agents are refused; "sandbox": {"require": "landlock"} in the mountspec confines them by processes, memory, cpu, privileges, landlock, system_calls alone, which does not hold that names, sizes, owners and times of files anywhere can be asked for (stat) and watched (inotify); paths are those of the host; modes, owners, times and attributes of files cannot be changed at all; there is no /proc; watches of files (inotify) are counted with those of the host's user alone; a process whose supervisor was killed from outside goes on, and counts as nobody's; {"allow_unconfined": true} runs them without
+              fix: programs of agents are refused; "sandbox": {"require": "landlock"} in the mountspec confines them by processes, memory, cpu, privileges, landlock, system_calls alone, and then names, sizes, owners and times of files anywhere can be asked for (stat) and watched (inotify); paths are those of the host; modes, owners, times and attributes of files cannot be changed at all; there is no /proc; watches of files (inotify) are counted with those of the host's user alone; a process whose supervisor was killed from outside goes on, and counts as nobody's; {"allow_unconfined": true} runs them without
     "#]]
     .assert_eq(&said);
 }

@@ -82,13 +82,8 @@ fn member(pid: i32, stat: &str) -> Option<SandboxProcess> {
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     match fields.first()? {
         &"Z" | &"X" => None,
-        _ => Some(SandboxProcess { pid, parent: fields.get(1)?.parse().ok()?, started: start_time(stat)? }),
+        _ => Some(SandboxProcess { pid, parent: fields.get(1)?.parse().ok()?, started: fields.get(19)?.parse().ok()? }),
     }
-}
-
-/// When a process was started, from its `stat`, in clock ticks.
-pub(super) fn start_time(stat: &str) -> Option<u64> {
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
 }
 
 #[cfg(test)]
