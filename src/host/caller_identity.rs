@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 
 use parking_lot::{Mutex, MutexGuard};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::process::{Pid, PidfdFlags, Resource, getrlimit, pidfd_open};
 
 use crate::policy::{Principal, identity};
@@ -27,9 +27,16 @@ const SHARE: u64 = 8;
 const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(rustix::fs::OFlags::EXCL.bits());
 
 /// Distinguishes agents from the operator by the sandbox from which a process descends.
-#[derive(Default)]
 pub struct CallerIdentity {
     threads: Mutex<HashMap<u32, KnownThread>>,
+    /// Tells which of them have ended; without it they are found when room is made.
+    ends: Option<OwnedFd>,
+}
+
+impl Default for CallerIdentity {
+    fn default() -> Self {
+        CallerIdentity { threads: Mutex::default(), ends: epoll::create(epoll::CreateFlags::CLOEXEC).ok() }
+    }
 }
 
 /// A thread that was seen before.
@@ -95,10 +102,31 @@ impl CallerIdentity {
 
     fn remember(&self, tid: u32, new: KnownThread) {
         let mut known = self.threads();
+        self.forget_ended(&mut known);
         if known.len() >= most() {
             make_room(&mut known);
         }
+        if let Some(ends) = &self.ends {
+            // One that cannot be watched is found when room is made.
+            _ = epoll::add(ends, &new.ended, epoll::EventData::new_u64(tid.into()), epoll::EventFlags::IN);
+        }
         known.insert(tid, new);
+    }
+
+    /// Closes the descriptors of threads that have ended.
+    fn forget_ended(&self, known: &mut HashMap<u32, KnownThread>) {
+        let Some(ends) = &self.ends else { return };
+        loop {
+            let mut ended =
+                [epoll::Event { flags: epoll::EventFlags::empty(), data: epoll::EventData::new_u64(0) }; 64];
+            let count = epoll::wait(ends, &mut ended, Some(&Timespec::default())).unwrap_or(0);
+            let ended = ended.iter().take(count).filter_map(|event| u32::try_from(event.data.u64()).ok());
+            let before = known.len();
+            ended.for_each(|tid| _ = known.remove(&tid));
+            if known.len() == before {
+                return;
+            }
+        }
     }
 }
 
