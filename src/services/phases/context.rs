@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::budget::shares;
+use acheron_base::delimited::harmless;
 use acheron_base::tokens::{count, head};
 use acheron_base::{Error, Result};
 
@@ -73,8 +74,38 @@ pub struct Context {
     pub cut: Vec<Cut>,
 }
 
+/// The words that begin the parts of a prompt.
+const HEADINGS: [&str; 5] = ["SYSTEM:", "AGENTS:", "SYMBOLS:", "CHAT_HISTORY:", "CURRENT_QUERY:"];
+
+impl Material {
+    /// The same, in which nothing but the system texts can begin a part: what symbols, people and models say is data.
+    fn as_data(&self) -> Material {
+        let line = |own: &LedgerLine| LedgerLine { text: data(&own.text), ..own.clone() };
+        let turn = |own: &Turn| Turn { role: data(&own.role), text: data(&own.text) };
+        Material {
+            system: self.system.clone(),
+            carried: self.carried.as_deref().map(data),
+            agents: self.agents.iter().map(line).collect(),
+            symbols: self.symbols.iter().map(line).collect(),
+            history: self.history.iter().map(turn).collect(),
+            query: data(&self.query),
+        }
+    }
+}
+
+/// A text none of whose lines is a heading, and without the marks by which servers of models tell speakers apart.
+fn data(text: &str) -> String {
+    let is_heading = |line: &str| {
+        let bare = line.trim_start_matches(|letter: char| !letter.is_alphanumeric()).to_ascii_uppercase();
+        HEADINGS.iter().any(|heading| bare.starts_with(heading))
+    };
+    let line = |line: &str| if is_heading(line) { format!("| {line}") } else { line.to_owned() };
+    harmless(&text.split('\n').map(line).collect::<Vec<_>>().join("\n"))
+}
+
 /// Puts a prompt together. Fails only if the system block alone does not leave room for a query.
 pub fn assemble(material: &Material, window: usize) -> Result<Context> {
+    let material = &material.as_data();
     let mut cut = Vec::new();
     let mut system: Vec<String> = material.system.iter().map(|text| format!("SYSTEM: {}", text.trim())).collect();
     let frame = tokens(FRAME) + tokens(CUT) + SEAMS;
